@@ -1,0 +1,30 @@
+# Every target makes .venv by itself, from a bare python3 (3.11 or newer).
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: run test lint bench data
+.DELETE_ON_ERROR:
+
+run: .venv/ready  ## private answers about the sample data
+	$(BIN)/dpdb sample_data/people.csv -f sample_data/queries.sql
+
+test: lint  ## lint, types, import floors and the whole suite
+	$(BIN)/python -m pytest -n 2
+
+lint: .venv/ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: .venv/ready  ## speed, memory and accuracy, as ratios within one run
+	$(BIN)/python scripts/bench.py
+
+data: .venv/ready  ## make sample_data/*.csv anew
+	$(BIN)/python scripts/make_sample_data.py
+
+.venv/ready: pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
+	$(BIN)/python -m pip install --quiet --editable . --group dev
+	touch $@

@@ -1,0 +1,5 @@
+"""`python -m dpdb`."""
+
+from dpdb.cli import main
+
+raise SystemExit(main())

@@ -1,0 +1,46 @@
+"""What a statement gives back: plain values, ready to be shown or serialised."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpdb.ledger import Balance, Price
+
+Cell = int | float | str | bool | None
+Range = tuple[Cell, Cell] | None
+CONFIDENCE = 0.95
+"""Of every interval."""
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """One noisy thing, as reported: numbers are in the analyst's units."""
+
+    column: str
+    aggregate: str
+    mechanism: str
+    sensitivity: Fraction
+    scale: Fraction
+    epsilon: Fraction
+    delta: Fraction = Fraction(0)
+    margin: float | None = None
+    """Noise is within ± this much with probability CONFIDENCE."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Everything about an answered statement."""
+
+    statement: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    balance: Balance
+    intervals: tuple[tuple[Range, ...], ...] = ()
+    releases: tuple[Drawn, ...] = ()
+    cost: Price = Price()
+    query: bool = False
+    """Whether this answers a SELECT, rather than showing or setting something."""
+    repeat: bool = False
+    explain: bool = False
+    private: bool = True

@@ -1,0 +1,240 @@
+"""The engine over pandas and numpy: plans into exact statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpdb.engines import sums
+from dpdb.engines.columns import Codes, Numbers
+from dpdb.engines.evaluate import Frame, evaluate
+from dpdb.engines.exact import Exact
+from dpdb.engines.loading import load
+from dpdb.engines.units import cap_units
+from dpdb.engines.vectors import AnyVector, TextVector, Vector
+from dpdb.plan import Count, Distinct, Grid, Plan, Ranks, Statistic, Tally, Total
+from dpdb.policy import Table, Value
+from dpdb.sql.query import ColumnRef, Expr, Slot
+
+Array = npt.NDArray[Any]
+Progress = Callable[[float], None]
+
+
+@dataclass(frozen=True, repr=False)
+class _Loaded:
+    columns: Mapping[str, Numbers | Codes]
+    rows: int
+
+
+@dataclass
+class FrameEngine:
+    """Holds the tables it was asked about in memory."""
+
+    progress: Progress | None = None
+    _tables: dict[str, _Loaded] = field(default_factory=dict, repr=False)
+
+    def rows(self, table: Table) -> int:
+        """The number of rows: public under `replace`, otherwise nobody's business."""
+        return self._loaded(table).rows
+
+    def exact(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> tuple[Exact, ...]:
+        """The exact result of each of the plan's own releases, in order."""
+        loaded = self._loaded(plan.table)
+        select = _Select(plan, Frame(loaded.columns, slots), loaded.rows)
+        return tuple(Exact(select.statistic(release.statistic)) for release in plan.releases)
+
+    def _loaded(self, table: Table) -> _Loaded:
+        if table.name not in self._tables:
+            columns, rows = load(table, self.progress)
+            if table.unit is not None:
+                columns, rows = cap_units(columns, rows, table.unit, table.rows_per_unit)
+            self._tables[table.name] = _Loaded(columns, rows)
+        return self._tables[table.name]
+
+
+@dataclass(frozen=True, repr=False)
+class _Counted:
+    """The rows that a statistic counts: their groups, and their values where it has any."""
+
+    groups: Array | None
+    values: Array
+    number: int
+
+
+class _Select:
+    """The statistics of one SELECT; its filter and groups are evaluated once."""
+
+    def __init__(self, plan: Plan, frame: Frame, rows: int):
+        self._frame = frame
+        self._rows = rows
+        self._cells = len(plan.cells) if plan.keys else None
+        self._where = self._mask(plan.where)
+        self._groups = self._group_codes(plan) if plan.keys else None
+        self._memory: dict[tuple[object, ...], _Counted] = {}
+
+    def statistic(self, statistic: Statistic) -> Array | list[Array]:
+        match statistic:
+            case Count():
+                return self._count(statistic)
+            case Total():
+                return self._total(statistic)
+            case Distinct():
+                return self._distinct(statistic)
+            case Ranks():
+                return self._ranks(statistic)
+            case Tally():
+                return self._tally(statistic)
+
+    def _mask(self, condition: Expr | None) -> Array | None:
+        if condition is None:
+            return None
+        found = evaluate(condition, self._frame)
+        assert isinstance(found, Vector)
+        return np.broadcast_to(found.values.astype(bool, copy=False), self._rows)
+
+    def _group_codes(self, plan: Plan) -> Array:
+        """For every row the index of its cell; rows outside all cells get one past the last."""
+        distinct = [
+            tuple(dict.fromkeys(cell[i] for cell in plan.cells)) for i in range(len(plan.keys))
+        ]
+        places = [
+            _key_codes(self._frame.columns[key.column.name], values)
+            for key, values in zip(plan.keys, distinct, strict=True)
+        ]
+        if len(places) == 1:
+            return places[0]
+        group = np.zeros(self._rows, dtype=np.int64)
+        outside = np.zeros(self._rows, dtype=bool)
+        for place, values in zip(places, distinct, strict=True):
+            group = group * len(values) + place
+            outside |= place == len(values)
+        return np.where(outside, len(plan.cells), group)
+
+    def _selected(self, where: Expr | None, null: Array | None) -> Array | None:
+        """The rows counted, or None where all are."""
+        mask = self._where
+        own = self._mask(where)
+        if own is not None:
+            mask = own if mask is None else mask & own
+        if null is not None:
+            known = np.broadcast_to(~null, self._rows)
+            mask = known if mask is None else mask & known
+        return mask
+
+    def _counted(self, values: Array, null: Array | None, where: Expr | None) -> _Counted:
+        mask = self._selected(where, null)
+        spread = np.broadcast_to(values, self._rows)
+        if mask is None:
+            return _Counted(self._groups, spread, self._rows)
+        chosen = spread[mask]
+        groups = None if self._groups is None else self._groups[mask]
+        return _Counted(groups, chosen, len(chosen))
+
+    def _count(self, statistic: Count) -> Array:
+        null = None if statistic.argument is None else evaluate(statistic.argument, self._frame).null
+        mask = self._selected(statistic.where, null)
+        if self._groups is not None:
+            groups = self._groups if mask is None else self._groups[mask]
+            return self._per_cell(groups)
+        return np.array([self._rows if mask is None else np.count_nonzero(mask)], dtype=np.int64)
+
+    def _per_cell(self, groups: Array) -> Array:
+        assert self._cells is not None
+        return np.bincount(groups, minlength=self._cells + 1)[: self._cells].astype(np.int64)
+
+    def _on_grid(self, argument: Expr, where: Expr | None, grid: Grid) -> _Counted:
+        """The counted values in steps of the grid, clamped to it."""
+        key = (argument, where, grid)
+        if key not in self._memory:
+            values, null = self._units(argument, grid)
+            counted = self._counted(values, null, where)
+            clamped = np.clip(counted.values, grid.lower, grid.upper)
+            self._memory[key] = _Counted(counted.groups, clamped, counted.number)
+        return self._memory[key]
+
+    def _units(self, argument: Expr, grid: Grid) -> tuple[Array, Array | None]:
+        if isinstance(argument, ColumnRef):
+            column = self._frame.columns[argument.column.name]
+            if isinstance(column, Numbers) and column.step == grid.step:
+                return column.units, column.null
+        found = evaluate(argument, self._frame)
+        assert isinstance(found, Vector)
+        step = grid.step
+        scaled = found.values * float(step.denominator) / float(step.numerator)
+        units = np.rint(np.clip(scaled, float(grid.lower), float(grid.upper)))
+        return units.astype(np.int64), found.null
+
+    def _total(self, statistic: Total) -> Array:
+        counted = self._on_grid(statistic.argument, statistic.where, statistic.grid)
+        grid, centre = statistic.grid, statistic.centre
+        values, shift = counted.values, centre
+        largest = max(abs(grid.lower), abs(grid.upper))
+        if statistic.power == 2:
+            values = (values.astype(np.int64) - centre) ** 2
+            shift, largest = statistic.offset, max(grid.upper - centre, centre - grid.lower) ** 2
+        if counted.groups is not None:
+            assert self._cells is not None
+            total = sums.grouped_total(counted.groups, values, self._cells, largest)
+            return np.asarray(total - shift * self._per_cell(counted.groups))
+        result = sums.total(values, largest) - shift * counted.number
+        return np.array([result], dtype=np.int64 if abs(result) < 2**62 else object)
+
+    def _distinct(self, statistic: Distinct) -> Array:
+        vector = evaluate(statistic.argument, self._frame)
+        counted = self._counted(_identities(vector), vector.null, statistic.where)
+        if counted.groups is None:
+            return np.array([len(np.unique(counted.values))], dtype=np.int64)
+        order = np.lexsort((counted.values, counted.groups))
+        groups, values = counted.groups[order], counted.values[order]
+        new = np.ones(len(order), dtype=bool)
+        new[1:] = (groups[1:] != groups[:-1]) | (values[1:] != values[:-1])
+        return self._per_cell(groups[new])
+
+    def _ranks(self, statistic: Ranks) -> list[Array]:
+        counted = self._on_grid(statistic.argument, statistic.where, statistic.grid)
+        if counted.groups is None:
+            return [np.sort(counted.values)]
+        assert self._cells is not None
+        order = np.lexsort((counted.values, counted.groups))
+        ends = np.searchsorted(counted.groups[order], np.arange(self._cells), side="right")
+        values = counted.values[order]
+        return [values[a:b] for a, b in zip([0, *ends[:-1]], ends, strict=True)]
+
+    def _tally(self, statistic: Tally) -> list[Array]:
+        places = _key_codes(self._frame.columns[statistic.argument.column.name], statistic.values)
+        counted = self._counted(places, places == len(statistic.values), statistic.where)
+        width, cells = len(statistic.values), self._cells if self._cells is not None else 1
+        groups = 0 if counted.groups is None else counted.groups.astype(np.int64)
+        flat = groups * width + counted.values.astype(np.int64)
+        counts = np.bincount(flat, minlength=(cells + 1) * width)[: cells * width]
+        return list(counts.reshape(cells, width))
+
+
+def _key_codes(column: Numbers | Codes, values: tuple[Value, ...]) -> Array:
+    """For every row the index of its value among `values`, or their number if none of them."""
+    if isinstance(column, Codes):
+        if column.values == values:
+            return column.codes
+        index = {value: i for i, value in enumerate(values)}
+        table = np.array([*(index.get(v, len(values)) for v in column.values), len(values)])
+        return np.asarray(table[column.codes])
+    # Integers and dates are grouped over a whole range, in order.
+    place = column.units.astype(np.int64) - int(values[0])
+    outside = (place < 0) | (place >= len(values))
+    if column.null is not None:
+        outside = outside | column.null
+    return np.where(outside, len(values), place)
+
+
+def _identities(vector: AnyVector) -> Array:
+    """A number for every row, equal where the values are."""
+    if isinstance(vector, TextVector):
+        _, same = np.unique(np.array([*vector.dictionary, ""], dtype=object), return_inverse=True)
+        return np.asarray(same[vector.codes])
+    return vector.values
+
+

@@ -1,0 +1,61 @@
+"""LIKE without regular expressions: no pattern makes it slow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+
+Pattern = Sequence[str | None]
+"""Literal text, the empty string for one character, None for any text."""
+
+
+def matches(text: str, pattern: Pattern) -> bool:
+    """Whether the whole of `text` fits `pattern`.
+
+    The pieces between `%`s are found from left to right, each at its first
+    place; trying a later one could not help. Time is at most the length of the
+    text times that of the pattern.
+    """
+    runs = [(anything, list(parts)) for anything, parts in groupby(pattern, lambda p: p is None)]
+    pieces = [[p for p in parts if p is not None] for anything, parts in runs if not anything]
+    if not pieces:
+        return bool(runs) or text == ""
+    open_start, open_end = runs[0][0], runs[-1][0]
+    position = 0
+    last = len(pieces) - 1
+    for index, piece in enumerate(pieces):
+        anchored_end = index == last and not open_end
+        if index == 0 and not open_start:
+            if not _fits(text, 0, piece):
+                return False
+            position = _length(piece)
+            if anchored_end:
+                return position == len(text)
+        elif anchored_end:
+            start = len(text) - _length(piece)
+            return start >= position and _fits(text, start, piece)
+        else:
+            start = _find(text, position, piece)
+            if start < 0:
+                return False
+            position = start + _length(piece)
+    return True
+
+
+def _length(piece: list[str]) -> int:
+    return sum(len(part) or 1 for part in piece)
+
+
+def _fits(text: str, start: int, piece: list[str]) -> bool:
+    for part in piece:
+        if part and not text.startswith(part, start):
+            return False
+        start += len(part) or 1
+    return start <= len(text)
+
+
+def _find(text: str, start: int, piece: list[str]) -> int:
+    if len(piece) == 1 and piece[0]:
+        return text.find(piece[0], start)
+    places = range(start, len(text) - _length(piece) + 1)
+    return next((place for place in places if _fits(text, place, piece)), -1)

@@ -1,0 +1,111 @@
+"""Values of an expression over many rows at once, with SQL's NULL."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Bools = npt.NDArray[np.bool_]
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, repr=False)
+class Vector:
+    """Numbers, dates or booleans; a boolean that is NULL is stored as false."""
+
+    values: Array
+    null: Bools | None = None
+
+    def take(self, indices: Array) -> Vector:
+        """The vector with the rows at `indices`."""
+        return Vector(self.values[indices], None if self.null is None else self.null[indices])
+
+
+@dataclass(frozen=True, repr=False)
+class TextVector:
+    """Texts as indices into a dictionary; its length stands for NULL."""
+
+    codes: Array
+    dictionary: tuple[str, ...]
+
+    @property
+    def null(self) -> Bools:
+        """Which rows are NULL."""
+        return np.asarray(self.codes == len(self.dictionary))
+
+    def take(self, indices: Array) -> TextVector:
+        """The vector with the rows at `indices`."""
+        return TextVector(self.codes[indices], self.dictionary)
+
+    def map(self, function: Callable[[str], str]) -> TextVector:
+        """The vector with every text changed."""
+        return TextVector(self.codes, tuple(function(text) for text in self.dictionary))
+
+    def look_up(self, function: Callable[[str], Any], dtype: type) -> Vector:
+        """What `function` says of every text; None is NULL."""
+        answers = [function(text) for text in self.dictionary]
+        table = np.array([0 if a is None else a for a in answers] + [0], dtype=dtype)
+        missing = np.array([a is None for a in answers] + [True])
+        return Vector(table[self.codes], missing[self.codes])
+
+    def texts(self) -> Array:
+        """The texts themselves, NULL as the empty string."""
+        return np.array([*self.dictionary, ""], dtype=object)[self.codes]
+
+
+AnyVector = Vector | TextVector
+
+
+def either(first: Bools | None, second: Bools | None) -> Bools | None:
+    """Where either is NULL."""
+    if first is None or second is None:
+        return second if first is None else first
+    return first | second
+
+
+def truth(values: Array, null: Bools | None) -> Vector:
+    """A boolean vector, false where it is NULL."""
+    return Vector(values if null is None else values & ~null, null)
+
+
+def finite(values: Array, null: Bools | None) -> Vector:
+    """A number vector, NULL where arithmetic left the finite numbers."""
+    good = np.isfinite(values)
+    if good.all():
+        return Vector(values, null)
+    return Vector(np.where(good, values, 0.0), either(null, ~good))
+
+
+def constant(value: bool | int | Fraction | str | None) -> AnyVector:
+    """A constant, as a vector of one row that stretches to any length."""
+    match value:
+        case None:
+            return Vector(np.zeros(1), np.ones(1, dtype=bool))
+        case str():
+            return TextVector(np.zeros(1, dtype=np.int64), (value,))
+        case bool():
+            return Vector(np.array([value]))
+        case int() if abs(value) < 2**63:
+            return Vector(np.array([value], dtype=np.int64))
+    return Vector(np.array([float(value)]))
+
+
+def text_merge(parts: list[TextVector]) -> list[TextVector]:
+    """The same texts over one common dictionary, without repetitions."""
+    index: dict[str, int] = {}
+    for part in parts:
+        for text in part.dictionary:
+            index.setdefault(text, len(index))
+    dictionary = tuple(index)
+    return [
+        TextVector(
+            np.array([*(index[text] for text in part.dictionary), len(index)])[part.codes],
+            dictionary,
+        )
+        for part in parts
+    ]

@@ -1,0 +1,116 @@
+"""Every error a user can see, as one tree.
+
+    DpdbError                      exit code 1: a statement failed
+    ├── StatementError             the statement's text is at fault
+    │   ├── SyntaxFault            it is not SQL
+    │   ├── Unsupported            it is SQL, outside the safe subset
+    │   ├── UnknownName            no such table, column, function or setting
+    │   ├── TypeMismatch           the types do not fit
+    │   ├── MissingBounds          a sensitivity cannot be worked out
+    │   └── TooLarge               over a size limit
+    ├── InvalidOption              an option's value is out of range
+    ├── BudgetExceeded             exit code 3: epsilon or the query limit is used up
+    └── SetupError                 exit code 2: before any statement runs
+        ├── UsageError             the command line
+        ├── PolicyError            the policy file
+        └── DataFileError          the CSV file
+
+A message is a function of the query and the policy, never of rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where in a statement something stands; line and column count from 1."""
+
+    line: int
+    column: int
+
+
+class DpdbError(Exception):
+    """Anything dpdb reports in one line instead of a traceback."""
+
+    exit_code: ClassVar[int] = 1
+
+    def __init__(self, message: str, *, hint: str | None = None, place: Place | None = None):
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.place = place
+
+    @property
+    def kind(self) -> str:
+        """The name by which scripts tell errors apart."""
+        return type(self).__name__
+
+
+class StatementError(DpdbError):
+    """The text of a statement is at fault."""
+
+
+class SyntaxFault(StatementError):
+    """The text is not SQL."""
+
+
+class Unsupported(StatementError):
+    """The text is SQL, but not in the subset that can be answered privately."""
+
+
+class UnknownName(StatementError):
+    """A table, column, function or setting that does not exist."""
+
+
+class TypeMismatch(StatementError):
+    """An operation is applied to a type it has no meaning for."""
+
+
+class MissingBounds(StatementError):
+    """Without declared bounds the sensitivity of an aggregate is infinite."""
+
+
+class TooLarge(StatementError):
+    """A statement, a list, a nesting or a result over its limit."""
+
+
+class InvalidOption(DpdbError):
+    """A setting or option has a value outside its range."""
+
+
+class BudgetExceeded(DpdbError):
+    """The privacy budget does not cover the query."""
+
+    exit_code = 3
+
+
+class SetupError(DpdbError):
+    """Something is wrong before the first statement."""
+
+    exit_code = 2
+
+
+class UsageError(SetupError):
+    """The command line is at fault."""
+
+
+class PolicyError(SetupError):
+    """The policy file is at fault."""
+
+
+class DataFileError(SetupError):
+    """The data file cannot be read as CSV."""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str | None:
+    """A hint naming the known name closest to `name`, if one is close."""
+    by_folded = {candidate.casefold(): candidate for candidate in known}
+    close = get_close_matches(name.casefold(), by_folded, n=1)
+    return f"did you mean {by_folded[close[0]]}?" if close else None

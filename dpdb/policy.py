@@ -1,0 +1,126 @@
+"""What the custodian declares: tables, columns, bounds, privacy unit and budget."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass, field
+from enum import StrEnum
+from fractions import Fraction
+from pathlib import Path
+
+EPOCH = datetime.date(1970, 1, 1)
+MAGNITUDE_LIMIT = 2**53
+"""No value, in steps of its grid, is larger: all are exact both as int64 and as double."""
+
+Value = bool | int | Fraction | str
+"""A constant: dates are integers, days since 1970-01-01."""
+
+
+class Kind(StrEnum):
+    """The types of columns and expressions."""
+
+    INTEGER = "integer"
+    NUMBER = "number"
+    TEXT = "text"
+    BOOLEAN = "boolean"
+    DATE = "date"
+
+    @property
+    def ordinal(self) -> bool:
+        """Whether values lie on a line and can be bounded."""
+        return self in (Kind.INTEGER, Kind.NUMBER, Kind.DATE)
+
+
+class Neighbors(StrEnum):
+    """The neighbour relations: what one privacy unit may change."""
+
+    ADD_REMOVE = "add-remove"
+    REPLACE = "replace"
+
+
+@dataclass(frozen=True, repr=False)
+class Column:
+    """One column as declared.
+
+    `lower`, `upper` and `step` are in the column's own unit (days for dates).
+    Cells are clamped to the bounds; a cell that cannot be read, or is not among
+    declared `values`, is NULL, or in a column that is not `nullable` the lower
+    bound, respectively the first declared value.
+    """
+
+    name: str
+    kind: Kind
+    lower: Fraction | None = None
+    upper: Fraction | None = None
+    step: Fraction = Fraction(1)
+    values: tuple[Value, ...] | None = None
+    nullable: bool = True
+    guessed: bool = False
+    """No policy declares the type: a query reads it as text or number, as it needs."""
+
+    def __repr__(self) -> str:
+        return f"Column({self.name!r})"
+
+    @property
+    def bounds(self) -> tuple[Fraction, Fraction] | None:
+        """The declared range, from bounds or numeric declared values."""
+        if self.lower is None or self.upper is None:
+            return None
+        return self.lower, self.upper
+
+
+@dataclass(frozen=True)
+class Table:
+    """One CSV file and what is declared of it."""
+
+    name: str
+    path: Path
+    columns: tuple[Column, ...]
+    unit: str | None = None
+    """The column that names the privacy unit; None where each row is a unit."""
+    rows_per_unit: int = 1
+
+    def column(self, name: str) -> Column | None:
+        """The column called `name`; an exact match goes before one in another case."""
+        folded = name.casefold()
+        matches = [column for column in self.columns if column.name.casefold() == folded]
+        return next((c for c in matches if c.name == name), matches[0] if matches else None)
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The total privacy loss and number of queries allowed."""
+
+    epsilon: Fraction = Fraction(1)
+    delta: Fraction = Fraction(0)
+    queries: int = 10
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Everything about the data that is public."""
+
+    tables: tuple[Table, ...]
+    budget: Budget = field(default_factory=Budget)
+    neighbors: Neighbors = Neighbors.ADD_REMOVE
+    noise: str = "system"
+    """The source of noise: `system` or `opendp`."""
+
+    def table(self, name: str) -> Table | None:
+        """The table called `name`; `table` means the only one."""
+        folded = name.casefold()
+        for table in self.tables:
+            if table.name.casefold() == folded:
+                return table
+        return self.tables[0] if folded == "table" and len(self.tables) == 1 else None
+
+
+def grid_step(lower: Fraction, upper: Fraction) -> Fraction:
+    """The grid for values in [lower, upper] where none is declared.
+
+    A power of ten that leaves nine or ten significant digits: far below any
+    noise, and far from the magnitude limit.
+    """
+    magnitude = max(abs(lower), abs(upper), Fraction(1, 10**9))
+    exponent = len(str(magnitude.numerator // magnitude.denominator)) if magnitude >= 1 else 0
+    return Fraction(10) ** (exponent - 10)

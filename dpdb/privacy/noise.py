@@ -1,0 +1,249 @@
+"""Exact integer noise.
+
+Every value comes from integer arithmetic and integer comparisons on random bits: no floating
+point takes part, so there are none of the gaps in the doubles that Mironov (2012) reads the
+true answer from. "CKS" is Canonne, Kamath, Steinke, "The Discrete Gaussian for Differential
+Privacy" (2020), whose samplers these are, run on many candidates at a time.
+
+    _whole              the scale as t/s, rounded up if t and s must be to fit a machine word
+    _block              CKS Algorithm 2 on a block of candidates
+    ├── _uniform        words below a bound, by rejection
+    ├── _accepts        Bernoulli(exp(-u/t)), CKS Algorithm 1
+    └── _geometric      runs of Bernoulli(exp(-1))
+"""
+
+# ruff: noqa: PLC0415 - numpy is loaded by the first draw and opendp on request, not from here
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from typing import TYPE_CHECKING, Protocol
+
+from dpdb.errors import InvalidOption, did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from fractions import Fraction
+
+    import numpy as np
+    import numpy.typing as npt
+
+SOURCES = ("system", "opendp")
+LARGEST_SCALE = 2**56
+
+_T_LIMIT = 2**56  # leaves 7 bits of an int64 for the geometric part: see _block
+_S_LIMIT = 2**62
+_LAST_WORD = 2**64 - 1
+_SPARE = 64  # candidates in the smallest block, and bits beyond those expected
+_BLOCK_LIMIT = 2**16  # candidates in the largest: the arrays stay in the cache
+_SMALL_BLOCK = 2**12  # up to this size all rounds but the rarest are drawn at once
+_ROUND_LIMIT = 120  # reached with probability 1/120!
+
+
+class Noise(Protocol):
+    """A source of exact integer randomness."""
+
+    def laplace(self, scale: Fraction, size: int) -> npt.NDArray[np.int64]:
+        """`size` independent draws of the discrete Laplace: P(x) ∝ exp(-|x|/scale)."""
+        ...
+
+    def below(self, bound: int) -> int:
+        """A uniform integer in [0, bound), for an integer of any size."""
+        ...
+
+
+def source(name: str) -> Noise:
+    """The noise called `name`: `system` (the default) or `opendp` (an optional extra)."""
+    if name == "system":
+        return SystemNoise()
+    if name == "opendp":
+        from dpdb.privacy.opendp_noise import OpenDPNoise
+
+        return OpenDPNoise()
+    hint = did_you_mean(name, SOURCES) or f"one of: {', '.join(SOURCES)}"
+    raise InvalidOption(f"no noise source is called {name!r}", hint=hint)
+
+
+def check_scale(scale: Fraction) -> None:
+    """Refuse a scale outside (0, 2^56], for which 64-bit noise has no room."""
+    if not 0 < scale <= LARGEST_SCALE:
+        raise ValueError("the scale of the noise must be over 0 and at most 2^56")
+
+
+class SystemNoise:
+    """Noise from the operating system's entropy, which has no state to seed, fork or restart.
+
+    The time of a draw must not tell its size (Jin et al. 2022): candidates are made in blocks of
+    a public size, with the same work for each, and the surplus is discarded.
+    """
+
+    def __init__(self, entropy: Callable[[int], bytes] = os.urandom) -> None:
+        self._entropy = entropy
+
+    def laplace(self, scale: Fraction, size: int) -> npt.NDArray[np.int64]:
+        """`size` independent draws of the discrete Laplace: P(x) ∝ exp(-|x|/scale).
+
+        Equivalently P(x) = (1-r)/(1+r) · r^|x| with r = exp(-1/scale). Accepted candidates are
+        independent and another block is drawn for want of their number, never for their values,
+        so the first `size` of them are independent draws.
+        """
+        import numpy as np
+
+        if size < 0:
+            raise ValueError("the number of draws must not be negative")
+        t, s = _whole(scale)
+        draws, have = np.empty(size, dtype=np.int64), 0
+        while have < size:
+            candidates = min((size - have) * 7 // 4 + _SPARE, _BLOCK_LIMIT)
+            fresh = self._block(candidates, t, s)[: size - have]
+            draws[have : have + fresh.size] = fresh
+            have += fresh.size
+        return draws
+
+    def below(self, bound: int) -> int:
+        """A uniform integer in [0, bound): draw bit_length(bound-1) bits until they are below."""
+        if bound < 1:
+            raise ValueError("the bound must be at least 1")
+        bits = (bound - 1).bit_length()
+        size = -(-bits // 8)
+        while True:
+            drawn = int.from_bytes(self._entropy(size), "little") >> (8 * size - bits)
+            if drawn < bound:
+                return drawn
+
+    def _block(self, size: int, t: int, s: int) -> npt.NDArray[np.int64]:
+        """The accepted draws among `size` candidates of CKS Algorithm 2, for the scale t/s.
+
+        X = u + t·v has P(X = x) ∝ exp(-x/t) when u, uniform in [0, t), is kept with probability
+        exp(-u/t) and v is geometric; then Y = X // s has P(Y = y) ∝ exp(-y·s/t). A sign is drawn
+        and "minus zero" refused, or zero would come twice as often as it should.
+
+        X < t·(v+1) must fit an int64. A block where it might not is drawn again, so the draws are
+        conditioned on v < floor(2^63/t), which is at least 128: for each candidate an event of
+        probability exp(-128) < 2^-184 at most is left out; up to t = 2^48, exp(-32768).
+        """
+        import numpy as np
+
+        drawn = self._uniform(size, 2 * t)  # a sign and a u in one
+        minus = (drawn & np.uint64(1)).view(np.int64)
+        u = drawn >> np.uint64(1)
+        y = self._geometric(size)
+        if int(y.max()) >= 2**63 // t:
+            return y[:0]
+        y *= t
+        y += u.view(np.int64)
+        y //= s
+        kept = self._accepts(u, t)
+        kept &= y >= minus  # false for minus zero alone
+        y *= 1 - 2 * minus
+        return y[kept]
+
+    def _accepts(self, u: npt.NDArray[np.uint64], t: int, k: int = 1) -> npt.NDArray[np.bool_]:
+        """Bernoulli(exp(-u/t)) for each u < t: CKS Algorithm 1 from its round `k` on.
+
+        Round k succeeds with probability u/(t·k), that of a uniform integer below t·k being less
+        than u, and the first failure must come in an odd round. A few rounds, an even number, are
+        drawn for all, or the work would tell how long the runs are; a candidate outlives the
+        8 rounds of a small block with probability below 1/9!.
+        """
+        import numpy as np
+
+        if k > _ROUND_LIMIT:
+            raise RuntimeError("the entropy source is broken: it repeats itself")
+        rounds = 8 if u.size <= _SMALL_BLOCK else 2
+        runs = np.empty((rounds, u.size), dtype=np.bool_)
+        for row in range(rounds):
+            np.less(self._uniform(u.size, t * (k + row)), u, out=runs[row])
+        np.logical_and.accumulate(runs, axis=0, out=runs)
+        kept: npt.NDArray[np.bool_] = ~np.logical_xor.reduce(runs, axis=0)
+        (late,) = runs[-1].nonzero()
+        if late.size:
+            kept[late] = self._accepts(u[late], t, k + rounds)
+        return kept
+
+    def _geometric(self, size: int) -> npt.NDArray[np.int64]:
+        """Independent v with P(v) ∝ exp(-v): the successes before each failure in a long row.
+
+        A row with too few failures is continued; to start over would favour short runs.
+        """
+        import numpy as np
+
+        bits = size * 7 // 4 + _SPARE
+        (ends,) = self._failures(bits).nonzero()
+        while ends.size < size:
+            (more,) = self._failures(_SPARE).nonzero()
+            ends = np.concatenate((ends, more + bits))
+            bits += _SPARE
+        v = ends[:size].astype(np.int64)
+        v[1:] -= v[:-1] + 1
+        return v
+
+    def _failures(self, size: int) -> npt.NDArray[np.bool_]:
+        """True with probability 1 - 1/e: a random real in [0, 1) is over 1/e.
+
+        Its first 64 binary digits decide all but one case in 2^64.
+        """
+        words, digits = self._words(size), inverse_e(64)
+        failed = words >= digits
+        for tie in (words == digits).nonzero()[0]:
+            failed[tie] = self._tie_fails()
+        return failed
+
+    def _tie_fails(self) -> bool:
+        """Whether a real that begins like 1/e is over it, by as many further digits as needed."""
+        bits = 64
+        while True:
+            bits += 64
+            ours = int.from_bytes(self._entropy(8), "little")
+            theirs = inverse_e(bits) & _LAST_WORD
+            if ours != theirs:
+                return ours > theirs
+
+    def _uniform(self, size: int, bound: int) -> npt.NDArray[np.uint64]:
+        """Uniform integers in [0, bound): words below a multiple of it, and their remainders."""
+        words = self._words(size)
+        last = _LAST_WORD - 2**64 % bound
+        (over,) = (words > last).nonzero()
+        while over.size:
+            words = words.copy()  # what comes from bytes is read-only
+            words[over] = self._words(over.size)
+            over = over[words[over] > last]
+        return words % bound
+
+    def _words(self, size: int) -> npt.NDArray[np.uint64]:
+        import numpy as np
+
+        return np.frombuffer(self._entropy(8 * size), dtype=np.uint64, count=size)
+
+
+@cache
+def inverse_e(bits: int) -> int:
+    """floor(2^bits / e), exactly: the first binary digits of 1/e.
+
+    The partial sums of Σ (-1)^n/n!, with n! for denominator, have the derangement numbers
+    d(n) = n·d(n-1) + (-1)^n above the line. They lie on alternate sides of 1/e, which is
+    irrational, so once two neighbours agree on the digits those are the digits of 1/e.
+    """
+    n, derangements, factorial, before, digits = 1, 0, 1, 2**bits, 0
+    while digits != before:
+        n += 1
+        derangements = n * derangements + (-1) ** n
+        factorial *= n
+        before, digits = digits, (derangements << bits) // factorial
+    return digits
+
+
+def _whole(scale: Fraction) -> tuple[int, int]:
+    """The scale as t/s with t <= 2^56 and s <= 2^62, rounded up where it has no such form.
+
+    Rounding up is sound: answers Δ apart differ in log probability by at most Δ/scale, which is
+    then less than what was charged. The largest s that leaves room for t keeps the relative
+    excess within 2^-55 (scales over 2^-6), or the absolute one within 2^-62 (smaller scales).
+    """
+    check_scale(scale)
+    t, s = scale.numerator, scale.denominator
+    if t <= _T_LIMIT and s <= _S_LIMIT:
+        return t, s
+    room = min(_T_LIMIT * s // t, _S_LIMIT)
+    return -(-t * room // s), room

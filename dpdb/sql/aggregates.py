@@ -1,0 +1,134 @@
+"""Aggregate calls: their names, arguments and types."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from dpdb.errors import TypeMismatch, Unsupported
+from dpdb.sql import typing
+from dpdb.sql.nodes import only, place
+from dpdb.sql.query import Aggregate, Expr, Function, Literal, conjunction
+
+if TYPE_CHECKING:
+    from dpdb.sql.expressions import Translator
+
+AGGREGATE_NAMES = (
+    "COUNT SUM AVG MEAN MIN MAX VARIANCE VAR_SAMP VAR_POP STDDEV SD STDDEV_SAMP STDDEV_POP "
+    "MEDIAN QUANTILE_CONT PERCENTILE_CONT MODE"
+).split()
+
+_FUNCTIONS: dict[type[exp.Expr], Function] = {
+    exp.Count: Function.COUNT,
+    exp.Sum: Function.SUM,
+    exp.Avg: Function.AVG,
+    exp.Variance: Function.VAR_SAMP,
+    exp.VariancePop: Function.VAR_POP,
+    exp.Stddev: Function.STDDEV_SAMP,
+    exp.StddevSamp: Function.STDDEV_SAMP,
+    exp.StddevPop: Function.STDDEV_POP,
+    exp.Min: Function.MIN,
+    exp.Max: Function.MAX,
+    exp.Median: Function.QUANTILE,
+    exp.PercentileCont: Function.QUANTILE,
+    exp.Mode: Function.MODE,
+}
+
+
+def is_aggregate(node: exp.Expr) -> bool:
+    """Whether `node` is an aggregate call, with or without what may follow it."""
+    return isinstance(node, (exp.AggFunc, exp.Filter, exp.WithinGroup))
+
+
+def aggregate(node: exp.Expr, rows: Translator) -> Aggregate:
+    """The aggregate call at `node`; `rows` reads what is inside it."""
+    match node:
+        case exp.Filter():
+            only(node, rows.text, "this", "expression")
+            only(node.expression, rows.text, "this")
+            inner = aggregate(node.this, rows)
+            condition = rows.condition(node.expression.this)
+            return replace(inner, where=conjunction(inner.where, condition))
+        case exp.WithinGroup():
+            return _within_group(node, rows)
+    function = _FUNCTIONS.get(type(node))
+    if function is None:
+        assert isinstance(node, exp.Func)
+        names = ", ".join(AGGREGATE_NAMES)
+        raise Unsupported(
+            f"{node.sql_name()} is not supported", hint=f"aggregates are {names}",
+            place=place(node, rows.text),
+        )  # fmt: skip
+    return _call(node, function, rows)
+
+
+def _call(node: exp.Expr, function: Function, rows: Translator) -> Aggregate:
+    where = place(node, rows.text)
+    if isinstance(node, exp.Count):
+        only(node, rows.text, "this", "big_int")
+        if isinstance(node.this, exp.Star):
+            only(node.this, rows.text)
+            return Aggregate(function, place=where)
+        if isinstance(node.this, exp.Distinct):
+            only(node.this, rows.text, "expressions")
+            if len(node.this.expressions) != 1:
+                raise Unsupported("COUNT(DISTINCT …) takes one argument", place=where)
+            argument = rows.expression(node.this.expressions[0])
+            return Aggregate(Function.COUNT_DISTINCT, argument, place=where)
+    only(node, rows.text, "this", "expression")
+    if node.this is None:
+        raise TypeMismatch(f"{function.name} needs an argument", place=where)
+    fraction = None
+    if isinstance(node, exp.Median):
+        fraction = Fraction(1, 2)
+    elif isinstance(node, exp.PercentileCont):
+        fraction = _fraction(node.expression, rows)
+    return _typed(Aggregate(function, rows.expression(node.this), None, fraction, where))
+
+
+def _within_group(node: exp.WithinGroup, rows: Translator) -> Aggregate:
+    """`PERCENTILE_CONT(q) WITHIN GROUP (ORDER BY x)` and `MODE() WITHIN GROUP (ORDER BY x)`."""
+    only(node, rows.text, "this", "expression")
+    where = place(node, rows.text)
+    ordered = node.expression.expressions
+    if len(ordered) != 1:
+        raise Unsupported("WITHIN GROUP orders by one expression", place=where)
+    only(ordered[0], rows.text, "this", "desc", "nulls_first")
+    argument, inner = rows.expression(ordered[0].this), node.this
+    if isinstance(inner, exp.Mode) and inner.this is None:
+        return _typed(Aggregate(Function.MODE, argument, place=where))
+    if isinstance(inner, exp.PercentileCont) and inner.expression is None:
+        fraction = _fraction(inner.this, rows)
+        if ordered[0].args.get("desc"):
+            fraction = 1 - fraction
+        return _typed(Aggregate(Function.QUANTILE, argument, None, fraction, where))
+    raise Unsupported("WITHIN GROUP goes with PERCENTILE_CONT(q) or MODE()", place=where)
+
+
+def _fraction(node: exp.Expr | None, rows: Translator) -> Fraction:
+    value = rows.expression(node) if node is not None else None
+    if isinstance(value, Literal) and isinstance(value.value, (int, Fraction)):
+        fraction = Fraction(value.value)
+        if 0 <= fraction <= 1 and fraction.denominator <= 10**6:
+            return fraction
+    raise TypeMismatch(
+        "a quantile needs a constant between 0 and 1, with at most six decimals",
+        place=place(node, rows.text) if node is not None else None,
+    )
+
+
+def _typed(aggregate: Aggregate) -> Aggregate:
+    """The aggregate with its argument read as the type the function needs."""
+    argument, where = aggregate.argument, aggregate.place
+    assert argument is not None
+    match aggregate.function:
+        case Function.COUNT | Function.MODE:
+            return aggregate
+        case Function.AVG | Function.MIN | Function.MAX | Function.QUANTILE:
+            fitted: Expr = typing.numeric(argument, where, dates=True)
+        case _:
+            fitted = typing.numeric(argument, where)
+    return replace(aggregate, argument=fitted)

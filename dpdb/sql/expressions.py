@@ -1,0 +1,389 @@
+"""sqlglot's expressions into ours, one allowed node at a time."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from fractions import Fraction
+
+from sqlglot import exp
+
+from dpdb.errors import Place, TooLarge, TypeMismatch, UnknownName, Unsupported, did_you_mean
+from dpdb.policy import Kind
+from dpdb.sql import typing
+from dpdb.sql.nodes import check_depth, only, place
+from dpdb.sql.query import (
+    Arithmetic,
+    Call,
+    Cast,
+    Expr,
+    InList,
+    IsNull,
+    Like,
+    Literal,
+    Not,
+    compare,
+    logic,
+)
+
+MAX_LIST = 1_000
+MAX_PATTERN = 1_000
+MAX_NUMBER = Fraction(10) ** 300
+
+COMPARISONS: dict[type[exp.Expr], str] = {
+    exp.EQ: "=",
+    exp.NEQ: "<>",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+}
+ARITHMETIC: dict[type[exp.Expr], str] = {
+    exp.Add: "+",
+    exp.Sub: "-",
+    exp.Mul: "*",
+    exp.Div: "/",
+    exp.Mod: "%",
+}
+CAST_TARGETS = {
+    exp.DataType.Type.INT: Kind.INTEGER,
+    exp.DataType.Type.BIGINT: Kind.INTEGER,
+    exp.DataType.Type.SMALLINT: Kind.INTEGER,
+    exp.DataType.Type.DOUBLE: Kind.NUMBER,
+    exp.DataType.Type.FLOAT: Kind.NUMBER,
+    exp.DataType.Type.DECIMAL: Kind.NUMBER,
+    exp.DataType.Type.TEXT: Kind.TEXT,
+    exp.DataType.Type.VARCHAR: Kind.TEXT,
+    exp.DataType.Type.BOOLEAN: Kind.BOOLEAN,
+    exp.DataType.Type.DATE: Kind.DATE,
+}
+FUNCTION_NAMES = (
+    "ABS ROUND FLOOR CEIL LEAST GREATEST CLAMP COALESCE NULLIF LOWER UPPER LENGTH SUBSTR CAST IF"
+).split()
+
+
+class Translator(ABC):
+    """Reads scalar expressions; what stands at their leaves is for subclasses to say."""
+
+    def __init__(self, text: str):
+        self.text = text
+
+    @abstractmethod
+    def leaf(self, node: exp.Expr) -> Expr | None:
+        """The meaning of a column, aggregate or subquery here; None if it is neither."""
+
+    @property
+    @abstractmethod
+    def function_names(self) -> list[str]:
+        """The functions there are here, for "did you mean"."""
+
+    def place(self, node: exp.Expr) -> Place | None:
+        return place(node, self.text)
+
+    def condition(self, node: exp.Expr) -> Expr:
+        """A boolean expression."""
+        return typing.of_kind(self.expression(node), Kind.BOOLEAN, self.place(node))
+
+    def expression(self, node: exp.Expr, depth: int = 0) -> Expr:
+        """Any allowed expression."""
+        check_depth(depth, node, self.text)
+        if (found := self.leaf(node)) is not None:
+            return found
+        match node:
+            case exp.Paren():
+                only(node, self.text, "this")
+                return self.expression(node.this, depth + 1)
+            case exp.Literal() | exp.Boolean() | exp.Null():
+                return self._literal(node)
+            case exp.Neg():
+                return self._negative(node, depth)
+            case exp.And() | exp.Or():
+                return self._logic(node, depth)
+            case exp.Not():
+                only(node, self.text, "this")
+                return Not(self._boolean(node.this, depth))
+            case exp.Between() | exp.In() | exp.Like() | exp.ILike() | exp.Escape() | exp.Is():
+                return self._predicate(node, depth)
+            case exp.Case() | exp.If():
+                return self._case(node, depth)
+            case exp.Cast() | exp.TryCast():
+                return self._cast(node, depth)
+        if type(node) in ARITHMETIC:
+            return self._arithmetic(node, depth)
+        if type(node) in COMPARISONS:
+            only(node, self.text, "this", "expression")
+            return self._compare(COMPARISONS[type(node)], node.this, node.expression, depth)
+        if isinstance(node, exp.Func):
+            return self._function(node, depth)
+        raise Unsupported(f"{_name(node)} is not supported", place=self.place(node))
+
+    def _boolean(self, node: exp.Expr, depth: int) -> Expr:
+        return typing.of_kind(self.expression(node, depth + 1), Kind.BOOLEAN, self.place(node))
+
+    def _number(self, node: exp.Expr, depth: int) -> Expr:
+        return typing.numeric(self.expression(node, depth + 1), self.place(node))
+
+    def _literal(self, node: exp.Expr) -> Literal:
+        match node:
+            case exp.Null():
+                return Literal(None, Kind.TEXT)
+            case exp.Boolean():
+                return Literal(bool(node.this), Kind.BOOLEAN)
+        only(node, self.text, "this", "is_string")
+        if node.args.get("is_string"):
+            return Literal(str(node.this), Kind.TEXT)
+        return number_literal(str(node.this), self.place(node))
+
+    def _negative(self, node: exp.Expr, depth: int) -> Expr:
+        only(node, self.text, "this")
+        operand = self._number(node.this, depth)
+        if isinstance(operand, Literal) and isinstance(operand.value, (int, Fraction)):
+            return Literal(-operand.value, operand.kind)
+        return Arithmetic("-", Literal(0, Kind.INTEGER), operand, operand.kind)
+
+    def _logic(self, node: exp.Expr, depth: int) -> Expr:
+        """A chain of ANDs leans left, a level for each; it is one level to us."""
+        kind, operands = type(node), []
+        while type(node) is kind:
+            only(node, self.text, "this", "expression")
+            operands.append(node.expression)
+            node = node.this
+        parts = [self._boolean(part, depth) for part in (node, *reversed(operands))]
+        return logic("and" if kind is exp.And else "or", parts)
+
+    def _arithmetic(self, node: exp.Expr, depth: int) -> Expr:
+        only(node, self.text, "this", "expression")
+        operator, where = ARITHMETIC[type(node)], self.place(node)
+        left, right = (self.expression(side, depth + 1) for side in (node.this, node.expression))
+        if operator in "+-" and Kind.DATE in (left.kind, right.kind):
+            return _date_arithmetic(operator, left, right, where)
+        left, right = typing.numeric(left, where), typing.numeric(right, where)
+        whole = operator != "/" and left.kind is right.kind is Kind.INTEGER
+        return Arithmetic(operator, left, right, Kind.INTEGER if whole else Kind.NUMBER)
+
+    def _compare(self, operator: str, left: exp.Expr, right: exp.Expr, depth: int) -> Expr:
+        sides = [self.expression(side, depth + 1) for side in (left, right)]
+        (first, second), _ = typing.unify(sides, self.place(left))
+        return compare(operator, first, second)
+
+    def _predicate(self, node: exp.Expr, depth: int) -> Expr:
+        match node:
+            case exp.Between():
+                only(node, self.text, "this", "low", "high")
+                low = self._compare("<=", node.args["low"], node.this, depth)
+                return logic("and", [low, self._compare("<=", node.this, node.args["high"], depth)])
+            case exp.In():
+                only(node, self.text, "this", "expressions")
+                return self._in(node, depth)
+            case exp.Is():
+                only(node, self.text, "this", "expression")
+                return self._is(node, depth)
+            case exp.Escape():
+                only(node, self.text, "this", "expression")
+                escape = self.expression(node.expression, depth + 1)
+                if not (isinstance(escape, Literal) and len(str(escape.value)) == 1):
+                    raise Unsupported("ESCAPE takes one character", place=self.place(node))
+                return self._like(node.this, str(escape.value), depth)
+        return self._like(node, "", depth)
+
+    def _is(self, node: exp.Expr, depth: int) -> Expr:
+        if isinstance(node.expression, exp.Null):
+            return IsNull(self.expression(node.this, depth + 1))
+        if isinstance(node.expression, exp.Boolean):
+            truth = Literal(False, Kind.BOOLEAN)
+            operand = self._boolean(node.this, depth)
+            asked = operand if node.expression.this else Not(operand)
+            return Call("coalesce", (asked, truth), Kind.BOOLEAN)
+        raise Unsupported("IS takes NULL, TRUE or FALSE", place=self.place(node))
+
+    def _in(self, node: exp.Expr, depth: int) -> Expr:
+        items = node.expressions
+        if len(items) > MAX_LIST:
+            raise TooLarge(
+                f"a list of {len(items)} values, {MAX_LIST} are allowed", place=self.place(node)
+            )
+        parts = [self.expression(part, depth + 1) for part in (node.this, *items)]
+        (operand, *values), _ = typing.unify(parts, self.place(node))
+        if not all(isinstance(value, Literal) for value in values):
+            return logic("or", [compare("=", operand, value) for value in values])
+        constants = {v.value for v in values if isinstance(v, Literal) and v.value is not None}
+        null = any(isinstance(v, Literal) and v.value is None for v in values)
+        return InList(operand, tuple(sorted(constants, key=repr)), null)
+
+    def _like(self, node: exp.Expr, escape: str, depth: int) -> Expr:
+        only(node, self.text, "this", "expression", "negate")
+        operand, pattern = (
+            typing.of_kind(self.expression(side, depth + 1), Kind.TEXT, self.place(side))
+            for side in (node.this, node.expression)
+        )
+        if not isinstance(pattern, Literal):
+            raise Unsupported("a LIKE pattern must be a constant", place=self.place(node))
+        written = str(pattern.value or "")
+        if len(written) > MAX_PATTERN:
+            raise TooLarge(f"a pattern longer than {MAX_PATTERN}", place=self.place(node))
+        if isinstance(node, exp.ILike):
+            written, operand = written.lower(), Call("lower", (operand,), Kind.TEXT)
+        like = Like(operand, _pattern(written, escape))
+        return Not(like) if node.args.get("negate") else like
+
+    def _case(self, node: exp.Expr, depth: int) -> Expr:
+        if isinstance(node, exp.If):
+            only(node, self.text, "this", "true", "false")
+            ifs, default, operand = [node], node.args.get("false"), None
+        else:
+            only(node, self.text, "this", "ifs", "default")
+            ifs, default, operand = node.args["ifs"], node.args.get("default"), node.this
+        branches = []
+        for branch in ifs:
+            if operand is None:
+                condition = self._boolean(branch.this, depth)
+            else:
+                condition = self._compare("=", operand, branch.this, depth)
+            branches.append((condition, self.expression(branch.args["true"], depth + 1)))
+        otherwise = (
+            Literal(None, Kind.TEXT) if default is None else self.expression(default, depth + 1)
+        )
+        return typing.case(branches, otherwise, self.place(node))
+
+    def _cast(self, node: exp.Expr, depth: int) -> Expr:
+        only(node, self.text, "this", "to", "safe")
+        target = node.args["to"]
+        kind = CAST_TARGETS.get(target.this) if not target.expressions else None
+        if kind is None:
+            names = ", ".join(sorted(kind.name for kind in Kind))
+            raise Unsupported(
+                "this type is not supported", hint=f"types are {names}", place=self.place(node)
+            )
+        operand = self.expression(node.this, depth + 1)
+        if kind is Kind.DATE and isinstance(operand, Literal) and isinstance(operand.value, str):
+            return typing.date_literal(operand.value, self.place(node))
+        return operand if operand.kind is kind else Cast(operand, kind)
+
+    def _function(self, node: exp.Func, depth: int) -> Expr:
+        arguments = _ARGUMENTS.get(type(node))
+        if arguments is not None:
+            only(node, self.text, "this", "expressions", "expression", "decimals", "start",
+                 "length", "ignore_nulls")  # fmt: skip
+            name, parts = arguments[0], arguments[1](node)
+        elif isinstance(node, exp.Anonymous) and str(node.this).upper() == "CLAMP":
+            name, parts = "clamp", node.expressions
+        else:
+            name = str(node.this) if isinstance(node, exp.Anonymous) else _name(node)
+            raise UnknownName(
+                f"no function {name} here",
+                hint=did_you_mean(name, self.function_names),
+                place=self.place(node),
+            )
+        translated = [self.expression(part, depth + 1) for part in parts]
+        return _call(name, translated, self.place(node))
+
+
+def number_literal(text: str, where: Place | None) -> Literal:
+    """A number as written, exactly."""
+    try:
+        value = Fraction(text)
+    except ValueError:
+        raise TypeMismatch("this number cannot be read", place=where) from None
+    if abs(value) > MAX_NUMBER:
+        raise TooLarge("this number is too large", place=where)
+    if value.denominator == 1 and "." not in text and "e" not in text.lower():
+        return Literal(int(value), Kind.INTEGER)
+    return Literal(value, Kind.NUMBER)
+
+
+def _name(node: exp.Expr) -> str:
+    return node.sql_name() if isinstance(node, exp.Func) else node.key.upper()
+
+
+def _first(node: exp.Expr) -> list[exp.Expr]:
+    return [node.this]
+
+
+def _list(node: exp.Expr) -> list[exp.Expr]:
+    return [node.this, *node.expressions]
+
+
+def _named(*names: str) -> Callable[[exp.Expr], list[exp.Expr]]:
+    return lambda node: [node.args[name] for name in names if node.args.get(name) is not None]
+
+
+_ARGUMENTS: dict[type[exp.Expr], tuple[str, Callable[[exp.Expr], list[exp.Expr]]]] = {
+    exp.Abs: ("abs", _first),
+    exp.Round: ("round", _named("this", "decimals")),
+    exp.Floor: ("floor", _named("this", "decimals")),
+    exp.Ceil: ("ceil", _named("this", "decimals")),
+    exp.Least: ("least", _list),
+    exp.Greatest: ("greatest", _list),
+    exp.Coalesce: ("coalesce", _list),
+    exp.Nullif: ("nullif", _named("this", "expression")),
+    exp.Lower: ("lower", _first),
+    exp.Upper: ("upper", _first),
+    exp.Length: ("length", _first),
+    exp.Substring: ("substr", _named("this", "start", "length")),
+}
+
+
+def _call(name: str, arguments: list[Expr], where: Place | None) -> Expr:
+    """A function call with its arguments' number and types checked."""
+    match name, arguments:
+        case "abs" | "floor" | "ceil", [operand]:
+            number = typing.numeric(operand, where)
+            return Call(name, (number,), number.kind if name == "abs" else Kind.INTEGER)
+        case "round", [operand]:
+            return _call(name, [operand, Literal(0, Kind.INTEGER)], where)
+        case "round", [operand, Literal(value=int(digits)) as places] if -9 <= digits <= 9:
+            number = typing.numeric(operand, where)
+            return Call(name, (number, places), Kind.INTEGER if digits <= 0 else Kind.NUMBER)
+        case "clamp", [_, _, _]:
+            unified, kind = typing.unify(arguments, where)
+            if kind.ordinal:
+                return Call(name, tuple(unified), kind)
+        case "least" | "greatest" | "coalesce", [_, *_]:
+            unified, kind = typing.unify(arguments, where)
+            if name == "coalesce" or kind.ordinal:
+                return Call(name, tuple(unified), kind)
+        case "nullif", [_, _]:
+            unified, kind = typing.unify(arguments, where)
+            return Call(name, tuple(unified), kind)
+        case "lower" | "upper", [operand]:
+            return Call(name, (typing.of_kind(operand, Kind.TEXT, where),), Kind.TEXT)
+        case "length", [operand]:
+            return Call(name, (typing.of_kind(operand, Kind.TEXT, where),), Kind.INTEGER)
+        case "substr", [operand, *positions] if positions and all(
+            isinstance(p, Literal) and isinstance(p.value, int) and abs(p.value) < 2**31
+            for p in positions
+        ):
+            text = typing.of_kind(operand, Kind.TEXT, where)
+            return Call(name, (text, *positions), Kind.TEXT)
+    raise TypeMismatch(f"{name.upper()} does not take these arguments", place=where)
+
+
+def _date_arithmetic(operator: str, left: Expr, right: Expr, where: Place | None) -> Expr:
+    """Dates differ by days, and move by days."""
+    match operator, left.kind, right.kind:
+        case "-", Kind.DATE, Kind.DATE:
+            return Arithmetic("-", left, right, Kind.INTEGER)
+        case ("+", Kind.DATE, Kind.INTEGER) | ("-", Kind.DATE, Kind.INTEGER):
+            return Arithmetic(operator, left, right, Kind.DATE)
+        case "+", Kind.INTEGER, Kind.DATE:
+            return Arithmetic("+", left, right, Kind.DATE)
+    raise TypeMismatch("only days can be added to a date", place=where)
+
+
+def _pattern(written: str, escape: str) -> tuple[str | None, ...]:
+    """A LIKE pattern's parts: literal text, None for `%`, the empty string for `_`."""
+    parts: list[str | None] = []
+    literal = ""
+    characters = iter(written)
+    for character in characters:
+        if character == escape:
+            literal += next(characters, "")
+        elif character in "%_":
+            parts += [literal] if literal else []
+            literal = ""
+            if character == "_" or not parts or parts[-1] is not None:
+                parts.append(None if character == "%" else "")
+        else:
+            literal += character
+    return (*parts, literal) if literal else tuple(parts)
+

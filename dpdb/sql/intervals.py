@@ -1,0 +1,261 @@
+"""Interval arithmetic: how large can the value of an expression be?
+
+Bounds come from the policy and are narrowed by WHERE; never from rows. They
+need not be tight, and soundness does not hang on them: what is aggregated is
+clamped to the bounds that were planned with.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpdb.policy import Kind
+from dpdb.sql.query import (
+    Arithmetic,
+    Call,
+    Case,
+    Cast,
+    ColumnRef,
+    Compare,
+    Expr,
+    InList,
+    IsNull,
+    Literal,
+    Logic,
+    Slot,
+    children,
+)
+
+Bound = Fraction | float
+"""A finite bound is a Fraction, an infinite one a float."""
+
+INFINITY = math.inf
+_LARGEST = Fraction(10) ** 300
+"""Beyond this a bound is as good as none, and doubles overflow soon."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """All numbers from `lower` to `upper`."""
+
+    lower: Bound = -INFINITY
+    upper: Bound = INFINITY
+
+    @property
+    def bounded(self) -> bool:
+        """Whether both ends are finite."""
+        return isinstance(self.lower, Fraction) and isinstance(self.upper, Fraction)
+
+    @property
+    def empty(self) -> bool:
+        """Whether no number is inside: the conditions exclude each other."""
+        return self.lower > self.upper
+
+    def meet(self, other: Interval) -> Interval:
+        """The numbers in both."""
+        return Interval(max(self.lower, other.lower), min(self.upper, other.upper))
+
+    def join(self, other: Interval) -> Interval:
+        """The smallest interval around both."""
+        return Interval(min(self.lower, other.lower), max(self.upper, other.upper))
+
+
+EVERYTHING = Interval()
+Environment = Mapping[str | Slot, Interval]
+"""What is known of columns, by name, beyond their declaration; and of slots."""
+
+
+def interval(expression: Expr, known: Environment) -> Interval:
+    """The interval around every non-NULL value `expression` can take."""
+    match expression:
+        case Literal(value=value):
+            return _point(value)
+        case ColumnRef(column=column):
+            declared = EVERYTHING if column.bounds is None else Interval(*column.bounds)
+            return known.get(column.name, declared)
+        case Slot():
+            return known.get(expression, EVERYTHING)
+        case Arithmetic(operator=operator, left=left, right=right):
+            return _arithmetic(operator, interval(left, known), interval(right, known))
+        case Case(branches=branches, default=default):
+            results = [interval(value, known) for _, value in branches]
+            return _hull([*results, interval(default, known)])
+        case Call():
+            return _call(expression, known)
+        case Cast(operand=operand, kind=kind):
+            return _cast(operand, kind, known)
+    return Interval(Fraction(0), Fraction(1)) if expression.kind is Kind.BOOLEAN else EVERYTHING
+
+
+def nullable(expression: Expr) -> bool:
+    """Whether any row could make `expression` NULL."""
+    match expression:
+        case Literal(value=value):
+            return value is None
+        case ColumnRef(column=column):
+            return column.nullable
+        case IsNull():
+            return False
+        case Slot() | Cast():
+            return True
+        case Arithmetic(operator="/" | "%"):
+            return True
+        case InList(null=True):
+            return True
+        case Call(name="coalesce" | "least" | "greatest", arguments=arguments):
+            return all(nullable(argument) for argument in arguments)
+        case Call(name="nullif"):
+            return True
+    return any(nullable(child) for child in children(expression))
+
+
+def narrow(condition: Expr | None, known: Environment) -> Environment:
+    """What is known of the columns of a row for which `condition` is true."""
+    match condition:
+        case Logic(operator="and", operands=operands):
+            for operand in operands:
+                known = narrow(operand, known)
+        case Logic(operator="or", operands=operands):
+            branches = [narrow(operand, known) for operand in operands]
+            shared = set.intersection(*(set(branch) for branch in branches))
+            known = {**known, **{name: _hull([b[name] for b in branches]) for name in shared}}
+        case Compare(operator="<" | "<=" | "=" as operator, left=left, right=right):
+            known = _below(left, right, known, strict=operator == "<")
+            if operator == "=":
+                known = _below(right, left, known, strict=False)
+        case InList(operand=ColumnRef() as column, values=values) if column.kind.ordinal:
+            known = _meet(column, _hull([_point(value) for value in values]), known)
+    return known
+
+
+def _below(left: Expr, right: Expr, known: Environment, *, strict: bool) -> Environment:
+    """`left <= right` bounds a bare column on either side."""
+    if not (left.kind.ordinal and right.kind.ordinal):
+        return known
+    low, high = interval(left, known).lower, interval(right, known).upper
+    if isinstance(left, ColumnRef):
+        exclude = strict and left.kind is not Kind.NUMBER and isinstance(high, Fraction)
+        known = _meet(left, Interval(upper=math.ceil(high) - Fraction(1) if exclude else high), known)
+    if isinstance(right, ColumnRef):
+        exclude = strict and right.kind is not Kind.NUMBER and isinstance(low, Fraction)
+        known = _meet(right, Interval(lower=math.floor(low) + Fraction(1) if exclude else low), known)
+    return known
+
+
+def _meet(column: ColumnRef, limit: Interval, known: Environment) -> Environment:
+    return {**known, column.column.name: interval(column, known).meet(limit)}
+
+
+def _point(value: object) -> Interval:
+    """A constant's interval; NULL and text have none to speak of."""
+    if isinstance(value, (int, Fraction)):
+        return Interval(Fraction(value), Fraction(value))
+    return EVERYTHING
+
+
+def _hull(intervals: list[Interval]) -> Interval:
+    result = intervals[0]
+    for other in intervals[1:]:
+        result = result.join(other)
+    return result
+
+
+def _corners(left: Interval, right: Interval, combine: Callable[[Bound, Bound], Bound]) -> Interval:
+    """The range of an operation that is monotone in each operand."""
+    ends = [combine(a, b) for a in (left.lower, left.upper) for b in (right.lower, right.upper)]
+    return Interval(_finite(min(ends)), _finite(max(ends)))
+
+
+def _finite(bound: Bound) -> Bound:
+    """Bounds too large for doubles become infinite."""
+    if isinstance(bound, Fraction) and abs(bound) > _LARGEST:
+        return math.copysign(INFINITY, bound)
+    return bound
+
+
+def _arithmetic(operator: str, left: Interval, right: Interval) -> Interval:
+    match operator:
+        case "+":
+            return Interval(_finite(left.lower + right.lower), _finite(left.upper + right.upper))
+        case "-":
+            return Interval(_finite(left.lower - right.upper), _finite(left.upper - right.lower))
+        case "*":
+            return _corners(left, right, _times)
+        case "/" if right.lower > 0 or right.upper < 0:
+            return _corners(left, right, _over)
+        case "%":
+            return _remainder(left, right)
+    return EVERYTHING
+
+
+def _times(a: Bound, b: Bound) -> Bound:
+    return Fraction(0) if a == 0 or b == 0 else a * b
+
+
+def _over(a: Bound, b: Bound) -> Bound:
+    if isinstance(b, float):
+        return Fraction(0) if isinstance(a, Fraction) else a * math.copysign(1, b)
+    return a / b
+
+
+def _remainder(left: Interval, right: Interval) -> Interval:
+    """`a % b` has the sign of `a` and is smaller than both in magnitude, as in SQL."""
+    limit = max(abs(right.lower), abs(right.upper))
+    lower = max(left.lower, -limit) if left.lower < 0 else Fraction(0)
+    upper = min(left.upper, limit) if left.upper > 0 else Fraction(0)
+    return Interval(lower, upper)
+
+
+def _cast(operand: Expr, kind: Kind, known: Environment) -> Interval:
+    inner = interval(operand, known)
+    if not (operand.kind.ordinal or operand.kind is Kind.BOOLEAN):
+        return EVERYTHING
+    return _rounded(inner, round) if kind is Kind.INTEGER else inner
+
+
+def _rounded(inner: Interval, to: Callable[[Bound], int]) -> Interval:
+    lower = Fraction(to(inner.lower)) if isinstance(inner.lower, Fraction) else inner.lower
+    upper = Fraction(to(inner.upper)) if isinstance(inner.upper, Fraction) else inner.upper
+    return Interval(lower, upper)
+
+
+def _call(call: Call, known: Environment) -> Interval:
+    parts = [interval(argument, known) for argument in call.arguments]
+    match call.name:
+        case "coalesce":
+            return _hull(parts)
+        case "nullif":
+            return parts[0]
+        case "abs":
+            return _absolute(parts[0])
+        case "floor":
+            return _rounded(parts[0], math.floor)
+        case "ceil":
+            return _rounded(parts[0], math.ceil)
+        case "round":
+            digits = call.arguments[1]
+            assert isinstance(digits, Literal) and isinstance(digits.value, int)
+            unit = Fraction(1, 2) / Fraction(10) ** digits.value
+            return Interval(_finite(parts[0].lower - unit), _finite(parts[0].upper + unit))
+        case "least":
+            return Interval(min(p.lower for p in parts), max(p.upper for p in parts))
+        case "greatest":
+            return Interval(min(p.lower for p in parts), max(p.upper for p in parts))
+        case "clamp":
+            return Interval(_clamp(parts[0].lower, *parts[1:]), _clamp(parts[0].upper, *parts[1:]))
+        case "length":
+            return Interval(Fraction(0), INFINITY)
+    return EVERYTHING
+
+
+def _absolute(inner: Interval) -> Interval:
+    largest = max(abs(inner.lower), abs(inner.upper))
+    inside = inner.lower <= 0 <= inner.upper
+    return Interval(Fraction(0) if inside else min(abs(inner.lower), abs(inner.upper)), largest)
+
+
+def _clamp(bound: Bound, low: Interval, high: Interval) -> Bound:
+    return min(max(bound, low.lower), high.upper)

@@ -1,0 +1,63 @@
+"""Names for the columns of an answer: the expressions as written, in one spelling."""
+
+from __future__ import annotations
+
+from sqlglot.tokens import Token, TokenType
+
+_NO_SPACE_BEFORE = {TokenType.R_PAREN, TokenType.COMMA, TokenType.DOT, TokenType.DCOLON}
+_NO_SPACE_AFTER = {TokenType.L_PAREN, TokenType.DOT, TokenType.DCOLON}
+_KEYWORDS_BEFORE_PAREN = {"IN", "AND", "OR", "NOT", "FILTER", "GROUP", "WHEN", "THEN", "ELSE",
+                          "BETWEEN", "LIKE", "CASE", "WHERE"}  # fmt: skip
+
+
+def labels(tokens: list[Token]) -> list[str]:
+    """A label for each item between the outermost SELECT and FROM."""
+    items: list[list[Token]] = [[]]
+    depth = 0
+    for token in tokens[1:]:
+        depth += (token.token_type is TokenType.L_PAREN) - (token.token_type is TokenType.R_PAREN)
+        if depth == 0 and token.token_type is TokenType.FROM:
+            break
+        if depth == 0 and token.token_type is TokenType.COMMA:
+            items.append([])
+        else:
+            items[-1].append(token)
+    return [_label(item) for item in items]
+
+
+def _label(tokens: list[Token]) -> str:
+    """Keywords and functions in upper case, names and constants as they are."""
+    text = ""
+    for index, token in enumerate(tokens):
+        following = tokens[index + 1] if index + 1 < len(tokens) else None
+        written = _spelling(token, following)
+        if index and _spaced(tokens, index):
+            text += " "
+        text += written
+    return text
+
+
+def _spelling(token: Token, following: Token | None) -> str:
+    match token.token_type:
+        case TokenType.STRING:
+            return "'" + token.text.replace("'", "''") + "'"
+        case TokenType.IDENTIFIER:
+            return '"' + token.text.replace('"', '""') + '"'
+        case TokenType.VAR if following is None or following.token_type is not TokenType.L_PAREN:
+            return token.text
+    return token.text.upper()
+
+
+def _spaced(tokens: list[Token], index: int) -> bool:
+    before, token = tokens[index - 1], tokens[index]
+    if token.token_type in _NO_SPACE_BEFORE or before.token_type in _NO_SPACE_AFTER:
+        return False
+    if token.token_type is TokenType.L_PAREN:
+        operator = not before.text[-1:].isalnum() and before.text[-1:] not in "_\""
+        return operator or before.text.upper() in _KEYWORDS_BEFORE_PAREN
+    # A sign belongs to its number, unless it stands between two operands.
+    if before.token_type is TokenType.DASH:
+        return index >= 2 and tokens[index - 2].token_type not in (
+            _NO_SPACE_AFTER | {TokenType.COMMA, TokenType.STAR, TokenType.SLASH}
+        )
+    return True

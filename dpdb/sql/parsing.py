@@ -1,0 +1,368 @@
+"""A SELECT's text into a Query: the allow-list.
+
+Whatever is not named here is refused, with its place. The text goes no
+further, nor do sqlglot's trees.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+from sqlglot.errors import ParseError, TokenError
+from sqlglot.tokens import Token, TokenType
+
+from dpdb.errors import (
+    Place,
+    SyntaxFault,
+    TooLarge,
+    TypeMismatch,
+    UnknownName,
+    Unsupported,
+    did_you_mean,
+)
+from dpdb.policy import Kind, Policy, Table
+from dpdb.sql.aggregates import AGGREGATE_NAMES, aggregate, is_aggregate
+from dpdb.sql.dialect import parse, tokenize
+from dpdb.sql.expressions import FUNCTION_NAMES, Translator
+from dpdb.sql.labels import labels
+from dpdb.sql.nodes import only, place, place_at
+from dpdb.sql.query import (
+    Aggregate,
+    ColumnRef,
+    Expr,
+    Literal,
+    Options,
+    Ordering,
+    Output,
+    Query,
+    Slot,
+)
+
+MAX_LENGTH = 100_000
+MAX_TOKENS = 20_000
+MAX_NESTING = 20
+"""Parentheses, CASEs and prefix operators within each other: sqlglot recurses on them."""
+MAX_OUTPUTS = 200
+
+
+def read(text: str, policy: Policy, options: Options = Options()) -> Query:
+    """The query that `text`, a SELECT, asks."""
+    tokens = read_tokens(text)
+    try:
+        trees = parse(tokens, text)
+    except ParseError as error:
+        raise _syntax_fault(error) from None
+    except RecursionError:
+        raise TooLarge("the statement is nested too deeply") from None
+    if len(trees) != 1 or not isinstance(trees[0], exp.Select):
+        raise Unsupported("only a single SELECT is answered")
+    return _Reader(text, policy, tokens).query(trees[0], options)
+
+
+def read_tokens(text: str) -> list[Token]:
+    """The tokens of a statement, within the limits."""
+    if len(text) > MAX_LENGTH:
+        raise TooLarge(f"a statement of {len(text)} characters, {MAX_LENGTH} are allowed")
+    try:
+        tokens = tokenize(text)
+    except TokenError:
+        raise SyntaxFault("a string, name or comment is not closed, or not text") from None
+    if len(tokens) > MAX_TOKENS:
+        raise TooLarge(f"a statement of {len(tokens)} tokens, {MAX_TOKENS} are allowed")
+    _check_nesting(tokens, text)
+    return tokens
+
+
+_OPENING = {TokenType.L_PAREN, TokenType.CASE, TokenType.L_BRACKET, TokenType.L_BRACE}
+_CLOSING = {TokenType.R_PAREN, TokenType.END, TokenType.R_BRACKET, TokenType.R_BRACE}
+_PREFIX = {TokenType.NOT, TokenType.DASH, TokenType.PLUS, TokenType.TILDE}
+
+
+def _check_nesting(tokens: list[Token], text: str) -> None:
+    depth = run = 0
+    for token in tokens:
+        depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
+        run = run + 1 if token.token_type in _PREFIX else 0
+        if depth + run > MAX_NESTING:
+            raise TooLarge(
+                f"nested deeper than {MAX_NESTING} levels", place=place_at(token.start, text)
+            )
+
+
+def _syntax_fault(error: ParseError) -> SyntaxFault:
+    """sqlglot's complaint in one line, without the text around it."""
+    details = error.errors[0] if error.errors else {}
+    found = str(details.get("highlight") or "")
+    line, end = details.get("line"), details.get("col")
+    where = Place(line, max(1, end - len(found) + 1)) if line and end is not None else None
+    return SyntaxFault(f"this is not valid SQL near '{found}'" if found else
+                       "this is not valid SQL: it ends too soon", place=where)  # fmt: skip
+
+
+class _RowTranslator(Translator):
+    """Expressions over a row: the leaves are columns and scalar subqueries."""
+
+    def __init__(self, reader: _Reader, table: _Scope):
+        super().__init__(reader.text)
+        self._reader = reader
+        self._scope = table
+
+    @property
+    def function_names(self) -> list[str]:
+        return FUNCTION_NAMES
+
+    def leaf(self, node: exp.Expr) -> Expr | None:
+        if isinstance(node, exp.Column):
+            return self._scope.column(node, self.text)
+        if isinstance(node, exp.Subquery):
+            return self._reader.subquery(node)
+        if is_aggregate(node):
+            raise Unsupported(
+                "an aggregate cannot be used here",
+                hint="conditions on aggregates go into HAVING",
+                place=self.place(node),
+            )
+        return None
+
+
+@dataclass(frozen=True)
+class _Scope:
+    """The table a SELECT reads, and the names it goes by."""
+
+    table: Table
+    names: frozenset[str]
+
+    def column(self, node: exp.Column, text: str) -> Expr:
+        """A column; or a string, where a double-quoted name is none of the columns'."""
+        only(node, text, "this", "table")
+        name, qualifier = node.name, node.args.get("table")
+        if qualifier is not None and qualifier.name.casefold() not in self.names:
+            raise UnknownName(f"no table {qualifier.name} here", place=place(node, text))
+        if not isinstance(node.this, exp.Identifier):
+            raise Unsupported("* is only supported in COUNT(*)", place=place(node, text))
+        found = self.table.column(name)
+        if found is not None:
+            return ColumnRef(found)
+        if node.this.args.get("quoted") and qualifier is None:
+            return Literal(name, Kind.TEXT)
+        known = [column.name for column in self.table.columns]
+        hint = did_you_mean(name, known) or f"columns are {', '.join(known)}"
+        raise UnknownName(f"no column {name}", hint=hint, place=place(node, text))
+
+
+@dataclass
+class _Answers(Translator):
+    """Expressions over the answer: the leaves are aggregates, keys, aliases, subqueries."""
+
+    reader: _Reader
+    rows: _RowTranslator
+    scope: _Scope
+    keys: tuple[ColumnRef, ...]
+    aggregates: list[Aggregate] = field(default_factory=list)
+    aliases: dict[str, Expr] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        super().__init__(self.reader.text)
+
+    @property
+    def function_names(self) -> list[str]:
+        return [*AGGREGATE_NAMES, *FUNCTION_NAMES]
+
+    def leaf(self, node: exp.Expr) -> Expr | None:
+        if is_aggregate(node):
+            return self._aggregate(node)
+        if isinstance(node, exp.Subquery):
+            return self.reader.subquery(node)
+        if isinstance(node, exp.Column):
+            return self._name(node)
+        return None
+
+    def _aggregate(self, node: exp.Expr) -> Slot:
+        found = aggregate(node, self.rows)
+        if found not in self.aggregates:
+            self.aggregates.append(found)
+        return Slot("aggregate", self.aggregates.index(found), found.kind)
+
+    def _name(self, node: exp.Column) -> Expr:
+        if not node.args.get("table") and node.name.casefold() in self.aliases:
+            return self.aliases[node.name.casefold()]
+        column = self.scope.column(node, self.text)
+        if isinstance(column, Literal):
+            return column
+        if column not in self.keys:
+            raise Unsupported(
+                f"{node.name} must be inside an aggregate or in GROUP BY",
+                hint="single rows are never shown",
+                place=self.place(node),
+            )
+        assert isinstance(column, ColumnRef)
+        return Slot("key", self.keys.index(column), column.kind)
+
+
+@dataclass
+class _Reader:
+    """Reads a statement's SELECT and those within it."""
+
+    text: str
+    policy: Policy
+    tokens: list[Token]
+    """From this SELECT on."""
+    subqueries: list[Query] = field(default_factory=list)
+
+    def query(self, tree: exp.Select, options: Options = Options()) -> Query:
+        """The SELECT as a Query."""
+        only(tree, self.text, "expressions", "from_", "where", "group", "having", "order",
+             "limit", "offset")  # fmt: skip
+        scope = self._scope(tree)
+        rows = _RowTranslator(self, scope)
+        where = tree.args.get("where")
+        keys = self._keys(tree, scope)
+        condition = rows.condition(where.this) if where else None
+        answers = _Answers(self, rows, scope, keys)
+        outputs = self._outputs(tree, answers)
+        having = tree.args.get("having")
+        query = Query(
+            table=scope.table,
+            outputs=outputs,
+            where=condition,
+            keys=keys,
+            having=answers.condition(having.this) if having else None,
+            order=tuple(self._orderings(tree, answers, outputs)),
+            limit=self._count(tree.args.get("limit")),
+            offset=self._count(tree.args.get("offset")) or 0,
+            aggregates=tuple(answers.aggregates),
+            subqueries=tuple(self.subqueries),
+            options=options,
+        )
+        if not query.aggregates:
+            raise Unsupported(
+                "a query needs an aggregate such as COUNT(*)", hint="single rows are never shown"
+            )
+        return query
+
+    def subquery(self, node: exp.Subquery) -> Slot:
+        """A scalar subquery: a release of its own, a constant to the query around it."""
+        only(node, self.text, "this")
+        if not isinstance(node.this, exp.Select):
+            raise Unsupported("only a SELECT can be a subquery", place=place(node, self.text))
+        query = _Reader(self.text, self.policy, self._tokens_of(node)).query(node.this)
+        if len(query.outputs) != 1 or query.keys or query.having:
+            raise Unsupported(
+                "a subquery gives one value: one aggregate, no GROUP BY or HAVING",
+                place=place(node, self.text),
+            )
+        if query not in self.subqueries:
+            self.subqueries.append(query)
+        kind = query.outputs[0].expression.kind
+        return Slot("subquery", self.subqueries.index(query), kind)
+
+    def _tokens_of(self, node: exp.Subquery) -> list[Token]:
+        """The statement's tokens from the subquery's SELECT on."""
+        start = min(found.meta["start"] for found in node.walk() if "start" in found.meta)
+        before = [i for i, token in enumerate(self.tokens)
+                  if token.token_type is TokenType.SELECT and token.start < start]  # fmt: skip
+        return self.tokens[before[-1] :]
+
+    def _scope(self, tree: exp.Select) -> _Scope:
+        source = tree.args.get("from_")
+        if source is None or not isinstance(source.this, exp.Table):
+            raise Unsupported("a query reads FROM one table", place=place(tree, self.text))
+        node = source.this
+        if not isinstance(node.this, exp.Identifier):
+            raise Unsupported("only a table's name can be in FROM", place=place(node, self.text))
+        only(node, self.text, "this", "alias")
+        table = self.policy.table(node.name)
+        if table is None:
+            known = [table.name for table in self.policy.tables]
+            hint = did_you_mean(node.name, known) or f"tables are {', '.join(known)}"
+            raise UnknownName(f"no table {node.name}", hint=hint, place=place(node, self.text))
+        names = {node.alias_or_name.casefold(), table.name.casefold()}
+        return _Scope(table, frozenset(names))
+
+    def _keys(self, tree: exp.Select, scope: _Scope) -> tuple[ColumnRef, ...]:
+        group = tree.args.get("group")
+        if group is None:
+            return ()
+        only(group, self.text, "expressions")
+        keys: dict[ColumnRef, None] = {}
+        for node in group.expressions:
+            chosen = self._by_position(node, tree.expressions)
+            if isinstance(chosen, exp.Alias):
+                chosen = chosen.this
+            found = scope.column(chosen, self.text) if isinstance(chosen, exp.Column) else None
+            if not isinstance(found, ColumnRef):
+                raise Unsupported("GROUP BY takes columns", place=place(node, self.text))
+            keys[found] = None
+        return tuple(keys)
+
+    def _by_position(self, node: exp.Expr, items: list[exp.Expr]) -> exp.Expr:
+        """GROUP BY 1 means the first item of the SELECT list."""
+        if not (isinstance(node, exp.Literal) and not node.args.get("is_string")):
+            return node
+        number = str(node.this)
+        if not (number.isascii() and number.isdigit() and 1 <= int(number) <= len(items)):
+            raise UnknownName(f"no column {number} in the answer", place=place(node, self.text))
+        return items[int(number) - 1]
+
+    def _outputs(self, tree: exp.Select, answers: _Answers) -> tuple[Output, ...]:
+        items = tree.expressions
+        if len(items) > MAX_OUTPUTS:
+            raise TooLarge(f"{len(items)} columns asked for, {MAX_OUTPUTS} are allowed")
+        outputs = []
+        for item, label in zip(items, labels(self.tokens), strict=True):
+            node = item
+            if isinstance(item, exp.Star):
+                raise Unsupported(
+                    "SELECT * is not supported",
+                    hint="single rows are never shown; try SELECT COUNT(*)",
+                    place=place(item, self.text),
+                )
+            if isinstance(item, exp.Alias):
+                only(item, self.text, "this", "alias")
+                node, label = item.this, item.alias
+            expression = answers.expression(node)
+            outputs.append(Output(label, expression))
+            if isinstance(item, exp.Alias):
+                answers.aliases.setdefault(label.casefold(), expression)
+        return tuple(outputs)
+
+    def _orderings(
+        self, tree: exp.Select, answers: _Answers, outputs: tuple[Output, ...]
+    ) -> list[Ordering]:
+        order = tree.args.get("order")
+        if order is None:
+            return []
+        only(order, self.text, "expressions")
+        result = []
+        for term in order.expressions:
+            only(term, self.text, "this", "desc", "nulls_first")
+            chosen = self._by_position(term.this, tree.expressions)
+            if chosen is term.this:
+                expression = answers.expression(chosen)
+            else:
+                expression = outputs[int(str(term.this.this)) - 1].expression
+            descending = bool(term.args.get("desc"))
+            result.append(Ordering(expression, descending, bool(term.args.get("nulls_first"))))
+        return result
+
+    def _count(self, node: exp.Expr | None) -> int | None:
+        """The number in LIMIT or OFFSET."""
+        if node is None:
+            return None
+        only(node, self.text, "expression")
+        value = _Constant(self.text).expression(node.expression)
+        if not (isinstance(value, Literal) and type(value.value) is int and value.value >= 0):
+            raise TypeMismatch("a whole number is needed here", place=place(node, self.text))
+        return value.value
+
+
+class _Constant(Translator):
+    """Expressions without leaves."""
+
+    @property
+    def function_names(self) -> list[str]:
+        return FUNCTION_NAMES
+
+    def leaf(self, node: exp.Expr) -> Expr | None:
+        return None

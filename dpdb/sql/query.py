@@ -1,0 +1,297 @@
+"""What is left of a SELECT once it has been read: small frozen records.
+
+Row expressions and expressions over aggregates are the same nodes; they differ
+in their leaves. Equal meaning gives equal records as far as is cheap to see:
+comparisons point one way, the operands of AND, OR and `=` are sorted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from fractions import Fraction
+
+from dpdb.errors import Place
+from dpdb.policy import Column, Kind, Table, Value
+
+
+@dataclass(frozen=True)
+class Literal:
+    """A constant; None is NULL."""
+
+    value: Value | None
+    kind: Kind
+
+
+@dataclass(frozen=True)
+class ColumnRef:
+    """A column of the table, read row by row."""
+
+    column: Column
+
+    @property
+    def kind(self) -> Kind:
+        return self.column.kind
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A value filled in later: a subquery's noisy answer, an aggregate, a group's key."""
+
+    role: str
+    index: int
+    kind: Kind
+
+
+@dataclass(frozen=True)
+class Arithmetic:
+    """`+`, `-`, `*`, `/` (true division) or `%`; NULL where undefined."""
+
+    operator: str
+    left: Expr
+    right: Expr
+    kind: Kind
+
+
+@dataclass(frozen=True)
+class Compare:
+    """`=`, `<>`, `<` or `<=`."""
+
+    operator: str
+    left: Expr
+    right: Expr
+    kind: Kind = Kind.BOOLEAN
+
+
+@dataclass(frozen=True)
+class Logic:
+    """`and` or `or` of two operands or more, in three-valued logic."""
+
+    operator: str
+    operands: tuple[Expr, ...]
+    kind: Kind = Kind.BOOLEAN
+
+
+@dataclass(frozen=True)
+class Not:
+    """Three-valued negation."""
+
+    operand: Expr
+    kind: Kind = Kind.BOOLEAN
+
+
+@dataclass(frozen=True)
+class IsNull:
+    """True or false, never NULL."""
+
+    operand: Expr
+    kind: Kind = Kind.BOOLEAN
+
+
+@dataclass(frozen=True)
+class InList:
+    """Membership in a list of constants; `null` where the list holds a NULL."""
+
+    operand: Expr
+    values: tuple[Value, ...]
+    null: bool
+    kind: Kind = Kind.BOOLEAN
+
+
+@dataclass(frozen=True)
+class Like:
+    """Pattern match; `None` in the pattern stands for `%`, the empty string for `_`."""
+
+    operand: Expr
+    pattern: tuple[str | None, ...]
+    kind: Kind = Kind.BOOLEAN
+
+
+@dataclass(frozen=True)
+class Case:
+    """The value of the first branch whose condition is true."""
+
+    branches: tuple[tuple[Expr, Expr], ...]
+    default: Expr
+    kind: Kind
+
+
+@dataclass(frozen=True)
+class Call:
+    """A scalar function of the allow-list."""
+
+    name: str
+    arguments: tuple[Expr, ...]
+    kind: Kind
+
+
+@dataclass(frozen=True)
+class Cast:
+    """Conversion; NULL where the value cannot be read as the target type."""
+
+    operand: Expr
+    kind: Kind
+
+
+Expr = (
+    Literal
+    | ColumnRef
+    | Slot
+    | Arithmetic
+    | Compare
+    | Logic
+    | Not
+    | IsNull
+    | InList
+    | Like
+    | Case
+    | Call
+    | Cast
+)
+
+
+class Function(StrEnum):
+    """The aggregate functions."""
+
+    COUNT = "count"
+    COUNT_DISTINCT = "count_distinct"
+    SUM = "sum"
+    AVG = "avg"
+    VAR_SAMP = "var_samp"
+    VAR_POP = "var_pop"
+    STDDEV_SAMP = "stddev_samp"
+    STDDEV_POP = "stddev_pop"
+    MIN = "min"
+    MAX = "max"
+    QUANTILE = "quantile"
+    MODE = "mode"
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """An aggregate call: `argument` is None for COUNT(*), `where` is its FILTER."""
+
+    function: Function
+    argument: Expr | None = None
+    where: Expr | None = None
+    fraction: Fraction | None = None
+    place: Place | None = field(default=None, compare=False)
+
+    @property
+    def kind(self) -> Kind:
+        """The type of the answer."""
+        match self.function:
+            case Function.COUNT | Function.COUNT_DISTINCT:
+                return Kind.INTEGER
+            case Function.SUM | Function.MIN | Function.MAX | Function.QUANTILE | Function.MODE:
+                assert self.argument is not None
+                return self.argument.kind
+            case Function.AVG if self.argument and self.argument.kind is Kind.DATE:
+                return Kind.DATE
+        return Kind.NUMBER
+
+
+@dataclass(frozen=True)
+class Output:
+    """A column of the answer; `expression` has aggregates and keys as its leaves."""
+
+    label: str
+    expression: Expr
+
+
+@dataclass(frozen=True)
+class Ordering:
+    """One ORDER BY term."""
+
+    expression: Expr
+    descending: bool
+    nulls_first: bool
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a query asks for besides its answer; None leaves it to the session."""
+
+    epsilon: Fraction | None = None
+    delta: Fraction | None = None
+
+
+@dataclass(frozen=True)
+class Query:
+    """One SELECT. `outputs`, `having` and `order` refer to `aggregates`, `keys` and
+    `subqueries` through slots."""
+
+    table: Table
+    outputs: tuple[Output, ...]
+    aggregates: tuple[Aggregate, ...]
+    where: Expr | None = None
+    keys: tuple[ColumnRef, ...] = ()
+    having: Expr | None = None
+    order: tuple[Ordering, ...] = ()
+    limit: int | None = None
+    offset: int = 0
+    subqueries: tuple[Query, ...] = ()
+    options: Options = Options()
+
+
+def conjunction(*conditions: Expr | None) -> Expr | None:
+    """The AND of the conditions that are there."""
+    present = [condition for condition in conditions if condition is not None]
+    return logic("and", present) if present else None
+
+
+def logic(operator: str, operands: list[Expr]) -> Expr:
+    """AND or OR, flattened, without repetitions, in an order of its own."""
+    flat: dict[Expr, None] = {}
+    for operand in operands:
+        inner = operand.operands if _is(operand, operator) else (operand,)  # type: ignore[union-attr]
+        flat.update(dict.fromkeys(inner))
+    if len(flat) == 1:
+        return next(iter(flat))
+    return Logic(operator, tuple(sorted(flat, key=repr)))
+
+
+def _is(expression: Expr, operator: str) -> bool:
+    return isinstance(expression, Logic) and expression.operator == operator
+
+
+def compare(operator: str, left: Expr, right: Expr) -> Compare:
+    """A comparison, turned so that equal meaning is written one way."""
+    match operator:
+        case ">":
+            return Compare("<", right, left)
+        case ">=":
+            return Compare("<=", right, left)
+        case "=" | "<>":
+            first, second = sorted((left, right), key=repr)
+            return Compare(operator, first, second)
+    return Compare(operator, left, right)
+
+
+def children(expression: Expr) -> tuple[Expr, ...]:
+    """The direct operands of an expression."""
+    match expression:
+        case Arithmetic(left=left, right=right) | Compare(left=left, right=right):
+            return left, right
+        case Logic(operands=operands):
+            return operands
+        case (
+            Not(operand=operand)
+            | IsNull(operand=operand)
+            | InList(operand=operand)
+            | Like(operand=operand)
+            | Cast(operand=operand)
+        ):
+            return (operand,)
+        case Case(branches=branches, default=default):
+            return (*(part for branch in branches for part in branch), default)
+        case Call(arguments=arguments):
+            return arguments
+    return ()
+
+
+def slots(expression: Expr, role: str) -> set[int]:
+    """The indices of the slots of one role within an expression."""
+    if isinstance(expression, Slot):
+        return {expression.index} if expression.role == role else set()
+    return set().union(*(slots(child, role) for child in children(expression)))

@@ -1,0 +1,65 @@
+"""Text into statements: cut at `;` outside strings and comments."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+_TOKEN = re.compile(
+    r"""
+      (?P<skip> --[^\n]* | '(?:[^']|'')*' | "(?:[^"]|"")*" )
+    | (?P<open> /\* )
+    | (?P<end> ; )
+    | (?P<loose> ['"] )      # a quote that never closes
+    """,
+    re.VERBOSE,
+)
+_COMMENT = re.compile(r"/\*|\*/")
+_IGNORED = re.compile(r"(?:\s|--[^\n]*(?:\n|$))*")
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One statement's text, from its first word; `complete` if a `;` ended it."""
+
+    text: str
+    complete: bool
+
+
+def split(text: str) -> Iterator[Piece]:
+    """The statements in `text`, without their `;`, leading space and comments."""
+    start = 0
+    position = 0
+    while match := _TOKEN.search(text, position):
+        position = match.end()
+        if match.lastgroup == "open":
+            position = _comment_end(text, position)
+        elif match.lastgroup == "loose":
+            break
+        elif match.lastgroup == "end":
+            yield from _piece(text[start : match.start()], complete=True)
+            start = position
+    yield from _piece(text[start:], complete=False)
+
+
+def _comment_end(text: str, position: int) -> int:
+    """Comments nest, as in PostgreSQL and DuckDB."""
+    depth = 1
+    while depth and (match := _COMMENT.search(text, position)):
+        position = match.end()
+        depth += 1 if match.group() == "/*" else -1
+    return len(text) if depth else position
+
+
+def _piece(text: str, *, complete: bool) -> Iterator[Piece]:
+    """The statement in `text`, if there is more than space and comments."""
+    start = 0
+    while True:
+        ignored = _IGNORED.match(text, start)
+        start = ignored.end() if ignored else start
+        if not text.startswith("/*", start):
+            break
+        start = _comment_end(text, start + 2)
+    if body := text[start:].rstrip():
+        yield Piece(body, complete)

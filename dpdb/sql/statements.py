@@ -1,0 +1,182 @@
+"""Which statement a text is: SELECT, or one of the few around it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import takewhile
+
+from sqlglot.tokens import Token, TokenType
+
+from dpdb.errors import (
+    InvalidOption,
+    Place,
+    SyntaxFault,
+    UnknownName,
+    Unsupported,
+    did_you_mean,
+)
+from dpdb.policy import Policy
+from dpdb.sql.nodes import place_at
+from dpdb.sql.parsing import read, read_tokens
+from dpdb.sql.query import Options, Query
+
+SETTINGS = {
+    "epsilon": "what each query may spend, or 'default' for an even share",
+    "repeats": "'free': a repeated query is answered as before; 'fresh': it is paid for again",
+}
+"""The names SET knows, and what they mean."""
+
+
+@dataclass(frozen=True)
+class Select:
+    """A query to answer, or with `explain` to plan and price."""
+
+    query: Query
+    explain: bool = False
+
+
+@dataclass(frozen=True)
+class ShowBudget:
+    """SHOW BUDGET."""
+
+
+@dataclass(frozen=True)
+class ShowTables:
+    """SHOW TABLES."""
+
+
+@dataclass(frozen=True)
+class Describe:
+    """DESCRIBE table."""
+
+    table: str
+    place: Place
+
+
+@dataclass(frozen=True)
+class Assign:
+    """SET name = value."""
+
+    name: str
+    value: str | Fraction
+    place: Place
+
+
+Statement = Select | ShowBudget | ShowTables | Describe | Assign
+
+
+def statement(text: str, policy: Policy) -> Statement:
+    """The statement that `text` is, without its `;`."""
+    words = _Words(text, read_tokens(text))
+    match words.leading:
+        case ["EXPLAIN", *_]:
+            return Select(_select(text, policy, words, skip=1), explain=True)
+        case ["SELECT", *_]:
+            return Select(_select(text, policy, words, skip=0))
+        case ["SHOW", "BUDGET"]:
+            return ShowBudget()
+        case ["SHOW", "TABLES"]:
+            return ShowTables()
+        case ["SHOW", *_]:
+            raise UnknownName(
+                "SHOW knows BUDGET and TABLES",
+                hint="DESCRIBE table shows its columns",
+                place=words.place(0),
+            )
+        case ["DESCRIBE" | "DESC", *_] if len(words.tokens) == 2:
+            return Describe(words.tokens[1].text, words.place(1))
+        case ["SET", *_]:
+            return _assignment(words)
+    raise Unsupported(
+        "only SELECT, EXPLAIN SELECT, SHOW, DESCRIBE table and SET are answered",
+        place=words.place(0),
+    )
+
+
+@dataclass(frozen=True)
+class _Words:
+    """A statement's tokens."""
+
+    text: str
+    tokens: list[Token]
+
+    @property
+    def leading(self) -> list[str]:
+        """The text of the first few tokens in upper case; all of them of a short statement."""
+        return [token.text.upper() for token in self.tokens[:3]]
+
+    def place(self, index: int) -> Place:
+        """Where a token stands; past the last one, the end."""
+        if index < len(self.tokens):
+            return place_at(self.tokens[index].start, self.text)
+        return place_at(len(self.text), self.text)
+
+
+def _select(text: str, policy: Policy, words: _Words, skip: int) -> Query:
+    """The query after `skip` tokens; what is read here is blanked out of the text."""
+    tokens = words.tokens[skip:]
+    if not tokens or tokens[0].token_type is not TokenType.SELECT:
+        raise Unsupported("EXPLAIN is followed by SELECT", place=words.place(skip))
+    blanks = [(0, tokens[0].start)]
+    options = Options()
+    if [t.text.upper() for t in tokens[1:4]] == ["WITH", "DIFFERENTIAL_PRIVACY", "OPTIONS"]:
+        inside = list(takewhile(lambda t: t.token_type is not TokenType.R_PAREN, tokens[4:]))
+        end = 4 + len(inside)
+        if not inside or inside[0].token_type is not TokenType.L_PAREN or end >= len(tokens):
+            raise SyntaxFault("OPTIONS takes (name = value, …)", place=words.place(skip + 4))
+        options = _options(words, inside[1:])
+        blanks.append((tokens[1].start, tokens[end].end + 1))
+    for start, stop in blanks:
+        text = text[:start] + "".join(c if c == "\n" else " " for c in text[start:stop]) + text[stop:]
+    return read(text, policy, options)
+
+
+def _options(words: _Words, tokens: list[Token]) -> Options:
+    """BigQuery's options of one query: `epsilon = 0.1, delta = 0`."""
+    options = Options()
+    items: list[list[Token]] = [[]]
+    for token in tokens:
+        if token.token_type is TokenType.COMMA:
+            items.append([])
+        else:
+            items[-1].append(token)
+    for item in items:
+        where = place_at(item[0].start, words.text) if item else None
+        if len(item) < 3 or item[1].token_type is not TokenType.EQ:
+            raise SyntaxFault("an option is written name = value", place=where)
+        name = item[0].text.lower()
+        if name not in ("epsilon", "delta"):
+            hint = did_you_mean(name, ("epsilon", "delta")) or "options are epsilon and delta"
+            raise UnknownName(f"no option {name}", hint=hint, place=where)
+        if getattr(options, name) is not None:
+            raise InvalidOption(f"{name} is given twice", place=where)
+        options = replace(options, **{name: _number(item[2:], where)})
+    return options
+
+
+def _assignment(words: _Words) -> Assign:
+    tokens = words.tokens
+    if len(tokens) < 4 or tokens[2].token_type is not TokenType.EQ:
+        raise SyntaxFault("write SET name = value", place=words.place(min(2, len(tokens))))
+    name = tokens[1].text.lower()
+    if name not in SETTINGS:
+        hint = did_you_mean(name, SETTINGS) or f"settings are {', '.join(SETTINGS)}"
+        raise UnknownName(f"no setting {name}", hint=hint, place=words.place(1))
+    where, last = words.place(3), tokens[3]
+    if len(tokens) == 4 and last.token_type is not TokenType.NUMBER:
+        return Assign(name, last.text.lower(), where)
+    return Assign(name, _number(tokens[3:], where), where)
+
+
+def _number(tokens: list[Token], where: Place | None) -> Fraction:
+    """A number, perhaps with a sign, exactly as written."""
+    written = "".join(token.text for token in tokens)
+    if len(tokens) <= 2 and tokens[-1].token_type is TokenType.NUMBER and len(written) <= 40:
+        try:
+            value = Fraction(written)
+        except (ValueError, ZeroDivisionError):
+            pass
+        else:
+            return value
+    raise InvalidOption("a number is needed here", place=where)
