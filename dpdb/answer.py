@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dpdb.ledger import Balance, Price
+from dpdb.ledger import FREE, Balance, Price
 
 Cell = int | float | str | bool | None
 Range = tuple[Cell, Cell] | None
@@ -38,7 +38,7 @@ class Answer:
     balance: Balance
     intervals: tuple[tuple[Range, ...], ...] = ()
     releases: tuple[Drawn, ...] = ()
-    cost: Price = Price()
+    cost: Price = FREE
     query: bool = False
     """Whether this answers a SELECT, rather than showing or setting something."""
     repeat: bool = False

@@ -7,6 +7,7 @@ it can give away nothing more (Dwork and Roth 2014, Proposition 2.1).
 from __future__ import annotations
 
 import datetime
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -99,9 +100,7 @@ def _point(estimate: Estimate, plan: Plan, draws: Draws) -> AnyVector:
             return _vector([values[i] for i in own[0]], estimate.aggregate.kind)
         case Function.AVG:
             return Vector(_average(own, releases[0], estimate))
-        case (
-            Function.VAR_POP | Function.VAR_SAMP | Function.STDDEV_POP | Function.STDDEV_SAMP
-        ):
+        case Function.VAR_POP | Function.VAR_SAMP | Function.STDDEV_POP | Function.STDDEV_SAMP:
             return Vector(_variance(own, releases[0], estimate))
     return Vector(_scaled(own[0], _step(releases[0])))
 
@@ -189,9 +188,7 @@ def _corners(
         return Vector(boxes[0][0]), Vector(boxes[0][1])
     found = []
     for corner in product((0, 1), repeat=len(used)):
-        ends = {
-            name: Vector(box[end]) for name, box, end in zip(names, boxes, corner, strict=True)
-        }
+        ends = {name: Vector(box[end]) for name, box, end in zip(names, boxes, corner, strict=True)}
         value = evaluate(expression, Frame({}, {**frame.slots, **ends}))
         assert isinstance(value, Vector)
         missing = np.zeros(1, dtype=bool) if value.null is None else value.null
@@ -222,16 +219,14 @@ def _box(
         case Function.AVG:
             means = [_average(corner, releases[0], estimate) for corner in product(*ends)]
             return np.minimum.reduce(means), np.maximum.reduce(means)
-        case (
-            Function.VAR_POP | Function.VAR_SAMP | Function.STDDEV_POP | Function.STDDEV_SAMP
-        ):
+        case Function.VAR_POP | Function.VAR_SAMP | Function.STDDEV_POP | Function.STDDEV_SAMP:
             return _variance_box(ends, releases[0], estimate)
     low, high = (_scaled(end, _step(releases[0])) for end in ends[0])
     return low, high
 
 
 def _declared(estimate: Estimate, number: int) -> tuple[Array, Array]:
-    """Of a selected value no more is known than its bounds: how far apart the data lie is secret."""
+    """Of a selected value only its bounds are known: how far apart the data lie is secret."""
     whole = estimate.aggregate.kind is not Kind.NUMBER
     lower, upper = (
         int(bound) if whole else float(bound)
@@ -272,7 +267,7 @@ def _sorted(plan: Plan, frame: Frame, kept: list[int]) -> list[int]:
         expression = ordering.expression
         values = _listed(evaluate(expression, frame), expression.kind, len(plan.cells))
         known = [i for i in kept if values[i] is not None]
-        known.sort(key=lambda i: values[i], reverse=ordering.descending)  # type: ignore[arg-type,return-value]  # noqa: B023
+        known.sort(key=lambda i: values[i], reverse=ordering.descending)  # type: ignore[arg-type,return-value]
         unknown = [i for i in kept if values[i] is None]
         kept = unknown + known if ordering.nulls_first else known + unknown
     return kept
@@ -287,7 +282,7 @@ def _listed(vector: AnyVector, kind: Kind, number: int) -> list[Cell]:
     if kind is Kind.DATE:
         values = [_date(value) for value in values]
     elif kind is Kind.INTEGER:
-        values = [int(value) if value == value else None for value in values]
+        values = [None if math.isnan(value) else int(value) for value in values]
     if vector.null is None:
         return list(values)
     null = np.broadcast_to(vector.null, number).tolist()

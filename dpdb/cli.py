@@ -13,8 +13,7 @@ from typing import TextIO
 
 from dpdb import __version__
 from dpdb.errors import DataFileError, DpdbError, InvalidOption, SetupError, UsageError
-from dpdb.ledger import LARGEST_QUERIES, valid_delta, valid_epsilon
-from dpdb.policy import Neighbors, Policy
+from dpdb.policy import LARGEST_QUERIES, Neighbors, Policy, valid_delta, valid_epsilon
 from dpdb.policyfile import policy_for, read_policy, with_bounds
 from dpdb.shell.render import FORMATS, error_as_json, error_text
 from dpdb.sql.splitting import split

@@ -6,12 +6,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from threading import Lock
 
-from dpdb.errors import BudgetExceeded, InvalidOption, Place
-from dpdb.policy import Budget
-
-SMALLEST_EPSILON = Fraction(1, 10**9)
-LARGEST_EPSILON = Fraction(10**4)
-LARGEST_QUERIES = 10**9
+from dpdb.errors import BudgetExceeded
+from dpdb.policy import Budget, decimal
 
 
 @dataclass(frozen=True)
@@ -21,6 +17,9 @@ class Price:
     epsilon: Fraction = Fraction(0)
     delta: Fraction = Fraction(0)
     queries: int = 0
+
+
+FREE = Price()
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,7 @@ class MemoryLedger:
     """The budget of one session; both limits hold, whatever is asked."""
 
     budget: Budget
-    _spent: Price = Price()
+    _spent: Price = FREE
     _lock: Lock = field(default_factory=Lock, repr=False)
 
     @property
@@ -86,25 +85,3 @@ def check(price: Price, balance: Balance) -> None:
                 f"short by {decimal(asked - left)}",
                 hint="ask for less with SET epsilon, or repeat an answered query: that is free",
             )
-
-
-def valid_epsilon(value: Fraction, place: Place | None = None) -> Fraction:
-    """`value` if it can be a privacy loss."""
-    if not SMALLEST_EPSILON <= value <= LARGEST_EPSILON:
-        raise InvalidOption(
-            f"epsilon must be between {decimal(SMALLEST_EPSILON)} and {decimal(LARGEST_EPSILON)}",
-            place=place,
-        )
-    return value
-
-
-def valid_delta(value: Fraction, place: Place | None = None) -> Fraction:
-    """`value` if it can be a probability of failure."""
-    if not 0 <= value < 1:
-        raise InvalidOption("delta must be at least 0 and below 1", place=place)
-    return value
-
-
-def decimal(value: Fraction) -> str:
-    """A fraction as people write it."""
-    return f"{float(value):.10g}"

@@ -170,7 +170,10 @@ class Plan:
     @property
     def identity(self) -> tuple[object, ...]:
         """Equal for queries that draw the same things; how they are shown does not matter."""
-        nested = tuple((p.identity, p.outputs[0].expression) for p in self.subplans)
+        nested = tuple(
+            (p.identity, p.outputs[0].expression, *(e.aggregate for e in p.estimates))
+            for p in self.subplans
+        )
         return self.table.name, self.where, self.cells, self.keys, self.releases, nested
 
     def released_for(self, output: Output) -> set[int]:
@@ -255,7 +258,7 @@ class _Planner:
 
 def _answer_interval(subplan: Plan) -> Interval:
     """Where a subquery's answer must lie."""
-    known = {
+    known: Environment = {
         Slot("aggregate", index, estimate.aggregate.kind): estimate.interval
         for index, estimate in enumerate(subplan.estimates)
     }
@@ -288,7 +291,11 @@ class _AggregatePlan:
                 return [self._laplace("count_distinct", statistic, change)], Interval(), None
             case Function.SUM:
                 grid = self._grid()
-                return [self._total("sum", Total(self._argument, aggregate.where, grid))], Interval(), None
+                return (
+                    [self._total("sum", Total(self._argument, aggregate.where, grid))],
+                    Interval(),
+                    None,
+                )
             case Function.AVG:
                 return self._average()
             case Function.MIN:
@@ -317,7 +324,9 @@ class _AggregatePlan:
             statistic = Count(None, self.aggregate.where)
         return self._laplace("count", statistic, sensitivity.total(1, 1, self._exposure), epsilon)
 
-    def _total(self, name: str, statistic: Total, epsilon: Fraction | None = None, n: int = 1) -> Release:
+    def _total(
+        self, name: str, statistic: Total, epsilon: Fraction | None = None, n: int = 1
+    ) -> Release:
         change = sensitivity.total(*statistic.bounds, self._exposure)
         unit = statistic.grid.step**statistic.power / n
         return self._laplace(name, statistic, change, epsilon, unit)
@@ -397,7 +406,9 @@ class _AggregatePlan:
             bounds = interval(self._argument, self.known)
         if not (isinstance(bounds.lower, Fraction) and isinstance(bounds.upper, Fraction)):
             raise self._missing_bounds()
-        return _fit(_step(self._argument, bounds.lower, bounds.upper), bounds.lower, bounds.upper, limit)
+        return _fit(
+            _step(self._argument, bounds.lower, bounds.upper), bounds.lower, bounds.upper, limit
+        )
 
     def _range(self, grid: Grid) -> Interval:
         return Interval(grid.lower * grid.step, grid.upper * grid.step)
@@ -439,10 +450,7 @@ def _fit(step: Fraction, lower: Fraction, upper: Fraction, limit: int) -> Grid:
         low, high = math.ceil(lower / step), math.floor(upper / step)
         if low > high:
             low = high = round(lower / step)
-        if limit == MAGNITUDE_LIMIT:
-            size = max(abs(low), abs(high))
-        else:
-            size = (high - low + 1) // 2
+        size = max(abs(low), abs(high)) if limit == MAGNITUDE_LIMIT else (high - low + 1) // 2
         if size <= limit:
             return Grid(step, low, high)
         step *= 10

@@ -8,9 +8,15 @@ from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path
 
+from dpdb.errors import InvalidOption, Place
+
 EPOCH = datetime.date(1970, 1, 1)
 MAGNITUDE_LIMIT = 2**53
 """No value, in steps of its grid, is larger: all are exact both as int64 and as double."""
+
+SMALLEST_EPSILON = Fraction(1, 10**9)
+LARGEST_EPSILON = Fraction(10**4)
+LARGEST_QUERIES = 10**9
 
 Value = bool | int | Fraction | str
 """A constant: dates are integers, days since 1970-01-01."""
@@ -124,3 +130,25 @@ def grid_step(lower: Fraction, upper: Fraction) -> Fraction:
     magnitude = max(abs(lower), abs(upper), Fraction(1, 10**9))
     exponent = len(str(magnitude.numerator // magnitude.denominator)) if magnitude >= 1 else 0
     return Fraction(10) ** (exponent - 10)
+
+
+def valid_epsilon(value: Fraction, place: Place | None = None) -> Fraction:
+    """`value` if it can be a privacy loss."""
+    if not SMALLEST_EPSILON <= value <= LARGEST_EPSILON:
+        raise InvalidOption(
+            f"epsilon must be between {decimal(SMALLEST_EPSILON)} and {decimal(LARGEST_EPSILON)}",
+            place=place,
+        )
+    return value
+
+
+def valid_delta(value: Fraction, place: Place | None = None) -> Fraction:
+    """`value` if it can be a probability of failure."""
+    if not 0 <= value < 1:
+        raise InvalidOption("delta must be at least 0 and below 1", place=place)
+    return value
+
+
+def decimal(value: Fraction) -> str:
+    """A fraction as people write it."""
+    return f"{float(value):.10g}"

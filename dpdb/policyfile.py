@@ -15,9 +15,9 @@ from typing import Any
 
 from dpdb.csvfile import read_header
 from dpdb.errors import DpdbError, PolicyError, UsageError, did_you_mean
-from dpdb.ledger import LARGEST_QUERIES, valid_delta, valid_epsilon
 from dpdb.policy import (
     EPOCH,
+    LARGEST_QUERIES,
     MAGNITUDE_LIMIT,
     Budget,
     Column,
@@ -27,6 +27,8 @@ from dpdb.policy import (
     Table,
     Value,
     grid_step,
+    valid_delta,
+    valid_epsilon,
 )
 
 MAX_VALUES = 100_000
@@ -148,15 +150,15 @@ class _Reader:
         declared = self._table(section, "columns", where)
         if not declared:
             raise self._error("a table needs columns", where)
-        columns = tuple(
-            self._column(column, declared, (*where, "columns")) for column in declared
-        )
+        columns = tuple(self._column(column, declared, (*where, "columns")) for column in declared)
         unit = section.get("unit", "row")
         rows = section.get("rows_per_unit", 1)
         if unit != "row" and unit not in declared:
             raise self._error('unit is "row" or the name of a column', (*where, "unit"))
         if type(rows) is not int or not 1 <= rows <= 10**6:
-            raise self._error("rows_per_unit is a whole number, at least 1", (*where, "rows_per_unit"))
+            raise self._error(
+                "rows_per_unit is a whole number, at least 1", (*where, "rows_per_unit")
+            )
         if unit == "row" and rows != 1:
             raise self._error("rows_per_unit goes with a unit", (*where, "rows_per_unit"))
         path = self.path.parent / file
@@ -183,7 +185,9 @@ class _Reader:
             raise self._error("a column that is not nullable needs bounds or values", where)
         return column
 
-    def _with_bounds(self, column: Column, section: dict[str, Any], where: tuple[str, ...]) -> Column:
+    def _with_bounds(
+        self, column: Column, section: dict[str, Any], where: tuple[str, ...]
+    ) -> Column:
         bounds = section["bounds"]
         here = (*where, "bounds")
         if not column.kind.ordinal:
@@ -202,7 +206,7 @@ class _Reader:
             raise self._error("bounds reach at most 2^53 steps from zero", here)
         return replace(column, lower=lower, upper=upper, step=step)
 
-    def _with_values(self, column: Column, listed: Any, where: tuple[str, ...]) -> Column:
+    def _with_values(self, column: Column, listed: object, where: tuple[str, ...]) -> Column:
         here = (*where, "values")
         if not (isinstance(listed, list) and 1 <= len(listed) <= MAX_VALUES):
             raise self._error(f"values are a list of 1 to {MAX_VALUES}", here)
@@ -216,7 +220,7 @@ class _Reader:
             raise self._error("values reach at most 2^53", here)
         return replace(column, values=values, lower=min(numbers), upper=max(numbers))
 
-    def _constant(self, value: Any, kind: Kind, where: tuple[str, ...]) -> Value:
+    def _constant(self, value: object, kind: Kind, where: tuple[str, ...]) -> Value:
         match kind, value:
             case Kind.TEXT, str() if value:
                 return value
@@ -236,7 +240,7 @@ class _Reader:
                     pass
         raise self._error(f"{_shown(value)} is not a {kind}", where)
 
-    def _fraction(self, value: Any, where: tuple[str, ...]) -> Fraction:
+    def _fraction(self, value: object, where: tuple[str, ...]) -> Fraction:
         finite = not isinstance(value, Decimal) or value.is_finite()
         if isinstance(value, bool) or not isinstance(value, int | Decimal | Fraction) or not finite:
             raise self._error(f"{where[-1]} is a number", where)
@@ -250,7 +254,9 @@ class _Reader:
             raise self._error(f"{key} is a section or {{ … }}", (*above, key))
         return found
 
-    def _known(self, section: dict[str, Any], keys: tuple[str, ...], where: tuple[str, ...]) -> None:
+    def _known(
+        self, section: dict[str, Any], keys: tuple[str, ...], where: tuple[str, ...]
+    ) -> None:
         for key in section:
             if key not in keys:
                 hint = did_you_mean(key, keys) or f"there are {', '.join(keys)}"

@@ -8,15 +8,19 @@ from typing import TYPE_CHECKING
 
 from dpdb.answer import CONFIDENCE, Answer, Cell, Drawn
 from dpdb.errors import InvalidOption, UnknownName, did_you_mean
-from dpdb.ledger import (
-    MemoryLedger,
-    Price,
+from dpdb.ledger import FREE, MemoryLedger, Price
+from dpdb.plan import Plan, Ranks, Release, Tally, plan
+from dpdb.policy import (
+    EPOCH,
+    Column,
+    Kind,
+    Policy,
+    Table,
+    Value,
     decimal,
     valid_delta,
     valid_epsilon,
 )
-from dpdb.plan import Plan, Ranks, Release, Tally, plan
-from dpdb.policy import EPOCH, Column, Kind, Policy, Value
 from dpdb.privacy.mechanisms import Laplace
 from dpdb.privacy.noise import Noise, source
 from dpdb.sql.query import Query, Slot
@@ -99,8 +103,12 @@ class Session:
         epsilon = self._ledger.balance.share if asked is None else valid_epsilon(asked)
         if options.delta is not None:
             valid_delta(options.delta)
-        planned = plan(query, self.policy, epsilon, lambda table: self._engine.rows(table))
+        planned = plan(query, self.policy, epsilon, self._rows)
         return planned, Price(planned.epsilon, Fraction(0), 1)
+
+    def _rows(self, table: Table) -> int:
+        """The number of rows, asked for only where it is public."""
+        return self._engine.rows(table)
 
     def _select(self, text: str, query: Query) -> Answer:
         planned, price = self._plan(query)
@@ -120,7 +128,7 @@ class Session:
             rows=shown.rows,
             intervals=shown.intervals,
             releases=_reports(planned),
-            cost=Price() if repeat else price,
+            cost=FREE if repeat else price,
             balance=self._ledger.balance,
             query=True,
             repeat=repeat,
@@ -129,7 +137,7 @@ class Session:
     def _explain(self, text: str, query: Query) -> Answer:
         planned, price = self._plan(query)
         if not self._fresh and planned.identity in self._released:
-            price = Price()
+            price = FREE
         return Answer(
             statement=text,
             columns=tuple(output.label for output in planned.outputs),
@@ -172,9 +180,7 @@ class Session:
         match statistic:
             case Ranks(grid=grid, fraction=fraction):
                 chosen = [
-                    select_value(
-                        values, (grid.lower, grid.upper), fraction, mechanism, self._noise
-                    )
+                    select_value(values, (grid.lower, grid.upper), fraction, mechanism, self._noise)
                     for values in exact.cells
                 ]
             case Tally():

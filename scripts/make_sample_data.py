@@ -150,8 +150,10 @@ def draw_person(rng: random.Random, name: str, age: int, zip_code: int) -> Perso
 def make_people(rng: random.Random) -> list[Person]:
     """Make everybody in people.csv, in random order."""
     people = [draw_person(rng, LESSON_NAME, LESSON_AGE, LESSON_ZIP)]
-    for age in draw_ages(rng, LESSON_PEOPLE - 1, LESSON_AGES - LESSON_AGE):
-        people.append(draw_person(rng, draw_name(rng), age, LESSON_ZIP))
+    people += [
+        draw_person(rng, draw_name(rng), age, LESSON_ZIP)
+        for age in draw_ages(rng, LESSON_PEOPLE - 1, LESSON_AGES - LESSON_AGE)
+    ]
     elsewhere = [zip_code for zip_code in ZIPS if zip_code != LESSON_ZIP]
     for age, income, net_worth in RICHEST:
         people.append(Person(draw_name(rng), age, income, pick(rng, elsewhere), net_worth))

@@ -1,0 +1,1 @@
+"""Engines: plans into exact statistics."""

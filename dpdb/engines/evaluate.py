@@ -200,7 +200,7 @@ def _compare(compare: Callable[[Any, Any], Any], left: AnyVector, right: AnyVect
     return truth(np.zeros(1, dtype=bool), np.ones(1, dtype=bool))
 
 
-def _exact(values: Array) -> Any:
+def _exact(values: Array) -> Array | float:
     """One value as a Python number, which compares exactly with any integer type."""
     return values[0].item() if len(values) == 1 else values
 
@@ -235,7 +235,7 @@ def _in_list(expression: InList, frame: Frame) -> Vector:
         wanted = frozenset(expression.values)
         found = operand.look_up(lambda text: text in wanted, bool)
     else:
-        listed = np.array([float(v) for v in expression.values])  # type: ignore[arg-type]
+        listed = np.array([float(v) for v in expression.values])
         found = Vector(np.isin(_doubles(operand), listed), operand.null)
     missing = ~found.values if expression.null else None
     return truth(found.values, either(found.null, missing))

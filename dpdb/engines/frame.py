@@ -135,7 +135,9 @@ class _Select:
         return _Counted(groups, chosen, len(chosen))
 
     def _count(self, statistic: Count) -> Array:
-        null = None if statistic.argument is None else evaluate(statistic.argument, self._frame).null
+        null = (
+            None if statistic.argument is None else evaluate(statistic.argument, self._frame).null
+        )
         mask = self._selected(statistic.where, null)
         if self._groups is not None:
             groups = self._groups if mask is None else self._groups[mask]
@@ -236,5 +238,3 @@ def _identities(vector: AnyVector) -> Array:
         _, same = np.unique(np.array([*vector.dictionary, ""], dtype=object), return_inverse=True)
         return np.asarray(same[vector.codes])
     return vector.values
-
-

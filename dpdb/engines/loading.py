@@ -26,8 +26,7 @@ from dpdb.policy import Kind, Table
 Cells = Floats | Sequence[str]
 """One column of one block: numbers already read, or texts."""
 
-# Small enough that the texts of a block stay in the processor's cache.
-_BLOCK = 1 << 20
+_BLOCK = 1 << 22
 _PATIENCE = 16
 _MISSING = ("", "NA", "N/A", "n/a", "na", "#N/A", "NULL", "null", "None", "none", "-", "?", ".")
 """Often written where a number is missing. To the grammar none of them is a number
@@ -179,14 +178,15 @@ def _regular_front(buffer: bytes) -> _Front | None:
     front = _Front(length=int(at[last[-1]]) + 1, width=int(last[0]) + 1, rows=len(last))
     alike = np.array_equal(last, np.arange(front.width - 1, len(at), front.width)[: front.rows])
     block = buffer[: front.length]
-    if alike and _is_plain(block, front.width) and _quotes_are_in_place(raw[: front.length]):
+    quoted = b'"' in block
+    if alike and _is_plain(block, front.width) and not (quoted and not _quotes_are_in_place(raw[: front.length])):
         return front
     return None
 
 
 def _is_plain(block: bytes, width: int) -> bool:
     """Whether the block is UTF-8 without NULs, blank lines and single CRs."""
-    if b"\0" in block or block.count(b"\r") != block.count(b"\r\n"):
+    if b"\0" in block or (b"\r" in block and block.count(b"\r") != block.count(b"\r\n")):
         return False
     # A blank line has one cell, so that others cannot be among more.
     if width == 1 and (block[:1] in b"\r\n" or b"\n\n" in block or b"\n\r" in block):

@@ -49,7 +49,7 @@ class TextVector:
     def look_up(self, function: Callable[[str], Any], dtype: type) -> Vector:
         """What `function` says of every text; None is NULL."""
         answers = [function(text) for text in self.dictionary]
-        table = np.array([0 if a is None else a for a in answers] + [0], dtype=dtype)
+        table: Array = np.array([0 if a is None else a for a in answers] + [0], dtype=dtype)
         missing = np.array([a is None for a in answers] + [True])
         return Vector(table[self.codes], missing[self.codes])
 

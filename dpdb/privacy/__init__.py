@@ -1,0 +1,1 @@
+"""The mathematics: sensitivities, mechanisms, noise, composition."""

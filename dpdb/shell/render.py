@@ -11,7 +11,7 @@ from typing import Any
 
 from dpdb.answer import Answer, Cell, Drawn, Range
 from dpdb.errors import DpdbError
-from dpdb.ledger import decimal
+from dpdb.policy import decimal
 from dpdb.shell.escape import printable, spreadsheet
 
 NULL = "NULL"
@@ -66,7 +66,7 @@ def _dumped(fields: dict[str, Any]) -> str:
 
 
 def _unsafe(character: str) -> bool:
-    return not printable(character) == character
+    return printable(character) != character
 
 
 def _drawn(drawn: Drawn) -> dict[str, Any]:

@@ -1,0 +1,1 @@
+"""Text into queries: splitting, the allow-list, types, interval arithmetic."""

@@ -16,10 +16,10 @@ from dpdb.sql.query import Aggregate, Expr, Function, Literal, conjunction
 if TYPE_CHECKING:
     from dpdb.sql.expressions import Translator
 
-AGGREGATE_NAMES = (
-    "COUNT SUM AVG MEAN MIN MAX VARIANCE VAR_SAMP VAR_POP STDDEV SD STDDEV_SAMP STDDEV_POP "
-    "MEDIAN QUANTILE_CONT PERCENTILE_CONT MODE"
-).split()
+AGGREGATE_NAMES = [
+    "COUNT", "SUM", "AVG", "MEAN", "MIN", "MAX", "VARIANCE", "VAR_SAMP", "VAR_POP", "STDDEV",
+    "SD", "STDDEV_SAMP", "STDDEV_POP", "MEDIAN", "QUANTILE_CONT", "PERCENTILE_CONT", "MODE",
+]  # fmt: skip
 
 _FUNCTIONS: dict[type[exp.Expr], Function] = {
     exp.Count: Function.COUNT,

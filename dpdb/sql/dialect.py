@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.parser import Parser as BaseParser
-from sqlglot.tokens import Token, TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 from sqlglot.tokens import Tokenizer as BaseTokenizer
 
 # sqlglot writes warnings to stderr about text it half understands; what is not
@@ -30,7 +30,7 @@ class Dpdb(Dialect):
     class Parser(BaseParser):
         """The default grammar, with more names for the same aggregates."""
 
-        FUNCTIONS = {
+        FUNCTIONS: ClassVar[dict[str, Any]] = {
             **BaseParser.FUNCTIONS,
             "MEAN": exp.Avg.from_arg_list,
             "SD": exp.Stddev.from_arg_list,

@@ -57,9 +57,10 @@ CAST_TARGETS = {
     exp.DataType.Type.BOOLEAN: Kind.BOOLEAN,
     exp.DataType.Type.DATE: Kind.DATE,
 }
-FUNCTION_NAMES = (
-    "ABS ROUND FLOOR CEIL LEAST GREATEST CLAMP COALESCE NULLIF LOWER UPPER LENGTH SUBSTR CAST IF"
-).split()
+FUNCTION_NAMES = [
+    "ABS", "ROUND", "FLOOR", "CEIL", "LEAST", "GREATEST", "CLAMP", "COALESCE", "NULLIF",
+    "LOWER", "UPPER", "LENGTH", "SUBSTR", "CAST", "IF",
+]  # fmt: skip
 
 
 class Translator(ABC):
@@ -386,4 +387,3 @@ def _pattern(written: str, escape: str) -> tuple[str | None, ...]:
         else:
             literal += character
     return (*parts, literal) if literal else tuple(parts)
-

@@ -138,10 +138,14 @@ def _below(left: Expr, right: Expr, known: Environment, *, strict: bool) -> Envi
     low, high = interval(left, known).lower, interval(right, known).upper
     if isinstance(left, ColumnRef):
         exclude = strict and left.kind is not Kind.NUMBER and isinstance(high, Fraction)
-        known = _meet(left, Interval(upper=math.ceil(high) - Fraction(1) if exclude else high), known)
+        known = _meet(
+            left, Interval(upper=math.ceil(high) - Fraction(1) if exclude else high), known
+        )
     if isinstance(right, ColumnRef):
         exclude = strict and right.kind is not Kind.NUMBER and isinstance(low, Fraction)
-        known = _meet(right, Interval(lower=math.floor(low) + Fraction(1) if exclude else low), known)
+        known = _meet(
+            right, Interval(lower=math.floor(low) + Fraction(1) if exclude else low), known
+        )
     return known
 
 
@@ -203,7 +207,7 @@ def _over(a: Bound, b: Bound) -> Bound:
 
 def _remainder(left: Interval, right: Interval) -> Interval:
     """`a % b` has the sign of `a` and is smaller than both in magnitude, as in SQL."""
-    limit = max(abs(right.lower), abs(right.upper))
+    limit: Bound = max(-right.lower, right.upper)
     lower = max(left.lower, -limit) if left.lower < 0 else Fraction(0)
     upper = min(left.upper, limit) if left.upper > 0 else Fraction(0)
     return Interval(lower, upper)
@@ -237,7 +241,8 @@ def _call(call: Call, known: Environment) -> Interval:
             return _rounded(parts[0], math.ceil)
         case "round":
             digits = call.arguments[1]
-            assert isinstance(digits, Literal) and isinstance(digits.value, int)
+            assert isinstance(digits, Literal)
+            assert isinstance(digits.value, int)
             unit = Fraction(1, 2) / Fraction(10) ** digits.value
             return Interval(_finite(parts[0].lower - unit), _finite(parts[0].upper + unit))
         case "least":
@@ -252,9 +257,8 @@ def _call(call: Call, known: Environment) -> Interval:
 
 
 def _absolute(inner: Interval) -> Interval:
-    largest = max(abs(inner.lower), abs(inner.upper))
-    inside = inner.lower <= 0 <= inner.upper
-    return Interval(Fraction(0) if inside else min(abs(inner.lower), abs(inner.upper)), largest)
+    # Of -x and x one is positive; of the ends so turned the nearer is the least.
+    return Interval(max(Fraction(0), inner.lower, -inner.upper), max(-inner.lower, inner.upper))
 
 
 def _clamp(bound: Bound, low: Interval, high: Interval) -> Bound:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlglot.tokens import Token, TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 _NO_SPACE_BEFORE = {TokenType.R_PAREN, TokenType.COMMA, TokenType.DOT, TokenType.DCOLON}
 _NO_SPACE_AFTER = {TokenType.L_PAREN, TokenType.DOT, TokenType.DCOLON}
@@ -53,7 +53,7 @@ def _spaced(tokens: list[Token], index: int) -> bool:
     if token.token_type in _NO_SPACE_BEFORE or before.token_type in _NO_SPACE_AFTER:
         return False
     if token.token_type is TokenType.L_PAREN:
-        operator = not before.text[-1:].isalnum() and before.text[-1:] not in "_\""
+        operator = not before.text[-1:].isalnum() and before.text[-1:] not in '_"'
         return operator or before.text.upper() in _KEYWORDS_BEFORE_PAREN
     # A sign belongs to its number, unless it stands between two operands.
     if before.token_type is TokenType.DASH:

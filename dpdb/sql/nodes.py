@@ -33,6 +33,4 @@ def only(node: exp.Expr, text: str, *allowed: str) -> None:
 def check_depth(depth: int, node: exp.Expr, text: str) -> None:
     """Refuse nesting beyond `MAX_DEPTH`."""
     if depth > MAX_DEPTH:
-        raise TooLarge(
-            f"expression nested deeper than {MAX_DEPTH} levels", place=place(node, text)
-        )
+        raise TooLarge(f"expression nested deeper than {MAX_DEPTH} levels", place=place(node, text))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
-from sqlglot.tokens import Token, TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from dpdb.errors import (
     Place,
@@ -28,6 +28,7 @@ from dpdb.sql.expressions import FUNCTION_NAMES, Translator
 from dpdb.sql.labels import labels
 from dpdb.sql.nodes import only, place, place_at
 from dpdb.sql.query import (
+    NO_OPTIONS,
     Aggregate,
     ColumnRef,
     Expr,
@@ -46,7 +47,7 @@ MAX_NESTING = 20
 MAX_OUTPUTS = 200
 
 
-def read(text: str, policy: Policy, options: Options = Options()) -> Query:
+def read(text: str, policy: Policy, options: Options = NO_OPTIONS) -> Query:
     """The query that `text`, a SELECT, asks."""
     tokens = read_tokens(text)
     try:
@@ -210,7 +211,7 @@ class _Reader:
     """From this SELECT on."""
     subqueries: list[Query] = field(default_factory=list)
 
-    def query(self, tree: exp.Select, options: Options = Options()) -> Query:
+    def query(self, tree: exp.Select, options: Options = NO_OPTIONS) -> Query:
         """The SELECT as a Query."""
         only(tree, self.text, "expressions", "from_", "where", "group", "having", "order",
              "limit", "offset")  # fmt: skip
@@ -288,8 +289,9 @@ class _Reader:
         keys: dict[ColumnRef, None] = {}
         for node in group.expressions:
             chosen = self._by_position(node, tree.expressions)
-            if isinstance(chosen, exp.Alias):
-                chosen = chosen.this
+            named = [item for item in tree.expressions if item.alias == chosen.name != ""]
+            chosen = named[0] if named else chosen
+            chosen = chosen.this if isinstance(chosen, exp.Alias) else chosen
             found = scope.column(chosen, self.text) if isinstance(chosen, exp.Column) else None
             if not isinstance(found, ColumnRef):
                 raise Unsupported("GROUP BY takes columns", place=place(node, self.text))
@@ -310,8 +312,7 @@ class _Reader:
         if len(items) > MAX_OUTPUTS:
             raise TooLarge(f"{len(items)} columns asked for, {MAX_OUTPUTS} are allowed")
         outputs = []
-        for item, label in zip(items, labels(self.tokens), strict=True):
-            node = item
+        for item, written in zip(items, labels(self.tokens), strict=True):
             if isinstance(item, exp.Star):
                 raise Unsupported(
                     "SELECT * is not supported",
@@ -320,11 +321,11 @@ class _Reader:
                 )
             if isinstance(item, exp.Alias):
                 only(item, self.text, "this", "alias")
-                node, label = item.this, item.alias
-            expression = answers.expression(node)
-            outputs.append(Output(label, expression))
-            if isinstance(item, exp.Alias):
-                answers.aliases.setdefault(label.casefold(), expression)
+                expression = answers.expression(item.this)
+                answers.aliases.setdefault(item.alias.casefold(), expression)
+                outputs.append(Output(item.alias, expression))
+            else:
+                outputs.append(Output(written, answers.expression(item)))
         return tuple(outputs)
 
     def _orderings(

@@ -216,6 +216,9 @@ class Options:
     delta: Fraction | None = None
 
 
+NO_OPTIONS = Options()
+
+
 @dataclass(frozen=True)
 class Query:
     """One SELECT. `outputs`, `having` and `order` refer to `aggregates`, `keys` and
@@ -231,7 +234,7 @@ class Query:
     limit: int | None = None
     offset: int = 0
     subqueries: tuple[Query, ...] = ()
-    options: Options = Options()
+    options: Options = NO_OPTIONS
 
 
 def conjunction(*conditions: Expr | None) -> Expr | None:

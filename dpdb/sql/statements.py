@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import takewhile
 
-from sqlglot.tokens import Token, TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from dpdb.errors import (
     InvalidOption,
@@ -19,7 +19,7 @@ from dpdb.errors import (
 from dpdb.policy import Policy
 from dpdb.sql.nodes import place_at
 from dpdb.sql.parsing import read, read_tokens
-from dpdb.sql.query import Options, Query
+from dpdb.sql.query import NO_OPTIONS, Options, Query
 
 SETTINGS = {
     "epsilon": "what each query may spend, or 'default' for an even share",
@@ -119,7 +119,7 @@ def _select(text: str, policy: Policy, words: _Words, skip: int) -> Query:
     if not tokens or tokens[0].token_type is not TokenType.SELECT:
         raise Unsupported("EXPLAIN is followed by SELECT", place=words.place(skip))
     blanks = [(0, tokens[0].start)]
-    options = Options()
+    options = NO_OPTIONS
     if [t.text.upper() for t in tokens[1:4]] == ["WITH", "DIFFERENTIAL_PRIVACY", "OPTIONS"]:
         inside = list(takewhile(lambda t: t.token_type is not TokenType.R_PAREN, tokens[4:]))
         end = 4 + len(inside)
@@ -128,13 +128,15 @@ def _select(text: str, policy: Policy, words: _Words, skip: int) -> Query:
         options = _options(words, inside[1:])
         blanks.append((tokens[1].start, tokens[end].end + 1))
     for start, stop in blanks:
-        text = text[:start] + "".join(c if c == "\n" else " " for c in text[start:stop]) + text[stop:]
+        text = (
+            text[:start] + "".join(c if c == "\n" else " " for c in text[start:stop]) + text[stop:]
+        )
     return read(text, policy, options)
 
 
 def _options(words: _Words, tokens: list[Token]) -> Options:
     """BigQuery's options of one query: `epsilon = 0.1, delta = 0`."""
-    options = Options()
+    options = NO_OPTIONS
     items: list[list[Token]] = [[]]
     for token in tokens:
         if token.token_type is TokenType.COMMA:

@@ -58,9 +58,7 @@ def unify(expressions: list[Expr], place: Place | None) -> tuple[list[Expr], Kin
 
 def _loose(expression: Expr) -> bool:
     """Whether the expression takes the type its company has."""
-    return _is_null(expression) or (
-        isinstance(expression, ColumnRef) and expression.column.guessed
-    )
+    return _is_null(expression) or (isinstance(expression, ColumnRef) and expression.column.guessed)
 
 
 def _is_null(expression: Expr) -> bool:
@@ -76,7 +74,9 @@ def date_literal(text: str, place: Place | None) -> Literal:
     try:
         day = datetime.datetime.strptime(text, "%Y-%m-%d").date()
     except ValueError:
-        raise TypeMismatch(f"'{text}' is not a date", hint="write YYYY-MM-DD", place=place) from None
+        raise TypeMismatch(
+            f"'{text}' is not a date", hint="write YYYY-MM-DD", place=place
+        ) from None
     return Literal((day - EPOCH).days, Kind.DATE)
 
 
@@ -85,4 +85,3 @@ def case(branches: list[tuple[Expr, Expr]], default: Expr, place: Place | None) 
     results, kind = unify([*(value for _, value in branches), default], place)
     conditions = [of_kind(condition, Kind.BOOLEAN, place) for condition, _ in branches]
     return Case(tuple(zip(conditions, results[:-1], strict=True)), results[-1], kind)
-
