@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -19,6 +20,10 @@ from dpdb.shell.render import FORMATS, error_as_json, error_text
 from dpdb.sql.splitting import split
 
 INTERRUPTED = 130
+TICK = 0.01
+"""Answers leave on a tick, in seconds, so that how long one took tells little of the rows."""
+PATIENCE = 0.5
+"""Seconds a load may take before it shows progress."""
 
 EPILOG = """\
 Statements are separated by semicolons and come from -c, -f or standard input.
@@ -166,14 +171,15 @@ def _batch(options: argparse.Namespace) -> int:
     for table in policy.tables:
         if not table.path.is_file():
             raise DataFileError(f"there is no file {table.path}")
-    progress = _progress if sys.stderr.isatty() else None
-    session = Session(policy, progress=progress)
+    session = Session(policy, progress=_Progress() if sys.stderr.isatty() else None)
     show = FORMATS[options.format]
     code = 0
     separate = False
     for text in _statements(options.scripts or [], sys.stdin):
+        started = time.monotonic()
         try:
             shown = show(session.execute(text))
+            time.sleep(-(time.monotonic() - started) % TICK)
         except DpdbError as error:
             code = max(code, error.exit_code)
             _report(text, error, options.format)
@@ -213,11 +219,17 @@ def _read(name: str, stdin: TextIO) -> str:
         raise UsageError(f"cannot read {name}: {error.strerror}") from None
 
 
-def _progress(fraction: float) -> None:
-    """How far a long load has come, on one line that goes away."""
-    done = fraction >= 1
-    text = "" if done else f"loading {fraction:4.0%}"
-    print(f"\r{text:<14}", end="\r" if done else "", file=sys.stderr, flush=True)
+class _Progress:
+    """How far a long load has come, on one line of the terminal that goes away."""
+
+    def __init__(self) -> None:
+        self._started = time.monotonic()
+
+    def __call__(self, fraction: float) -> None:
+        if time.monotonic() - self._started < PATIENCE:
+            return
+        shown = f"loading {fraction:4.0%}" if fraction < 1 else ""
+        print(f"\r{shown:<14}\r", end="", file=sys.stderr, flush=True)
 
 
 def _init(words: list[str]) -> int:

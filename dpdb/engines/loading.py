@@ -96,42 +96,50 @@ def _gather(
 ) -> int:
     """Give every field all its cells, and count the rows."""
     size = os.fstat(file.fileno()).st_size
-    records = Records(file, _BLOCK)
-    reader = _BlockReader(fields)
+    reader = _BlockReader(Records(file, _BLOCK), fields)
     rows = 0
-    while records.fill():
-        count, columns = reader.read(records)
-        rows += count
+    while (block := reader.read()) is not None:
+        rows += block.rows
         for field in fields:
             # A record may end before the field.
-            field.add(columns.get(field.position, [""] * count))
+            field.add(block.columns.get(field.position, [""] * block.rows))
         if progress is not None:
-            progress(min(records.offset / size, 1.0))
+            progress(min(block.offset / size, 1.0))
     return rows
+
+
+class _Block(NamedTuple):
+    """Some records: how many, their cells by position, where in the file they end."""
+
+    rows: int
+    columns: dict[int, Cells]
+    offset: int
 
 
 class _BlockReader:
     """Reads the next records, whichever way they can be read."""
 
-    def __init__(self, fields: Iterable[_Field]) -> None:
+    def __init__(self, records: Records, fields: Iterable[_Field]) -> None:
         fields = tuple(fields)
+        self._records = records
         self._wanted = {field.position for field in fields}
         self._numeric = {f.position for f in fields if f.kind in (Kind.INTEGER, Kind.NUMBER)}
         self._odd: set[int] = set()
         self._blocks = 0
 
-    def read(self, records: Records) -> tuple[int, dict[int, Cells]]:
-        """The number of records, and their cells by position."""
+    def read(self) -> _Block | None:
+        """The next records; None at the end."""
+        records = self._records
+        if not records.fill():
+            return None
         front = _regular_front(records.buffer)
-        if front is not None:
-            columns = self._by_pandas(records.buffer[: front.length], front.width)
-            if columns is not None:
-                records.take(front.length)
-                return front.rows, columns
+        columns = front and self._by_pandas(records.buffer[: front.length], front.width)
+        if front is not None and columns is not None:
+            records.take(front.length)
+            return _Block(front.rows, columns, records.offset)
         rows = records.rows()
-        return len(rows), {
-            at: [row[at] if at < len(row) else "" for row in rows] for at in self._wanted
-        }
+        columns = {at: [row[at] if at < len(row) else "" for row in rows] for at in self._wanted}
+        return _Block(len(rows), columns, records.offset)
 
     def _by_pandas(self, block: bytes, width: int) -> dict[int, Cells] | None:
         self._blocks += 1
@@ -176,12 +184,13 @@ def _regular_front(buffer: bytes) -> _Front | None:
     if not len(last):
         return None
     front = _Front(length=int(at[last[-1]]) + 1, width=int(last[0]) + 1, rows=len(last))
-    alike = np.array_equal(last, np.arange(front.width - 1, len(at), front.width)[: front.rows])
     block = buffer[: front.length]
-    quoted = b'"' in block
-    if alike and _is_plain(block, front.width) and not (quoted and not _quotes_are_in_place(raw[: front.length])):
-        return front
-    return None
+    regular = (
+        np.array_equal(last, np.arange(len(last)) * front.width + front.width - 1)
+        and _is_plain(block, front.width)
+        and (b'"' not in block or _quotes_are_in_place(raw[: front.length]))
+    )
+    return front if regular else None
 
 
 def _is_plain(block: bytes, width: int) -> bool:

@@ -93,6 +93,8 @@ def as_csv(answer: Answer) -> str:
 
 
 def _csv_cell(cell: Cell) -> Cell:
+    if isinstance(cell, bool):
+        return str(cell).lower()
     return spreadsheet(printable(cell)) if isinstance(cell, str) else cell
 
 

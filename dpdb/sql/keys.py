@@ -18,13 +18,13 @@ MAX_RANGE = 10_000
 def key_values(key: ColumnRef, where: Expr | None, known: Environment) -> tuple[Value, ...]:
     """The declared values of `key` that a row for which `where` is true can have."""
     values = _declared(key)
-    inside = interval(key, narrow(where, known))
+    admitted = [set(constants) for constants in _equalities(key, where)]
+    narrowed = [v for v in values if all(v in constants for constants in admitted)]
     if key.kind.ordinal:
-        narrowed = tuple(v for v in values if inside.lower <= Fraction(v) <= inside.upper)
-    else:
-        admitted = [set(constants) for constants in _equalities(key, where)]
-        narrowed = tuple(v for v in values if all(v in constants for constants in admitted))
-    return narrowed or values
+        inside = interval(key, narrow(where, known))
+        narrowed = [v for v in narrowed if inside.lower <= Fraction(v) <= inside.upper]
+    # Where the conditions exclude each other no row is left, and any keys will do.
+    return tuple(narrowed) or values
 
 
 def _declared(key: ColumnRef) -> tuple[Value, ...]:

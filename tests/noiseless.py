@@ -1,0 +1,19 @@
+"""A source of noise that adds none, for tests of everything around the noise."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+
+class Noiseless:
+    """Exact answers, and the middle of every uniform choice."""
+
+    def laplace(self, scale: Fraction, size: int) -> npt.NDArray[np.int64]:
+        assert scale > 0
+        return np.zeros(size, dtype=np.int64)
+
+    def below(self, bound: int) -> int:
+        return bound // 2

@@ -1,0 +1,66 @@
+"""README is run: its commands, its policy, its lists of names."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dpdb.policyfile import read_policy
+from dpdb.sql.aggregates import AGGREGATE_NAMES
+from dpdb.sql.expressions import FUNCTION_NAMES
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"```console\n\$ (.*?)\n(.*?)```", README, flags=re.DOTALL)
+
+
+def masked(text: str) -> str:
+    """The text without what noise changes: noisy values and the widths they cause."""
+    text = re.sub(r"-?[\d.]+ ± [\d.]+", "NOISY", text)
+    text = re.sub(r'"(rows|intervals)": \[\[.*?\]\](?=, ")', r'"\1": NOISY', text)
+    text = re.sub(r"-{2,}", "--", text)
+    return re.sub(r" +", " ", re.sub(r"(?m)^ +| +$", "", text))
+
+
+@pytest.mark.parametrize(("command", "expected"), BLOCKS, ids=[b[0][:50] for b in BLOCKS])
+def test_command(command: str, expected: str) -> None:
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    run = subprocess.run(
+        command,
+        shell=True,
+        cwd=ROOT,
+        env={**os.environ, "PATH": path, "MAKEFLAGS": "-s --no-print-directory"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    assert masked(run.stdout) == masked(expected)
+
+
+def test_masking_hides_only_noise() -> None:
+    assert masked("a | 5 ± 3\n--+----\nleft 0.9") == "a | NOISY\n--+--\nleft 0.9"
+    assert masked("spent ε 0.1") != masked("spent ε 0.2")
+
+
+def test_there_are_commands() -> None:
+    assert len(BLOCKS) >= 6
+
+
+def test_policy_is_one(tmp_path: Path) -> None:
+    [block] = re.findall(r"```toml\n(.*?)```", README, flags=re.DOTALL)
+    (tmp_path / "people.toml").write_text(block, encoding="utf-8")
+    policy = read_policy(tmp_path / "people.toml")
+    assert [column.name for column in policy.tables[0].columns] == [
+        "age", "income", "zip", "born", "member", "name",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [*AGGREGATE_NAMES, *FUNCTION_NAMES])
+def test_name_is_listed(name: str) -> None:
+    assert re.search(rf"`{name}\b", README)
