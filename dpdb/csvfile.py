@@ -128,6 +128,16 @@ def _check_names(path: Path, line: int, names: tuple[str, ...]) -> None:
             )
 
 
+def clean(data: bytes) -> bytes:
+    """UTF-8, with U+FFFD for what is none and for NUL, at which readers in C stop.
+
+    What belongs to one cell stays in it: no byte that separates is ever replaced.
+    """
+    if not data.isascii():
+        data = data.decode("utf-8", "replace").encode()
+    return data.replace(b"\0", "\N{REPLACEMENT CHARACTER}".encode())
+
+
 class Records:
     """The bytes after the header, taken from the front in whole records."""
 
@@ -147,6 +157,18 @@ class Records:
     def offset(self) -> int:
         """The place in the file up to which everything was taken."""
         return self._file.tell() - len(self.buffer)
+
+    def whole(self) -> int:
+        """The length of the whole records in the buffer, if its quotes are in place."""
+        end = len(self.buffer)
+        quotes = self.buffer.count(b'"')
+        # Back to the last line that does not end within quotes.
+        while (line_feed := self.buffer.rfind(b"\n", 0, end)) >= 0:
+            quotes -= self.buffer.count(b'"', line_feed, end)
+            if quotes % 2 == 0:
+                return line_feed + 1
+            end = line_feed
+        return 0
 
     def take(self, length: int) -> None:
         """Drop bytes that were whole records."""
@@ -174,7 +196,7 @@ class Records:
             # Unlike that of texts, the lines of bytes end with CR, LF or CRLF only.
             for line in self.buffer[self._at : end].splitlines(keepends=True):
                 self._at += len(line)
-                yield line.decode("utf-8", "replace")
+                yield clean(line).decode()
 
     def _has_line(self) -> bool:
         while self.buffer.find(b"\n", self._at) < 0:

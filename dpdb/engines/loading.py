@@ -1,13 +1,14 @@
 """A CSV file into columns.
 
-A cell's value depends on its own text and its column's declaration alone. Two
-readers keep to that: pandas reads blocks of UTF-8 in which every record has as
-many cells and every quote is where it belongs; Python's `csv` reads whatever is
-left. Which of them reads a block decides only how fast.
+A cell's value depends on its own text and its column's declaration alone. pandas
+is asked only for what it does like that: it gets blocks of UTF-8 in which every
+record has as many cells as the header and every quote is where it belongs, and
+it infers nothing. A block that is not so is first made so.
 """
 
 from __future__ import annotations
 
+import csv
 import io
 import os
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -17,7 +18,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dpdb.csvfile import Records, header_and_offset
+from dpdb.csvfile import Records, clean, header_and_offset
 from dpdb.engines import cells
 from dpdb.engines.columns import Builder, Codes, Floats, Numbers, OrdinalBuilder, builder
 from dpdb.errors import DataFileError, did_you_mean
@@ -27,7 +28,7 @@ Cells = Floats | Sequence[str]
 """One column of one block: numbers already read, or texts."""
 
 _BLOCK = 1 << 22
-_PATIENCE = 16
+_PATIENCE = 4
 _MISSING = ("", "NA", "N/A", "n/a", "na", "#N/A", "NULL", "null", "None", "none", "-", "?", ".")
 """Often written where a number is missing. To the grammar none of them is a number
 anyway; pandas is told so that it need not give up on the block."""
@@ -48,7 +49,7 @@ def load(
     try:
         with open(table.path, "rb") as file:
             file.seek(offset)
-            rows = _gather(fields, file, progress)
+            rows = _gather(file, len(names), fields, progress)
     except OSError as error:
         raise DataFileError(f"cannot read {table.path}: {error.strerror}") from error
     # Each is taken out, so that its blocks are freed before the next is joined.
@@ -91,119 +92,70 @@ class _Field(NamedTuple):
             self.builder.add(column)
 
 
+class _Block(NamedTuple):
+    """Whole records, all of the same width."""
+
+    text: bytes
+    rows: int
+
+
 def _gather(
-    fields: Sequence[_Field], file: BinaryIO, progress: Callable[[float], None] | None
+    file: BinaryIO,
+    width: int,
+    fields: Sequence[_Field],
+    progress: Callable[[float], None] | None,
 ) -> int:
     """Give every field all its cells, and count the rows."""
     size = os.fstat(file.fileno()).st_size
-    reader = _BlockReader(Records(file, _BLOCK), fields)
+    records = Records(file, _BLOCK)
+    parser = _Parser(width, fields)
     rows = 0
-    while (block := reader.read()) is not None:
-        rows += block.rows
+    while records.fill():
+        block = _next_block(records, width)
+        columns = parser.columns(block)
         for field in fields:
-            # A record may end before the field.
-            field.add(block.columns.get(field.position, [""] * block.rows))
+            field.add(columns[field.position])
+        rows += block.rows
         if progress is not None:
-            progress(min(block.offset / size, 1.0))
+            progress(min(records.offset / size, 1.0))
     return rows
 
 
-class _Block(NamedTuple):
-    """Some records: how many, their cells by position, where in the file they end."""
-
-    rows: int
-    columns: dict[int, Cells]
-    offset: int
-
-
-class _BlockReader:
-    """Reads the next records, whichever way they can be read."""
-
-    def __init__(self, records: Records, fields: Iterable[_Field]) -> None:
-        fields = tuple(fields)
-        self._records = records
-        self._wanted = {field.position for field in fields}
-        self._numeric = {f.position for f in fields if f.kind in (Kind.INTEGER, Kind.NUMBER)}
-        self._odd: set[int] = set()
-        self._blocks = 0
-
-    def read(self) -> _Block | None:
-        """The next records; None at the end."""
-        records = self._records
-        if not records.fill():
-            return None
-        front = _regular_front(records.buffer)
-        columns = front and self._by_pandas(records.buffer[: front.length], front.width)
-        if front is not None and columns is not None:
-            records.take(front.length)
-            return _Block(front.rows, columns, records.offset)
-        rows = records.rows()
-        columns = {at: [row[at] if at < len(row) else "" for row in rows] for at in self._wanted}
-        return _Block(len(rows), columns, records.offset)
-
-    def _by_pandas(self, block: bytes, width: int) -> dict[int, Cells] | None:
-        self._blocks += 1
-        if self._blocks % _PATIENCE == 0:
-            self._odd.clear()
-        wanted = {at for at in self._wanted if at < width}
-        numeric = wanted & self._numeric - self._odd
-        columns = _parse(block, width, wanted, numeric)
-        if columns is None and numeric:
-            # Some cell is no number. Its column is read as texts for a while, as
-            # trying again and again takes longer.
-            columns = _parse(block, width, wanted, set())
-            if columns is not None:
-                self._odd |= {at for at in numeric if _has_oddity(columns[at])}
-        return columns
+def _next_block(records: Records, width: int) -> _Block:
+    length = records.whole()
+    block = _reshaped(clean(records.buffer[:length]), width) if length else None
+    if block is None:
+        return _rewritten(records.rows(), width)
+    records.take(length)
+    return block
 
 
-def _has_oddity(texts: Iterable[str]) -> bool:
-    return any(cells.number(text) is None for text in set(texts).difference(_MISSING))
+def _rewritten(rows: Sequence[list[str]], width: int) -> _Block:
+    """Records that only the standard library reads without fail, for pandas to read."""
+    text = io.StringIO()
+    # With this terminator the writer quotes cells that hold either character.
+    writer = csv.writer(text, lineterminator="\r\n")
+    padding = [""] * width
+    writer.writerows((row + padding)[:width] for row in rows)
+    return _Block(text.getvalue().encode(), len(rows))
 
 
-class _Front(NamedTuple):
-    """Whole records at the beginning of a buffer, all with `width` cells."""
-
-    length: int
-    width: int
-    rows: int
-
-
-def _regular_front(buffer: bytes) -> _Front | None:
-    """All whole records in the buffer, if there is no doubt about how they are read."""
-    raw = np.frombuffer(buffer, np.uint8)
+def _reshaped(text: bytes, width: int) -> _Block | None:
+    """The same records with `width` cells each; None if it is in doubt what they are."""
+    if b"\r" in text and text.count(b"\r") != text.count(b"\r\n"):
+        return None
+    raw = np.frombuffer(text, np.uint8)
     ends = raw == _LF
     marks = ends | (raw == _COMMA)
-    if b'"' in buffer:
+    if b'"' in text:
+        if not _quotes_are_in_place(raw):
+            return None
         # The sum wraps at 256, which leaves it odd or even.
         outside = np.cumsum(raw == _QUOTE, dtype=np.uint8) % 2 == 0
         ends &= outside
         marks &= outside
     at = np.flatnonzero(marks)
-    last = np.flatnonzero(ends[at])
-    if not len(last):
-        return None
-    front = _Front(length=int(at[last[-1]]) + 1, width=int(last[0]) + 1, rows=len(last))
-    block = buffer[: front.length]
-    regular = (
-        np.array_equal(last, np.arange(len(last)) * front.width + front.width - 1)
-        and _is_plain(block, front.width)
-        and (b'"' not in block or _quotes_are_in_place(raw[: front.length]))
-    )
-    return front if regular else None
-
-
-def _is_plain(block: bytes, width: int) -> bool:
-    """Whether the block is UTF-8 without NULs, blank lines and single CRs."""
-    if b"\0" in block or (b"\r" in block and block.count(b"\r") != block.count(b"\r\n")):
-        return False
-    # A blank line has one cell, so that others cannot be among more.
-    if width == 1 and (block[:1] in b"\r\n" or b"\n\n" in block or b"\n\r" in block):
-        return False
-    try:
-        return block.isascii() or bool(block.decode())
-    except UnicodeDecodeError:
-        return False
+    return _evened(text, at, np.flatnonzero(ends[at]), width)
 
 
 def _quotes_are_in_place(raw: NDArray[np.uint8]) -> bool:
@@ -216,35 +168,97 @@ def _quotes_are_in_place(raw: NDArray[np.uint8]) -> bool:
     return bool(opening.all() and closing.all())
 
 
-def _parse(
-    block: bytes, width: int, wanted: Collection[int], numeric: Collection[int]
-) -> dict[int, Cells] | None:
-    """The wanted columns of a regular block, texts but for the numeric ones.
+def _evened(text: bytes, marks: NDArray[np.intp], last: NDArray[np.intp], width: int) -> _Block:
+    """Cut long records, fill up short ones, drop blank lines.
 
-    None if a numeric column has a cell that pandas does not take for a number.
-    What it does take is in our grammar, and rounded the same (a test compares),
-    with these exceptions, which the first row is there to prevent: it drops a
-    byte order mark at the beginning, and a column of true and false is 1 and 0.
+    Cells end at `marks` in the text; `last` are those marks at which a record does.
     """
-    if not wanted:
-        return {}
-    first = b",".join([b"0.5"] * width) + b"\n"
-    names = {at: str(at) for at in sorted(wanted)}
-    try:
-        frame = pd.read_csv(
-            io.BytesIO(first + block),
-            engine="c",
-            header=None,
-            names=[str(at) for at in range(width)],
-            index_col=False,
-            usecols=list(names.values()),
-            dtype={name: "float64" if at in numeric else "object" for at, name in names.items()},
-            na_values={names[at]: _MISSING for at in numeric},
-            keep_default_na=False,
-            skip_blank_lines=False,
-            low_memory=False,
-        )
-    except ValueError:
-        return None
-    arrays = {at: frame[name].to_numpy()[1:] for at, name in names.items()}
-    return {at: array if at in numeric else array.tolist() for at, array in arrays.items()}
+    ends = marks[last]
+    starts = np.concatenate(([0], ends[:-1] + 1))
+    counts = np.diff(last, prepend=-1)
+    # A line with at most a CR in it may be blank.
+    odd = np.flatnonzero((counts != width) | (ends - starts <= 1))
+    pieces: list[bytes] = []
+    done = blank = 0
+    for row in odd.tolist():
+        start, end, count = int(starts[row]), int(ends[row]), int(counts[row])
+        if count > width:
+            end = int(marks[last[row] - count + width])
+        line = text[start:end].removesuffix(b"\r")
+        pieces.append(text[done:start])
+        if line or count > 1:
+            # Quotes tell an empty cell from a blank line.
+            pieces += (line or b'""', b"," * (width - count), b"\n")
+        else:
+            blank += 1
+        done = int(ends[row]) + 1
+    if pieces:
+        text = b"".join((*pieces, text[done:]))
+    return _Block(text, len(last) - blank)
+
+
+class _Parser:
+    """Cells by position, numbers where all of a column's cells in the block are some."""
+
+    def __init__(self, width: int, fields: Iterable[_Field]) -> None:
+        kinds = {field.position: field.kind for field in fields}
+        self._names = [str(position) for position in range(width)]
+        self._wanted = kinds.keys()
+        self._numeric = {at for at, kind in kinds.items() if kind in (Kind.INTEGER, Kind.NUMBER)}
+        self._odd: set[int] = set()
+        self._blocks = 0
+
+    def columns(self, block: _Block) -> dict[int, Cells]:
+        """The columns that are wanted, of one block."""
+        self._blocks += 1
+        if self._blocks % _PATIENCE == 0:
+            self._odd.clear()
+        numeric = self._numeric - self._odd
+        columns = self._parse(block, numeric)
+        if columns is None and numeric:
+            # Some cell is no number. Its column is read as texts for a while, as
+            # trying in vain takes longer.
+            columns = self._parse(block, ())
+            if columns is not None:
+                self._odd |= {at for at in numeric if _has_oddity(columns[at])}
+        return columns if columns is not None else self._texts(block)
+
+    def _parse(self, block: _Block, numeric: Collection[int]) -> dict[int, Cells] | None:
+        """None if a numeric column has a cell that pandas does not take for a number.
+
+        What it does take is a number in our grammar, and rounded the same (a test
+        compares), but for two things that the first row prevents: it drops a byte
+        order mark at the beginning, and a column of true and false is 1 and 0.
+        """
+        first = b",".join([b"0.5"] * len(self._names)) + b"\n"
+        try:
+            frame = pd.read_csv(
+                io.BytesIO(first + block.text),
+                engine="c",
+                header=None,
+                names=self._names,
+                index_col=False,
+                usecols=[self._names[at] for at in self._wanted],
+                dtype={
+                    self._names[at]: "float64" if at in numeric else "object" for at in self._wanted
+                },
+                na_values={self._names[at]: _MISSING for at in numeric},
+                keep_default_na=False,
+                skip_blank_lines=False,
+                low_memory=False,
+            )
+        except ValueError:
+            return None
+        if len(frame) != block.rows + 1:
+            return None
+        arrays = {at: frame[self._names[at]].to_numpy()[1:] for at in self._wanted}
+        return {at: array if at in numeric else array.tolist() for at, array in arrays.items()}
+
+    def _texts(self, block: _Block) -> dict[int, Cells]:
+        """What is left if ever pandas should refuse: the same, slowly."""
+        rows = list(csv.reader(io.StringIO(block.text.decode(), newline="")))
+        return {at: [row[at] for row in rows] for at in self._wanted}
+
+
+def _has_oddity(texts: Iterable[str]) -> bool:
+    return any(cells.number(text) is None for text in set(texts).difference(_MISSING))

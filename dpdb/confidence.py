@@ -1,0 +1,177 @@
+"""Intervals around noisy answers, from public scales and the noisy values alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from itertools import product
+
+import numpy as np
+
+from dpdb.answer import CONFIDENCE
+from dpdb.engines.evaluate import Frame, evaluate
+from dpdb.engines.vectors import Vector
+from dpdb.estimates import Array, Draws, average, deviation, scaled, step_of
+from dpdb.plan import Estimate, Plan, Release, Total
+from dpdb.policy import Kind
+from dpdb.privacy.mechanisms import Laplace
+from dpdb.sql.query import Expr, Function, Output, Slot, slots
+
+MAX_CORNERS = 8
+"""An expression over more aggregates than this gets no interval."""
+
+
+def ranges(plan: Plan, draws: Draws, output: Output, frame: Frame) -> tuple[Vector, Vector] | None:
+    """The ends of a CONFIDENCE interval for each cell of a column; None where there is none.
+
+    Of an expression over several aggregates each is held to the power of
+    CONFIDENCE that makes all of them hold at once, their noises being
+    independent; the interval is the range of the expression over the corners
+    of that box. Intervals cover at least CONFIDENCE.
+    """
+    expression = output.expression
+    used = sorted(slots(expression, "aggregate"))
+    if not plan.released_for(output) or not expression.kind.ordinal or len(used) > MAX_CORNERS:
+        return None
+    each = CONFIDENCE ** (1 / len(used))
+    boxes = [interval_of(plan.estimates[index], plan, draws, each) for index in used]
+    known = [box for box in boxes if box is not None]
+    if len(known) < len(boxes):
+        return None
+    if isinstance(expression, Slot):
+        return Vector(known[0][0]), Vector(known[0][1])
+    names = [Slot("aggregate", index, plan.estimates[index].aggregate.kind) for index in used]
+    return _corners(expression, frame, dict(zip(names, known, strict=True)))
+
+
+def _corners(
+    expression: Expr, frame: Frame, boxes: Mapping[Slot, tuple[Array, Array]]
+) -> tuple[Vector, Vector]:
+    """The least and greatest value of `expression` over the corners of the boxes."""
+    found = []
+    for corner in product((0, 1), repeat=len(boxes)):
+        ends = {
+            name: Vector(box[end]) for (name, box), end in zip(boxes.items(), corner, strict=True)
+        }
+        value = evaluate(expression, Frame({}, {**frame.slots, **ends}))
+        assert isinstance(value, Vector)
+        missing = np.zeros(1, dtype=bool) if value.null is None else value.null
+        found.append(np.where(missing, np.nan, value.values.astype(np.float64)))
+    stacked = np.stack(np.broadcast_arrays(*found))
+    undefined = np.isnan(stacked).any(axis=0)
+    return Vector(stacked.min(axis=0), undefined), Vector(stacked.max(axis=0), undefined)
+
+
+def interval_of(
+    estimate: Estimate, plan: Plan, draws: Draws, confidence: float
+) -> tuple[Array, Array] | None:
+    """Where an aggregate's exact value lies with probability `confidence`, cell by cell."""
+    function = estimate.aggregate.function
+    if function is Function.MODE:
+        return None
+    if not estimate.releases:
+        assert estimate.rows is not None
+        return np.array([estimate.rows]), np.array([estimate.rows])
+    own = [draws[index] for index in estimate.releases]
+    releases = [plan.releases[index] for index in estimate.releases]
+    if not isinstance(releases[0].mechanism, Laplace):
+        return _declared(estimate, len(own[0]))
+    if function is Function.AVG and estimate.rows is None:
+        return _mean(own, releases, estimate, confidence)
+    each = confidence ** (1 / len(releases))
+    ends = [_around(values, release, each) for values, release in zip(own, releases, strict=True)]
+    match function:
+        case Function.AVG:
+            low, high = (average([end], releases[0], estimate) for end in ends[0])
+            return low, high
+        case Function.VAR_POP | Function.VAR_SAMP | Function.STDDEV_POP | Function.STDDEV_SAMP:
+            return _variance(ends, releases[0], estimate)
+    low, high = (scaled(end, step_of(releases[0])) for end in ends[0])
+    return low, high
+
+
+def _around(values: Array, release: Release, confidence: float) -> tuple[Array, Array]:
+    assert isinstance(release.mechanism, Laplace)
+    margin = int(release.mechanism.quantile(confidence))
+    return values - margin, values + margin
+
+
+def _mean(
+    own: Draws, releases: list[Release], estimate: Estimate, confidence: float
+) -> tuple[Array, Array]:
+    """A mean's interval, after Fieller (1954).
+
+    With S and N exact and s, t their noises, S = mN makes S̃ - mÑ = s - m·t: for
+    the true mean m it has the known distribution of two independent Laplace
+    noises. The interval is all m within the bounds that a test at
+    1 - confidence does not reject.
+    """
+    statistic, (for_sum, for_count) = releases[0].statistic, (r.mechanism for r in releases)
+    assert isinstance(statistic, Total)
+    total, count = (values.astype(np.float64) for values in own)
+    step, centre = float(statistic.grid.step), statistic.centre
+    low, high = (np.full(len(total), float(end)) for end in statistic.bounds)
+    best = average(own, releases[0], estimate) / step - centre
+
+    def accepted(mean: Array) -> Array:
+        scales = float(for_sum.scale), np.abs(mean) * float(for_count.scale)
+        return two_laplace_tail(np.abs(total - mean * count), *scales) >= 1 - confidence
+
+    ends = [_last_accepted(accepted, best, end) for end in (low, high)]
+    return tuple(np.asarray((end + centre) * step) for end in ends)  # type: ignore[return-value]
+
+
+def _last_accepted(accepted: Callable[[Array], Array], inside: Array, end: Array) -> Array:
+    """The point farthest from `inside` towards `end` that is accepted, by bisection.
+
+    Where noise has thrown even `inside` out, nothing is known but the end.
+    """
+    reached = accepted(end) | ~accepted(inside)
+    outside = end
+    for _ in range(60):
+        middle = (inside + outside) / 2
+        good = accepted(middle)
+        inside, outside = np.where(good, middle, inside), np.where(good, outside, middle)
+    return np.where(reached, end, outside)
+
+
+def two_laplace_tail(distance: Array, first: float, second: Array) -> Array:
+    """P(|X + Y| > distance) for independent Laplace X, Y of scales a = first, b = second.
+
+    (a²·e^(-d/a) - b²·e^(-d/b)) / (a² - b²), and (1 + d/2a)·e^(-d/a) where a = b
+    (Kotz, Kozubowski, Podgórski 2001, section 2.3).
+    """
+    # Near a = b the quotient loses its digits: the formula for equal scales is closer.
+    near = np.abs(first - second) < 1e-5 * first
+    other = np.where(near, 2 * first, np.maximum(second, 1e-300))
+    tail = first**2 * np.exp(-distance / first) - other**2 * np.exp(-distance / other)
+    equal = (1 + distance / (2 * first)) * np.exp(-distance / first)
+    return np.where(near, equal, tail / (first**2 - other**2))
+
+
+def _declared(estimate: Estimate, number: int) -> tuple[Array, Array]:
+    """Of a selected value only its bounds are known: how far apart the data lie is secret."""
+    whole = estimate.aggregate.kind is not Kind.NUMBER
+    lower, upper = (
+        int(bound) if whole else float(bound)
+        for bound in (estimate.interval.lower, estimate.interval.upper)
+    )
+    return np.full(number, lower), np.full(number, upper)
+
+
+def _variance(
+    ends: list[tuple[Array, Array]], release: Release, estimate: Estimate
+) -> tuple[Array, Array]:
+    """The variance grows with the squares and falls with the sum's distance from zero."""
+    floats = [(low.astype(np.float64), high.astype(np.float64)) for low, high in ends]
+    (squares_low, squares_high), (total_low, total_high) = floats[:2]
+    far = np.maximum(np.abs(total_low), np.abs(total_high))
+    near = np.where(
+        (total_low <= 0) & (total_high >= 0), 0, np.minimum(np.abs(total_low), np.abs(total_high))
+    )
+    counts = floats[2] if estimate.rows is None else (np.array([float(estimate.rows)]),)
+    corners = [
+        deviation(squares, total, np.maximum(count, 1.0), release, estimate)
+        for squares, total in ((squares_low, far), (squares_high, near))
+        for count in counts
+    ]
+    return np.minimum.reduce(corners), np.maximum.reduce(corners)

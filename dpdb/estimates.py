@@ -1,0 +1,99 @@
+"""Aggregates from noisy releases: ratios, clamping, units."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpdb.engines.vectors import AnyVector, TextVector, Vector, constant
+from dpdb.plan import Estimate, Plan, Release, Total
+from dpdb.policy import Kind, Value
+from dpdb.sql.query import Function
+
+Array = npt.NDArray[Any]
+Draws = Sequence[Array]
+"""For each release its noisy values: grid steps, a value for each cell."""
+
+
+def vector(values: Sequence[Value], kind: Kind) -> AnyVector:
+    """Public constants as a vector of the kind."""
+    if kind is Kind.TEXT:
+        dictionary = tuple(dict.fromkeys(str(value) for value in values))
+        index = {text: i for i, text in enumerate(dictionary)}
+        return TextVector(np.array([index[str(value)] for value in values], int), dictionary)
+    if kind is Kind.NUMBER:
+        return Vector(np.array([float(value) for value in values]))
+    return Vector(np.array(values, dtype=bool if kind is Kind.BOOLEAN else np.int64))
+
+
+def point(estimate: Estimate, plan: Plan, draws: Draws) -> AnyVector:
+    """An aggregate's value in each cell, from the noisy values."""
+    own = [draws[index] for index in estimate.releases]
+    releases = [plan.releases[index] for index in estimate.releases]
+    match estimate.aggregate.function:
+        case Function.COUNT if estimate.rows is not None:
+            return constant(estimate.rows)
+        case Function.MODE:
+            values = releases[0].statistic.values  # type: ignore[union-attr]
+            return vector([values[i] for i in own[0]], estimate.aggregate.kind)
+        case Function.AVG:
+            return Vector(average(own, releases[0], estimate))
+        case Function.VAR_POP | Function.VAR_SAMP | Function.STDDEV_POP | Function.STDDEV_SAMP:
+            return Vector(_variance(own, releases[0], estimate))
+    return Vector(scaled(own[0], step_of(releases[0])))
+
+
+def step_of(release: Release) -> Fraction:
+    """The step of the grid that a release's values are counted in."""
+    statistic = release.statistic
+    return Fraction(1) if not hasattr(statistic, "grid") else statistic.grid.step
+
+
+def scaled(units: Array, step: Fraction) -> Array:
+    """Grid steps in the analyst's unit: whole numbers stay whole, decimals as written."""
+    if step == 1:
+        return units
+    return np.asarray(units.astype(np.float64) * float(step.numerator) / float(step.denominator))
+
+
+def _counts(own: Draws, estimate: Estimate, position: int) -> Array:
+    """The number of rows to divide by: at least one, however the noise fell."""
+    counts = own[position] if estimate.rows is None else np.array([estimate.rows])
+    return np.maximum(counts.astype(np.float64), 1.0)
+
+
+def _clamped(values: Array, estimate: Estimate) -> Array:
+    return np.clip(values, float(estimate.interval.lower), float(estimate.interval.upper))
+
+
+def average(own: Draws, release: Release, estimate: Estimate) -> Array:
+    """The centre of the bounds plus the mean distance from it."""
+    assert isinstance(release.statistic, Total)
+    offset = own[0].astype(np.float64) / _counts(own, estimate, 1)
+    mean = (offset + release.statistic.centre) * float(release.statistic.grid.step)
+    return _clamped(mean, estimate)
+
+
+def _variance(own: Draws, release: Release, estimate: Estimate) -> Array:
+    squares, total = (values.astype(np.float64) for values in own[:2])
+    return deviation(squares, total, _counts(own, estimate, 2), release, estimate)
+
+
+def deviation(
+    squares: Array, total: Array, counts: Array, release: Release, estimate: Estimate
+) -> Array:
+    """offset + Z/N - (Y/N)², times N/(N-1) for a sample's; or its root."""
+    statistic = release.statistic
+    assert isinstance(statistic, Total)
+    variance = statistic.offset + squares / counts - (total / counts) ** 2
+    variance = np.maximum(variance, 0) * float(statistic.grid.step) ** 2
+    function = estimate.aggregate.function
+    if function in (Function.VAR_SAMP, Function.STDDEV_SAMP):
+        variance = variance * counts / np.maximum(counts - 1, 1)
+    if function in (Function.STDDEV_POP, Function.STDDEV_SAMP):
+        variance = np.sqrt(variance)
+    return _clamped(variance, estimate)
