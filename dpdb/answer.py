@@ -29,6 +29,15 @@ class Drawn:
 
 
 @dataclass(frozen=True)
+class Revealed:
+    """What privacy forbids to show and teaching mode can: an exact statistic and its noise."""
+
+    column: str
+    stat: float
+    scale: float
+
+
+@dataclass(frozen=True)
 class Answer:
     """Everything about an answered statement."""
 
@@ -44,3 +53,4 @@ class Answer:
     repeat: bool = False
     explain: bool = False
     private: bool = True
+    revealed: tuple[Revealed, ...] = ()

@@ -31,15 +31,24 @@ class Page:
     intervals: tuple[tuple[Range, ...], ...]
 
 
-def page(plan: Plan, draws: Draws, subqueries: Mapping[Slot, AnyVector]) -> Page:
-    """The answer's rows: computed, kept by HAVING, sorted and cut."""
-    frame = Frame({}, {**subqueries, **_keys(plan), **_points(plan, draws)})
+Values = Mapping[Slot, AnyVector]
+
+
+def page(plan: Plan, points: Values, subqueries: Values, draws: Draws | None) -> Page:
+    """The answer's rows: computed, kept by HAVING, sorted and cut.
+
+    Without `draws`, nothing is known of how noisy the points are.
+    """
+    frame = Frame({}, {**subqueries, **_keys(plan), **points})
     number = len(plan.cells)
     columns = [
         _listed(evaluate(output.expression, frame), output.expression.kind, number)
         for output in plan.outputs
     ]
-    intervals = [_intervals(plan, draws, output, frame) for output in plan.outputs]
+    intervals = [
+        [None] * number if draws is None else _intervals(plan, draws, output, frame)
+        for output in plan.outputs
+    ]
     kept = _sorted(plan, frame, _having(plan, frame))
     kept = kept[plan.offset : None if plan.limit is None else plan.offset + plan.limit]
     return Page(
@@ -48,10 +57,9 @@ def page(plan: Plan, draws: Draws, subqueries: Mapping[Slot, AnyVector]) -> Page
     )
 
 
-def scalar(plan: Plan, draws: Draws, subqueries: Mapping[Slot, AnyVector]) -> AnyVector:
+def scalar(plan: Plan, points: Values, subqueries: Values) -> AnyVector:
     """The value of a scalar subquery, for the query around it."""
-    frame = Frame({}, {**subqueries, **_points(plan, draws)})
-    return evaluate(plan.outputs[0].expression, frame)
+    return evaluate(plan.outputs[0].expression, Frame({}, {**subqueries, **points}))
 
 
 def _keys(plan: Plan) -> dict[Slot, AnyVector]:
@@ -61,7 +69,8 @@ def _keys(plan: Plan) -> dict[Slot, AnyVector]:
     }
 
 
-def _points(plan: Plan, draws: Draws) -> dict[Slot, AnyVector]:
+def points(plan: Plan, draws: Draws) -> Values:
+    """The value of every aggregate, from the noisy values of the releases."""
     return {
         Slot("aggregate", i, estimate.aggregate.kind): point(estimate, plan, draws)
         for i, estimate in enumerate(plan.estimates)

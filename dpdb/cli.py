@@ -74,6 +74,9 @@ def _parser() -> argparse.ArgumentParser:
     add("--format", choices=list(FORMATS), default="table", help="how to print answers")
     add("--json", dest="format", action="store_const", const="json", help="--format json")
     add("--csv", dest="format", action="store_const", const="csv", help="--format csv")
+    add("--teach", action="store_true",
+        help="teaching mode: privacy can be switched off; no answer is private")  # fmt: skip
+    add("--seed", type=_seed, help="noise that can be predicted; with --teach only")
     add("--on-error", choices=["stop", "continue"], default="stop",
         help="whether to go on after a statement that fails")  # fmt: skip
     add("--no-color", action="store_true", help="never colour; batch output has no colour anyway")
@@ -127,6 +130,12 @@ def _queries(text: str) -> int:
     return int(text)
 
 
+def _seed(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= 20):
+        raise argparse.ArgumentTypeError("a whole number is needed")
+    return int(text)
+
+
 def _bounds(text: str) -> tuple[str, tuple[Fraction, Fraction]]:
     name, equals, span = text.rpartition("=")
     low, colon, high = span.partition(":")
@@ -165,13 +174,22 @@ def _policy(options: argparse.Namespace) -> Policy:
 
 def _batch(options: argparse.Namespace) -> int:
     """Run the statements and print their answers; the gravest error's code, or 0."""
+    from dpdb.privacy.seeded_noise import seeded  # noqa: PLC0415
     from dpdb.session import Session  # noqa: PLC0415 (after the arguments: --help is quick)
+
+    if options.seed is not None and not options.teach:
+        raise UsageError("--seed makes noise predictable", hint="it goes with --teach only")
 
     policy = _policy(options)
     for table in policy.tables:
         if not table.path.is_file():
             raise DataFileError(f"there is no file {table.path}")
-    session = Session(policy, progress=_Progress() if sys.stderr.isatty() else None)
+    session = Session(
+        policy,
+        noise=None if options.seed is None else seeded(options.seed),
+        progress=_Progress() if sys.stderr.isatty() else None,
+        teach=options.teach,
+    )
     show = FORMATS[options.format]
     code = 0
     separate = False

@@ -163,6 +163,11 @@ class Plan:
         yield from self.releases
 
     @property
+    def aggregates(self) -> int:
+        """The number of aggregates, subqueries' too."""
+        return len(self.estimates) + sum(subplan.aggregates for subplan in self.subplans)
+
+    @property
     def epsilon(self) -> Fraction:
         """The price: what the mechanisms add up to."""
         return composition.sequential(r.mechanism.epsilon for r in self.every_release)
@@ -189,6 +194,14 @@ def plan(query: Query, policy: Policy, epsilon: Fraction, rows: RowCount) -> Pla
     """The plan for `query` at a total of `epsilon`, split evenly over its aggregates."""
     noisy = sum(1 for _ in _noisy(query, policy))
     return _Planner(policy, epsilon / max(noisy, 1), rows).plan(query)
+
+
+def outline(query: Query, policy: Policy) -> Plan:
+    """The plan for `query` without releases: for teaching, where nothing is protected."""
+    subplans = tuple(outline(subquery, policy) for subquery in query.subqueries)
+    cells = _cells(query, {})
+    estimates = tuple(Estimate(aggregate, (), Interval()) for aggregate in query.aggregates)
+    return _assembled(query, cells, (), estimates, subplans)
 
 
 def _noisy(query: Query, policy: Policy) -> Iterator[Aggregate]:
@@ -224,7 +237,7 @@ class _Planner:
             Slot("subquery", index, subplan.outputs[0].expression.kind): _answer_interval(subplan)
             for index, subplan in enumerate(subplans)
         }
-        cells = self._cells(query, known)
+        cells = _cells(query, known)
         releases: list[Release] = []
         estimates = []
         for aggregate in query.aggregates:
@@ -233,27 +246,41 @@ class _Planner:
             indices = tuple(range(len(releases), len(releases) + len(drawn)))
             estimates.append(Estimate(aggregate, indices, bounds, public_rows))
             releases += drawn
-        return Plan(
-            table=query.table,
-            where=query.where,
-            keys=query.keys,
-            cells=cells,
-            releases=tuple(releases),
-            estimates=tuple(estimates),
-            subplans=subplans,
-            outputs=query.outputs,
-            having=query.having,
-            order=query.order,
-            limit=query.limit,
-            offset=query.offset,
-        )
+        return _assembled(query, cells, tuple(releases), tuple(estimates), subplans)
 
-    def _cells(self, query: Query, known: Environment) -> tuple[tuple[Value, ...], ...]:
-        columns = [key_values(key, query.where, known) for key in query.keys]
-        number = math.prod(len(values) for values in columns)
-        if number > MAX_CELLS:
-            raise TooLarge(f"GROUP BY makes {number} groups, {MAX_CELLS} are allowed")
-        return tuple(product(*columns))
+
+Cells = tuple[tuple[Value, ...], ...]
+
+
+def _cells(query: Query, known: Environment) -> Cells:
+    columns = [key_values(key, query.where, known) for key in query.keys]
+    number = math.prod(len(values) for values in columns)
+    if number > MAX_CELLS:
+        raise TooLarge(f"GROUP BY makes {number} groups, {MAX_CELLS} are allowed")
+    return tuple(product(*columns))
+
+
+def _assembled(
+    query: Query,
+    cells: Cells,
+    releases: tuple[Release, ...],
+    estimates: tuple[Estimate, ...],
+    subplans: tuple[Plan, ...],
+) -> Plan:
+    return Plan(
+        table=query.table,
+        where=query.where,
+        keys=query.keys,
+        cells=cells,
+        releases=releases,
+        estimates=estimates,
+        subplans=subplans,
+        outputs=query.outputs,
+        having=query.having,
+        order=query.order,
+        limit=query.limit,
+        offset=query.offset,
+    )
 
 
 def _answer_interval(subplan: Plan) -> Interval:

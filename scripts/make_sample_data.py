@@ -65,7 +65,7 @@ LESSON_ZIP, LESSON_PEOPLE, LESSON_AGES = 31643, 251, 10412
 LESSON_NAME, LESSON_AGE = "Abel Woods", 33
 PRESENT_NAME = "Peter Gist"
 # Age, income in cents, net worth: the two whose wealth stands out, hence what an attack finds.
-RICHEST = ((65, 304_322_40, 5_246_937), (61, 247_652_80, 3_914_506))
+RICHEST = ((65, 304_322_00, 5_246_937), (61, 247_653_00, 3_914_506))
 
 STUDENTS = (("Chris", 1, 1), ("Kelly", 2, 2), ("Pat", 3, 3), ("Terry", 4, 10))
 

@@ -17,8 +17,8 @@ from dpdb.engines.loading import load
 from dpdb.engines.units import cap_units
 from dpdb.engines.vectors import AnyVector, TextVector, Vector
 from dpdb.plan import Count, Distinct, Grid, Plan, Ranks, Statistic, Tally, Total
-from dpdb.policy import Table, Value
-from dpdb.sql.query import ColumnRef, Expr, Slot
+from dpdb.policy import Kind, Table, Value
+from dpdb.sql.query import Aggregate, ColumnRef, Expr, Function, Literal, Slot
 
 Array = npt.NDArray[Any]
 Progress = Callable[[float], None]
@@ -46,6 +46,12 @@ class FrameEngine:
         loaded = self._loaded(plan.table)
         select = _Select(plan, Frame(loaded.columns, slots), loaded.rows)
         return tuple(Exact(select.statistic(release.statistic)) for release in plan.releases)
+
+    def values(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> list[list[Array]]:
+        """For teaching: for each aggregate the sorted values counted in each cell."""
+        loaded = self._loaded(plan.table)
+        select = _Select(plan, Frame(loaded.columns, slots), loaded.rows)
+        return [select.counted_values(estimate.aggregate) for estimate in plan.estimates]
 
     def _loaded(self, table: Table) -> _Loaded:
         if table.name not in self._tables:
@@ -88,6 +94,23 @@ class _Select:
                 return self._ranks(statistic)
             case Tally():
                 return self._tally(statistic)
+
+    def counted_values(self, aggregate: Aggregate) -> list[Array]:
+        """The values an aggregate counts in each cell, sorted, as doubles.
+
+        Where there are none, all but a count gets the mean of the column: the
+        rule of Evans et al. for a query that no row matches.
+        """
+        argument = Literal(1, Kind.INTEGER) if aggregate.argument is None else aggregate.argument
+        vector = evaluate(argument, self._frame)
+        numbers = _identities(vector).astype(np.float64)
+        counted = self._counted(numbers, vector.null, aggregate.where)
+        cells = _by_cell(counted.groups, counted.values, self._cells)
+        if aggregate.function in (Function.COUNT, Function.COUNT_DISTINCT):
+            return cells
+        known = numbers if vector.null is None else numbers[~vector.null]
+        mean = np.array([known.mean() if len(known) else 0.0])
+        return [values if len(values) else mean for values in cells]
 
     def _mask(self, condition: Expr | None) -> Array | None:
         if condition is None:
@@ -198,13 +221,7 @@ class _Select:
 
     def _ranks(self, statistic: Ranks) -> list[Array]:
         counted = self._on_grid(statistic.argument, statistic.where, statistic.grid)
-        if counted.groups is None:
-            return [np.sort(counted.values)]
-        assert self._cells is not None
-        order = np.lexsort((counted.values, counted.groups))
-        ends = np.searchsorted(counted.groups[order], np.arange(self._cells), side="right")
-        values = counted.values[order]
-        return [values[a:b] for a, b in zip([0, *ends[:-1]], ends, strict=True)]
+        return _by_cell(counted.groups, counted.values, self._cells)
 
     def _tally(self, statistic: Tally) -> list[Array]:
         places = _key_codes(self._frame.columns[statistic.argument.column.name], statistic.values)
@@ -214,6 +231,15 @@ class _Select:
         flat = groups * width + counted.values.astype(np.int64)
         counts = np.bincount(flat, minlength=(cells + 1) * width)[: cells * width]
         return list(counts.reshape(cells, width))
+
+
+def _by_cell(groups: Array | None, values: Array, cells: int | None) -> list[Array]:
+    """The values of each cell, sorted."""
+    if groups is None or cells is None:
+        return [np.sort(values)]
+    order = np.lexsort((values, groups))
+    ends = np.searchsorted(groups[order], np.arange(cells), side="right")
+    return [values[order][a:b] for a, b in zip([0, *ends[:-1]], ends, strict=True)]
 
 
 def _key_codes(column: Numbers | Codes, values: tuple[Value, ...]) -> Array:

@@ -48,6 +48,11 @@ def as_json(answer: Answer) -> str:
         fields |= {"private": answer.private, "repeat": answer.repeat}
     if answer.explain:
         fields["explain"] = True
+    if answer.revealed:
+        fields["reveal"] = [
+            {"column": shown.column, "stat": shown.stat, "b": shown.scale}
+            for shown in answer.revealed
+        ]
     return _dumped(fields)
 
 
@@ -224,7 +229,22 @@ def _footer(answer: Answer) -> str:
         f"left: ε {decimal(balance.epsilon_left)} of {decimal(balance.budget.epsilon)}, "
         f"{balance.queries_left} of {balance.budget.queries} queries"
     )
-    return f"\n{paid} · {left}"
+    teaching = "" if answer.private else " · not private: teaching mode"
+    return f"{_revealed(answer)}\n{paid} · {left}{teaching}"
+
+
+def _revealed(answer: Answer) -> str:
+    """The exact statistics and noise scales, as Evans et al. print them."""
+    return "".join(
+        f"\n# stat={_whole(shown.stat)} b={_whole(shown.scale)}" for shown in answer.revealed
+    )
+
+
+def _whole(value: float) -> str:
+    """Whole numbers, rounded half away from zero; small ones to two decimals."""
+    if abs(value) < 100 and value != round(value):
+        return f"{value:.2f}"
+    return str(int(math.copysign(math.floor(abs(value) + 0.5), value)))
 
 
 def error_text(statement: str, error: DpdbError) -> str:

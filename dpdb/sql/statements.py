@@ -26,6 +26,12 @@ SETTINGS = {
     "repeats": "'free': a repeated query is answered as before; 'fresh': it is paid for again",
 }
 """The names SET knows, and what they mean."""
+TEACHING = {
+    "dp": "off: exact answers, as from any database",
+    "sensitivity": "'local': the paper's Δf, read off the data, instead of 'global'",
+    "reveal": "on: print the exact statistic and the noise scale under each answer",
+}
+"""The names SET knows besides in teaching mode."""
 
 
 @dataclass(frozen=True)
@@ -162,7 +168,7 @@ def _assignment(words: _Words) -> Assign:
     if len(tokens) < 4 or tokens[2].token_type is not TokenType.EQ:
         raise SyntaxFault("write SET name = value", place=words.place(min(2, len(tokens))))
     name = tokens[1].text.lower()
-    if name not in SETTINGS:
+    if name not in SETTINGS and name not in TEACHING:
         hint = did_you_mean(name, SETTINGS) or f"settings are {', '.join(SETTINGS)}"
         raise UnknownName(f"no setting {name}", hint=hint, place=words.place(1))
     where, last = words.place(3), tokens[3]
