@@ -78,7 +78,7 @@ def _call(node: exp.Expr, function: Function, rows: Translator) -> Aggregate:
                 raise Unsupported("COUNT(DISTINCT …) takes one argument", place=where)
             argument = rows.expression(node.this.expressions[0])
             return Aggregate(Function.COUNT_DISTINCT, argument, place=where)
-    only(node, rows.text, "this", "expression")
+    only(node, rows.text, "this", "expression", "big_int")
     if node.this is None:
         raise TypeMismatch(f"{function.name} needs an argument", place=where)
     fraction = None
