@@ -1,0 +1,124 @@
+"""Teaching mode: the transcripts of Evans et al. to the digit, and how it is marked."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dpdb.cli import main
+from dpdb.errors import InvalidOption
+from dpdb.policyfile import read_policy
+from dpdb.session import Session
+
+SAMPLES = Path(__file__).parents[1] / "sample_data"
+PEOPLE = str(SAMPLES / "people.csv")
+
+
+def replay(capsys: pytest.CaptureFixture[str], number: int, epsilon: int, k: int) -> list[dict]:
+    """The answers of one of the paper's query sets, as JSON objects."""
+    file = str(SAMPLES / f"evans_set{number}.sql")
+    budget = ["--epsilon", str(epsilon), "--queries", str(k)]
+    assert main([PEOPLE, "--teach", "--json", *budget, "-f", file]) == 0
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    return [line for line in lines if "SELECT" in line["statement"]]
+
+
+def exact(answers: list[dict]) -> list[float]:
+    return [answer["rows"][0][0] for answer in answers if "reveal" not in answer]
+
+
+def revealed(answers: list[dict]) -> list[tuple[float, float]]:
+    shown = [answer["reveal"][0] for answer in answers if "reveal" in answer]
+    return [(entry["stat"], entry["b"]) for entry in shown]
+
+
+def test_set_1(capsys: pytest.CaptureFixture[str]) -> None:
+    answers = replay(capsys, 1, epsilon=5, k=2)
+    assert exact(answers) == [10412, 10379]
+    # k·Δf/ε with the oldest of the zip code 65: 2·65/5.
+    assert revealed(answers) == [(10412, 26), (10379, 26)]
+
+
+def test_set_2(capsys: pytest.CaptureFixture[str]) -> None:
+    answers = replay(capsys, 2, epsilon=3, k=3)
+    assert exact(answers) == [5246937, 304322, 65]
+    # The paper prints 275988 and 28335, rounded from 275987.5 and 28334.5.
+    assert revealed(answers) == [(5246937, 1332431), (275987.5, 28334.5), (63, 2)]
+
+
+def test_set_3(capsys: pytest.CaptureFixture[str]) -> None:
+    answers = replay(capsys, 3, epsilon=4, k=4)
+    assert exact(answers) == [1, 0]
+    assert revealed(answers) == [(1, 1), (1, 1), (0, 1), (0, 1)]
+
+
+def test_stat_and_b_are_printed_as_in_the_paper(capsys: pytest.CaptureFixture[str]) -> None:
+    file = str(SAMPLES / "evans_set2.sql")
+    assert main([PEOPLE, "--teach", "--epsilon", "3", "--queries", "3", "-f", file]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if line.startswith("#")] == [
+        "# stat=5246937 b=1332431",
+        "# stat=275988 b=28335",
+        "# stat=63 b=2",
+    ]
+
+
+def test_what_no_row_matches_counts_as_one_mean_row(capsys: pytest.CaptureFixture[str]) -> None:
+    """Section II: for zero rows a fake one whose value is the column's mean."""
+    script = "SET sensitivity = 'local'; SET reveal = on; SELECT SUM(age) FROM people WHERE age < 0"
+    assert main([PEOPLE, "--teach", "--json", "-c", script]) == 0
+    [shown] = json.loads(capsys.readouterr().out.splitlines()[-1])["reveal"]
+    ages = [int(line.split(",")[1]) for line in Path(PEOPLE).read_text().splitlines()[1:]]
+    mean = sum(ages) / len(ages)
+    assert shown["stat"] == pytest.approx(mean)
+    assert shown["b"] == pytest.approx(10 * mean)
+
+
+@pytest.mark.parametrize("form", ["table", "vertical"])
+def test_every_answer_says_that_it_is_not_private(
+    capsys: pytest.CaptureFixture[str], form: str
+) -> None:
+    script = "SELECT COUNT(*) FROM people; SET dp = off; SELECT COUNT(*) FROM people"
+    assert main([PEOPLE, "--teach", "--format", form, "-c", script]) == 0
+    assert capsys.readouterr().out.count("not private: teaching mode") == 2
+
+
+@pytest.mark.parametrize("name", ["dp", "sensitivity", "reveal"])
+def test_teaching_cannot_be_entered_later(name: str) -> None:
+    session = Session(read_policy(SAMPLES / "people.toml"))
+    with pytest.raises(InvalidOption, match="teaching mode only"):
+        session.execute(f"SET {name} = off")
+
+
+def test_a_seed_repeats_the_noise(capsys: pytest.CaptureFixture[str]) -> None:
+    def run(seed: str) -> str:
+        main([PEOPLE, "--teach", "--seed", seed, "--csv", "-c", "SELECT SUM(age) FROM people"])
+        return capsys.readouterr().out
+
+    assert run("4") == run("4") != run("5")
+
+
+def test_a_seed_needs_teaching_mode(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([PEOPLE, "--seed", "4", "-c", "SELECT COUNT(*) FROM people"]) == 2
+    assert "--teach" in capsys.readouterr().err
+
+
+def test_the_papers_noise_takes_the_budget_and_no_noise_does_not() -> None:
+    session = Session(read_policy(SAMPLES / "people.toml"), teach=True)
+    session.execute("SET dp = off")
+    assert session.execute("SELECT COUNT(*) FROM people").balance.queries_left == 10
+    session.execute("SET dp = on")
+    session.execute("SET sensitivity = 'local'")
+    left = session.execute("SELECT COUNT(*), AVG(age) FROM people").balance
+    assert (left.queries_left, left.epsilon_left * 10) == (9, 9)
+
+
+def test_subqueries_and_groups_are_exact_without_privacy() -> None:
+    session = Session(read_policy(SAMPLES / "people.toml"), teach=True)
+    session.execute("SET dp = off")
+    query = "SELECT MEAN(age) FROM people WHERE net_worth + 1 > (SELECT MAX(net_worth) FROM people)"
+    assert session.execute(query).rows == ((65.0,),)
+    grouped = "SELECT zip, COUNT(*), SUM(age) FROM people WHERE zip = 31643 GROUP BY zip"
+    assert session.execute(grouped).rows == ((31643, 251, 10412),)
