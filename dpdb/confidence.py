@@ -11,9 +11,10 @@ from dpdb.answer import CONFIDENCE
 from dpdb.engines.evaluate import Frame, evaluate
 from dpdb.engines.vectors import Vector
 from dpdb.estimates import Array, Draws, average, deviation, scaled, step_of
-from dpdb.plan import Estimate, Plan, Release, Total
+from dpdb.plan import Plan
 from dpdb.policy import Kind
 from dpdb.privacy.mechanisms import Laplace
+from dpdb.releases import Estimate, Release, Total
 from dpdb.sql.query import Expr, Function, Output, Slot, slots
 
 MAX_CORNERS = 8

@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dpdb.engines.vectors import AnyVector, TextVector, Vector, constant
-from dpdb.plan import Estimate, Plan, Release, Total
+from dpdb.plan import Plan
 from dpdb.policy import Kind, Value
+from dpdb.releases import Estimate, Release, Total
 from dpdb.sql.query import Function
 
 Array = npt.NDArray[Any]

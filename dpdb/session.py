@@ -10,10 +10,11 @@ from dpdb import describing
 from dpdb.answer import Answer, Cell, Revealed
 from dpdb.errors import InvalidOption, UnknownName, did_you_mean
 from dpdb.ledger import FREE, MemoryLedger, Price
-from dpdb.plan import Plan, Ranks, Release, Tally, outline, plan
+from dpdb.plan import Plan, outline, plan
 from dpdb.policy import Policy, Table, decimal, valid_delta, valid_epsilon
 from dpdb.privacy.mechanisms import Laplace
 from dpdb.privacy.noise import Noise, source
+from dpdb.releases import Ranks, Release, Tally
 from dpdb.sql.query import Query, Slot
 from dpdb.sql.statements import (
     SETTINGS,

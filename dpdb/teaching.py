@@ -18,9 +18,10 @@ from dpdb.answer import Revealed
 from dpdb.answering import Values, scalar
 from dpdb.engines.vectors import AnyVector, Vector
 from dpdb.errors import Unsupported
-from dpdb.plan import Estimate, Plan
+from dpdb.plan import Plan
 from dpdb.policy import Kind
 from dpdb.privacy.local import sensitivity, statistic
+from dpdb.releases import Estimate
 from dpdb.sql.query import Slot
 
 if TYPE_CHECKING:

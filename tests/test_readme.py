@@ -12,7 +12,7 @@ import pytest
 
 from dpdb.policyfile import read_policy
 from dpdb.sql.aggregates import AGGREGATE_NAMES
-from dpdb.sql.expressions import FUNCTION_NAMES
+from dpdb.sql.functions import FUNCTION_NAMES
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

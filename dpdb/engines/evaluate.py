@@ -7,7 +7,6 @@ aggregated is put on a public grid afterwards.
 
 from __future__ import annotations
 
-import datetime
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -16,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from dpdb.engines import cells
+from dpdb.engines.casting import cast
 from dpdb.engines.columns import Codes, Numbers
+from dpdb.engines.functions import apply
 from dpdb.engines.like import matches
 from dpdb.engines.vectors import (
     AnyVector,
@@ -25,13 +25,16 @@ from dpdb.engines.vectors import (
     Bools,
     TextVector,
     Vector,
+    alike,
+    choose,
+    compare,
     constant,
+    doubles,
     either,
     finite,
-    text_merge,
     truth,
 )
-from dpdb.policy import EPOCH, MAGNITUDE_LIMIT, Kind
+from dpdb.policy import Kind
 from dpdb.sql.query import (
     Arithmetic,
     Call,
@@ -117,22 +120,22 @@ def _evaluate(expression: Expr, frame: Frame) -> AnyVector:
         case Slot():
             return frame.slots[expression]
         case Cast(operand=operand, kind=kind):
-            return _cast(evaluate(operand, frame), operand.kind, kind)
+            return cast(evaluate(operand, frame), operand.kind, kind)
         case Case():
             return _case(expression, frame)
-        case Call(name=name, arguments=arguments):
-            return _call(name, [evaluate(a, frame) for a in arguments], expression)
+        case Call(arguments=arguments):
+            return apply(expression, [evaluate(a, frame) for a in arguments])
         case Arithmetic(operator=symbol, left=left, right=right):
             a, b = _numbers(left, frame), _numbers(right, frame)
             null = either(a.null, b.null)
-            return finite(_ARITHMETIC[symbol](_doubles(a), _doubles(b)), null)
+            return finite(_ARITHMETIC[symbol](doubles(a), doubles(b)), null)
     return _condition(expression, frame)
 
 
 def _condition(expression: Expr, frame: Frame) -> Vector:
     match expression:
         case Compare(operator=symbol, left=left, right=right):
-            return _compare(_COMPARE[symbol], evaluate(left, frame), evaluate(right, frame))
+            return compare(_COMPARE[symbol], evaluate(left, frame), evaluate(right, frame))
         case Logic(operator="and", operands=operands):
             return reduce(_and, (_truth(operand, frame) for operand in operands))
         case Logic(operands=operands):
@@ -165,10 +168,6 @@ def _numbers(expression: Expr, frame: Frame) -> Vector:
     return found
 
 
-def _doubles(vector: Vector) -> Array:
-    return vector.values.astype(np.float64, copy=False)
-
-
 def _column(column: Numbers | Codes, kind: Kind) -> AnyVector:
     if isinstance(column, Numbers):
         return Vector(_unscaled(column), column.null)
@@ -189,20 +188,6 @@ def _unscaled(column: Numbers) -> Array:
         return column.units
     scaled = column.units * float(column.step.numerator)
     return np.asarray(scaled / float(column.step.denominator))
-
-
-def _compare(compare: Callable[[Any, Any], Any], left: AnyVector, right: AnyVector) -> Vector:
-    null = either(left.null, right.null)
-    if isinstance(left, TextVector) and isinstance(right, TextVector):
-        return truth(np.asarray(compare(left.texts(), right.texts()), dtype=bool), null)
-    if isinstance(left, Vector) and isinstance(right, Vector):
-        return truth(compare(_exact(left.values), _exact(right.values)), null)
-    return truth(np.zeros(1, dtype=bool), np.ones(1, dtype=bool))
-
-
-def _exact(values: Array) -> Array | float:
-    """One value as a Python number, which compares exactly with any integer type."""
-    return values[0].item() if len(values) == 1 else values
 
 
 def _and(left: Vector, right: Vector) -> Vector:
@@ -236,7 +221,7 @@ def _in_list(expression: InList, frame: Frame) -> Vector:
         found = operand.look_up(lambda text: text in wanted, bool)
     else:
         listed = np.array([float(v) for v in expression.values])
-        found = Vector(np.isin(_doubles(operand), listed), operand.null)
+        found = Vector(np.isin(doubles(operand), listed), operand.null)
     missing = ~found.values if expression.null else None
     return truth(found.values, either(found.null, missing))
 
@@ -245,157 +230,7 @@ def _case(expression: Case, frame: Frame) -> AnyVector:
     values = [evaluate(value, frame) for _, value in expression.branches]
     default = evaluate(expression.default, frame)
     conditions = [_truth(condition, frame).values for condition, _ in expression.branches]
-    *values, result = _alike([*values, default])
+    *values, result = alike([*values, default])
     for condition, value in zip(reversed(conditions), reversed(values), strict=True):
-        result = _where(condition, value, result)
+        result = choose(condition, value, result)
     return result
-
-
-def _alike(vectors: list[AnyVector]) -> list[AnyVector]:
-    """Texts over one dictionary; a NULL constant among texts becomes a text."""
-    if not any(isinstance(vector, TextVector) for vector in vectors):
-        return vectors
-    texts = [v if isinstance(v, TextVector) else TextVector(np.zeros(1, int), ()) for v in vectors]
-    return list(text_merge(texts))
-
-
-def _where(condition: Bools, yes: AnyVector, no: AnyVector) -> AnyVector:
-    if isinstance(yes, TextVector) and isinstance(no, TextVector):
-        return TextVector(np.where(condition, yes.codes, no.codes), yes.dictionary)
-    assert isinstance(yes, Vector)
-    assert isinstance(no, Vector)
-    null = None
-    if yes.null is not None or no.null is not None:
-        yes_null = False if yes.null is None else yes.null
-        null = np.where(condition, yes_null, False if no.null is None else no.null)
-    return Vector(np.where(condition, yes.values, no.values), null)
-
-
-def _call(name: str, arguments: list[AnyVector], call: Call) -> AnyVector:
-    match name:
-        case "coalesce":
-            return reduce(_first_known, _alike(arguments))
-        case "nullif":
-            equal = _compare(operator.eq, *arguments)
-            return _where(equal.values, *_alike([constant(None), arguments[0]]))
-        case "lower" | "upper" | "substr" | "length":
-            return _text_call(name, arguments[0], call)
-        case "least" | "greatest":
-            return reduce(_LIMITS[name], [v for v in arguments if isinstance(v, Vector)])
-    first, *rest = [_doubles(v) for v in arguments if isinstance(v, Vector)]
-    null = reduce(either, [v.null for v in arguments])
-    match name:
-        case "abs":
-            result = np.abs(first)
-        case "floor":
-            result = np.floor(first)
-        case "ceil":
-            result = np.ceil(first)
-        case "round":
-            result = _round(first, int(rest[0][0]))
-        case _:
-            assert name == "clamp"
-            result = np.minimum(np.maximum(first, rest[0]), rest[1])
-    return finite(result, null)
-
-
-def _first_known(first: AnyVector, second: AnyVector) -> AnyVector:
-    return first if first.null is None else _where(first.null, second, first)
-
-
-def _extreme(better: Callable[[Any, Any], Any]) -> Callable[[Vector, Vector], Vector]:
-    """LEAST and GREATEST pass over NULLs, as in PostgreSQL and DuckDB."""
-
-    def choose(first: Vector, second: Vector) -> Vector:
-        second_wins = better(second.values, first.values)
-        if first.null is not None:
-            second_wins = second_wins | first.null
-        if second.null is not None:
-            second_wins = second_wins & ~second.null
-        chosen = _where(second_wins, second, first)
-        assert isinstance(chosen, Vector)
-        return chosen
-
-    return choose
-
-
-_LIMITS = {"least": _extreme(operator.lt), "greatest": _extreme(operator.gt)}
-
-
-def _round(values: Array, digits: int) -> Array:
-    """Half away from zero, as SQL rounds."""
-    unit = 10.0 ** abs(digits)
-    scaled = values * unit if digits >= 0 else values / unit
-    whole = np.copysign(np.floor(np.abs(scaled) + 0.5), scaled)
-    return whole / unit if digits >= 0 else whole * unit
-
-
-def _text_call(name: str, operand: AnyVector, call: Call) -> AnyVector:
-    if not isinstance(operand, TextVector):
-        return constant(None)
-    match name:
-        case "lower":
-            return operand.map(str.lower)
-        case "upper":
-            return operand.map(str.upper)
-        case "length":
-            return operand.look_up(len, np.int64)
-    start, *length = [a.value for a in call.arguments[1:] if isinstance(a, Literal)]
-    assert isinstance(start, int)
-    begin = max(start - 1, 0)
-    end = None if not length else max(begin, start - 1 + max(0, int(length[0] or 0)))
-    return operand.map(lambda text: text[begin:end])
-
-
-def _cast(vector: AnyVector, source: Kind, target: Kind) -> AnyVector:
-    if isinstance(vector, TextVector):
-        return _read(vector, target)
-    match target:
-        case Kind.TEXT:
-            return _written(vector, source)
-        case Kind.BOOLEAN:
-            return truth(vector.values != 0, vector.null)
-        case Kind.INTEGER | Kind.DATE:
-            whole = np.rint(_doubles(vector))
-            outside = np.abs(whole) > MAGNITUDE_LIMIT
-            return Vector(np.where(outside, 0.0, whole), either(vector.null, outside))
-    return Vector(_doubles(vector), vector.null)
-
-
-def _read(vector: TextVector, target: Kind) -> AnyVector:
-    match target:
-        case Kind.NUMBER:
-            return vector.look_up(cells.number, np.float64)
-        case Kind.INTEGER:
-            return _cast(vector.look_up(cells.number, np.float64), Kind.NUMBER, Kind.INTEGER)
-        case Kind.DATE:
-            return vector.look_up(cells.date, np.int64)
-        case Kind.BOOLEAN:
-            found = vector.look_up(cells.boolean, bool)
-            return truth(found.values, found.null)
-    return vector
-
-
-def _written(vector: Vector, source: Kind) -> TextVector:
-    """Numbers, dates and booleans as text: each different value is written once."""
-    distinct, codes = np.unique(vector.values, return_inverse=True)
-    match source:
-        case Kind.BOOLEAN:
-            texts = ["true" if value else "false" for value in distinct]
-        case Kind.DATE:
-            texts = [_date_text(int(value)) for value in distinct]
-        case Kind.INTEGER:
-            texts = [str(int(value)) for value in distinct]
-        case _:
-            texts = [repr(float(value)) for value in distinct]
-    if vector.null is not None:
-        codes = np.where(vector.null, len(texts), codes)
-    return TextVector(codes, tuple(texts))
-
-
-def _date_text(days: int) -> str:
-    """A date as text; the empty string beyond the calendar's years."""
-    try:
-        return (EPOCH + datetime.timedelta(days=days)).isoformat()
-    except OverflowError:
-        return ""

@@ -16,8 +16,9 @@ from dpdb.engines.exact import Exact
 from dpdb.engines.loading import load
 from dpdb.engines.units import cap_units
 from dpdb.engines.vectors import AnyVector, TextVector, Vector
-from dpdb.plan import Count, Distinct, Grid, Plan, Ranks, Statistic, Tally, Total
+from dpdb.plan import Plan
 from dpdb.policy import Kind, Table, Value
+from dpdb.releases import Count, Distinct, Grid, Ranks, Statistic, Tally, Total
 from dpdb.sql.query import Aggregate, ColumnRef, Expr, Function, Literal, Slot
 
 Array = npt.NDArray[Any]

@@ -109,3 +109,44 @@ def text_merge(parts: list[TextVector]) -> list[TextVector]:
         )
         for part in parts
     ]
+
+
+def doubles(vector: Vector) -> Array:
+    """The numbers in double precision."""
+    return vector.values.astype(np.float64, copy=False)
+
+
+def compare(test: Callable[[Any, Any], Any], left: AnyVector, right: AnyVector) -> Vector:
+    """A comparison, NULL where either side is."""
+    null = either(left.null, right.null)
+    if isinstance(left, TextVector) and isinstance(right, TextVector):
+        return truth(np.asarray(test(left.texts(), right.texts()), dtype=bool), null)
+    if isinstance(left, Vector) and isinstance(right, Vector):
+        return truth(test(_single(left.values), _single(right.values)), null)
+    return truth(np.zeros(1, dtype=bool), np.ones(1, dtype=bool))
+
+
+def _single(values: Array) -> Array | float:
+    """One value as a Python number, which compares exactly with any integer type."""
+    return values[0].item() if len(values) == 1 else values
+
+
+def alike(vectors: list[AnyVector]) -> list[AnyVector]:
+    """Texts over one dictionary; a NULL constant among texts becomes a text."""
+    if not any(isinstance(vector, TextVector) for vector in vectors):
+        return vectors
+    texts = [v if isinstance(v, TextVector) else TextVector(np.zeros(1, int), ()) for v in vectors]
+    return list(text_merge(texts))
+
+
+def choose(condition: Bools, yes: AnyVector, no: AnyVector) -> AnyVector:
+    """`yes` where the condition is true, `no` elsewhere."""
+    if isinstance(yes, TextVector) and isinstance(no, TextVector):
+        return TextVector(np.where(condition, yes.codes, no.codes), yes.dictionary)
+    assert isinstance(yes, Vector)
+    assert isinstance(no, Vector)
+    null = None
+    if yes.null is not None or no.null is not None:
+        yes_null = False if yes.null is None else yes.null
+        null = np.where(condition, yes_null, False if no.null is None else no.null)
+    return Vector(np.where(condition, yes.values, no.values), null)

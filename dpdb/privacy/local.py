@@ -7,7 +7,7 @@ differentially private: only teaching mode uses it.
 
 from __future__ import annotations
 
-from typing import Any
+import math
 
 import numpy as np
 import numpy.typing as npt
@@ -37,9 +37,7 @@ def statistic(function: Function, values: Array, fraction: float = 0.5) -> float
         case Function.MODE:
             distinct, counts = np.unique(values, return_counts=True)
             return float(distinct[counts.argmax()])
-    return float(
-        _spread(function, np.array([((values - values.mean()) ** 2).sum()]), len(values))[0]
-    )
+    return _spread(function, values)
 
 
 def sensitivity(function: Function, values: Array, fraction: float = 0.5) -> float:
@@ -83,18 +81,21 @@ def _quantile(values: Array, fraction: float) -> float:
 
 
 def _variance(function: Function, values: Array) -> float:
-    """Leaving out d takes n/(n-1)·(d - mean)² from the sum of squares."""
-    n = len(values)
-    apart = (values - values.mean()) ** 2
-    squares = apart.sum()
-    without = np.maximum(squares - apart * n / (n - 1), 0)
-    whole = _spread(function, np.array([squares]), n)
-    return float(np.abs(whole - _spread(function, without, n - 1)).max())
+    """Leaving out d takes n/(n-1)·(d - mean)² from the sum of squares.
+
+    The change is monotone in that square, so the rows nearest to the mean and
+    farthest from it are the ones to leave out.
+    """
+    place = int(np.searchsorted(values, values.mean()))
+    around = {0, len(values) - 1, max(place - 1, 0), min(place, len(values) - 1)}
+    whole = _spread(function, values)
+    return max(abs(whole - _spread(function, np.delete(values, i))) for i in around)
 
 
-def _spread(function: Function, squares: npt.NDArray[Any], n: int) -> npt.NDArray[Any]:
-    """Variance or deviation from sums of squares about the mean; of one row 0."""
+def _spread(function: Function, values: Array) -> float:
+    """Variance or standard deviation; of one row 0."""
     sample = function in (Function.VAR_SAMP, Function.STDDEV_SAMP)
-    variance = squares / max(n - 1 if sample else n, 1)
+    squares = float(((values - values.mean()) ** 2).sum())
+    variance = squares / max(len(values) - 1 if sample else len(values), 1)
     deviation = function in (Function.STDDEV_SAMP, Function.STDDEV_POP)
-    return np.asarray(np.sqrt(variance) if deviation else variance)
+    return math.sqrt(variance) if deviation else variance

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from fractions import Fraction
 
 from sqlglot import exp
 
-from dpdb.errors import Place, TooLarge, TypeMismatch, UnknownName, Unsupported, did_you_mean
+from dpdb.errors import Place, TooLarge, UnknownName, Unsupported, did_you_mean
 from dpdb.policy import Kind
 from dpdb.sql import typing
+from dpdb.sql.constants import like_pattern, number_literal
+from dpdb.sql.functions import ARGUMENTS, call
 from dpdb.sql.nodes import check_depth, only, place
 from dpdb.sql.query import (
     Arithmetic,
@@ -28,7 +29,6 @@ from dpdb.sql.query import (
 
 MAX_LIST = 1_000
 MAX_PATTERN = 1_000
-MAX_NUMBER = Fraction(10) ** 300
 
 COMPARISONS: dict[type[exp.Expr], str] = {
     exp.EQ: "=",
@@ -57,10 +57,6 @@ CAST_TARGETS = {
     exp.DataType.Type.BOOLEAN: Kind.BOOLEAN,
     exp.DataType.Type.DATE: Kind.DATE,
 }
-FUNCTION_NAMES = [
-    "ABS", "ROUND", "FLOOR", "CEIL", "LEAST", "GREATEST", "CLAMP", "COALESCE", "NULLIF",
-    "LOWER", "UPPER", "LENGTH", "SUBSTR", "CAST", "IF",
-]  # fmt: skip
 
 
 class Translator(ABC):
@@ -157,7 +153,7 @@ class Translator(ABC):
         operator, where = ARITHMETIC[type(node)], self.place(node)
         left, right = (self.expression(side, depth + 1) for side in (node.this, node.expression))
         if operator in "+-" and Kind.DATE in (left.kind, right.kind):
-            return _date_arithmetic(operator, left, right, where)
+            return typing.date_arithmetic(operator, left, right, where)
         left, right = typing.numeric(left, where), typing.numeric(right, where)
         whole = operator != "/" and left.kind is right.kind is Kind.INTEGER
         return Arithmetic(operator, left, right, Kind.INTEGER if whole else Kind.NUMBER)
@@ -224,7 +220,7 @@ class Translator(ABC):
             raise TooLarge(f"a pattern longer than {MAX_PATTERN}", place=self.place(node))
         if isinstance(node, exp.ILike):
             written, operand = written.lower(), Call("lower", (operand,), Kind.TEXT)
-        like = Like(operand, _pattern(written, escape))
+        like = Like(operand, like_pattern(written, escape))
         return Not(like) if node.args.get("negate") else like
 
     def _case(self, node: exp.Expr, depth: int) -> Expr:
@@ -261,7 +257,7 @@ class Translator(ABC):
         return operand if operand.kind is kind else Cast(operand, kind)
 
     def _function(self, node: exp.Func, depth: int) -> Expr:
-        arguments = _ARGUMENTS.get(type(node))
+        arguments = ARGUMENTS.get(type(node))
         if arguments is not None:
             only(node, self.text, "this", "expressions", "expression", "decimals", "start",
                  "length", "ignore_nulls")  # fmt: skip
@@ -276,114 +272,8 @@ class Translator(ABC):
                 place=self.place(node),
             )
         translated = [self.expression(part, depth + 1) for part in parts]
-        return _call(name, translated, self.place(node))
-
-
-def number_literal(text: str, where: Place | None) -> Literal:
-    """A number as written, exactly."""
-    try:
-        value = Fraction(text)
-    except ValueError:
-        raise TypeMismatch("this number cannot be read", place=where) from None
-    if abs(value) > MAX_NUMBER:
-        raise TooLarge("this number is too large", place=where)
-    if value.denominator == 1 and "." not in text and "e" not in text.lower():
-        return Literal(int(value), Kind.INTEGER)
-    return Literal(value, Kind.NUMBER)
+        return call(name, translated, self.place(node))
 
 
 def _name(node: exp.Expr) -> str:
     return node.sql_name() if isinstance(node, exp.Func) else node.key.upper()
-
-
-def _first(node: exp.Expr) -> list[exp.Expr]:
-    return [node.this]
-
-
-def _list(node: exp.Expr) -> list[exp.Expr]:
-    return [node.this, *node.expressions]
-
-
-def _named(*names: str) -> Callable[[exp.Expr], list[exp.Expr]]:
-    return lambda node: [node.args[name] for name in names if node.args.get(name) is not None]
-
-
-_ARGUMENTS: dict[type[exp.Expr], tuple[str, Callable[[exp.Expr], list[exp.Expr]]]] = {
-    exp.Abs: ("abs", _first),
-    exp.Round: ("round", _named("this", "decimals")),
-    exp.Floor: ("floor", _named("this", "decimals")),
-    exp.Ceil: ("ceil", _named("this", "decimals")),
-    exp.Least: ("least", _list),
-    exp.Greatest: ("greatest", _list),
-    exp.Coalesce: ("coalesce", _list),
-    exp.Nullif: ("nullif", _named("this", "expression")),
-    exp.Lower: ("lower", _first),
-    exp.Upper: ("upper", _first),
-    exp.Length: ("length", _first),
-    exp.Substring: ("substr", _named("this", "start", "length")),
-}
-
-
-def _call(name: str, arguments: list[Expr], where: Place | None) -> Expr:
-    """A function call with its arguments' number and types checked."""
-    match name, arguments:
-        case "abs" | "floor" | "ceil", [operand]:
-            number = typing.numeric(operand, where)
-            return Call(name, (number,), number.kind if name == "abs" else Kind.INTEGER)
-        case "round", [operand]:
-            return _call(name, [operand, Literal(0, Kind.INTEGER)], where)
-        case "round", [operand, Literal(value=int(digits)) as places] if -9 <= digits <= 9:
-            number = typing.numeric(operand, where)
-            return Call(name, (number, places), Kind.INTEGER if digits <= 0 else Kind.NUMBER)
-        case "clamp", [_, _, _]:
-            unified, kind = typing.unify(arguments, where)
-            if kind.ordinal:
-                return Call(name, tuple(unified), kind)
-        case "least" | "greatest" | "coalesce", [_, *_]:
-            unified, kind = typing.unify(arguments, where)
-            if name == "coalesce" or kind.ordinal:
-                return Call(name, tuple(unified), kind)
-        case "nullif", [_, _]:
-            unified, kind = typing.unify(arguments, where)
-            return Call(name, tuple(unified), kind)
-        case "lower" | "upper", [operand]:
-            return Call(name, (typing.of_kind(operand, Kind.TEXT, where),), Kind.TEXT)
-        case "length", [operand]:
-            return Call(name, (typing.of_kind(operand, Kind.TEXT, where),), Kind.INTEGER)
-        case "substr", [operand, *positions] if positions and all(
-            isinstance(p, Literal) and isinstance(p.value, int) and abs(p.value) < 2**31
-            for p in positions
-        ):
-            text = typing.of_kind(operand, Kind.TEXT, where)
-            return Call(name, (text, *positions), Kind.TEXT)
-    raise TypeMismatch(f"{name.upper()} does not take these arguments", place=where)
-
-
-def _date_arithmetic(operator: str, left: Expr, right: Expr, where: Place | None) -> Expr:
-    """Dates differ by days, and move by days."""
-    match operator, left.kind, right.kind:
-        case "-", Kind.DATE, Kind.DATE:
-            return Arithmetic("-", left, right, Kind.INTEGER)
-        case ("+", Kind.DATE, Kind.INTEGER) | ("-", Kind.DATE, Kind.INTEGER):
-            return Arithmetic(operator, left, right, Kind.DATE)
-        case "+", Kind.INTEGER, Kind.DATE:
-            return Arithmetic("+", left, right, Kind.DATE)
-    raise TypeMismatch("only days can be added to a date", place=where)
-
-
-def _pattern(written: str, escape: str) -> tuple[str | None, ...]:
-    """A LIKE pattern's parts: literal text, None for `%`, the empty string for `_`."""
-    parts: list[str | None] = []
-    literal = ""
-    characters = iter(written)
-    for character in characters:
-        if character == escape:
-            literal += next(characters, "")
-        elif character in "%_":
-            parts += [literal] if literal else []
-            literal = ""
-            if character == "_" or not parts or parts[-1] is not None:
-                parts.append(None if character == "%" else "")
-        else:
-            literal += character
-    return (*parts, literal) if literal else tuple(parts)

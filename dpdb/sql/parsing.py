@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from sqlglot import exp
-from sqlglot.errors import ParseError, TokenError
+from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from dpdb.errors import (
@@ -23,10 +23,11 @@ from dpdb.errors import (
 )
 from dpdb.policy import Kind, Policy, Table
 from dpdb.sql.aggregates import AGGREGATE_NAMES, aggregate, is_aggregate
-from dpdb.sql.dialect import parse, tokenize
-from dpdb.sql.expressions import FUNCTION_NAMES, Translator
+from dpdb.sql.dialect import parse
+from dpdb.sql.expressions import Translator
+from dpdb.sql.functions import FUNCTION_NAMES
 from dpdb.sql.labels import labels
-from dpdb.sql.nodes import only, place, place_at
+from dpdb.sql.nodes import only, place
 from dpdb.sql.query import (
     NO_OPTIONS,
     Aggregate,
@@ -39,11 +40,8 @@ from dpdb.sql.query import (
     Query,
     Slot,
 )
+from dpdb.sql.tokens import read_tokens
 
-MAX_LENGTH = 100_000
-MAX_TOKENS = 20_000
-MAX_NESTING = 20
-"""Parentheses, CASEs and prefix operators within each other: sqlglot recurses on them."""
 MAX_OUTPUTS = 200
 
 
@@ -59,36 +57,6 @@ def read(text: str, policy: Policy, options: Options = NO_OPTIONS) -> Query:
     if len(trees) != 1 or not isinstance(trees[0], exp.Select):
         raise Unsupported("only a single SELECT is answered")
     return _Reader(text, policy, tokens).query(trees[0], options)
-
-
-def read_tokens(text: str) -> list[Token]:
-    """The tokens of a statement, within the limits."""
-    if len(text) > MAX_LENGTH:
-        raise TooLarge(f"a statement of {len(text)} characters, {MAX_LENGTH} are allowed")
-    try:
-        tokens = tokenize(text)
-    except TokenError:
-        raise SyntaxFault("a string, name or comment is not closed, or not text") from None
-    if len(tokens) > MAX_TOKENS:
-        raise TooLarge(f"a statement of {len(tokens)} tokens, {MAX_TOKENS} are allowed")
-    _check_nesting(tokens, text)
-    return tokens
-
-
-_OPENING = {TokenType.L_PAREN, TokenType.CASE, TokenType.L_BRACKET, TokenType.L_BRACE}
-_CLOSING = {TokenType.R_PAREN, TokenType.END, TokenType.R_BRACKET, TokenType.R_BRACE}
-_PREFIX = {TokenType.NOT, TokenType.DASH, TokenType.PLUS, TokenType.TILDE}
-
-
-def _check_nesting(tokens: list[Token], text: str) -> None:
-    depth = run = 0
-    for token in tokens:
-        depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
-        run = run + 1 if token.token_type in _PREFIX else 0
-        if depth + run > MAX_NESTING:
-            raise TooLarge(
-                f"nested deeper than {MAX_NESTING} levels", place=place_at(token.start, text)
-            )
 
 
 def _syntax_fault(error: ParseError) -> SyntaxFault:

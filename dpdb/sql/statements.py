@@ -18,8 +18,9 @@ from dpdb.errors import (
 )
 from dpdb.policy import Policy
 from dpdb.sql.nodes import place_at
-from dpdb.sql.parsing import read, read_tokens
+from dpdb.sql.parsing import read
 from dpdb.sql.query import NO_OPTIONS, Options, Query
+from dpdb.sql.tokens import read_tokens
 
 SETTINGS = {
     "epsilon": "what each query may spend, or 'default' for an even share",

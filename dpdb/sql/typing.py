@@ -6,7 +6,7 @@ import datetime
 
 from dpdb.errors import Place, TypeMismatch
 from dpdb.policy import EPOCH, Kind
-from dpdb.sql.query import Case, Cast, ColumnRef, Expr, Literal
+from dpdb.sql.query import Arithmetic, Case, Cast, ColumnRef, Expr, Literal
 
 
 def numeric(expression: Expr, place: Place | None, *, dates: bool = False) -> Expr:
@@ -85,3 +85,15 @@ def case(branches: list[tuple[Expr, Expr]], default: Expr, place: Place | None) 
     results, kind = unify([*(value for _, value in branches), default], place)
     conditions = [of_kind(condition, Kind.BOOLEAN, place) for condition, _ in branches]
     return Case(tuple(zip(conditions, results[:-1], strict=True)), results[-1], kind)
+
+
+def date_arithmetic(operator: str, left: Expr, right: Expr, where: Place | None) -> Expr:
+    """Dates differ by days, and move by days."""
+    match operator, left.kind, right.kind:
+        case "-", Kind.DATE, Kind.DATE:
+            return Arithmetic("-", left, right, Kind.INTEGER)
+        case ("+", Kind.DATE, Kind.INTEGER) | ("-", Kind.DATE, Kind.INTEGER):
+            return Arithmetic(operator, left, right, Kind.DATE)
+        case "+", Kind.INTEGER, Kind.DATE:
+            return Arithmetic("+", left, right, Kind.DATE)
+    raise TypeMismatch("only days can be added to a date", place=where)

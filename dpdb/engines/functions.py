@@ -1,0 +1,103 @@
+"""The scalar functions, over vectors."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from dpdb.engines.vectors import (
+    AnyVector,
+    Array,
+    TextVector,
+    Vector,
+    alike,
+    choose,
+    compare,
+    constant,
+    doubles,
+    either,
+    finite,
+)
+from dpdb.sql.query import Call, Literal
+
+
+def apply(call: Call, arguments: list[AnyVector]) -> AnyVector:
+    """The value of a call for its arguments' values."""
+    name = call.name
+    match name:
+        case "coalesce":
+            return reduce(_first_known, alike(arguments))
+        case "nullif":
+            equal = compare(operator.eq, *arguments)
+            return choose(equal.values, *alike([constant(None), arguments[0]]))
+        case "lower" | "upper" | "substr" | "length":
+            return _text_call(name, arguments[0], call)
+        case "least" | "greatest":
+            return reduce(_LIMITS[name], [v for v in arguments if isinstance(v, Vector)])
+    first, *rest = [doubles(v) for v in arguments if isinstance(v, Vector)]
+    null = reduce(either, [v.null for v in arguments])
+    match name:
+        case "abs":
+            result = np.abs(first)
+        case "floor":
+            result = np.floor(first)
+        case "ceil":
+            result = np.ceil(first)
+        case "round":
+            result = _round(first, int(rest[0][0]))
+        case _:
+            assert name == "clamp"
+            result = np.minimum(np.maximum(first, rest[0]), rest[1])
+    return finite(result, null)
+
+
+def _first_known(first: AnyVector, second: AnyVector) -> AnyVector:
+    return first if first.null is None else choose(first.null, second, first)
+
+
+def _extreme(better: Callable[[Any, Any], Any]) -> Callable[[Vector, Vector], Vector]:
+    """LEAST and GREATEST pass over NULLs, as in PostgreSQL and DuckDB."""
+
+    def pick(first: Vector, second: Vector) -> Vector:
+        second_wins = better(second.values, first.values)
+        if first.null is not None:
+            second_wins = second_wins | first.null
+        if second.null is not None:
+            second_wins = second_wins & ~second.null
+        chosen = choose(second_wins, second, first)
+        assert isinstance(chosen, Vector)
+        return chosen
+
+    return pick
+
+
+_LIMITS = {"least": _extreme(operator.lt), "greatest": _extreme(operator.gt)}
+
+
+def _round(values: Array, digits: int) -> Array:
+    """Half away from zero, as SQL rounds."""
+    unit = 10.0 ** abs(digits)
+    scaled = values * unit if digits >= 0 else values / unit
+    whole = np.copysign(np.floor(np.abs(scaled) + 0.5), scaled)
+    return whole / unit if digits >= 0 else whole * unit
+
+
+def _text_call(name: str, operand: AnyVector, call: Call) -> AnyVector:
+    if not isinstance(operand, TextVector):
+        return constant(None)
+    match name:
+        case "lower":
+            return operand.map(str.lower)
+        case "upper":
+            return operand.map(str.upper)
+        case "length":
+            return operand.look_up(len, np.int64)
+    start, *length = [a.value for a in call.arguments[1:] if isinstance(a, Literal)]
+    assert isinstance(start, int)
+    begin = max(start - 1, 0)
+    end = None if not length else max(begin, start - 1 + max(0, int(length[0] or 0)))
+    return operand.map(lambda text: text[begin:end])

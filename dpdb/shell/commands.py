@@ -1,0 +1,146 @@
+"""Dot commands: they change how things look, never data or budget."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dpdb.errors import DpdbError, UnknownName, UsageError, did_you_mean
+from dpdb.shell.asking import ask_query
+from dpdb.shell.chart import chart
+from dpdb.shell.entry import Command
+from dpdb.shell.escape import printable
+from dpdb.shell.render import error_text
+from dpdb.shell.settings import SETTINGS
+from dpdb.shell.topics import help_on
+from dpdb.sql.splitting import split
+
+if TYPE_CHECKING:
+    from dpdb.shell.shell import Shell
+
+RECENT = 20
+"""Entries that `.history` shows."""
+
+Run = Callable[["Shell", str], bool]
+
+
+@dataclass(frozen=True)
+class DotCommand:
+    """One dot command; `run` gets its argument and says whether all went well."""
+
+    usage: str
+    help: str
+    run: Run
+
+
+def run(shell: Shell, entry: Command) -> bool:
+    """Carry out a dot command, or say what is wrong with it."""
+    try:
+        command = COMMANDS.get(entry.name.lower())
+        if command is None:
+            raise UnknownName(
+                f"no command {entry.name}", hint=did_you_mean(entry.name, COMMANDS) or ".help lists them"
+            )
+        return command.run(shell, entry.argument)
+    except DpdbError as error:
+        _tell(error_text("", error))
+        return False
+
+
+def _help(shell: Shell, topic: str) -> bool:
+    shell.show(help_on(topic, shell.settings, {c.usage: c.help for c in COMMANDS.values()}))
+    return True
+
+
+def _tables(shell: Shell, _: str) -> bool:
+    return shell.execute("SHOW TABLES")
+
+
+def _schema(shell: Shell, name: str) -> bool:
+    names = [name] if name else [table.name for table in shell.policy.tables]
+    return shell.execute_all(f"DESCRIBE {_quoted(name)}" for name in names)
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.strip('"').replace('"', '""') + '"'
+
+
+def _chart(shell: Shell, column: str) -> bool:
+    if shell.answer is None:
+        raise UsageError("there is no answer to draw", hint="SELECT x, COUNT(*) FROM t GROUP BY x;")
+    shell.show(chart(shell.answer, column, shell.width))
+    return True
+
+
+def _ask(shell: Shell, _: str) -> bool:
+    text = ask_query(shell)
+    return text is None or shell.execute(text, confirmed=True)
+
+
+def _output(shell: Shell, name: str) -> bool:
+    if shell.file is not None:
+        shell.file.close()
+        shell.file = None
+    if name:
+        try:
+            shell.file = Path(name).expanduser().open("w", encoding="utf-8")
+        except OSError as error:
+            raise UsageError(f"cannot write {name}: {error.strerror}") from None
+    return True
+
+
+def _read(shell: Shell, name: str) -> bool:
+    try:
+        text = Path(name).expanduser().read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise UsageError(f"{name} is not UTF-8 text") from None
+    except OSError as error:
+        raise UsageError(f"cannot read {name}: {error.strerror}") from None
+    return shell.execute_all(piece.text for piece in split(text))
+
+
+def _history(shell: Shell, _: str) -> bool:
+    for text in shell.typed[-RECENT:]:
+        shell.show("\n".join(map(printable, text.split("\n"))))
+    return True
+
+
+def _quit(shell: Shell, _: str) -> bool:
+    raise EOFError
+
+
+def _changing(name: str) -> Run:
+    """The command that shows or changes a setting."""
+
+    def change(shell: Shell, value: str) -> bool:
+        if value:
+            shell.settings.change(name, value.lower(), f".{name}")
+        shell.show(f"{name}: {shell.settings[name]}")
+        return True
+
+    return change
+
+
+def _tell(text: str) -> None:
+    from dpdb.shell.shell import tell  # noqa: PLC0415 (the shell knows its commands)
+
+    tell(text)
+
+
+COMMANDS = {
+    ".help": DotCommand(".help [TOPIC]", "this list, or a page on a topic", _help),
+    ".tables": DotCommand(".tables", "the tables: SHOW TABLES", _tables),
+    ".schema": DotCommand(".schema [TABLE]", "their columns: DESCRIBE table", _schema),
+    ".ask": DotCommand(".ask", "build a query by questions", _ask),
+    ".chart": DotCommand(".chart [COLUMN]", "the last answer by group as bars", _chart),
+    ".output": DotCommand(".output [FILE]", "answers into a file, or back here", _output),
+    ".read": DotCommand(".read FILE", "run the statements in a file", _read),
+    ".history": DotCommand(".history", f"the last {RECENT} entries of this session", _history),
+    **{
+        f".{s.name}": DotCommand(f".{s.name} [{'|'.join(s.values)}]", s.help, _changing(s.name))
+        for s in SETTINGS.values()
+    },
+    ".quit": DotCommand(".quit", "leave, as Ctrl-D does", _quit),
+}

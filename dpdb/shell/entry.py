@@ -1,0 +1,64 @@
+"""What was typed, as dot commands and statements, and whether that is all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dpdb.sql.splitting import Piece, split
+
+
+@dataclass(frozen=True)
+class Command:
+    """A line such as `.mode csv`."""
+
+    name: str
+    argument: str
+
+
+@dataclass(frozen=True)
+class Sql:
+    """A statement, without its `;`."""
+
+    text: str
+
+
+def entries(text: str) -> Iterator[Command | Sql]:
+    """The commands and statements in `text`, in order."""
+    commands, rest = _read(text)
+    yield from commands
+    yield from (Sql(piece.text) for piece in split(rest))
+
+
+def finished(text: str) -> bool:
+    """Whether Enter runs `text`, rather than going on to the next line."""
+    return not _read(text)[1]
+
+
+def open_statement(text: str) -> str:
+    """The statement being typed at the end of `text`: the last one that is there."""
+    found = [entry.text for entry in entries(text) if isinstance(entry, Sql)]
+    return found[-1] if found else ""
+
+
+def _read(text: str) -> tuple[list[Command | Sql], str]:
+    """What is complete, and the text after it."""
+    found: list[Command | Sql] = []
+    pending = ""
+    for line in text.splitlines():
+        stripped = line.strip()
+        if not pending and stripped.startswith("."):
+            name, _, argument = stripped.rstrip("; ").partition(" ")
+            found.append(Command(name, argument.strip()))
+            continue
+        pending += line + "\n"
+        if _is_closed(pending):
+            found += [Sql(piece.text) for piece in split(pending)]
+            pending = ""
+    return found, pending
+
+
+def _is_closed(text: str) -> bool:
+    """Whether a word on the next line would begin a statement of its own."""
+    pieces = list(split(text + "next"))
+    return bool(pieces) and pieces[-1] == Piece("next", complete=False)

@@ -1,0 +1,35 @@
+"""What takes long to import is imported once the prompt is there.
+
+In a thread of its own, because Ctrl-C reaches only the main one: numpy cannot
+be imported again after an import that was broken off.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from threading import Event, Thread
+
+
+class Warming(Thread):
+    """Imports first what plans and prices, then what answers."""
+
+    def __init__(self) -> None:
+        super().__init__(name="warming")
+        self._can_plan = Event()
+
+    @property
+    def can_plan(self) -> bool:
+        """Whether a session can be made without a wait."""
+        return self._can_plan.is_set()
+
+    def run(self) -> None:
+        import_module("dpdb.session")
+        self._can_plan.set()
+        for name in ("dpdb.engines.frame", "dpdb.answering", "dpdb.privacy.selection", "tabulate"):
+            import_module(name)
+
+    def finish(self) -> None:
+        """Wait until all is there; Ctrl-C ends the wait, not the import."""
+        if self.ident is None:
+            self.start()
+        self.join()

@@ -1,0 +1,45 @@
+"""A statement's tokens, within the limits."""
+
+from __future__ import annotations
+
+from sqlglot.errors import TokenError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from dpdb.errors import SyntaxFault, TooLarge
+from dpdb.sql.dialect import tokenize
+from dpdb.sql.nodes import place_at
+
+MAX_LENGTH = 100_000
+MAX_TOKENS = 20_000
+MAX_NESTING = 20
+"""Parentheses, CASEs and prefix operators within each other: sqlglot recurses on them."""
+
+
+def read_tokens(text: str) -> list[Token]:
+    """The tokens of a statement, within the limits."""
+    if len(text) > MAX_LENGTH:
+        raise TooLarge(f"a statement of {len(text)} characters, {MAX_LENGTH} are allowed")
+    try:
+        tokens = tokenize(text)
+    except TokenError:
+        raise SyntaxFault("a string, name or comment is not closed, or not text") from None
+    if len(tokens) > MAX_TOKENS:
+        raise TooLarge(f"a statement of {len(tokens)} tokens, {MAX_TOKENS} are allowed")
+    _check_nesting(tokens, text)
+    return tokens
+
+
+_OPENING = {TokenType.L_PAREN, TokenType.CASE, TokenType.L_BRACKET, TokenType.L_BRACE}
+_CLOSING = {TokenType.R_PAREN, TokenType.END, TokenType.R_BRACKET, TokenType.R_BRACE}
+_PREFIX = {TokenType.NOT, TokenType.DASH, TokenType.PLUS, TokenType.TILDE}
+
+
+def _check_nesting(tokens: list[Token], text: str) -> None:
+    depth = run = 0
+    for token in tokens:
+        depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
+        run = run + 1 if token.token_type in _PREFIX else 0
+        if depth + run > MAX_NESTING:
+            raise TooLarge(
+                f"nested deeper than {MAX_NESTING} levels", place=place_at(token.start, text)
+            )
