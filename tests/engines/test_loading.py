@@ -172,6 +172,11 @@ def test_rounding_is_that_of_fractions(path, texts, step):
     assert plain(column) == wanted
 
 
+def test_a_number_far_out_of_bounds_does_not_overflow(path):
+    column = read(path, ["1e308", "-1e308", "7"], ordinal(Kind.NUMBER, 0, 9, "0.01"))
+    assert plain(column) == [900, 0, 700]
+
+
 def test_a_tie_is_one_only_if_it_is_exact(path):
     # 1.115 as a double is less than 1.115, but a hundred times it is rounded to 111.5.
     assert 1.115 * 100 >= 111.5
@@ -294,10 +299,12 @@ CELLS = st.lists(
     st.sampled_from(
         ["", "0", "7", "-3.7", "+5", " 5 ", "\t8", "1e3", ".5", "5.", "-0", "0.1", "1e400",
          "1e-400", "inf", "-Infinity", "nan", "NA", "None", "null", "-", "true",
-         "True", "FALSE", "yes", "t", "1_000", "1,000", "0x1F", "1 2", "٣", "１", "5\0", "\0", "\ufeff5", "5\u00a0",
+         "True", "FALSE", "yes", "t", "1_000", "1,000", "0x1F", "1 2", "٣", "１",
+         "5\0", "\0", "\ufeff5", "5\u00a0",
          "-9223372036854775808", "9007199254740993", "-9007199254740993", "9223372036854775807",
-         "9223372036854775808", "18446744073709551615", "18446744073709551616", "123456789012345678901234567890",
-         "2024-02-29", "1970-01-01", "x", "a b", 'q"q', "l\nl", "c\rc", "#", "0.30000000000000004"]
+         "9223372036854775808", "18446744073709551615", "18446744073709551616",
+         "123456789012345678901234567890", "2024-02-29", "1970-01-01", "x", "a b",
+         'q"q', "l\nl", "c\rc", "#", "0.30000000000000004"]
     )
     | st.floats().map(repr)
     | st.integers().map(str)
@@ -520,8 +527,9 @@ def test_a_file_without_rows(path):
     assert len(columns["y"].codes) == 0
 
 
-def test_progress_goes_to_the_end(path):
-    path.write_text("x\n" + "1\n" * 1000)
+@pytest.mark.parametrize("first", ["1", '1"', "oops", "1,2"])
+def test_progress_goes_to_the_end(path, first):
+    path.write_text(f"x\n{first}\n" + "1\n" * 1000)
     seen = []
     with patch.object(loading, "_BLOCK", 300):
         load(Table("t", path, (integer(),)), seen.append)
