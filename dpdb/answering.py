@@ -34,6 +34,7 @@ class Page:
 Values = Mapping[Slot, AnyVector]
 
 
+@np.errstate(all="ignore")
 def page(plan: Plan, points: Values, subqueries: Values, draws: Draws | None) -> Page:
     """The answer's rows: computed, kept by HAVING, sorted and cut.
 
@@ -57,6 +58,7 @@ def page(plan: Plan, points: Values, subqueries: Values, draws: Draws | None) ->
     )
 
 
+@np.errstate(all="ignore")
 def scalar(plan: Plan, points: Values, subqueries: Values) -> AnyVector:
     """The value of a scalar subquery, for the query around it."""
     return evaluate(plan.outputs[0].expression, Frame({}, {**subqueries, **points}))
@@ -69,6 +71,7 @@ def _keys(plan: Plan) -> dict[Slot, AnyVector]:
     }
 
 
+@np.errstate(all="ignore")
 def points(plan: Plan, draws: Draws) -> Values:
     """The value of every aggregate, from the noisy values of the releases."""
     return {

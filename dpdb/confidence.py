@@ -19,6 +19,8 @@ from dpdb.sql.query import Expr, Function, Output, Slot, slots
 
 MAX_CORNERS = 8
 """An expression over more aggregates than this gets no interval."""
+_NOTHING = 1e-30
+"""The scale of no noise, for formulas that divide by it."""
 
 
 def ranges(plan: Plan, draws: Draws, output: Output, frame: Frame) -> tuple[Vector, Vector] | None:
@@ -142,8 +144,9 @@ def two_laplace_tail(distance: Array, first: float, second: Array) -> Array:
     (Kotz, Kozubowski, Podgórski 2001, section 2.3).
     """
     # Near a = b the quotient loses its digits: the formula for equal scales is closer.
+    first, second = max(first, _NOTHING), np.maximum(second, _NOTHING)
     near = np.abs(first - second) < 1e-5 * first
-    other = np.where(near, 2 * first, np.maximum(second, 1e-300))
+    other = np.where(near, 2 * first, second)
     tail = first**2 * np.exp(-distance / first) - other**2 * np.exp(-distance / other)
     equal = (1 + distance / (2 * first)) * np.exp(-distance / first)
     return np.where(near, equal, tail / (first**2 - other**2))

@@ -15,7 +15,7 @@ from itertools import product
 from dpdb.errors import MissingBounds, TooLarge, Unsupported
 from dpdb.policy import MAGNITUDE_LIMIT, Kind, Policy, Table, Value, grid_step
 from dpdb.privacy import composition, sensitivity
-from dpdb.privacy.mechanisms import MAX_SCALE, Exponential, Laplace
+from dpdb.privacy.mechanisms import MAX_SCALE, SLACK, Exponential, Laplace
 from dpdb.privacy.sensitivity import Exposure
 from dpdb.releases import (
     Count,
@@ -132,6 +132,8 @@ def _exposure(aggregate: Aggregate, query: Query, policy: Policy, cells: int = 1
         query.where is not None
         or aggregate.where is not None
         or bool(query.keys)
+        # Of a unit with several rows any number of them may be there.
+        or query.table.unit is not None
         or (argument is not None and nullable(argument))
     )
     return Exposure(policy.neighbors, optional, cells, query.table.rows_per_unit)
@@ -326,7 +328,7 @@ class _AggregatePlan:
     def _quantile(self, fraction: Fraction) -> Planned:
         grid = self._grid()
         statistic = Ranks(self._argument, self.aggregate.where, grid, fraction)
-        mechanism = Exponential(sensitivity.rank(fraction, self._exposure), self.planner.share)
+        mechanism = self._exponential(sensitivity.rank(fraction, self._exposure))
         return [Release("quantile", statistic, mechanism)], self._range(grid), None
 
     def _mode(self) -> Planned:
@@ -334,8 +336,18 @@ class _AggregatePlan:
             raise Unsupported("MODE takes a column", place=self.aggregate.place)
         values = key_values(self._argument, None, {})
         statistic = Tally(self._argument, self.aggregate.where, values)
-        mechanism = Exponential(sensitivity.tally(self._exposure), self.planner.share)
+        mechanism = self._exponential(sensitivity.tally(self._exposure))
         return [Release("mode", statistic, mechanism)], interval(self._argument, {}), None
+
+    def _exponential(self, change: Fraction) -> Exponential:
+        mechanism = Exponential(change, self.planner.share)
+        if mechanism.epsilon < 2 * SLACK:
+            raise TooLarge(
+                "epsilon is too small to select a value with",
+                hint="ask for more epsilon, or for fewer things at once",
+                place=self.aggregate.place,
+            )
+        return mechanism
 
     def _grid(self, limit: int = MAGNITUDE_LIMIT) -> Grid:
         """The public grid for the argument: from its bounds, at most `limit` steps a side."""

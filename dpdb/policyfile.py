@@ -155,6 +155,16 @@ class _Reader:
         rows = section.get("rows_per_unit", 1)
         if unit != "row" and unit not in declared:
             raise self._error('unit is "row" or the name of a column', (*where, "unit"))
+        named = next((column for column in columns if column.name == unit), None)
+        if named is not None and (
+            named.kind not in (Kind.TEXT, Kind.INTEGER)
+            or not named.nullable
+            or (named.bounds is not None and named.values is None)
+        ):
+            # Clamped, rounded or filled in, two units would become one.
+            raise self._error(
+                "a unit is text or an integer, without bounds, and nullable", (*where, "unit")
+            )
         if type(rows) is not int or not 1 <= rows <= 10**6:
             raise self._error(
                 "rows_per_unit is a whole number, at least 1", (*where, "rows_per_unit")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from dpdb import describing
 from dpdb.answer import Answer, Cell, Revealed
-from dpdb.errors import InvalidOption, UnknownName, did_you_mean
+from dpdb.errors import DpdbError, InvalidOption, Place, UnknownName, did_you_mean
 from dpdb.ledger import FREE, MemoryLedger, Price
 from dpdb.plan import Plan, outline, plan
 from dpdb.policy import Policy, Table, decimal, valid_delta, valid_epsilon
@@ -87,6 +87,14 @@ class Session:
 
     def execute(self, text: str) -> Answer:
         """Answer one statement, given without its `;`; raises DpdbError."""
+        try:
+            return self._execute(text)
+        except DpdbError as error:
+            # What is wrong with the statement as a whole is shown at its beginning.
+            error.place = error.place or Place(1, 1)
+            raise
+
+    def _execute(self, text: str) -> Answer:
         found = statement(text, self.policy)
         match found:
             case Select(query=query, explain=True):

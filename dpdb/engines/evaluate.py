@@ -83,8 +83,7 @@ def evaluate(expression: Expr, frame: Frame) -> AnyVector:
         column = frame.columns[only]
         if isinstance(column, Codes):
             return _through_dictionary(expression, only, column, frame)
-    with np.errstate(all="ignore"):
-        return _evaluate(expression, frame)
+    return _evaluate(expression, frame)
 
 
 def _only_column(expression: Expr) -> str | None:
@@ -102,11 +101,10 @@ def _columns(expression: Expr) -> set[str]:
 def _through_dictionary(expression: Expr, name: str, column: Codes, frame: Frame) -> AnyVector:
     """The value on each distinct value of the column, then spread over the rows."""
     each = Codes(np.arange(len(column.values) + 1), column.values)
-    with np.errstate(all="ignore"):
-        small = _evaluate(expression, Frame({name: each}, frame.slots))
+    small = _evaluate(expression, Frame({name: each}, frame.slots))
     if isinstance(small, Vector) and small.values.dtype == bool and small.null is None:
         true = np.flatnonzero(small.values)
-        if len(true) == 1:
+        if len(true) == 1 < len(small.values):
             return Vector(column.codes == true[0])
     return small.take(column.codes)
 

@@ -42,12 +42,15 @@ class FrameEngine:
         """The number of rows: public under `replace`, otherwise nobody's business."""
         return self._loaded(table).rows
 
+    # numpy's warnings about overflow and the like would tell of rows.
+    @np.errstate(all="ignore")
     def exact(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> tuple[Exact, ...]:
         """The exact result of each of the plan's own releases, in order."""
         loaded = self._loaded(plan.table)
         select = _Select(plan, Frame(loaded.columns, slots), loaded.rows)
         return tuple(Exact(select.statistic(release.statistic)) for release in plan.releases)
 
+    @np.errstate(all="ignore")
     def values(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> list[list[Array]]:
         """For teaching: for each aggregate the sorted values counted in each cell."""
         loaded = self._loaded(plan.table)
@@ -204,8 +207,11 @@ class _Select:
             shift, largest = statistic.offset, max(grid.upper - centre, centre - grid.lower) ** 2
         if counted.groups is not None:
             assert self._cells is not None
+            counts = self._per_cell(counted.groups)
+            if (largest + abs(shift)) * sums.MAX_ROWS >= 2**62:
+                counts = counts.astype(object)  # Python's integers, which have no end
             total = sums.grouped_total(counted.groups, values, self._cells, largest)
-            return np.asarray(total - shift * self._per_cell(counted.groups))
+            return np.asarray(total - shift * counts)
         result = sums.total(values, largest) - shift * counted.number
         return np.array([result], dtype=np.int64 if abs(result) < 2**62 else object)
 

@@ -22,7 +22,9 @@ class Vector:
     null: Bools | None = None
 
     def take(self, indices: Array) -> Vector:
-        """The vector with the rows at `indices`."""
+        """The vector with the rows at `indices`; a constant stays one."""
+        if len(self.values) == 1:
+            return self
         return Vector(self.values[indices], None if self.null is None else self.null[indices])
 
 
@@ -39,7 +41,9 @@ class TextVector:
         return np.asarray(self.codes == len(self.dictionary))
 
     def take(self, indices: Array) -> TextVector:
-        """The vector with the rows at `indices`."""
+        """The vector with the rows at `indices`; a constant stays one."""
+        if len(self.codes) == 1:
+            return self
         return TextVector(self.codes[indices], self.dictionary)
 
     def map(self, function: Callable[[str], str]) -> TextVector:
@@ -122,13 +126,14 @@ def compare(test: Callable[[Any, Any], Any], left: AnyVector, right: AnyVector) 
     if isinstance(left, TextVector) and isinstance(right, TextVector):
         return truth(np.asarray(test(left.texts(), right.texts()), dtype=bool), null)
     if isinstance(left, Vector) and isinstance(right, Vector):
-        return truth(test(_single(left.values), _single(right.values)), null)
+        a, b = left.values, right.values
+        # A constant as a Python number keeps numpy from widening the whole column.
+        if len(a) == 1 != len(b):
+            a = a[0].item()
+        elif len(b) == 1 != len(a):
+            b = b[0].item()
+        return truth(np.asarray(test(a, b)), null)
     return truth(np.zeros(1, dtype=bool), np.ones(1, dtype=bool))
-
-
-def _single(values: Array) -> Array | float:
-    """One value as a Python number, which compares exactly with any integer type."""
-    return values[0].item() if len(values) == 1 else values
 
 
 def alike(vectors: list[AnyVector]) -> list[AnyVector]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from dpdb.errors import TypeMismatch, Unsupported
+from dpdb.policy import Kind
 from dpdb.sql import typing
 from dpdb.sql.nodes import only, place
 from dpdb.sql.query import Aggregate, Expr, Function, Literal, conjunction
@@ -110,7 +111,8 @@ def _within_group(node: exp.WithinGroup, rows: Translator) -> Aggregate:
 
 def _fraction(node: exp.Expr | None, rows: Translator) -> Fraction:
     value = rows.expression(node) if node is not None else None
-    if isinstance(value, Literal) and isinstance(value.value, (int, Fraction)):
+    if isinstance(value, Literal) and value.kind in (Kind.INTEGER, Kind.NUMBER):
+        assert isinstance(value.value, (int, Fraction))
         fraction = Fraction(value.value)
         if 0 <= fraction <= 1 and fraction.denominator <= 10**6:
             return fraction

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from dpdb.errors import Place, TooLarge, UnknownName, Unsupported, did_you_mean
+from dpdb.errors import Place, StatementError, TooLarge, UnknownName, Unsupported, did_you_mean
 from dpdb.policy import Kind
 from dpdb.sql import typing
 from dpdb.sql.constants import like_pattern, number_literal
@@ -265,14 +265,17 @@ class Translator(ABC):
         elif isinstance(node, exp.Anonymous) and str(node.this).upper() == "CLAMP":
             name, parts = "clamp", node.expressions
         else:
-            name = str(node.this) if isinstance(node, exp.Anonymous) else _name(node)
-            raise UnknownName(
-                f"no function {name} here",
-                hint=did_you_mean(name, self.function_names),
-                place=self.place(node),
-            )
+            raise self._unknown(node)
         translated = [self.expression(part, depth + 1) for part in parts]
         return call(name, translated, self.place(node))
+
+    def _unknown(self, node: exp.Func) -> StatementError:
+        """A function nobody knows is a slip; one that SQL has is left out on purpose."""
+        if not isinstance(node, exp.Anonymous):
+            return Unsupported(f"{_name(node)} is not supported", place=self.place(node))
+        name = str(node.this)
+        hint = did_you_mean(name, self.function_names)
+        return UnknownName(f"no function {name} here", hint=hint, place=self.place(node))
 
 
 def _name(node: exp.Expr) -> str:

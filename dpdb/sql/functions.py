@@ -54,7 +54,9 @@ def call(name: str, arguments: list[Expr], where: Place | None) -> Expr:
             return Call(name, (number,), number.kind if name == "abs" else Kind.INTEGER)
         case "round", [operand]:
             return call(name, [operand, Literal(0, Kind.INTEGER)], where)
-        case "round", [operand, Literal(value=int(digits)) as places] if -9 <= digits <= 9:
+        case "round", [operand, Literal(value=digits, kind=Kind.INTEGER) as places] if (
+            isinstance(digits, int) and -9 <= digits <= 9
+        ):
             number = typing.numeric(operand, where)
             return Call(name, (number, places), Kind.INTEGER if digits <= 0 else Kind.NUMBER)
         case "clamp", [_, _, _]:
@@ -73,7 +75,10 @@ def call(name: str, arguments: list[Expr], where: Place | None) -> Expr:
         case "length", [operand]:
             return Call(name, (typing.of_kind(operand, Kind.TEXT, where),), Kind.INTEGER)
         case "substr", [operand, *positions] if positions and all(
-            isinstance(p, Literal) and isinstance(p.value, int) and abs(p.value) < 2**31
+            isinstance(p, Literal)
+            and p.kind is Kind.INTEGER
+            and isinstance(p.value, int)
+            and abs(p.value) < 2**31
             for p in positions
         ):
             text = typing.of_kind(operand, Kind.TEXT, where)

@@ -8,7 +8,7 @@ clamped to the bounds that were planned with.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -33,8 +33,8 @@ Bound = Fraction | float
 """A finite bound is a Fraction, an infinite one a float."""
 
 INFINITY = math.inf
-_LARGEST = Fraction(10) ** 300
-"""Beyond this a bound is as good as none, and doubles overflow soon."""
+_LARGEST = Fraction(10) ** 290
+"""Beyond this a bound is as good as none: doubles overflow soon, and overflow is NULL."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def interval(expression: Expr, known: Environment) -> Interval:
     match expression:
         case Literal(value=value):
             return _point(value)
-        case ColumnRef(column=column):
+        case ColumnRef(column=column) if column.kind is not Kind.BOOLEAN:
             declared = EVERYTHING if column.bounds is None else Interval(*column.bounds)
             return known.get(column.name, declared)
         case Slot():
@@ -81,8 +81,7 @@ def interval(expression: Expr, known: Environment) -> Interval:
         case Arithmetic(operator=operator, left=left, right=right):
             return _arithmetic(operator, interval(left, known), interval(right, known))
         case Case(branches=branches, default=default):
-            results = [interval(value, known) for _, value in branches]
-            return _hull([*results, interval(default, known)])
+            return _any_of([*(value for _, value in branches), default], known)
         case Call():
             return _call(expression, known)
         case Cast(operand=operand, kind=kind):
@@ -102,6 +101,8 @@ def nullable(expression: Expr) -> bool:
         case Slot() | Cast():
             return True
         case Arithmetic(operator="/" | "%"):
+            return True
+        case Arithmetic() | Call(name="round") if not interval(expression, {}).bounded:
             return True
         case InList(null=True):
             return True
@@ -126,7 +127,7 @@ def narrow(condition: Expr | None, known: Environment) -> Environment:
             known = _below(left, right, known, strict=operator == "<")
             if operator == "=":
                 known = _below(right, left, known, strict=False)
-        case InList(operand=ColumnRef() as column, values=values) if column.kind.ordinal:
+        case InList(operand=ColumnRef() as column, values=values) if values and column.kind.ordinal:
             known = _meet(column, _hull([_point(value) for value in values]), known)
     return known
 
@@ -167,6 +168,12 @@ def _hull(intervals: list[Interval]) -> Interval:
     return result
 
 
+def _any_of(expressions: Sequence[Expr], known: Environment) -> Interval:
+    """Around whichever of the expressions it is; a NULL constant is no number."""
+    parts = [e for e in expressions if not (isinstance(e, Literal) and e.value is None)]
+    return _hull([interval(part, known) for part in parts]) if parts else EVERYTHING
+
+
 def _corners(left: Interval, right: Interval, combine: Callable[[Bound, Bound], Bound]) -> Interval:
     """The range of an operation that is monotone in each operand."""
     ends = [combine(a, b) for a in (left.lower, left.upper) for b in (right.lower, right.upper)]
@@ -176,7 +183,7 @@ def _corners(left: Interval, right: Interval, combine: Callable[[Bound, Bound], 
 def _finite(bound: Bound) -> Bound:
     """Bounds too large for doubles become infinite."""
     if isinstance(bound, Fraction) and abs(bound) > _LARGEST:
-        return math.copysign(INFINITY, bound)
+        return INFINITY if bound > 0 else -INFINITY
     return bound
 
 
@@ -227,10 +234,10 @@ def _rounded(inner: Interval, to: Callable[[Bound], int]) -> Interval:
 
 
 def _call(call: Call, known: Environment) -> Interval:
+    if call.name in ("coalesce", "least", "greatest"):
+        return _any_of(call.arguments, known)
     parts = [interval(argument, known) for argument in call.arguments]
     match call.name:
-        case "coalesce":
-            return _hull(parts)
         case "nullif":
             return parts[0]
         case "abs":
@@ -245,10 +252,6 @@ def _call(call: Call, known: Environment) -> Interval:
             assert isinstance(digits.value, int)
             unit = Fraction(1, 2) / Fraction(10) ** digits.value
             return Interval(_finite(parts[0].lower - unit), _finite(parts[0].upper + unit))
-        case "least":
-            return Interval(min(p.lower for p in parts), max(p.upper for p in parts))
-        case "greatest":
-            return Interval(min(p.lower for p in parts), max(p.upper for p in parts))
         case "clamp":
             return Interval(_clamp(parts[0].lower, *parts[1:]), _clamp(parts[0].upper, *parts[1:]))
         case "length":

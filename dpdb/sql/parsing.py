@@ -183,13 +183,16 @@ class _Reader:
         """The SELECT as a Query."""
         only(tree, self.text, "expressions", "from_", "where", "group", "having", "order",
              "limit", "offset")  # fmt: skip
+        written = labels(self.tokens)
+        if not all(written) or len(written) != len(tree.expressions):
+            raise SyntaxFault("an expression is missing between SELECT and FROM")
         scope = self._scope(tree)
         rows = _RowTranslator(self, scope)
         where = tree.args.get("where")
         keys = self._keys(tree, scope)
         condition = rows.condition(where.this) if where else None
         answers = _Answers(self, rows, scope, keys)
-        outputs = self._outputs(tree, answers)
+        outputs = self._outputs(tree, answers, written)
         having = tree.args.get("having")
         query = Query(
             table=scope.table,
@@ -228,10 +231,17 @@ class _Reader:
 
     def _tokens_of(self, node: exp.Subquery) -> list[Token]:
         """The statement's tokens from the subquery's SELECT on."""
-        start = min(found.meta["start"] for found in node.walk() if "start" in found.meta)
-        before = [i for i, token in enumerate(self.tokens)
-                  if token.token_type is TokenType.SELECT and token.start < start]  # fmt: skip
-        return self.tokens[before[-1] :]
+        start = _start(node)
+        before = [
+            index
+            for index, token in enumerate(self.tokens)
+            if token.token_type is TokenType.SELECT and token.start < start
+        ]
+        # Subqueries at the very beginning of this one have their SELECTs there, too.
+        nested = sum(_start(inner) == start for inner in node.find_all(exp.Select))
+        if len(before) < nested:
+            raise Unsupported("a subquery begins with SELECT", place=place(node, self.text))
+        return self.tokens[before[-nested] :]
 
     def _scope(self, tree: exp.Select) -> _Scope:
         source = tree.args.get("from_")
@@ -241,12 +251,16 @@ class _Reader:
         if not isinstance(node.this, exp.Identifier):
             raise Unsupported("only a table's name can be in FROM", place=place(node, self.text))
         only(node, self.text, "this", "alias")
+        if node.args.get("alias"):
+            only(node.args["alias"], self.text, "this")
         table = self.policy.table(node.name)
         if table is None:
             known = [table.name for table in self.policy.tables]
             hint = did_you_mean(node.name, known) or f"tables are {', '.join(known)}"
             raise UnknownName(f"no table {node.name}", hint=hint, place=place(node, self.text))
-        names = {node.alias_or_name.casefold(), table.name.casefold()}
+        names = (
+            {node.alias.casefold()} if node.alias else {node.name.casefold(), table.name.casefold()}
+        )
         return _Scope(table, frozenset(names))
 
     def _keys(self, tree: exp.Select, scope: _Scope) -> tuple[ColumnRef, ...]:
@@ -275,12 +289,14 @@ class _Reader:
             raise UnknownName(f"no column {number} in the answer", place=place(node, self.text))
         return items[int(number) - 1]
 
-    def _outputs(self, tree: exp.Select, answers: _Answers) -> tuple[Output, ...]:
+    def _outputs(
+        self, tree: exp.Select, answers: _Answers, written: list[str]
+    ) -> tuple[Output, ...]:
         items = tree.expressions
         if len(items) > MAX_OUTPUTS:
             raise TooLarge(f"{len(items)} columns asked for, {MAX_OUTPUTS} are allowed")
         outputs = []
-        for item, written in zip(items, labels(self.tokens), strict=True):
+        for item, label in zip(items, written, strict=True):
             if isinstance(item, exp.Star):
                 raise Unsupported(
                     "SELECT * is not supported",
@@ -293,7 +309,7 @@ class _Reader:
                 answers.aliases.setdefault(item.alias.casefold(), expression)
                 outputs.append(Output(item.alias, expression))
             else:
-                outputs.append(Output(written, answers.expression(item)))
+                outputs.append(Output(label, answers.expression(item)))
         return tuple(outputs)
 
     def _orderings(
@@ -335,3 +351,8 @@ class _Constant(Translator):
 
     def leaf(self, node: exp.Expr) -> Expr | None:
         return None
+
+
+def _start(node: exp.Expr) -> int:
+    """Where in the text the first part of `node` stands that has a place."""
+    return min((found.meta["start"] for found in node.walk() if "start" in found.meta), default=-1)

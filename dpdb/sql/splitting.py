@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 _TOKEN = re.compile(
     r"""
-      (?P<skip> --[^\n]* | '(?:[^']|'')*' | "(?:[^"]|"")*" )
+      (?P<skip> --[^\r\n]* | '(?:[^']|'')*' | "(?:[^"]|"")*" )
     | (?P<open> /\* )
     | (?P<end> ; )
     | (?P<loose> ['"] )      # a quote that never closes
@@ -16,7 +16,7 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 _COMMENT = re.compile(r"/\*|\*/")
-_IGNORED = re.compile(r"(?:\s|--[^\n]*(?:\n|$))*")
+_IGNORED = re.compile(r"(?:\s|--[^\r\n]*(?:[\r\n]|$))*")
 
 
 @dataclass(frozen=True)

@@ -68,11 +68,11 @@ def world(
     neighbors: Neighbors = ADD_REMOVE,
     unit: str | None = None,
     rows_per_unit: int = 1,
-    budget: Budget = Budget(),
+    budget: Budget | None = None,
 ) -> World:
     source = Rows()
     table = Table("t", source, tuple(columns), unit, rows_per_unit)  # type: ignore[arg-type]
-    return World(Policy((table,), budget, neighbors), source)
+    return World(Policy((table,), budget or Budget(), neighbors), source)
 
 
 @contextmanager

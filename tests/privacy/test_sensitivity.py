@@ -3,9 +3,9 @@
 For each query: all tables of up to three rows over cells that matter (both bounds, cells outside
 them, cells that cannot be read, missing ones, undeclared keys), all their neighbours, and what the
 engine hands to the mechanisms. The largest change must not exceed what was planned with, and the
-table of queries says how large it is: `5` means planned 5 and attained, `35>25` planned 35 though
-no more than 25 is possible. So neither a sensitivity that is too small nor a test that sees no
-change can pass. Numbers are in steps of the grid, worked out by hand from the declarations.
+table of queries says how large it is: `5` means planned 5 and attained, `35>25` planned up to 35
+though no more than 25 is possible. So neither a sensitivity that is too small can pass nor a test
+that sees no change. Numbers are in steps of the grid, worked out by hand from the declarations.
 """
 
 from __future__ import annotations
@@ -96,9 +96,7 @@ DOMAINS = {
             ("-1e9", "-4", "2", "7.5", "1e300", "inf", ""),
             ("-1e9", "1e300", ""),
         ),
-        Domain(
-            Column("g", Kind.TEXT, values=("a", "b")), ("a", "b", "z", ""), ("a", "b", "z", "")
-        ),
+        Domain(Column("g", Kind.TEXT, values=("a", "b")), ("a", "b", "z", ""), ("a", "b", "z", "")),
         Domain(Column("s", Kind.TEXT), ("4", "17", "q", ""), ("4", "q", "")),
         Domain(integer("h", 0, 1), ("0", "1", "7", ""), ("0", "1", "")),
         Domain(Column("b", Kind.BOOLEAN), ("true", "false", "x"), ("true", "false", "")),
@@ -165,7 +163,7 @@ CASES = [
     Case("SELECT SUM(ROUND(m)) FROM t", "2", "3"),
     Case("SELECT SUM(LEAST(x, 3)) FROM t", "5>3", "7>5"),  # x may be NULL, 3 is not
     Case("SELECT SUM(GREATEST(x, 3)) FROM t", "5", "7>2"),
-    Case("SELECT SUM(NULLIF(x, 5)) FROM t", "5>2", "7>3"),
+    Case("SELECT SUM(NULLIF(x, 5)) FROM t", "5>3", "7>5"),
     Case("SELECT SUM(CLAMP(1 / x, -1, 1)) FROM t", "1e9", "2e9>1.5e9"),  # 1/-2 and 1/1
     Case("SELECT SUM(CLAMP(w, -4, 2)) FROM t", "4e9", "6e9"),
     Case("SELECT SUM(w) FROM t WHERE w BETWEEN 2 AND 7.5", "7.5e9", "7.5e9"),
@@ -181,6 +179,7 @@ CASES = [
     Case("SELECT SUM(-3) FROM t WHERE x > 0", "3", "3"),
     # The product overflows to NULL for f = 1000 alone; then 0, which is not in [5, 10], is added.
     Case("SELECT SUM(CLAMP(f * 1e150 * 1e150 * 1e6, 5, 10)) FROM t", "1e9", "1e9"),
+    Case("SELECT SUM(CLAMP(ROUND(f * 1e297, 9), 5, 10)) FROM t", "1e9", "1e9"),
     Case("SELECT AVG(x) FROM t", "4 1", "7 1"),  # the centre is 1
     Case("SELECT AVG(k) FROM t", "2 1", "4"),
     Case("SELECT AVG(m) FROM t", "2 1", "4 1"),
@@ -270,8 +269,9 @@ def test_planned_is_the_largest_change(case: Case, relation: Neighbors) -> None:
     found = attained(planned, results, neighbouring(len(kinds), most, relation))
     expected, reached = expectations(case.add_remove if relation is ADD_REMOVE else case.replace)
     assert found == reached
-    assert sensitivities(planned) == expected
-    assert all(change <= allowed for change, allowed in zip(found, expected, strict=True))
+    for change, allowed, most_allowed in zip(found, sensitivities(planned), expected, strict=True):
+        # Where not all of what is planned with can happen, bounds may yet become closer.
+        assert change <= allowed <= most_allowed
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case.sql[7:] for case in CASES])
@@ -299,6 +299,49 @@ def test_every_statistic_function_and_shape_is_in_the_corpus() -> None:
     assert sum(">" not in case.replace for case in CASES) >= 60
 
 
+# ------------------------------------------------------------------------- what it is measured on
+
+MEANT: dict[str, dict[str, Any]] = {
+    "x": {"-2": -2, "1": 1, "5": 5, "-99": -2, "": None},
+    "k": {"3": 3, "5": 5, "99": 7, "": 3},
+    "b": {"true": True, "false": False, "": None},
+    "g": {"a": "a", "b": "b", "z": None, "": None},
+    "h": {"0": 0, "1": 1, "": None},
+}
+GROUPS = {"g": ["a", "b"], "h": [0, 1]}
+BY_HAND: list[tuple[str, str, Any]] = [
+    ("COUNT(*)", "x", len),
+    ("COUNT(x)", "x", lambda cell: len(known(cell))),
+    ("COUNT(DISTINCT x)", "x", lambda cell: len(set(known(cell)))),
+    ("SUM(x)", "x", lambda cell: sum(known(cell))),
+    ("SUM(k)", "k", lambda cell: sum(known(cell))),
+    ("MEDIAN(x)", "x", lambda cell: sorted(known(cell))),
+    ("MODE(b)", "b", lambda cell: [known(cell).count(value) for value in (False, True)]),
+]
+
+
+def known(values: list[Any]) -> list[Any]:
+    return [value for value in values if value is not None]
+
+
+@pytest.mark.parametrize("keys", [[], ["g"], ["h"], ["g", "h"]], ids=str)
+@pytest.mark.parametrize("aggregate", BY_HAND, ids=[entry[0] for entry in BY_HAND])
+def test_the_engine_counts_what_it_should(aggregate: tuple[str, str, Any], keys: list[str]) -> None:
+    """Every row is in its own cell or in none: changes of the right size are not yet that."""
+    sql, argument, by_hand = aggregate
+    names = [argument, *keys]
+    here = world([DOMAINS[name].column for name in names])
+    grouped = f" GROUP BY {', '.join(keys)}" if keys else ""
+    planned = here.plan(f"SELECT {sql} FROM t{grouped}", PLENTY)
+    cells = list(product(*(GROUPS[key] for key in keys)))
+    kinds = list(product(*(MEANT[name] for name in names)))
+    for rows in multisets(len(kinds), 2):
+        meant = [tuple(MEANT[n][c] for n, c in zip(names, kinds[i], strict=True)) for i in rows]
+        [found] = here.exact(planned, [kinds[i] for i in rows])
+        expected = [by_hand([row[0] for row in meant if row[1:] == cell]) for cell in cells]
+        assert [value.tolist() for value in found] == expected
+
+
 # ------------------------------------------------------------------------- what the plan may ask
 
 
@@ -308,9 +351,6 @@ def test_under_add_remove_the_number_of_rows_is_not_asked() -> None:
         here.source.rows = None  # type: ignore[assignment] # nor is the table looked at
         planned = here.plan(case.sql, PLENTY, rows=None)  # type: ignore[arg-type]
         assert all(estimate.rows is None for estimate in planned.estimates)
-
-
-NOT_PUBLIC = [case.sql for case in CASES if case.replace != "public"]
 
 
 def counted_rows(sql: str) -> Iterator[tuple[int, int]]:
@@ -353,15 +393,13 @@ def test_counts_taken_for_public_under_replace_are_n(sql: str) -> None:
         "SELECT AVG(x) FROM t",
         "SELECT AVG(k) FROM t WHERE k > 4",
         "SELECT COUNT(1 / (k - 4)) FROM t",
-        "SELECT COUNT(CAST(k AS DATE)) FROM t",
         "SELECT COUNT(f * 1e150 * 1e150 * 1e6) FROM t",
     ],
 )
 def test_counts_that_rows_can_change_are_not_taken_for_public(sql: str) -> None:
     columns, _ = read_row_kinds(sql)
     [estimate] = world(columns, REPLACE).plan(sql, PLENTY).estimates
-    if all(number == rows for rows, number in counted_rows(sql)):
-        pytest.skip("here no row is ever left out")
+    assert any(number < rows for rows, number in counted_rows(sql))
     assert estimate.rows is None
     assert estimate.releases
 
@@ -426,8 +464,9 @@ def test_whatever_a_subquery_answers(
         found = attained(planned, results, neighbouring(len(domain.cells), 3, relation))
         worst = [max(pair) for pair in zip(worst, found, strict=True)]
     allowed, reached = expectations(expected[relation is REPLACE])
-    assert sensitivities(planned) == allowed
     assert worst == reached
+    for change, planned_with, most in zip(worst, sensitivities(planned), allowed, strict=True):
+        assert change <= planned_with <= most
 
 
 LIMITS = [(BIG - 2, BIG), (-BIG, BIG), (BIG // 2, BIG), (2**52, 2**52 + 10), (-1, 1)]
@@ -436,30 +475,24 @@ LIMITS = [(BIG - 2, BIG), (-BIG, BIG), (BIG // 2, BIG), (2**52, 2**52 + 10), (-1
 @pytest.mark.parametrize("bounds", LIMITS, ids=str)
 @pytest.mark.parametrize("grouped", [False, True])
 def test_sums_of_many_large_values_are_exact(bounds: tuple[int, int], grouped: bool) -> None:
-    """Nothing wraps around or rounds: the 4,096th row changes sums by as much as the first."""
+    """Nothing wraps around or rounds: the 4,096th row changes sums no more than the first."""
     low, high = bounds
-    column, key = integer("x", low, high), DOMAINS["g"].column
-    here = world([key, column])
+    here = world([DOMAINS["g"].column, integer("x", low, high)])
     suffix = " GROUP BY g" if grouped else ""
-    planned = here.plan(f"SELECT SUM(x), AVG(x), VAR_POP(x) FROM t{suffix}", PLENTY)  # noqa: S608
+    planned = here.plan(f"SELECT SUM(x), AVG(x), VAR_POP(x) FROM t{suffix}", PLENTY)
     totals = [i for i, r in enumerate(planned.releases) if isinstance(r.statistic, Total)]
     assert len(totals) == 4
-    for value in (low, high):
-        before: list[list[int]] | None = None
-        for n in (1365, 1366, 2047, 2048, 4095, 4096):
-            values = [value] * n + [low, high, (low + high) // 2]
-            exact = here.exact(planned, [("a", str(v)) for v in values])
-            sums = [[int(total) for total in exact[i]] for i in totals]
-            assert [cells[0] for cells in sums] == [
-                _by_hand(planned.releases[i].statistic, values) for i in totals
-            ]
-            if before is not None and n % 2 == 0:
-                for i, now, then in zip(totals, sums, before, strict=True):
-                    change = sum(abs(a - b) for a, b in zip(now, then, strict=True))
-                    assert change <= planned.releases[i].mechanism.sensitivity * (
-                        1 if n != 2047 else 681
-                    )
-            before = sums
+    for value, n in product((low, high), (0, 1023, 1365, 2047, 4095)):
+        sums = []
+        for values in ([value] * n, [value] * (n + 1)):
+            exact = here.exact(planned, [("a", str(value)) for value in values])
+            for i in totals:
+                first, *others = (int(total) for total in exact[i])
+                assert first == _by_hand(planned.releases[i].statistic, values)
+                assert not any(others)
+            sums.append([int(exact[i][0]) for i in totals])
+        for i, before, after in zip(totals, *sums, strict=True):
+            assert abs(after - before) <= planned.releases[i].mechanism.sensitivity
 
 
 def _by_hand(statistic: Any, values: Sequence[int]) -> int:
@@ -566,19 +599,15 @@ def test_a_unit_of_several_rows(case: tuple[str, ...], relation: str) -> None:
 
 
 def test_uncapped_rows_would_break_the_plan() -> None:
-    """Without the cap the same enumeration finds changes above the plan: it does test the cap."""
+    """Three rows do change the count by three: it is the cap that keeps the tests above green."""
     here, kinds = unit_world("SELECT COUNT(*) FROM t", ADD_REMOVE)
     planned = here.plan("SELECT COUNT(*) FROM t", PLENTY)
-    uncapped = world([*here.table.columns])
-    counts = [
-        int(uncapped.exact(planned_on(uncapped, planned), [(*kinds[0], "1")] * n)[0][0])
-        for n in range(CAP + 2)
-    ]
-    assert max(counts) - min(counts) > planned.releases[0].mechanism.sensitivity
-
-
-def planned_on(here: World, planned: Plan) -> Plan:
-    return here.plan("SELECT COUNT(*) FROM t", PLENTY) if planned.table != here.table else planned
+    assert sensitivities(planned) == [CAP]
+    rows = [(*kinds[0], "1")] * (CAP + 1)
+    assert here.exact(planned, rows)[0].tolist() == [CAP]
+    uncapped = world(here.table.columns)
+    planned = uncapped.plan("SELECT COUNT(*) FROM t", PLENTY)
+    assert uncapped.exact(planned, rows)[0].tolist() == [CAP + 1]
 
 
 # ------------------------------------------------------------------------- capping itself
@@ -616,7 +645,10 @@ def kept_rows(columns: Sequence[Column], rows: Sequence[Row], cap: int) -> list[
 @pytest.mark.parametrize("owner", OWNERS, ids=lambda column: f"{column.kind}-{column.bounds}")
 @pytest.mark.parametrize("cap", [1, 2, 3])
 def test_capping_keeps_each_units_rows_whatever_the_others_are(owner: Column, cap: int) -> None:
-    """One unit's rows are drawn anew; of all others the same rows stay, wherever they stand."""
+    """One unit's rows are drawn anew; of all others the same rows stay, wherever they stand.
+
+    Any kind of column is tried here; a policy takes those in which units stay apart.
+    """
     columns = [owner, *(domain.column for domain in CAPPED)]
     mine, *theirs = NAMES.get(owner.kind, ("1", "2", "3"))
     random = Random(f"{owner.kind}{owner.bounds}{cap}")
@@ -632,8 +664,9 @@ def test_capping_keeps_each_units_rows_whatever_the_others_are(owner: Column, ca
         for name in {row[0] for row in others}:
             rows = [row for row in others if row[0] == name]
             separately = kept_rows(columns, rows, cap)
-            assert len(separately) == min(cap, len(rows))
-            assert separately == [row for row in alone if row[0] == separately[0][0]]
+            # Rows that name no unit could be anybody's, and are left out.
+            assert len(separately) == (min(cap, len(rows)) if name else 0)
+            assert separately == [row for row in alone if separately and row[0] == separately[0][0]]
         dropped += len(others) - len(alone)
         for number in (0, 1, cap, cap + 1, 6):
             own = [draw(mine) for _ in range(number)]
@@ -659,9 +692,7 @@ def changes(exposure: Exposure, lower: int, upper: int) -> Iterator[int]:
     cells = range(exposure.cells)
     counted = [(cell, y) for cell in cells for y in range(lower, upper + 1)]
     nowhere = [(0, 0)] if exposure.optional or exposure.neighbors is ADD_REMOVE else []
-    vectors = [
-        [y if cell == at else 0 for cell in cells] for at, y in [*counted, *nowhere]
-    ]
+    vectors = [[y if cell == at else 0 for cell in cells] for at, y in [*counted, *nowhere]]
     others = vectors if exposure.neighbors is REPLACE else [[0] * exposure.cells]
     for left, right in product(vectors, others):
         yield sum(abs(a - b) for a, b in zip(left, right, strict=True))
