@@ -53,13 +53,13 @@ def _written(vector: Vector, source: Kind) -> TextVector:
             texts = [str(int(value)) for value in distinct]
         case _:
             texts = [repr(float(value)) for value in distinct]
-    if vector.null is not None:
-        codes = np.where(vector.null, len(texts), codes)
-    return TextVector(codes, tuple(texts))
+    missing = np.array([not text for text in texts], dtype=bool)[codes]
+    null = missing if vector.null is None else missing | vector.null
+    return TextVector(np.where(null, len(texts), codes), tuple(texts))
 
 
 def _date_text(days: int) -> str:
-    """A date as text; the empty string beyond the calendar's years."""
+    """A date as text; nothing beyond the calendar's years."""
     try:
         return (EPOCH + datetime.timedelta(days=days)).isoformat()
     except OverflowError:

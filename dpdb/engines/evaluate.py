@@ -217,6 +217,8 @@ def _in_list(expression: InList, frame: Frame) -> Vector:
     if isinstance(operand, TextVector):
         wanted = frozenset(expression.values)
         found = operand.look_up(lambda text: text in wanted, bool)
+    elif expression.operand.kind is Kind.TEXT:
+        return truth(np.zeros(1, dtype=bool), np.ones(1, dtype=bool))  # a NULL constant
     else:
         listed = np.array([float(v) for v in expression.values])
         found = Vector(np.isin(doubles(operand), listed), operand.null)

@@ -23,9 +23,8 @@ class Vector:
 
     def take(self, indices: Array) -> Vector:
         """The vector with the rows at `indices`; a constant stays one."""
-        if len(self.values) == 1:
-            return self
-        return Vector(self.values[indices], None if self.null is None else self.null[indices])
+        null = None if self.null is None else _taken(self.null, indices)
+        return Vector(_taken(self.values, indices), null)
 
 
 @dataclass(frozen=True, repr=False)
@@ -42,9 +41,7 @@ class TextVector:
 
     def take(self, indices: Array) -> TextVector:
         """The vector with the rows at `indices`; a constant stays one."""
-        if len(self.codes) == 1:
-            return self
-        return TextVector(self.codes[indices], self.dictionary)
+        return TextVector(_taken(self.codes, indices), self.dictionary)
 
     def map(self, function: Callable[[str], str]) -> TextVector:
         """The vector with every text changed."""
@@ -63,6 +60,10 @@ class TextVector:
 
 
 AnyVector = Vector | TextVector
+
+
+def _taken(array: Array, indices: Array) -> Array:
+    return array if len(array) == 1 else array[indices]
 
 
 def either(first: Bools | None, second: Bools | None) -> Bools | None:

@@ -215,7 +215,9 @@ class Translator(ABC):
         )
         if not isinstance(pattern, Literal):
             raise Unsupported("a LIKE pattern must be a constant", place=self.place(node))
-        written = str(pattern.value or "")
+        if pattern.value is None:
+            return Literal(None, Kind.BOOLEAN)
+        written = str(pattern.value)
         if len(written) > MAX_PATTERN:
             raise TooLarge(f"a pattern longer than {MAX_PATTERN}", place=self.place(node))
         if isinstance(node, exp.ILike):
