@@ -8,8 +8,15 @@ from fractions import Fraction
 from pathlib import Path
 
 from dpdb import __version__
-from dpdb.errors import InvalidOption, UsageError
-from dpdb.policy import LARGEST_QUERIES, Neighbors, Policy, valid_delta, valid_epsilon
+from dpdb.errors import DataFileError, InvalidOption, UsageError
+from dpdb.policy import (
+    LARGEST_QUERIES,
+    Neighbors,
+    Policy,
+    exact_number,
+    valid_delta,
+    valid_epsilon,
+)
 from dpdb.policyfile import policy_for, read_policy, with_bounds
 from dpdb.shell.render import FORMATS
 
@@ -39,7 +46,7 @@ def parser() -> argparse.ArgumentParser:
     add("--epsilon", type=_epsilon, help="total privacy loss allowed")
     add("--delta", type=_delta, help="total probability of failure allowed")
     add("--queries", type=_queries, help="number of queries allowed; each gets epsilon / queries")
-    add("--neighbors", choices=list(Neighbors), help="what one row may change")
+    add("--neighbors", choices=[str(name) for name in Neighbors], help="what one row may change")
     add("--bounds", action="append", default=[], metavar="COL=LO:HI", type=_bounds,
         help="bounds of a column, from knowledge of the subject")  # fmt: skip
     add("--format", choices=list(FORMATS), help="how to print answers: table")
@@ -71,14 +78,10 @@ class _Script(argparse.Action):
 
 
 def _number(text: str) -> Fraction:
-    try:
-        return Fraction(text) if len(text) <= 40 and "/" not in text and "_" not in text else _bad()
-    except (ValueError, ZeroDivisionError):
-        return _bad()
-
-
-def _bad() -> Fraction:
-    raise argparse.ArgumentTypeError("a number is needed")
+    value = exact_number(text)
+    if value is None:
+        raise argparse.ArgumentTypeError("a number is needed")
+    return value
 
 
 def _epsilon(text: str) -> Fraction:
@@ -119,14 +122,17 @@ def _bounds(text: str) -> tuple[str, tuple[Fraction, Fraction]]:
     return name, (lower, upper)
 
 
+def _policy(path: Path) -> Policy:
+    if "\0" in str(path) or path.is_dir():
+        raise DataFileError(f"{path} is not a file")
+    return read_policy(path) if path.suffix == ".toml" else policy_for(path)
+
+
 def policy_of(options: argparse.Namespace) -> Policy:
     """The policies of all files as one, with what the command line says on top."""
     if not options.files:
         raise UsageError("no CSV file or policy given", hint="dpdb people.csv -c 'SELECT …'")
-    policies = [
-        read_policy(path) if path.suffix == ".toml" else policy_for(path)
-        for path in map(Path, options.files)
-    ]
+    policies = [_policy(Path(name)) for name in options.files]
     tables = tuple(table for policy in policies for table in policy.tables)
     names = [table.name.casefold() for table in tables]
     if len(set(names)) < len(names):

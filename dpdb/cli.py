@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 import time
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from dpdb.arguments import parser, policy_of
+from dpdb.csvfile import column_positions, read_header
 from dpdb.errors import DataFileError, DpdbError, SetupError, UsageError
 from dpdb.policy import Policy
 from dpdb.shell.pace import Progress, wait_for_tick
@@ -28,6 +30,7 @@ INTERRUPTED = 130
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code."""
     words = sys.argv[1:] if arguments is None else list(arguments)
+    _make_streams_safe()
     try:
         if words[:1] == ["init"]:
             return _init(words[1:])
@@ -42,10 +45,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
-    except BrokenPipeError:
-        # Whoever read the answers has left; nothing more can be said to them.
+    except OSError as error:
+        # Where whoever read the answers has left, nothing more can be said to them.
+        if not isinstance(error, BrokenPipeError):
+            print(f"error: cannot write: {error.strerror}", file=sys.stderr)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+
+
+def _make_streams_safe() -> None:
+    """Make a closed stream an empty one, and no character too much for an encoding."""
+    sys.stdin = sys.stdin or open(os.devnull, encoding="utf-8")  # noqa: SIM115 (for good)
+    sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _loadable(options: argparse.Namespace) -> Policy:
@@ -54,6 +69,7 @@ def _loadable(options: argparse.Namespace) -> Policy:
     for table in policy.tables:
         if not table.path.is_file():
             raise DataFileError(f"there is no file {table.path}")
+        column_positions(table, read_header(table.path))
     return policy
 
 
@@ -149,7 +165,7 @@ def _statements(scripts: list[tuple[str, str]], stdin: TextIO) -> Iterator[str]:
 
 def _read(name: str, stdin: TextIO) -> str:
     try:
-        return stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
+        return stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
         raise UsageError(f"{name} is not UTF-8 text") from None
     except OSError as error:

@@ -12,11 +12,12 @@ import io
 import os
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from dpdb.errors import DataFileError
+from dpdb.errors import DataFileError, did_you_mean
+from dpdb.policy import Table
 
 _HEADER_LIMIT = 1 << 20
 _NAME_THE_INDEX = "give every column a name; pandas leaves the name of an index column empty"
@@ -210,3 +211,23 @@ class Records:
 def _lift_field_limit() -> None:
     # A long cell must not raise. The limit is a C long, of 32 bits on Windows.
     csv.field_size_limit(2**31 - 1 if sys.platform == "win32" else sys.maxsize)
+
+
+def column_positions(table: Table, names: Sequence[str]) -> dict[str, int]:
+    """Where in a record each declared column stands."""
+    exact = {name: position for position, name in enumerate(names)}
+    declared = {column.name for column in table.columns}
+    # A name that one column has exactly is not free for another in another case.
+    folded = {name.casefold(): at for name, at in exact.items() if name not in declared}
+    positions = {}
+    for column in table.columns:
+        position = exact.get(column.name)
+        if position is None:
+            position = folded.pop(column.name.casefold(), None)
+        if position is None:
+            raise DataFileError(
+                f"{table.path}, line 1: there is no column {column.name}",
+                hint=did_you_mean(column.name, names),
+            )
+        positions[column.name] = position
+    return positions

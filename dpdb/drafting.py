@@ -7,7 +7,6 @@ that it guesses is a bound: those must come from knowledge of the subject.
 from __future__ import annotations
 
 import csv
-import json
 import re
 from collections.abc import Iterator
 from itertools import islice
@@ -47,7 +46,7 @@ def draft(path: Path) -> str:
     names = read_header(path)
     kinds = [_kind(column) for column in _sample(path, len(names))]
     table = _key(path.stem)
-    text = _HEADER.format(file=_plain(path.name), table=table, path=json.dumps(path.name))
+    text = _HEADER.format(file=_plain(path.name), table=table, path=_string(path.name))
     return text + "".join(_lines(name, kind) for name, kind in zip(names, kinds, strict=True))
 
 
@@ -102,8 +101,18 @@ def _key(name: str) -> str:
     """A TOML key, quoted where it has to be."""
     if re.fullmatch(r"[A-Za-z0-9_-]+", name):
         return name
-    quoted = "".join(c if c.isprintable() else f"\\u{ord(c):04X}" for c in name)
-    return '"' + quoted.replace('"', '\\"') + '"' if "\\" not in name else json.dumps(name)
+    return _string(name)
+
+
+def _string(text: str) -> str:
+    """A TOML string, with what cannot be printed written out."""
+    return '"' + "".join(_character(c) for c in text) + '"'
+
+
+def _character(character: str) -> str:
+    if character in '"\\':
+        return f"\\{character}"
+    return character if character.isprintable() else f"\\U{ord(character):08X}"
 
 
 def _plain(text: str) -> str:

@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
+LONGEST = 300
+"""Characters of a message or hint that are shown."""
+
+
 @dataclass(frozen=True)
 class Place:
     """Where in a statement something stands; line and column count from 1."""
@@ -43,8 +47,8 @@ class DpdbError(Exception):
 
     def __init__(self, message: str, *, hint: str | None = None, place: Place | None = None):
         super().__init__(message)
-        self.message = message
-        self.hint = hint
+        self.message = clipped(message)
+        self.hint = None if hint is None else clipped(hint)
         self.place = place
 
     @property
@@ -109,8 +113,15 @@ class DataFileError(SetupError):
     """The data file cannot be read as CSV."""
 
 
+def clipped(text: str) -> str:
+    """Text that stays on a screen: names can be as long as their writer likes."""
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str | None:
     """A hint naming the known name closest to `name`, if one is close."""
+    if len(name) > LONGEST:
+        return None
     by_folded = {candidate.casefold(): candidate for candidate in known}
     close = get_close_matches(name.casefold(), by_folded, n=1)
     return f"did you mean {by_folded[close[0]]}?" if close else None

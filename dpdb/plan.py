@@ -46,6 +46,8 @@ from dpdb.sql.query import (
 )
 
 MAX_CELLS = 100_000
+MAX_MAGNITUDE = 10**100
+"""Squares and sums of such values are far within double precision."""
 SQUARES_LIMIT = 2**20
 """Values are put on at most this many steps either side of the centre before squaring."""
 
@@ -358,6 +360,12 @@ class _AggregatePlan:
             bounds = interval(self._argument, self.known)
         if not (isinstance(bounds.lower, Fraction) and isinstance(bounds.upper, Fraction)):
             raise self._missing_bounds()
+        if max(abs(bounds.lower), abs(bounds.upper)) > MAX_MAGNITUDE:
+            raise TooLarge(
+                "the values can be too large to be aggregated",
+                hint="narrow the bounds, for instance with CLAMP",
+                place=self.aggregate.place,
+            )
         return fit_grid(
             _step(self._argument, bounds.lower, bounds.upper), bounds.lower, bounds.upper, limit
         )

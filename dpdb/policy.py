@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
@@ -119,6 +120,16 @@ class Policy:
             if table.name.casefold() == folded:
                 return table
         return self.tables[0] if folded == "table" and len(self.tables) == 1 else None
+
+
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
+
+
+def exact_number(text: str) -> Fraction | None:
+    """The number that `text` writes, exactly; None if it is none, or absurdly long."""
+    if len(text) > 400 or not _NUMBER.fullmatch(text):
+        return None
+    return Fraction(text)
 
 
 def grid_step(lower: Fraction, upper: Fraction) -> Fraction:

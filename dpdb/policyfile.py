@@ -46,7 +46,7 @@ def policy_for(csv: Path) -> Policy:
 def read_policy(path: Path) -> Policy:
     """The policy in a TOML file; what it says wrongly is an error naming the line."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
         document = tomllib.loads(text, parse_float=Decimal)
     except OSError as error:
         raise PolicyError(f"cannot read {path.name}: {error.strerror}") from None
@@ -54,6 +54,8 @@ def read_policy(path: Path) -> Policy:
         raise PolicyError(f"{path.name} is not UTF-8 text") from None
     except tomllib.TOMLDecodeError as error:
         raise PolicyError(f"{path.name}: {error}") from None
+    except (ValueError, RecursionError):
+        raise PolicyError(f"{path.name}: a number too long, or brackets too deep") from None
     return _Reader(path, text).policy(document)
 
 
@@ -80,7 +82,12 @@ def _bounded(column: Column, lower: Fraction, upper: Fraction) -> Column:
     if column.values is not None or not (column.guessed or column.kind.ordinal):
         raise UsageError(f"--bounds: {column.name} takes none, being declared otherwise")
     kind = Kind.NUMBER if column.guessed else column.kind
-    step = grid_step(lower, upper) if column.guessed else column.step
+    step = grid_step(lower, upper) if column.bounds is None else column.step
+    step = step if kind is Kind.NUMBER else Fraction(1)
+    if math.floor(upper / step) < math.ceil(lower / step):
+        raise UsageError(f"--bounds: {column.name} has no value between these")
+    if max(abs(lower), abs(upper)) / step > MAGNITUDE_LIMIT:
+        raise UsageError("--bounds: bounds reach at most 2^53 steps from zero")
     return replace(column, kind=kind, lower=lower, upper=upper, step=step, guessed=False)
 
 
@@ -153,7 +160,7 @@ class _Reader:
         columns = tuple(self._column(column, declared, (*where, "columns")) for column in declared)
         unit = section.get("unit", "row")
         rows = section.get("rows_per_unit", 1)
-        if unit != "row" and unit not in declared:
+        if not isinstance(unit, str) or (unit != "row" and unit not in declared):
             raise self._error('unit is "row" or the name of a column', (*where, "unit"))
         named = next((column for column in columns if column.name == unit), None)
         if named is not None and (
@@ -226,9 +233,10 @@ class _Reader:
         if not column.kind.ordinal:
             return replace(column, values=values)
         numbers = [Fraction(value) for value in values]
-        if max(abs(number) for number in numbers) > MAGNITUDE_LIMIT:
-            raise self._error("values reach at most 2^53", here)
-        return replace(column, values=values, lower=min(numbers), upper=max(numbers))
+        step = Fraction(1, math.lcm(*(number.denominator for number in numbers)))
+        if max(abs(number) for number in numbers) / step > MAGNITUDE_LIMIT:
+            raise self._error("values reach at most 2^53, in steps of their last decimal", here)
+        return replace(column, values=values, lower=min(numbers), upper=max(numbers), step=step)
 
     def _constant(self, value: object, kind: Kind, where: tuple[str, ...]) -> Value:
         match kind, value:

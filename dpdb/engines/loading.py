@@ -18,10 +18,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dpdb.csvfile import Records, clean, header_and_offset
+from dpdb.csvfile import Records, clean, column_positions, header_and_offset
 from dpdb.engines import cells
 from dpdb.engines.columns import Builder, Codes, Floats, Numbers, OrdinalBuilder, builder
-from dpdb.errors import DataFileError, did_you_mean
+from dpdb.errors import DataFileError
 from dpdb.policy import Kind, Table
 
 Cells = Floats | Sequence[str]
@@ -44,7 +44,7 @@ def load(
     block, the fraction of the file that is read.
     """
     names, offset = header_and_offset(table.path)
-    positions = _positions(table, names)
+    positions = column_positions(table, names)
     fields = [_Field(positions[c.name], c.kind, builder(c)) for c in table.columns]
     try:
         with open(table.path, "rb") as file:
@@ -55,26 +55,6 @@ def load(
     # Each is taken out, so that its blocks are freed before the next is joined.
     columns = {column.name: fields.pop(0).builder.finish() for column in table.columns}
     return columns, rows
-
-
-def _positions(table: Table, names: Sequence[str]) -> dict[str, int]:
-    """Where in a record each declared column stands."""
-    exact = {name: position for position, name in enumerate(names)}
-    declared = {column.name for column in table.columns}
-    # A name that one column has exactly is not free for another in another case.
-    folded = {name.casefold(): at for name, at in exact.items() if name not in declared}
-    positions = {}
-    for column in table.columns:
-        position = exact.get(column.name)
-        if position is None:
-            position = folded.pop(column.name.casefold(), None)
-        if position is None:
-            raise DataFileError(
-                f"{table.path}, line 1: there is no column {column.name}",
-                hint=did_you_mean(column.name, names),
-            )
-        positions[column.name] = position
-    return positions
 
 
 class _Field(NamedTuple):

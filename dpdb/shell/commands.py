@@ -13,6 +13,7 @@ from dpdb.shell.chart import chart
 from dpdb.shell.entry import Command
 from dpdb.shell.escape import printable
 from dpdb.shell.render import error_text
+from dpdb.shell.screen import tell, width
 from dpdb.shell.settings import SETTINGS
 from dpdb.shell.topics import help_on
 from dpdb.sql.splitting import split
@@ -41,16 +42,17 @@ def run(shell: Shell, entry: Command) -> bool:
         command = COMMANDS.get(entry.name.lower())
         if command is None:
             raise UnknownName(
-                f"no command {entry.name}", hint=did_you_mean(entry.name, COMMANDS) or ".help lists them"
+                f"no command {entry.name}",
+                hint=did_you_mean(entry.name, COMMANDS) or ".help lists them",
             )
         return command.run(shell, entry.argument)
     except DpdbError as error:
-        _tell(error_text("", error))
+        tell(error_text("", error))
         return False
 
 
 def _help(shell: Shell, topic: str) -> bool:
-    shell.show(help_on(topic, shell.settings, {c.usage: c.help for c in COMMANDS.values()}))
+    tell(help_on(topic, shell.settings, {c.usage: c.help for c in COMMANDS.values()}))
     return True
 
 
@@ -70,7 +72,7 @@ def _quoted(name: str) -> str:
 def _chart(shell: Shell, column: str) -> bool:
     if shell.answer is None:
         raise UsageError("there is no answer to draw", hint="SELECT x, COUNT(*) FROM t GROUP BY x;")
-    shell.show(chart(shell.answer, column, shell.width))
+    shell.show(chart(shell.answer, column, width()))
     return True
 
 
@@ -80,20 +82,16 @@ def _ask(shell: Shell, _: str) -> bool:
 
 
 def _output(shell: Shell, name: str) -> bool:
-    if shell.file is not None:
-        shell.file.close()
-        shell.file = None
-    if name:
-        try:
-            shell.file = Path(name).expanduser().open("w", encoding="utf-8")
-        except OSError as error:
-            raise UsageError(f"cannot write {name}: {error.strerror}") from None
+    try:
+        shell.redirect(Path(name).expanduser().open("w", encoding="utf-8") if name else None)
+    except OSError as error:
+        raise UsageError(f"cannot write {name}: {error.strerror}") from None
     return True
 
 
 def _read(shell: Shell, name: str) -> bool:
     try:
-        text = Path(name).expanduser().read_text(encoding="utf-8")
+        text = Path(name).expanduser().read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
         raise UsageError(f"{name} is not UTF-8 text") from None
     except OSError as error:
@@ -103,7 +101,7 @@ def _read(shell: Shell, name: str) -> bool:
 
 def _history(shell: Shell, _: str) -> bool:
     for text in shell.typed[-RECENT:]:
-        shell.show("\n".join(map(printable, text.split("\n"))))
+        tell("\n".join(map(printable, text.split("\n"))))
     return True
 
 
@@ -117,16 +115,10 @@ def _changing(name: str) -> Run:
     def change(shell: Shell, value: str) -> bool:
         if value:
             shell.settings.change(name, value.lower(), f".{name}")
-        shell.show(f"{name}: {shell.settings[name]}")
+        tell(f"{name}: {shell.settings[name]}")
         return True
 
     return change
-
-
-def _tell(text: str) -> None:
-    from dpdb.shell.shell import tell  # noqa: PLC0415 (the shell knows its commands)
-
-    tell(text)
 
 
 COMMANDS = {
@@ -139,7 +131,7 @@ COMMANDS = {
     ".read": DotCommand(".read FILE", "run the statements in a file", _read),
     ".history": DotCommand(".history", f"the last {RECENT} entries of this session", _history),
     **{
-        f".{s.name}": DotCommand(f".{s.name} [{'|'.join(s.values)}]", s.help, _changing(s.name))
+        f".{s.name}": DotCommand(f".{s.name} [VALUE]", s.help, _changing(s.name))
         for s in SETTINGS.values()
     },
     ".quit": DotCommand(".quit", "leave, as Ctrl-D does", _quit),

@@ -7,6 +7,11 @@ from dataclasses import dataclass
 
 from dpdb.sql.splitting import Piece, split
 
+WORDS = {"help": ".help", "quit": ".quit", "exit": ".quit", ".exit": ".quit"}
+"""What people type who come from other shells, and what it is here."""
+_NEXT = "next"
+"""A word put behind a text to see where it falls."""
+
 
 @dataclass(frozen=True)
 class Command:
@@ -35,6 +40,17 @@ def finished(text: str) -> bool:
     return not _read(text)[1]
 
 
+def open_text(text: str) -> str:
+    """What is being typed at the end of `text`: all after the last complete entry."""
+    pending = _read(text)[1].removesuffix("\n")
+    if not pending:
+        last = text.rpartition("\n")[2].lstrip()
+        return last if last.startswith(".") else ""
+    # Two statements may share a line, and split drops the space at the end.
+    pieces = list(split(pending + _NEXT))
+    return pieces[-1].text.removesuffix(_NEXT) if pieces else ""
+
+
 def open_statement(text: str) -> str:
     """The statement being typed at the end of `text`: the last one that is there."""
     found = [entry.text for entry in entries(text) if isinstance(entry, Sql)]
@@ -45,10 +61,11 @@ def _read(text: str) -> tuple[list[Command | Sql], str]:
     """What is complete, and the text after it."""
     found: list[Command | Sql] = []
     pending = ""
-    for line in text.splitlines():
-        stripped = line.strip()
+    for line in text.split("\n"):
+        stripped = line.strip().rstrip("; ")
+        stripped = WORDS.get(stripped.lower(), stripped)
         if not pending and stripped.startswith("."):
-            name, _, argument = stripped.rstrip("; ").partition(" ")
+            name, _, argument = stripped.partition(" ")
             found.append(Command(name, argument.strip()))
             continue
         pending += line + "\n"
@@ -60,5 +77,5 @@ def _read(text: str) -> tuple[list[Command | Sql], str]:
 
 def _is_closed(text: str) -> bool:
     """Whether a word on the next line would begin a statement of its own."""
-    pieces = list(split(text + "next"))
-    return bool(pieces) and pieces[-1] == Piece("next", complete=False)
+    pieces = list(split(text + _NEXT))
+    return bool(pieces) and pieces[-1] == Piece(_NEXT, complete=False)

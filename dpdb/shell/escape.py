@@ -19,6 +19,8 @@ def printable(text: str) -> str:
 def _visible(character: str) -> str:
     if unicodedata.category(character) in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"):
         code = ord(character)
+        if code > 0xFFFF:
+            return f"\\U{code:08x}"
         return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
     return character
 

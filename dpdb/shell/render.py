@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import datetime
 import io
 import json
 import math
@@ -15,6 +16,8 @@ from dpdb.policy import decimal
 from dpdb.shell.escape import printable, spreadsheet
 
 NULL = "NULL"
+LONGEST = 400
+"""Characters of a message or hint: both may quote names of any length."""
 
 
 def as_json(answer: Answer) -> str:
@@ -67,7 +70,13 @@ def error_as_json(statement: str, error: DpdbError) -> str:
 def _dumped(fields: dict[str, Any]) -> str:
     # What JSON leaves alone and terminals act on: DEL and the C1 controls.
     text = json.dumps(fields, ensure_ascii=False, allow_nan=False)
-    return "".join(f"\\u{ord(c):04x}" if _unsafe(c) else c for c in text)
+    return "".join(_utf16(c) if _unsafe(c) else c for c in text)
+
+
+def _utf16(character: str) -> str:
+    """A character as JSON writes it, beyond U+FFFF as a surrogate pair."""
+    units = character.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[i]:02x}{units[i + 1]:02x}" for i in range(0, len(units), 2))
 
 
 def _unsafe(character: str) -> bool:
@@ -106,25 +115,29 @@ def _csv_cell(cell: Cell) -> Cell:
 def as_table(answer: Answer) -> str:
     """A table with `±` beside each noisy number, and what it cost."""
     header, rows = _page(answer)
-    return _tabulated(header, rows, "presto") + _footer(answer)
+    return _tabulated(header, rows, "presto") + footer(answer)
 
 
 def as_markdown(answer: Answer) -> str:
     """A Markdown table."""
     header, rows = _page(answer)
-    quoted = [[cell.replace("\\", "\\\\").replace("|", "\\|") for cell in row] for row in rows]
-    return _tabulated([name.replace("|", "\\|") for name in header], quoted, "github")
+    return _tabulated(_quoted(header), [_quoted(row) for row in rows], "github")
+
+
+def _quoted(cells: list[str]) -> list[str]:
+    """Cells in which no `|` ends the cell."""
+    return [cell.replace("\\", "\\\\").replace("|", "\\|") for cell in cells]
 
 
 def as_vertical(answer: Answer) -> str:
     """A line for each cell, for rows too wide for the screen."""
     header, rows = _page(answer)
-    width = max(map(len, header), default=0)
+    width = max(map(_columns, header), default=0)
+    names = [" " * (width - _columns(name)) + name for name in header]
     blocks = [
-        "\n".join(f"{name:>{width}} = {cell}" for name, cell in zip(header, row, strict=True))
-        for row in rows
+        "\n".join(f"{name} = {cell}" for name, cell in zip(names, row, strict=True)) for row in rows
     ]
-    return "\n\n".join(blocks) + _footer(answer)
+    return "\n\n".join(blocks) + footer(answer)
 
 
 FORMATS: dict[str, Callable[[Answer], str]] = {
@@ -173,25 +186,35 @@ def _page(answer: Answer) -> tuple[list[str], list[list[str]]]:
     header, rows = _sheet(answer)
     ranges = answer.intervals or tuple((None,) * len(header) for _ in rows)
     cells = [
-        [_cell(cell, interval) for cell, interval in zip(row, intervals, strict=True)]
+        [cell_text(cell, interval) for cell, interval in zip(row, intervals, strict=True)]
         for row, intervals in zip(rows, ranges, strict=True)
     ]
     return [printable(name) for name in header], cells
 
 
-def _cell(cell: Cell, interval: Range) -> str:
+def cell_text(cell: Cell, interval: Range) -> str:
+    """A cell safe to print, with `±` and no more digits than the noise leaves meaning."""
     match cell:
         case None:
             return NULL
         case bool():
             return str(cell).lower()
         case str():
-            return printable(cell)
+            return printable(cell) + _days(cell, interval)
     margin = _margin(cell, interval)
     if margin is None:
         return _number(cell)
-    digits = _digits(margin)
+    digits = 0 if isinstance(cell, int) else _digits(margin)
     return f"{cell:.{digits}f} ± {margin:.{digits}f}"
+
+
+def _days(cell: str, interval: Range) -> str:
+    """The margin of a noisy date."""
+    match interval:
+        case str(), str():
+            low, day, high = map(datetime.date.fromisoformat, (interval[0], cell, interval[1]))
+            return f" ± {max(high - day, day - low).days} days"
+    return ""
 
 
 def _margin(cell: float, interval: Range) -> float | None:
@@ -215,7 +238,7 @@ def _number(value: float) -> str:
     return str(value) if isinstance(value, int) else f"{value:.10g}"
 
 
-def _footer(answer: Answer) -> str:
+def footer(answer: Answer) -> str:
     """What was paid and what is left, in one line."""
     if not answer.query:
         return ""
@@ -247,21 +270,34 @@ def _whole(value: float) -> str:
     return str(int(math.copysign(math.floor(abs(value) + 0.5), value)))
 
 
+def _columns(text: str) -> int:
+    """How wide a text is on a terminal."""
+    from wcwidth import wcswidth  # noqa: PLC0415 (json and csv do without)
+
+    return wcswidth(text)
+
+
 def error_text(statement: str, error: DpdbError) -> str:
     """`error: …`, the line of the statement with a caret, and a hint."""
-    parts = [f"error: {printable(error.message)}"]
+    parts = [f"error: {_short(error.message)}"]
     lines = statement.split("\n")
     if error.place and error.place.line <= len(lines):
         parts += _pointed(lines[error.place.line - 1], error.place.column)
     if error.hint:
-        parts.append(f"hint: {printable(error.hint)}")
+        parts.append(f"hint: {_short(error.hint)}")
     return "\n".join(parts)
+
+
+def _short(text: str) -> str:
+    """What fits on a few lines, whatever names are in it."""
+    shown = printable(text)
+    return shown if len(shown) <= LONGEST else f"{shown[:LONGEST]}…"
 
 
 def _pointed(line: str, column: int) -> list[str]:
     """The part of the line around the column, and a caret below it."""
     start = max(0, column - 50)
     shown = printable(line[start : start + 76])
-    caret = len(printable(line[start : column - 1]))
+    caret = _columns(printable(line[start : column - 1]))
     lead = "… " if start else ""
     return [f"  {lead}{shown}", " " * (2 + len(lead) + caret) + "^"]

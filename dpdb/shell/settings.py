@@ -92,7 +92,7 @@ def _sources(
 
 def _document(path: Path) -> Iterable[tuple[str, object]]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8")).items()
+        return tomllib.loads(path.read_text(encoding="utf-8-sig")).items()
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from None
     except ValueError as error:  # not UTF-8, or not TOML

@@ -2,39 +2,40 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, TextIO
-
-from wcwidth import wcswidth
 
 from dpdb.answer import Answer
 from dpdb.errors import DpdbError
 from dpdb.ledger import Balance
 from dpdb.policy import Neighbors, Policy, decimal
 from dpdb.shell import commands
+from dpdb.shell.asking import Ask
 from dpdb.shell.entry import Command, entries
-from dpdb.shell.explain import tree
 from dpdb.shell.pace import Progress, wait_for_tick
+from dpdb.shell.pricing import price_alone
 from dpdb.shell.render import FORMATS, error_text
+from dpdb.shell.screen import is_too_wide, tell
 from dpdb.shell.settings import Settings
 from dpdb.shell.warming import Warming
 
 if TYPE_CHECKING:
     from dpdb.session import Session
 
-Ask = Callable[[str], str]
-"""Puts a question to whoever sits at the terminal."""
-
 
 class Shell:
     """Runs what is typed, and shows what comes of it."""
 
     def __init__(
-        self, policy: Policy, settings: Settings, *, ask: Ask, bounded: frozenset[str] = frozenset()
+        self,
+        policy: Policy,
+        settings: Settings,
+        ask: Ask,
+        open_session: Callable[[Progress], Session],
+        bounded: Collection[str] = (),
     ):
         self.policy = policy
         self.settings = settings
@@ -46,17 +47,19 @@ class Shell:
         """What was entered in this session."""
         self.file: TextIO | None = None
         """Where `.output` sends answers, if not to the terminal."""
-        self.answered = 0
+        self._open_session = open_session
+        self._loaded = False
+        """Whether a query was answered, and so the file read."""
         self._bounded = bounded
+        """Columns that have their bounds from the command line."""
         self._progress = Progress()
-        self._quote = lru_cache(maxsize=64)(self._explained)
+        self.explained = lru_cache(maxsize=64)(self._explained)
+        """What EXPLAIN says of a SELECT, or what is wrong with it."""
 
     @cached_property
     def session(self) -> Session:
         """Made when first needed: sqlglot takes longer to import than the prompt to appear."""
-        from dpdb.session import Session  # noqa: PLC0415
-
-        return Session(self.policy, progress=self._progress)
+        return self._open_session(self._progress)
 
     @property
     def balance(self) -> Balance:
@@ -67,18 +70,13 @@ class Shell:
         return self.session.execute("SHOW BUDGET").balance
 
     def quote(self, text: str) -> Answer | DpdbError | None:
-        """What EXPLAIN says of a SELECT; None where that is not known yet.
-
-        Under `replace` it may take the number of rows, which is public, but not
-        worth loading a file for while somebody types.
-        """
-        unread = self.policy.neighbors is Neighbors.REPLACE and not self.answered
-        if unread or not (text and self.warming.can_plan):
-            return None
-        return self._quote(text)
+        """`explained`, for while one types: None where that is not known at once."""
+        return self.explained(text) if text and self.warming.can_plan else None
 
     def _explained(self, text: str) -> Answer | DpdbError:
         try:
+            if self.policy.neighbors is Neighbors.REPLACE and not self._loaded:
+                return price_alone(text, self.session, self.balance)
             return self.session.execute(f"EXPLAIN {text}")
         except DpdbError as error:
             return error
@@ -129,41 +127,59 @@ class Shell:
             tell(_cancelled(before, self.balance))
             return False
         finally:
-            self._quote.cache_clear()
+            self.explained.cache_clear()
         if answer.query and not answer.explain:
             self.answer = answer
-            self.answered += 1
+            self._loaded = True
         self.show(shown)
         if self.settings.is_on("timer"):
-            self.show(f"{time.monotonic() - started:.2f} s")
+            tell(f"{time.monotonic() - started:.2f} s")
         return True
 
     def shown(self, answer: Answer) -> str:
         """The answer in the mode that is set; at the terminal not wider than it."""
         mode = self.settings["mode"]
-        if mode == "table" and answer.explain:
+        if mode != "table":
+            return FORMATS[mode](answer)
+        if answer.explain:
+            from dpdb.shell.explain import tree  # noqa: PLC0415 (sqlglot)
+
             return tree(answer, self.policy, self._bounded)
-        shown = FORMATS[mode](answer)
-        if mode == "table" and self.file is None and answer.rows and _is_too_wide(shown):
+        shown = FORMATS["table"](answer)
+        page, _, _ = shown.rpartition("\n")
+        if self.file is None and answer.rows and is_too_wide(page):
             return FORMATS["vertical"](answer)
         return shown
 
     def show(self, text: str) -> None:
         """Print to the terminal, or where `.output` says."""
-        print(text, file=self.file, flush=True)
+        try:
+            print(text, file=self.file, flush=True)
+        except OSError as error:
+            if self.file is None:
+                raise
+            self.redirect(None)
+            tell(f"answers are shown here again: {error.strerror}")
+
+    def redirect(self, file: TextIO | None) -> None:
+        """Send answers to `file` from now on, or to the terminal."""
+        if self.file is not None:
+            with suppress(OSError):  # what could not be written was said
+                self.file.close()
+        self.file = file
 
     def _agreed(self, text: str) -> bool:
         """Whether a query that takes more than half of what is left may do so."""
         if not self.settings.is_on("confirm"):
             return True
-        quote = self.quote(text)
+        quote = self.explained(text)
         if not isinstance(quote, Answer):
             return True
         cost, left = quote.cost.epsilon, quote.balance.epsilon_left
         if not left / 2 < cost <= left or not quote.balance.queries_left:
             return True
         question = f"This takes ε {decimal(cost)} of the ε {decimal(left)} left. Run it? [y/N] "
-        return is_yes(self.ask(question))
+        return self.ask(question, None).strip().casefold() in ("y", "yes")
 
     def farewell(self) -> str:
         """The session in a line."""
@@ -175,20 +191,6 @@ class Shell:
             f"{queries} of {budget.queries} queries asked, "
             f"ε {decimal(spent)} of {decimal(budget.epsilon)} spent."
         )
-
-
-def tell(text: str) -> None:
-    """Say what is no answer."""
-    print(text, file=sys.stderr, flush=True)
-
-
-def is_yes(reply: str) -> bool:
-    """Whether a reply agrees."""
-    return reply.strip().casefold() in ("y", "yes")
-
-
-def _is_too_wide(text: str) -> bool:
-    return max(map(wcswidth, text.split("\n")[:-1])) > shutil.get_terminal_size().columns
 
 
 def _cancelled(before: Balance, after: Balance) -> str:

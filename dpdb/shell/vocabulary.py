@@ -49,9 +49,13 @@ FUNCTIONS = {
 }
 """Each function's signature, and what it gives."""
 
-KEYWORDS = tuple(
-    ["SELECT", "FROM", "WHERE", "GROUP", "BY", "HAVING", "ORDER", "LIMIT", "OFFSET", "AS", "AND", "OR", "NOT", "IN", "IS", "NULL", "LIKE", "ILIKE", "ESCAPE", "BETWEEN", "CASE", "WHEN", "THEN", "ELSE", "END", "DISTINCT", "FILTER", "WITHIN", "ASC", "DESC", "NULLS", "FIRST", "LAST", "TRUE", "FALSE", "EXPLAIN", "SHOW", "BUDGET", "TABLES", "DESCRIBE", "SET", "WITH", "DIFFERENTIAL_PRIVACY", "OPTIONS", "DATE"]
-)
+KEYWORDS = (
+    "SELECT", "FROM", "WHERE", "GROUP", "BY", "HAVING", "ORDER", "LIMIT", "OFFSET", "AS", "AND",
+    "OR", "NOT", "IN", "IS", "NULL", "LIKE", "ILIKE", "ESCAPE", "BETWEEN", "CASE", "WHEN", "THEN",
+    "ELSE", "END", "DISTINCT", "FILTER", "WITHIN", "ASC", "DESC", "NULLS", "FIRST", "LAST", "TRUE",
+    "FALSE", "EXPLAIN", "SHOW", "BUDGET", "TABLES", "DESCRIBE", "SET", "WITH",
+    "DIFFERENTIAL_PRIVACY", "OPTIONS", "DATE",
+)  # fmt: skip
 OPTIONS = {"epsilon": "what this query may spend", "delta": "its probability of failure"}
 """What OPTIONS(…) of a query takes."""
 STARTS = {

@@ -28,8 +28,12 @@ class Warming(Thread):
         for name in ("dpdb.engines.frame", "dpdb.answering", "dpdb.privacy.selection", "tabulate"):
             import_module(name)
 
-    def finish(self) -> None:
-        """Wait until all is there; Ctrl-C ends the wait, not the import."""
+    def begin(self) -> None:
+        """Start, if it has not been done."""
         if self.ident is None:
             self.start()
+
+    def finish(self) -> None:
+        """Wait until all is there; Ctrl-C ends the wait, not the import."""
+        self.begin()
         self.join()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from dpdb.errors import Place, TooLarge, TypeMismatch
-from dpdb.policy import Kind
+from dpdb.policy import Kind, exact_number
 from dpdb.sql.query import Literal
 
 MAX_NUMBER = Fraction(10) ** 300
@@ -13,10 +13,9 @@ MAX_NUMBER = Fraction(10) ** 300
 
 def number_literal(text: str, where: Place | None) -> Literal:
     """A number as written, exactly."""
-    try:
-        value = Fraction(text)
-    except ValueError:
-        raise TypeMismatch("this number cannot be read", place=where) from None
+    value = exact_number(text)
+    if value is None:
+        raise TypeMismatch("this number cannot be read", place=where)
     if abs(value) > MAX_NUMBER:
         raise TooLarge("this number is too large", place=where)
     if value.denominator == 1 and "." not in text and "e" not in text.lower():

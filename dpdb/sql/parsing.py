@@ -285,7 +285,8 @@ class _Reader:
         if not (isinstance(node, exp.Literal) and not node.args.get("is_string")):
             return node
         number = str(node.this)
-        if not (number.isascii() and number.isdigit() and 1 <= int(number) <= len(items)):
+        short = number.isascii() and number.isdigit() and len(number) < 10
+        if not (short and 1 <= int(number) <= len(items)):
             raise UnknownName(f"no column {number} in the answer", place=place(node, self.text))
         return items[int(number) - 1]
 

@@ -16,7 +16,7 @@ from dpdb.errors import (
     Unsupported,
     did_you_mean,
 )
-from dpdb.policy import Policy
+from dpdb.policy import Policy, exact_number
 from dpdb.sql.nodes import place_at
 from dpdb.sql.parsing import read
 from dpdb.sql.query import NO_OPTIONS, Options, Query
@@ -181,11 +181,7 @@ def _assignment(words: _Words) -> Assign:
 def _number(tokens: list[Token], where: Place | None) -> Fraction:
     """A number, perhaps with a sign, exactly as written."""
     written = "".join(token.text for token in tokens)
-    if len(tokens) <= 2 and tokens[-1].token_type is TokenType.NUMBER and len(written) <= 40:
-        try:
-            value = Fraction(written)
-        except (ValueError, ZeroDivisionError):
-            pass
-        else:
-            return value
+    value = exact_number(written) if len(tokens) <= 2 else None
+    if value is not None:
+        return value
     raise InvalidOption("a number is needed here", place=where)

@@ -1,0 +1,1 @@
+"""Attacks on statistical databases, each tried with its defence off, then on."""

@@ -1,0 +1,1 @@
+"""One attack to a file; whatever stands here is listed by `dpdb lab`."""

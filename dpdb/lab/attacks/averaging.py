@@ -1,0 +1,104 @@
+"""Asking again until the noise cancels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from dpdb.lab.attack import Attack, Guess
+from dpdb.lab.database import Database, Refused, number
+from dpdb.lab.figures import Figure, Lines, Series
+from dpdb.lab.mistakes import EachItsOwn
+from dpdb.lab.people import names
+from dpdb.lab.scenario import Scenario
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from dpdb.lab.trial import Showing
+
+AS_IT_IS, IN_ALL = 10, 100
+QUESTION = "SELECT SUM(smokes) FROM people WHERE name = 'Abel Woods'"
+
+
+class Averaging(Attack):
+    """The mean of a hundred noisy answers is hardly noisy."""
+
+    place = 4
+    title = "Averaging: the same question a hundred times"
+    source = (
+        "Evans, Girkins, Sartor, section I-B3: with unlimited queries “the attacker could simply "
+        "run his query many times and take the average”. Known since Denning, Secure Statistical "
+        "Databases with Random Sample Queries, ACM TODS 5 (1980)."
+    )
+    secret = "Whether Abel Woods smokes: 0 or 1, by the toss of a coin."
+    idea = (
+        "Noise is as often above zero as below, so the mean of n answers is √n times as accurate "
+        "as one. Nobody has to be clever, only persistent."
+    )
+    stopped = (
+        "Two things. A repeated question gets the answer that it had before, for free: there is "
+        "nothing to average. And who insists on fresh noise (SET repeats = 'fresh') pays again, "
+        "from a budget that ten questions use up; the mean of ten answers at ε/10 tells no more "
+        "than one answer at ε. The system without a budget promises ε = 1 for each answer, and "
+        "keeps that promise; a hundred of them are ε = 100."
+    )
+    further = (
+        "Word the question in other ways: name == 'Abel Woods', or 'Abel Woods' = name. Are those "
+        "repeats, too?",
+        "How many questions at ε = 0.1 each would the system without a budget have to answer?",
+        "Ending the session and starting again gives a new budget. Whose task is it to forbid "
+        "that?",
+    )
+    queries = 10
+    trials = 60
+    foils = (EachItsOwn(1),)
+
+    def scenario(self, rng: np.random.Generator) -> Scenario:
+        bits = rng.integers(2, size=101).tolist()
+        rows = list(zip([*names(100), "Abel Woods"], bits, strict=True))
+        return Scenario(COLUMNS, rows, bool(bits[-1]))
+
+    def run(self, session: Database, rng: np.random.Generator) -> Guess:
+        answers = [number(session.execute(QUESTION)) for _ in range(AS_IT_IS)]
+        different = len(set(answers))
+        session.execute("SET repeats = 'fresh'")
+        # The repeats of one answer count once.
+        fresh = answers if different > 1 else answers[:1]
+        try:
+            while len(fresh) < IN_ALL:
+                fresh.append(number(session.execute(QUESTION)))
+        except Refused:
+            pass
+        mean = sum(fresh) / len(fresh)
+        return Guess(
+            mean >= 0.5,
+            f"Different among the first {AS_IT_IS} answers: {different}. "
+            f"The mean of {len(fresh)} answers, repeats left out, is {mean:.3f}.",
+        )
+
+    def figures(self, showings: Sequence[Showing]) -> Sequence[Figure]:
+        return (
+            Lines(
+                "The mean of all answers so far",
+                "times asked (drawn between -2 and 3)",
+                [Series(s.defence.label, _means(s)) for s in showings],
+                level=float(bool(showings[0].truth)),
+                level_label="the truth",
+            ),
+        )
+
+
+def _means(showing: Showing) -> list[tuple[float, float]]:
+    answers = [e.answer for e in showing.exchanges if e.answer is not None and e.answer.query]
+    points, total = [], 0.0
+    for asked, answer in enumerate(answers, 1):
+        total += number(answer)
+        points.append((float(asked), min(max(total / asked, -2.0), 3.0)))
+    return points
+
+
+COLUMNS = """
+name   = { type = "text" }
+smokes = { type = "integer", bounds = [0, 1], nullable = false }
+"""

@@ -1,0 +1,122 @@
+"""Mironov: the last bits of noise that is computed in floating point."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from dpdb.lab.attack import Attack, Guess
+from dpdb.lab.database import Database, number
+from dpdb.lab.figures import Figure, TileRow, Tiles
+from dpdb.lab.mistakes import DoubleLaplace
+from dpdb.lab.people import names
+from dpdb.lab.scenario import Scenario
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from dpdb.lab.trial import Showing
+
+GRID = 2.0**-52
+"""`random.uniform(-1, 1)` gives whole multiples of this, and nothing between them."""
+NEAR = 6
+"""So many multiples either side are tried: more than rounding can be off."""
+QUESTIONS = 4
+
+
+class FloatingPoint(Attack):
+    """Which doubles can 0 + noise be, and which 1 + noise?"""
+
+    place = 12
+    title = "Floating point: which answers are possible?"
+    source = (
+        "Mironov, On Significance of the Least Significant Bits for Differential Privacy, CCS "
+        "2012. The noise attacked is Definition 3 of Evans, Girkins, Sartor, written in Python."
+    )
+    secret = "Whether Abel Woods is in the file: a coin decides."
+    idea = (
+        "u is one of 2^53 doubles, so b·log|u| is one of at most as many, with gaps between them; "
+        "adding 0 or 1 shifts and rounds the gaps differently. An answer in all its digits is "
+        "often one that 0 + noise cannot be, or 1 + noise cannot. Run the sampler backwards: is "
+        "there a u that gives just this answer? One impossible answer ends all doubt, however "
+        "large the noise."
+    )
+    stopped = (
+        "dpdb never computes noise in floating point: it draws whole numbers, exactly, on a grid "
+        "that does not depend on the data (Canonne, Kamath and Steinke 2020). 0 + noise and 1 + "
+        "noise can be the same numbers, and only how often each comes differs, by e^ε at most. "
+        "The proof of the Laplace mechanism is about real numbers; a program has none."
+    )
+    further = (
+        "Round the foil's answers to three digits before they are shown. Does that help? And "
+        "rounding them to a multiple of b, as Mironov's snapping mechanism does?",
+        "How many answers does the attack need? QUESTIONS in dpdb/lab/attacks/floating_point.py.",
+    )
+    queries = QUESTIONS
+    foils = (DoubleLaplace(0.1, QUESTIONS), DoubleLaplace(1, QUESTIONS))
+
+    def scenario(self, rng: np.random.Generator) -> Scenario:
+        rows = [(name, int(rng.integers(18, 66))) for name in names(50)]
+        inside = bool(rng.integers(2))
+        if inside:
+            rows.append(("Abel Woods", 41))
+        return Scenario(COLUMNS, rows, inside, neighbors="add-remove")
+
+    def run(self, session: Database, rng: np.random.Generator) -> Guess:
+        evidence, proofs = 0.0, []
+        for younger in range(66, 66 + QUESTIONS):
+            # Different questions with the same answer, so that none is a repeat.
+            where = f"name = 'Abel Woods' AND age < {younger}"
+            answer = session.execute(f"SELECT COUNT(*) FROM people WHERE {where}")
+            value = number(answer)
+            if not answer.releases:
+                return Guess(value > 0, f"{value:g} is the exact number.")
+            scale = float(answer.releases[0].scale)
+            zero, one = (possible(value, truth, scale) for truth in (0, 1))
+            if zero != one and not value.is_integer():
+                proofs.append(f"{value!r} is not {'1' if zero else '0'} + noise, for any u.")
+                evidence += -math.inf if zero else math.inf
+            else:
+                evidence += (abs(value) - abs(value - 1)) / scale
+        likelier = (
+            f"Both are possible; by their sizes the answers are nearer to {int(evidence > 0)}."
+        )
+        return Guess(evidence > 0, proofs[0] if proofs else likelier)
+
+    def figures(self, showings: Sequence[Showing]) -> Sequence[Figure]:
+        foil = showings[1].exchanges[0].answer
+        assert foil is not None
+        value, scale = number(foil), float(foil.releases[0].scale)
+        doubles = [value := math.nextafter(value, math.inf) for _ in range(56)]
+        zero, one = ([possible(double, truth, scale) for double in doubles] for truth in (0, 1))
+        return (
+            Tiles(
+                f"The next {len(doubles)} doubles after the foil's answer",
+                ("possible, and impossible in the other row", "impossible", "possible in both"),
+                [
+                    TileRow("0 + noise", _kinds(zero, one)),
+                    TileRow("1 + noise", _kinds(one, zero)),
+                ],
+            ),
+        )
+
+
+def possible(value: float, truth: int, scale: float) -> bool:
+    """Whether `truth` + noise can be `value`: whether there is such a u."""
+    noise = value - truth
+    nearest = round(math.exp(-abs(noise) / scale) / GRID)
+    return any(
+        truth + math.copysign(scale * math.log(k * GRID), noise) == value
+        for k in range(max(nearest - NEAR, 1), nearest + NEAR + 1)
+    )
+
+
+def _kinds(own: Sequence[bool], other: Sequence[bool]) -> list[int]:
+    return [1 if not mine else 2 if theirs else 0 for mine, theirs in zip(own, other, strict=True)]
+
+
+COLUMNS = """
+name = { type = "text" }
+age  = { type = "integer", bounds = [0, 120], nullable = false }
+"""

@@ -1,0 +1,68 @@
+"""Denning, Denning and Schwartz: one large set that finds out everybody."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dpdb.lab.attack import Attack, Guess
+from dpdb.lab.controls import QuerySetSize
+from dpdb.lab.database import Database, Refused, number
+from dpdb.lab.scenario import Scenario
+from dpdb.lab.students import COLUMNS, LEVELS, students
+
+if TYPE_CHECKING:
+    import numpy as np
+
+LEAST = 20
+SUM = "SELECT SUM(grant_k) FROM students WHERE"
+
+
+class GeneralTracker(Attack):
+    """q(C) = q(C or T) + q(C or not T) - q(T) - q(not T), for any C and a single T."""
+
+    place = 6
+    title = "General tracker: one set that finds out everybody"
+    source = (
+        "Denning, Denning and Schwartz, The Tracker: A Threat to Statistical Database Security, "
+        "ACM TODS 4 (1979)."
+    )
+    secret = (
+        f"The grant, from 0 to {LEVELS - 1} thousand, of one student, of whom nothing is known but "
+        "the name."
+    )
+    idea = (
+        f"No question may be about fewer than {LEAST} people, or about all but fewer than {LEAST}. "
+        "Take any set T of middling size, here the men. “She or the men” and “she or the women” "
+        "are both large enough, and together they count everybody once and her twice. Take "
+        "everybody away. The same T works for every person in the file."
+    )
+    stopped = (
+        "Nothing that looks at sizes: Denning and her colleagues show that a general tracker "
+        "exists unless so many questions are refused that the database is of no use. Under "
+        "differential privacy all five questions are answered, each with noise of scale "
+        f"5·{LEVELS - 1}/ε; adding up answers adds up their noise."
+    )
+    further = (
+        "Find out a second student with the same tracker: how many more questions does it take?",
+        "Take T = (subject = 'law'). How small may T be?",
+        "Which of the four questions are the same for every victim, and so are free repeats?",
+    )
+    queries = 5
+    worlds = LEVELS
+    foils = (QuerySetSize(LEAST),)
+
+    def scenario(self, rng: np.random.Generator) -> Scenario:
+        rows = students(rng)
+        return Scenario(COLUMNS, rows, rows[7][-1], table="students")
+
+    def run(self, session: Database, rng: np.random.Generator) -> Guess:
+        she, tracker, rest = "name = 'Grace Huber'", "sex = 'M'", "sex = 'F'"
+        try:
+            direct = f"asked directly: {number(session.execute(f'{SUM} {she}')):g}"
+        except Refused:
+            direct = "asked directly: refused"
+        twice = [number(session.execute(f"{SUM} {she} OR {side}")) for side in (tracker, rest)]
+        once = [number(session.execute(f"{SUM} {side}")) for side in (tracker, rest)]
+        found = sum(twice) - sum(once)
+        because = f"({twice[0]:g} + {twice[1]:g}) - ({once[0]:g} + {once[1]:g}) = {found:g}"
+        return Guess(min(max(round(found), 0), LEVELS - 1), f"{because}; {direct}.")

@@ -1,0 +1,75 @@
+"""A group that is listed at all is a person who is there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dpdb.lab.attack import Attack, Guess
+from dpdb.lab.database import Database, Refused
+from dpdb.lab.mistakes import KeysOfTheRows, Undeclared
+from dpdb.lab.people import names
+from dpdb.lab.scenario import Scenario
+
+if TYPE_CHECKING:
+    import numpy as np
+
+JOBS = ("baker", "clerk", "driver", "farmer", "nurse", "teacher")
+RARE, NOBODYS = "astronaut", "lighthouse keeper"
+
+
+class GroupKeys(Attack):
+    """The count of the astronauts is noisy; that there is such a line is not."""
+
+    place = 10
+    title = "Group keys: the only astronaut in town"
+    source = (
+        "Korolova, Kenthapadi, Mishra and Ntoulas, Releasing Search Queries and Clicks Privately, "
+        "WWW 2009. The astronaut is from Lee and Clifton, How Much Is Enough?, section 1."
+    )
+    secret = "Whether the town's only astronaut is in the file: a coin decides."
+    idea = (
+        "GROUP BY job has a line for each job that there is. Never mind the numbers: look for the "
+        "line. Noise on a count cannot hide that it is there."
+    )
+    stopped = (
+        "The lines come from the policy, not from the rows. Declared values are all listed, also "
+        "those that nobody has, each with noise; a column without declared values cannot be "
+        "grouped by at all. Dropping small groups would not do: whether a group is dropped "
+        "depends on one person, too. (With δ > 0 there is a way: a noisy threshold.)"
+    )
+    further = (
+        "DESCRIBE people shows what is declared. Where may such a list come from?",
+        "Which other names give a person away before any number is computed? File names, columns, "
+        "error messages, the time that an answer takes.",
+    )
+    trials = 300
+    off = KeysOfTheRows("job")
+    foils = (KeysOfTheRows("job", 0.1), KeysOfTheRows("job", 1), Undeclared(1, 1, "job"))
+
+    def scenario(self, rng: np.random.Generator) -> Scenario:
+        jobs = [JOBS[i] for i in rng.integers(len(JOBS), size=120)]
+        inside = bool(rng.integers(2))
+        rows = list(zip(names(120), jobs, strict=True))
+        if inside:
+            rows.append(("Abel Woods", RARE))
+        return Scenario(COLUMNS, rows, inside, neighbors="add-remove")
+
+    def run(self, session: Database, rng: np.random.Generator) -> Guess:
+        try:
+            answer = session.execute("SELECT job, COUNT(*) FROM people GROUP BY job")
+        except Refused:
+            return Guess(bool(rng.integers(2)), "There is no answer: toss a coin.")
+        counts = {row[0]: row[1] for row in answer.rows}
+        if NOBODYS not in counts:
+            seen = "a" if RARE in counts else "no"
+            return Guess(RARE in counts, f"There is {seen} line for {RARE}s.")
+        count = counts[RARE]
+        assert isinstance(count, int)
+        because = f"Even jobs that nobody has are listed. The count of {RARE}s is {count}."
+        return Guess(count >= 0.5, because)
+
+
+COLUMNS = f"""
+name = {{ type = "text" }}
+job  = {{ type = "text", values = {sorted([*JOBS, RARE, NOBODYS])} }}
+"""

@@ -1,0 +1,93 @@
+"""Machanavajjhala and others: a crowd to hide in, whose members all have the same."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dpdb.lab.attack import Attack, Guess
+from dpdb.lab.controls import Generalised
+from dpdb.lab.database import Database
+from dpdb.lab.scenario import Scenario
+
+if TYPE_CHECKING:
+    import numpy as np
+
+DISEASES = ("asthma", "cancer", "diabetes", "flu")
+CROWD = 3
+
+
+def coarser(row: tuple[object, ...]) -> tuple[object, ...]:
+    """Areas to their first three digits, ages to decades."""
+    area, age, disease = row
+    assert isinstance(area, int)
+    assert isinstance(age, int)
+    return area // 100 * 100, age // 10 * 10, disease
+
+
+class Homogeneity(Attack):
+    """He is one of three who cannot be told apart, and all three have the same disease."""
+
+    place = 13
+    title = "Homogeneity: what the man from 13053 has"
+    source = (
+        "Machanavajjhala, Gehrke, Kifer and Venkitasubramaniam, l-Diversity: Privacy Beyond "
+        "k-Anonymity, ICDE 2006. k-anonymity: Samarati and Sweeney 1998; seed of this project's "
+        "doubts about it: Evans, Girkins, Sartor, section I-A."
+    )
+    secret = (
+        "The disease of a patient of 34 from area 13053, one of four. His neighbours know his age "
+        "and that he was in hospital."
+    )
+    idea = (
+        "Before it was published, the table was blurred until everybody shares area and age with "
+        f"at least {CROWD - 1} others, so that nobody can be told which row is his. Nobody needs "
+        "to be told: the three in his group have the same disease."
+    )
+    stopped = (
+        "Noise on every count. But look at ε = 5, and at the ceilings: this is a secret of three "
+        "people, and differential privacy hides each of them at ε and three at 3·ε. What is true "
+        "of a whole group can be learnt from the others, also if he stays away; that a statistic "
+        "says something about him is not a breach, as long as it would say so without him. "
+        "k-anonymity promises less: it counts rows and does not look at what stands in them."
+    )
+    further = (
+        "Demand different diseases in each group (l-diversity). What does a group of asthma, "
+        "cancer and cancer tell who knows one of the three?",
+        "Make the group ten people: CROWD in dpdb/lab/attacks/homogeneity.py. What happens to the "
+        "ceilings, and is that wrong?",
+    )
+    worlds = len(DISEASES)
+    distance = CROWD
+    foils = (Generalised(CROWD, coarser),)
+
+    def scenario(self, rng: np.random.Generator) -> Scenario:
+        his = DISEASES[rng.integers(len(DISEASES))]
+        rows: list[tuple[object, ...]] = [(13053, 34, his), (13068, 31, his), (13012, 38, his)]
+        for area in (13000, 13100, 14800):
+            for decade in (20, 30, 40, 50):
+                if (area, decade) != (13000, 30):
+                    rows += [
+                        (
+                            area + int(rng.integers(100)),
+                            decade + int(rng.integers(10)),
+                            DISEASES[rng.integers(len(DISEASES))],
+                        )
+                        for _ in range(int(rng.integers(CROWD, 8)))
+                    ]
+        return Scenario(COLUMNS, rows, his, table="patients")
+
+    def run(self, session: Database, rng: np.random.Generator) -> Guess:
+        answer = session.execute(
+            "SELECT disease, COUNT(*) FROM patients WHERE area BETWEEN 13000 AND 13099 "
+            "AND age BETWEEN 30 AND 39 GROUP BY disease ORDER BY 2 DESC"
+        )
+        disease, count = answer.rows[0]
+        others = ", ".join(f"{n} {name}" for name, n in answer.rows[1:])
+        return Guess(disease, f"{count} {disease} against {others}.")
+
+
+COLUMNS = f"""
+area    = {{ type = "integer", bounds = [10000, 19999], nullable = false }}
+age     = {{ type = "integer", bounds = [0, 120], nullable = false }}
+disease = {{ type = "text", values = {list(DISEASES)}, nullable = false }}
+"""

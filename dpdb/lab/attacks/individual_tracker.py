@@ -1,0 +1,67 @@
+"""Schlörer: a person whom no question may single out, by two that do not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dpdb.lab.attack import Attack, Guess
+from dpdb.lab.controls import QuerySetSize
+from dpdb.lab.database import Database, Refused, number
+from dpdb.lab.scenario import Scenario
+from dpdb.lab.students import COLUMNS, LEVELS, students
+
+if TYPE_CHECKING:
+    import numpy as np
+
+LEAST = 6
+
+
+class IndividualTracker(Attack):
+    """SUM over physics less SUM over men in physics is the one woman in physics."""
+
+    place = 5
+    title = "Individual tracker: round a ban on small query sets"
+    source = (
+        "Schlörer, Identification and Retrieval of Personal Records from a Statistical Data "
+        "Bank, Methods of Information in Medicine 14 (1975)."
+    )
+    secret = (
+        f"The grant, from 0 to {LEVELS - 1} thousand, of the only woman who studies physics. That "
+        "she is the only one is no secret."
+    )
+    idea = (
+        "The database answers no question about fewer than six people. So pad it: ask about all "
+        "of physics, and about the men in physics. Both are large; she is the difference. The set "
+        "that is padded with is called her tracker."
+    )
+    stopped = (
+        "Not the size of query sets: whatever sizes are allowed, some difference of two allowed "
+        "sets is a person. What stops it is noise that covers any one person, in large sets as in "
+        "small ones. Then there is no need to refuse the small ones: their answers are noise."
+    )
+    further = (
+        "Find a tracker that needs neither sex nor subject: dpdb lab general-tracker.",
+        "Make the control stricter: LEAST in dpdb/lab/attacks/individual_tracker.py. From where "
+        "on does it stop the attack, and what else does it stop?",
+    )
+    queries = 3
+    worlds = LEVELS
+    foils = (QuerySetSize(LEAST),)
+
+    def scenario(self, rng: np.random.Generator) -> Scenario:
+        rows = students(rng)
+        return Scenario(COLUMNS, rows, rows[0][-1], table="students")
+
+    def run(self, session: Database, rng: np.random.Generator) -> Guess:
+        sums = "SELECT SUM(grant_k) FROM students WHERE subject = 'physics'"
+        try:
+            direct = f"asked directly: {number(session.execute(f'{sums} AND {WOMAN}')):g}"
+        except Refused:
+            direct = "asked directly: refused"
+        physics = number(session.execute(sums))
+        men = number(session.execute(f"{sums} AND {MAN}"))
+        guess = min(max(round(physics - men), 0), LEVELS - 1)
+        return Guess(guess, f"{physics:g} - {men:g} = {physics - men:g}; {direct}.")
+
+
+WOMAN, MAN = "sex = 'F'", "sex = 'M'"

@@ -1,0 +1,95 @@
+"""Homer and others: in a published list of means, was this person among the averaged?"""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+from dpdb.lab.attack import Attack, Guess
+from dpdb.lab.database import Database
+from dpdb.lab.scenario import Scenario
+
+if TYPE_CHECKING:
+    import numpy as np
+
+VARIANTS, OTHERS = 150, 9
+_KNOWN = random.Random(2008)  # noqa: S311 (a profile, not a key)
+PROFILE = tuple(_KNOWN.randrange(2) for _ in range(VARIANTS))
+"""What the attacker has of the victim: a genome, from a hair."""
+
+
+class ManyMeans(Attack):
+    """Each mean tells next to nothing of a person; all of them together tell everything."""
+
+    place = 8
+    title = "Many means: was she in the study?"
+    source = (
+        "Homer and others, Resolving Individuals Contributing Trace Amounts of DNA to Highly "
+        "Complex Mixtures, PLoS Genetics 4 (2008). Bounds: Sankararaman, Obozinski, Jordan and "
+        "Halperin, Nature Genetics 41 (2009)."
+    )
+    secret = (
+        f"Whether she is among the patients of a study, of whom there are {OTHERS} others. The "
+        f"attacker knows which of {VARIANTS} genetic variants she has, as anybody can who finds a "
+        "hair of hers. In the population half have each."
+    )
+    idea = (
+        "The study publishes, for each variant, how many of its patients have it. If she is among "
+        "them, every mean is a little nearer to her own 0 or 1. Add up how much nearer, over all "
+        "variants: chance cancels, she does not. In 2008 this ended the free publication of such "
+        "means by the National Institutes of Health."
+    )
+    stopped = (
+        f"Counting what one person does to the whole list. She has a row for each of {VARIANTS} "
+        f"variants, so she can move the list by {VARIANTS} in all, and that is its sensitivity. "
+        "The noise is as large as that; the statistic that adds up all variants finds it in each "
+        "of them. Many precise means of few people cannot be had privately, whoever computes them."
+    )
+    further = (
+        "Take 500 patients instead of 9: OTHERS in dpdb/lab/attacks/many_means.py. How many "
+        "variants does the attack need then?",
+        "Which means could the study publish at ε = 1 that are still worth reading?",
+    )
+    trials = 100
+
+    def scenario(self, rng: np.random.Generator) -> Scenario:
+        genomes = rng.integers(2, size=(OTHERS, VARIANTS)).tolist()
+        inside = bool(rng.integers(2))
+        if inside:
+            genomes.append(list(PROFILE))
+        rows = [
+            (f"P{patient}", variant, has)
+            for patient, genome in enumerate(genomes)
+            for variant, has in enumerate(genome, 1)
+        ]
+        return Scenario(
+            COLUMNS,
+            rows,
+            inside,
+            table="study",
+            neighbors="add-remove",
+            unit="patient",
+            rows_per_unit=VARIANTS,
+        )
+
+    def run(self, session: Database, rng: np.random.Generator) -> Guess:
+        answer = session.execute("SELECT variant, AVG(has_it) FROM study GROUP BY variant")
+        nearer = 0.0
+        for variant, mean in answer.rows:
+            assert isinstance(variant, int)
+            if isinstance(mean, float):
+                nearer += (PROFILE[variant - 1] - 0.5) * (mean - 0.5)
+        # With her among n, the expected sum is VARIANTS/(4n); without her it is 0.
+        halfway = VARIANTS / 8 / (OTHERS + 1)
+        return Guess(
+            nearer > halfway,
+            f"In all, the means are nearer to her by {nearer:.2f}; 0 is expected without her, "
+            f"{2 * halfway:.2f} with her.",
+        )
+
+
+COLUMNS = f"""
+patient = {{ type = "text" }}
+variant = {{ type = "integer", bounds = [1, {VARIANTS}], nullable = false }}
+has_it  = {{ type = "integer", bounds = [0, 1], nullable = false }}
+"""

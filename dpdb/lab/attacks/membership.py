@@ -1,0 +1,75 @@
+"""Query set 3 of Evans, Girkins and Sartor: is Peter Gist in the file?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from dpdb.lab.attack import Attack, Guess, Scenes
+from dpdb.lab.database import Database, number
+from dpdb.lab.people import names
+from dpdb.lab.scenario import DataFile, Scenario, identifier
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+@dataclass(frozen=True)
+class Membership(Attack):
+    """One count of one person: the shortest attack there is."""
+
+    table: str = "people"
+    who: str = "name = 'Peter Gist'"
+
+    place = 3
+    title = "Membership by count: is Peter Gist in the file?"
+    source = (
+        "Evans, Girkins, Sartor: Applications and Implementation of Differential Privacy on "
+        "Statistical Databases, query set 3. The bound on the success of any such attack: "
+        "Wasserman and Zhou, A Statistical Framework for Differential Privacy, JASA 105 (2010)."
+    )
+    secret = (
+        "Whether one person is in the file: a coin decides, anew in each trial. If the file is "
+        "one of patients or of debtors, being in it says it all."
+    )
+    idea = "Count the rows that only this person can have. One means yes, none means no."
+    stopped = (
+        "Noise of scale 1/ε makes every answer possible in both cases, and no guess can be right "
+        "more than e^ε / (1 + e^ε) of the time. No attack is better than this one: it reaches the "
+        "ceiling ◆ at every ε. So this is the picture of what ε means, and it shows that ε = 5 is "
+        "little protection against who spends all of it on one question about one person."
+    )
+    further = (
+        "Count everybody instead: is the answer still useful at ε = 0.1?",
+        "The paper asks each question twice, at half of ε each. Does it help to ask twice?",
+        "Try dpdb lab membership --epsilon 0.01 --epsilon 0.7 --epsilon 2 --trials 2000",
+    )
+    trials = 400
+
+    def scenario(self, rng: np.random.Generator) -> Scenario:
+        rows = [(name, int(rng.integers(18, 66))) for name in names(100)]
+        inside = bool(rng.integers(2))
+        if inside:
+            rows.append(("Peter Gist", 41))
+        return Scenario(COLUMNS, rows, inside, neighbors="add-remove")
+
+    def run(self, session: Database, rng: np.random.Generator) -> Guess:
+        count = number(session.execute(f"SELECT COUNT(*) FROM {self.table} WHERE {self.who}"))
+        inside = count >= 0.5
+        return Guess(inside, f"{count:g} is closer to {int(inside)} than to {1 - int(inside)}.")
+
+    def on(self, file: DataFile) -> tuple[Attack, Scenes]:
+        victim = file.victim()
+        without = (*file.rows[: victim.index], *file.rows[victim.index + 1 :])
+
+        def scenario(rng: np.random.Generator) -> Scenario:
+            inside = bool(rng.integers(2))
+            return file.scenario(file.rows if inside else without, inside, "add-remove")
+
+        return replace(self, table=identifier(file.table.name), who=victim.alone), scenario
+
+
+COLUMNS = """
+name = { type = "text" }
+age  = { type = "integer", bounds = [18, 65] }
+"""

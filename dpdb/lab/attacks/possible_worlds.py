@@ -1,0 +1,115 @@
+"""Lee and Clifton: who is missing from the list, to who knows everything else?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from dpdb.lab.attack import Attack, Guess
+from dpdb.lab.database import Database, number
+from dpdb.lab.figures import Figure, Lines, Series
+from dpdb.lab.mistakes import DoubleLaplace
+from dpdb.lab.scenario import Scenario
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from dpdb.lab.trial import Showing
+
+STUDENTS = (("Chris", 1), ("Kelly", 2), ("Pat", 3), ("Terry", 10))
+"""Table 1 of the paper: names and days of absence."""
+CHANGE = Fraction(17, 6)
+"""The sensitivity that the paper works out from this universe: (1+2+10)/3 - (1+2)/2."""
+DRAWN_AT = 2.0
+
+
+class PossibleWorlds(Attack):
+    """Four worlds, an answer, and Bayes' rule."""
+
+    place = 14
+    title = "Possible worlds: who is on probation?"
+    source = (
+        "Lee and Clifton, How Much Is Enough? Choosing ε for Differential Privacy, ISC 2011: "
+        "sections 4 and 5."
+    )
+    secret = (
+        "Which of four students was on probation, and is left out of the file. Their days of "
+        "absence, 1, 2, 3 and 10, are known to every teacher."
+    )
+    idea = (
+        "There are four possible files, with the means 5, 4⅔, 4⅓ and 2. Ask for the mean, work out "
+        "how likely the answer is in each of the four worlds, and believe the likeliest. This is "
+        "the strongest attacker there is: all is known but the secret."
+    )
+    stopped = (
+        "Nothing stops an attacker who may guess; ε says how much better than 1 in 4 the guess "
+        "can be. The paper turns this round: if nobody is to be more than a third sure, ε may be "
+        "at most 0.3829 by its bound 1/(1 + 3·e^(-ε·Δv/Δf)). Note that Terry is at greater risk "
+        "than the others: the world without Terry is far from the other three. The right ε depends "
+        "on the data and the question, which is the paper's point."
+    )
+    further = (
+        "Read off the chart what ε = 0.3829 allows: dpdb lab possible-worlds --epsilon 0.3829 "
+        "--trials 3000",
+        "Give Terry 4 days of absence instead of 10. What happens to the rates?",
+        "Ask for the median instead (section 6 of the paper): two of the worlds have the same.",
+    )
+    trials = 400
+    worlds = len(STUDENTS)
+    foils = (
+        DoubleLaplace(0.3829, 1, CHANGE, "Δf = 17/6"),
+        DoubleLaplace(2, 1, CHANGE, "Δf = 17/6"),
+    )
+
+    def scenario(self, rng: np.random.Generator) -> Scenario:
+        missing = int(rng.integers(len(STUDENTS)))
+        rows = [row for index, row in enumerate(STUDENTS) if index != missing]
+        return Scenario(COLUMNS, rows, STUDENTS[missing][0], table="students")
+
+    def run(self, session: Database, rng: np.random.Generator) -> Guess:
+        answer = session.execute("SELECT AVG(absence_days) FROM students")
+        scale = float(answer.releases[0].scale) if answer.releases else 1e-6
+        beliefs = posterior(number(answer), scale)
+        guess = max(beliefs, key=lambda name: beliefs[name])
+        listed = ", ".join(f"{name} {belief:.1%}" for name, belief in beliefs.items())
+        return Guess(guess, f"Missing is: {listed}.")
+
+    def figures(self, showings: Sequence[Showing]) -> Sequence[Figure]:
+        scale = float(CHANGE) / DRAWN_AT
+        answers = [step / 20 - 1 for step in range(200)]
+        return (
+            Lines(
+                f"How likely each answer is, with noise of scale Δf/ε at ε = {DRAWN_AT:g}",
+                "the answer",
+                [
+                    Series(
+                        f"without {name}",
+                        [(x, math.exp(-abs(x - mean) / scale) / 2 / scale) for x in answers],
+                    )
+                    for name, mean in means().items()
+                ],
+            ),
+        )
+
+
+def means() -> dict[str, float]:
+    """The mean in each world, by who is missing."""
+    total = sum(days for _, days in STUDENTS)
+    return {name: (total - days) / (len(STUDENTS) - 1) for name, days in STUDENTS}
+
+
+def posterior(answer: float, scale: float) -> dict[str, float]:
+    """Definition 3 of the paper: the belief in each world, all alike before the answer."""
+    distances = {name: abs(answer - mean) / scale for name, mean in means().items()}
+    nearest = min(distances.values())
+    weights = {name: math.exp(nearest - distance) for name, distance in distances.items()}
+    total = sum(weights.values())
+    return {name: weight / total for name, weight in weights.items()}
+
+
+COLUMNS = """
+name         = { type = "text" }
+absence_days = { type = "integer", bounds = [1, 10], nullable = false }
+"""

@@ -1,0 +1,97 @@
+"""What was there before differential privacy: refusing, rounding, blurring."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from dpdb.answer import Answer
+from dpdb.errors import Unsupported
+from dpdb.lab.altered import Altered
+from dpdb.lab.database import Database
+from dpdb.lab.defences import Defence, unprotected
+from dpdb.lab.scenario import Scenario
+from dpdb.session import Session
+
+
+@dataclass(frozen=True)
+class Rounded(Defence):
+    """Exact answers, rounded."""
+
+    to: int
+
+    @property
+    def label(self) -> str:
+        return f"rounded to {self.to}s"
+
+    @property
+    def note(self) -> str:
+        return f"Every answer is rounded to the nearest multiple of {self.to}."
+
+    def open(self, scenario: Scenario, directory: Path, seed: int) -> Database:
+        database = unprotected(scenario, directory)
+        return Altered(database, lambda value: round(value / self.to) * self.to)
+
+
+@dataclass(frozen=True)
+class QuerySetSize(Defence):
+    """The control of the 1970s: no answer about fewer than `least` rows, or all but so few."""
+
+    least: int
+
+    @property
+    def label(self) -> str:
+        return f"query sets of {self.least} or more"
+
+    @property
+    def note(self) -> str:
+        return (
+            f"Exact answers, but none about fewer than {self.least} people, "
+            f"and none about all but fewer than {self.least}."
+        )
+
+    def open(self, scenario: Scenario, directory: Path, seed: int) -> Database:
+        return _SizeControl(unprotected(scenario, directory), self.least, len(scenario.rows))
+
+
+@dataclass(frozen=True)
+class _SizeControl:
+    database: Session
+    least: int
+    rows: int
+
+    def execute(self, text: str) -> Answer:
+        _, _, rest = text.partition(" FROM ")
+        counting = f"SELECT COUNT(*) FROM {rest}"  # noqa: S608 (a session takes it, as from anybody)
+        size = self.database.execute(counting).rows[0][0]
+        assert isinstance(size, int)
+        if not self.least <= size <= self.rows - self.least:
+            raise Unsupported("the query set is too small, or too large")
+        return self.database.execute(text)
+
+
+@dataclass(frozen=True)
+class Generalised(Defence):
+    """A k-anonymous table, queried exactly: each row is like k - 1 others in what is known.
+
+    `coarser` blurs one row of quasi-identifiers.
+    """
+
+    k: int
+    coarser: Callable[[tuple[object, ...]], tuple[object, ...]]
+
+    @property
+    def label(self) -> str:
+        return f"{self.k}-anonymous table"
+
+    @property
+    def note(self) -> str:
+        return (
+            "Quasi-identifiers are blurred until nobody differs in them "
+            f"from at least {self.k - 1} others."
+        )
+
+    def open(self, scenario: Scenario, directory: Path, seed: int) -> Database:
+        rows = [self.coarser(tuple(row)) for row in scenario.rows]
+        return unprotected(replace(scenario, rows=rows), directory)

@@ -1,0 +1,162 @@
+"""The data of one trial: rows, what is declared of them, and the truth to score by."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from dpdb.errors import DataFileError
+from dpdb.policy import Budget, Column, Kind, Neighbors, Policy, Table
+from dpdb.policyfile import policy_for, read_policy
+
+Row = Sequence[object]
+
+
+@dataclass(frozen=True, repr=False)
+class Scenario:
+    """One table with a secret in it.
+
+    `columns` is what stands under [tables.NAME.columns] in a policy file, in
+    the order of the rows' cells; for somebody's own file, the columns that its
+    policy declares.
+    """
+
+    columns: str | tuple[Column, ...]
+    rows: Sequence[Row]
+    truth: object
+    table: str = "people"
+    neighbors: str = "replace"
+    unit: str | None = None
+    rows_per_unit: int = 1
+
+    @property
+    def declared(self) -> tuple[Column, ...]:
+        """The columns with what is public of them."""
+        return _declared(self.columns) if isinstance(self.columns, str) else self.columns
+
+    def policy(self, directory: Path, epsilon: Fraction, queries: int) -> Policy:
+        """A policy for the rows, which are written to `directory`."""
+        path = directory / f"{self.table}.csv"
+        with path.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(column.name for column in self.declared)
+            writer.writerows(self.rows)
+        table = Table(self.table, path, self.declared, self.unit, self.rows_per_unit)
+        budget = Budget(epsilon, Fraction(0), queries)
+        return Policy((table,), budget, Neighbors(self.neighbors))
+
+    def with_keys_of_its_rows(self, name: str) -> Scenario:
+        """The mistake of declaring whatever values a column happens to have."""
+        place = [column.name for column in self.declared].index(name)
+        values = tuple(sorted({str(row[place]) for row in self.rows}))
+        columns = tuple(
+            replace(column, values=values) if column.name == name else column
+            for column in self.declared
+        )
+        return replace(self, columns=columns)
+
+
+@cache
+def _declared(columns: str) -> tuple[Column, ...]:
+    with TemporaryDirectory() as directory:
+        path = Path(directory) / "policy.toml"
+        path.write_text(f"[tables.t.columns]\n{columns}", encoding="utf-8")
+        return read_policy(path).tables[0].columns
+
+
+@dataclass(frozen=True, repr=False)
+class Victim:
+    """One row of somebody's file, and what singles it out; both names are as SQL writes them."""
+
+    index: int
+    column: str
+    text: str
+
+    @property
+    def alone(self) -> str:
+        """The condition that only this row fulfils."""
+        return f"{self.column} = {self.text}"
+
+    @property
+    def others(self) -> str:
+        """The condition that all other rows fulfil, also those without a name."""
+        return f"{self.column} != {self.text} OR {self.column} IS NULL"
+
+
+@dataclass(frozen=True, repr=False)
+class DataFile:
+    """Somebody's own CSV file, to try an attack on."""
+
+    table: Table
+    rows: tuple[tuple[str, ...], ...]
+
+    @classmethod
+    def read(cls, path: Path) -> DataFile:
+        """The file, by the policy beside it or its header alone."""
+        table = policy_for(path).tables[0]
+        with table.path.open(encoding="utf-8-sig", newline="", errors="replace") as file:
+            rows = tuple(
+                tuple(row.get(column.name) or "" for column in table.columns)
+                for row in csv.DictReader(file)
+            )
+        return cls(table, rows)
+
+    def place(self, column: Column) -> int:
+        """Where a column stands in a row."""
+        return self.table.columns.index(column)
+
+    def victim(self) -> Victim:
+        """The first row that one cell of text singles out."""
+        for column in self.table.columns:
+            if column.kind is Kind.TEXT:
+                cells = Counter(row[self.place(column)] for row in self.rows)
+                for index, row in enumerate(self.rows):
+                    text = row[self.place(column)]
+                    if text and cells[text] == 1:
+                        return Victim(index, identifier(column.name), quoted(text))
+        raise DataFileError("no cell of text singles out a row of this file")
+
+    def measure(self) -> Column:
+        """The last numeric column with bounds; the victim's is to be found out."""
+        measures = [
+            c
+            for c in self.table.columns
+            if c.kind in (Kind.INTEGER, Kind.NUMBER) and c.bounds and not c.values
+        ]
+        if not measures:
+            raise DataFileError(
+                "the file has no numeric column with bounds to be found out",
+                hint="`dpdb init FILE.csv > FILE.toml` drafts a policy to declare them in",
+            )
+        return measures[-1]
+
+    def with_cell(self, index: int, column: Column, value: object) -> list[Row]:
+        """The rows with one cell changed."""
+        rows: list[Row] = list(self.rows)
+        changed = list(rows[index])
+        changed[self.place(column)] = value
+        rows[index] = changed
+        return rows
+
+    def scenario(self, rows: Sequence[Row], truth: object, neighbors: str) -> Scenario:
+        """The file with some of its rows changed."""
+        name = self.table.name
+        return Scenario(self.table.columns, rows, truth, table=name, neighbors=neighbors)
+
+
+def quoted(text: str) -> str:
+    """A text as an SQL constant."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def identifier(name: str) -> str:
+    """A column's name as SQL writes it."""
+    plain = re.fullmatch(r"[A-Za-z_]\w*", name)
+    return name if plain else '"' + name.replace('"', '""') + '"'

@@ -1,0 +1,142 @@
+"""Running an attack: once, to be looked at, and many times, to be counted."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from dpdb.answer import Answer
+from dpdb.errors import DpdbError
+from dpdb.lab.attack import Attack, Guess, Scenes
+from dpdb.lab.binomial import interval
+from dpdb.lab.database import Database, Refused
+from dpdb.lab.defences import Defence
+
+Progress = Callable[[Attack, Defence], None]
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """A statement, and the answer or the reason why there is none."""
+
+    sql: str
+    answer: Answer | None
+    refusal: str | None = None
+
+
+@dataclass
+class Wire:
+    """All that an attack holds of a database: statements go in, and a record is kept."""
+
+    _database: Database
+    exchanges: list[Exchange] = field(default_factory=list)
+
+    def execute(self, text: str) -> Answer:
+        """Answer one statement, or raise `Refused`."""
+        try:
+            answer = self._database.execute(text)
+        except DpdbError as error:
+            self.exchanges.append(Exchange(text, None, error.message))
+            raise Refused(error.message) from None
+        self.exchanges.append(Exchange(text, answer))
+        return answer
+
+
+@dataclass(frozen=True)
+class Game:
+    """Who attacks, what, and through which defence."""
+
+    attack: Attack
+    scenes: Scenes
+    defence: Defence
+
+
+@dataclass(frozen=True)
+class Showing:
+    """One run of an attack against one defence, with the truth beside the guess."""
+
+    defence: Defence
+    exchanges: tuple[Exchange, ...]
+    guess: Guess
+    truth: object
+    hits: int
+    tries: int
+
+
+@dataclass(frozen=True)
+class Rate:
+    """How often an attack succeeds against one defence."""
+
+    defence: Defence
+    hits: int
+    tries: int
+    low: float
+    high: float
+    """The ends of the 95 % interval."""
+    ceiling: float | None
+    """What the ε that the defence claims would allow."""
+
+    @property
+    def rate(self) -> float:
+        """The share of guesses that were right."""
+        return self.hits / self.tries
+
+
+@dataclass(frozen=True)
+class Trials:
+    """An attack against each of its defences: the first run of each, and the rates."""
+
+    attack: Attack
+    number: int
+    seed: int
+    showings: tuple[Showing, ...]
+    rates: tuple[Rate, ...]
+
+
+def run_trials(
+    attack: Attack,
+    defences: Sequence[Defence],
+    number: int,
+    seed: int,
+    *,
+    scenes: Scenes | None = None,
+    progress: Progress | None = None,
+) -> Trials:
+    """Try `attack` on each of `defences`; trial i draws the same secret for all."""
+    scenes = scenes or attack.scenario
+    showings, rates = [], []
+    with TemporaryDirectory(prefix="dpdb-lab-") as directory:
+        for defence in defences:
+            if progress:
+                progress(attack, defence)
+            game = Game(attack, scenes, defence)
+            first = run_once(game, Path(directory), seed, 0)
+            hits, tries = first.hits, first.tries
+            for trial in range(1, number):
+                again = run_once(game, Path(directory), seed, trial)
+                hits, tries = hits + again.hits, tries + again.tries
+            showings.append(first)
+            ceiling = None if defence.epsilon is None else attack.ceiling(defence.epsilon)
+            rates.append(Rate(defence, hits, tries, *interval(hits, tries), ceiling))
+    return Trials(attack, number, seed, tuple(showings), tuple(rates))
+
+
+def run_once(game: Game, directory: Path, seed: int, trial: int) -> Showing:
+    """One secret, one session, one guess."""
+    attack, defence = game.attack, game.defence
+    scenario = game.scenes(_generator(seed, trial, attack.name, "scenario"))
+    noise = int(_generator(seed, trial, attack.name, defence.label).integers(2**62))
+    wire = Wire(defence.open(scenario, directory, noise))
+    guess = attack.run(wire, _generator(seed, trial, attack.name, "attack"))
+    hits, tries = attack.score(guess.value, scenario.truth)
+    return Showing(defence, tuple(wire.exchanges), guess, scenario.truth, hits, tries)
+
+
+def _generator(seed: int, trial: int, *purpose: str) -> np.random.Generator:
+    """Independent random numbers for each purpose, the same for the same seed."""
+    return np.random.default_rng([seed, trial, *(zlib.crc32(word.encode()) for word in purpose)])

@@ -1,0 +1,37 @@
+"""The two lines before the first prompt."""
+
+from __future__ import annotations
+
+from wcwidth import wcswidth
+
+from dpdb.policy import Policy, Table, decimal
+from dpdb.shell import facts
+from dpdb.shell.escape import printable
+from dpdb.shell.screen import cut
+
+
+def greeting(policy: Policy, width: int) -> str:
+    """What can be asked about, and what a query gets, in two lines of `width`."""
+    budget = policy.budget
+    share = decimal(budget.epsilon / budget.queries)
+    each = f"ε {decimal(budget.epsilon)}, k {budget.queries}: ε/k = {share} a query"
+    more = f"{each} · .help explains, .ask builds a query, .quit leaves"
+    tables = _tables(policy.tables, width)
+    return f"{cut(tables, width)}\n{more if wcswidth(more) <= width else each}"
+
+
+def _tables(tables: tuple[Table, ...], width: int) -> str:
+    """As many columns as there is room for, and how many more there are."""
+    room = width // len(tables) - len(tables)
+    return " ".join(_table(table, room) for table in tables)
+
+
+def _table(table: Table, room: int) -> str:
+    items = [f"{printable(column.name)} {facts.about(column)}" for column in table.columns]
+    for kept in range(len(items), -1, -1):
+        left = len(items) - kept
+        listed = [*items[:kept], *([f"{left} more: .schema"] if left else [])]
+        text = f"{printable(table.name)}({', '.join(listed)})"
+        if wcswidth(text) <= room:
+            break
+    return text

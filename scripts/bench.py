@@ -1,0 +1,47 @@
+"""Measure speed, memory and accuracy, as ratios within one run.
+
+    python scripts/bench.py [speed] [small] [loading] [accuracy]
+
+Without arguments, all sections. Nothing here fails for being slow: each table says whether its
+goal is met, and who reads it judges. Times are medians over rounds in which the contestants take
+turns, so that what else the machine does falls on all of them alike.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import bench_accuracy
+import bench_loading
+import bench_small
+import bench_speed
+
+SECTIONS: dict[str, Callable[[Path], None]] = {
+    "speed": bench_speed.run,
+    "small": bench_small.run,
+    "loading": bench_loading.run,
+    "accuracy": bench_accuracy.run,
+}
+
+
+def main() -> None:
+    """Run the sections named on the command line, or all."""
+    parser = argparse.ArgumentParser(description="Measure speed, memory and accuracy.")
+    parser.add_argument("sections", nargs="*", metavar="SECTION", help=", ".join(SECTIONS))
+    chosen = parser.parse_args().sections or list(SECTIONS)
+    for name in chosen:
+        if name not in SECTIONS:
+            parser.error(f"no section {name}; there are {', '.join(SECTIONS)}")
+    started = time.perf_counter()
+    for name in chosen:
+        with tempfile.TemporaryDirectory(prefix="dpdb-bench-") as directory:
+            SECTIONS[name](Path(directory))
+    print(f"\nmeasured in {time.perf_counter() - started:.0f} s")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,134 @@
+"""Ten thousand rows: single queries, many noisy cells, and the whole process."""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+from bench_tools import SAMPLE, medians, met, milliseconds, session, show, take_turns
+
+from dpdb.policy import Column, Kind, Policy, Table
+from dpdb.policyfile import read_policy
+from dpdb.privacy.noise import source
+
+ROUNDS = 101
+GOAL = 0.003
+QUERIES = (
+    "SELECT COUNT(*) FROM people",
+    "SELECT SUM(age) FROM people WHERE zip = 31643",
+    "SELECT AVG(income) FROM people",
+    "SELECT AVG(income) FROM people WHERE age >= 40 AND zip IN (10025, 31643)",
+    "SELECT MEDIAN(income) FROM people",
+    "SELECT MAX(net_worth) FROM people",
+    "SELECT VARIANCE(age) FROM people",
+    "SELECT zip, COUNT(*) FROM people GROUP BY zip",
+    "SELECT zip, COUNT(*), AVG(age) FROM people GROUP BY zip HAVING COUNT(*) > 9 ORDER BY 2",
+    "SELECT COUNT(*) FROM people WHERE income > (SELECT AVG(income) FROM people)",
+)
+CELLS = (250, 400)
+CELL_ROUNDS = 11
+CELL_GOAL = 0.1
+PROCESS_ROUNDS = 9
+PROCESS_TIMES = 2
+
+
+def run(directory: Path) -> None:
+    """Measure and print."""
+    _queries()
+    _cells(directory)
+    _process()
+
+
+def _queries() -> None:
+    private = session(read_policy(SAMPLE.with_suffix(".toml")))
+    rows = []
+    for query in QUERIES:
+        taken = sorted(take_turns({query: lambda q=query: private.execute(q)}, ROUNDS)[query])  # type: ignore[misc]
+        median, late = statistics.median(taken), taken[len(taken) * 95 // 100]
+        rows.append(
+            (
+                query.removeprefix("SELECT "),
+                milliseconds(median),
+                milliseconds(late),
+                f"< {GOAL * 1000:.0f}",
+                met(median < GOAL),
+            )
+        )
+    show(
+        f"small: 10,000 rows, warm session, noise included, {ROUNDS} times each, in ms",
+        ("query", "median", "95 %", "goal", "met"),
+        rows,
+    )
+
+
+def _cells(directory: Path) -> None:
+    """Noise for as many cells as an answer may have, alone and in an answer."""
+    number = CELLS[0] * CELLS[1]
+    private = session(Policy((_crossed(directory / "crossed.csv"),)))
+    noise = source("system")
+    taken = medians(
+        {
+            "noise alone, scale 10": lambda: noise.laplace(Fraction(10), number),
+            "noise alone, scale 10^8": lambda: noise.laplace(Fraction(10**8), number),
+            "COUNT(*) GROUP BY a, b": lambda: private.execute(
+                "SELECT a, b, COUNT(*) FROM crossed GROUP BY a, b"
+            ),
+        },
+        CELL_ROUNDS,
+    )
+    rows = [
+        (name, milliseconds(seconds), *_cell_goal(name, seconds)) for name, seconds in taken.items()
+    ]
+    show(
+        f"small: {number:,} noisy cells over 10,000 rows, medians of {CELL_ROUNDS} in turns, in ms",
+        ("what", "median", "goal", "met"),
+        rows,
+    )
+
+
+def _cell_goal(name: str, seconds: float) -> tuple[str, str]:
+    if not name.startswith("noise"):
+        return "-", "-"
+    return f"< {CELL_GOAL * 1000:.0f}", met(seconds < CELL_GOAL)
+
+
+def _crossed(path: Path) -> Table:
+    """Two columns whose declared values make many cells, most of them empty."""
+    lines = (f"{i * 7 % CELLS[0]},{i * 11 % CELLS[1]}\n" for i in range(10_000))
+    path.write_text("a,b\n" + "".join(lines), encoding="utf-8")
+    columns = (
+        Column(name, Kind.INTEGER, Fraction(0), Fraction(size - 1), values=tuple(range(size)))
+        for name, size in zip("ab", CELLS, strict=True)
+    )
+    return Table("crossed", path, tuple(columns))
+
+
+def _process() -> None:
+    dpdb = str(Path(sys.executable).with_name("dpdb"))
+    count = [dpdb, str(SAMPLE), "-c", "SELECT COUNT(*) FROM people"]
+    pandas = [sys.executable, "-c", "import pandas"]
+    taken = medians(
+        {"dpdb": lambda: _finish(count), "pandas": lambda: _finish(pandas)}, PROCESS_ROUNDS
+    )
+    ratio = taken["dpdb"] / taken["pandas"]
+    show(
+        f"small: the whole process, medians of {PROCESS_ROUNDS} in turns, in ms",
+        ("command", "dpdb", "import pandas", "ratio", "goal", "met"),
+        [
+            (
+                "dpdb people.csv -c 'SELECT COUNT(*) …'",
+                milliseconds(taken["dpdb"]),
+                milliseconds(taken["pandas"]),
+                f"{ratio:.2f}",
+                f"<= {PROCESS_TIMES}",
+                met(ratio <= PROCESS_TIMES),
+            )
+        ],
+    )
+
+
+def _finish(command: list[str]) -> None:
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)

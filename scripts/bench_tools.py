@@ -1,0 +1,100 @@
+"""What the sections of the benchmark share: data, sessions, turns and tables."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import duckdb
+from tabulate import tabulate
+
+from dpdb.policy import Budget, Column, Kind, Policy, Table
+from dpdb.session import Session
+
+ROOT = Path(__file__).resolve().parent.parent
+SAMPLE = ROOT / "sample_data" / "people.csv"
+ZIPS = tuple(range(10_001, 10_001 + 40 * 997, 997))
+
+_COLUMNS = (
+    Column("name", Kind.TEXT),
+    Column("age", Kind.INTEGER, Fraction(18), Fraction(65)),
+    Column("income", Kind.NUMBER, Fraction(0), Fraction(10**6), step=Fraction(1, 100)),
+    Column("zip", Kind.INTEGER, Fraction(ZIPS[0]), Fraction(ZIPS[-1]), values=ZIPS),
+    Column("net_worth", Kind.INTEGER, Fraction(-(10**6)), Fraction(10**7)),
+)
+# 40,000 names, as first and last names combine; none of the other columns repeats a pattern.
+_PEOPLE = """
+    COPY (
+        SELECT
+            'First' || (random() * 200)::INTEGER || ' Last' || (random() * 200)::INTEGER AS name,
+            18 + floor(random() * 48)::INTEGER AS age,
+            round(pow(random(), 4) * 1000000, 2)::DECIMAL(9, 2) AS income,
+            10001 + 997 * floor(random() * 40)::INTEGER AS zip,
+            floor(random() * 11000000)::INTEGER - 1000000 AS net_worth
+        FROM range({rows})
+    ) TO '{path}' (HEADER, DELIMITER ',')
+"""
+
+Act = Callable[[], object]
+Rows = Sequence[Sequence[object]]
+
+
+def write_people(path: Path, rows: int) -> Table:
+    """Write a CSV file of invented people, and declare it."""
+    with duckdb.connect() as connection:
+        connection.execute(_PEOPLE.format(rows=rows, path=path))
+    return Table("people", path, _COLUMNS)
+
+
+def session(policy: Policy, epsilon: str = "0.1") -> Session:
+    """A session that does not run out and never repeats an answer."""
+    plenty = Budget(Fraction(10**9), Fraction(0), 10**9)
+    opened = Session(replace(policy, budget=plenty))
+    opened.execute("SET repeats = 'fresh'")
+    opened.execute(f"SET epsilon = {epsilon}")
+    return opened
+
+
+def take_turns(contestants: Mapping[str, Act], rounds: int) -> dict[str, list[float]]:
+    """The seconds each took in every round, after one round to warm up."""
+    times: dict[str, list[float]] = {name: [] for name in contestants}
+    for number in range(rounds + 1):
+        for name, act in contestants.items():
+            started = time.perf_counter()
+            act()
+            taken = time.perf_counter() - started
+            if number:
+                times[name].append(taken)
+    return times
+
+
+def medians(contestants: Mapping[str, Act], rounds: int) -> dict[str, float]:
+    """The median of the seconds each took."""
+    times = take_turns(contestants, rounds)
+    return {name: statistics.median(taken) for name, taken in times.items()}
+
+
+def milliseconds(seconds: float) -> str:
+    """Seconds as milliseconds, with three digits where they say anything."""
+    value = seconds * 1000
+    return f"{value:.3f}" if value < 10 else f"{value:.1f}"
+
+
+def met(reached: bool) -> str:
+    """Whether a goal is."""
+    return "yes" if reached else "no"
+
+
+def show(title: str, headers: Sequence[str], rows: Rows, note: str = "") -> None:
+    """Print a table under its title, and a note below it."""
+    print(f"\n{title}\n")
+    # Cells are formatted already: to read them as numbers would drop their digits.
+    align = ["left" if i == 0 else "right" for i in range(len(headers))]
+    print(tabulate(rows, headers, disable_numparse=True, colalign=align))
+    if note:
+        print(note)
+    print(flush=True)

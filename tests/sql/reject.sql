@@ -1,0 +1,622 @@
+--- Single rows
+-- Unsupported 1:8 SELECT * is not supported
+SELECT * FROM people;
+-- Unsupported
+SELECT *, COUNT(*) FROM people;
+-- Unsupported
+SELECT people.* FROM people;
+-- Unsupported 1:8 must be inside an aggregate
+SELECT name FROM people;
+-- Unsupported
+SELECT name, COUNT(*) FROM people GROUP BY zip;
+-- Unsupported 1:19
+SELECT COUNT(*) + age FROM people;
+-- Unsupported an aggregate such as COUNT(*)
+SELECT 1 FROM people;
+-- Unsupported an aggregate such as COUNT(*)
+SELECT zip FROM people GROUP BY zip;
+-- Unsupported
+SELECT DISTINCT zip FROM people;
+-- Unsupported distinct
+SELECT DISTINCT COUNT(*) FROM people;
+-- Unsupported distinct
+SELECT DISTINCT ON (zip) COUNT(*) FROM people;
+-- Unsupported
+SELECT COUNT(*) FROM people ORDER BY name;
+-- Unsupported 1:48 GROUP BY takes columns
+SELECT zip, COUNT(*) FROM people GROUP BY zip, name || 'x';
+-- Unsupported
+SELECT COUNT(*) FROM people HAVING age > 30;
+-- Unsupported 1:12
+SELECT SUM(*) FROM people;
+--- Raw aggregates and others that give a value of one row
+-- Unsupported aggregates are COUNT
+SELECT STRING_AGG(name, ',') FROM people;
+-- Unsupported
+SELECT GROUP_CONCAT(name) FROM people;
+-- UnknownName
+SELECT LISTAGG(name) FROM people;
+-- Unsupported
+SELECT ARRAY_AGG(name) FROM people;
+-- Unsupported
+SELECT ARRAY_AGG(name ORDER BY age) FROM people;
+-- Unsupported
+SELECT ARG_MAX(name, age) FROM people;
+-- Unsupported
+SELECT MAX_BY(name, age) FROM people;
+-- Unsupported
+SELECT ANY_VALUE(name) FROM people;
+-- Unsupported
+SELECT FIRST(name) FROM people;
+-- Unsupported
+SELECT FIRST_VALUE(name) FROM people;
+-- Unsupported
+SELECT LAST(age) FROM people;
+-- UnknownName
+SELECT HISTOGRAM(zip) FROM people;
+-- UnknownName did you mean QUANTILE_CONT?
+SELECT QUANTILE_DISC(age, 0.5) FROM people;
+-- Unsupported
+SELECT PERCENTILE_DISC(0.5) WITHIN GROUP (ORDER BY age) FROM people;
+-- Unsupported
+SELECT CORR(age, income) FROM people;
+-- Unsupported
+SELECT BOOL_AND(age > 30) FROM people;
+-- Unsupported
+SELECT APPROX_COUNT_DISTINCT(name) FROM people;
+-- Unsupported
+SELECT SUM(DISTINCT age) FROM people;
+-- Unsupported one argument
+SELECT COUNT(DISTINCT age, zip) FROM people;
+-- Unsupported
+SELECT COUNT(age, zip) FROM people;
+-- Unsupported
+SELECT COUNT(* EXCEPT (age)) FROM people;
+-- Unsupported
+SELECT COUNT(people.*) FROM people;
+-- TypeMismatch 1:8 needs an argument
+SELECT COUNT() FROM people;
+-- Unsupported
+SELECT MIN(age, 30) FROM people;
+-- Unsupported
+SELECT SUM(age ORDER BY age) FROM people;
+-- Unsupported
+SELECT SUM(age) WITHIN GROUP (ORDER BY age) FROM people;
+-- Unsupported 1:12 an aggregate cannot be used here
+SELECT SUM(COUNT(*)) FROM people;
+-- Unsupported 1:35 an aggregate cannot be used here
+SELECT COUNT(*) FROM people WHERE COUNT(*) > 5;
+-- Unsupported
+SELECT SUM(age) FILTER (WHERE SUM(age) > 30) FROM people;
+-- Unsupported
+SELECT ABS(age) FILTER (WHERE age > 3) FROM people;
+--- Windows
+-- Unsupported WINDOW
+SELECT COUNT(*) OVER () FROM people;
+-- Unsupported
+SELECT SUM(age) OVER (PARTITION BY zip ORDER BY age) FROM people;
+-- Unsupported
+SELECT ROW_NUMBER() OVER () FROM people;
+-- Unsupported
+SELECT COUNT(*) FROM people QUALIFY ROW_NUMBER() OVER () = 1;
+-- Unsupported
+SELECT COUNT(*) FROM people WINDOW w AS ();
+--- More than one table, or none
+-- Unsupported joins
+SELECT COUNT(*) FROM people, visits;
+-- Unsupported
+SELECT COUNT(*) FROM people JOIN visits ON TRUE;
+-- Unsupported
+SELECT COUNT(*) FROM people NATURAL JOIN visits;
+-- Unsupported
+SELECT COUNT(*) FROM people LEFT JOIN people AS p USING (name);
+-- Unsupported
+SELECT COUNT(*) FROM people CROSS JOIN people;
+-- Unsupported
+SELECT COUNT(*) FROM (SELECT * FROM people);
+-- Unsupported
+SELECT COUNT(*) FROM (SELECT COUNT(*) FROM people) AS t;
+-- Unsupported
+SELECT COUNT(*) FROM (people);
+-- Unsupported
+SELECT COUNT(*) FROM (VALUES (1)) AS t(x);
+-- Unsupported
+SELECT COUNT(*) FROM UNNEST([1, 2]);
+-- Unsupported 1:22 only a table's name
+SELECT COUNT(*) FROM generate_series(1, 10);
+-- Unsupported 1:8 FROM one table
+SELECT COUNT(*);
+-- Unsupported
+SELECT COUNT(*) FROM main.people;
+-- Unsupported
+SELECT COUNT(*) FROM people AS p(age, name);
+-- Unsupported
+SELECT COUNT(*) FROM people WHERE main.people.age > 30;
+-- Unsupported
+SELECT COUNT(*) FROM people PIVOT (COUNT(*) FOR zip IN (1));
+-- Unsupported
+SELECT COUNT(*) FROM people LATERAL VIEW explode(x) t AS y;
+-- Unsupported single SELECT
+SELECT COUNT(*) FROM people UNION SELECT COUNT(*) FROM people;
+-- Unsupported
+SELECT COUNT(*) FROM people UNION ALL SELECT COUNT(*) FROM people;
+-- Unsupported
+SELECT COUNT(*) FROM people EXCEPT SELECT COUNT(*) FROM people;
+-- Unsupported
+SELECT COUNT(*) FROM people; SELECT COUNT(*) FROM people;
+-- Unsupported 1:1
+WITH t AS (SELECT COUNT(*) FROM people) SELECT * FROM t;
+--- Subqueries that are more than one private value
+-- Unsupported
+SELECT COUNT(*) FROM people WHERE age IN (SELECT age FROM people);
+-- Unsupported
+SELECT COUNT(*) FROM people WHERE EXISTS (SELECT COUNT(*) FROM people);
+-- Unsupported
+SELECT COUNT(*) FROM people WHERE age > ANY (SELECT age FROM people);
+-- Unsupported
+SELECT COUNT(*) FROM people WHERE age > ALL (SELECT MAX(age) FROM people);
+-- Unsupported
+SELECT COUNT(*) FROM people WHERE age > (SELECT age FROM people);
+-- Unsupported
+SELECT COUNT(*) FROM people WHERE age > (SELECT age FROM people LIMIT 1);
+-- Unsupported one value
+SELECT COUNT(*) FROM people WHERE age > (SELECT MIN(age), MAX(age) FROM people);
+-- Unsupported one value
+SELECT COUNT(*) FROM people WHERE age > (SELECT (SELECT MAX(age) FROM people), COUNT(*) FROM people);
+-- Unsupported one value
+SELECT COUNT(*) FROM people WHERE age > (SELECT AVG(age) FROM people GROUP BY zip);
+-- Unsupported one value
+SELECT COUNT(*) FROM people WHERE age > (SELECT AVG(age) FROM people HAVING COUNT(*) > 3);
+-- UnknownName no table o here
+SELECT COUNT(*) FROM people o WHERE age > (SELECT AVG(age) FROM people p WHERE p.zip = o.zip);
+-- UnknownName no table people here
+SELECT COUNT(*) FROM people WHERE age > (SELECT AVG(age) FROM people p WHERE p.zip = people.zip);
+-- Unsupported
+SELECT COUNT(*) FROM people WHERE age > (SELECT 1);
+-- Unsupported
+SELECT COUNT(*) FROM people WHERE age > (FROM people);
+-- Unsupported
+SELECT COUNT(*) FROM people WHERE age > (SELECT MAX(age) FROM people UNION SELECT 1 FROM people);
+-- TypeMismatch
+SELECT COUNT(*) FROM people WHERE (SELECT MAX(age) FROM people);
+--- GROUP BY
+-- Unsupported declared values
+SELECT name, COUNT(*) FROM people GROUP BY name;
+-- Unsupported declared values
+SELECT income, COUNT(*) FROM people GROUP BY income;
+-- Unsupported declared values
+SELECT net_worth, COUNT(*) FROM people GROUP BY net_worth;
+-- Unsupported
+SELECT COUNT(*) FROM people GROUP BY age > 30;
+-- Unsupported
+SELECT COUNT(*) FROM people GROUP BY ROLLUP (zip);
+-- Unsupported
+SELECT COUNT(*) FROM people GROUP BY CUBE (zip, age);
+-- Unsupported
+SELECT COUNT(*) FROM people GROUP BY GROUPING SETS ((zip), ());
+-- Unsupported
+SELECT COUNT(*) FROM people GROUP BY zip WITH ROLLUP;
+-- Unsupported
+SELECT COUNT(*) FROM people GROUP BY ALL;
+-- Unsupported
+SELECT COUNT(*) FROM people GROUP BY 'zip';
+-- Unsupported
+SELECT COUNT(*) FROM people GROUP BY 1;
+-- UnknownName no column 3
+SELECT zip, COUNT(*) FROM people GROUP BY 3;
+-- UnknownName no column 0
+SELECT COUNT(*) FROM people GROUP BY 0;
+-- TooLarge groups
+SELECT COUNT(*) FROM visits GROUP BY plan, member, grade, points, floor, ratio, seen;
+--- ORDER BY and LIMIT
+-- SyntaxFault
+SELECT COUNT(*) FROM people ORDER BY;
+-- UnknownName no column 2
+SELECT COUNT(*) FROM people ORDER BY 2;
+-- SyntaxFault
+SELECT COUNT(*) FROM people LIMIT;
+-- TypeMismatch a whole number
+SELECT COUNT(*) FROM people LIMIT -1;
+-- TypeMismatch a whole number
+SELECT COUNT(*) FROM people LIMIT NULL;
+-- TypeMismatch a whole number
+SELECT COUNT(*) FROM people LIMIT 1 + 1;
+-- TypeMismatch a whole number
+SELECT COUNT(*) FROM people LIMIT 1.5;
+-- TypeMismatch a whole number
+SELECT COUNT(*) FROM people LIMIT '1';
+-- TypeMismatch a whole number
+SELECT COUNT(*) FROM people LIMIT TRUE;
+-- Unsupported
+SELECT COUNT(*) FROM people LIMIT (SELECT COUNT(*) FROM people);
+-- Unsupported
+SELECT COUNT(*) FROM people LIMIT 5 PERCENT;
+-- TypeMismatch a whole number
+SELECT COUNT(*) FROM people LIMIT 1 OFFSET -1;
+-- Unsupported
+SELECT COUNT(*) FROM people FETCH FIRST 3 ROWS ONLY;
+-- Unsupported
+SELECT COUNT(*) FROM people LIMIT ?;
+--- Clauses of other systems
+-- Unsupported
+SELECT COUNT(*) FROM people TABLESAMPLE (10 PERCENT);
+-- Unsupported
+SELECT COUNT(*) FROM people USING SAMPLE 10;
+-- Unsupported into
+SELECT COUNT(*) INTO leak FROM people;
+-- Unsupported hint
+SELECT /*+ PARALLEL */ COUNT(*) FROM people;
+-- Unsupported
+SELECT COUNT(*) FROM people WITH (NOLOCK);
+-- Unsupported locks
+SELECT COUNT(*) FROM people FOR UPDATE;
+-- Unsupported
+SELECT COUNT(*) FROM people START WITH 1 = 1 CONNECT BY 1 = 1;
+-- Unsupported
+SELECT COUNT(*) FROM people CLUSTER BY age;
+-- Unsupported
+SELECT AS STRUCT COUNT(*) FROM people;
+-- SyntaxFault
+SELECT COUNT(*) FROM people SETTINGS x = 1;
+-- SyntaxFault
+SELECT COUNT(*) FROM people PREWHERE age > 3;
+--- Files, definitions, changes
+-- Unsupported
+SELECT COUNT(*) FROM read_csv('people.csv');
+-- UnknownName no table people.csv
+SELECT COUNT(*) FROM 'people.csv';
+-- UnknownName no table /etc/passwd
+SELECT COUNT(*) FROM "/etc/passwd";
+-- Unsupported 1:1
+COPY people TO 'leak.csv';
+-- Unsupported
+ATTACH 'leak.db' AS leak;
+-- Unsupported
+PRAGMA database_list;
+-- Unsupported
+INSTALL httpfs;
+-- Unsupported
+LOAD httpfs;
+-- Unsupported
+INSERT INTO people VALUES (1);
+-- Unsupported
+DELETE FROM people;
+-- Unsupported
+UPDATE people SET age = 3;
+-- Unsupported
+CREATE TABLE leak AS SELECT * FROM people;
+-- Unsupported
+DROP TABLE people;
+-- Unsupported
+ALTER TABLE people ADD COLUMN x INTEGER;
+-- Unsupported
+TRUNCATE people;
+-- Unsupported
+GRANT ALL ON people TO eve;
+-- Unsupported
+BEGIN TRANSACTION;
+-- Unsupported
+CALL leak();
+-- Unsupported
+VALUES (1);
+-- Unsupported
+TABLE people;
+-- Unsupported
+FROM people SELECT COUNT(*);
+-- Unsupported
+(SELECT COUNT(*) FROM people);
+-- Unsupported
+.tables;
+--- Operators and literals outside the subset
+-- Unsupported
+SELECT COUNT(*) FROM people WHERE age & 1 = 1;
+-- Unsupported
+SELECT COUNT(*) FROM people WHERE name || 'x' = 'x';
+-- Unsupported
+SELECT COUNT(*) FROM people WHERE age ^ 2 > 3;
+-- SyntaxFault
+SELECT COUNT(*) FROM people WHERE name ~ 'a';
+-- Unsupported
+SELECT COUNT(*) FROM people WHERE name SIMILAR TO 'a';
+-- Unsupported
+SELECT COUNT(*) FROM people WHERE REGEXP_LIKE(name, '(a+)+$');
+-- Unsupported
+SELECT COUNT(*) FROM people WHERE age IS DISTINCT FROM 3;
+-- Unsupported
+SELECT COUNT(*) FROM people WHERE (age, zip) = (30, 31643);
+-- Unsupported
+SELECT COUNT(*) FROM people WHERE age IN 30;
+-- Unsupported
+SELECT COUNT(*) FROM people WHERE name LIKE name;
+-- Unsupported
+SELECT COUNT(*) FROM people WHERE name LIKE ANY ('a', 'b');
+-- Unsupported ESCAPE
+SELECT COUNT(*) FROM people WHERE name LIKE 'a' ESCAPE 'xy';
+-- Unsupported
+SELECT COUNT(*) FROM visits WHERE born < DATE '2000-01-01' + INTERVAL '1' DAY;
+-- Unsupported
+SELECT COUNT(*) FROM visits WHERE EXTRACT(YEAR FROM born) = 2000;
+-- Unsupported
+SELECT COUNT(*) FROM visits WHERE born < CURRENT_DATE;
+-- Unsupported
+SELECT COUNT(*) FROM people WHERE RANDOM() > 0.5;
+-- Unsupported
+SELECT COUNT(*) FROM people WHERE name -> 'x' = 'a';
+-- Unsupported
+SELECT COUNT(*) FROM people WHERE name ->> '$.x' = 'a';
+-- Unsupported
+SELECT COUNT(*) FROM people WHERE name[1] = 'a';
+-- Unsupported
+SELECT COUNT(*) FROM people WHERE age = ARRAY[1, 2];
+-- UnknownName
+SELECT COUNT(*) FROM people WHERE LIST_FILTER([1], x -> x > 0) = 3;
+-- UnknownName
+SELECT COUNT(*) FROM people WHERE STRUCT_PACK(a := 1) = 3;
+-- Unsupported
+SELECT COUNT(*) FROM people WHERE @x = 3;
+-- UnknownName
+SELECT COUNT(*) FROM people WHERE $$a$$ = 'x';
+-- SyntaxFault
+SELECT COUNT(*) FROM people WHERE 0x1F = age;
+-- SyntaxFault 1:42
+SELECT COUNT(*) FROM people WHERE age = 1_000;
+-- TypeMismatch cannot be read
+SELECT COUNT(*) FROM people WHERE age = 1e;
+-- TooLarge number is too large
+SELECT COUNT(*) FROM people WHERE age = 1e301;
+-- UnknownName no column infinity
+SELECT COUNT(*) FROM people WHERE age < infinity;
+-- UnknownName no column ٣
+SELECT COUNT(*) FROM people WHERE age = ٣;
+-- SyntaxFault
+SELECT COUNT(*) FROM {{ people }};
+-- SyntaxFault
+SELECT COUNT(*) FROM people WHERE {% if x %} age > 30;
+-- SyntaxFault
+SELECT COUNT(*) FROM people WHERE name = `Abel Woods`;
+--- Text that is not SQL
+-- Unsupported
+SЕLECT COUNT(*) FROM people;
+-- SyntaxFault
+SELECT COUNT(*) FRОM people;
+-- Unsupported
+ＳＥＬＥＣＴ COUNT(*) FROM people;
+-- SyntaxFault
+SELECT;
+-- SyntaxFault
+SELECT FROM people;
+-- SyntaxFault
+SELECT COUNT(*), FROM people;
+-- SyntaxFault
+SELECT COUNT(*),, AVG(age) FROM people;
+-- SyntaxFault 1:17
+SELECT COUNT(*) FROM;
+-- SyntaxFault 1:29
+SELECT COUNT(*) FROM people WHERE;
+-- SyntaxFault
+SELECT COUNT(* FROM people;
+-- SyntaxFault 1:16
+SELECT COUNT(*)) FROM people;
+-- SyntaxFault 1:36
+SELECT COUNT(*) FROM people people people;
+-- SyntaxFault
+SELECT COUNT(*) AS select FROM people;
+-- SyntaxFault
+SELECT COUNT(*) FROM people WHERE name = 'open;
+-- SyntaxFault
+SELECT COUNT(*) FROM people WHERE name = "open;
+-- SyntaxFault
+SELECT COUNT(*) FROM people /* open;
+-- SyntaxFault
+SELECT COUNT(*) FROM people WHERE name = 'it\'s';
+--- Names
+-- UnknownName 1:22 did you mean people?
+SELECT COUNT(*) FROM peeple;
+-- UnknownName 3:7 did you mean income?
+SELECT COUNT(*)
+FROM people
+WHERE incme > 30;
+-- UnknownName 1:12 did you mean age?
+SELECT AVG(agee) FROM people;
+-- UnknownName 1:8 did you mean SUM?
+SELECT SUMM(age) FROM people;
+-- UnknownName 1:35 did you mean ABS?
+SELECT COUNT(*) FROM people WHERE ABSS(age) > 3;
+-- UnknownName tables are people, visits
+SELECT COUNT(*) FROM q;
+-- UnknownName no table table
+SELECT COUNT(*) FROM table;
+-- UnknownName no table visits here
+SELECT COUNT(*) FROM people WHERE visits.score > 3;
+-- UnknownName 1:10 did you mean people?
+DESCRIBE peple;
+-- UnknownName
+DESCRIBE table;
+-- UnknownName
+SHOW COLUMNS;
+-- UnknownName
+SHOW;
+-- Unsupported
+DESCRIBE;
+-- Unsupported
+DESCRIBE SELECT COUNT(*) FROM people;
+-- Unsupported
+EXPLAIN;
+-- Unsupported
+EXPLAIN SHOW BUDGET;
+-- Unsupported
+EXPLAIN ANALYZE SELECT COUNT(*) FROM people;
+-- Unsupported 1:16
+EXPLAIN SELECT name FROM people;
+--- Types
+-- TypeMismatch 1:8 a number is needed here
+SELECT SUM(name) FROM people;
+-- TypeMismatch
+SELECT MEDIAN(name) FROM people;
+-- TypeMismatch
+SELECT MAX(name) FROM people;
+-- TypeMismatch
+SELECT SUM(age > 30) FROM people;
+-- TypeMismatch
+SELECT AVG(member) FROM visits;
+-- TypeMismatch
+SELECT SUM(born) FROM visits;
+-- TypeMismatch
+SELECT STDDEV(born) FROM visits;
+-- TypeMismatch 1:27 between 0 and 1
+SELECT QUANTILE_CONT(age, 1.5) FROM people;
+-- TypeMismatch between 0 and 1
+SELECT QUANTILE_CONT(age, -0.1) FROM people;
+-- TypeMismatch
+SELECT QUANTILE_CONT(age, zip) FROM people;
+-- TypeMismatch
+SELECT QUANTILE_CONT(age, NULL) FROM people;
+-- TypeMismatch
+SELECT QUANTILE_CONT(age, TRUE) FROM people;
+-- TypeMismatch
+SELECT QUANTILE_CONT(age) FROM people;
+-- TypeMismatch
+SELECT PERCENTILE_CONT(0.5) FROM people;
+-- Unsupported
+SELECT MODE(age + 1) FROM people;
+-- Unsupported declared values
+SELECT MODE(name) FROM people;
+-- TypeMismatch
+SELECT MODE() FROM people;
+-- TypeMismatch 1:35 a boolean is needed here
+SELECT COUNT(*) FROM people WHERE age;
+-- TypeMismatch
+SELECT COUNT(*) FROM people WHERE "Abel Woods";
+-- TypeMismatch
+SELECT COUNT(*) FROM people WHERE age = '30';
+-- TypeMismatch
+SELECT COUNT(*) FROM people WHERE age IN (30, TRUE);
+-- TypeMismatch
+SELECT COUNT(*) FROM people WHERE age LIKE '3%';
+-- TypeMismatch
+SELECT COUNT(*) FROM people WHERE name + 1 > 3;
+-- TypeMismatch
+SELECT COUNT(*) FROM people WHERE 20 < age < 30;
+-- TypeMismatch
+SELECT COUNT(*) FROM people WHERE CASE WHEN age > 3 THEN 1 ELSE 'x' END = 1;
+-- TypeMismatch
+SELECT COUNT(*) FROM people WHERE CASE WHEN age THEN 1 END = 1;
+-- TypeMismatch
+SELECT COUNT(*) FROM people WHERE COALESCE(age, name) = 1;
+-- TypeMismatch is not a date
+SELECT COUNT(*) FROM visits WHERE born < 'yesterday';
+-- TypeMismatch is not a date
+SELECT COUNT(*) FROM visits WHERE born < DATE '2001-02-29';
+-- TypeMismatch
+SELECT COUNT(*) FROM visits WHERE born = note;
+-- TypeMismatch
+SELECT COUNT(*) FROM visits WHERE born + 0.5 < '2000-01-01';
+-- TypeMismatch
+SELECT COUNT(*) FROM visits WHERE born + seen < '2000-01-01';
+-- TypeMismatch
+SELECT COUNT(*) FROM people WHERE LOWER(age) = 'x';
+-- TypeMismatch
+SELECT COUNT(*) FROM people WHERE ROUND(income, 99) = 3;
+-- TypeMismatch
+SELECT COUNT(*) FROM people WHERE ROUND(income, TRUE) = 3;
+-- TypeMismatch
+SELECT COUNT(*) FROM people WHERE SUBSTR(name, age) = 'x';
+-- TypeMismatch
+SELECT COUNT(*) FROM people WHERE SUBSTR(name, TRUE) = 'x';
+-- TypeMismatch
+SELECT COUNT(*) FROM people WHERE CLAMP(age, 1) = 3;
+-- TypeMismatch
+SELECT COUNT(*) FROM people WHERE LEAST(name, 'a') = 'a';
+-- Unsupported types are
+SELECT COUNT(*) FROM people WHERE CAST(age AS TIMESTAMP) = 3;
+-- Unsupported types are
+SELECT COUNT(*) FROM people WHERE CAST(age AS INTEGER[]) = 3;
+--- Sums without bounds
+-- MissingBounds 1:8 loose has no bounds
+SELECT SUM(loose) FROM visits;
+-- MissingBounds
+SELECT AVG(loose + 1) FROM visits;
+-- MissingBounds
+SELECT SUM(loose) FROM visits WHERE loose > 0;
+-- MissingBounds
+SELECT MEDIAN(loose) FROM visits WHERE loose <> 3;
+-- MissingBounds
+SELECT SUM(loose) FROM visits WHERE loose BETWEEN 0 AND 1 OR member;
+-- MissingBounds
+SELECT SUM(LENGTH(note)) FROM visits;
+-- MissingBounds
+SELECT SUM(CAST(note AS INTEGER)) FROM visits;
+-- MissingBounds
+SELECT STDDEV(points / score) FROM visits;
+-- MissingBounds
+SELECT SUM(NULL) FROM people;
+-- TooLarge epsilon is too small
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1e-9) SUM(income) FROM people;
+--- SET and OPTIONS
+-- UnknownName 1:5 did you mean epsilon?
+SET epsilonn = 0.1;
+-- SyntaxFault
+SET epsilon;
+-- SyntaxFault
+SET epsilon 0.1;
+-- SyntaxFault
+SET epsilon = ;
+-- SyntaxFault
+SET;
+-- InvalidOption 1:15
+SET epsilon = -1;
+-- InvalidOption
+SET epsilon = 0;
+-- InvalidOption
+SET epsilon = nan;
+-- InvalidOption
+SET epsilon = 'inf';
+-- InvalidOption
+SET epsilon = 1e-320;
+-- InvalidOption
+SET epsilon = 1e5;
+-- InvalidOption
+SET epsilon = 99999999999999999999999999999999999999999999999999;
+-- InvalidOption
+SET epsilon = 1/2;
+-- InvalidOption
+SET epsilon = 0.1, repeats = free;
+-- InvalidOption
+SET epsilon = NULL;
+-- InvalidOption
+SET repeats = 'never';
+-- InvalidOption
+SET repeats = TRUE;
+-- InvalidOption
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=-1) COUNT(*) FROM people;
+-- InvalidOption
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=0) COUNT(*) FROM people;
+-- InvalidOption
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=nan) COUNT(*) FROM people;
+-- InvalidOption
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1e-320) COUNT(*) FROM people;
+-- InvalidOption
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1e9) COUNT(*) FROM people;
+-- InvalidOption 1:57 given twice
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 0.1, EPSILON = 0.1) COUNT(*) FROM people;
+-- InvalidOption
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(delta=2) COUNT(*) FROM people;
+-- InvalidOption
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(delta=-1e-9) COUNT(*) FROM people;
+-- UnknownName did you mean epsilon?
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilom=0.1) COUNT(*) FROM people;
+-- SyntaxFault
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS() COUNT(*) FROM people;
+-- SyntaxFault
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=0.1,) COUNT(*) FROM people;
+-- SyntaxFault
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS epsilon=0.1 COUNT(*) FROM people;
+-- SyntaxFault
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=0.1;
+--- Teaching mode's settings
+-- InvalidOption teach
+SET dp = off;
+-- InvalidOption teach
+SET sensitivity = 'local';
+-- InvalidOption teach
+SET reveal = on;
