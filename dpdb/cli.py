@@ -170,6 +170,8 @@ def _read(name: str, stdin: TextIO) -> str:
         raise UsageError(f"{name} is not UTF-8 text") from None
     except OSError as error:
         raise UsageError(f"cannot read {name}: {error.strerror}") from None
+    except ValueError:
+        raise UsageError(f"{name} is not the name of a file") from None
 
 
 def _init(words: list[str]) -> int:

@@ -127,7 +127,7 @@ _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?
 
 def exact_number(text: str) -> Fraction | None:
     """The number that `text` writes, exactly; None if it is none, or absurdly long."""
-    if len(text) > 400 or not _NUMBER.fullmatch(text):
+    if len(text) > 4_200 or not _NUMBER.fullmatch(text):
         return None
     return Fraction(text)
 

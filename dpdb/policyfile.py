@@ -54,7 +54,7 @@ def read_policy(path: Path) -> Policy:
         raise PolicyError(f"{path.name} is not UTF-8 text") from None
     except tomllib.TOMLDecodeError as error:
         raise PolicyError(f"{path.name}: {error}") from None
-    except (ValueError, RecursionError):
+    except (ValueError, ArithmeticError, RecursionError):
         raise PolicyError(f"{path.name}: a number too long, or brackets too deep") from None
     return _Reader(path, text).policy(document)
 
@@ -262,7 +262,7 @@ class _Reader:
         finite = not isinstance(value, Decimal) or value.is_finite()
         if isinstance(value, bool) or not isinstance(value, int | Decimal | Fraction) or not finite:
             raise self._error(f"{where[-1]} is a number", where)
-        if isinstance(value, Decimal) and not -400 < value.adjusted() < 400:
+        if isinstance(value, Decimal) and not -300 < value.adjusted() < 300:
             raise self._error(f"{where[-1]} is out of range", where)
         return Fraction(value)
 
@@ -287,7 +287,10 @@ class _Reader:
 
 
 def _shown(value: object) -> str:
-    text = str(value)
+    try:
+        text = str(value)
+    except ValueError:  # of integers with thousands of digits
+        text = "this number"
     return text if len(text) <= 40 else f"{text[:40]}…"
 
 

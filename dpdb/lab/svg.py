@@ -74,9 +74,9 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 60, 240, 12, 40
 
 def _lines(figure: Lines) -> str:
     points = [point for series in figure.series for point in series.points]
-    across = _scale([x for x, _ in points], _LEFT, WIDTH - _RIGHT)
+    across = _Scale([x for x, _ in points], _LEFT, WIDTH - _RIGHT)
     heights = [y for _, y in points] + ([figure.level] if figure.level is not None else [])
-    up = _scale(heights, _HEIGHT - _BOTTOM, _TOP)
+    up = _Scale(heights, _HEIGHT - _BOTTOM, _TOP)
     marks = [_line("axis", _LEFT, _HEIGHT - _BOTTOM, WIDTH - _RIGHT, _HEIGHT - _BOTTOM)]
     marks += [
         _text("tick", _LEFT - 8, up(y) + 4, f"{y:.2g}", "end") for y in (min(heights), max(heights))
@@ -108,16 +108,13 @@ def _key(entries: Sequence[tuple[str, str]]) -> Iterable[str]:
         yield _text("label", left + 30, y, label, "start")
 
 
-def _scale(values: Sequence[float], start: float, end: float) -> Scale:
-    return Scale(min(values), max(values), start, end)
-
-
-class Scale:
+class _Scale:
     """Numbers onto a length of the drawing."""
 
-    def __init__(self, low: float, high: float, start: float, end: float):
-        self._low, self._start = low, start
-        self._factor = (end - start) / (high - low) if high > low else 0.0
+    def __init__(self, values: Sequence[float], start: float, end: float):
+        self._low, self._start = min(values), start
+        spread = max(values) - self._low
+        self._factor = (end - start) / spread if spread else 0.0
 
     def __call__(self, value: float) -> float:
         return self._start + (value - self._low) * self._factor

@@ -64,7 +64,7 @@ def _rows(seed: int) -> list[str]:
             str(chance.randint(-3, 3)),
             str(chance.choice([TOP, -TOP, 1, 1, 1, TOP - 1, chance.randint(-TOP, TOP)])),
             str(chance.choice([TOP, TOP - 992, chance.randint(TOP - 992, TOP)])),
-            f"{chance.randint(-10**11, 10**11) / 100:.2f}",
+            f"{chance.randint(-(10**11), 10**11) / 100:.2f}",
             repr(chance.uniform(-1, 1) * 10.0 ** chance.randint(-15, 15)),
             f"{chance.randint(1900, 2030)}-{chance.randint(1, 12):02}-{chance.randint(1, 28):02}",
             chance.choice(["Ada", "ada", "Åsa", "bob", "", "x" * 100]),

@@ -38,10 +38,11 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from dpdb.engines.frame import FrameEngine
+from dpdb.errors import MissingBounds, TooLarge
 from dpdb.policy import Policy
 from dpdb.policyfile import read_policy
 from dpdb.releases import Grid, Total
@@ -208,9 +209,7 @@ def _check_text(world: World, ours: str, theirs: str) -> None:
     assert known == [text is not None for text, _ in rows]
     assert lengths == [length or 0 for _, length in rows]
     texts = {text for text, _ in rows if text is not None}
-    [[distinct]] = exactly(
-        f"SELECT COUNT(DISTINCT {ours}) FROM t", world.policy, world.engine
-    )
+    [[distinct]] = exactly(f"SELECT COUNT(DISTINCT {ours}) FROM t", world.policy, world.engine)
     assert distinct == len(texts)
     for text in sorted(texts)[:6]:
         quoted = "'" + str(text).replace("'", "''") + "'"
@@ -324,7 +323,8 @@ NUMBERS: list[str | tuple[str, str]] = [
     ("i % j", "i % NULLIF(j, 0)"), ("-i % 4", "(-i) % 4"), ("n % m", "n % NULLIF(m, 0)"),
     "ABS(i)", "ABS(n)", "ABS(i - j)", "FLOOR(n)", "CEIL(n)", "FLOOR(-n)", "FLOOR(i)", "CEIL(m)",
     ("ROUND(n)", "round(n, 0)"), ("ROUND(m)", "round(m, 0)"), ("ROUND(n, 1)", "round(n, 1)"),
-    ("ROUND(n, -1)", "round(n, -1)"), ("ROUND(i, -1)", "round(i, -1)"), ("ROUND(m, 2)", "round(m, 2)"),
+    ("ROUND(n, -1)", "round(n, -1)"), ("ROUND(i, -1)", "round(i, -1)"),
+    ("ROUND(m, 2)", "round(m, 2)"),
     ("ROUND(i + 0.5)", "round(i + 0.5, 0)"), ("ROUND(n, 9)", "round(n, 9)"),
     ("ROUND(0.49999999999999994)", "round(0.49999999999999994, 0)"),
     ("ROUND(4503599627370497)", "4503599627370497"),
@@ -337,7 +337,8 @@ NUMBERS: list[str | tuple[str, str]] = [
     "COALESCE(i, 0)", "COALESCE(i, j)", "COALESCE(i, j, -1)", "COALESCE(n, i)", "COALESCE(1, j)",
     "COALESCE(NULL, i)", "NULLIF(i, 1)", "NULLIF(n, 0.5)", "NULLIF(i, j)", "NULLIF(j, 7)",
     "CASE WHEN b THEN i ELSE j END", "CASE WHEN b THEN i END", "CASE WHEN i > 0 THEN 1 ELSE 0 END",
-    "CASE WHEN t = 'a' THEN 1 WHEN t LIKE 'a%' THEN 2 ELSE 0 END", "CASE WHEN b THEN NULL ELSE i END",
+    "CASE WHEN t = 'a' THEN 1 WHEN t LIKE 'a%' THEN 2 ELSE 0 END",
+    "CASE WHEN b THEN NULL ELSE i END",
     "CASE j WHEN 0 THEN 10 WHEN 1 THEN 20 WHEN 7 THEN -5 END", "IF(b, n, m)", "IF(i > 0, i, NULL)",
     "CASE WHEN b THEN CASE WHEN c THEN 1 ELSE 2 END ELSE 3 END", "CASE WHEN TRUE THEN i END",
     "CASE WHEN NULL THEN 1 ELSE i END",
@@ -364,7 +365,7 @@ STRINGS: list[str | tuple[str, str]] = [
     "CASE WHEN t = 'a' THEN 'yes' ELSE 'no' END", "IF(b, 'x', NULL)", "'constant'",
     ("CAST(i AS TEXT)", "CAST(CAST(i AS BIGINT) AS TEXT)"), ("CAST(n AS TEXT)", "CAST(n AS TEXT)"),
     ("CAST(m AS TEXT)", "CAST(m AS TEXT)"), "CAST(b AS TEXT)", "CAST(d AS TEXT)",
-    ("CAST(i > 0 AS TEXT)", "CAST(i > 0 AS TEXT)"), ("CAST(d + 1 AS TEXT)", "CAST(d + 1 AS TEXT)"),
+    "CAST(i > 0 AS TEXT)", "CAST(d + 1 AS TEXT)",
     ("CAST(ROUND(n) AS TEXT)", "CAST(CAST(round(n, 0) AS BIGINT) AS TEXT)"),
 ]  # fmt: skip
 
@@ -437,6 +438,7 @@ def test_a_subquery_is_a_constant(world):
 
 # Generated expressions: each strategy makes pairs, of dpdb's text and DuckDB's.
 Pair = tuple[str, str]
+Pairs = st.SearchStrategy[Pair]
 
 
 def _join(shape: str, *parts: Pair, duck: str | None = None) -> Pair:
@@ -483,82 +485,86 @@ def _members(operand: Pair, items: list[Pair], negated: bool) -> Pair:
     return f"({operand[0]} {word} ({ours}))", f"({operand[1]} {word} ({theirs}))"
 
 
-def _numbers(numbers, texts, dates, truths):
-    two = (numbers, numbers)
+def _made(shape: str, *parts: Pairs, duck: str | None = None) -> Pairs:
+    return st.builds(lambda *chosen: _join(shape, *chosen, duck=duck), *parts)
+
+
+def _numbers(number, text, date, truth):
     return st.one_of(
-        st.builds(lambda a, b: _join("({0} + {1})", a, b), *two),
-        st.builds(lambda a, b: _join("({0} - {1})", a, b), *two),
-        st.builds(lambda a, b: _join("({0} * {1})", a, b), *two),
-        st.builds(lambda a, b: _join("({0} / {1})", a, b, duck="({0} / NULLIF({1}, 0))"), *two),
-        st.builds(lambda a, b: _join("({0} % {1})", a, b, duck="({0} % NULLIF({1}, 0))"), *two),
-        st.builds(lambda a: _join("(-{0})", a, duck="(0 - {0})"), numbers),
-        st.builds(lambda a: _join("ABS({0})", a), numbers),
-        st.builds(lambda a: _join("FLOOR({0})", a), numbers),
-        st.builds(lambda a: _join("CEIL({0})", a), numbers),
-        st.builds(lambda a, k: _join(f"ROUND({{0}}, {k})", a), numbers, st.integers(-2, 3)),
-        st.builds(lambda a, b, c: _join("LEAST({0}, {1}, {2})", a, b, c), *two, numbers),
-        st.builds(lambda a, b: _join("GREATEST({0}, {1})", a, b), *two),
-        st.builds(lambda a, b: _join("COALESCE({0}, {1})", a, b), *two),
-        st.builds(lambda a, b: _join("NULLIF({0}, {1})", a, b), *two),
-        st.builds(lambda c, a, b: _join("CASE WHEN {0} THEN {1} ELSE {2} END", c, a, b), truths, *two),
-        st.builds(lambda c, a: _join("CASE WHEN {0} THEN {1} END", c, a), truths, numbers),
-        st.builds(
-            lambda x, y, a, b: _join("CASE {0} WHEN {1} THEN {2} ELSE {3} END", x, y, a, b),
-            texts, texts, *two,
-        ),
-        st.builds(lambda a: _join("LENGTH({0})", a, duck="length({0})::DOUBLE"), texts),
-        st.builds(lambda a, b: _join("({0} - {1})", a, b, duck="({0} - {1})::DOUBLE"), dates, dates),
-        st.builds(lambda a: _join("CAST({0} AS INTEGER)", a, duck="{0}::INT::DOUBLE"), truths),
-        st.builds(lambda a: _join("CAST({0} AS INTEGER)", a, duck="round_even({0}, 0)"), numbers),
-    )  # fmt: skip
-
-
-def _texts(numbers, texts, dates, truths):
-    return st.one_of(
-        st.builds(lambda a: _join("LOWER({0})", a), texts),
-        st.builds(lambda a: _join("UPPER({0})", a), texts),
-        st.builds(
-            lambda a, i, k: _join(f"SUBSTR({{0}}, {i}, {k})", a),
-            texts, st.integers(1, 4), st.integers(0, 4),
-        ),
-        st.builds(lambda a, b: _join("COALESCE({0}, {1})", a, b), texts, texts),
-        st.builds(lambda a, b: _join("NULLIF({0}, {1})", a, b), texts, texts),
-        st.builds(lambda c, a, b: _join("CASE WHEN {0} THEN {1} ELSE {2} END", c, a, b), truths, texts, texts),
-        st.builds(lambda a: _join("CAST({0} AS TEXT)", a), truths),
-        st.builds(lambda a: _join("CAST({0} AS TEXT)", a), dates),
-    )  # fmt: skip
-
-
-def _dates(numbers, texts, dates, truths):
-    return st.one_of(
-        st.builds(lambda a, k: _join(f"({{0}} + {k})", a), dates, st.integers(-400, 400)),
-        st.builds(lambda a, b: _join("COALESCE({0}, {1})", a, b), dates, dates),
-        st.builds(lambda a, b: _join("GREATEST({0}, {1})", a, b), dates, dates),
-        st.builds(lambda a, b: _join("NULLIF({0}, {1})", a, b), dates, dates),
-        st.builds(lambda c, a, b: _join("IF({0}, {1}, {2})", c, a, b), truths, dates, dates),
+        _made("({0} + {1})", number, number),
+        _made("({0} - {1})", number, number),
+        _made("({0} * {1})", number, number),
+        _made("({0} / {1})", number, number, duck="({0} / NULLIF({1}, 0))"),
+        _made("({0} % {1})", number, number, duck="({0} % NULLIF({1}, 0))"),
+        _made("(-{0})", number, duck="(0 - {0})"),
+        _made("ABS({0})", number),
+        _made("FLOOR({0})", number),
+        _made("CEIL({0})", number),
+        st.integers(-2, 3).flatmap(lambda digits: _made(f"ROUND({{0}}, {digits})", number)),
+        _made("LEAST({0}, {1}, {2})", number, number, number),
+        _made("GREATEST({0}, {1})", number, number),
+        _made("COALESCE({0}, {1})", number, number),
+        _made("NULLIF({0}, {1})", number, number),
+        _made("CASE WHEN {0} THEN {1} ELSE {2} END", truth, number, number),
+        _made("CASE WHEN {0} THEN {1} END", truth, number),
+        _made("CASE {0} WHEN {1} THEN {2} ELSE {3} END", text, text, number, number),
+        _made("LENGTH({0})", text, duck="length({0})::DOUBLE"),
+        _made("({0} - {1})", date, date, duck="({0} - {1})::DOUBLE"),
+        _made("CAST({0} AS INTEGER)", truth, duck="{0}::INT::DOUBLE"),
+        _made("CAST({0} AS INTEGER)", number, duck="round_even({0}, 0)"),
     )
 
 
-def _truths(numbers, texts, dates, truths):
-    signs = st.sampled_from(["=", "<>", "<", "<=", ">", ">="])
-    compared = st.one_of(*(st.tuples(kind, kind) for kind in (numbers, texts, dates, truths)))
+def _texts(number, text, date, truth):
     return st.one_of(
-        st.builds(lambda s, ab: _join(f"({{0}} {s} {{1}})", *ab), signs, compared),
-        st.builds(lambda ab: _join("({0} AND {1})", *ab), st.tuples(truths, truths)),
-        st.builds(lambda ab: _join("({0} OR {1})", *ab), st.tuples(truths, truths)),
-        st.builds(lambda a, b, c: _join("({0} AND {1} OR NOT {2})", a, b, c), truths, truths, truths),
-        st.builds(lambda a: _join("(NOT {0})", a), truths),
-        st.builds(lambda a: _join("({0} IS NULL)", a), st.one_of(numbers, texts, dates, truths)),
-        st.builds(lambda a, w: _join(f"({{0}} IS {w})", a), truths,
-                  st.sampled_from(["TRUE", "FALSE", "NOT TRUE", "NOT FALSE"])),
-        st.builds(lambda a, b, c: _join("({0} BETWEEN {1} AND {2})", a, b, c), numbers, numbers, numbers),
-        st.builds(lambda a, b, c: _join("({0} NOT BETWEEN {1} AND {2})", a, b, c), dates, dates, dates),
-        st.builds(_members, numbers, st.lists(number_leaves | st.just(("NULL", "NULL")), min_size=1, max_size=4), st.booleans()),
-        st.builds(_members, texts, st.lists(text_leaves | st.just(("NULL", "NULL")), min_size=1, max_size=4), st.booleans()),
-        st.builds(_like, texts, patterns, st.booleans()),
-        st.builds(lambda a, b: _join("COALESCE({0}, {1})", a, b), truths, truths),
-        st.builds(lambda c, a: _join("CASE WHEN {0} THEN {1} END", c, a), truths, truths),
-    )  # fmt: skip
+        _made("LOWER({0})", text),
+        _made("UPPER({0})", text),
+        st.tuples(st.integers(1, 4), st.integers(0, 4)).flatmap(
+            lambda place: _made(f"SUBSTR({{0}}, {place[0]}, {place[1]})", text)
+        ),
+        _made("COALESCE({0}, {1})", text, text),
+        _made("NULLIF({0}, {1})", text, text),
+        _made("CASE WHEN {0} THEN {1} ELSE {2} END", truth, text, text),
+        _made("CAST({0} AS TEXT)", truth),
+        _made("CAST({0} AS TEXT)", date),
+    )
+
+
+def _dates(number, text, date, truth):
+    return st.one_of(
+        st.integers(-400, 400).flatmap(lambda days: _made(f"({{0}} + {days})", date)),
+        _made("COALESCE({0}, {1})", date, date),
+        _made("GREATEST({0}, {1})", date, date),
+        _made("NULLIF({0}, {1})", date, date),
+        _made("IF({0}, {1}, {2})", truth, date, date),
+    )
+
+
+def _truths(number, text, date, truth):
+    signs = st.sampled_from(["=", "<>", "<", "<=", ">", ">="])
+    asked = st.sampled_from(["TRUE", "FALSE", "NOT TRUE", "NOT FALSE"])
+    null = st.just(("NULL", "NULL"))
+    members = st.lists(number_leaves | null, min_size=1, max_size=4)
+    words = st.lists(text_leaves | null, min_size=1, max_size=4)
+    return st.one_of(
+        *(
+            st.builds(lambda sign, a, b: _join(f"({{0}} {sign} {{1}})", a, b), signs, kind, kind)
+            for kind in (number, text, date, truth)
+        ),
+        _made("({0} AND {1})", truth, truth),
+        _made("({0} OR {1})", truth, truth),
+        _made("({0} AND {1} OR NOT {2})", truth, truth, truth),
+        _made("(NOT {0})", truth),
+        _made("({0} IS NULL)", st.one_of(number, text, date, truth)),
+        asked.flatmap(lambda words: _made(f"({{0}} IS {words})", truth)),
+        _made("({0} BETWEEN {1} AND {2})", number, number, number),
+        _made("({0} NOT BETWEEN {1} AND {2})", date, date, date),
+        st.builds(_members, number, members, st.booleans()),
+        st.builds(_members, text, words, st.booleans()),
+        st.builds(_like, text, patterns, st.booleans()),
+        _made("COALESCE({0}, {1})", truth, truth),
+        _made("CASE WHEN {0} THEN {1} END", truth, truth),
+    )
 
 
 def _grown(depth: int):
@@ -605,3 +611,34 @@ def test_a_generated_number_is_the_same_on_every_row(world, pair):
 @given(pair=TEXT)
 def test_a_generated_text_is_the_same_on_every_row(world, pair):
     _check_text(world, *pair)
+
+
+RANGES = st.one_of(
+    st.builds(
+        lambda name, sign, value: _join(f"({{0}} {sign} {{1}})", (name, name), value),
+        st.sampled_from(["i", "j", "n", "m"]),
+        st.sampled_from(["=", "<", "<=", ">", ">="]),
+        number_leaves,
+    ),
+    st.builds(_members, st.just(("j", "j")), st.lists(number_leaves, min_size=1), st.booleans()),
+    _made("({0} BETWEEN {1} AND {2})", number_leaves, number_leaves, number_leaves),
+    _made("(NOT {0})", TRUTH),
+    TRUTH,
+)
+CONDITION = st.recursive(
+    RANGES, lambda part: _made("({0} AND {1})", part, part) | _made("({0} OR {1})", part, part)
+)
+
+
+@GENERATED
+@given(pair=_grown(2)[0], condition=CONDITION)
+def test_bounds_narrowed_by_where_hold_the_values(world, pair, condition):
+    """What WHERE admits is not clamped: the planned bounds are around all of it."""
+    text = f"SELECT SUM({pair[0]}) FROM t WHERE {condition[0]}"
+    try:
+        grid = _grid(text, world)
+    except (MissingBounds, TooLarge):
+        assume(False)
+    rows = _duck_rows(world, f"({pair[1]})::DOUBLE", f"({condition[1]})")
+    expected = sum(_on(value, grid) for value, chosen in rows if chosen and value is not None)
+    assert exactly(text, world.policy, world.engine) == [[expected]]
