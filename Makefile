@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test lint bench data
+.PHONY: run test lint bench data lab
 .DELETE_ON_ERROR:
 
 run: .venv/ready  ## private answers about the sample data
@@ -19,6 +19,9 @@ lint: .venv/ready
 
 bench: .venv/ready  ## speed, memory and accuracy, as ratios within one run
 	$(BIN)/python scripts/bench.py
+
+lab: .venv/ready  ## every attack as a page, linked from lab/index.html
+	$(BIN)/dpdb lab --all --html lab
 
 data: .venv/ready  ## make sample_data/*.csv anew
 	$(BIN)/python scripts/make_sample_data.py

@@ -34,6 +34,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if words[:1] == ["init"]:
             return _init(words[1:])
+        if words[:1] == ["lab"]:
+            from dpdb.lab.command import main as lab  # noqa: PLC0415 (numpy)
+
+            return lab(words[1:])
         options = parser().parse_args(words)
         if options.seed is not None and not options.teach:
             raise UsageError("--seed makes noise predictable", hint="it goes with --teach only")
