@@ -10,6 +10,7 @@ turns, so that what else the machine does falls on all of them alike.
 from __future__ import annotations
 
 import argparse
+import os
 import tempfile
 import time
 from collections.abc import Callable
@@ -40,7 +41,15 @@ def main() -> None:
     for name in chosen:
         with tempfile.TemporaryDirectory(prefix="dpdb-bench-") as directory:
             SECTIONS[name](Path(directory))
-    print(f"\nmeasured in {time.perf_counter() - started:.0f} s")
+    print(f"measured in {time.perf_counter() - started:.0f} s{_busy()}")
+
+
+def _busy() -> str:
+    """A warning where others wanted the processors too: then times say little."""
+    if not hasattr(os, "getloadavg"):
+        return ""
+    load, processors = os.getloadavg()[0], os.cpu_count() or 1
+    return f", on a busy machine: load {load:.1f}, {processors} processors" * (load > processors)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import pyte
 
 ROOT = Path(__file__).parents[2]
 PEOPLE = str(ROOT / "sample_data" / "people.csv")
-PATIENCE = 15
+PATIENCE = 60
 """Seconds until a test gives up: a loaded machine is slow, a broken program never comes."""
 
 
