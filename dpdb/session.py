@@ -168,7 +168,8 @@ class Session:
 
     def _explain(self, text: str, query: Query) -> Answer:
         planned, price = self._plan(query)
-        if not self.settings.fresh and planned.identity in self._released:
+        released = planned.identity in self._released and not self.settings.fresh
+        if not self.settings.protected or (released and not self.settings.local):
             price = FREE
         return Answer(
             statement=text,

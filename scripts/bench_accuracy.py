@@ -67,7 +67,7 @@ def run(_: Path) -> None:
         f"accuracy: {RUNS:,} runs at epsilon = 1 in total, 10,000 rows, in [18, 65] and [0, 10^6]",
         ("query", "RMSE", "± s.e.", "goal", "met", "SmartNoise", "bias", "± s.e."),
         rows,
-        "met: the RMSE less two of its standard errors is within the goal.",
+        "unclear: above the goal by no more than two standard errors.",
     )
 
 
@@ -88,11 +88,16 @@ def _row(question: Question, errors: Floats) -> tuple[str, ...]:
         _digits(rmse),
         _digits(uncertain),
         f"{question.goal:g}",
-        met(rmse - 2 * uncertain <= question.goal),
+        _met(rmse, uncertain, question.goal),
         question.smartnoise,
         _digits(float(biases.mean())),
         _digits(_standard_error(biases)),
     )
+
+
+def _met(rmse: float, uncertain: float, goal: float) -> str:
+    """Some goals are what theory promises: half of all runs lie above those, by a little."""
+    return "unclear" if goal < rmse <= goal + 2 * uncertain else met(rmse <= goal)
 
 
 def _standard_error(values: Floats) -> float:

@@ -57,9 +57,9 @@ def test_sums_lie_on_the_grid(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("noise", ["system", "opendp"])
 def test_both_sources_answer(tmp_path: Path, noise: str) -> None:
-    [(count, median)] = session(tmp_path, noise=noise).execute(
-        "SELECT COUNT(*), MEDIAN(x) FROM t"
-    ).rows
+    [(count, median)] = (
+        session(tmp_path, noise=noise).execute("SELECT COUNT(*), MEDIAN(x) FROM t").rows
+    )
     # At ε = 1/2 noise of 100 is e^-50.
     assert abs(count - 12_000) < 100
     assert median == 2.5

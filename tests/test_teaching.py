@@ -122,3 +122,26 @@ def test_subqueries_and_groups_are_exact_without_privacy() -> None:
     assert session.execute(query).rows == ((65.0,),)
     grouped = "SELECT zip, COUNT(*), SUM(age) FROM people WHERE zip = 31643 GROUP BY zip"
     assert session.execute(grouped).rows == ((31643, 251, 10412),)
+
+
+@pytest.mark.parametrize(
+    ("number", "epsilon", "k", "scales"),
+    [
+        # k·Δ/ε with Δ from the bounds of people.toml: ages reach 65.
+        (1, 5, 2, [26, 26]),
+        # Scores of the exponential mechanism: 2Δ over the share of the epsilon of 1.
+        (2, 3, 3, [2, 4, 4]),
+        (3, 4, 4, [1, 1, 1, 1]),
+    ],
+)
+def test_the_same_sets_under_real_privacy(
+    capsys: pytest.CaptureFixture[str], number: int, epsilon: int, k: int, scales: list[float]
+) -> None:
+    file = str(SAMPLES / f"evans_set{number}_private.sql")
+    budget = ["--epsilon", str(epsilon), "--queries", str(k)]
+    assert main([PEOPLE, "--json", *budget, "-f", file]) == 0
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    answers = [line for line in lines if "SELECT" in line["statement"]]
+    assert all(answer["private"] for answer in answers)
+    assert [answer["releases"][0]["scale"] for answer in answers] == scales
+    assert sum(answer["cost"]["epsilon"] for answer in answers) <= epsilon

@@ -11,13 +11,11 @@ from collections.abc import Callable
 from typing import Any
 
 from dpdb.answer import Answer, Cell, Drawn, Range
-from dpdb.errors import DpdbError
+from dpdb.errors import BudgetExceeded, DpdbError
 from dpdb.policy import decimal
 from dpdb.shell.escape import printable, spreadsheet
 
 NULL = "NULL"
-LONGEST = 400
-"""Characters of a message or hint: both may quote names of any length."""
 
 
 def as_json(answer: Answer) -> str:
@@ -279,19 +277,15 @@ def _columns(text: str) -> int:
 
 def error_text(statement: str, error: DpdbError) -> str:
     """`error: …`, the line of the statement with a caret, and a hint."""
-    parts = [f"error: {_short(error.message)}"]
+    parts = [f"error: {printable(error.message)}"]
     lines = statement.split("\n")
-    if error.place and error.place.line <= len(lines):
+    # What a budget does not cover is not wrong in any one place.
+    wrong = not isinstance(error, BudgetExceeded)
+    if wrong and error.place and error.place.line <= len(lines):
         parts += _pointed(lines[error.place.line - 1], error.place.column)
     if error.hint:
-        parts.append(f"hint: {_short(error.hint)}")
+        parts.append(f"hint: {printable(error.hint)}")
     return "\n".join(parts)
-
-
-def _short(text: str) -> str:
-    """What fits on a few lines, whatever names are in it."""
-    shown = printable(text)
-    return shown if len(shown) <= LONGEST else f"{shown[:LONGEST]}…"
 
 
 def _pointed(line: str, column: int) -> list[str]:

@@ -31,7 +31,6 @@ SUCCEEDS = {
 """The rates that the attacks reach against defences that do not defend."""
 CLAIMS = ("noise-scale", "group-keys", "many-rows", "floating-point")
 """The attacks whose foils claim an ε and do not keep it."""
-pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered")
 
 
 def lower(rate: Rate) -> float:

@@ -35,8 +35,9 @@ def test_without_a_name_it_lists(capsys: pytest.CaptureFixture[str]) -> None:
 def test_the_page_tells_the_whole_story(capsys: pytest.CaptureFixture[str]) -> None:
     page = printed(capsys, "membership", *QUICK)
     headings = [
-        "THE SECRET", "THE IDEA", "── Without privacy", "With privacy, ε = 0.1", "With privacy, ε = 1",
-        "With privacy, ε = 5", "HOW OFTEN IT SUCCEEDS", "WHAT STOPPED IT", "WHAT TO TRY NEXT",
+        "THE SECRET", "THE IDEA", "── Without privacy", "── With privacy, ε = 0.1",
+        "── With privacy, ε = 1", "── With privacy, ε = 5", "HOW OFTEN IT SUCCEEDS",
+        "WHAT STOPPED IT", "WHAT TO TRY NEXT",
     ]  # fmt: skip
     places = [page.index(heading) for heading in headings]
     assert places == sorted(places)

@@ -87,7 +87,7 @@ def test_one_file_adds_an_attack(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The text of the README, as it stands there."""
-    text = (FOLDER / "README.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
     code = text.partition("```python\n")[2].partition("```")[0]
     statements = [line for line in code.splitlines() if line.strip()]
     assert len(statements) <= 22
