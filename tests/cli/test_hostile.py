@@ -103,6 +103,13 @@ MANY = {
     "IN list of 100,000": WHERE + f"age IN ({', '.join(map(str, range(100_000)))})",
     "IN list over the limit": WHERE + f"age IN ({', '.join(map(str, range(1_001)))})",
     "columns": f"SELECT {', '.join(['COUNT(*)'] * 201)} FROM people",
+    "aggregates": "SELECT LEAST("
+    + ", ".join(f"COUNT(*) FILTER (WHERE age > {i})" for i in range(1_000))
+    + ") FROM people",
+    "noisy values": f"SELECT {', '.join(['MEDIAN(income) FILTER (WHERE age > {})'] * 60)}".format(
+        *range(60)
+    )
+    + " FROM people GROUP BY age, zip",
     "pattern": WHERE + f"name LIKE '{'%a' * 501}'",
     "number": WHERE + "age > " + "1" * 90_000,
     "decimals": WHERE + "age > 0." + "1" * 90_000,

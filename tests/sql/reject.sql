@@ -202,6 +202,8 @@ SELECT COUNT(*) FROM people GROUP BY ALL;
 SELECT COUNT(*) FROM people GROUP BY 'zip';
 -- Unsupported
 SELECT COUNT(*) FROM people GROUP BY 1;
+-- Unsupported 1:8 must be inside an aggregate or in GROUP BY
+SELECT age AS zip, COUNT(*) FROM people GROUP BY zip;
 -- UnknownName no column 3
 SELECT zip, COUNT(*) FROM people GROUP BY 3;
 -- UnknownName no column 0
