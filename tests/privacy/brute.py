@@ -22,9 +22,10 @@ import numpy.typing as npt
 from dpdb.engines import frame
 from dpdb.engines.columns import Codes, Numbers, builder
 from dpdb.engines.frame import FrameEngine
-from dpdb.plan import Plan, Ranks, Release, plan
+from dpdb.plan import Plan, plan
 from dpdb.policy import Budget, Column, Neighbors, Policy, Table
 from dpdb.privacy.mechanisms import Exponential
+from dpdb.releases import Ranks, Release
 from dpdb.sql.parsing import read
 
 Row = tuple[str, ...]

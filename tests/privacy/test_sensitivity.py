@@ -24,10 +24,11 @@ import pytest
 from dpdb.engines.columns import Codes, Numbers
 from dpdb.engines.units import cap_units
 from dpdb.engines.vectors import constant
-from dpdb.plan import Count, Plan, Ranks, Tally, Total
+from dpdb.plan import Plan
 from dpdb.policy import EPOCH, Column, Kind, Neighbors
 from dpdb.privacy import sensitivity
 from dpdb.privacy.sensitivity import Exposure
+from dpdb.releases import Count, Ranks, Tally, Total
 from dpdb.sql.query import Slot
 from tests.privacy.brute import (
     ADD_REMOVE,

@@ -1,0 +1,263 @@
+"""One aggregate into the releases behind it: sensitivities, mechanisms, grids."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpdb.errors import MissingBounds, TooLarge, Unsupported
+from dpdb.policy import MAGNITUDE_LIMIT, Kind, Policy, Table, grid_step
+from dpdb.privacy import composition, sensitivity
+from dpdb.privacy.mechanisms import MAX_SCALE, SLACK, Exponential, Laplace
+from dpdb.privacy.sensitivity import Exposure
+from dpdb.releases import (
+    Count,
+    Distinct,
+    Grid,
+    Ranks,
+    Release,
+    Statistic,
+    Tally,
+    Total,
+    fit_grid,
+)
+from dpdb.sql.intervals import Environment, Interval, interval, narrow, nullable
+from dpdb.sql.keys import key_values
+from dpdb.sql.query import (
+    Aggregate,
+    ColumnRef,
+    Expr,
+    Function,
+    Query,
+    children,
+    conjunction,
+)
+
+MAX_MAGNITUDE = 10**100
+"""Squares and sums of such values are far within double precision."""
+SQUARES_LIMIT = 2**20
+"""Values are put on at most this many steps either side of the centre before squaring."""
+
+
+RowCount = Callable[[Table], int]
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What a plan is made on."""
+
+    policy: Policy
+    share: Fraction
+    """The epsilon of one aggregate."""
+    rows: RowCount
+
+
+def exposure(aggregate: Aggregate, query: Query, policy: Policy, cells: int = 1) -> Exposure:
+    """How a privacy unit's rows can enter the aggregate."""
+    argument = aggregate.argument
+    optional = (
+        query.where is not None
+        or aggregate.where is not None
+        or bool(query.keys)
+        # Of a unit with several rows any number of them may be there.
+        or query.table.unit is not None
+        or (argument is not None and nullable(argument))
+    )
+    return Exposure(policy.neighbors, optional, cells, query.table.rows_per_unit)
+
+
+Planned = tuple[list[Release], Interval, int | None]
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """The releases behind one aggregate."""
+
+    terms: Terms
+    query: Query
+    aggregate: Aggregate
+    known: Environment
+    cells: int
+
+    def releases(self) -> Planned:
+        """The releases, where the answer must lie, and a count that is public."""
+        aggregate = self.aggregate
+        match aggregate.function:
+            case Function.COUNT:
+                if self._exposure.fixed:
+                    return [], Interval(), self.terms.rows(self.query.table)
+                return [self._count(self.terms.share)], Interval(), None
+            case Function.COUNT_DISTINCT:
+                statistic = Distinct(self._argument, aggregate.where)
+                change = sensitivity.distinct(self._exposure)
+                return [self._laplace("count_distinct", statistic, change)], Interval(), None
+            case Function.SUM:
+                grid = self._grid()
+                return (
+                    [self._total("sum", Total(self._argument, aggregate.where, grid))],
+                    Interval(),
+                    None,
+                )
+            case Function.AVG:
+                return self._average()
+            case Function.MIN:
+                return self._quantile(Fraction(0))
+            case Function.MAX:
+                return self._quantile(Fraction(1))
+            case Function.QUANTILE:
+                assert aggregate.fraction is not None
+                return self._quantile(aggregate.fraction)
+            case Function.MODE:
+                return self._mode()
+        return self._variance()
+
+    @property
+    def _argument(self) -> Expr:
+        assert self.aggregate.argument is not None
+        return self.aggregate.argument
+
+    @property
+    def _exposure(self) -> Exposure:
+        return exposure(self.aggregate, self.query, self.terms.policy, self.cells)
+
+    def _count(self, epsilon: Fraction) -> Release:
+        statistic = Count(self.aggregate.argument, self.aggregate.where)
+        if self.aggregate.argument is not None and not nullable(self.aggregate.argument):
+            statistic = Count(None, self.aggregate.where)
+        return self._laplace("count", statistic, sensitivity.total(1, 1, self._exposure), epsilon)
+
+    def _total(
+        self, name: str, statistic: Total, epsilon: Fraction | None = None, n: int = 1
+    ) -> Release:
+        change = sensitivity.total(*statistic.bounds, self._exposure)
+        unit = statistic.grid.step**statistic.power / n
+        return self._laplace(name, statistic, change, epsilon, unit)
+
+    def _laplace(
+        self,
+        name: str,
+        statistic: Statistic,
+        change: int,
+        epsilon: Fraction | None = None,
+        unit: Fraction = Fraction(1),
+    ) -> Release:
+        mechanism = Laplace(change, self.terms.share if epsilon is None else epsilon)
+        if mechanism.scale > MAX_SCALE:
+            raise TooLarge(
+                "epsilon is too small for values this large: the noise would be all there is",
+                hint="narrow the bounds, or ask for more epsilon",
+                place=self.aggregate.place,
+            )
+        return Release(name, statistic, mechanism, unit)
+
+    def _average(self) -> Planned:
+        """A sum centred on the middle of the bounds, over a count."""
+        share, grid = self.terms.share, self._grid()
+        statistic = Total(self._argument, self.aggregate.where, grid, grid.centre)
+        if self._exposure.fixed:
+            n = self.terms.rows(self.query.table)
+            return [self._total("avg", statistic, share, max(n, 1))], self._range(grid), n
+        for_sum, for_count = (share * part for part in composition.AVERAGE_SPLIT)
+        drawn = [self._total("sum", statistic, for_sum), self._count(for_count)]
+        return drawn, self._range(grid), None
+
+    def _variance(self) -> Planned:
+        """Centred squares, a centred sum and a count."""
+        share, grid = self.terms.share, self._grid(SQUARES_LIMIT)
+        where, centre = self.aggregate.where, grid.centre
+        half = max(grid.upper - centre, centre - grid.lower)
+        squares = Total(self._argument, where, grid, centre, power=2, offset=half**2 // 2)
+        total = Total(self._argument, where, grid, centre)
+        largest = (half * grid.step) ** 2
+        deviation = self.aggregate.function in (Function.STDDEV_POP, Function.STDDEV_SAMP)
+        bounds = Interval(Fraction(0), half * grid.step if deviation else largest)
+        if self._exposure.fixed:
+            parts = [share * part for part in composition.VARIANCE_SPLIT_PUBLIC_COUNT]
+            n = self.terms.rows(self.query.table)
+            return [
+                self._total("sum_of_squares", squares, parts[0]),
+                self._total("sum", total, parts[1]),
+            ], bounds, n  # fmt: skip
+        parts = [share * part for part in composition.VARIANCE_SPLIT]
+        return [
+            self._total("sum_of_squares", squares, parts[0]),
+            self._total("sum", total, parts[1]),
+            self._count(parts[2]),
+        ], bounds, None  # fmt: skip
+
+    def _quantile(self, fraction: Fraction) -> Planned:
+        grid = self._grid()
+        statistic = Ranks(self._argument, self.aggregate.where, grid, fraction)
+        mechanism = self._exponential(sensitivity.rank(fraction, self._exposure))
+        return [Release("quantile", statistic, mechanism)], self._range(grid), None
+
+    def _mode(self) -> Planned:
+        if not isinstance(self._argument, ColumnRef):
+            raise Unsupported("MODE takes a column", place=self.aggregate.place)
+        values = key_values(self._argument, None, {})
+        statistic = Tally(self._argument, self.aggregate.where, values)
+        mechanism = self._exponential(sensitivity.tally(self._exposure))
+        return [Release("mode", statistic, mechanism)], interval(self._argument, {}), None
+
+    def _exponential(self, change: Fraction) -> Exponential:
+        mechanism = Exponential(change, self.terms.share)
+        if mechanism.epsilon < 2 * SLACK:
+            raise TooLarge(
+                "epsilon is too small to select a value with",
+                hint="ask for more epsilon, or for fewer things at once",
+                place=self.aggregate.place,
+            )
+        return mechanism
+
+    def _grid(self, limit: int = MAGNITUDE_LIMIT) -> Grid:
+        """The public grid for the argument: from its bounds, at most `limit` steps a side."""
+        where = conjunction(self.query.where, self.aggregate.where)
+        bounds = interval(self._argument, narrow(where, self.known))
+        if bounds.empty:
+            # The conditions exclude each other, so no row will be counted.
+            bounds = interval(self._argument, self.known)
+        if not (isinstance(bounds.lower, Fraction) and isinstance(bounds.upper, Fraction)):
+            raise self._missing_bounds()
+        if max(abs(bounds.lower), abs(bounds.upper)) > MAX_MAGNITUDE:
+            raise TooLarge(
+                "the values can be too large to be aggregated",
+                hint="narrow the bounds, for instance with CLAMP",
+                place=self.aggregate.place,
+            )
+        return fit_grid(
+            _step(self._argument, bounds.lower, bounds.upper), bounds.lower, bounds.upper, limit
+        )
+
+    def _range(self, grid: Grid) -> Interval:
+        return Interval(grid.lower * grid.step, grid.upper * grid.step)
+
+    def _missing_bounds(self) -> MissingBounds:
+        argument = self._argument
+        named = next(_unbounded(argument, self.known), None)
+        if named is None:
+            what, hint = "this expression", "wrap it in CLAMP(expression, low, high)"
+        else:
+            what = named.column.name
+            hint = (
+                f"declare bounds for {what} in the policy, or --bounds {what}=LOW:HIGH, "
+                f"or write CLAMP({what}, low, high), or WHERE {what} BETWEEN low AND high"
+            )
+        message = f"{what} has no bounds, so one row could change the answer without limit"
+        return MissingBounds(message, hint=hint, place=self.aggregate.place)
+
+
+def _unbounded(expression: Expr, known: Environment) -> Iterator[ColumnRef]:
+    if isinstance(expression, ColumnRef) and not interval(expression, known).bounded:
+        yield expression
+    for child in children(expression):
+        yield from _unbounded(child, known)
+
+
+def _step(argument: Expr, lower: Fraction, upper: Fraction) -> Fraction:
+    """A column's own step, whole steps for integers and dates, otherwise by magnitude."""
+    if argument.kind in (Kind.INTEGER, Kind.DATE):
+        return Fraction(1)
+    if isinstance(argument, ColumnRef) and argument.column.bounds is not None:
+        return argument.column.step
+    return grid_step(lower, upper)
