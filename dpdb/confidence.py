@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from itertools import product
+from collections.abc import Callable
 
 import numpy as np
 
 from dpdb.answer import CONFIDENCE
-from dpdb.engines.evaluate import Frame, evaluate
+from dpdb.engines.evaluate import Frame
 from dpdb.engines.vectors import Vector
 from dpdb.estimates import Array, Draws, average, deviation, scaled, step_of
 from dpdb.plan import Plan
 from dpdb.policy import Kind
 from dpdb.privacy.mechanisms import Laplace
 from dpdb.releases import Estimate, Release, Total
-from dpdb.sql.query import Expr, Function, Output, Slot, slots
+from dpdb.spread import spread
+from dpdb.sql.query import Function, Output, Slot, slots
 
-MAX_CORNERS = 8
-"""An expression over more aggregates than this gets no interval."""
 _NOTHING = 1e-30
 """The scale of no noise, for formulas that divide by it."""
 
@@ -28,40 +26,25 @@ def ranges(plan: Plan, draws: Draws, output: Output, frame: Frame) -> tuple[Vect
 
     Of an expression over several aggregates each is held to the power of
     CONFIDENCE that makes all of them hold at once, their noises being
-    independent; the interval is the range of the expression over the corners
-    of that box. Intervals cover at least CONFIDENCE.
+    independent; interval arithmetic does the rest. Intervals cover at least
+    CONFIDENCE.
     """
     expression = output.expression
     used = sorted(slots(expression, "aggregate"))
-    if not plan.released_for(output) or not expression.kind.ordinal or len(used) > MAX_CORNERS:
+    if not plan.released_for(output) or not expression.kind.ordinal:
         return None
     each = CONFIDENCE ** (1 / len(used))
     boxes = [interval_of(plan.estimates[index], plan, draws, each) for index in used]
     known = [box for box in boxes if box is not None]
     if len(known) < len(boxes):
         return None
-    if isinstance(expression, Slot):
-        return Vector(known[0][0]), Vector(known[0][1])
     names = [Slot("aggregate", index, plan.estimates[index].aggregate.kind) for index in used]
-    return _corners(expression, frame, dict(zip(names, known, strict=True)))
-
-
-def _corners(
-    expression: Expr, frame: Frame, boxes: Mapping[Slot, tuple[Array, Array]]
-) -> tuple[Vector, Vector]:
-    """The least and greatest value of `expression` over the corners of the boxes."""
-    found = []
-    for corner in product((0, 1), repeat=len(boxes)):
-        ends = {
-            name: Vector(box[end]) for (name, box), end in zip(boxes.items(), corner, strict=True)
-        }
-        value = evaluate(expression, Frame({}, {**frame.slots, **ends}))
-        assert isinstance(value, Vector)
-        missing = np.zeros(1, dtype=bool) if value.null is None else value.null
-        found.append(np.where(missing, np.nan, value.values.astype(np.float64)))
-    stacked = np.stack(np.broadcast_arrays(*found))
-    undefined = np.isnan(stacked).any(axis=0)
-    return Vector(stacked.min(axis=0), undefined), Vector(stacked.max(axis=0), undefined)
+    found = spread(expression, dict(zip(names, known, strict=True)), frame)
+    if found is None:
+        return None
+    low, high = (np.asarray(end) for end in found)
+    undefined = ~(np.isfinite(low.astype(np.float64)) & np.isfinite(high.astype(np.float64)))
+    return tuple(Vector(np.where(undefined, 0, end), undefined) for end in (low, high))  # type: ignore[return-value]
 
 
 def interval_of(

@@ -169,9 +169,14 @@ class Drawing:
         half = max(grid.upper - centre, centre - grid.lower)
         squares = Total(self._argument, where, grid, centre, power=2, offset=half**2 // 2)
         total = Total(self._argument, where, grid, centre)
-        largest = (half * grid.step) ** 2
-        deviation = self.aggregate.function in (Function.STDDEV_POP, Function.STDDEV_SAMP)
-        bounds = Interval(Fraction(0), half * grid.step if deviation else largest)
+        # Of two rows a half-width away a sample's variance is twice the population's.
+        widest = {
+            Function.VAR_POP: (half * grid.step) ** 2,
+            Function.VAR_SAMP: 2 * (half * grid.step) ** 2,
+            Function.STDDEV_POP: half * grid.step,
+            Function.STDDEV_SAMP: Fraction(3, 2) * half * grid.step,
+        }
+        bounds = Interval(Fraction(0), widest[self.aggregate.function])
         if self._exposure.fixed:
             parts = [share * part for part in composition.VARIANCE_SPLIT_PUBLIC_COUNT]
             n = self.terms.rows(self.query.table)

@@ -9,6 +9,7 @@
     │   ├── MissingBounds          a sensitivity cannot be worked out
     │   └── TooLarge               over a size limit
     ├── InvalidOption              an option's value is out of range
+    ├── InternalError              dpdb is at fault
     ├── BudgetExceeded             exit code 3: epsilon or the query limit is used up
     └── SetupError                 exit code 2: before any statement runs
         ├── UsageError             the command line
@@ -93,6 +94,10 @@ class BudgetExceeded(DpdbError):
     """The privacy budget does not cover the query."""
 
     exit_code = 3
+
+
+class InternalError(DpdbError):
+    """Something in dpdb failed that must not; what it says may be of a row, and is not told."""
 
 
 class SetupError(DpdbError):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from dpdb import describing
 from dpdb.answer import Answer, Cell, Revealed
-from dpdb.errors import DpdbError, InvalidOption, Place, UnknownName, did_you_mean
+from dpdb.errors import DpdbError, InternalError, InvalidOption, Place, UnknownName, did_you_mean
 from dpdb.ledger import FREE, MemoryLedger, Price
 from dpdb.plan import Plan, outline, plan
 from dpdb.policy import Policy, Table, decimal, valid_delta, valid_epsilon
@@ -93,6 +93,11 @@ class Session:
             # What is wrong with the statement as a whole is shown at its beginning.
             error.place = error.place or Place(1, 1)
             raise
+        except Exception:
+            # Its text could hold a cell: neither message nor traceback goes further.
+            raise InternalError(
+                "dpdb failed to answer this statement", hint="what it cost stays paid"
+            ) from None
 
     def _execute(self, text: str) -> Answer:
         found = statement(text, self.policy)

@@ -8,9 +8,10 @@ from typing import Any
 
 from dpdb.answering import points, scalar
 from dpdb.engines.frame import FrameEngine
-from dpdb.plan import Plan, Ranks, Release, Total, plan
+from dpdb.plan import Plan, plan
 from dpdb.policy import Policy
 from dpdb.policyfile import read_policy
+from dpdb.releases import Ranks, Release, Total
 from dpdb.sql.query import Slot
 from dpdb.sql.statements import Select, statement
 

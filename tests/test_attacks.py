@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import json
 import logging
 import math
@@ -212,9 +213,9 @@ def test_a08_the_scale_is_read_off_the_policy(tmp_path):
     """Ten zeros, then a five: a scale that follows the data shows the difference."""
     queries = ["SUM(pay)", "AVG(pay)", "VARIANCE(pay)", "MEDIAN(pay)", "COUNT(DISTINCT pay)"]
     text = f"SELECT {', '.join(queries)} FROM t"
-    reports = []
-    for rows in (["0,,,0,,,"] * 10, ["0,,,0,,,"] * 10 + ["0,,,5,,,"], []):
-        reports.append(Session(people(tmp_path, rows)).execute(text).releases)
+    zeros = ["0,,,0,,,"] * 10
+    files = (zeros, [*zeros, "0,,,5,,,"], [])
+    reports = [Session(people(tmp_path, rows)).execute(text).releases for rows in files]
     assert reports == reports[:1] * 3
     [total] = [r for r in reports[0] if r.column == "SUM(pay)"]
     assert (total.sensitivity, total.scale) == (1000, 1000 / (Fraction(1, 50)))
@@ -222,15 +223,15 @@ def test_a08_the_scale_is_read_off_the_policy(tmp_path):
 
 def test_a09_an_average_does_not_use_the_exact_number_of_rows(tmp_path):
     """(U-L)/n is not the sensitivity of a mean when n is secret."""
-    reports = []
-    for rows in (ROWS[:1], ROWS[:2]):
-        reports.append(Session(people(tmp_path, rows)).execute("SELECT AVG(pay) FROM t").releases)
+    query = "SELECT AVG(pay) FROM t"
+    files = (ROWS[:1], ROWS[:2])
+    reports = [Session(people(tmp_path, rows)).execute(query).releases for rows in files]
     assert reports[0] == reports[1]
     assert [release.aggregate for release in reports[0]] == ["sum", "count"]
     assert reports[0][0].sensitivity == 550
     counted = rich(people(tmp_path, ROWS, "replace"))
     # NULLs are not averaged over, so that the number of rows is not what is divided by.
-    answer = Session(counted).execute("SELECT AVG(pay) FROM t")
+    answer = Session(counted).execute(query)
     assert [release.aggregate for release in answer.releases] == ["sum", "count"]
 
 
@@ -247,45 +248,77 @@ def test_a10_group_keys_are_declared(tmp_path):
     assert len(errors) == 1
 
 
-UNITS = '[tables.t]\nunit = "who"\nrows_per_unit = 3\n[tables.t.columns]\nwho = { type = "text" }\n'
+World = tuple[Policy, FrameEngine]
+
+
+def worlds(folder: Path, header: str, files: list[list[str]], text: str) -> list[World]:
+    """Files that differ in their rows, each with an engine that has it loaded."""
+    found = []
+    for number, rows in enumerate(files):
+        (folder / str(number)).mkdir()
+        policy = write(folder / str(number), "t", header + "\n".join(rows), text)
+        found.append((policy, FrameEngine()))
+    return found
+
+
+def check_moves(query: str, files: list[World], *, every: bool) -> None:
+    """No release moves further than its sensitivity between the first file and another.
+
+    With `every`, nor between any two.
+    """
+    results = [exactly(query, *world) for world in files]
+    releases = planned(query, *files[0]).releases
+    pairs = itertools.combinations(results, 2) if every else ((results[0], r) for r in results[1:])
+    for one, other in pairs:
+        for release, before, after in zip(releases, one, other, strict=True):
+            moved = sum(abs(a - b) for a, b in zip(before, after, strict=True))
+            assert moved <= release.mechanism.sensitivity * release.unit, query
 
 
 @pytest.mark.parametrize("neighbors", ["add-remove", "replace"])
 def test_a11_one_person_with_many_rows_counts_as_declared(tmp_path, neighbors):
     """20 rows of one customer move a sum 20 times as far as one row."""
-    columns = (
-        'x = { type = "integer", bounds = [0, 10] }\ng = { type = "integer", values = [1, 2] }'
-    )
-    text = f'[privacy]\nneighbors = "{neighbors}"\n{UNITS}{columns}\n'
+    text = f"""
+        [privacy]
+        neighbors = "{neighbors}"
+        [tables.t]
+        unit = "who"
+        rows_per_unit = 3
+        [tables.t.columns]
+        who = {{ type = "text" }}
+        x = {{ type = "integer", bounds = [0, 10] }}
+        g = {{ type = "integer", values = [1, 2] }}
+        """
     others = [f"p{i},{i % 10},1" for i in range(30)]
-    files = [others + ["eve,10,1"], others + ["eve,10,1"] * 20, others + ["eve,10,2"] * 3]
-    queries = ["COUNT(*)", "SUM(x)", "COUNT(DISTINCT x)", "SUM(1)", "AVG(x)", "COUNT(x)"]
-    for tail in ("", " WHERE x >= 0", " GROUP BY g"):
-        for query in (f"SELECT {function} FROM t{tail}" for function in queries):
-            found = []
-            for number, rows in enumerate(files):
-                folder = tmp_path / f"{number}"
-                folder.mkdir(exist_ok=True)
-                policy = write(folder, "t", "who,x,g\n" + "\n".join(rows), text)
-                found.append(exactly(query, policy))
-                allowed = [
-                    release.mechanism.sensitivity * release.unit
-                    for release in planned(query, policy).releases
-                ]
-            for other in found[1:]:
-                for release, one, two in zip(allowed, found[0], other, strict=True):
-                    moved = sum(abs(a - b) for a, b in zip(one, two, strict=True))
-                    assert moved <= release, query
+    eve = [["eve,10,1"] * 20, ["eve,10,2"] * 3, ["eve,0,2", "eve,5,2"] * 9, ["eve,10,1"]]
+    absent = ["eve,9,1"] if neighbors == "replace" else []
+    files = worlds(tmp_path, "who,x,g\n", [others + rows for rows in (absent, *eve)], text)
+    for tail in ("", " WHERE x >= 0", " WHERE x > 3", " GROUP BY g"):
+        for function in ("COUNT(*)", "SUM(x)", "COUNT(DISTINCT x)", "SUM(1)", "AVG(x)", "COUNT(x)"):
+            query = f"SELECT {function} FROM t{tail}"
+            check_moves(query, files, every=neighbors == "replace")
 
 
 EXTREMES = [
-    "SUM(CASE WHEN id = 7 THEN pay * 1000 END)", "SUM(pay)", "SUM(CLAMP(pay * pay, -5, 70))",
-    "SUM(COALESCE(pay, 900))", "SUM(pay) FILTER (WHERE age > 30)", "SUM(ABS(pay) + age)",
-    "SUM(GREATEST(pay, NULL, 5))", "SUM(CLAMP(1e200 * pay * 1e200, 6, 7))", "SUM(id % 3 - 2)",
-    "SUM(CLAMP(CAST(name AS DOUBLE), -3, 4))", "SUM(CASE WHEN pay > 3 THEN 5 ELSE 6 END)",
-    "SUM(LEAST(age, 9) * IF(smoker, 2, -2))", "SUM(CAST(smoker AS INTEGER))", "SUM(NULLIF(age, 3))",
-    "SUM(ROUND(pay, -2))", "SUM(-age)", "SUM(age - 60)", "SUM(CAST(CAST(age AS BOOLEAN) AS INTEGER))",
-]  # fmt: skip
+    "SUM(CASE WHEN id = 7 THEN pay * 1000 END)",
+    "SUM(pay)",
+    "SUM(CLAMP(pay * pay, -5, 70))",
+    "SUM(COALESCE(pay, 900))",
+    "SUM(pay) FILTER (WHERE age > 30)",
+    "SUM(ABS(pay) + age)",
+    "SUM(GREATEST(pay, NULL, 5))",
+    "SUM(CLAMP(1e200 * pay * 1e200, 6, 7))",
+    "SUM(id % 3 - 2)",
+    "SUM(CLAMP(CAST(name AS DOUBLE), -3, 4))",
+    "SUM(CASE WHEN pay > 3 THEN 5 ELSE 6 END)",
+    "SUM(LEAST(age, 9) * IF(smoker, 2, -2))",
+    "SUM(CAST(smoker AS INTEGER))",
+    "SUM(NULLIF(age, 3))",
+    "SUM(ROUND(pay, -2))",
+    "SUM(-age)",
+    "SUM(age - 60)",
+    "SUM(CAST(CAST(age AS BOOLEAN) AS INTEGER))",
+]
 EXTREME_CELLS = ["0", "7", "33", "120", "-1e300", "1e300", "3", "NaN", "", "61"]
 
 
@@ -295,26 +328,15 @@ def test_a12_no_row_adds_more_than_is_claimed(tmp_path, neighbors, nulls):
     """Clamping before the last operation, or not at all; a NULL where none was expected."""
     text = POLICY.format(neighbors=neighbors).replace(" }\n", f"{nulls} }}\n")
     body = ["7,5,40,3.5,Rome,true,2000-01-01"]
-    extremes = [f"{cell},{cell},{cell},{cell},{cell},{cell},{cell}" for cell in EXTREME_CELLS]
-    if neighbors == "replace":
-        files = [[*body, extreme] for extreme in extremes]
-    else:
-        files = [body, *([*body, extreme] for extreme in extremes)]
-    for query in (f"SELECT {e} FROM t{tail}" for e in EXTREMES for tail in ("", " WHERE id < 50")):
-        found = []
-        for number, rows in enumerate(files):
-            folder = tmp_path / str(number)
-            folder.mkdir(exist_ok=True)
-            policy = write(folder, "t", HEADER + "\n".join(rows), text)
-            [[total]] = exactly(query, policy)
-            found.append(total)
-        [release] = planned(query, policy).releases
-        moved = (
-            max(found) - min(found)
-            if neighbors == "replace"
-            else max(abs(total - found[0]) for total in found)
-        )
-        assert moved <= release.mechanism.sensitivity * release.unit, query
+    extremes = [",".join([cell] * 7) for cell in EXTREME_CELLS]
+    files = [[*body, extreme] for extreme in extremes]
+    if neighbors == "add-remove":
+        files = [body, *files]
+    loaded = worlds(tmp_path, HEADER, files, text)
+    for expression in EXTREMES:
+        for tail in ("", " WHERE id < 50"):
+            query = f"SELECT {expression} FROM t{tail}"
+            check_moves(query, loaded, every=neighbors == "replace")
 
 
 def test_a12_without_bounds_there_is_no_sum(tmp_path):
@@ -352,28 +374,45 @@ def test_a13_repeats_and_rewordings_are_free_and_tell_nothing_new(tmp_path):
 
 
 DIFFERENT = [
-    "SELECT COUNT(*) FROM t", "SELECT COUNT(age) FROM t", "SELECT COUNT(DISTINCT age) FROM t",
-    "SELECT SUM(age) FROM t", "SELECT SUM(id) FROM t", "SELECT AVG(age) FROM t",
-    "SELECT SUM(age) FROM t WHERE age > 30", "SELECT SUM(age) FROM t WHERE age >= 30",
-    "SELECT SUM(age) FROM t WHERE age < 30", "SELECT SUM(age) FROM t WHERE 30 < id",
-    "SELECT SUM(age) FILTER (WHERE smoker) FROM t", "SELECT SUM(age) FROM t WHERE NOT smoker",
-    "SELECT SUM(age) FROM t WHERE name = 'a'", "SELECT SUM(age) FROM t WHERE name = 'A'",
-    "SELECT SUM(age) FROM t WHERE name LIKE 'a'", "SELECT SUM(age) FROM t WHERE name LIKE 'a%'",
+    "SELECT COUNT(*) FROM t",
+    "SELECT COUNT(age) FROM t",
+    "SELECT COUNT(DISTINCT age) FROM t",
+    "SELECT SUM(age) FROM t",
+    "SELECT SUM(id) FROM t",
+    "SELECT AVG(age) FROM t",
+    "SELECT SUM(age) FROM t WHERE age > 30",
+    "SELECT SUM(age) FROM t WHERE age >= 30",
+    "SELECT SUM(age) FROM t WHERE age < 30",
+    "SELECT SUM(age) FROM t WHERE 30 < id",
+    "SELECT SUM(age) FILTER (WHERE smoker) FROM t",
+    "SELECT SUM(age) FROM t WHERE NOT smoker",
+    "SELECT SUM(age) FROM t WHERE name = 'a'",
+    "SELECT SUM(age) FROM t WHERE name = 'A'",
+    "SELECT SUM(age) FROM t WHERE name LIKE 'a'",
+    "SELECT SUM(age) FROM t WHERE name LIKE 'a%'",
     "SELECT SUM(age) FROM t WHERE name LIKE 'a!%' ESCAPE '!'",
-    "SELECT SUM(age) FROM t WHERE name LIKE 'a_'", "SELECT SUM(age) FROM t WHERE name IN ('a', 'b')",
-    "SELECT SUM(age) FROM t WHERE name NOT IN ('a', NULL)", "SELECT SUM(age - 1) FROM t",
-    "SELECT SUM(1 - age) FROM t", "SELECT SUM(age) FROM t GROUP BY smoker", "SELECT MIN(age) FROM t",
-    "SELECT MAX(age) FROM t", "SELECT MEDIAN(age) FROM t", "SELECT QUANTILE(age, 0.25) FROM t",
+    "SELECT SUM(age) FROM t WHERE name LIKE 'a_'",
+    "SELECT SUM(age) FROM t WHERE name IN ('a', 'b')",
+    "SELECT SUM(age) FROM t WHERE name NOT IN ('a', NULL)",
+    "SELECT SUM(age - 1) FROM t",
+    "SELECT SUM(1 - age) FROM t",
+    "SELECT SUM(age) FROM t GROUP BY smoker",
+    "SELECT MIN(age) FROM t",
+    "SELECT MAX(age) FROM t",
+    "SELECT MEDIAN(age) FROM t",
+    "SELECT QUANTILE(age, 0.25) FROM t",
     "SELECT SUM(age) FROM t WHERE age > (SELECT AVG(age) FROM t)",
     "SELECT SUM(age) FROM t WHERE age > (SELECT MIN(age) FROM t)",
     "SELECT SUM(age) FROM t WHERE age > (SELECT AVG(age) FROM t WHERE smoker)",
     "SELECT SUM(age) FROM t WHERE age > (SELECT AVG(age) + 1 FROM t)",
-    "SELECT SUM(age) FROM t WHERE smoker = TRUE", "SELECT SUM(age) FROM t WHERE smoker IS TRUE",
+    "SELECT SUM(age) FROM t WHERE smoker = TRUE",
+    "SELECT SUM(age) FROM t WHERE smoker IS TRUE",
     "SELECT SUM(CASE WHEN smoker THEN age ELSE 0 END) FROM t",
     "SELECT SUM(CASE WHEN smoker THEN 0 ELSE age END) FROM t",
-    "SELECT COUNT(*) FROM t WHERE CAST(age AS TEXT) = '1'", "SELECT COUNT(*) FROM t WHERE age = 1",
+    "SELECT COUNT(*) FROM t WHERE CAST(age AS TEXT) = '1'",
+    "SELECT COUNT(*) FROM t WHERE age = 1",
     "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 0.5) COUNT(*) FROM t",
-]  # fmt: skip
+]
 
 
 def test_a13_different_questions_are_not_taken_for_repeats(tmp_path):
@@ -567,9 +606,12 @@ def _statistics(shape: list[float]) -> dict[str, float]:
         "COUNT(*) * COUNT(*)": number**2, "COUNT(*) % 7": number % 7,
         f"(COUNT(*) - {number}) * (SUM(x) - {total})": 0,
         "CASE WHEN COUNT(*) > 10 THEN 1 ELSE 0 END": int(number > 10),
-        f"NULLIF(COUNT(*), {number + 1})": number,
         "AVG(x) FILTER (WHERE x > 3)": sum(above) / len(above),
     }  # fmt: skip
+
+
+UNSTATED = ("COUNT(*) % 7", "CASE WHEN COUNT(*) > 10 THEN 1 ELSE 0 END")
+"""Neither grows nor falls with the count throughout; no interval beats a wrong one."""
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -588,12 +630,12 @@ def test_a20_intervals_cover_the_truth(tmp_path, shape, epsilon):
         session = Session(policy, noise=seeded(number))
         session._loaded_engine = engine
         answer = session.execute(f"SELECT {expression} FROM t GROUP BY g")
-        found = [
-            interval for (interval,) in answer.intervals if interval not in (None, (None, None))
-        ]
-        inside = sum(low - 1e-6 <= truth <= high + 1e-6 for low, high in found)
-        fair = 0.95 * len(found) - 4.8 * math.sqrt(0.05 * 0.95 * len(found))
-        assert inside >= fair, (expression, inside / len(found))
+        stated = [cell for (cell,) in answer.intervals if cell not in (None, (None, None))]
+        # Where the noise leaves a divisor's sign open there is none to state.
+        assert len(stated) == GROUPS or "/" in expression or expression in UNSTATED
+        missed = sum(not low - 1e-6 <= truth <= high + 1e-6 for low, high in stated)
+        allowed = 0.05 * GROUPS + 4.8 * math.sqrt(0.05 * 0.95 * GROUPS)
+        assert missed <= allowed, (expression, missed / GROUPS)
 
 
 def test_a21_noise_cannot_be_predicted(tmp_path, capsys):
@@ -681,10 +723,10 @@ def test_a24_a_traceback_shows_no_cell(tmp_path):
     session._noise = Broken()
     try:
         session.execute("SELECT SUM(age) FROM t WHERE name = 'x'")
-    except RuntimeError as error:
+    except DpdbError as error:
         frames = traceback.TracebackException.from_exception(error, capture_locals=True)
         shown = "".join(frames.format())
-    assert "out of entropy" in shown
+    assert "dpdb failed to answer" in shown
     assert not any(canary in shown for canary in CANARIES)
 
 
@@ -704,31 +746,10 @@ def test_a24_a_fault_of_ours_shows_no_cell(tmp_path, monkeypatch, capsys):
 
 
 INJECTIONS = [
-    "SELECT string_agg(name, ',') FROM t", "SELECT array_agg(name) FROM t", "SELECT list(age) FROM t",
-    "SELECT arg_max(name, pay) FROM t", "SELECT max_by(name, pay) FROM t", "SELECT MAX(name) FROM t",
-    "SELECT first(name) FROM t", "SELECT any_value(name) FROM t", "SELECT histogram(age) FROM t",
-    "SELECT approx_quantile(age, 0.5) FROM t", "SELECT bit_xor(age) FROM t", "SELECT SUM(DISTINCT age) FROM t",
-    "SELECT product(age) FROM t", "SELECT COUNT(*) OVER () FROM t", "SELECT name FROM t GROUP BY ALL",
-    "SELECT COUNT(*) FROM read_csv('t.csv')", "SELECT COUNT(*) FROM 't.csv'",
-    "SELECT COUNT(*) FROM read_text('/etc/passwd')", "SELECT read_text('/etc/passwd'), COUNT(*) FROM t",
-    "COPY t TO 'stolen.csv'", "COPY (SELECT * FROM t) TO 'stolen.csv'", "EXPORT DATABASE 'stolen'",
-    "ATTACH 'stolen.db'", "CREATE TABLE stolen AS SELECT * FROM t", "DROP TABLE t", "DELETE FROM t",
-    "INSERT INTO t VALUES (1)", "UPDATE t SET age = 1", "PRAGMA database_list", "INSTALL httpfs",
-    "CALL pragma_version()", "SELECT COUNT(*) INTO stolen FROM t", "VACUUM", "SELECT * FROM t",
-    "SELECT COUNT(*) FROM t, t AS u", "SELECT COUNT(*) FROM t JOIN t AS u ON t.id = u.id",
-    "SELECT COUNT(*) FROM t UNION SELECT COUNT(*) FROM t", "WITH x AS (SELECT 1) SELECT COUNT(*) FROM t",
-    "SELECT COUNT(*) FROM t WHERE name IN (SELECT name FROM t)", "SELECT COUNT(*) FROM (SELECT * FROM t)",
-    "SELECT COUNT(*) FROM t WHERE EXISTS (SELECT 1 FROM t)", "SELECT COUNT(*) FROM t GROUP BY id % 2",
-    "SELECT COUNT(*) FROM t WHERE name = (SELECT name FROM t LIMIT 1)", "SELECT DISTINCT COUNT(*) FROM t",
-    "SELECT COUNT(*) FROM t WHERE regexp_matches(name, '(a+)+$')", "SELECT COUNT(*) FROM t FOR UPDATE",
-    "SELECT error(name), COUNT(*) FROM t", "SELECT COUNT(*) FROM t WHERE sleep(age) = 0",
-    "SELECT getenv('HOME'), COUNT(*) FROM t", "SELECT COUNT(*) FROM information_schema.tables",
-    "SELECT COUNT(*) FROM t WHERE random() < 0.5", "SELECT COUNT(*) FROM t; SELECT COUNT(*) FROM t",
-    "SELECT id FROM t HAVING COUNT(*) > 0", "SELECT SUM(SUM(age)) FROM t", "EXPLAIN ANALYZE SELECT 1",
-    "SELECT t FROM t", "SELECT t.* FROM t", "SELECT COUNT(t.*) FROM t", "SELECT COLUMNS(*) FROM t",
-    "SELECT COUNT(*), FROM t", "SELECT SUM(age) WITHIN GROUP () FROM t", "SELECT VAR_MAP(age) FROM t",
-    "SELECT TS_OR_DS_TO_DATE_STR() FROM t", "SELECT COUNT(*) FROM t PIVOT (SUM(age) FOR city IN ('a'))",
-]  # fmt: skip
+    line
+    for line in Path(__file__).with_name("injections.sql").read_text(encoding="utf-8").splitlines()
+    if not line.startswith("--")
+]
 
 
 @pytest.mark.parametrize("text", INJECTIONS)

@@ -11,7 +11,7 @@ from sqlglot import exp
 from dpdb.errors import TypeMismatch, Unsupported
 from dpdb.policy import Kind
 from dpdb.sql import typing
-from dpdb.sql.nodes import only, place
+from dpdb.sql.nodes import node_name, only, place
 from dpdb.sql.query import Aggregate, Expr, Function, Literal, conjunction
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def aggregate(node: exp.Expr, rows: Translator) -> Aggregate:
         assert isinstance(node, exp.Func)
         names = ", ".join(AGGREGATE_NAMES)
         raise Unsupported(
-            f"{node.sql_name()} is not supported", hint=f"aggregates are {names}",
+            f"{node_name(node)} is not supported", hint=f"aggregates are {names}",
             place=place(node, rows.text),
         )  # fmt: skip
     return _call(node, function, rows)
@@ -94,7 +94,7 @@ def _within_group(node: exp.WithinGroup, rows: Translator) -> Aggregate:
     """`PERCENTILE_CONT(q) WITHIN GROUP (ORDER BY x)` and `MODE() WITHIN GROUP (ORDER BY x)`."""
     only(node, rows.text, "this", "expression")
     where = place(node, rows.text)
-    ordered = node.expression.expressions
+    ordered = node.expression.expressions if node.expression else []
     if len(ordered) != 1:
         raise Unsupported("WITHIN GROUP orders by one expression", place=where)
     only(ordered[0], rows.text, "this", "desc", "nulls_first")

@@ -7,12 +7,19 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from dpdb.errors import Place, StatementError, TooLarge, UnknownName, Unsupported, did_you_mean
+from dpdb.errors import (
+    Place,
+    StatementError,
+    TooLarge,
+    UnknownName,
+    Unsupported,
+    did_you_mean,
+)
 from dpdb.policy import Kind
 from dpdb.sql import typing
 from dpdb.sql.constants import like_pattern, number_literal
 from dpdb.sql.functions import ARGUMENTS, call
-from dpdb.sql.nodes import check_depth, only, place
+from dpdb.sql.nodes import check_depth, node_name, only, place
 from dpdb.sql.query import (
     Arithmetic,
     Call,
@@ -112,7 +119,7 @@ class Translator(ABC):
             return self._compare(COMPARISONS[type(node)], node.this, node.expression, depth)
         if isinstance(node, exp.Func):
             return self._function(node, depth)
-        raise Unsupported(f"{_name(node)} is not supported", place=self.place(node))
+        raise Unsupported(f"{node_name(node)} is not supported", place=self.place(node))
 
     def _boolean(self, node: exp.Expr, depth: int) -> Expr:
         return typing.of_kind(self.expression(node, depth + 1), Kind.BOOLEAN, self.place(node))
@@ -274,11 +281,7 @@ class Translator(ABC):
     def _unknown(self, node: exp.Func) -> StatementError:
         """A function nobody knows is a slip; one that SQL has is left out on purpose."""
         if not isinstance(node, exp.Anonymous):
-            return Unsupported(f"{_name(node)} is not supported", place=self.place(node))
+            return Unsupported(f"{node_name(node)} is not supported", place=self.place(node))
         name = str(node.this)
         hint = did_you_mean(name, self.function_names)
         return UnknownName(f"no function {name} here", hint=hint, place=self.place(node))
-
-
-def _name(node: exp.Expr) -> str:
-    return node.sql_name() if isinstance(node, exp.Func) else node.key.upper()

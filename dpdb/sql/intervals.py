@@ -235,7 +235,7 @@ def _rounded(inner: Interval, to: Callable[[Bound], int]) -> Interval:
 
 def _call(call: Call, known: Environment) -> Interval:
     if call.name in ("coalesce", "least", "greatest"):
-        return _any_of(call.arguments, known)
+        return _extreme(call, _any_of(call.arguments, known), known)
     parts = [interval(argument, known) for argument in call.arguments]
     match call.name:
         case "nullif":
@@ -257,6 +257,17 @@ def _call(call: Call, known: Environment) -> Interval:
         case "length":
             return Interval(Fraction(0), INFINITY)
     return EVERYTHING
+
+
+def _extreme(call: Call, around: Interval, known: Environment) -> Interval:
+    """LEAST is at most, GREATEST at least, each argument that is never NULL."""
+    sure = [interval(a, known) for a in call.arguments if not nullable(a)]
+    match call.name:
+        case "least":
+            return around.meet(Interval(upper=min((s.upper for s in sure), default=INFINITY)))
+        case "greatest":
+            return around.meet(Interval(lower=max((s.lower for s in sure), default=-INFINITY)))
+    return around
 
 
 def _absolute(inner: Interval) -> Interval:

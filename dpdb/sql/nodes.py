@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from dpdb.errors import Place, TooLarge, Unsupported
+from dpdb.errors import Place, SyntaxFault, TooLarge, Unsupported
 
 MAX_DEPTH = 40
 """Nesting of operators; people write less, and recursion stays far from its limit."""
@@ -31,6 +31,14 @@ def only(node: exp.Expr, text: str, *allowed: str) -> None:
 
 
 def check_depth(depth: int, node: exp.Expr, text: str) -> None:
-    """Refuse nesting beyond `MAX_DEPTH`."""
+    """Refuse nesting beyond `MAX_DEPTH`, and arguments that sqlglot lets be left out."""
+    if not isinstance(node, exp.Expr):
+        raise SyntaxFault("an expression is missing")
     if depth > MAX_DEPTH:
         raise TooLarge(f"expression nested deeper than {MAX_DEPTH} levels", place=place(node, text))
+
+
+def node_name(node: exp.Expr) -> str:
+    """What SQL calls the node."""
+    names = node.sql_names() if isinstance(node, exp.Func) else []
+    return names[0] if names else node.key.upper()

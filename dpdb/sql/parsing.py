@@ -54,6 +54,8 @@ def read(text: str, policy: Policy, options: Options = NO_OPTIONS) -> Query:
         raise _syntax_fault(error) from None
     except RecursionError:
         raise TooLarge("the statement is nested too deeply") from None
+    except Exception:
+        raise SyntaxFault("this is not valid SQL") from None
     if len(trees) != 1 or not isinstance(trees[0], exp.Select):
         raise Unsupported("only a single SELECT is answered")
     return _Reader(text, policy, tokens).query(trees[0], options)
@@ -270,15 +272,20 @@ class _Reader:
         only(group, self.text, "expressions")
         keys: dict[ColumnRef, None] = {}
         for node in group.expressions:
-            chosen = self._by_position(node, tree.expressions)
-            named = [item for item in tree.expressions if item.alias == chosen.name != ""]
-            chosen = named[0] if named else chosen
+            chosen = self._by_position(node.unnest(), tree.expressions)
+            if isinstance(chosen, exp.Column) and scope.table.column(chosen.name) is None:
+                chosen = self._by_alias(chosen, tree.expressions)
             chosen = chosen.this if isinstance(chosen, exp.Alias) else chosen
             found = scope.column(chosen, self.text) if isinstance(chosen, exp.Column) else None
             if not isinstance(found, ColumnRef):
                 raise Unsupported("GROUP BY takes columns", place=place(node, self.text))
             keys[found] = None
         return tuple(keys)
+
+    def _by_alias(self, node: exp.Column, items: list[exp.Expr]) -> exp.Expr:
+        """GROUP BY takes aliases, too, where no column has the name."""
+        name = node.name.casefold()
+        return next((item for item in items if item.alias.casefold() == name), node)
 
     def _by_position(self, node: exp.Expr, items: list[exp.Expr]) -> exp.Expr:
         """GROUP BY 1 means the first item of the SELECT list."""
