@@ -122,6 +122,8 @@ def _planned(query: Query, terms: Terms) -> Plan:
         indices = tuple(range(len(releases), len(releases) + len(drawn)))
         estimates.append(Estimate(aggregate, indices, bounds, public_rows))
         releases += drawn
+        if len(releases) * len(cells) > MAX_CELLS:
+            raise TooLarge(f"GROUP BY makes more than {MAX_CELLS} noisy values")
     return _assembled(query, cells, tuple(releases), tuple(estimates), subplans)
 
 

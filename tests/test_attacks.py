@@ -6,6 +6,7 @@ the statistics of the sampler are tried beside what they attack.
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import itertools
@@ -41,6 +42,7 @@ from dpdb.errors import (
 )
 from dpdb.ledger import MemoryLedger, Price
 from dpdb.policy import Budget, Policy
+from dpdb.privacy.mechanisms import Laplace
 from dpdb.privacy.noise import SystemNoise
 from dpdb.session import Session
 from dpdb.sql.query import ColumnRef
@@ -160,6 +162,33 @@ def test_a03_averages_in_groups_do_not_wrap(tmp_path):
 
 BAD_NUMBERS = ["NaN", "nan", "inf", "-Infinity", "1_000", "٣٣", "３３", "0x1F", "1e400", "", " ",
                "1,5", "--1", "1e", "True", "½", "5 5", "1" + "0" * 400]  # fmt: skip
+
+
+ODD_BOUNDS = """
+[tables.t.columns]
+x = { type = "number", bounds = [0, 1.275], step = 0.01 }
+y = { type = "integer", bounds = [-10, 0] }
+z = { type = "number", bounds = [0, 1e-12] }
+"""
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT SUM(x), AVG(x), MIN(x), VARIANCE(x) FROM t WHERE x >= 1.275",
+        "SELECT SUM(x) FROM t WHERE x BETWEEN 0.001 AND 0.002",
+        "SELECT SUM(1 / y) FROM t WHERE y > 5",
+        "SELECT SUM(1 / y), MAX(y % y) FROM t WHERE y > 5 AND y IN (1, 2, NULL)",
+        "SELECT SUM(y) FROM t WHERE y IN (NULL)",
+        "SELECT SUM(z), AVG(z), MEDIAN(z), STDDEV(z) FROM t",
+        "SELECT SUM(x) FROM t WHERE x > 5 OR y > 3 OR x < -1",
+    ],
+)
+def test_a03_ends_of_bounds_are_no_trouble(tmp_path, query):
+    """Bounds off the grid, narrowed to nothing, or touching zero where it is divided by."""
+    policy = rich(write(tmp_path, "t", "x,y,z\n1.27,0,0\n0,-10,1\n", ODD_BOUNDS))
+    with contextlib.suppress(StatementError):  # an InternalError is none
+        Session(policy).execute(query)
 
 
 def test_a04_a_cell_that_is_no_number_is_null(tmp_path, capfd):
@@ -603,6 +632,7 @@ def _statistics(shape: list[float]) -> dict[str, float]:
         "ROUND(AVG(x), 1)": float(f"{mean:.1f}"), "GREATEST(COUNT(*), 3)": max(number, 3),
         # The range of these is not between their values at the ends of the intervals.
         f"ABS(COUNT(*) - {number})": 0, f"SUM(x) / (COUNT(*) - {number - 1})": total,
+        "COUNT(*) * 1000000000000000000": number * 10**18,
         "COUNT(*) * COUNT(*)": number**2, "COUNT(*) % 7": number % 7,
         f"(COUNT(*) - {number}) * (SUM(x) - {total})": 0,
         "CASE WHEN COUNT(*) > 10 THEN 1 ELSE 0 END": int(number > 10),
@@ -636,6 +666,17 @@ def test_a20_intervals_cover_the_truth(tmp_path, shape, epsilon):
         missed = sum(not low - 1e-6 <= truth <= high + 1e-6 for low, high in stated)
         allowed = 0.05 * GROUPS + 4.8 * math.sqrt(0.05 * 0.95 * GROUPS)
         assert missed <= allowed, (expression, missed / GROUPS)
+
+
+@pytest.mark.parametrize("scale", [Fraction(1, 3), 1, 10, 10**6, 2**40, 1058908973318373, 2**50])
+def test_a20_a_margin_holds_back_one_in_twenty(scale):
+    """Near the largest scales exp(-1/scale) has few digits left, and the margin fell short."""
+    mechanism = Laplace(1, 1 / Fraction(scale))
+    margin = Fraction(mechanism.quantile(0.95))
+    # P(|x| > z) = 2·exp(-(z+1)/scale) / (1 + exp(-1/scale))
+    beyond = 2 * math.exp(-(margin + 1) / scale) / (1 + math.exp(-1 / Fraction(scale)))
+    assert beyond <= 0.05 * (1 + 1e-6)
+    assert margin <= max(1, Fraction(31, 10) * Fraction(scale))
 
 
 def test_a21_noise_cannot_be_predicted(tmp_path, capsys):

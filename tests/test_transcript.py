@@ -277,6 +277,8 @@ def _transcript(folder: Path, rows: list[bytes], policy: str | None, form: str, 
     ]
     code = cli.main([str(path), "-c", QUERIES, *options])
     captured = capsys.readouterr()
+    # A fault that every file meets is a fault all the same.
+    assert "dpdb failed" not in captured.out + captured.err
     return code, captured.out, captured.err
 
 

@@ -18,11 +18,9 @@ def matches(text: str, pattern: Pattern) -> bool:
     place; trying a later one could not help. Time is at most the length of the
     text times that of the pattern.
     """
-    runs = [(anything, list(parts)) for anything, parts in groupby(pattern, lambda p: p is None)]
-    pieces = [[p for p in parts if p is not None] for anything, parts in runs if not anything]
+    pieces, open_start, open_end = _pieces(tuple(pattern))
     if not pieces:
-        return bool(runs) or text == ""
-    open_start, open_end = runs[0][0], runs[-1][0]
+        return open_start or text == ""
     position = 0
     last = len(pieces) - 1
     for index, piece in enumerate(pieces):
@@ -42,6 +40,14 @@ def matches(text: str, pattern: Pattern) -> bool:
                 return False
             position = start + _length(piece)
     return True
+
+
+@lru_cache(maxsize=256)
+def _pieces(pattern: tuple[str | None, ...]) -> tuple[list[list[str]], bool, bool]:
+    """What stands between the `%`s, and whether there is one at the start and the end."""
+    runs = [(anything, list(parts)) for anything, parts in groupby(pattern, lambda p: p is None)]
+    pieces = [[p for p in parts if p is not None] for anything, parts in runs if not anything]
+    return pieces, bool(runs) and runs[0][0], bool(runs) and runs[-1][0]
 
 
 def _length(piece: list[str]) -> int:

@@ -152,6 +152,8 @@ class _Answers(Translator):
     def _aggregate(self, node: exp.Expr) -> Slot:
         found = aggregate(node, self.rows)
         if found not in self.aggregates:
+            if len(self.aggregates) == MAX_OUTPUTS:
+                raise TooLarge(f"more than {MAX_OUTPUTS} aggregates", place=self.place(node))
             self.aggregates.append(found)
         return Slot("aggregate", self.aggregates.index(found), found.kind)
 
