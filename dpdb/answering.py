@@ -10,6 +10,7 @@ import datetime
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
@@ -21,6 +22,8 @@ from dpdb.estimates import Draws, point, vector
 from dpdb.plan import Plan
 from dpdb.policy import EPOCH, Kind
 from dpdb.sql.query import Output, Slot
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -46,16 +49,18 @@ def page(plan: Plan, points: Values, subqueries: Values, draws: Draws | None) ->
         _listed(evaluate(output.expression, frame), output.expression.kind, number)
         for output in plan.outputs
     ]
-    intervals = [
+    intervals: list[list[Range]] = [
         [None] * number if draws is None else _intervals(plan, draws, output, frame)
         for output in plan.outputs
     ]
     kept = _sorted(plan, frame, _having(plan, frame))
     kept = kept[plan.offset : None if plan.limit is None else plan.offset + plan.limit]
-    return Page(
-        tuple(tuple(column[i] for column in columns) for i in kept),
-        tuple(tuple(column[i] for column in intervals) for i in kept),
-    )
+    return Page(_rows(columns, kept), _rows(intervals, kept))
+
+
+def _rows(columns: list[list[T]], kept: list[int]) -> tuple[tuple[T, ...], ...]:
+    """Columns turned into rows, of which some are kept."""
+    return tuple(zip(*([column[i] for i in kept] for column in columns), strict=True))
 
 
 @np.errstate(all="ignore")
@@ -116,7 +121,7 @@ def _listed(vector: AnyVector, kind: Kind, number: int) -> list[Cell]:
     values = np.broadcast_to(vector.values, number).tolist()
     if kind is Kind.DATE:
         values = [_date(value) for value in values]
-    elif kind is Kind.INTEGER:
+    elif kind is Kind.INTEGER and vector.values.dtype.kind == "f":
         values = [None if math.isnan(value) else int(value) for value in values]
     if vector.null is None:
         return list(values)

@@ -42,6 +42,7 @@ from dpdb.errors import (
 )
 from dpdb.ledger import MemoryLedger, Price
 from dpdb.policy import Budget, Policy
+from dpdb.policyfile import policy_for
 from dpdb.privacy.mechanisms import Laplace
 from dpdb.privacy.noise import SystemNoise
 from dpdb.session import Session
@@ -376,6 +377,18 @@ def test_a12_without_bounds_there_is_no_sum(tmp_path):
         with pytest.raises(MissingBounds):
             session.execute(f"SELECT SUM({expression}) FROM t")
     assert session.execute("SHOW BUDGET").balance.queries_left == 10
+
+
+@pytest.mark.parametrize(
+    "condition", ["age BETWEEN 0 AND 50", "age >= 0 AND 50 >= age", "age IN (0, 30, 50)"]
+)
+def test_a12_a_range_in_where_bounds_a_column_nobody_declared(tmp_path, condition):
+    """As the hint says; what is outside is not counted, so it cannot add more."""
+    (tmp_path / "t.csv").write_text("age\n30\n50\n1e300\n-1e300\nNaN\n")
+    session = Session(rich(policy_for(tmp_path / "t.csv")), noise=Noiseless())
+    answer = session.execute(f"SELECT SUM(age) FROM t WHERE {condition}")
+    assert answer.rows == ((80.0,),)
+    assert answer.releases[0].sensitivity == 50
 
 
 REWORDINGS = [

@@ -44,6 +44,11 @@ class Numbers:
     step: Fraction | None
     null: NDArray[np.bool_] | None
 
+    def within(self, rows: slice) -> Numbers:
+        """Some of the rows."""
+        null = None if self.null is None else self.null[rows]
+        return Numbers(self.units[rows], self.step, null)
+
     def __repr__(self) -> str:
         return "Numbers(...)"
 
@@ -58,6 +63,10 @@ class Codes:
 
     codes: NDArray[Any]
     values: tuple[Value, ...]
+
+    def within(self, rows: slice) -> Codes:
+        """Some of the rows."""
+        return Codes(self.codes[rows], self.values)
 
     def __repr__(self) -> str:
         return "Codes(...)"

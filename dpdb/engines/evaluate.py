@@ -75,6 +75,10 @@ class Frame:
     columns: Mapping[str, Numbers | Codes]
     slots: Mapping[Slot, AnyVector] = field(default_factory=dict)
 
+    def within(self, rows: slice) -> Frame:
+        """Some of the rows."""
+        return Frame({name: c.within(rows) for name, c in self.columns.items()}, self.slots)
+
 
 def evaluate(expression: Expr, frame: Frame) -> AnyVector:
     """The value of `expression` on every row."""
@@ -86,10 +90,48 @@ def evaluate(expression: Expr, frame: Frame) -> AnyVector:
     return _evaluate(expression, frame)
 
 
+def holds(condition: Expr, frame: Frame) -> Bools:
+    """Where `condition` is true. That asks less than telling false from NULL."""
+    only = _only_column(condition)
+    if only is not None and not isinstance(condition, ColumnRef):
+        column = frame.columns[only]
+        if isinstance(column, Codes):
+            small = _on_dictionary(condition, only, column, frame)
+            assert isinstance(small, Vector)
+            return _spread(small.values.astype(bool, copy=False), column.codes)
+    match condition:
+        case Logic(operator="and", operands=operands):
+            return reduce(operator.and_, (holds(operand, frame) for operand in operands))
+        case Logic(operands=operands):
+            return reduce(operator.or_, (holds(operand, frame) for operand in operands))
+    return _truth(condition, frame).values
+
+
+def _spread(chosen: Bools, codes: Array) -> Bools:
+    """Whether each code is one of the chosen; comparing is faster than looking up."""
+    if len(chosen) == 1:  # a constant, whatever the code
+        return chosen
+    true = np.flatnonzero(chosen)
+    if len(true) == 0:
+        return np.zeros(1, dtype=bool)
+    first, last = int(true[0]), int(true[-1])
+    if first == last:
+        return np.asarray(codes == first)
+    if last - first + 1 == len(true):
+        return np.asarray((codes >= first) & (codes <= last))
+    return chosen.take(codes)
+
+
 def _only_column(expression: Expr) -> str | None:
     """The name of the column if `expression` reads just one."""
     names = _columns(expression)
     return next(iter(names)) if len(names) == 1 else None
+
+
+def longest_dictionary(expression: Expr, frame: Frame) -> int:
+    """How many values are worked through before the first row, at most."""
+    read = (frame.columns[name] for name in _columns(expression))
+    return max((len(c.values) for c in read if isinstance(c, Codes)), default=0)
 
 
 def _columns(expression: Expr) -> set[str]:
@@ -100,13 +142,12 @@ def _columns(expression: Expr) -> set[str]:
 
 def _through_dictionary(expression: Expr, name: str, column: Codes, frame: Frame) -> AnyVector:
     """The value on each distinct value of the column, then spread over the rows."""
+    return _on_dictionary(expression, name, column, frame).take(column.codes)
+
+
+def _on_dictionary(expression: Expr, name: str, column: Codes, frame: Frame) -> AnyVector:
     each = Codes(np.arange(len(column.values) + 1), column.values)
-    small = _evaluate(expression, Frame({name: each}, frame.slots))
-    if isinstance(small, Vector) and small.values.dtype == bool and small.null is None:
-        true = np.flatnonzero(small.values)
-        if len(true) == 1 < len(small.values):
-            return Vector(column.codes == true[0])
-    return small.take(column.codes)
+    return _evaluate(expression, Frame({name: each}, frame.slots))
 
 
 def _evaluate(expression: Expr, frame: Frame) -> AnyVector:

@@ -10,9 +10,10 @@ import numpy.typing as npt
 Array = npt.NDArray[Any]
 
 MAX_ROWS = 2**31
-_LIMB = 21
-"""Bits of a limb: MAX_ROWS of them, added as doubles, stay exact below 2^53."""
+_LIMB = 36
+"""Bits of a limb: a block of 2^17 of them, added as doubles, stays exact below 2^53."""
 _BLOCK = 2**22
+_CACHED = 2**16
 
 
 def total(values: Array, largest: int) -> int:
@@ -23,31 +24,48 @@ def total(values: Array, largest: int) -> int:
     return (high << 32) + int((values & 0xFFFFFFFF).sum(dtype=np.int64))
 
 
-def total_squares(values: Array, largest: int) -> int:
-    """Σ values², none of the values beyond ±`largest`, at most 2^20."""
+def total_squares(values: Array, mask: Array | None, centre: int, largest: int) -> int:
+    """Σ (values - centre)² where the mask is set, no distance from the centre beyond `largest`."""
     assert largest <= 2**20
     result = 0
-    for start in range(0, len(values), _BLOCK):
-        block = values[start : start + _BLOCK].astype(np.int64)
+    for start in range(0, len(values), _CACHED):
+        rows = slice(start, start + _CACHED)
+        block = values[rows].astype(np.int64) - centre
+        if mask is not None:
+            block *= mask[rows]
         result += int(np.dot(block, block))
     return result
 
 
 def grouped_total(groups: Array, values: Array, cells: int, largest: int) -> Array:
-    """Σ values for each group; 64-bit integers where they always suffice."""
-    if largest < 2**_LIMB:
-        return _add_up(groups, values, cells).astype(np.int64)
-    result: Array = np.zeros(cells, dtype=object)
-    rest = values.astype(np.int64)
+    """Σ values for each group; 64-bit integers where they always suffice.
+
+    In blocks, for two reasons: the wider copies that bincount makes stay in the
+    cache, and sums of so few are exact as doubles for values of up to _LIMB bits.
+    """
+    kind = np.dtype(np.int64 if largest * MAX_ROWS < 2**62 else object)
+    result: Array = np.zeros(cells, dtype=kind)
+    block = max(_CACHED, cells)
+    assert block <= 2 ** (53 - _LIMB)
+    for start in range(0, len(groups), block):
+        rows = slice(start, start + block)
+        result += _block_total(groups[rows].astype(np.intp), values[rows], cells, largest, kind)
+    return result
+
+
+def _block_total(
+    groups: Array, values: Array, cells: int, largest: int, kind: np.dtype[Any]
+) -> Array:
+    result: Array = np.zeros(cells, dtype=kind)
     shift = 0
     while largest >> shift >= 2**_LIMB:
-        limb = (rest >> shift) & (2**_LIMB - 1)
-        result += _add_up(groups, limb, cells).astype(np.int64).astype(object) << shift
+        limb = (values >> shift) & (2**_LIMB - 1)
+        result += _add_up(groups, limb, cells).astype(kind) << shift
         shift += _LIMB
-    result += _add_up(groups, rest >> shift, cells).astype(np.int64).astype(object) << shift
-    return result.astype(np.int64) if largest * MAX_ROWS < 2**62 else result
+    result += _add_up(groups, values >> shift, cells).astype(kind) << shift
+    return result
 
 
 def _add_up(groups: Array, values: Array, cells: int) -> Array:
     """Sums as doubles, exact because every partial sum is below 2^53."""
-    return np.bincount(groups, weights=values, minlength=cells + 1)[:cells]
+    return np.bincount(groups, weights=values, minlength=cells + 1)[:cells].astype(np.int64)
