@@ -116,7 +116,7 @@ def fit_grid(step: Fraction, lower: Fraction, upper: Fraction, limit: int) -> Gr
     while True:
         low, high = math.ceil(lower / step), math.floor(upper / step)
         if low > high:
-            low = high = round(lower / step)
+            low = high = math.floor(upper / step)
         size = max(abs(low), abs(high)) if limit == MAGNITUDE_LIMIT else (high - low + 1) // 2
         if size <= limit:
             return Grid(step, low, high)

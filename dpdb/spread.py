@@ -49,7 +49,10 @@ def spread(expression: Expr, known: Mapping[Slot, Ends], frame: Frame) -> Ends |
 
 
 def _arithmetic(operator: str, left: Ends, right: Ends) -> Ends | None:
-    (a, b), (c, d) = left, right
+    # In doubles, which do not wrap around.
+    (a, b), (c, d) = (
+        (low.astype(np.float64), high.astype(np.float64)) for low, high in (left, right)
+    )
     match operator:
         case "+":
             return a + c, b + d
@@ -58,7 +61,6 @@ def _arithmetic(operator: str, left: Ends, right: Ends) -> Ends | None:
         case "*":
             return _around(a * c, a * d, b * c, b * d)
         case "/":
-            a, b, c, d = (np.asarray(end, dtype=np.float64) for end in (a, b, c, d))
             # Where the divisor may be zero the quotient may be anything.
             crossing = (c <= 0) & (d >= 0)
             low, high = _around(a / c, a / d, b / c, b / d)

@@ -254,6 +254,10 @@ class _Select:
         if key not in self._clamps:
             values, null = self._units(argument, grid)
             values = np.broadcast_to(values, self._rows)
+            # A grid narrowed to nothing can lie outside a narrow column's type.
+            held = np.iinfo(values.dtype)
+            if not held.min <= grid.lower <= grid.upper <= held.max:
+                values = values.astype(np.int64)
             self._clamps[key] = np.clip(values, grid.lower, grid.upper), null
         return self._clamps[key]
 

@@ -45,11 +45,11 @@ class Laplace:
         P(|x| > z) = 2r^(z+1)/(1+r) for whole z, with r = exp(-1/scale); it is
         -scale·ln(1-confidence) (Shoaran, Thomo, Weber, equation 4) up to a step.
         """
-        ratio = math.exp(-1 / float(self.scale)) if self.scale else 0.0
-        if ratio == 0:
+        scale = float(self.scale)
+        if not scale:
             return 0.0
-        tail = (1 - confidence) * (1 + ratio) / 2
-        return float(max(0, math.ceil(math.log(tail) / math.log(ratio) - 1 - 1e-9)))
+        tail = (1 - confidence) * (1 + math.exp(-1 / scale)) / 2
+        return float(max(0, math.ceil(-scale * math.log(tail) - 1 - 1e-9)))
 
 
 @dataclass(frozen=True)

@@ -195,7 +195,7 @@ def _arithmetic(operator: str, left: Interval, right: Interval) -> Interval:
             return Interval(_finite(left.lower - right.upper), _finite(left.upper - right.lower))
         case "*":
             return _corners(left, right, _times)
-        case "/" if right.lower > 0 or right.upper < 0:
+        case "/" if not right.empty and (right.lower > 0 or right.upper < 0):
             return _corners(left, right, _over)
         case "%":
             return _remainder(left, right)
