@@ -25,7 +25,6 @@ import numpy as np
 import pytest
 
 from dpdb import cli
-from dpdb.engines import frame
 from dpdb.engines.evaluate import Frame, evaluate
 from dpdb.engines.exact import Exact
 from dpdb.engines.frame import FrameEngine
@@ -791,7 +790,7 @@ def test_a24_a_fault_of_ours_shows_no_cell(tmp_path, monkeypatch, capsys):
         raise ValueError("could not convert string to float: 'Kanarienvogel'")
 
     people(tmp_path, [CANARY_ROW])
-    monkeypatch.setattr(frame, "holds", stumble)
+    monkeypatch.setattr(FrameEngine, "exact", stumble)
     code = cli.main([str(tmp_path / "t.csv"), "-c", "SELECT COUNT(*) FROM t WHERE age > 3"])
     shown = capsys.readouterr()
     assert code not in (0, 2, 3)

@@ -64,8 +64,9 @@ class Interval:
 
 
 EVERYTHING = Interval()
-Environment = Mapping[str | Slot, Interval]
-"""What is known of columns, by name, beyond their declaration; and of slots."""
+Environment = Mapping[str | Slot | Cast, Interval]
+"""What is known of columns, by name, beyond their declaration; of slots; and of
+undeclared columns read as numbers."""
 
 
 def interval(expression: Expr, known: Environment) -> Interval:
@@ -85,7 +86,7 @@ def interval(expression: Expr, known: Environment) -> Interval:
         case Call():
             return _call(expression, known)
         case Cast(operand=operand, kind=kind):
-            return _cast(operand, kind, known)
+            return known.get(expression, _cast(operand, kind, known))
     return Interval(Fraction(0), Fraction(1)) if expression.kind is Kind.BOOLEAN else EVERYTHING
 
 
@@ -127,22 +128,22 @@ def narrow(condition: Expr | None, known: Environment) -> Environment:
             known = _below(left, right, known, strict=operator == "<")
             if operator == "=":
                 known = _below(right, left, known, strict=False)
-        case InList(operand=ColumnRef() as column, values=values) if values and column.kind.ordinal:
-            known = _meet(column, _hull([_point(value) for value in values]), known)
+        case InList(operand=operand, values=values) if values and operand.kind.ordinal:
+            known = _meet(operand, _hull([_point(value) for value in values]), known)
     return known
 
 
 def _below(left: Expr, right: Expr, known: Environment, *, strict: bool) -> Environment:
-    """`left <= right` bounds a bare column on either side."""
+    """`left <= right` bounds a column on either side."""
     if not (left.kind.ordinal and right.kind.ordinal):
         return known
     low, high = interval(left, known).lower, interval(right, known).upper
-    if isinstance(left, ColumnRef):
+    if _name(left) is not None:
         exclude = strict and left.kind is not Kind.NUMBER and isinstance(high, Fraction)
         known = _meet(
             left, Interval(upper=math.ceil(high) - Fraction(1) if exclude else high), known
         )
-    if isinstance(right, ColumnRef):
+    if _name(right) is not None:
         exclude = strict and right.kind is not Kind.NUMBER and isinstance(low, Fraction)
         known = _meet(
             right, Interval(lower=math.floor(low) + Fraction(1) if exclude else low), known
@@ -150,8 +151,19 @@ def _below(left: Expr, right: Expr, known: Environment, *, strict: bool) -> Envi
     return known
 
 
-def _meet(column: ColumnRef, limit: Interval, known: Environment) -> Environment:
-    return {**known, column.column.name: interval(column, known).meet(limit)}
+def _name(expression: Expr) -> str | Cast | None:
+    """What a column is known by; an undeclared one read as a number, by that reading."""
+    match expression:
+        case ColumnRef(column=column):
+            return column.name
+        case Cast(operand=ColumnRef(column=column), kind=Kind.NUMBER) if column.guessed:
+            return expression
+    return None
+
+
+def _meet(expression: Expr, limit: Interval, known: Environment) -> Environment:
+    name = _name(expression)
+    return known if name is None else {**known, name: interval(expression, known).meet(limit)}
 
 
 def _point(value: object) -> Interval:
