@@ -69,6 +69,8 @@ def with_bounds(policy: Policy, bounds: Mapping[str, tuple[Fraction, Fraction]])
             name = next((n for n in bounds if n.casefold() == column.name.casefold()), None)
             if name is not None:
                 unused.discard(name)
+                if column.name == table.unit:
+                    raise UsageError(f"--bounds: {name} is the unit: clamped, two would become one")
                 column = _bounded(column, *bounds[name])  # noqa: PLW2901
             columns.append(column)
         tables.append(replace(table, columns=tuple(columns)))

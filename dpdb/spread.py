@@ -33,7 +33,9 @@ def spread(expression: Expr, known: Mapping[Slot, Ends], frame: Frame) -> Ends |
             return known[expression]
         case Slot():
             fixed = frame.slots[expression]
-            return (fixed.values, fixed.values) if isinstance(fixed, Vector) else None
+            if not isinstance(fixed, Vector) or expression.role == "subquery":
+                return None  # the noise of a subquery is not known here
+            return fixed.values, fixed.values
         case Literal(value=value, kind=Kind.INTEGER | Kind.NUMBER) if value is not None:
             point = constant(value)
             assert isinstance(point, Vector)

@@ -35,13 +35,14 @@ from dpdb.errors import (
     InvalidOption,
     MissingBounds,
     PolicyError,
+    SetupError,
     StatementError,
     TooLarge,
     Unsupported,
 )
 from dpdb.ledger import MemoryLedger, Price
 from dpdb.policy import Budget, Policy
-from dpdb.policyfile import policy_for
+from dpdb.policyfile import policy_for, with_bounds
 from dpdb.privacy.mechanisms import Laplace
 from dpdb.privacy.noise import SystemNoise
 from dpdb.session import Session
@@ -326,6 +327,14 @@ def test_a11_one_person_with_many_rows_counts_as_declared(tmp_path, neighbors):
         for function in ("COUNT(*)", "SUM(x)", "COUNT(DISTINCT x)", "SUM(1)", "AVG(x)", "COUNT(x)"):
             query = f"SELECT {function} FROM t{tail}"
             check_moves(query, files, every=neighbors == "replace")
+
+
+def test_a11_units_are_not_merged_by_bounds(tmp_path):
+    """Clamped to bounds, several people would be one unit, and push each other's rows out."""
+    text = '[tables.t]\nunit = "id"\n[tables.t.columns]\nid = { type = "integer" }\n'
+    policy = write(tmp_path, "t", "id\n1\n2\n300\n", text)
+    with pytest.raises(SetupError):
+        with_bounds(policy, {"id": (Fraction(0), Fraction(5))})
 
 
 EXTREMES = [
@@ -678,6 +687,13 @@ def test_a20_intervals_cover_the_truth(tmp_path, shape, epsilon):
         missed = sum(not low - 1e-6 <= truth <= high + 1e-6 for low, high in stated)
         allowed = 0.05 * GROUPS + 4.8 * math.sqrt(0.05 * 0.95 * GROUPS)
         assert missed <= allowed, (expression, missed / GROUPS)
+
+
+def test_a20_what_has_no_value_has_no_interval(tmp_path):
+    nothing = "(SELECT 1 / (COUNT(*) - COUNT(*)) FROM t)"
+    answer = Session(people(tmp_path)).execute(f"SELECT COUNT(*) + {nothing} FROM t")
+    assert answer.rows == ((None,),)
+    assert answer.intervals in (((None,),), (((None, None),),))
 
 
 @pytest.mark.parametrize("scale", [Fraction(1, 3), 1, 10, 10**6, 2**40, 1058908973318373, 2**50])

@@ -57,7 +57,6 @@ def aggregate(node: exp.Expr, rows: Translator) -> Aggregate:
             return _within_group(node, rows)
     function = _FUNCTIONS.get(type(node))
     if function is None:
-        assert isinstance(node, exp.Func)
         names = ", ".join(AGGREGATE_NAMES)
         raise Unsupported(
             f"{node_name(node)} is not supported", hint=f"aggregates are {names}",

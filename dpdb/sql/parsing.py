@@ -223,9 +223,9 @@ class _Reader:
         if not isinstance(node.this, exp.Select):
             raise Unsupported("only a SELECT can be a subquery", place=place(node, self.text))
         query = _Reader(self.text, self.policy, self._tokens_of(node)).query(node.this)
-        if len(query.outputs) != 1 or query.keys or query.having:
+        if len(query.outputs) != 1 or query.keys or query.having or query.cut:
             raise Unsupported(
-                "a subquery gives one value: one aggregate, no GROUP BY or HAVING",
+                "a subquery gives one value: one aggregate, no GROUP BY, HAVING or LIMIT",
                 place=place(node, self.text),
             )
         if query not in self.subqueries:

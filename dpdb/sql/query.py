@@ -236,6 +236,11 @@ class Query:
     subqueries: tuple[Query, ...] = ()
     options: Options = NO_OPTIONS
 
+    @property
+    def cut(self) -> bool:
+        """Whether rows of the answer are left out or moved."""
+        return self.limit is not None or bool(self.offset) or bool(self.order)
+
 
 def conjunction(*conditions: Expr | None) -> Expr | None:
     """The AND of the conditions that are there."""
