@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import time
 from collections.abc import Callable
@@ -51,6 +52,8 @@ class Terminal:
             dimensions=(lines, columns),
             encoding="utf-8",
             timeout=PATIENCE,
+            # Whoever runs the suite may ignore hangups, and a child would inherit that.
+            preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
         )  # fmt: skip
         self.raw = ""
         self._screen = _Screen(columns, lines, self.process.send)
@@ -120,6 +123,10 @@ class Terminal:
         self.wait_for_prompt(number)
         return self.text
 
+    def hang_up(self) -> int:
+        """Take the terminal away; the status that the program ends with."""
+        return hung_up(self.process)
+
     def end(self) -> str:
         """All that is on the screen once the program has ended; its exit code is checked for."""
         try:
@@ -129,3 +136,17 @@ class Terminal:
         except pexpect.EOF:
             self.process.close()
         return self.text
+
+
+def hung_up(child: pexpect.spawn[str]) -> int:
+    """The status with which a program ends whose terminal is taken away."""
+    child.ptyproc.fileobj.close()
+    give_up = time.monotonic() + PATIENCE
+    while time.monotonic() < give_up:
+        ended, status = os.waitpid(child.pid, os.WNOHANG)
+        if ended:
+            return status
+        time.sleep(0.05)
+    os.kill(child.pid, signal.SIGKILL)
+    os.waitpid(child.pid, 0)
+    raise AssertionError("it outlived its terminal")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pexpect
 import pytest
 
-from tests.shell.terminal import PEOPLE, Terminal
+from tests.shell.terminal import PEOPLE, Terminal, hung_up
 
 COUNT = "SELECT COUNT(*) FROM people"
 
@@ -105,9 +105,7 @@ def test_hangup_in_a_query_ends_it(tmp_path: Path) -> None:
     terminal.wait_for_prompt()
     terminal.send(COUNT + ";\r")
     terminal.wait("at work")
-    terminal.process.ptyproc.fileobj.close()
-    _, status = os.waitpid(terminal.process.pid, 0)
-    assert os.WTERMSIG(status) == signal.SIGHUP
+    assert os.WTERMSIG(terminal.hang_up()) == signal.SIGHUP
 
 
 def test_a_terminal_that_is_gone_ends_it_even_where_hangups_are_ignored(tmp_path: Path) -> None:
@@ -115,9 +113,7 @@ def test_a_terminal_that_is_gone_ends_it_even_where_hangups_are_ignored(tmp_path
     child = pexpect.spawn("/bin/sh", ["-c", command], timeout=60,
                           env={**os.environ, "HOME": str(tmp_path), "TERM": "xterm"})  # fmt: skip
     child.expect("dpdb>")
-    child.ptyproc.fileobj.close()
-    _, status = os.waitpid(child.pid, 0)
-    assert os.WIFEXITED(status)
+    assert os.WIFEXITED(hung_up(child))
 
 
 def test_editor_and_suggestion(tmp_path: Path) -> None:
