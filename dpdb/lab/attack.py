@@ -22,8 +22,8 @@ from dpdb.lab.scenario import DataFile, Scenario
 if TYPE_CHECKING:
     import numpy as np
 
-    from dpdb.lab.figures import Figure
     from dpdb.lab.trial import Showing
+    from dpdb.plots.figures import Figure
 
 PROTECTED_AT = (0.1, 1.0, 5.0)
 """The privacy losses at which an attack is tried unless other ones are asked for."""

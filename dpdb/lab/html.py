@@ -8,6 +8,7 @@ from html import escape
 from dpdb.lab import svg
 from dpdb.lab.report import Act, Report, Success, counted
 from dpdb.lab.style import STYLE
+from dpdb.plots.svg import drawn
 from dpdb.shell.escape import printable
 
 _HEADINGS = {"off": "Without privacy", "foil": "With another defence:", "private": "With privacy,"}
@@ -23,7 +24,7 @@ def page(told: Report, pages: Sequence[Report] = ()) -> str:
         _section("The idea", _paragraph(told.idea)),
         *(_act(act) for act in told.acts),
         _section("How often it succeeds", _rates(told)),
-        *(_section(figure.title, svg.drawn(figure)) for figure in told.figures),
+        *(_section(figure.title, drawn(figure)) for figure in told.figures),
         _section("What stopped it", _paragraph(told.stopped)),
     ]
     if told.further:

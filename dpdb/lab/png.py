@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
-from dpdb.errors import UsageError
 from dpdb.lab.report import Report
+from dpdb.plots.png import matplotlib_figure, write
 
 _COLOURS = {"off": "#c4352c", "foil": "#c77a0a", "private": "#1f6fb4"}
 
 
 def check() -> None:
     """Complain before the trials are run, not after."""
-    _figure_class()
+    matplotlib_figure(1, 1)
 
 
 def save(told: Report, path: Path) -> None:
     """Write the chart to `path`."""
-    figure = _figure_class()(figsize=(9, 1.2 + 0.5 * len(told.successes)), layout="constrained")
+    figure = matplotlib_figure(9, 1.2 + 0.5 * len(told.successes))
     axes = figure.add_subplot()
     for row, success in enumerate(told.successes):
         reach = [[success.rate - success.low], [success.high - success.rate]]
@@ -33,16 +32,4 @@ def save(told: Report, path: Path) -> None:
     axes.set_xlim(0, 1)
     axes.xaxis.set_major_formatter(import_module("matplotlib.ticker").PercentFormatter(1))
     axes.set_title(told.title)
-    try:
-        figure.savefig(path, format="png", dpi=150)
-    except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror}") from None
-
-
-def _figure_class() -> Any:  # noqa: ANN401 (matplotlib may not be there to type it)
-    try:
-        return import_module("matplotlib.figure").Figure
-    except ImportError:
-        raise UsageError(
-            "--png needs matplotlib", hint='pip install "dpdb[plots]", or use --html'
-        ) from None
+    write(figure, path)

@@ -9,8 +9,8 @@ from typing import Any
 
 from dpdb import __version__
 from dpdb.answer import Answer, Cell, Range
-from dpdb.lab.figures import Figure
 from dpdb.lab.trial import Exchange, Rate, Showing, Trials
+from dpdb.plots.figures import Figure
 
 SHOWN_FIRST = 2
 """So many exchanges are shown from the beginning; with more, the last one follows."""

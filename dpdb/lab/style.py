@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-STYLE = """
-:root {
-  color-scheme: light dark;
-  --paper: #fff; --ink: #1b1f24; --soft: #59636e; --rule: #d8dee4; --panel: #f6f8fa;
-  --off: #c4352c; --foil: #c77a0a; --private: #1f6fb4; --alert: #c4352c;
-  --s1: #1f6fb4; --s2: #c77a0a; --s3: #2f8f5b; --s4: #8a4fbd; --s5: #59636e; --blank: #d8dee4;
-}
-@media (prefers-color-scheme: dark) {
-  :root {
-    --paper: #14181d; --ink: #e8ecf0; --soft: #9aa5b1; --rule: #343c46; --panel: #1c2229;
-    --off: #f0706a; --foil: #e6a23c; --private: #5aa9ea; --alert: #ff8a84;
-    --s1: #5aa9ea; --s2: #e6a23c; --s3: #58c08a; --s4: #bd8cf0; --s5: #9aa5b1; --blank: #343c46;
-  }
-}
+from dpdb.plots.style import DARK, LIGHT, MARKS, declared
+
+_COLOURS = f"""
+:root {{
+  color-scheme: light dark; {declared(LIGHT)}
+  --panel: #f6f8fa; --off: #c4352c; --foil: #c77a0a; --private: #1f6fb4; --alert: #c4352c;
+}}
+@media (prefers-color-scheme: dark) {{
+  :root {{
+    {declared(DARK)}
+    --panel: #1c2229; --off: #f0706a; --foil: #e6a23c; --private: #5aa9ea; --alert: #ff8a84;
+  }}
+}}
+"""
+
+_RULES = """\
 * { box-sizing: border-box; }
 body { margin: 0 auto; max-width: 50rem; padding: 2rem 1.2rem 4rem; background: var(--paper);
   color: var(--ink); font: 1.06rem/1.55 system-ui, "DejaVu Sans", sans-serif; }
@@ -39,21 +41,12 @@ footer { margin-top: 3rem; border-top: 1px solid var(--rule); padding-top: .8rem
 .omitted { color: var(--soft); }
 .verdict.right::before { content: "✔ "; } .verdict.wrong::before { content: "✘ "; }
 svg { width: 100%; height: auto; display: block; margin: .5rem 0; }
-svg text { font: 13px system-ui, "DejaVu Sans", sans-serif; fill: var(--ink); }
-svg .tick { fill: var(--soft); font-size: 12px; }
 svg .figure { font-weight: 600; }
-svg .grid { stroke: var(--rule); } svg .axis { stroke: var(--soft); }
-svg .baseline { stroke: var(--ink); stroke-width: 1.5; stroke-dasharray: 2 4; }
 svg .bar { opacity: .85; } svg .bar.off { fill: var(--off); } svg .bar.foil { fill: var(--foil); }
 svg .bar.private { fill: var(--private); }
 svg .interval { stroke: var(--ink); stroke-width: 1.6; }
 svg .ceiling { fill: var(--paper); stroke: var(--ink); stroke-width: 1.5; }
 svg .ceiling.broken { fill: var(--alert); }
-svg .series { fill: none; stroke-width: 2; }
-svg .s0 { stroke: var(--off); } svg .s1 { stroke: var(--s1); } svg .s2 { stroke: var(--s2); }
-svg .s3 { stroke: var(--s3); } svg .s4 { stroke: var(--s4); } svg .s5 { stroke: var(--s5); }
-svg .k0 { fill: var(--off); } svg .k1 { fill: var(--blank); } svg .k2 { fill: var(--s1); }
-svg .k3 { fill: var(--s2); }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; font-size: .92rem; width: 100%; margin: .6rem 0; }
 th, td { text-align: left; vertical-align: top; padding: .35rem .6rem .35rem 0;
@@ -67,3 +60,5 @@ summary { cursor: pointer; color: var(--soft); }
   * { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
 }
 """
+
+STYLE = _COLOURS + MARKS + _RULES

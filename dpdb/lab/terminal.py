@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
 
-from dpdb.lab.figures import Figure, Lines, Tiles
 from dpdb.lab.report import Act, Report, Success, counted
+from dpdb.plots.terminal import WIDTH, drawn
 from dpdb.shell.escape import printable
 
-WIDTH = 92
 _BAR = 40
-_BLOCKS = " ▁▂▃▄▅▆▇█"
-_SHADES = "█░▒·"
 
 
 def page(told: Report) -> str:
@@ -113,52 +109,3 @@ def _figures(success: Success) -> str:
 
 def _percent(rate: float) -> str:
     return f"{rate * 100:.1f} %"
-
-
-def drawn(figure: Figure) -> str:
-    """A figure in characters."""
-    match figure:
-        case Lines():
-            return _lines(figure)
-        case Tiles():
-            return _tiles(figure)
-
-
-def _lines(figure: Lines) -> str:
-    """A sparkline for each series, all on one scale."""
-    values = [y for series in figure.series for _, y in series.points]
-    low, high = min(values), max(values)
-    width = max(len(series.label) for series in figure.series)
-    lines = []
-    for series in figure.series:
-        heights = [y for _, y in _sampled(series.points, WIDTH - width - 16)]
-        spark = "".join(_block(y, low, high) for y in heights)
-        lines.append(f"  {series.label:<{width}}  {spark} {heights[-1]:.4g}")
-    start, end = figure.series[0].points[0][0], figure.series[0].points[-1][0]
-    lines.append(f"  {figure.across}: {start:g} … {end:g}; heights {low:.4g} … {high:.4g}")
-    if figure.level is not None:
-        lines.append(f"  {figure.level_label}: {figure.level:.4g}")
-    return "\n".join(lines)
-
-
-def _sampled(points: Sequence[tuple[float, float]], most: int) -> list[tuple[float, float]]:
-    """At most so many points, evenly spaced, with the last."""
-    number = min(len(points), most)
-    return [points[round(i * (len(points) - 1) / max(number - 1, 1))] for i in range(number)]
-
-
-def _block(value: float, low: float, high: float) -> str:
-    share = (value - low) / (high - low) if high > low else 0.5
-    return _BLOCKS[1 + round(share * (len(_BLOCKS) - 2))]
-
-
-def _tiles(figure: Tiles) -> str:
-    width = max(len(row.label) for row in figure.rows)
-    lines = []
-    for row in figure.rows:
-        cells = "".join(_SHADES[kind] for kind in row.cells)
-        pieces = textwrap.wrap(cells, WIDTH - width - 4, drop_whitespace=False) or [""]
-        lines.append(f"  {row.label:<{width}}  {pieces[0]}")
-        lines += [f"  {'':<{width}}  {piece}" for piece in pieces[1:]]
-    legend = "   ".join(f"{_SHADES[i]} {text}" for i, text in enumerate(figure.legend))
-    return "\n".join([*lines, f"  {legend}"])

@@ -18,10 +18,9 @@ FILES = sorted(path for path in FOLDER.glob("*.py") if path.name != "__init__.py
 ABOVE_SESSION = {
     f"dpdb.lab.{room}"
     for room in (
-        "attack", "database", "scenario", "controls", "mistakes", "figures", "trial", "people",
-        "students",
+        "attack", "database", "scenario", "controls", "mistakes", "trial", "people", "students",
     )
-}  # fmt: skip
+} | {"dpdb.plots.figures"}  # fmt: skip
 HARMLESS = {
     "__future__", "collections.abc", "dataclasses", "fractions", "math", "numpy", "numpy.typing",
     "random", "typing",

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from dpdb.lab.attack import Attack, Guess
 from dpdb.lab.database import Database, Refused, number
-from dpdb.lab.figures import Figure, Lines, Series
 from dpdb.lab.mistakes import EachItsOwn
 from dpdb.lab.people import names
 from dpdb.lab.scenario import Scenario
+from dpdb.plots.figures import Figure, Lines, Series
 
 if TYPE_CHECKING:
     import numpy as np

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from dpdb.lab.attack import Attack, Guess
 from dpdb.lab.database import Database, number
-from dpdb.lab.figures import Figure, TileRow, Tiles
 from dpdb.lab.mistakes import DoubleLaplace
 from dpdb.lab.people import names
 from dpdb.lab.scenario import Scenario
+from dpdb.plots.figures import Figure, TileRow, Tiles
 
 if TYPE_CHECKING:
     import numpy as np

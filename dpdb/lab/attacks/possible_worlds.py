@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from dpdb.lab.attack import Attack, Guess
 from dpdb.lab.database import Database, number
-from dpdb.lab.figures import Figure, Lines, Series
 from dpdb.lab.mistakes import DoubleLaplace
 from dpdb.lab.scenario import Scenario
+from dpdb.plots.figures import Figure, Lines, Series
 
 if TYPE_CHECKING:
     import numpy as np

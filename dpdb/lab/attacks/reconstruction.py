@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from dpdb.lab.attack import Attack, Guess
 from dpdb.lab.controls import Rounded
 from dpdb.lab.database import Database, number
-from dpdb.lab.figures import Figure, Lines, Series, TileRow, Tiles
 from dpdb.lab.mistakes import EachItsOwn
 from dpdb.lab.scenario import Scenario
+from dpdb.plots.figures import Figure, Lines, Series, TileRow, Tiles
 
 if TYPE_CHECKING:
     import numpy as np

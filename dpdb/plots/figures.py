@@ -24,6 +24,22 @@ class Lines:
     series: Sequence[Series]
     level: float | None = None
     level_label: str = ""
+    up: str = ""
+    """What the vertical axis measures."""
+
+    @property
+    def width(self) -> tuple[float, float]:
+        """The least and the greatest value across."""
+        values = [x for series in self.series for x, _ in series.points]
+        return min(values), max(values)
+
+    @property
+    def height(self) -> tuple[float, float]:
+        """The least and the greatest value up, the level's among them."""
+        values = [y for series in self.series for _, y in series.points]
+        if self.level is not None:
+            values.append(self.level)
+        return min(values), max(values)
 
 
 @dataclass(frozen=True)
@@ -41,6 +57,14 @@ class Tiles:
     title: str
     legend: Sequence[str]
     rows: Sequence[TileRow]
+
+    def columns(self, most: int) -> int:
+        """How many cells of a strip stand side by side, the others below them.
+
+        Whole tens, so that a hundred people make a block that can be counted.
+        """
+        columns = min(most, max(len(row.cells) for row in self.rows))
+        return columns // 10 * 10 if columns >= 10 else columns
 
 
 Figure = Lines | Tiles

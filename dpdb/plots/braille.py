@@ -1,0 +1,58 @@
+"""Curves as dots, two across and four down in every character."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import partial
+from itertools import pairwise
+
+ACROSS, DOWN = 2, 4
+"""Dots in a character."""
+
+Cell = tuple[int, int]
+"""A character's column and row, from the left and from the top; dots are counted likewise."""
+
+_BITS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))
+_BLANK = 0x2800
+_APART = 3
+"""Rows between two curves that are enough to tell which one a letter marks."""
+
+
+def trace(points: Sequence[tuple[float, float]]) -> set[Cell]:
+    """The dots on the way from each point to the next."""
+    dots = {(round(x), round(y)) for x, y in points}
+    for (x, y), (to_x, to_y) in pairwise(points):
+        steps = max(math.ceil(abs(to_x - x)), math.ceil(abs(to_y - y)))
+        for step in range(1, steps):
+            share = step / steps
+            dots.add((round(x + (to_x - x) * share), round(y + (to_y - y) * share)))
+    return dots
+
+
+def characters(curves: Sequence[set[Cell]]) -> dict[Cell, str]:
+    """All curves' dots, by the cell they are in."""
+    codes: dict[Cell, int] = {}
+    for x, y in set().union(*curves):
+        cell = (x // ACROSS, y // DOWN)
+        codes[cell] = codes.get(cell, _BLANK) | _BITS[x % ACROSS][y % DOWN]
+    return {cell: chr(code) for cell, code in codes.items()}
+
+
+def spots(curves: Sequence[set[Cell]]) -> list[Cell]:
+    """A cell for each curve's letter: on the curve, away from the others, far to the right."""
+    cells = [{(x // ACROSS, y // DOWN) for x, y in dots} for dots in curves]
+    found: list[Cell] = []
+    for index, own in enumerate(cells):
+        rows: dict[int, list[int]] = {}
+        for column, row in set().union(*cells[:index], *cells[index + 1 :]):
+            rows.setdefault(column, []).append(row)
+        free = own - set(found) or own
+        found.append(max(free, key=partial(_merit, rows)))
+    return found
+
+
+def _merit(others: dict[int, list[int]], cell: Cell) -> tuple[int, Cell]:
+    """How far the nearest other curve in the same column is, up to enough; then the place."""
+    column, row = cell
+    return min([_APART, *(abs(other - row) for other in others.get(column, ()))]), cell
