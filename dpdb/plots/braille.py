@@ -15,8 +15,8 @@ Cell = tuple[int, int]
 
 _BITS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))
 _BLANK = 0x2800
-_APART = 3
-"""Rows between two curves that are enough to tell which one a letter marks."""
+_APART = 3 * DOWN
+"""Dots between two curves that are enough to tell which one a letter marks."""
 
 
 def trace(points: Sequence[tuple[float, float]]) -> set[Cell]:
@@ -34,25 +34,28 @@ def characters(curves: Sequence[set[Cell]]) -> dict[Cell, str]:
     """All curves' dots, by the cell they are in."""
     codes: dict[Cell, int] = {}
     for x, y in set().union(*curves):
-        cell = (x // ACROSS, y // DOWN)
+        cell = _cell((x, y))
         codes[cell] = codes.get(cell, _BLANK) | _BITS[x % ACROSS][y % DOWN]
     return {cell: chr(code) for cell, code in codes.items()}
 
 
 def spots(curves: Sequence[set[Cell]]) -> list[Cell]:
-    """A cell for each curve's letter: on the curve, away from the others, far to the right."""
-    cells = [{(x // ACROSS, y // DOWN) for x, y in dots} for dots in curves]
+    """A cell for each curve's letter: on the curve, away from the others, high up."""
     found: list[Cell] = []
-    for index, own in enumerate(cells):
-        rows: dict[int, list[int]] = {}
-        for column, row in set().union(*cells[:index], *cells[index + 1 :]):
-            rows.setdefault(column, []).append(row)
-        free = own - set(found) or own
-        found.append(max(free, key=partial(_merit, rows)))
+    for index, own in enumerate(curves):
+        others: dict[int, list[int]] = {}
+        for x, y in set().union(*curves[:index], *curves[index + 1 :]):
+            others.setdefault(x // ACROSS, []).append(y)
+        free = {dot for dot in own if _cell(dot) not in found} or own
+        found.append(_cell(max(free, key=partial(_merit, others))))
     return found
 
 
-def _merit(others: dict[int, list[int]], cell: Cell) -> tuple[int, Cell]:
-    """How far the nearest other curve in the same column is, up to enough; then the place."""
-    column, row = cell
-    return min([_APART, *(abs(other - row) for other in others.get(column, ()))]), cell
+def _cell(dot: Cell) -> Cell:
+    return dot[0] // ACROSS, dot[1] // DOWN
+
+
+def _merit(others: dict[int, list[int]], dot: Cell) -> tuple[int, int, int]:
+    """How far from the dot other curves pass above or below, up to enough; then its height."""
+    x, y = dot
+    return min([_APART, *(abs(other - y) for other in others.get(x // ACROSS, ()))]), -y, x

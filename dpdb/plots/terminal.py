@@ -67,8 +67,8 @@ def _floor(across: Axis) -> tuple[str, str]:
         place, label = round(across(x)) // ACROSS, marked(x)
         axis[place] = "┬"
         # Numbers stand on a line that begins a column further left, below the corner.
-        start = min(place + 1 - len(label) // 2, columns + 1 - len(label))
-        if start > len(numbers):
+        start = min(max(place + 1 - len(label) // 2, 0), columns + 1 - len(label))
+        if start > len(numbers) or not numbers:
             numbers = f"{numbers:<{start}}{label}"
     return "└" + "".join(axis), numbers
 
