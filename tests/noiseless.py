@@ -15,5 +15,9 @@ class Noiseless:
         assert scale > 0
         return np.zeros(size, dtype=np.int64)
 
+    def gaussian(self, variance: Fraction, size: int) -> npt.NDArray[np.int64]:
+        assert variance > 0
+        return np.zeros(size, dtype=np.int64)
+
     def below(self, bound: int) -> int:
         return bound // 2

@@ -1,15 +1,17 @@
 """Exact integer noise.
 
-Every value comes from integer arithmetic and integer comparisons on random bits: no floating
-point takes part, so there are none of the gaps in the doubles that Mironov (2012) reads the
-true answer from. "CKS" is Canonne, Kamath, Steinke, "The Discrete Gaussian for Differential
-Privacy" (2020), whose samplers these are, run on many candidates at a time.
+Every value comes from integer arithmetic on random bits: no floating point takes part, so there
+are none of the gaps in the doubles that Mironov (2012) reads the true answer from. "CKS" is
+Canonne, Kamath, Steinke, "The Discrete Gaussian for Differential Privacy" (2020), whose samplers
+these are, run on many candidates at a time.
 
     _whole              the scale as t/s, rounded up if t and s must be to fit a machine word
     _block              CKS Algorithm 2 on a block of candidates
     ├── _uniform        words below a bound, by rejection
     ├── _accepts        Bernoulli(exp(-u/t)), CKS Algorithm 1
     └── _geometric      runs of Bernoulli(exp(-1))
+    bell.under_bell     CKS Algorithm 3: which Laplace candidates are Gaussian
+    └── _below_exp      a comparison with exp(-γ) by as many digits as it takes
 """
 
 # ruff: noqa: PLC0415 - numpy is loaded by the first draw and opendp on request, not from here
@@ -17,14 +19,15 @@ Privacy" (2020), whose samplers these are, run on many candidates at a time.
 from __future__ import annotations
 
 import os
-from functools import cache
+from fractions import Fraction
 from typing import TYPE_CHECKING, Protocol
 
 from dpdb.errors import InvalidOption, did_you_mean
+from dpdb.privacy.bell import ceiling, under_bell, workable
+from dpdb.privacy.digits import exp_digits
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from fractions import Fraction
 
     import numpy as np
     import numpy.typing as npt
@@ -35,6 +38,7 @@ LARGEST_SCALE = 2**56
 _T_LIMIT = 2**56  # leaves 7 bits of an int64 for the geometric part: see _block
 _S_LIMIT = 2**62
 _LAST_WORD = 2**64 - 1
+_INVERSE_E = exp_digits(Fraction(1), 64)
 _SPARE = 64  # candidates in the smallest block, and bits beyond those expected
 _BLOCK_LIMIT = 2**16  # candidates in the largest: the arrays stay in the cache
 _SMALL_BLOCK = 2**12  # up to this size all rounds but the rarest are drawn at once
@@ -46,6 +50,10 @@ class Noise(Protocol):
 
     def laplace(self, scale: Fraction, size: int) -> npt.NDArray[np.int64]:
         """`size` independent draws of the discrete Laplace: P(x) ∝ exp(-|x|/scale)."""
+        ...
+
+    def gaussian(self, variance: Fraction, size: int) -> npt.NDArray[np.int64]:
+        """`size` independent draws of the discrete Gaussian: P(x) ∝ exp(-x²/(2·variance))."""
         ...
 
     def below(self, bound: int) -> int:
@@ -84,22 +92,24 @@ class SystemNoise:
     def laplace(self, scale: Fraction, size: int) -> npt.NDArray[np.int64]:
         """`size` independent draws of the discrete Laplace: P(x) ∝ exp(-|x|/scale).
 
-        Equivalently P(x) = (1-r)/(1+r) · r^|x| with r = exp(-1/scale). Accepted candidates are
-        independent and another block is drawn for want of their number, never for their values,
-        so the first `size` of them are independent draws.
+        Equivalently P(x) = (1-r)/(1+r) · r^|x| with r = exp(-1/scale).
         """
-        import numpy as np
-
-        if size < 0:
-            raise ValueError("the number of draws must not be negative")
         t, s = _whole(scale)
-        draws, have = np.empty(size, dtype=np.int64), 0
-        while have < size:
-            candidates = min((size - have) * 7 // 4 + _SPARE, _BLOCK_LIMIT)
-            fresh = self._block(candidates, t, s)[: size - have]
-            draws[have : have + fresh.size] = fresh
-            have += fresh.size
-        return draws
+        return _enough(size, Fraction(7, 4), lambda candidates: self._block(candidates, t, s))
+
+    def gaussian(self, variance: Fraction, size: int) -> npt.NDArray[np.int64]:
+        """`size` independent draws of the discrete Gaussian: P(x) ∝ exp(-x²/(2·variance)).
+
+        CKS Algorithm 3: of discrete Laplace candidates of scale t = floor(σ) + 1, y is kept with
+        probability exp(-(|y| - σ²/t)²/(2σ²)). A third of them at least come through it all.
+        """
+        variance = workable(variance)
+
+        def block(candidates: int) -> npt.NDArray[np.int64]:
+            y = self._block(candidates, ceiling(variance), 1)
+            return y[under_bell(y, self._words(y.size), variance, self._below_exp)]
+
+        return _enough(size, Fraction(3), block)
 
     def below(self, bound: int) -> int:
         """A uniform integer in [0, bound): draw bit_length(bound-1) bits until they are below."""
@@ -184,21 +194,19 @@ class SystemNoise:
 
         Its first 64 binary digits decide all but one case in 2^64.
         """
-        words, digits = self._words(size), inverse_e(64)
-        failed = words >= digits
-        for tie in (words == digits).nonzero()[0]:
-            failed[tie] = self._tie_fails()
+        words = self._words(size)
+        failed = words >= _INVERSE_E
+        for tie in (words == _INVERSE_E).nonzero()[0]:
+            failed[tie] = not self._below_exp(_INVERSE_E, Fraction(1))
         return failed
 
-    def _tie_fails(self) -> bool:
-        """Whether a real that begins like 1/e is over it, by as many further digits as needed."""
+    def _below_exp(self, word: int, gamma: Fraction) -> bool:
+        """Whether a real that begins with the 64 digits of `word` is below exp(-gamma)."""
         bits = 64
-        while True:
+        while word == (digits := exp_digits(gamma, bits)):
             bits += 64
-            ours = int.from_bytes(self._entropy(8), "little")
-            theirs = inverse_e(bits) & _LAST_WORD
-            if ours != theirs:
-                return ours > theirs
+            word = word << 64 | int.from_bytes(self._entropy(8), "little")
+        return word < digits
 
     def _uniform(self, size: int, bound: int) -> npt.NDArray[np.uint64]:
         """Uniform integers in [0, bound): words below a multiple of it, and their remainders."""
@@ -217,21 +225,25 @@ class SystemNoise:
         return np.frombuffer(self._entropy(8 * size), dtype=np.uint64, count=size)
 
 
-@cache
-def inverse_e(bits: int) -> int:
-    """floor(2^bits / e), exactly: the first binary digits of 1/e.
+def _enough(
+    size: int, ratio: Fraction, block: Callable[[int], npt.NDArray[np.int64]]
+) -> npt.NDArray[np.int64]:
+    """`size` draws, out of blocks that turn about `ratio` candidates into each draw.
 
-    The partial sums of Σ (-1)^n/n!, with n! for denominator, have the derangement numbers
-    d(n) = n·d(n-1) + (-1)^n above the line. They lie on alternate sides of 1/e, which is
-    irrational, so once two neighbours agree on the digits those are the digits of 1/e.
+    What a block accepts is independent, and another is drawn for want of their number, never for
+    their values, so the first `size` of them are independent draws.
     """
-    n, derangements, factorial, before, digits = 1, 0, 1, 2**bits, 0
-    while digits != before:
-        n += 1
-        derangements = n * derangements + (-1) ** n
-        factorial *= n
-        before, digits = digits, (derangements << bits) // factorial
-    return digits
+    import numpy as np
+
+    if size < 0:
+        raise ValueError("the number of draws must not be negative")
+    draws, have = np.empty(size, dtype=np.int64), 0
+    while have < size:
+        candidates = min(int((size - have) * ratio) + _SPARE, _BLOCK_LIMIT)
+        fresh = block(candidates)[: size - have]
+        draws[have : have + fresh.size] = fresh
+        have += fresh.size
+    return draws
 
 
 def _whole(scale: Fraction) -> tuple[int, int]:

@@ -14,16 +14,21 @@ from bisect import bisect_left
 from collections import Counter
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from random import Random
+from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 from dpdb.errors import InvalidOption, UsageError
-from dpdb.privacy.noise import LARGEST_SCALE, SOURCES, SystemNoise, _whole, inverse_e, source
-from dpdb.privacy.opendp_noise import OpenDPNoise, round_up
+from dpdb.privacy import bell
+from dpdb.privacy.bell import LARGEST_VARIANCE, ceiling, under_bell, workable
+from dpdb.privacy.digits import exp_digits
+from dpdb.privacy.noise import LARGEST_SCALE, SOURCES, SystemNoise, _whole, source
+from dpdb.privacy.opendp_noise import OpenDPNoise, root_up, round_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -31,6 +36,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     Draws = npt.NDArray[np.int64]
+    Law = Callable[[int], float]
 
 ALPHA = 1e-6
 ROOT = Path(__file__).parents[2]
@@ -66,20 +72,36 @@ def cdf(scale: Fraction, x: int) -> float:
     return below_or_over if x < 0 else 1 - below_or_over
 
 
-def cells(scale: Fraction, size: int) -> list[int]:
+def gaussian(variance: Fraction) -> Law:
+    """The distribution function of the discrete Gaussian, from P(x) ∝ exp(-x²/(2·variance)).
+
+    Summed up to σ = 100. From there the normal probability up to x + 1/2 serves: the midpoint rule
+    is off by the slope of the density over 24, exp(-1/2)/√(2π)/(24σ²) < 0.0101/σ² at most, of
+    which 200,000 draws cannot see the 1e-6.
+    """
+    sigma = math.sqrt(variance)
+    if sigma > 100:
+        return lambda x: NormalDist(0, sigma).cdf(x + 0.5)
+    reach = math.ceil(39 * sigma)
+    terms = np.exp(np.arange(-reach, reach + 1) ** 2 / (-2 * float(variance)))
+    sums = terms.cumsum() / terms.sum()
+    return lambda x: float(sums[min(x + reach, 2 * reach)]) if x >= -reach else 0.0
+
+
+def cells(law: Law, reach: float, size: int) -> list[int]:
     """Right ends of cells, near equal in weight, with 20 expected draws at least in each."""
-    reach = range(-math.ceil(60 * scale), math.ceil(60 * scale))
+    all_of_it = range(-math.ceil(reach), math.ceil(reach))
     ends: list[int] = []
     for q in (0.001, 0.01, *(i / 20 for i in range(1, 20)), 0.99, 0.999):
-        end = reach[bisect_left(reach, q, key=lambda x: cdf(scale, x))]
-        weight = cdf(scale, end) - (cdf(scale, ends[-1]) if ends else 0)
-        if size * min(weight, 1 - cdf(scale, end)) >= 20:
+        end = all_of_it[bisect_left(all_of_it, q, key=law)]
+        weight = law(end) - (law(ends[-1]) if ends else 0)
+        if size * min(weight, 1 - law(end)) >= 20:
             ends.append(end)
     return ends[: len(ends) // 2 * 2]  # an even number of degrees of freedom
 
 
-def weights(scale: Fraction, ends: list[int]) -> Draws:
-    return np.diff([0, *(cdf(scale, end) for end in ends), 1])
+def weights(law: Law, ends: list[int]) -> Draws:
+    return np.diff([0, *(law(end) for end in ends), 1])
 
 
 def chi_square_p(observed: npt.ArrayLike, probabilities: npt.ArrayLike) -> float:
@@ -96,9 +118,17 @@ def chi_square_p(observed: npt.ArrayLike, probabilities: npt.ArrayLike) -> float
 
 
 def fit(draws: Draws, scale: Fraction) -> float:
-    ends = cells(scale, draws.size)
+    return fit_of(draws, partial(cdf, scale), 60 * scale)
+
+
+def bell_fit(draws: Draws, variance: Fraction) -> float:
+    return fit_of(draws, gaussian(variance), 10 * math.sqrt(variance) + 2)
+
+
+def fit_of(draws: Draws, law: Law, reach: float) -> float:
+    ends = cells(law, reach, draws.size)
     counts = np.bincount(np.searchsorted(ends, draws), minlength=len(ends) + 1)
-    return chi_square_p(counts, weights(scale, ends))
+    return chi_square_p(counts, weights(law, ends))
 
 
 def test_the_chi_square_tail_matches_published_critical_values() -> None:
@@ -200,7 +230,7 @@ def test_the_fit_rejects_wrong_samplers(wrong: Callable[[Fraction, int], Draws])
 def test_neighbouring_draws_are_independent() -> None:
     scale = Fraction(10)
     thirds = [-4, 4]
-    shares = weights(scale, thirds)
+    shares = weights(partial(cdf, scale), thirds)
 
     def p(draws: Draws) -> float:
         kinds = np.searchsorted(thirds, draws).reshape(-1, 2)
@@ -243,6 +273,146 @@ def test_the_mean_of_5000_draws_tells_a_scale_10_percent_off() -> None:
         assert sum(caught) >= 45
 
 
+# -------------------------------------------------------------------------- the discrete Gaussian
+
+VARIANCES = [
+    *(Fraction(1, 10), Fraction(1), Fraction(22, 7), Fraction(3), AWKWARD, Fraction(100)),
+    *(Fraction(10**6), Fraction(10**12), Fraction(LARGEST_VARIANCE)),
+]
+
+
+def test_the_bell_sums_the_stated_probabilities() -> None:
+    for variance in (Fraction(1, 10), Fraction(22, 7), Fraction(9_999), Fraction(10_001)):
+        law = gaussian(variance)  # the last two on either side of the change to the normal
+        ratio = (law(3) - law(2)) / (law(0) - law(-1))
+        assert ratio == pytest.approx(math.exp(-9 / (2 * variance)), rel=1e-4, abs=1e-9)
+        assert law(0) + law(-1) == pytest.approx(1, abs=1e-9)
+
+
+@pytest.mark.parametrize("variance", VARIANCES, ids=str)
+def test_draws_fit_the_discrete_gaussian(variance: Fraction) -> None:
+    draws = seeded(20).gaussian(variance, 200_000)
+    assert draws.dtype == np.int64
+    assert draws.shape == (200_000,)
+    assert bell_fit(draws, variance) > ALPHA
+    for wrong in (Fraction(11, 10), Fraction(9, 10)):
+        if variance * wrong**2 <= LARGEST_VARIANCE:
+            assert bell_fit(seeded(20).gaussian(variance * wrong**2, 200_000), variance) < ALPHA
+
+
+def test_single_gaussian_draws_fit_it_too() -> None:
+    noise, variance = seeded(21), Fraction(22, 7)
+    draws = np.array([noise.gaussian(variance, 1)[0] for _ in range(10_000)])
+    assert bell_fit(draws, variance) > ALPHA
+
+
+def test_a_tiny_variance_is_always_zero() -> None:
+    # P(X != 0) = 2 exp(-50) at 1/100.
+    for variance in (Fraction(1, 100), Fraction(1, 2**128), Fraction(1, 10**400)):
+        assert not seeded(22).gaussian(variance, 10_000).any()
+
+
+def rounded_normal(variance: Fraction, size: int) -> Draws:
+    reals = np.random.default_rng(23).normal(scale=math.sqrt(variance), size=size)
+    return reals.round().astype(np.int64)
+
+
+def candidates_alone(variance: Fraction, size: int) -> Draws:
+    return seeded(24).laplace(Fraction(ceiling(variance)), size)
+
+
+def kept_as_if_centred_at_zero(variance: Fraction, size: int) -> Draws:
+    y = candidates_alone(variance, 4 * size)
+    chance = np.exp(y**2 / (-2 * float(variance)))
+    return y[np.random.default_rng(25).random(y.size) < chance][:size]
+
+
+@pytest.mark.parametrize("wrong", [rounded_normal, candidates_alone, kept_as_if_centred_at_zero])
+def test_the_fit_rejects_wrong_bells(wrong: Callable[[Fraction, int], Draws]) -> None:
+    variance = Fraction(22, 7)
+    assert bell_fit(wrong(variance, 200_000), variance) < ALPHA
+
+
+@pytest.mark.parametrize("modulus", [3, 11, 101])
+def test_large_gaussian_draws_leave_no_gaps(modulus: int) -> None:
+    draws = seeded(26).gaussian(Fraction(10**18), 200_000)
+    uniform = np.full(modulus, 1 / modulus)
+    assert chi_square_p(np.bincount(draws % modulus, minlength=modulus), uniform) > ALPHA
+
+
+def test_the_mean_of_5000_gaussian_draws_tells_a_sigma_10_percent_off() -> None:
+    """|mean of |x| - E|x|| within 4.892 standard errors, as above, E|X| and E X² being summed."""
+    variance, few = Fraction(100), 5_000
+    x = np.arange(-400, 401)
+    shares = np.diff([gaussian(variance)(int(end)) for end in (-401, *x)])
+    mean, square = float(shares @ np.abs(x)), float(shares @ x**2)
+    error = math.sqrt((square - mean**2) / few)
+
+    def plausible(draws: Draws) -> bool:
+        return abs(float(np.abs(draws).mean()) - mean) < 4.892 * error
+
+    noise = seeded(27)
+    assert all(plausible(noise.gaussian(variance, few)) for _ in range(50))
+    for wrong in (variance * Fraction(121, 100), variance * Fraction(81, 100)):
+        assert sum(not plausible(noise.gaussian(wrong, few)) for _ in range(50)) >= 45
+
+
+@pytest.mark.parametrize("variance", [Fraction(1, 10), Fraction(22, 7), Fraction(900)], ids=str)
+def test_integers_decide_as_doubles_do(variance: Fraction, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a margin of 1 every candidate is decided in integers, and every draw is the same."""
+    quick = seeded(28).gaussian(variance, 2_000)
+    decided: list[Fraction] = []
+
+    class Counting(SystemNoise):
+        def _below_exp(self, word: int, gamma: Fraction) -> bool:
+            decided.append(gamma)
+            return super()._below_exp(word, gamma)
+
+    monkeypatch.setattr(bell, "_MARGIN", 1.0)
+    exact = Counting(Random(28).randbytes).gaussian(variance, 2_000)
+    assert (quick == exact).all()
+    assert len(set(decided)) > 2
+    assert len(decided) > 2_000
+
+
+def test_only_near_decisions_are_left_to_integers() -> None:
+    # y = 1 with σ = 1 and t = 2: γ = (1 - 1/2)²/2. 2^24 words are 2^-40.
+    gamma, asked = Fraction(1, 8), []
+    digits = exp_digits(gamma, 64)
+    steps = [-(2**25), -(2**23), 0, 2**23, 2**25]
+
+    def no(word: int, gamma: Fraction) -> bool:
+        asked.append((word, gamma))
+        return False
+
+    drawn = np.array([digits + step for step in steps], dtype=np.uint64)
+    kept = under_bell(np.ones(5, dtype=np.int64), drawn, Fraction(1), no)
+    assert kept.tolist() == [True, False, False, False, False]
+    assert asked == [(digits + step, gamma) for step in steps[1:4]]
+
+
+def test_doubles_are_right_by_the_margin_wherever_they_decide() -> None:
+    """Words 2^-39 to either side of exp(-γ), for σ from 2^-64 to 2^55 and |y| where it matters."""
+    random = Random(29)
+
+    def never(word: int, gamma: Fraction) -> bool:
+        raise AssertionError("too near to be left to doubles")
+
+    for _ in range(2_000):
+        variance = Fraction(random.getrandbits(300) | 1, 2 ** random.randint(190, 428))
+        variance = workable(min(variance, Fraction(LARGEST_VARIANCE)))
+        t, sigma = ceiling(variance), math.sqrt(variance)
+        y = math.floor(variance / t + Fraction(sigma * random.uniform(-1, 9)))
+        y = min(abs(y), 2**63 - 1)
+        digits = exp_digits((y - variance / t) ** 2 / (2 * variance), 64)
+        pairs = [(max(digits - 2**25, 0), True), (min(digits + 2**25, 2**64 - 1), False)]
+        if digits < 2**25 or digits > 2**64 - 2**26:
+            pairs = pairs[digits < 2**25 :][:1]
+        drawn = np.array([word for word, _ in pairs], dtype=np.uint64)
+        kept = under_bell(np.full(len(pairs), -y), drawn, variance, never)
+        assert kept.tolist() == [below for _, below in pairs], (variance, y)
+
+
 # --------------------------------------------------------------------------- against OpenDP's
 
 
@@ -281,6 +451,34 @@ def test_opendp_never_gets_a_smaller_scale_than_asked() -> None:
     assert not OpenDPNoise().laplace(Fraction(1, 10**400), 5).any()  # under the least double
 
 
+@pytest.mark.parametrize("variance", [Fraction(1, 10), Fraction(22, 7), Fraction(100)], ids=str)
+def test_system_and_opendp_draw_the_same_bell(variance: Fraction) -> None:
+    """As above, but for OpenDP's slower draws."""
+    n = 20_000
+    threshold = math.sqrt(math.log(2 / ALPHA) / n)
+    theirs, law = OpenDPNoise().gaussian(variance, n), gaussian(variance)
+    assert theirs.dtype == np.int64
+    assert largest_gap(SystemNoise().gaussian(variance, n), theirs) < threshold
+    assert largest_gap(SystemNoise().gaussian(4 * variance, n), theirs) > threshold
+    for x in range(-30, 31):
+        gap = abs(float((theirs <= x).mean()) - law(x))
+        assert gap < math.sqrt(math.log(2 / ALPHA) / (2 * n))
+
+
+def test_opendp_never_gets_a_smaller_sigma_than_asked() -> None:
+    assert [root_up(Fraction(x)) for x in (4, Fraction(1, 16), LARGEST_VARIANCE)] == [
+        2,
+        1 / 4,
+        2**55,
+    ]
+    random = Random(30)
+    for _ in range(500):
+        variance = Fraction(random.getrandbits(200) | 1, 2 ** random.randint(100, 400))
+        root = root_up(variance)
+        assert Fraction(math.nextafter(root, 0)) ** 2 < variance <= Fraction(root) ** 2
+    assert root_up(Fraction(1, 10**700)) == math.nextafter(0, 1)
+
+
 def test_opendp_is_optional(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "opendp.prelude", None)
     with pytest.raises(UsageError) as caught:
@@ -288,25 +486,29 @@ def test_opendp_is_optional(monkeypatch: pytest.MonkeyPatch) -> None:
     assert caught.value.hint == 'pip install "dpdb[opendp]"'
 
 
-# --------------------------------------------------------------------------- the digits of 1/e
+# --------------------------------------------------------------------------- the digits of exp(-γ)
+
+GAMMAS = [Fraction(0), Fraction(1, 10**30), Fraction(1, 3), Fraction(1), AWKWARD, Fraction(63)]
 
 
+@pytest.mark.parametrize("gamma", [*GAMMAS, Fraction(64), Fraction(10**9)], ids=str)
 @pytest.mark.parametrize("bits", [0, 1, 2, 8, 64, 128, 192, 1000])
-def test_digits_of_one_over_e(bits: int) -> None:
+def test_digits_of_an_exponential(gamma: Fraction, bits: int) -> None:
     with localcontext() as context:
         context.prec = 400
-        assert inverse_e(bits) == int(Decimal(-1).exp() * 2**bits)
+        exact = (Decimal(-gamma.numerator) / gamma.denominator).exp()
+        assert exp_digits(gamma, bits) == int(exact * 2**bits)
 
 
 def test_words_beside_the_digits_of_one_over_e() -> None:
-    digits = inverse_e(64)
+    digits = exp_digits(Fraction(1), 64)
     noise = SystemNoise(script([words(0, digits - 1, digits + 1, 2**64 - 1)]))
     assert noise._failures(4).tolist() == [False, False, True, True]
 
 
 @pytest.mark.parametrize(("last_digit", "fails"), [(1, True), (-1, False)])
 def test_a_tie_is_decided_by_further_digits(last_digit: int, fails: bool) -> None:
-    first, second, third = (inverse_e(64 * k) % 2**64 for k in (1, 2, 3))
+    first, second, third = (exp_digits(Fraction(1), 64 * k) % 2**64 for k in (1, 2, 3))
     tied = script(
         [
             words(first, 0, first),
@@ -387,11 +589,35 @@ def test_scales_out_of_range(name: str, scale: Fraction) -> None:
         source(name).laplace(scale, 1)
 
 
+@pytest.mark.parametrize("name", SOURCES)
+@pytest.mark.parametrize("variance", [Fraction(0), Fraction(-1), Fraction(LARGEST_VARIANCE + 1)])
+def test_variances_out_of_range(name: str, variance: Fraction) -> None:
+    with pytest.raises(ValueError, match="over 0 and at most 2\\^110"):
+        source(name).gaussian(variance, 1)
+
+
+def test_variances_that_are_too_long_are_rounded_up_and_hardly() -> None:
+    for fits in (Fraction(22, 7), Fraction(2**110 - 1, 2**128), Fraction(LARGEST_VARIANCE)):
+        assert workable(fits) == fits
+    random = Random(31)
+    for _ in range(500):
+        variance = Fraction(
+            random.getrandbits(300) | 1, random.getrandbits(random.randint(200, 600)) | 1
+        )
+        if variance <= LARGEST_VARIANCE:
+            rounded = workable(variance)
+            assert rounded.denominator <= 2**128
+            assert 0 <= rounded - variance < Fraction(1, 2**128)
+
+
 def test_sizes() -> None:
     assert seeded(13).laplace(Fraction(3), 0).tolist() == []
     assert seeded(13).laplace(Fraction(3), 70_001).shape == (70_001,)
-    with pytest.raises(ValueError, match="negative"):
-        seeded(13).laplace(Fraction(3), -1)
+    assert seeded(13).gaussian(Fraction(3), 0).tolist() == []
+    assert seeded(13).gaussian(Fraction(3), 70_001).shape == (70_001,)
+    for draw in (seeded(13).laplace, seeded(13).gaussian):
+        with pytest.raises(ValueError, match="negative"):
+            draw(Fraction(3), -1)
 
 
 def test_scales_that_do_not_fit_are_rounded_up_and_hardly() -> None:
@@ -493,6 +719,12 @@ def test_the_work_of_a_draw_does_not_tell_its_size() -> None:
     assert usual >= 0.999 * len(pairs)  # 65/9! of the blocks need a ninth round
     printed = np.array(work_and_size(one_candidate_at_a_time))
     assert np.corrcoef(printed.T)[0, 1] > 0.3
+
+
+def test_nor_does_that_of_a_gaussian_draw() -> None:
+    """It varies with the number of candidates; 4.892 standard errors of a correlation of 0."""
+    pairs = np.array(work_and_size(lambda noise: int(noise.gaussian(Fraction(100), 1)[0])))
+    assert abs(np.corrcoef(pairs.T)[0, 1]) < 4.892 / math.sqrt(len(pairs))
 
 
 def in_a_fork(noise: SystemNoise) -> bytes:

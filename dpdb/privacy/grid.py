@@ -1,0 +1,37 @@
+"""Where a condition begins to hold, to 30 significant bits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+_OCTAVE = 2**29
+"""Grid points from each power of two to the next: all numbers of 30 significant bits."""
+
+
+def crossing(holds: Callable[[Fraction], bool]) -> tuple[Fraction, Fraction]:
+    """Two neighbouring grid points: `holds` fails at the first and is true at the second.
+
+    For a condition on positive numbers that fails towards 0 and holds towards infinity. If it
+    changes more than once, this is one of its changes.
+    """
+    stride = _OCTAVE
+    if holds(_point(0)):
+        high, low = 0, -stride
+        while holds(_point(low)):
+            stride *= 2
+            high, low = low, low - stride
+    else:
+        low, high = 0, stride
+        while not holds(_point(high)):
+            stride *= 2
+            low, high = high, high + stride
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(_point(middle)) else (middle, high)
+    return _point(low), _point(high)
+
+
+def _point(index: int) -> Fraction:
+    octave, step = divmod(index, _OCTAVE)
+    return Fraction(_OCTAVE + step, _OCTAVE) * Fraction(2) ** octave
