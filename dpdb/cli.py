@@ -42,6 +42,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             from dpdb.analysis.utility_command import main as utility  # noqa: PLC0415 (rare)
 
             return utility(words[1:])
+        if words[:1] == ["risk"]:
+            from dpdb.analysis.risk_command import main as risk  # noqa: PLC0415 (numpy)
+
+            return risk(words[1:])
         options = parser().parse_args(words)
         if options.seed is not None and not options.teach:
             raise UsageError("--seed makes noise predictable", hint="it goes with --teach only")

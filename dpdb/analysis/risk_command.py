@@ -1,0 +1,233 @@
+"""`dpdb risk`: which epsilon is safe enough for a query on this very file.
+
+For whoever owns the file: it reads the rows exactly, protects nothing, and says so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+
+from dpdb.analysis import risk_figures
+from dpdb.analysis.risk import LARGEST, Adversary
+from dpdb.analysis.risk_page import NOTICE, REMARK, Answered, Finding, as_object, as_page
+from dpdb.analysis.worlds import Array, worlds
+from dpdb.engines.frame import FrameEngine
+from dpdb.errors import DataFileError, InvalidOption, StatementError, Unsupported, UsageError
+from dpdb.plan import outline
+from dpdb.plots import saving, terminal
+from dpdb.plots.figures import Lines
+from dpdb.policy import Kind, Policy, exact_number, valid_epsilon
+from dpdb.policyfile import policy_for
+from dpdb.shell.render import error_text
+from dpdb.sql.query import NO_OPTIONS, Aggregate, Function, Query, Slot
+from dpdb.sql.splitting import split
+from dpdb.sql.statements import Select, statement
+
+
+def main(words: list[str]) -> int:
+    """Run `dpdb risk` with the words after it; errors are raised as `DpdbError`."""
+    options = _parser().parse_args(words)
+    _check(options)
+    if not options.file.is_file():
+        raise DataFileError(f"there is no file {options.file}")
+    policy, engine = policy_for(options.file), FrameEngine()
+    counted = {}
+    for text in (piece.text for query in options.query for piece in split(query)):
+        try:
+            counted[text] = _counted(text, policy, engine)
+        except StatementError as error:
+            print(error_text(text, error), file=sys.stderr)
+            return error.exit_code
+    if not counted:
+        raise UsageError("--query is empty")
+    findings = [_finding(text, *counted[text], options) for text in counted]
+    if options.json:
+        for finding in findings:
+            print(json.dumps(as_object(finding), ensure_ascii=False, allow_nan=False))
+    else:
+        print("\n\n".join([NOTICE, *(as_page(finding) for finding in findings), REMARK]))
+    if options.figure:
+        _draw(_figures(findings, counted, options.figure), options.plot)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="dpdb risk",
+        usage="dpdb risk FILE.csv --query SELECT … [--max-risk R] [--epsilon E] [options]",
+        description="For the custodian only: how sure of one row's absence an answer can make "
+        "somebody who knows all the others, and the epsilon that keeps it below a limit.",
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("file", metavar="FILE.csv", type=Path)
+    add("--query", action="append", required=True, metavar="SELECT",
+        help="one aggregate over the file; may be given again")  # fmt: skip
+    add("--max-risk", type=_risk, metavar="R",
+        help="find the epsilon at which no belief is above this, as 0.3333 or 1/3")  # fmt: skip
+    add("--epsilon", type=_epsilon, metavar="E", help="show risk and beliefs at this epsilon")
+    add("--response", type=_number, metavar="X", help="beliefs after this answer")
+    add("--simulate", action="store_true", help="beliefs after an answer drawn with noise")
+    add("--missing", type=_number, metavar="VALUE",
+        help="a row of this value is missing (default: the one most at risk)")  # fmt: skip
+    add("--seed", type=_seed, metavar="S", help="the same seed draws the same answer")
+    add("--json", action="store_true", help="one JSON object for each query")
+    add("--figure", type=int, choices=[1, 2, 3],
+        help="1: answers of each world, 2: bound and risk, 3: mean and median")  # fmt: skip
+    add("--plot", type=Path, metavar="FILE", help="the figure into a .svg or .png file")
+    return parser
+
+
+def _risk(text: str) -> Fraction:
+    over, slash, under = text.partition("/")
+    value, divisor = exact_number(over), exact_number(under) if slash else Fraction(1)
+    if value is None or not divisor or not 0 < value / divisor < 1:
+        raise argparse.ArgumentTypeError("a probability between 0 and 1 is needed")
+    return value / divisor
+
+
+def _number(text: str) -> float:
+    value = exact_number(text)
+    if value is None or abs(value) > 1e100:
+        raise argparse.ArgumentTypeError("a number is needed")
+    return float(value)
+
+
+def _epsilon(text: str) -> float:
+    try:
+        return float(valid_epsilon(exact_number(text) or Fraction(0)))
+    except InvalidOption as error:
+        raise argparse.ArgumentTypeError(error.message) from None
+
+
+def _seed(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= 20):
+        raise argparse.ArgumentTypeError("a whole number is needed")
+    return int(text)
+
+
+def _check(options: argparse.Namespace) -> None:
+    """Options that make no sense together."""
+    if options.max_risk is None and options.epsilon is None:
+        raise UsageError("say how much risk is too much, or which epsilon it is about",
+                         hint="--max-risk 1/3, or --epsilon 1")  # fmt: skip
+    if options.response is not None and options.simulate:
+        raise UsageError("--response gives the answer that --simulate would draw")
+    if options.missing is not None and options.response is None and not options.simulate:
+        raise UsageError("--missing goes with --response or --simulate")
+    if options.seed is not None and not options.simulate:
+        raise UsageError("--seed goes with --simulate")
+    if options.plot and not options.figure:
+        raise UsageError("which figure?", hint="--figure 1, 2 or 3")
+    if options.figure and options.json and not options.plot:
+        raise UsageError("--json leaves no room for a figure", hint="--plot FILE.svg")
+
+
+def _counted(text: str, policy: Policy, engine: FrameEngine) -> tuple[Aggregate, Array]:
+    """The query's aggregate, and the sorted values that it counts: the universe X."""
+    found = statement(text, policy)
+    if not isinstance(found, Select) or found.explain:
+        raise Unsupported("the risk is that of a SELECT")
+    _check_shape(found.query)
+    [aggregate] = found.query.aggregates
+    argument = aggregate.argument
+    counts = aggregate.function is Function.COUNT
+    if argument is not None and argument.kind is Kind.DATE and not counts:
+        raise Unsupported("the risk is worked out for numbers, not for dates",
+                          place=aggregate.place)  # fmt: skip
+    [[values]] = engine.values(outline(found.query, policy), {})
+    return aggregate, values
+
+
+def _check_shape(query: Query) -> None:
+    """One answer, that is one number, of rows that are one person each."""
+    bare = [isinstance(o.expression, Slot) and o.expression.role == "aggregate"
+            for o in query.outputs]  # fmt: skip
+    refused = {
+        "GROUP BY": bool(query.keys),
+        "a subquery": bool(query.subqueries),
+        "HAVING": query.having is not None,
+        "ORDER BY, LIMIT or OFFSET": query.cut,
+        "OPTIONS": query.options != NO_OPTIONS,
+        "more or less than one aggregate, by itself,": bare != [True],
+        "units of several rows": query.table.rows_per_unit > 1,
+    }
+    for name, present in refused.items():
+        if present:
+            raise Unsupported(f"the risk is not worked out for queries with {name}",
+                              hint="SELECT AVG(column) FROM table WHERE …")  # fmt: skip
+
+
+def _finding(
+    text: str, aggregate: Aggregate, values: Array, options: argparse.Namespace
+) -> Finding:
+    adversary = Adversary(worlds(aggregate.function, values, aggregate.fraction))
+    bounding = largest = None
+    if options.max_risk is not None:
+        bounding = adversary.bounding_epsilon(options.max_risk)
+        largest = adversary.largest_epsilon(options.max_risk)
+    epsilon = options.epsilon
+    if epsilon is None and largest and largest < LARGEST:
+        epsilon = largest
+    answered = None
+    if options.response is not None or options.simulate:
+        answered = _answered(adversary, _needed(epsilon), options)
+    return Finding(text, adversary, options.max_risk, bounding, largest, epsilon, answered)
+
+
+def _needed(epsilon: float | None) -> float:
+    if epsilon is None:
+        raise UsageError("no epsilon follows from --max-risk here", hint="name one: --epsilon 1")
+    return epsilon
+
+
+def _answered(adversary: Adversary, epsilon: float, options: argparse.Namespace) -> Answered:
+    """The answer given, or one drawn from the file without the row that is missing."""
+    found = adversary.worlds
+    missing = int(adversary.risks(epsilon).argmax())
+    if options.missing is not None:
+        places = np.flatnonzero(found.missing == options.missing)
+        if not len(places):
+            raise UsageError(f"--missing: no row counted has the value {options.missing:.8g}")
+        missing = int(places[0])
+    if options.response is not None:
+        return Answered(options.response, missing, drawn=False)
+    noise = np.random.default_rng(options.seed).laplace(scale=adversary.scale(epsilon))
+    return Answered(float(found.answers[missing] + noise), missing, drawn=True)
+
+
+def _figures(
+    findings: list[Finding], counted: dict[str, tuple[Aggregate, Array]], number: int
+) -> list[Lines]:
+    if number == 2:
+        adversaries = {finding.query: finding.adversary for finding in findings}
+        return [risk_figures.risks(adversaries, findings[0].most)]
+    if number == 1:
+        shown = [(f.query, f.adversary, _needed(f.epsilon)) for f in findings]
+    else:
+        [first, *_] = findings
+        _, values = counted[first.query]
+        mean = Adversary(worlds(Function.AVG, values))
+        median = Adversary(worlds(Function.QUANTILE, values, Fraction(1, 2)))
+        epsilon = _needed(first.epsilon)
+        shown = [("Mean", mean, epsilon), ("Median", median, epsilon)]
+    if not all(adversary.worlds.sensitivity for _, adversary, _ in shown):
+        raise UsageError("no row changes the answer: there is no noise to draw")
+    return [risk_figures.distributions(*one) for one in shown]
+
+
+def _draw(figures: list[Lines], path: Path | None) -> None:
+    """On the terminal, or into a file; several go into one file each, a, b and so on."""
+    for place, figure in enumerate(figures):
+        if path is None:
+            print(f"\n{figure.title}\n{terminal.drawn(figure)}")
+        elif len(figures) == 1:
+            saving.save(figure, path)
+        else:
+            saving.save(figure, path.with_stem(f"{path.stem}-{chr(ord('a') + place)}"))
