@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from dpdb.ledger import FREE, Balance, Price
 
+if TYPE_CHECKING:
+    from dpdb.plan import Plan
+
 Cell = int | float | str | bool | None
 Range = tuple[Cell, Cell] | None
-CONFIDENCE = 0.95
-"""Of every interval."""
 
 
 @dataclass(frozen=True)
@@ -20,8 +22,9 @@ class Drawn:
     column: str
     aggregate: str
     mechanism: str
-    sensitivity: Fraction
-    scale: Fraction
+    sensitivity: Fraction | None
+    """None, as is the scale, where it hangs on the rows: smooth sensitivity is as secret."""
+    scale: Fraction | None
     epsilon: Fraction
     delta: Fraction = Fraction(0)
     margin: float | None = None
@@ -54,3 +57,7 @@ class Answer:
     explain: bool = False
     private: bool = True
     revealed: tuple[Revealed, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What there is to say of an error that was asked for."""
+    plan: Plan | None = None
+    """What EXPLAIN explains."""

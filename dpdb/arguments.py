@@ -11,9 +11,11 @@ from dpdb import __version__
 from dpdb.errors import DataFileError, InvalidOption, UsageError
 from dpdb.policy import (
     LARGEST_QUERIES,
+    Composition,
     Neighbors,
     Policy,
     exact_number,
+    valid_budget,
     valid_delta,
     valid_epsilon,
 )
@@ -47,6 +49,8 @@ def parser() -> argparse.ArgumentParser:
     add("--epsilon", type=_epsilon, help="total privacy loss allowed")
     add("--delta", type=_delta, help="total probability of failure allowed")
     add("--queries", type=_queries, help="number of queries allowed; each gets epsilon / queries")
+    add("--composition", choices=[str(name) for name in Composition],
+        help="the theorem by which queries add up; all but pure need delta")  # fmt: skip
     add("--neighbors", choices=[str(name) for name in Neighbors], help="what one row may change")
     add("--bounds", action="append", default=[], metavar="COL=LO:HI", type=_bounds,
         help="bounds of a column, from knowledge of the subject")  # fmt: skip
@@ -143,9 +147,17 @@ def policy_of(options: argparse.Namespace) -> Policy:
                          hint="put the tables into one policy")  # fmt: skip
     if any(policy.neighbors != policies[0].neighbors for policy in policies):
         raise UsageError("the files' policies differ in their neighbours")
+    if any(policy.noise != policies[0].noise for policy in policies):
+        raise UsageError("the files' policies differ in their noise")
     budget = policies[0].budget
     given = {name: getattr(options, name) for name in ("epsilon", "delta", "queries")}
+    if options.composition is not None:
+        given["composition"] = Composition(options.composition)
     budget = replace(budget, **{name: value for name, value in given.items() if value is not None})
+    try:
+        valid_budget(budget)
+    except InvalidOption as error:
+        raise UsageError(error.message, hint=error.hint) from None
     neighbors = Neighbors(options.neighbors) if options.neighbors else policies[0].neighbors
     policy = replace(policies[0], tables=tables, budget=budget, neighbors=neighbors)
     return with_bounds(policy, dict(options.bounds))

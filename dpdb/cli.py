@@ -16,8 +16,9 @@ from dpdb.arguments import parser, policy_of
 from dpdb.csvfile import column_positions, read_header
 from dpdb.errors import DataFileError, DpdbError, SetupError, UsageError
 from dpdb.policy import Policy
+from dpdb.shell.jsontext import error_as_json
 from dpdb.shell.pace import Progress, wait_for_tick
-from dpdb.shell.render import FORMATS, error_as_json, error_text
+from dpdb.shell.render import FORMATS, error_text
 from dpdb.sql.splitting import split
 
 if TYPE_CHECKING:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from statistics import NormalDist
 
 import numpy as np
+import numpy.typing as npt
 
-from dpdb.answer import CONFIDENCE
 from dpdb.engines.evaluate import Frame
 from dpdb.engines.vectors import Vector
 from dpdb.estimates import Array, Draws, average, deviation, scaled, step_of
 from dpdb.plan import Plan
 from dpdb.policy import Kind
-from dpdb.privacy.mechanisms import Laplace
-from dpdb.releases import Estimate, Release, Total
+from dpdb.privacy.mechanisms import Gaussian, Laplace, Mechanism
+from dpdb.releases import CONFIDENCE, Estimate, Release, Total
 from dpdb.spread import spread
 from dpdb.sql.query import Function, Output, Slot, slots
 
@@ -62,7 +63,7 @@ def interval_of(
         return np.array([estimate.rows]), np.array([estimate.rows])
     own = [draws[index] for index in estimate.releases]
     releases = [plan.releases[index] for index in estimate.releases]
-    if not isinstance(releases[0].mechanism, Laplace):
+    if not isinstance(releases[0].mechanism, Laplace | Gaussian):
         return _declared(estimate, len(own[0]))
     if function is Function.AVG and estimate.rows is None:
         return _mean(own, releases, estimate, confidence)
@@ -79,7 +80,7 @@ def interval_of(
 
 
 def _around(values: Array, release: Release, confidence: float) -> tuple[Array, Array]:
-    assert isinstance(release.mechanism, Laplace)
+    assert isinstance(release.mechanism, Laplace | Gaussian)
     margin = int(release.mechanism.quantile(confidence))
     return values - margin, values + margin
 
@@ -90,20 +91,22 @@ def _mean(
     """A mean's interval, after Fieller (1954).
 
     With S and N exact and s, t their noises, S = mN makes S̃ - mÑ = s - m·t: for
-    the true mean m it has the known distribution of two independent Laplace
-    noises. The interval is all m within the bounds that a test at
-    1 - confidence does not reject.
+    the true mean m it has the known distribution of two independent noises. The
+    interval is all m within the bounds that a test at 1 - confidence does not reject.
     """
-    statistic, (for_sum, for_count) = releases[0].statistic, (r.mechanism for r in releases)
+    statistic, kind = releases[0].statistic, type(releases[0].mechanism)
     assert isinstance(statistic, Total)
     total, count = (values.astype(np.float64) for values in own)
     step, centre = float(statistic.grid.step), statistic.centre
     low, high = (np.full(len(total), float(end)) for end in statistic.bounds)
     best = average(own, releases[0], estimate) / step - centre
+    of_sum, of_count = (
+        float(r.mechanism.scale) for r in releases if isinstance(r.mechanism, Laplace | Gaussian)
+    )
 
     def accepted(mean: Array) -> Array:
-        scales = float(for_sum.scale), np.abs(mean) * float(for_count.scale)
-        return two_laplace_tail(np.abs(total - mean * count), *scales) >= 1 - confidence
+        scales = of_sum, np.abs(mean) * of_count
+        return _plausible(np.abs(total - mean * count), *scales, confidence, kind)
 
     ends = _last_accepted(accepted, best, np.stack([low, high]))
     return tuple(np.asarray((end + centre) * step) for end in ends)  # type: ignore[return-value]
@@ -126,6 +129,18 @@ def _last_accepted(accepted: Callable[[Array], Array], inside: Array, ends: Arra
         width = width / parts
         near = near + np.logical_and.accumulate(good, axis=0).sum(axis=0) * width
     return np.where(reached, ends, near + width)
+
+
+def _plausible(
+    distance: Array, first: float, second: Array, confidence: float, kind: type[Mechanism]
+) -> npt.NDArray[np.bool_]:
+    """Whether two noises of these scales, added, could be that large: with `confidence` not more.
+
+    The sum of two normal noises is normal, of variance the sum of theirs.
+    """
+    if kind is Laplace:
+        return two_laplace_tail(distance, first, second) >= 1 - confidence
+    return distance <= NormalDist().inv_cdf((1 + confidence) / 2) * np.hypot(first, second)
 
 
 def two_laplace_tail(distance: Array, first: float, second: Array) -> Array:

@@ -3,32 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from dpdb.answer import CONFIDENCE, Cell, Drawn, Revealed
+from dpdb.answer import Cell, Drawn, Revealed
 from dpdb.ledger import Balance
 from dpdb.plan import Plan
-from dpdb.policy import EPOCH, Column, Kind, Value
-from dpdb.privacy.mechanisms import Laplace
+from dpdb.policy import EPOCH, Column, Kind, Value, decimal
+from dpdb.privacy.accounting import Accountant, Advanced, Concentrated, Sequential
+from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace
+from dpdb.releases import CONFIDENCE, Release
+from dpdb.sql.query import Options
 
 if TYPE_CHECKING:
     from dpdb.engines.exact import Exact
 
 Rows = tuple[tuple[Cell, ...], ...]
-BUDGET_COLUMNS = ("budget", "total", "left")
+BUDGET_COLUMNS = ("budget", "total", "spent", "left")
 COLUMN_COLUMNS = ("column", "type", "lower", "upper", "values", "nulls")
 
 
+THEOREMS: tuple[tuple[str, type[Accountant]], ...] = (
+    ("sequential composition", Sequential),
+    ("advanced composition", Advanced),
+    ("zero-concentrated DP", Concentrated),
+)
+
+
 def budget_rows(balance: Balance, share: Fraction) -> Rows:
-    """SHOW BUDGET."""
-    budget = balance.budget
-    return (
-        ("epsilon", float(budget.epsilon), float(balance.epsilon_left)),
-        ("delta", float(budget.delta), float(balance.delta_left)),
-        ("queries", budget.queries, balance.queries_left),
-        ("epsilon per query", float(share), None),
-    )
+    """SHOW BUDGET: what there was and is, and what each theorem says of the session so far."""
+    budget, delta = balance.budget, balance.budget.delta
+    queries = budget.queries
+    rows: list[tuple[Cell, ...]] = [
+        _amount("epsilon", budget.epsilon, balance.epsilon_left),
+        _amount("delta", delta, balance.delta_left),
+        ("queries", queries, queries - balance.queries_left, balance.queries_left),
+        ("epsilon per query", float(share), None, None),
+    ]
+    for name, theorem in THEOREMS:
+        if delta or theorem is Sequential:
+            spent = theorem(budget).epsilon(balance.sums)
+            rows.append((f"epsilon by {name}", None, float(spent), None))
+    return tuple(rows)
+
+
+def _amount(name: str, total: Fraction, left: Fraction) -> tuple[Cell, ...]:
+    return name, float(total), float(total - left), float(left)
 
 
 def reports(planned: Plan) -> tuple[Drawn, ...]:
@@ -42,29 +63,69 @@ def own_reports(planned: Plan) -> tuple[Drawn, ...]:
     drawn = []
     for index, release in enumerate(planned.releases):
         labels = [o.label for o in planned.outputs if index in planned.released_for(o)]
-        mechanism = release.mechanism
-        margin = None
-        if isinstance(mechanism, Laplace):
-            margin = mechanism.quantile(CONFIDENCE) * float(release.unit)
-        drawn.append(
-            Drawn(
-                column=labels[0] if labels else release.aggregate,
-                aggregate=release.aggregate,
-                mechanism=mechanism.name,
+        drawn.append(_report(release, labels[0] if labels else release.aggregate))
+    return tuple(drawn)
+
+
+def _report(release: Release, label: str) -> Drawn:
+    """One release; numbers are in the analyst's units, but a score's, which has none."""
+    mechanism = release.mechanism
+    loss = mechanism.loss
+    report = Drawn(
+        column=label,
+        aggregate=release.aggregate,
+        mechanism=mechanism.name,
+        sensitivity=None,
+        scale=None,
+        epsilon=loss.epsilon,
+        delta=loss.delta,
+    )
+    match mechanism:
+        case Laplace() | Gaussian():
+            return replace(
+                report,
                 sensitivity=mechanism.sensitivity * release.unit,
                 scale=mechanism.scale * release.unit,
-                epsilon=mechanism.epsilon,
-                margin=margin,
+                margin=mechanism.quantile(CONFIDENCE) * float(release.unit),
             )
-        )
-    return tuple(drawn)
+        case Exponential():
+            return replace(report, sensitivity=mechanism.sensitivity, scale=mechanism.scale)
+    return report
+
+
+def kept(options: Options, planned: Plan) -> tuple[str, ...]:
+    """What was spent for an error that was asked for."""
+    if options.error is None:
+        return ()
+    return (
+        f"ε {decimal(planned.loss.epsilon)} is the least that keeps the noise within "
+        f"±{decimal(options.error)}, {_sure(options)}",
+    )
+
+
+def bought(options: Options, planned: Plan, *, reached: bool) -> tuple[str, ...]:
+    """What came of a relative error that was asked for, and what is promised of its price."""
+    assert options.relative_error is not None
+    part = f"{100 * float(options.relative_error):.4g} % of the answer, {_sure(options)}"
+    spent = decimal(planned.loss.epsilon)
+    found = f"at ε {spent} the noise is within {part}"
+    missed = f"ε {spent} was not enough for noise within {part}"
+    return (
+        found if reached else missed,
+        "ex-post privacy: how much was paid follows from the noisy answers, and from nothing else",
+    )
+
+
+def _sure(options: Options) -> str:
+    return f"{100 * float(options.confidence or CONFIDENCE):.6g} % sure"
 
 
 def revealed(planned: Plan, exact: Sequence[Exact]) -> list[Revealed]:
     """For teaching mode: what the noise of each release is about to hide."""
     shown = []
     for release, report, result in zip(planned.releases, own_reports(planned), exact, strict=True):
-        if isinstance(release.mechanism, Laplace):
+        if isinstance(release.mechanism, Laplace | Gaussian):
+            assert report.scale is not None
             shown += [
                 Revealed(report.column, float(int(value) * release.unit), float(report.scale))
                 for value in result.cells

@@ -6,18 +6,21 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dpdb.errors import MissingBounds, TooLarge, Unsupported
-from dpdb.policy import MAGNITUDE_LIMIT, Kind, Policy, Table, grid_step
-from dpdb.privacy import composition, sensitivity
-from dpdb.privacy.mechanisms import MAX_SCALE, SLACK, Exponential, Laplace
+from dpdb.errors import InvalidOption, MissingBounds, TooLarge, Unsupported
+from dpdb.policy import MAGNITUDE_LIMIT, SMALLEST_DELTA, Kind, Policy, Table, grid_step
+from dpdb.privacy import sensitivity, splits
+from dpdb.privacy.accounting import Share
+from dpdb.privacy.gaussian import epsilon_of, variance_for
+from dpdb.privacy.gradual import LOOKS
+from dpdb.privacy.mechanisms import MAX_SCALE, SLACK, Exponential, Gaussian, Laplace, Mechanism
 from dpdb.privacy.sensitivity import Exposure
+from dpdb.privacy.smooth import Smooth
 from dpdb.releases import (
     Count,
     Distinct,
     Grid,
     Ranks,
     Release,
-    Statistic,
     Tally,
     Total,
     fit_grid,
@@ -25,10 +28,12 @@ from dpdb.releases import (
 from dpdb.sql.intervals import Environment, Interval, interval, narrow, nullable
 from dpdb.sql.keys import key_values
 from dpdb.sql.query import (
+    NO_OPTIONS,
     Aggregate,
     ColumnRef,
     Expr,
     Function,
+    Options,
     Query,
     children,
     conjunction,
@@ -48,9 +53,18 @@ class Terms:
     """What a plan is made on."""
 
     policy: Policy
-    share: Fraction
-    """The epsilon of one aggregate."""
     rows: RowCount
+    options: Options = NO_OPTIONS
+
+    @property
+    def gaussian(self) -> bool:
+        """Whether noise on counts and sums is Gaussian."""
+        return self.options.mechanism == "gaussian"
+
+    @property
+    def smooth(self) -> bool:
+        """Whether quantiles get noise of their smooth sensitivity."""
+        return self.options.sensitivity == "smooth"
 
 
 def exposure(aggregate: Aggregate, query: Query, policy: Policy, cells: int = 1) -> Exposure:
@@ -79,6 +93,7 @@ class Drawing:
     aggregate: Aggregate
     known: Environment
     cells: int
+    share: Share
 
     def releases(self) -> Planned:
         """The releases, where the answer must lie, and a count that is public."""
@@ -87,18 +102,19 @@ class Drawing:
             case Function.COUNT:
                 if self._exposure.fixed:
                     return [], Interval(), self.terms.rows(self.query.table)
-                return [self._count(self.terms.share)], Interval(), None
+                return [self._count(self.share)], Interval(), None
             case Function.COUNT_DISTINCT:
                 statistic = Distinct(self._argument, aggregate.where)
-                change = sensitivity.distinct(self._exposure)
-                return [self._laplace("count_distinct", statistic, change)], Interval(), None
+                noise = self._noise(
+                    sensitivity.distinct(self._exposure),
+                    sensitivity.distinct_squared(self._exposure),
+                    self.share,
+                )
+                return [Release("count_distinct", statistic, noise)], Interval(), None
             case Function.SUM:
                 grid = self._grid()
-                return (
-                    [self._total("sum", Total(self._argument, aggregate.where, grid))],
-                    Interval(),
-                    None,
-                )
+                total = Total(self._argument, aggregate.where, grid)
+                return [self._total("sum", total, self.share)], Interval(), None
             case Function.AVG:
                 return self._average()
             case Function.MIN:
@@ -121,50 +137,77 @@ class Drawing:
     def _exposure(self) -> Exposure:
         return exposure(self.aggregate, self.query, self.terms.policy, self.cells)
 
-    def _count(self, epsilon: Fraction) -> Release:
+    def _count(self, share: Share) -> Release:
         statistic = Count(self.aggregate.argument, self.aggregate.where)
         if self.aggregate.argument is not None and not nullable(self.aggregate.argument):
             statistic = Count(None, self.aggregate.where)
-        return self._laplace("count", statistic, sensitivity.total(1, 1, self._exposure), epsilon)
+        return Release("count", statistic, self._noise_on(1, 1, share))
 
-    def _total(
-        self, name: str, statistic: Total, epsilon: Fraction | None = None, n: int = 1
-    ) -> Release:
-        change = sensitivity.total(*statistic.bounds, self._exposure)
+    def _total(self, name: str, statistic: Total, share: Share, n: int = 1) -> Release:
         unit = statistic.grid.step**statistic.power / n
-        return self._laplace(name, statistic, change, epsilon, unit)
+        return Release(name, statistic, self._noise_on(*statistic.bounds, share), unit)
 
-    def _laplace(
-        self,
-        name: str,
-        statistic: Statistic,
-        change: int,
-        epsilon: Fraction | None = None,
-        unit: Fraction = Fraction(1),
-    ) -> Release:
-        mechanism = Laplace(change, self.terms.share if epsilon is None else epsilon)
+    def _noise_on(self, lower: int, upper: int, share: Share) -> Mechanism:
+        """The noise on a sum over rows that add between `lower` and `upper` each."""
+        exposure = self._exposure
+        return self._noise(
+            sensitivity.total(lower, upper, exposure),
+            sensitivity.total_squared(lower, upper, exposure),
+            share,
+        )
+
+    def _noise(self, change: int, squared: int, share: Share) -> Mechanism:
+        mechanism: Laplace | Gaussian
+        if self.terms.gaussian:
+            mechanism = self._gaussian(change, squared, share)
+        else:
+            looks = 1 if self.terms.options.relative_error is None else LOOKS
+            mechanism = Laplace(change, share.epsilon, looks)
         if mechanism.scale > MAX_SCALE:
-            raise TooLarge(
-                "epsilon is too small for values this large: the noise would be all there is",
-                hint="narrow the bounds, or ask for more epsilon",
+            raise self._too_large()
+        return mechanism
+
+    def _too_large(self) -> TooLarge:
+        return TooLarge(
+            "epsilon is too small for values this large: the noise would be all there is",
+            hint="narrow the bounds, or ask for more epsilon",
+            place=self.aggregate.place,
+        )
+
+    def _gaussian(self, change: int, squared: int, share: Share) -> Gaussian:
+        self._needs_delta(share, "Gaussian noise")
+        if not squared:
+            return Gaussian(0, Fraction(0), Fraction(0), Fraction(0))
+        single = self._exposure.touched == 1
+        if not share.concentrated:
+            variance = variance_for(change, squared, single, share.epsilon, share.delta)
+            return Gaussian(squared, variance, share.epsilon, share.delta)
+        variance = squared / share.epsilon**2
+        alone = epsilon_of(variance, change, squared, single, share.delta)
+        return Gaussian(squared, variance, alone, share.delta)
+
+    def _needs_delta(self, share: Share, what: str) -> None:
+        if share.delta < SMALLEST_DELTA:
+            raise InvalidOption(
+                f"{what} needs delta above 0",
+                hint="--delta 1e-6, or delta in the policy: far below 1 / the number of rows",
                 place=self.aggregate.place,
             )
-        return Release(name, statistic, mechanism, unit)
 
     def _average(self) -> Planned:
         """A sum centred on the middle of the bounds, over a count."""
-        share, grid = self.terms.share, self._grid()
+        share, grid = self.share, self._grid()
         statistic = Total(self._argument, self.aggregate.where, grid, grid.centre)
         if self._exposure.fixed:
             n = self.terms.rows(self.query.table)
             return [self._total("avg", statistic, share, max(n, 1))], self._range(grid), n
-        for_sum, for_count = (share * part for part in composition.AVERAGE_SPLIT)
+        for_sum, for_count = (share.part(part) for part in splits.AVERAGE_SPLIT)
         drawn = [self._total("sum", statistic, for_sum), self._count(for_count)]
         return drawn, self._range(grid), None
 
     def _variance(self) -> Planned:
         """Centred squares, a centred sum and a count."""
-        share, grid = self.terms.share, self._grid(SQUARES_LIMIT)
+        share, grid = self.share, self._grid(SQUARES_LIMIT)
         where, centre = self.aggregate.where, grid.centre
         half = max(grid.upper - centre, centre - grid.lower)
         squares = Total(self._argument, where, grid, centre, power=2, offset=half**2 // 2)
@@ -178,13 +221,13 @@ class Drawing:
         }
         bounds = Interval(Fraction(0), widest[self.aggregate.function])
         if self._exposure.fixed:
-            parts = [share * part for part in composition.VARIANCE_SPLIT_PUBLIC_COUNT]
+            parts = [share.part(part) for part in splits.VARIANCE_SPLIT_PUBLIC_COUNT]
             n = self.terms.rows(self.query.table)
             return [
                 self._total("sum_of_squares", squares, parts[0]),
                 self._total("sum", total, parts[1]),
             ], bounds, n  # fmt: skip
-        parts = [share * part for part in composition.VARIANCE_SPLIT]
+        parts = [share.part(part) for part in splits.VARIANCE_SPLIT]
         return [
             self._total("sum_of_squares", squares, parts[0]),
             self._total("sum", total, parts[1]),
@@ -194,8 +237,21 @@ class Drawing:
     def _quantile(self, fraction: Fraction) -> Planned:
         grid = self._grid()
         statistic = Ranks(self._argument, self.aggregate.where, grid, fraction)
-        mechanism = self._exponential(sensitivity.rank(fraction, self._exposure))
+        mechanism: Mechanism
+        if self.terms.smooth:
+            mechanism = self._smooth(grid, fraction)
+        else:
+            mechanism = self._exponential(sensitivity.rank(fraction, self._exposure))
         return [Release("quantile", statistic, mechanism)], self._range(grid), None
+
+    def _smooth(self, grid: Grid, fraction: Fraction) -> Smooth:
+        share, exposure = self.share, self._exposure
+        self._needs_delta(share, "noise of smooth sensitivity")
+        rows = exposure.rows_per_unit
+        mechanism = Smooth(fraction, share.epsilon, share.delta, rows, exposure.touched)
+        if mechanism.largest_scale((grid.lower, grid.upper)) > MAX_SCALE:
+            raise self._too_large()
+        return mechanism
 
     def _mode(self) -> Planned:
         if not isinstance(self._argument, ColumnRef):
@@ -206,7 +262,9 @@ class Drawing:
         return [Release("mode", statistic, mechanism)], interval(self._argument, {}), None
 
     def _exponential(self, change: Fraction) -> Exponential:
-        mechanism = Exponential(change, self.terms.share)
+        # Of a mechanism this smooth in its scores ε²/8-zCDP is known: twice the ε for a ρ.
+        epsilon = self.share.epsilon * (2 if self.share.concentrated else 1)
+        mechanism = Exponential(change, epsilon)
         if mechanism.epsilon < 2 * SLACK:
             raise TooLarge(
                 "epsilon is too small to select a value with",

@@ -7,16 +7,29 @@ from fractions import Fraction
 from threading import Lock
 
 from dpdb.errors import BudgetExceeded
-from dpdb.policy import Budget, decimal
+from dpdb.policy import Budget, Neighbors, decimal
+from dpdb.privacy.accounting import Share, accountant
+from dpdb.privacy.composition import NOTHING, Sums, parallel
+from dpdb.privacy.loss import Loss
+from dpdb.sql.regions import Region
+
+MAX_APART = 256
+"""As many statements are compared with the next, to see whether their filters exclude it."""
 
 
 @dataclass(frozen=True)
 class Price:
-    """What a statement costs."""
+    """What a statement costs: by how much the session's loss grows."""
 
     epsilon: Fraction = Fraction(0)
     delta: Fraction = Fraction(0)
     queries: int = 0
+
+    def __add__(self, other: Price) -> Price:
+        """The price of two steps of one statement."""
+        return Price(
+            self.epsilon + other.epsilon, self.delta + other.delta, self.queries + other.queries
+        )
 
 
 FREE = Price()
@@ -30,11 +43,27 @@ class Balance:
     epsilon_left: Fraction
     delta_left: Fraction
     queries_left: int
+    sums: Sums = NOTHING
+    """What the composition theorems need to know of the statements so far."""
 
     @property
-    def share(self) -> Fraction:
-        """What a query gets that asks for nothing special: ε/k."""
-        return self.budget.epsilon / self.budget.queries
+    def share(self) -> Share:
+        """What a query gets that asks for nothing special."""
+        return accountant(self.budget).share
+
+
+@dataclass(frozen=True)
+class _Spent:
+    """The statements so far, in groups.
+
+    The members of a group have filters that exclude each other: no row sees two of them, and
+    they compose in parallel. The groups are on the same rows.
+    """
+
+    groups: tuple[tuple[tuple[Region, Sums], ...], ...] = ()
+    together: Sums = NOTHING
+    """Of all groups, and of what is in none."""
+    queries: int = 0
 
 
 @dataclass
@@ -42,46 +71,88 @@ class MemoryLedger:
     """The budget of one session; both limits hold, whatever is asked."""
 
     budget: Budget
-    _spent: Price = FREE
+    neighbors: Neighbors = Neighbors.ADD_REMOVE
+    _spent: _Spent = field(default_factory=_Spent, repr=False)
     _lock: Lock = field(default_factory=Lock, repr=False)
 
     @property
     def balance(self) -> Balance:
         """What is left."""
-        return Balance(
-            self.budget,
-            self.budget.epsilon - self._spent.epsilon,
-            self.budget.delta - self._spent.delta,
-            self.budget.queries - self._spent.queries,
-        )
+        return self._balance(self._spent)
 
-    def charge(self, price: Price) -> None:
-        """Take `price`, all of it or, raising BudgetExceeded, nothing."""
+    def price(self, loss: Loss, region: Region | None, queries: int = 1) -> Price:
+        """What a statement would cost that reveals `loss` about rows of `region`."""
+        return self._price(self._after(loss, region, queries))
+
+    def charge(self, loss: Loss, region: Region | None, queries: int = 1) -> Price:
+        """Take what that costs: all of it or, raising BudgetExceeded, nothing."""
         with self._lock:
-            check(price, self.balance)
-            self._spent = Price(
-                self._spent.epsilon + price.epsilon,
-                self._spent.delta + price.delta,
-                self._spent.queries + price.queries,
-            )
+            after = self._after(loss, region, queries)
+            price = self._price(after)
+            self._check(price, after)
+            self._spent = after
+        return price
 
+    def _after(self, loss: Loss, region: Region | None, queries: int) -> _Spent:
+        """What will have been spent."""
+        spent, sums = self._spent, Sums.of(loss)
+        count = spent.queries + queries
+        if region is None or region.everything:
+            return _Spent(spent.groups, spent.together + sums, count)
+        member = (region, sums)
+        for index, group in enumerate(spent.groups):
+            if all(region.excludes(other) for other, _ in group):
+                grown = (*group, member)
+                more = self._of(grown) - self._of(group)
+                groups = (*spent.groups[:index], grown, *spent.groups[index + 1 :])
+                return _Spent(groups, spent.together + more, count)
+        groups = spent.groups
+        if sum(map(len, groups)) < MAX_APART:
+            groups = (*groups, (member,))
+        return _Spent(groups, spent.together + sums, count)
 
-def check(price: Price, balance: Balance) -> None:
-    """Refuse a price that is not covered, saying by how much."""
-    if price.queries > balance.queries_left:
-        raise BudgetExceeded(
-            f"the limit of {balance.budget.queries} queries is used up: "
-            f"{price.queries} requested, {balance.queries_left} left, "
-            f"{price.queries - balance.queries_left} too many",
-            hint="repeating an answered query is free",
+    def _of(self, group: tuple[tuple[Region, Sums], ...]) -> Sums:
+        """What a group reveals: under `replace` a row can go from one filter to another."""
+        rows = 2 if self.neighbors is Neighbors.REPLACE else 1
+        return parallel((sums for _, sums in group), rows)
+
+    def _balance(self, spent: _Spent) -> Balance:
+        keeper, budget = accountant(self.budget), self.budget
+        return Balance(
+            budget,
+            budget.epsilon - keeper.epsilon(spent.together),
+            keeper.delta - keeper.delta_spent(spent.together),
+            budget.queries - spent.queries,
+            spent.together,
         )
-    for name, asked, left in (
-        ("epsilon", price.epsilon, balance.epsilon_left),
-        ("delta", price.delta, balance.delta_left),
-    ):
-        if asked > left:
+
+    def _price(self, after: _Spent) -> Price:
+        now, then = self.balance, self._balance(after)
+        return Price(
+            now.epsilon_left - then.epsilon_left,
+            now.delta_left - then.delta_left,
+            now.queries_left - then.queries_left,
+        )
+
+    def _check(self, price: Price, after: _Spent) -> None:
+        """Refuse a price that is not covered, saying by how much."""
+        balance = self.balance
+        if price.queries > balance.queries_left:
             raise BudgetExceeded(
-                f"not enough {name}: {decimal(asked)} requested, {decimal(left)} left, "
-                f"short by {decimal(asked - left)}",
-                hint="ask for less with SET epsilon, or repeat an answered query: that is free",
+                f"the limit of {balance.budget.queries} queries is used up: "
+                f"{price.queries} requested, {balance.queries_left} left, "
+                f"{price.queries - balance.queries_left} too many",
+                hint="repeating an answered query is free",
             )
+        if accountant(self.budget).covers(after.together):
+            return
+        for name, asked, left in (
+            ("epsilon", price.epsilon, balance.epsilon_left),
+            ("delta", price.delta, balance.delta_left),
+        ):
+            if asked > left:
+                raise BudgetExceeded(
+                    f"not enough {name}: {decimal(asked)} requested, {decimal(left)} left, "
+                    f"short by {decimal(asked - left)}",
+                    hint="ask for less with SET epsilon, or repeat an answered query: that is free",
+                )

@@ -12,26 +12,29 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
 
-from dpdb.drawing import Drawing, RowCount, Terms, exposure
+from dpdb.drawing import Drawing, RowCount, Terms
 from dpdb.errors import TooLarge
 from dpdb.policy import Policy, Table, Value
-from dpdb.privacy import composition
+from dpdb.privacy.accounting import Share
+from dpdb.privacy.loss import Loss
 from dpdb.releases import Estimate, Release
+from dpdb.sharing import is_public, shares
 from dpdb.sql.intervals import Environment, Interval, interval
 from dpdb.sql.keys import key_values
 from dpdb.sql.query import (
-    Aggregate,
     ColumnRef,
     Expr,
-    Function,
     Ordering,
     Output,
     Query,
     Slot,
+    conjunction,
     slots,
 )
+from dpdb.sql.regions import Region, region
 
 MAX_CELLS = 100_000
+NOTHING = Share(Fraction(0))
 
 
 @dataclass(frozen=True)
@@ -65,9 +68,18 @@ class Plan:
         return len(self.estimates) + sum(subplan.aggregates for subplan in self.subplans)
 
     @property
-    def epsilon(self) -> Fraction:
-        """The price: what the mechanisms add up to."""
-        return composition.sequential(r.mechanism.epsilon for r in self.every_release)
+    def loss(self) -> Loss:
+        """What the mechanisms add up to."""
+        return sum((r.mechanism.loss for r in self.every_release), Loss())
+
+    @property
+    def region(self) -> Region:
+        """The rows that can have a part in it."""
+        filters = {estimate.aggregate.where for estimate in self.estimates}
+        if self.subplans or self.table.unit is not None:
+            # Rows of one unit can be in several regions.
+            return region(self.table, None)
+        return region(self.table, conjunction(self.where, *filters if len(filters) == 1 else ()))
 
     @property
     def identity(self) -> tuple[object, ...]:
@@ -84,10 +96,12 @@ class Plan:
         return {index for slot in used for index in self.estimates[slot].releases}
 
 
-def plan(query: Query, policy: Policy, epsilon: Fraction, rows: RowCount) -> Plan:
-    """The plan for `query` at a total of `epsilon`, split evenly over its aggregates."""
-    noisy = sum(1 for _ in _noisy(query, policy))
-    return _planned(query, Terms(policy, epsilon / max(noisy, 1), rows))
+def plan(query: Query, policy: Policy, share: Share, rows: RowCount) -> Plan:
+    """The plan for `query` at a total of `share`, split over its aggregates."""
+    terms = Terms(policy, rows, query.options)
+    # Subqueries come first, and how many groups there are does not hang on their answers.
+    split = shares(query, len(_cells(query, {})) if query.options.kept else 1, share, terms)
+    return _planned(query, terms, split)
 
 
 def outline(query: Query, policy: Policy) -> Plan:
@@ -98,17 +112,8 @@ def outline(query: Query, policy: Policy) -> Plan:
     return _assembled(query, cells, (), estimates, subplans)
 
 
-def _noisy(query: Query, policy: Policy) -> Iterator[Aggregate]:
-    """The aggregates that have a share of epsilon, subqueries' too."""
-    for subquery in query.subqueries:
-        yield from _noisy(subquery, policy)
-    for aggregate in query.aggregates:
-        if not (aggregate.function is Function.COUNT and exposure(aggregate, query, policy).fixed):
-            yield aggregate
-
-
-def _planned(query: Query, terms: Terms) -> Plan:
-    subplans = tuple(_planned(subquery, terms) for subquery in query.subqueries)
+def _planned(query: Query, terms: Terms, split: Iterator[Share]) -> Plan:
+    subplans = tuple(_planned(subquery, terms, split) for subquery in query.subqueries)
     known: Environment = {
         Slot("subquery", index, subplan.outputs[0].expression.kind): _answer_interval(subplan)
         for index, subplan in enumerate(subplans)
@@ -117,7 +122,8 @@ def _planned(query: Query, terms: Terms) -> Plan:
     releases: list[Release] = []
     estimates = []
     for aggregate in query.aggregates:
-        drawing = Drawing(terms, query, aggregate, known, len(cells))
+        share = NOTHING if is_public(aggregate, query, terms) else next(split)
+        drawing = Drawing(terms, query, aggregate, known, len(cells), share)
         drawn, bounds, public_rows = drawing.releases()
         indices = tuple(range(len(releases), len(releases) + len(drawn)))
         estimates.append(Estimate(aggregate, indices, bounds, public_rows))

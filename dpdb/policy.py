@@ -17,6 +17,8 @@ MAGNITUDE_LIMIT = 2**53
 
 SMALLEST_EPSILON = Fraction(1, 10**9)
 LARGEST_EPSILON = Fraction(10**4)
+SMALLEST_DELTA = Fraction(1, 10**100)
+"""The least that a composition theorem, or a release, can work with."""
 LARGEST_QUERIES = 10**9
 
 Value = bool | int | Fraction | str
@@ -43,6 +45,14 @@ class Neighbors(StrEnum):
 
     ADD_REMOVE = "add-remove"
     REPLACE = "replace"
+
+
+class Composition(StrEnum):
+    """The theorems by which statements add up."""
+
+    PURE = "pure"
+    ADVANCED = "advanced"
+    ZCDP = "zcdp"
 
 
 @dataclass(frozen=True, repr=False)
@@ -101,6 +111,7 @@ class Budget:
     epsilon: Fraction = Fraction(1)
     delta: Fraction = Fraction(0)
     queries: int = 10
+    composition: Composition = Composition.PURE
 
 
 @dataclass(frozen=True)
@@ -160,6 +171,16 @@ def valid_delta(value: Fraction, place: Place | None = None) -> Fraction:
     return value
 
 
-def decimal(value: Fraction) -> str:
+def valid_budget(budget: Budget) -> Budget:
+    """`budget` if the theorem it is to be kept by has the δ it needs."""
+    if budget.composition is not Composition.PURE and budget.delta < SMALLEST_DELTA:
+        raise InvalidOption(
+            f"composition = {budget.composition} needs delta of {decimal(SMALLEST_DELTA)} or more",
+            hint="for instance delta = 1e-6; it should be far below 1 / the number of rows",
+        )
+    return budget
+
+
+def decimal(value: Fraction, digits: int = 10) -> str:
     """A fraction as people write it."""
-    return f"{float(value):.10g}"
+    return f"{float(value):.{digits}g}"

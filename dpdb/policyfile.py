@@ -21,6 +21,7 @@ from dpdb.policy import (
     MAGNITUDE_LIMIT,
     Budget,
     Column,
+    Composition,
     Kind,
     Neighbors,
     Policy,
@@ -110,19 +111,23 @@ class _Reader:
         return Policy(
             tables=tuple(self._data_table(name, tables) for name in tables),
             budget=self._budget(self._table(document, "budget", ())),
-            neighbors=Neighbors(self._choice(privacy, "neighbors", list(Neighbors), "add-remove")),
-            noise=self._choice(privacy, "noise", ["system", "opendp"], "system"),
+            neighbors=Neighbors(
+                self._choice(privacy, ("privacy", "neighbors"), list(Neighbors), "add-remove")
+            ),
+            noise=self._choice(privacy, ("privacy", "noise"), ["system", "opendp"], "system"),
         )
 
-    def _choice(self, section: dict[str, Any], key: str, known: list[Any], default: str) -> str:
-        value = section.get(key, default)
+    def _choice(
+        self, section: dict[str, Any], where: tuple[str, str], known: list[Any], default: str
+    ) -> str:
+        value = section.get(where[-1], default)
         if value not in known:
             names = ", ".join(f'"{name}"' for name in known)
-            raise self._error(f"{key} is one of {names}", ("privacy", key))
+            raise self._error(f"{where[-1]} is one of {names}", where)
         return str(value)
 
     def _budget(self, section: dict[str, Any]) -> Budget:
-        self._known(section, ("epsilon", "delta", "queries", "scope"), ("budget",))
+        self._known(section, ("epsilon", "delta", "queries", "composition", "scope"), ("budget",))
         if section.get("scope", "session") != "session":
             raise self._error('scope = "session" is the only one there is yet', ("budget", "scope"))
         default = Budget()
@@ -133,6 +138,9 @@ class _Reader:
             self._checked(section, "epsilon", default.epsilon, valid_epsilon),
             self._checked(section, "delta", default.delta, valid_delta),
             queries,
+            Composition(
+                self._choice(section, ("budget", "composition"), list(Composition), "pure")
+            ),
         )
 
     def _checked(

@@ -11,6 +11,9 @@ from dpdb.privacy.mechanisms import Mechanism
 from dpdb.sql.intervals import Interval
 from dpdb.sql.query import Aggregate, ColumnRef, Expr
 
+CONFIDENCE = 0.95
+"""Of every interval, and of an error that is asked for without one."""
+
 
 @dataclass(frozen=True)
 class Grid:

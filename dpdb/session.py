@@ -7,18 +7,27 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from dpdb import describing
-from dpdb.answer import Answer, Cell, Revealed
-from dpdb.errors import DpdbError, InternalError, InvalidOption, Place, UnknownName, did_you_mean
-from dpdb.ledger import FREE, MemoryLedger, Price
+from dpdb.answer import Answer, Cell
+from dpdb.errors import (
+    BudgetExceeded,
+    DpdbError,
+    InternalError,
+    InvalidOption,
+    Place,
+    UnknownName,
+    did_you_mean,
+)
+from dpdb.ledger import FREE, Balance, MemoryLedger, Price
 from dpdb.plan import Plan, outline, plan
-from dpdb.policy import Policy, Table, decimal, valid_delta, valid_epsilon
+from dpdb.policy import Composition, Policy, Table, decimal, valid_epsilon
+from dpdb.privacy.accounting import Share
+from dpdb.privacy.loss import pure
 from dpdb.privacy.mechanisms import Laplace
 from dpdb.privacy.noise import Noise, source
-from dpdb.releases import Ranks, Release, Tally
-from dpdb.sql.query import Query, Slot
+from dpdb.releases import CONFIDENCE
+from dpdb.sql.query import NO_OPTIONS, Options, Query
+from dpdb.sql.settings import MECHANISMS, SENSITIVITIES, SETTINGS, TEACHING
 from dpdb.sql.statements import (
-    SETTINGS,
-    TEACHING,
     Assign,
     Describe,
     Select,
@@ -28,24 +37,19 @@ from dpdb.sql.statements import (
 )
 
 if TYPE_CHECKING:
-    from typing import Any
-
-    import numpy.typing as npt
-
-    from dpdb.answering import Values
-    from dpdb.engines.exact import Exact
+    from dpdb.drawing import RowCount
     from dpdb.engines.frame import FrameEngine, Progress
-    from dpdb.engines.vectors import AnyVector
+    from dpdb.releasing import Released, Releaser
 
 
 @dataclass(frozen=True, repr=False)
-class _Released:
-    """The noisy values of a plan and of the subqueries in it."""
+class _Answered:
+    """What a query has been answered with, and what for."""
 
-    draws: tuple[npt.NDArray[Any], ...]
-    subqueries: Values
-    revealed: tuple[Revealed, ...]
-    """Filled in teaching mode only."""
+    released: Released
+    price: Price
+    step: int = 0
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -53,10 +57,16 @@ class Settings:
     """What SET has set."""
 
     epsilon: Fraction | None = None
+    mechanism: str = "laplace"
+    sensitivity: str = "global"
     fresh: bool = False
     protected: bool = True
-    local: bool = False
     reveal: bool = False
+
+    @property
+    def lawless(self) -> bool:
+        """Whether answers are without privacy, or with that of the paper, which is none."""
+        return not self.protected or self.sensitivity == "local"
 
 
 class Session:
@@ -79,11 +89,16 @@ class Session:
         self.policy = policy
         self.teach = teach
         self.settings = Settings()
-        self._ledger = MemoryLedger(policy.budget)
+        self._ledger = MemoryLedger(policy.budget, policy.neighbors)
         self._noise = source(policy.noise) if noise is None else noise
         self._progress = progress
         self._loaded_engine: FrameEngine | None = None
-        self._released: dict[object, _Released] = {}
+        self._released: dict[object, _Answered] = {}
+
+    @property
+    def balance(self) -> Balance:
+        """The budget, and what is left of it."""
+        return self._ledger.balance
 
     def execute(self, text: str) -> Answer:
         """Answer one statement, given without its `;`; raises DpdbError."""
@@ -99,18 +114,30 @@ class Session:
                 "dpdb failed to answer this statement", hint="what it cost stays paid"
             ) from None
 
+    def price(self, text: str) -> Answer:
+        """What a SELECT would cost, told without looking into a file.
+
+        Under `replace` noise can hang on the number of rows. That is public, but no
+        reason to load a file while somebody types: the noise is left out.
+        """
+        found = statement(f"EXPLAIN {text}", self.policy)
+        assert isinstance(found, Select)
+        planned = self._plan(self._asked(found.query), lambda _: 1)
+        return replace(self._explained(text, planned), releases=())
+
     def _execute(self, text: str) -> Answer:
         found = statement(text, self.policy)
         match found:
             case Select(query=query, explain=True):
-                return self._explain(text, query)
-            case Select(query=query) if self.settings.protected and not self.settings.local:
-                return self._select(text, query)
-            case Select(query=query):
+                return self._explained(text, self._plan(self._asked(query), self._rows))
+            case Select(query=query) if self.settings.lawless:
                 return self._unprotected(text, query)
+            case Select(query=query) if query.options.relative_error is not None:
+                return self._select_gradually(text, self._asked(query))
+            case Select(query=query):
+                return self._select(text, self._asked(query))
             case ShowBudget():
-                share = self.settings.epsilon or self._ledger.balance.share
-                rows = describing.budget_rows(self._ledger.balance, share)
+                rows = describing.budget_rows(self.balance, self._share(NO_OPTIONS).epsilon)
                 return self._shown(text, describing.BUDGET_COLUMNS, rows)
             case ShowTables():
                 tables = tuple((table.name, len(table.columns)) for table in self.policy.tables)
@@ -129,33 +156,102 @@ class Session:
             self._loaded_engine = FrameEngine(self._progress)
         return self._loaded_engine
 
-    def _share(self, query: Query) -> Fraction:
-        """The epsilon a query asks for: its own, the session's, or an even share."""
-        options = query.options
-        if options.delta is not None:
-            valid_delta(options.delta)
-        asked = options.epsilon if options.epsilon is not None else self.settings.epsilon
-        return self._ledger.balance.share if asked is None else valid_epsilon(asked)
+    @property
+    def _releaser(self) -> Releaser:
+        from dpdb.releasing import Releaser  # noqa: PLC0415 (numpy)
+
+        return Releaser(self._engine, self._noise, self.teach)
+
+    def _asked(self, query: Query) -> Query:
+        """The query with the session's settings for what it leaves open."""
+        options, settings = query.options, self.settings
+        filled = replace(
+            options,
+            epsilon=settings.epsilon if options.epsilon is None else options.epsilon,
+            mechanism=options.mechanism or settings.mechanism,
+            sensitivity=options.sensitivity or settings.sensitivity,
+        )
+        return replace(query, options=filled)
+
+    def _share(self, options: Options) -> Share:
+        """What a query may spend: what it asks for, or an even share."""
+        share = self.balance.share
+        if options.epsilon is not None:
+            share = replace(share, epsilon=options.epsilon)
+        return share if options.delta is None else replace(share, delta=options.delta)
 
     def _rows(self, table: Table) -> int:
         """The number of rows, asked for only where it is public."""
         return self._engine.rows(table)
 
-    def _plan(self, query: Query) -> tuple[Plan, Price]:
-        planned = plan(query, self.policy, self._share(query), self._rows)
-        return planned, Price(planned.epsilon, Fraction(0), 1)
+    def _plan(self, query: Query, rows: RowCount) -> Plan:
+        return plan(query, self.policy, self._share(query.options), rows)
 
     def _select(self, text: str, query: Query) -> Answer:
-        planned, price = self._plan(query)
-        released = None if self.settings.fresh else self._released.get(planned.identity)
-        repeat = released is not None
-        if released is None:
-            # Debit before data, and no refunds: what happens from here on is paid for.
-            self._ledger.charge(price)
-            released = self._release(planned)
-            self._released[planned.identity] = released
+        planned = self._plan(query, self._rows)
+        before = None if self.settings.fresh else self._released.get(planned.identity)
+        if before is not None:
+            return self._answer(text, planned, before, repeat=True)
+        # Debit before data, and no refunds: what happens from here on is paid for.
+        price = self._ledger.charge(planned.loss, planned.region)
+        notes = describing.kept(query.options, planned)
+        answered = _Answered(self._releaser.release(planned), price, notes=notes)
+        self._released[planned.identity] = answered
+        return self._answer(text, planned, answered)
+
+    def _select_gradually(self, text: str, query: Query) -> Answer:
+        """An answer as accurate as asked, bought step by step while it is not.
+
+        Gradual release of Laplace noise (Koufogiannis, Han, Pappas 2015): what has been
+        paid in the end is the price of the last answer alone. How much that is depends on
+        the noisy answers, an ex-post guarantee (Ligett, Neel, Roth, Waggoner, Wu 2017,
+        Definition 2.5), and on nothing else.
+        """
+        from dpdb.privacy.gradual import SLACK, levels  # noqa: PLC0415
+
+        if self.policy.budget.composition is not Composition.PURE:
+            raise InvalidOption(
+                "relative_error needs a budget of composition = pure",
+                hint="what is charged in the end depends on the answers, and only sums allow that",
+            )
+        options = query.options
+        plans = tuple(
+            self._plan(replace(query, options=replace(options, epsilon=epsilon)), self._rows)
+            for epsilon in levels(self._share(options).epsilon)
+        )
+        identity = (plans[-1].identity, options)
+        before = None if self.settings.fresh else self._released.get(identity)
+        if before is not None:
+            return self._answer(text, plans[before.step], before, repeat=True)
+        price, paid = FREE, Fraction(0)
+        answered = None
+        releases = None
+        for step, planned in enumerate(plans):
+            due = planned.loss.epsilon + SLACK - paid
+            try:
+                taken = self._ledger.charge(pure(due), planned.region, int(answered is None))
+            except BudgetExceeded:
+                if answered is None:
+                    raise
+                break
+            price, paid = price + taken, paid + due
+            releases = releases or self._releaser.release_gradually(plans)
+            released = releases(step)
+            reached = _within(planned, released, options)
+            note = describing.bought(options, planned, reached=reached)
+            answered = _Answered(released, price, step, note)
+            self._released[identity] = answered
+            if reached:
+                break
+        assert answered is not None
+        return self._answer(text, plans[answered.step], answered)
+
+    def _answer(
+        self, text: str, planned: Plan, answered: _Answered, *, repeat: bool = False
+    ) -> Answer:
         from dpdb.answering import page, points  # noqa: PLC0415 (numpy)
 
+        released = answered.released
         shown = page(planned, points(planned, released.draws), released.subqueries, released.draws)
         return Answer(
             statement=text,
@@ -163,81 +259,38 @@ class Session:
             rows=shown.rows,
             intervals=shown.intervals,
             releases=describing.reports(planned),
-            cost=FREE if repeat else price,
-            balance=self._ledger.balance,
+            cost=FREE if repeat else answered.price,
+            balance=self.balance,
             query=True,
             repeat=repeat,
             private=not self.teach,
             revealed=released.revealed if self.settings.reveal else (),
+            notes=answered.notes,
         )
 
-    def _explain(self, text: str, query: Query) -> Answer:
-        planned, price = self._plan(query)
+    def _explained(self, text: str, planned: Plan) -> Answer:
         released = planned.identity in self._released and not self.settings.fresh
-        if not self.settings.protected or (released and not self.settings.local):
+        if not self.settings.protected or (released and not self.settings.lawless):
             price = FREE
+        else:
+            price = self._ledger.price(planned.loss, planned.region)
         return Answer(
             statement=text,
             columns=tuple(output.label for output in planned.outputs),
             rows=(),
             releases=describing.reports(planned),
             cost=price,
-            balance=self._ledger.balance,
+            balance=self.balance,
             query=True,
             explain=True,
             private=not self.teach,
+            plan=planned,
         )
-
-    def _release(self, planned: Plan) -> _Released:
-        """Exact results, noise on each, and nothing of the exact ones left."""
-        from dpdb.answering import points, scalar  # noqa: PLC0415 (numpy)
-
-        subqueries: dict[Slot, AnyVector] = {}
-        revealed: list[Revealed] = []
-        for index, subplan in enumerate(planned.subplans):
-            inner = self._release(subplan)
-            slot = Slot("subquery", index, subplan.outputs[0].expression.kind)
-            subqueries[slot] = scalar(subplan, points(subplan, inner.draws), inner.subqueries)
-            revealed += inner.revealed
-        exact = self._engine.exact(planned, subqueries)
-        if self.teach:
-            revealed += describing.revealed(planned, exact)
-        draws = tuple(
-            self._draw(release, result)
-            for release, result in zip(planned.releases, exact, strict=True)
-        )
-        return _Released(draws, subqueries, tuple(revealed))
-
-    def _draw(self, release: Release, exact: Exact) -> npt.NDArray[Any]:
-        """The one place where exact results meet noise."""
-        import numpy as np  # noqa: PLC0415
-
-        from dpdb.privacy.selection import select_index, select_value  # noqa: PLC0415
-
-        mechanism, statistic = release.mechanism, release.statistic
-        if isinstance(mechanism, Laplace):
-            assert isinstance(exact.cells, np.ndarray)
-            if not mechanism.sensitivity:
-                return exact.cells
-            return np.asarray(exact.cells + self._noise.laplace(mechanism.scale, len(exact.cells)))
-        match statistic:
-            case Ranks(grid=grid, fraction=fraction):
-                chosen = [
-                    select_value(values, (grid.lower, grid.upper), fraction, mechanism, self._noise)
-                    for values in exact.cells
-                ]
-            case Tally():
-                chosen = [
-                    select_index(counts.tolist(), mechanism, self._noise) for counts in exact.cells
-                ]
-            case _:
-                raise AssertionError(type(statistic))
-        return np.array(chosen, dtype=np.int64)
 
     def _shown(
         self, text: str, columns: tuple[str, ...], rows: tuple[tuple[Cell, ...], ...]
     ) -> Answer:
-        return Answer(text, columns, rows, self._ledger.balance)
+        return Answer(text, columns, rows, self.balance)
 
     def _unprotected(self, text: str, query: Query) -> Answer:
         """Teaching mode without privacy, or with the paper's, which is none."""
@@ -247,9 +300,9 @@ class Session:
         planned = outline(query, self.policy)
         price, share = FREE, None
         if self.settings.protected:
-            price = Price(self._share(query), Fraction(0), 1)
-            share = price.epsilon / planned.aggregates
-        self._ledger.charge(price)
+            whole = self._share(self._asked(query).options).epsilon
+            share = whole / planned.aggregates
+            price = self._ledger.charge(pure(whole), None)
         taught = Lesson(self._engine, self._noise, share).teach(planned)
         shown = page(planned, taught.points, taught.subqueries, None)
         return Answer(
@@ -258,7 +311,7 @@ class Session:
             rows=shown.rows,
             intervals=shown.intervals,
             cost=price,
-            balance=self._ledger.balance,
+            balance=self.balance,
             query=True,
             private=False,
             revealed=taught.revealed if self.settings.reveal and share is not None else (),
@@ -274,7 +327,8 @@ class Session:
         return self._shown(text, describing.COLUMN_COLUMNS, rows)
 
     def _assign(self, text: str, found: Assign) -> Answer:
-        if found.name in TEACHING and not self.teach:
+        taught = found.name in TEACHING or (found.name, found.value) == ("sensitivity", "local")
+        if taught and not self.teach:
             raise InvalidOption(
                 f"{found.name} can be set in teaching mode only",
                 hint="start dpdb with --teach; a session cannot enter it later",
@@ -283,6 +337,17 @@ class Session:
         self.settings = _changed(self.settings, found)
         setting = decimal(found.value) if isinstance(found.value, Fraction) else found.value
         return self._shown(text, ("setting", "value"), ((found.name, setting),))
+
+
+def _within(planned: Plan, released: Released, options: Options) -> bool:
+    """Whether the noise on every cell is within the relative error asked for."""
+    from dpdb.privacy.gradual import enough  # noqa: PLC0415
+
+    (release,), (draws,) = planned.releases, released.draws
+    assert isinstance(release.mechanism, Laplace)
+    assert options.relative_error is not None
+    margin = release.mechanism.quantile(float(options.confidence or CONFIDENCE))
+    return all(enough(value, margin, options.relative_error) for value in draws.tolist())
 
 
 def _changed(settings: Settings, found: Assign) -> Settings:
@@ -296,8 +361,10 @@ def _changed(settings: Settings, found: Assign) -> Settings:
             return replace(settings, fresh=value == "fresh")
         case "dp", "on" | "off" as value:
             return replace(settings, protected=value == "on")
-        case "sensitivity", "global" | "local" as value:
-            return replace(settings, local=value == "local")
+        case "mechanism", str() as value if value in MECHANISMS:
+            return replace(settings, mechanism=value)
+        case "sensitivity", str() as value if value in (*SENSITIVITIES, "local"):
+            return replace(settings, sensitivity=value)
         case "reveal", "on" | "off" as value:
             return replace(settings, reveal=value == "on")
     meaning = {**SETTINGS, **TEACHING}[found.name]

@@ -11,6 +11,7 @@ from dpdb.engines.frame import FrameEngine
 from dpdb.plan import Plan, plan
 from dpdb.policy import Policy
 from dpdb.policyfile import read_policy
+from dpdb.privacy.accounting import Share
 from dpdb.releases import Ranks, Release, Total
 from dpdb.sql.query import Slot
 from dpdb.sql.statements import Select, statement
@@ -24,7 +25,7 @@ def planned(text: str, policy: Policy, engine: FrameEngine | None = None) -> Pla
     found = statement(text, policy)
     assert isinstance(found, Select)
     rows = (engine or FrameEngine()).rows
-    return plan(found.query, policy, EPSILON, rows)
+    return plan(found.query, policy, Share(EPSILON), rows)
 
 
 def _cells(plan: Plan, engine: FrameEngine) -> list[Any]:

@@ -85,11 +85,11 @@ def test_every_answer_says_that_it_is_not_private(
     assert capsys.readouterr().out.count("not private: teaching mode") == 2
 
 
-@pytest.mark.parametrize("name", ["dp", "sensitivity", "reveal"])
-def test_teaching_cannot_be_entered_later(name: str) -> None:
+@pytest.mark.parametrize("setting", ["dp = off", "sensitivity = 'local'", "reveal = on"])
+def test_teaching_cannot_be_entered_later(setting: str) -> None:
     session = Session(read_policy(SAMPLES / "people.toml"))
     with pytest.raises(InvalidOption, match="teaching mode only"):
-        session.execute(f"SET {name} = off")
+        session.execute(f"SET {setting}")
 
 
 def test_a_seed_repeats_the_noise(capsys: pytest.CaptureFixture[str]) -> None:

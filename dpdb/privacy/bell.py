@@ -30,8 +30,8 @@ def workable(variance: Fraction) -> Fraction:
     """The variance, rounded up to a multiple of 2^-128 if its denominator is larger than that.
 
     Rounding up is sound: all that follows from ρ = Δ²/(2σ²) only gets better (CKS Theorem 4).
-    The δ of a single integer need not fall with every step (`gaussian.variance_for`), but this
-    one is lost in its margin, and a variance that `variance_for` gave is not rounded at all.
+    The δ of a single integer may rise with the variance (`gaussian.variance_for`), but so small a
+    step is lost in its margin, and a variance that `variance_for` gave is not rounded at all.
     Of noise under 2^-128 nothing is lost: a draw other than 0 has probability exp(-2^127).
     """
     check_variance(variance)

@@ -133,8 +133,9 @@ def variance_for(
     `sensitivity`, `discrete_profile` tells; otherwise concentrated privacy with
     ρ = squared/(2σ²) (CKS Theorem 14), and `sensitivity` does not matter.
 
-    For ε far over Δ²/2σ² a little more noise can have a larger δ, when the c of Theorem 7 passes
-    an integer. There it is the smallest in its surroundings; the bound holds at what is returned.
+    For ε over Δ, about, δ rises and falls with the variance, as the c of Theorem 7 passes the
+    integers. What is returned is the smallest in its surroundings then, and a greater variance
+    need not do.
     """
     check_domain(delta, epsilon)
     return crossing(

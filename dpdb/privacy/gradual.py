@@ -38,23 +38,15 @@ has a probability off by a factor within 1 ± 2^-138: to another value it is in 
 1 - still >= 2^-53 (see `_drawn`), to the same value it is at least P(W = 0) > 2^-52. Over m steps
 and c cells that differ, a ratio of probabilities moves by less than exp(m·c·2^-136).
 """
+LOOKS = 8
+"""Steps, and so looks at the noise, before an answer is as accurate as it will be."""
 _BITS = 192
 _DIGITS = 80  # scales are at most 2^56, so 1 - r loses 17 of them; 58 make up 192 bits
 
 
-def levels(cap: Fraction, steps: int = 8) -> tuple[Fraction, ...]:
+def levels(cap: Fraction, steps: int = LOOKS) -> tuple[Fraction, ...]:
     """Privacy losses that double up to `cap`: cap/2^(steps-1), …, cap/2, cap."""
     return tuple(cap / 2**halvings for halvings in reversed(range(steps)))
-
-
-def per_look(confidence: float, looks: int) -> float:
-    """The confidence of each of `looks` margins that hold all at once with `confidence`.
-
-    By the union bound (Bonferroni), so whatever the rule to stop: the margin at the step where it
-    stopped fails with probability 1 - confidence at most. That counts all runs. Among those that
-    stopped more may be wrong: where the answer is 0, stopping for its relative error always is.
-    """
-    return 1 - (1 - confidence) / looks
 
 
 def enough(noisy: float, margin: float, relative: Fraction) -> bool:

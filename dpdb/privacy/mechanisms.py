@@ -8,7 +8,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from statistics import NormalDist
 from typing import ClassVar
+
+from dpdb.privacy.loss import Loss, pure
+from dpdb.privacy.smooth import Smooth
 
 SLACK = Fraction(1, 2**40)
 """What the exponential mechanism charges for the rounding of its weights."""
@@ -28,6 +32,8 @@ class Laplace:
     name: ClassVar[str] = "laplace"
     sensitivity: int
     epsilon: Fraction
+    looks: int = 1
+    """The times that noise is looked at before it is decided to keep the answer."""
 
     @property
     def scale(self) -> Fraction:
@@ -35,21 +41,65 @@ class Laplace:
         return self.sensitivity / self.epsilon
 
     @property
-    def loss(self) -> Fraction:
-        """The privacy loss: sensitivity over scale."""
-        return self.sensitivity / self.scale if self.sensitivity else Fraction(0)
+    def loss(self) -> Loss:
+        """The privacy loss: ε is sensitivity over scale."""
+        return pure(self.sensitivity / self.scale) if self.sensitivity else Loss()
 
     def quantile(self, confidence: float) -> float:
         """The z with P(|x| <= z) >= `confidence`, in grid steps.
 
         P(|x| > z) = 2r^(z+1)/(1+r) for whole z, with r = exp(-1/scale); it is
         -scale·ln(1-confidence) (Shoaran, Thomo, Weber, equation 4) up to a step.
+        Of several looks each gets a part of what may go wrong (Bonferroni): whatever the
+        rule to stop, the margin at the last fails in 1 - confidence of all runs at most.
         """
         scale = float(self.scale)
         if not scale:
             return 0.0
-        tail = (1 - confidence) * (1 + math.exp(-1 / scale)) / 2
+        tail = (1 - confidence) / self.looks * (1 + math.exp(-1 / scale)) / 2
         return float(max(0, math.ceil(-scale * math.log(tail) - 1 - 1e-9)))
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    """Integer noise with P(x) ∝ exp(-x² / 2·variance) on every cell.
+
+    The discrete Gaussian (Canonne, Kamath, Steinke 2020, Definition 1), for statistics of
+    squared ℓ2 sensitivity `squared`: squared/(2·variance)-zCDP (their Theorem 14), and
+    (epsilon, delta)-DP as worked out in `privacy.gaussian`. All in grid steps.
+    """
+
+    name: ClassVar[str] = "gaussian"
+    squared: int
+    variance: Fraction
+    epsilon: Fraction
+    delta: Fraction
+
+    @property
+    def sensitivity(self) -> Fraction:
+        """The ℓ2 sensitivity."""
+        return Fraction(math.sqrt(self.squared))
+
+    @property
+    def scale(self) -> Fraction:
+        """The standard deviation σ."""
+        return Fraction(math.sqrt(self.variance))
+
+    @property
+    def loss(self) -> Loss:
+        """The privacy loss: δ counts where ε does, not beside ρ."""
+        return Loss(self.epsilon, self.delta, self.squared / (2 * self.variance))
+
+    def quantile(self, confidence: float) -> float:
+        """The z with P(|x| <= z) >= `confidence`, in grid steps.
+
+        P(x >= m) <= P(N >= m - 1) for the normal N of the same variance (Canonne, Kamath,
+        Steinke 2020, Proposition 25), so P(|x| > z) <= 2·P(N >= z).
+        """
+        deviation = float(self.scale)
+        if not deviation:
+            return 0.0
+        return float(math.ceil(NormalDist(0, deviation).inv_cdf((1 + confidence) / 2)))
 
 
 @dataclass(frozen=True)
@@ -78,9 +128,16 @@ class Exponential:
         return max(self.epsilon - SLACK, Fraction(0)) / (2 * self.sensitivity)
 
     @property
-    def loss(self) -> Fraction:
-        """The privacy loss: that of exact weights, and the slack."""
-        return 2 * self.sensitivity * self.rate + SLACK
+    def loss(self) -> Loss:
+        """The privacy loss: that of exact weights, and the slack.
+
+        All ratios of selection probabilities are within e^ε of each other, which makes it
+        ε²/8-zCDP (Cesar and Rogers 2021, Lemma 3.4).
+        """
+        epsilon = 2 * self.sensitivity * self.rate + SLACK
+        return Loss(epsilon, rho=epsilon**2 / 8)
 
 
-Mechanism = Laplace | Exponential
+Additive = Laplace | Gaussian
+"""Mechanisms that add noise of a known scale."""
+Mechanism = Laplace | Gaussian | Exponential | Smooth

@@ -33,6 +33,12 @@ class Exposure:
         """
         return self.neighbors is Neighbors.REPLACE and not self.optional and self.rows_per_unit == 1
 
+    @property
+    def touched(self) -> int:
+        """The most cells that one unit's rows can enter or leave."""
+        ends = 2 if self.neighbors is Neighbors.REPLACE else 1
+        return min(self.cells, ends * self.rows_per_unit)
+
 
 def total(lower: int, upper: int, exposure: Exposure) -> int:
     """Sensitivity of Σ y over counted rows, each with an integer y in [lower, upper].
@@ -61,6 +67,26 @@ def distinct(exposure: Exposure) -> int:
     """
     moved = exposure.neighbors is Neighbors.REPLACE and exposure.cells > 1
     return (2 if moved else 1) * exposure.rows_per_unit
+
+
+def total_squared(lower: int, upper: int, exposure: Exposure) -> int:
+    """Square of the ℓ2 sensitivity of the sum that `total` is of.
+
+    A unit that touches one cell moves it by the ℓ1 sensitivity. Under `replace` a row
+    either stays in its cell, or leaves one and enters another: |a| and |b| in two cells
+    make √2 of the larger at most, where ℓ1 would have their sum.
+    """
+    if exposure.neighbors is Neighbors.ADD_REMOVE or exposure.touched == 1:
+        return total(lower, upper, exposure) ** 2
+    largest = max(abs(lower), abs(upper))
+    return max(2 * largest**2, (upper - lower) ** 2) * exposure.rows_per_unit**2
+
+
+def distinct_squared(exposure: Exposure) -> int:
+    """Square of the ℓ2 sensitivity of the numbers of distinct values: 1 in each of two cells."""
+    if exposure.neighbors is Neighbors.ADD_REMOVE or exposure.touched == 1:
+        return distinct(exposure) ** 2
+    return 2 * exposure.rows_per_unit**2
 
 
 def rank(fraction: Fraction, exposure: Exposure) -> Fraction:

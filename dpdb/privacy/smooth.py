@@ -11,10 +11,10 @@ sensitivity is worked out in `privacy.smoothing`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
+from dpdb.privacy.composition import log_inverse
 from dpdb.privacy.loss import Loss
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ _SLACK = Fraction(1, 2**40)
 """More than rounding can change a sensitivity and the scale of its noise, relatively."""
 _LEAST_SCALE = Fraction(1, 2**7)
 """In steps of the grid: noise of this scale is other than 0 with probability exp(-64) at most."""
-_UPWARDS = Context(prec=30, rounding=ROUND_CEILING, Emax=10**6, Emin=-(10**6))
 
 
 @dataclass(frozen=True)
@@ -59,10 +58,7 @@ class Smooth:
         of room for the slack it is 0, which makes S the global sensitivity.
         """
         epsilon = self.epsilon / self.cells_per_unit
-        inverse = 2 * self.cells_per_unit / self.delta
-        quotient = _UPWARDS.divide(Decimal(inverse.numerator), Decimal(inverse.denominator))
-        # A logarithm is rounded to the nearest: one unit in the last of 30 digits is for that.
-        logarithm = Fraction(_UPWARDS.next_plus(_UPWARDS.ln(quotient)))
+        logarithm = log_inverse(self.delta / (2 * self.cells_per_unit))
         beta = epsilon / (2 * max(logarithm, Fraction(1)) + max(epsilon - 2, Fraction(0)))
         return beta - _SLACK if beta > 2 * _SLACK else Fraction(0)
 

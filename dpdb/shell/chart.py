@@ -8,8 +8,8 @@ from wcwidth import wcswidth
 
 from dpdb.answer import Answer
 from dpdb.errors import UnknownName, UsageError, did_you_mean
+from dpdb.shell.cells import cell_text
 from dpdb.shell.escape import printable
-from dpdb.shell.render import cell_text
 
 NARROWEST = 10
 """Columns that bars have at least."""

@@ -14,7 +14,8 @@ from dpdb.shell.entry import open_text
 from dpdb.shell.escape import printable
 from dpdb.shell.settings import SETTINGS
 from dpdb.shell.topics import TOPICS
-from dpdb.shell.vocabulary import AGGREGATES, FUNCTIONS, OPTIONS, STARTS
+from dpdb.shell.vocabulary import AGGREGATES, FUNCTIONS, STARTS
+from dpdb.sql import settings as names
 
 Candidate = tuple[str, str, str]
 """What is put in, what is shown for it, and what is said about it."""
@@ -78,8 +79,8 @@ class ShellCompleter(Completer):
             yield from self._tables()
         elif clause in ("SET", "OPTIONS"):
             if previous in ("SET", "(", ","):
-                names = _set_names() if clause == "SET" else OPTIONS
-                yield from ((f"{n} = ", n, meaning) for n, meaning in names.items())
+                known = names.SETTINGS if clause == "SET" else names.OPTIONS
+                yield from ((f"{n} = ", n, meaning) for n, meaning in known.items())
         elif previous in FOLLOWING:
             yield from ((word, word, "") for word in FOLLOWING[previous])
         elif previous == ".":
@@ -131,12 +132,6 @@ class ShellCompleter(Completer):
     def _column(self, here: Context, name: str | None) -> Column | None:
         found = (table.column((name or "").strip('"')) for table in here.tables)
         return next((column for column in found if column is not None), None)
-
-
-def _set_names() -> dict[str, str]:
-    from dpdb.sql.statements import SETTINGS as NAMES  # noqa: PLC0415 (sqlglot)
-
-    return NAMES
 
 
 def _calls(functions: dict[str, tuple[str, str]]) -> Iterator[Candidate]:

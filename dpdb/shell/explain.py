@@ -11,23 +11,33 @@ from fractions import Fraction
 from itertools import groupby
 
 from dpdb.answer import Answer, Drawn
-from dpdb.plan import plan
-from dpdb.policy import EPOCH, Kind, Policy, decimal
-from dpdb.privacy.mechanisms import Laplace
+from dpdb.policy import EPOCH, Composition, Kind, decimal
+from dpdb.privacy.mechanisms import Gaussian, Laplace
 from dpdb.releases import Ranks, Release, Total
 from dpdb.shell.escape import printable
-from dpdb.shell.render import footer
+from dpdb.shell.footer import footer
 from dpdb.sql.query import Call, Cast, ColumnRef, Expr, children
-from dpdb.sql.statements import Select, statement
 
 CONFIDENCES = (0.5, 0.9, 0.95)
 RELATIVE_ERROR = Fraction(1, 10)
-NAMES = {"laplace": "Laplace noise", "exponential": "the exponential mechanism"}
+NAMES = {
+    "laplace": "Laplace noise",
+    "gaussian": "Gaussian noise",
+    "exponential": "the exponential mechanism",
+    "smooth laplace": "Laplace noise of smooth sensitivity",
+}
+SCALES = {"laplace": "Δ/ε", "gaussian": "σ", "exponential": "2Δ/ε"}
+CHANGES = {
+    "laplace": "the most one row can change it",
+    "gaussian": "the farthest one row can move it (ℓ2)",
+    "exponential": "the most one row can change it (of a value's rank or count)",
+}
 
 
-def tree(answer: Answer, policy: Policy, given: Collection[str]) -> str:
+def tree(answer: Answer, given: Collection[str]) -> str:
     """The tree of an EXPLAIN; columns in `given` have their bounds from the command line."""
-    planned = list(zip(_planned(answer, policy), answer.releases, strict=True))
+    assert answer.plan is not None
+    planned = list(zip(answer.plan.every_release, answer.releases, strict=True))
     total = sum((drawn.epsilon for drawn in answer.releases), Fraction(0))
     lines = []
     for column, group in groupby(planned, lambda pair: pair[1].column):
@@ -40,14 +50,6 @@ def tree(answer: Answer, policy: Policy, given: Collection[str]) -> str:
     if not lines:
         lines.append("nothing is drawn: the number of rows is public here")
     return "\n".join([*lines, _share(answer, total)]) + footer(answer)
-
-
-def _planned(answer: Answer, policy: Policy) -> Iterator[Release]:
-    """The statement's releases, planned again: an answer does not say what they are of."""
-    found = statement(answer.statement, policy)
-    assert isinstance(found, Select)
-    # Under `replace` a mean's unit is a row's share of it; what was reported has that in it.
-    yield from plan(found.query, policy, Fraction(1), lambda _: 1).every_release
 
 
 def _title(drawn: Drawn) -> str:
@@ -69,26 +71,32 @@ def _facts(
     statistic = release.statistic
     if isinstance(statistic, Total | Ranks):
         yield "bounds", _bounds(statistic, given) + _shift(statistic)
-    score = "" if isinstance(release.mechanism, Laplace) else " (of a value's rank or count)"
-    yield "Δ", f"{_figure(drawn.sensitivity)}, the most one row can change it{score}"
+    name = drawn.mechanism
+    if drawn.sensitivity is None:
+        yield "Δ", "smooth: read off the rows, and as secret as they are"
+    else:
+        yield "Δ", f"{_figure(drawn.sensitivity)}, {CHANGES[name]}"
     part = "" if drawn.epsilon == total else f", a part of the query's {decimal(total)}"
     yield "ε", f"{decimal(drawn.epsilon)}{part}"
-    formula = "Δ/ε" if isinstance(release.mechanism, Laplace) else "2Δ/ε"
-    yield "scale", f"{formula} = {_figure(drawn.scale)}"
-    if isinstance(release.mechanism, Laplace):
-        yield from _noise(release.mechanism, drawn)
+    if drawn.delta:
+        yield "δ", decimal(drawn.delta)
+    if drawn.scale is not None:
+        yield "scale", f"{SCALES[name]} = {_figure(drawn.scale)}"
+    mechanism = release.mechanism
+    if isinstance(mechanism, Laplace | Gaussian):
+        yield from _noise(mechanism, release.unit)
+    elif drawn.scale is None:
+        yield "noise", "in proportion to the smooth sensitivity"
     else:
         yield "noise", "a value within the bounds is chosen; how near depends on the rows"
 
 
-def _noise(mechanism: Laplace, drawn: Drawn) -> Iterator[tuple[str, str]]:
+def _noise(mechanism: Laplace | Gaussian, unit: Fraction) -> Iterator[tuple[str, str]]:
     """How large the noise is, and from which answer on that matters little.
 
     The latter is Shoaran, Thomo and Weber's minimum true answer, equation 6.
     """
-    sized = Laplace(mechanism.sensitivity, drawn.epsilon)
-    unit = drawn.sensitivity / mechanism.sensitivity if mechanism.sensitivity else Fraction(0)
-    margins = [Fraction(sized.quantile(confidence)) * unit for confidence in CONFIDENCES]
+    margins = [Fraction(mechanism.quantile(confidence)) * unit for confidence in CONFIDENCES]
     shown = [f"± {_figure(m)} ({c:.0%})" for m, c in zip(margins, CONFIDENCES, strict=True)]
     yield "noise", ", ".join(shown)
     least = [f"{_figure(m / RELATIVE_ERROR)} ({c:.0%})"
@@ -149,6 +157,7 @@ def _figure(value: Fraction) -> str:
 def _share(answer: Answer, total: Fraction) -> str:
     """What the query gets of ε, in the paper's terms."""
     budget = answer.balance.budget
-    if total == answer.balance.share:
+    pure = budget.composition is Composition.PURE
+    if pure and total == answer.balance.share.epsilon:
         return f"ε/k = {decimal(budget.epsilon)}/{budget.queries} = {decimal(total)}"
     return f"ε = {decimal(total)}, of {decimal(budget.epsilon)} for k = {budget.queries} queries"

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, TextIO
 
 from dpdb.answer import Answer
 from dpdb.errors import DpdbError
-from dpdb.ledger import Balance
+from dpdb.ledger import Balance, MemoryLedger
 from dpdb.policy import Neighbors, Policy, decimal
 from dpdb.shell import commands
 from dpdb.shell.asking import Ask
 from dpdb.shell.entry import Command, entries
+from dpdb.shell.footer import footer
 from dpdb.shell.pace import Progress, wait_for_tick
-from dpdb.shell.pricing import price_alone
 from dpdb.shell.render import FORMATS, error_text
 from dpdb.shell.screen import is_too_wide, tell
 from dpdb.shell.settings import Settings
@@ -65,9 +65,8 @@ class Shell:
     def balance(self) -> Balance:
         """What is left of the budget."""
         if "session" not in self.__dict__:
-            budget = self.policy.budget
-            return Balance(budget, budget.epsilon, budget.delta, budget.queries)
-        return self.session.execute("SHOW BUDGET").balance
+            return MemoryLedger(self.policy.budget).balance
+        return self.session.balance
 
     def quote(self, text: str) -> Answer | DpdbError | None:
         """`explained`, for while one types: None where that is not known at once."""
@@ -76,7 +75,7 @@ class Shell:
     def _explained(self, text: str) -> Answer | DpdbError:
         try:
             if self.policy.neighbors is Neighbors.REPLACE and not self._loaded:
-                return price_alone(text, self.session, self.balance)
+                return self.session.price(text)
             return self.session.execute(f"EXPLAIN {text}")
         except DpdbError as error:
             return error
@@ -144,9 +143,9 @@ class Shell:
         if answer.explain:
             from dpdb.shell.explain import tree  # noqa: PLC0415 (sqlglot)
 
-            return tree(answer, self.policy, self._bounded)
+            return tree(answer, self._bounded)
         shown = FORMATS["table"](answer)
-        page, _, _ = shown.rpartition("\n")
+        page = shown.removesuffix(footer(answer))
         if self.file is None and answer.rows and is_too_wide(page):
             return FORMATS["vertical"](answer)
         return shown

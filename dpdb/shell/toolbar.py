@@ -52,7 +52,11 @@ def _price(quote: Quote) -> tuple[str, str]:
             return f" refused: {printable(quote.message)} ", REFUSED
         case Answer(cost=cost, balance=balance):
             text = f"{price_text(quote)} "
-            short = cost.epsilon > balance.epsilon_left or cost.queries > balance.queries_left
+            short = (
+                cost.epsilon > balance.epsilon_left
+                or cost.delta > balance.delta_left
+                or cost.queries > balance.queries_left
+            )
             return (f" refused:{text}", REFUSED) if short else (text, "")
     return "", ""
 

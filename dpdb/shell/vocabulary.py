@@ -56,8 +56,6 @@ KEYWORDS = (
     "FALSE", "EXPLAIN", "SHOW", "BUDGET", "TABLES", "DESCRIBE", "SET", "WITH",
     "DIFFERENTIAL_PRIVACY", "OPTIONS", "DATE",
 )  # fmt: skip
-OPTIONS = {"epsilon": "what this query may spend", "delta": "its probability of failure"}
-"""What OPTIONS(…) of a query takes."""
 STARTS = {
     "SELECT": "ask a question",
     "EXPLAIN SELECT": "its noise and its price, free",

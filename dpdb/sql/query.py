@@ -214,6 +214,17 @@ class Options:
 
     epsilon: Fraction | None = None
     delta: Fraction | None = None
+    noise_index: tuple[Fraction, ...] | None = None
+    error: Fraction | None = None
+    relative_error: Fraction | None = None
+    confidence: Fraction | None = None
+    mechanism: str | None = None
+    sensitivity: str | None = None
+
+    @property
+    def kept(self) -> bool:
+        """Whether the noise is to keep to something that is asked for."""
+        return bool(self.noise_index or self.error or self.relative_error)
 
 
 NO_OPTIONS = Options()

@@ -2,37 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import takewhile
 
 from sqlglot.tokenizer_core import Token, TokenType
 
-from dpdb.errors import (
-    InvalidOption,
-    Place,
-    SyntaxFault,
-    UnknownName,
-    Unsupported,
-    did_you_mean,
-)
-from dpdb.policy import Policy, exact_number
+from dpdb.errors import Place, SyntaxFault, UnknownName, Unsupported, did_you_mean
+from dpdb.policy import Policy
 from dpdb.sql.nodes import place_at
+from dpdb.sql.options import number, read_options
 from dpdb.sql.parsing import read
-from dpdb.sql.query import NO_OPTIONS, Options, Query
+from dpdb.sql.query import NO_OPTIONS, Query
+from dpdb.sql.settings import SETTINGS, TEACHING
 from dpdb.sql.tokens import read_tokens
-
-SETTINGS = {
-    "epsilon": "what each query may spend, or 'default' for an even share",
-    "repeats": "'free': a repeated query is answered as before; 'fresh': it is paid for again",
-}
-"""The names SET knows, and what they mean."""
-TEACHING = {
-    "dp": "off: exact answers, as from any database",
-    "sensitivity": "'local': the paper's Δf, read off the data, instead of 'global'",
-    "reveal": "on: print the exact statistic and the noise scale under each answer",
-}
-"""The names SET knows besides in teaching mode."""
 
 
 @dataclass(frozen=True)
@@ -132,36 +115,13 @@ def _select(text: str, policy: Policy, words: _Words, skip: int) -> Query:
         end = 4 + len(inside)
         if not inside or inside[0].token_type is not TokenType.L_PAREN or end >= len(tokens):
             raise SyntaxFault("OPTIONS takes (name = value, …)", place=words.place(skip + 4))
-        options = _options(words, inside[1:])
+        options = read_options(words.text, inside[1:])
         blanks.append((tokens[1].start, tokens[end].end + 1))
     for start, stop in blanks:
         text = (
             text[:start] + "".join(c if c == "\n" else " " for c in text[start:stop]) + text[stop:]
         )
     return read(text, policy, options)
-
-
-def _options(words: _Words, tokens: list[Token]) -> Options:
-    """BigQuery's options of one query: `epsilon = 0.1, delta = 0`."""
-    options = NO_OPTIONS
-    items: list[list[Token]] = [[]]
-    for token in tokens:
-        if token.token_type is TokenType.COMMA:
-            items.append([])
-        else:
-            items[-1].append(token)
-    for item in items:
-        where = place_at(item[0].start, words.text) if item else None
-        if len(item) < 3 or item[1].token_type is not TokenType.EQ:
-            raise SyntaxFault("an option is written name = value", place=where)
-        name = item[0].text.lower()
-        if name not in ("epsilon", "delta"):
-            hint = did_you_mean(name, ("epsilon", "delta")) or "options are epsilon and delta"
-            raise UnknownName(f"no option {name}", hint=hint, place=where)
-        if getattr(options, name) is not None:
-            raise InvalidOption(f"{name} is given twice", place=where)
-        options = replace(options, **{name: _number(item[2:], where)})
-    return options
 
 
 def _assignment(words: _Words) -> Assign:
@@ -175,13 +135,4 @@ def _assignment(words: _Words) -> Assign:
     where, last = words.place(3), tokens[3]
     if len(tokens) == 4 and last.token_type is not TokenType.NUMBER:
         return Assign(name, last.text.lower(), where)
-    return Assign(name, _number(tokens[3:], where), where)
-
-
-def _number(tokens: list[Token], where: Place | None) -> Fraction:
-    """A number, perhaps with a sign, exactly as written."""
-    written = "".join(token.text for token in tokens)
-    value = exact_number(written) if len(tokens) <= 2 else None
-    if value is not None:
-        return value
-    raise InvalidOption("a number is needed here", place=where)
+    return Assign(name, number(tokens[3:], where), where)

@@ -15,7 +15,8 @@ from dpdb.errors import DpdbError
 from dpdb.policy import Budget
 from dpdb.policyfile import policy_for
 from dpdb.session import Session
-from dpdb.shell.render import FORMATS, error_as_json, error_text
+from dpdb.shell.jsontext import error_as_json
+from dpdb.shell.render import FORMATS, error_text
 
 from .conftest import PEOPLE, Ran, Run
 

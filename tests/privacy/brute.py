@@ -24,6 +24,7 @@ from dpdb.engines.columns import Codes, Numbers, builder
 from dpdb.engines.frame import FrameEngine
 from dpdb.plan import Plan, plan
 from dpdb.policy import Budget, Column, Neighbors, Policy, Table
+from dpdb.privacy.accounting import Share
 from dpdb.privacy.mechanisms import Exponential
 from dpdb.releases import Ranks, Release
 from dpdb.sql.parsing import read
@@ -56,7 +57,7 @@ class World:
         return self.policy.tables[0]
 
     def plan(self, sql: str, epsilon: Fraction = Fraction(1), rows: int = 3) -> Plan:
-        return plan(read(sql, self.policy), self.policy, epsilon, lambda table: rows)
+        return plan(read(sql, self.policy), self.policy, Share(epsilon), lambda table: rows)
 
     def exact(self, planned: Plan, rows: Sequence[Row], slots: Any = None) -> list[Any]:
         """What the engine gives for each release, on these rows."""

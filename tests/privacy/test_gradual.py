@@ -21,7 +21,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, chisquare
 
-from dpdb.privacy.gradual import SLACK, enough, ladder, levels, per_look, still
+from dpdb.privacy.gradual import LOOKS, SLACK, enough, ladder, levels, still
 from dpdb.privacy.mechanisms import MAX_SCALE, Laplace
 from dpdb.privacy.noise import _whole
 from dpdb.privacy.opendp_noise import round_up
@@ -351,12 +351,12 @@ LOSSES = levels(Fraction(1))
 NOISE = ladder([1 / loss for loss in LOSSES], RUNS, seeded(7))
 
 
-def margins(confidence: float) -> list[float]:
-    return [Laplace(1, loss).quantile(confidence) for loss in LOSSES]
+def margins(looks: int) -> list[float]:
+    return [Laplace(1, loss, looks).quantile(CONFIDENCE) for loss in LOSSES]
 
 
-BONFERRONI = margins(per_look(CONFIDENCE, len(LOSSES)))
-NAIVE = margins(CONFIDENCE)
+BONFERRONI = margins(LOOKS)
+NAIVE = margins(1)
 
 
 def too_many(failures: int) -> bool:
@@ -394,8 +394,3 @@ def test_all_margins_hold_at_once(within: list[float], fails: bool) -> None:
     """Whatever the rule to stop: here for who stops at any step whose margin fails."""
     outside = [np.abs(draws) > margin for draws, margin in zip(NOISE, within, strict=True)]
     assert too_many(int(np.any(outside, axis=0).sum())) == fails
-
-
-def test_the_parts_of_what_may_go_wrong_add_up() -> None:
-    assert per_look(0.95, 1) == pytest.approx(0.95)
-    assert 8 * (1 - per_look(0.95, 8)) == pytest.approx(0.05)

@@ -14,7 +14,7 @@ from dpdb.shell.completion import ShellCompleter
 from dpdb.shell.vocabulary import AGGREGATES, FUNCTIONS
 from dpdb.sql.aggregates import AGGREGATE_NAMES
 from dpdb.sql.functions import FUNCTION_NAMES
-from dpdb.sql.statements import SETTINGS
+from dpdb.sql.settings import OPTIONS, SETTINGS
 
 POLICY = """
 [tables.people.columns]
@@ -67,7 +67,7 @@ def offered(completer: ShellCompleter, text: str) -> list[str]:
     ("SELECT COUNT(*) FROM people WHERE people.", COLUMNS),
     ("SELECT |FROM pets", None),
     ("SELECT COUNT(*) FROM people GROUP ", {"BY"}),
-    ("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(", {"epsilon = ", "delta = "}),
+    ("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(", {f"{name} = " for name in OPTIONS}),
     ("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 1, d", {"delta = "}),
     ("SET ", {f"{name} = " for name in SETTINGS}),
     ("SELECT 1; SHOW ", {"BUDGET", "TABLES"}),

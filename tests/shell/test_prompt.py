@@ -28,7 +28,10 @@ def test_first_session(tmp_path: Path) -> None:
         terminal.wait(lambda t: t.cursor_line.strip() == "...>")
         terminal.send("FROM people;\r")
         terminal.wait_for_prompt(2)
-        assert re.search(r"\d+ ± 6\nspent ε 0.5 · left: ε 0.5 of 1, 1 of 2 queries", terminal.text)
+        assert re.search(
+            r"\d+ ± 6\n±6 is 0.06 % of \d+\nspent ε 0.5 · left: ε 0.5 of 1, 1 of 2 queries",
+            terminal.text,
+        )
         # The rest of the budget is not spent without a question.
         terminal.send("SELECT AVG(age) FROM people;\r")
         terminal.wait("This takes ε 0.5 of the ε 0.5 left. Run it? [y/N]")

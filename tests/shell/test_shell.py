@@ -128,7 +128,7 @@ def test_output_goes_to_a_file_and_back(make: Make, capsys: pytest.CaptureFixtur
     shell = make()
     shell.run(".output a.txt\nSELECT COUNT(*) FROM t;\n.output\n.tables")
     assert Path("a.txt").read_text() == (
-        "   COUNT(*)\n------------\n     3 ± 12\nspent ε 0.25 · left: ε 0.75 of 1, 3 of 4 queries\n"
+        "   COUNT(*)\n------------\n     3 ± 12\n±12 is 400 % of 3\nspent ε 0.25 · left: ε 0.75 of 1, 3 of 4 queries\n"
     )
     assert " t       |" in capsys.readouterr().out
     shell.run(".output /nowhere/at/all")

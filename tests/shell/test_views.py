@@ -46,7 +46,7 @@ def policy(folder: Path, epsilon: str = "1.0", queries: int = 10,
 
 def explained(policy: Policy, select: str, *given: str) -> str:
     answer = Session(policy, noise=Noiseless()).execute(f"EXPLAIN {select}")
-    return tree(answer, policy, given)
+    return tree(answer, given)
 
 
 def test_the_example_of_shoaran_thomo_and_weber(tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ class FloatingPoint(Attack):
             value = number(answer)
             if not answer.releases:
                 return Guess(value > 0, f"{value:g} is the exact number.")
-            scale = float(answer.releases[0].scale)
+            scale = float(answer.releases[0].scale or 0)
             zero, one = (possible(value, truth, scale) for truth in (0, 1))
             if zero != one and not value.is_integer():
                 proofs.append(f"{value!r} is not {'1' if zero else '0'} + noise, for any u.")
@@ -87,7 +87,7 @@ class FloatingPoint(Attack):
     def figures(self, showings: Sequence[Showing]) -> Sequence[Figure]:
         foil = showings[1].exchanges[0].answer
         assert foil is not None
-        value, scale = number(foil), float(foil.releases[0].scale)
+        value, scale = number(foil), float(foil.releases[0].scale or 0)
         doubles = [value := math.nextafter(value, math.inf) for _ in range(56)]
         zero, one = ([possible(double, truth, scale) for double in doubles] for truth in (0, 1))
         return (

@@ -62,7 +62,7 @@ class NoiseScale(Attack):
         share = number(session.execute("SHOW BUDGET"), row=3, column=1)
         answer = session.execute("SELECT SUM(salary) FROM firm")
         noise = answer.revealed or answer.releases
-        scale = float(noise[0].scale)
+        scale = float(noise[0].scale or 0)
         return Guess(round(scale * share), f"b·ε/k = {scale:g} * {share:g} = {scale * share:g}")
 
 

@@ -70,7 +70,7 @@ class PossibleWorlds(Attack):
 
     def run(self, session: Database, rng: np.random.Generator) -> Guess:
         answer = session.execute("SELECT AVG(absence_days) FROM students")
-        scale = float(answer.releases[0].scale) if answer.releases else 1e-6
+        scale = float(answer.releases[0].scale or 0) if answer.releases else 1e-6
         beliefs = posterior(number(answer), scale)
         guess = max(beliefs, key=lambda name: beliefs[name])
         listed = ", ".join(f"{name} {belief:.1%}" for name, belief in beliefs.items())

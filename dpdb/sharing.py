@@ -1,0 +1,113 @@
+"""How a query's share of the budget is split over its aggregates."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+from dpdb.drawing import Drawing, Terms, exposure
+from dpdb.errors import InvalidOption, TooLarge
+from dpdb.policy import LARGEST_EPSILON, SMALLEST_EPSILON
+from dpdb.privacy.accounting import Share
+from dpdb.privacy.mechanisms import Gaussian, Laplace
+from dpdb.releases import CONFIDENCE, Release
+from dpdb.sql.query import Aggregate, Function, Query
+
+_DIGITS = 6
+"""Decimal digits to which the least ε for an error is worked out."""
+
+
+def shares(query: Query, cells: int, share: Share, terms: Terms) -> Iterator[Share]:
+    """What each noisy aggregate may spend, in the order they are planned."""
+    options = terms.options
+    number = _noisy(query, terms)
+    if not options.kept or not number:
+        return iter([share.part(Fraction(1, number))] * number if number else [])
+    if query.subqueries:
+        raise InvalidOption("an error, or a noise_index, cannot be kept with a subquery")
+    noisy = [a for a in query.aggregates if not is_public(a, query, terms)]
+    alone = [Drawing(terms, query, aggregate, {}, cells, share) for aggregate in noisy]
+    if options.error is not None:
+        return iter([_least(each, options.error, number) for each in alone])
+    if options.noise_index is not None:
+        return iter(_indexed(alone, options.noise_index))
+    mechanism = _only(alone[0], "relative_error").mechanism
+    if number > 1 or not isinstance(mechanism, Laplace) or not mechanism.sensitivity:
+        raise InvalidOption("relative_error is for one COUNT or SUM, with Laplace noise")
+    return iter([share])
+
+
+def _noisy(query: Query, terms: Terms) -> int:
+    """The number of aggregates that have a share, subqueries' too."""
+    own = sum(not is_public(aggregate, query, terms) for aggregate in query.aggregates)
+    return own + sum(_noisy(subquery, terms) for subquery in query.subqueries)
+
+
+def is_public(aggregate: Aggregate, query: Query, terms: Terms) -> bool:
+    """Whether an aggregate is a number of rows that everybody knows."""
+    return aggregate.function is Function.COUNT and exposure(aggregate, query, terms.policy).fixed
+
+
+def _indexed(alone: Sequence[Drawing], index: Sequence[Fraction]) -> list[Share]:
+    """DIFF: noise of scales λᵢ = α·γᵢ, in proportion to a query index γ.
+
+    Shoaran, Thomo, Weber, section 6: εᵢ = Δᵢ/λᵢ, and α = Σ(Δᵢ/γᵢ)/ε (equation 8) makes
+    them add up to ε. Where it is squares of ε that add up, so do these.
+    """
+    if len(index) != len(alone):
+        raise InvalidOption(f"noise_index has {len(index)} numbers for {len(alone)} aggregates")
+    weights = []
+    for drawing, gamma in zip(alone, index, strict=True):
+        release = _only(drawing, "noise_index")
+        if not isinstance(release.mechanism, Laplace):
+            raise InvalidOption("noise_index is for Laplace noise")
+        weight = release.mechanism.sensitivity * release.unit / gamma
+        weights.append(weight**2 if drawing.share.concentrated else weight)
+    if not all(weights):
+        raise InvalidOption("noise_index is for aggregates that a row can change")
+    return [d.share.part(w / sum(weights)) for d, w in zip(alone, weights, strict=True)]
+
+
+def _least(drawing: Drawing, error: Fraction, number: int) -> Share:
+    """The least ε whose noise is within ± `error`, with the confidence asked for."""
+    confidence = float(drawing.terms.options.confidence or CONFIDENCE)
+    share = replace(drawing.share, delta=drawing.share.delta / number)
+
+    def near(units: int, exponent: int) -> bool:
+        tried = replace(share, epsilon=units * Fraction(10) ** exponent)
+        try:
+            release = _only(replace(drawing, share=tried), "error")
+        except TooLarge:
+            return False
+        assert isinstance(release.mechanism, Laplace | Gaussian)
+        return Fraction(release.mechanism.quantile(confidence)) * release.unit <= error
+
+    low, high = (round(math.log10(end)) for end in (SMALLEST_EPSILON, LARGEST_EPSILON))
+    magnitude = next((e for e in range(low + 1, high + 1) if near(1, e)), None)
+    if magnitude is None:
+        raise InvalidOption(
+            "no epsilon is large enough for an error this small",
+            hint=f"epsilon is at most {LARGEST_EPSILON}",
+            place=drawing.aggregate.place,
+        )
+    exponent = magnitude - _DIGITS
+    below, enough = 10 ** (_DIGITS - 1), 10**_DIGITS
+    while enough - below > 1:
+        middle = (below + enough) // 2
+        below, enough = (below, middle) if near(middle, exponent) else (middle, enough)
+    return replace(share, epsilon=enough * Fraction(10) ** exponent)
+
+
+def _only(drawing: Drawing, option: str) -> Release:
+    """The one release, with noise of a known scale, behind an aggregate."""
+    drawn, _, _ = drawing.releases()
+    if len(drawn) == 1 and isinstance(drawn[0].mechanism, Laplace | Gaussian):
+        return drawn[0]
+    function = drawing.aggregate.function.upper()
+    raise InvalidOption(
+        f"{option} is for COUNT and SUM: how noisy {function} is depends on the rows",
+        hint="ask for SUM(x) and COUNT(*)",
+        place=drawing.aggregate.place,
+    )

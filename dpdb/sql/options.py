@@ -1,0 +1,136 @@
+"""What one query may ask for besides its answer: OPTIONS(name = value, …)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from sqlglot.tokenizer_core import Token, TokenType
+
+from dpdb.errors import InvalidOption, Place, SyntaxFault, UnknownName, did_you_mean
+from dpdb.policy import exact_number, valid_delta, valid_epsilon
+from dpdb.sql.nodes import place_at
+from dpdb.sql.query import NO_OPTIONS, Options
+from dpdb.sql.settings import MECHANISMS, OPTIONS, SENSITIVITIES
+
+MAX_INDEX = 200
+_FORBIDDEN = (
+    ("error", "epsilon"),
+    ("error", "relative_error"),
+    ("error", "noise_index"),
+    ("relative_error", "noise_index"),
+)
+
+
+@dataclass(frozen=True)
+class _Item:
+    """One option as written."""
+
+    name: str
+    value: list[Token]
+    place: Place
+
+
+def read_options(text: str, tokens: list[Token]) -> Options:
+    """The options written by `tokens`, which are of `text`."""
+    options = NO_OPTIONS
+    for item in _items(text, tokens):
+        if item.name not in OPTIONS:
+            hint = did_you_mean(item.name, OPTIONS) or f"options are {', '.join(OPTIONS)}"
+            raise UnknownName(f"no option {item.name}", hint=hint, place=item.place)
+        if getattr(options, item.name) is not None:
+            raise InvalidOption(f"{item.name} is given twice", place=item.place)
+        options = replace(options, **{item.name: _value(item)})  # type: ignore[arg-type]
+    return _consistent(options)
+
+
+def _items(text: str, tokens: list[Token]) -> Iterator[_Item]:
+    """The items between commas, other than those within brackets."""
+    pieces: list[list[Token]] = [[]]
+    depth = 0
+    for token in tokens:
+        depth += _DEPTH.get(token.token_type, 0)
+        if token.token_type is TokenType.COMMA and not depth:
+            pieces.append([])
+        else:
+            pieces[-1].append(token)
+    for piece in pieces:
+        where = place_at(piece[0].start, text) if piece else Place(1, 1)
+        if len(piece) < 3 or piece[1].token_type is not TokenType.EQ:
+            raise SyntaxFault("an option is written name = value", place=where)
+        yield _Item(piece[0].text.lower(), piece[2:], where)
+
+
+_DEPTH = {TokenType.L_BRACKET: 1, TokenType.R_BRACKET: -1}
+
+
+def _value(item: _Item) -> Fraction | str | tuple[Fraction, ...]:
+    match item.name:
+        case "epsilon":
+            return valid_epsilon(number(item.value, item.place), item.place)
+        case "delta":
+            return valid_delta(number(item.value, item.place), item.place)
+        case "noise_index":
+            return _index(item)
+        case "error":
+            return _ranged(item, lambda value: value > 0, "above 0")
+        case "relative_error" | "confidence":
+            return _ranged(item, lambda value: 0 < value < 1, "between 0 and 1")
+        case "mechanism":
+            return _word(item, MECHANISMS)
+    return _word(item, SENSITIVITIES)
+
+
+def _ranged(item: _Item, fits: Callable[[Fraction], bool], range_: str) -> Fraction:
+    value = number(item.value, item.place)
+    if not fits(value) or not Fraction(1, 10**12) < value < 10**100:
+        raise InvalidOption(f"{item.name} is {range_}", place=item.place)
+    if item.name == "confidence" and value > 1 - Fraction(1, 10**9):
+        raise InvalidOption("confidence is at most 0.999999999", place=item.place)
+    return value
+
+
+def _word(item: _Item, known: tuple[str, ...]) -> str:
+    word = item.value[0].text.lower()
+    if len(item.value) > 1 or word not in known:
+        listed = " or ".join(f"'{name}'" for name in known)
+        raise InvalidOption(f"{item.name} is {listed}", place=item.place)
+    return word
+
+
+def _index(item: _Item) -> tuple[Fraction, ...]:
+    opening, *inside = item.value
+    if opening.token_type is not TokenType.L_BRACKET or not inside:
+        raise InvalidOption("noise_index is a list: [1, 10]", place=item.place)
+    closing = inside.pop()
+    numbers: list[list[Token]] = [[]]
+    for token in inside:
+        if token.token_type is TokenType.COMMA:
+            numbers.append([])
+        else:
+            numbers[-1].append(token)
+    index = tuple(number(each, item.place) for each in numbers)
+    if closing.token_type is not TokenType.R_BRACKET or len(index) > MAX_INDEX:
+        raise InvalidOption("noise_index is a list: [1, 10]", place=item.place)
+    if not all(Fraction(1, 10**12) <= value <= 10**12 for value in index):
+        raise InvalidOption("an index is above 0, at most 1e12", place=item.place)
+    return index
+
+
+def _consistent(options: Options) -> Options:
+    for one, other in _FORBIDDEN:
+        if getattr(options, one) is not None and getattr(options, other) is not None:
+            raise InvalidOption(f"{one} and {other} exclude each other")
+    if options.confidence is not None and not (options.error or options.relative_error):
+        raise InvalidOption("confidence goes with error or relative_error")
+    return options
+
+
+def number(tokens: list[Token], where: Place | None) -> Fraction:
+    """A number, perhaps with a sign, exactly as written."""
+    written = "".join(token.text for token in tokens)
+    value = exact_number(written) if len(tokens) <= 2 else None
+    if value is not None:
+        return value
+    raise InvalidOption("a number is needed here", place=where)

@@ -1,0 +1,31 @@
+"""The names that SET and OPTIONS know, and what they mean."""
+
+from __future__ import annotations
+
+MECHANISMS = ("laplace", "gaussian")
+SENSITIVITIES = ("global", "smooth")
+
+SETTINGS = {
+    "epsilon": "what each query may spend, or 'default' for an even share",
+    "mechanism": "'laplace' or 'gaussian': the noise on counts and sums",
+    "sensitivity": "'global', or 'smooth' for MIN, MAX and quantiles; when teaching also 'local'",
+    "repeats": "'free': a repeated query is answered as before; 'fresh': it is paid for again",
+}
+"""The names SET knows."""
+TEACHING = {
+    "dp": "off: exact answers, as from any database",
+    "reveal": "on: print the exact statistic and the noise scale under each answer",
+}
+"""The names SET knows besides in teaching mode, where sensitivity can also be 'local':
+the paper's Δf, read off the data."""
+OPTIONS = {
+    "epsilon": "what the query may spend",
+    "delta": "the probability of failure it may spend",
+    "noise_index": "[1, 10]: the noise on each COUNT or SUM, in proportion",
+    "error": "the least epsilon is spent that keeps the noise within ± this",
+    "relative_error": "epsilon is spent step by step until the noise is this part of the answer",
+    "confidence": "with which an error is kept; 0.95 unless given",
+    "mechanism": "'laplace' or 'gaussian': the noise on counts and sums",
+    "sensitivity": "'global' or 'smooth': of MIN, MAX and quantiles",
+}
+"""The options of one query."""
