@@ -135,7 +135,7 @@ def test_the_bound_is_hardly_above_the_sum(variance: Fraction, sensitivity: int)
     for epsilon in epsilons(variance, sensitivity):
         exact = hockey_stick(variance, sensitivity, epsilon)
         bound = discrete_profile(variance, sensitivity, epsilon)
-        assert min(exact, 1) <= bound or bound == 1
+        assert min(exact, 1) <= bound
         assert bound <= max(exact * (1 + OVERSHOOT), sys.float_info.min)
 
 
@@ -143,7 +143,8 @@ def long_hockey_stick(sigma: int, sensitivity: int, epsilon: float) -> float:
     """The same with numpy's longest floats: on all platforms right to 1e-9 for these σ."""
     x = np.arange(-39 * sigma - sensitivity, 39 * sigma + sensitivity + 1, dtype=np.longdouble)
     weights = np.exp(-(x**2) / (2 * sigma**2))
-    shifted = np.exp(np.longdouble(epsilon) - (x + sensitivity) ** 2 / (2 * sigma**2))
+    exponent = np.longdouble(epsilon) - (x + sensitivity) ** 2 / (2 * sigma**2)
+    shifted = np.exp(np.minimum(exponent, 0))  # nothing is over 1, so what is cut gains nothing
     return float(np.maximum(weights - shifted, 0).sum() / weights.sum())
 
 
@@ -221,8 +222,6 @@ def test_the_epsilon_of_a_variance_is_the_smallest(
     assert hockey_stick(variance, 3, found) <= delta
     if found:
         assert hockey_stick(variance, 3, found * (1 - Fraction(1, 10**5))) > delta
-    else:
-        assert delta > 0.4
     chosen = variance_for(3, 9, True, epsilon, Fraction(delta))
     assert epsilon_of(chosen, 3, 9, True, Fraction(delta)) <= epsilon * (1 + Fraction(1, 2**28))
 
@@ -331,14 +330,8 @@ def test_planning_loads_no_numpy() -> None:
 @pytest.mark.parametrize("x", [-37, -9, -1, 0, 1e-9, 3, 9.999, 10, 10.001, 26, 40, 1e5, 1e12])
 def test_mills_ratio(x: float) -> None:
     with mpmath.workdps(60):
-        # ncdf(-x)/npdf(x), by the upper incomplete gamma function where that vanishes.
-        half = high(x) ** 2 / 2
-        tail = mpmath.erfc(high(x) / mpmath.sqrt(2)) if x < 1e3 else None
-        exact = (
-            tail * mpmath.exp(half) * mpmath.sqrt(mpmath.pi / 2)
-            if tail
-            else 1 / (high(x) + 1 / high(x))
-        )
+        tail = mpmath.erfc(high(x) / mpmath.sqrt(2))
+        exact = tail * mpmath.exp(high(x) ** 2 / 2) * mpmath.sqrt(mpmath.pi / 2)
     assert mills(x) == pytest.approx(float(exact), rel=2e-13)
 
 
