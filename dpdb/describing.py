@@ -13,7 +13,8 @@ from dpdb.plan import Plan
 from dpdb.policy import EPOCH, Column, Kind, Value, decimal
 from dpdb.privacy.accounting import Accountant, Advanced, Concentrated, Sequential
 from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace
-from dpdb.releases import CONFIDENCE, Release
+from dpdb.privacy.smooth import Smooth, reveal
+from dpdb.releases import CONFIDENCE, Ranks, Release
 from dpdb.sql.query import Options
 
 if TYPE_CHECKING:
@@ -124,12 +125,18 @@ def revealed(planned: Plan, exact: Sequence[Exact]) -> list[Revealed]:
     """For teaching mode: what the noise of each release is about to hide."""
     shown = []
     for release, report, result in zip(planned.releases, own_reports(planned), exact, strict=True):
-        if isinstance(release.mechanism, Laplace | Gaussian):
-            assert report.scale is not None
+        if report.margin is not None and report.scale is not None:
             shown += [
                 Revealed(report.column, float(int(value) * release.unit), float(report.scale))
                 for value in result.cells
             ]
+        if isinstance(release.mechanism, Smooth) and isinstance(release.statistic, Ranks):
+            grid = release.statistic.grid
+            for values in result.cells:
+                stat, scale = reveal(values, (grid.lower, grid.upper), release.mechanism)
+                shown.append(
+                    Revealed(report.column, float(stat * grid.step), float(scale * grid.step))
+                )
     return shown
 
 

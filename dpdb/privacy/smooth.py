@@ -86,18 +86,24 @@ class Smooth:
         return Loss(self.epsilon, self.delta, self.epsilon**2 / 2, self.delta)
 
 
+def reveal(
+    values: npt.NDArray[np.int64], grid: tuple[int, int], mechanism: Smooth
+) -> tuple[int, Fraction]:
+    """The order statistic of sorted `values` and the scale of its noise: both are secret."""
+    from dpdb.privacy.smoothing import order_statistic, smooth_sensitivity
+
+    rows = mechanism.rows_per_unit
+    sensitivity = smooth_sensitivity(values, grid, mechanism.fraction, mechanism.beta, rows)
+    statistic = order_statistic(values, grid, mechanism.fraction)
+    return statistic, mechanism.scale(Fraction(sensitivity))
+
+
 def release(
     values: npt.NDArray[np.int64], grid: tuple[int, int], mechanism: Smooth, noise: Noise
 ) -> int:
     """The noisy order statistic of sorted `values`, within the grid."""
-    from dpdb.privacy.smoothing import order_statistic, smooth_sensitivity
-
-    sensitivity = smooth_sensitivity(
-        values, grid, mechanism.fraction, mechanism.beta, mechanism.rows_per_unit
-    )
-    scale = mechanism.scale(Fraction(sensitivity))
-    noisy = order_statistic(values, grid, mechanism.fraction) + rounded_laplace(scale, noise)
-    return min(max(noisy, grid[0]), grid[1])
+    statistic, scale = reveal(values, grid, mechanism)
+    return min(max(statistic + rounded_laplace(scale, noise), grid[0]), grid[1])
 
 
 def rounded_laplace(scale: Fraction, noise: Noise) -> int:

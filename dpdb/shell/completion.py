@@ -41,9 +41,10 @@ FOLLOWING = {"GROUP": ("BY",), "ORDER": ("BY",), "IS": ("NULL", "NOT NULL", "TRU
 class ShellCompleter(Completer):
     """Dot commands and their arguments, and SQL."""
 
-    def __init__(self, policy: Policy, commands: Mapping[str, str]):
+    def __init__(self, policy: Policy, commands: Mapping[str, str], *, teach: bool = False):
         self._policy = policy
         self._commands = commands
+        self._settings = {**names.SETTINGS, **names.TEACHING} if teach else names.SETTINGS
         self._paths = PathCompleter(expanduser=True)
 
     def get_completions(self, document: Document, event: CompleteEvent) -> Iterable[Completion]:
@@ -79,7 +80,7 @@ class ShellCompleter(Completer):
             yield from self._tables()
         elif clause in ("SET", "OPTIONS"):
             if previous in ("SET", "(", ","):
-                known = names.SETTINGS if clause == "SET" else names.OPTIONS
+                known = self._settings if clause == "SET" else names.OPTIONS
                 yield from ((f"{n} = ", n, meaning) for n, meaning in known.items())
         elif previous in FOLLOWING:
             yield from ((word, word, "") for word in FOLLOWING[previous])

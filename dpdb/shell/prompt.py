@@ -116,7 +116,11 @@ def _prompt_session(shell: Shell, message: str) -> PromptSession[str]:
         reserve_space_for_menu=MENU,
         prompt_continuation=_continuation,
         key_bindings=_keys(),
-        completer=ShellCompleter(shell.policy, {n: c.help for n, c in COMMANDS.items()}),
+        completer=ShellCompleter(
+            shell.policy,
+            {name: command.help for name, command in COMMANDS.items()},
+            teach=message == TEACHING_PROMPT,
+        ),
         lexer=PygmentsLexer(DpdbLexer),
         style=STYLE,
         include_default_pygments_style=False,

@@ -28,7 +28,38 @@ TOPICS = {
 
             SHOW BUDGET;            what is spent and left
             EXPLAIN SELECT …;       what a query would cost, free
-            SET epsilon = 0.2;      what each query from now on may spend""",
+            SET epsilon = 0.2;      what each query from now on may spend
+
+        Queries about different rows (WHERE zip = 1, then WHERE zip = 2) are paid
+        for once: no row has a part in both.""",
+    "composition": """\
+        Composition: how queries add up
+        ===============================
+        By the policy's composition, or --composition:
+
+            pure       the sum of their ε: the guarantee has no exceptions
+            advanced   about √k of them instead of k, for many small queries
+            zcdp       their ρ add up: as advanced, and tighter
+
+        The last two need δ > 0, a probability of exceptions far below 1 / the
+        number of rows. Half of it is the theorem's own. What a query may spend is
+        the most that k of them can have; SHOW BUDGET has what each theorem says of
+        the session so far.""",
+    "accuracy": """\
+        Accuracy: asking for the error instead of ε
+        ===========================================
+        After SELECT, WITH DIFFERENTIAL_PRIVACY OPTIONS(…) may have:
+
+            error = 100              the least ε that keeps the noise within ±100
+            relative_error = 0.1     paid in steps until the noise is within 10 %
+            confidence = 0.99        of either; 0.95 unless given
+            noise_index = [1, 10]    ten times the noise on the second aggregate
+            mechanism = 'gaussian'   instead of Laplace noise; needs δ > 0
+            sensitivity = 'smooth'   of MIN, MAX, MEDIAN, quantiles; needs δ > 0
+
+        The last two can also be SET for all queries. How much relative_error takes
+        follows from the noisy answers (ex-post privacy), and is never more than
+        the query's ε. It and error are for COUNT and SUM.""",
     "sensitivity": """\
         Sensitivity, Δf
         ===============
@@ -135,7 +166,7 @@ def _overview(commands: Mapping[str, str]) -> str:
             "",
             *_listed(commands),
             "",
-            f"Topics: {', '.join([*TOPICS, 'settings'])}.",
+            textwrap.fill(f"Topics: {', '.join([*TOPICS, 'settings'])}.", 78),
         ]
     )
 

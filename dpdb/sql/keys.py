@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from dpdb.errors import Unsupported
 from dpdb.policy import Kind, Value
-from dpdb.sql.intervals import Environment, interval, narrow
+from dpdb.sql.intervals import EVERYTHING, Environment, Interval, interval, narrow
 from dpdb.sql.query import ColumnRef, Compare, Expr, InList, Literal, Logic
 
 MAX_RANGE = 10_000
@@ -17,24 +17,29 @@ MAX_RANGE = 10_000
 
 def key_values(key: ColumnRef, where: Expr | None, known: Environment) -> tuple[Value, ...]:
     """The declared values of `key` that a row for which `where` is true can have."""
-    values = _declared(key)
+    inside = interval(key, narrow(where, known)) if key.kind.ordinal else EVERYTHING
+    if inside.empty:
+        # The conditions exclude each other: no row is left, and any keys will do.
+        inside = interval(key, known)
+    values = _declared(key, inside)
     admitted = [set(constants) for constants in _equalities(key, where)]
     narrowed = [v for v in values if all(v in constants for constants in admitted)]
     if key.kind.ordinal:
-        inside = interval(key, narrow(where, known))
         narrowed = [v for v in narrowed if inside.lower <= Fraction(v) <= inside.upper]
-    # Where the conditions exclude each other no row is left, and any keys will do.
     return tuple(narrowed) or values
 
 
-def _declared(key: ColumnRef) -> tuple[Value, ...]:
+def _declared(key: ColumnRef, inside: Interval) -> tuple[Value, ...]:
+    """The values declared one by one, or the whole numbers `inside` declared bounds."""
     column = key.column
     if column.values is not None:
         return column.values
     if key.kind is Kind.BOOLEAN:
         return (False, True)
     if key.kind in (Kind.INTEGER, Kind.DATE) and column.bounds is not None:
-        lower, upper = math.ceil(column.bounds[0]), math.floor(column.bounds[1])
+        assert isinstance(inside.lower, Fraction)
+        assert isinstance(inside.upper, Fraction)
+        lower, upper = math.ceil(inside.lower), math.floor(inside.upper)
         if upper - lower < MAX_RANGE:
             return tuple(range(lower, upper + 1))
     raise Unsupported(

@@ -21,18 +21,13 @@ from dpdb.errors import (
     Unsupported,
     did_you_mean,
 )
-from dpdb.policy import Kind, Policy, Table
-from dpdb.sql.aggregates import AGGREGATE_NAMES, aggregate, is_aggregate
+from dpdb.policy import Policy
 from dpdb.sql.dialect import parse
-from dpdb.sql.expressions import Translator
-from dpdb.sql.functions import FUNCTION_NAMES
 from dpdb.sql.labels import labels
 from dpdb.sql.nodes import only, place
 from dpdb.sql.query import (
     NO_OPTIONS,
-    Aggregate,
     ColumnRef,
-    Expr,
     Literal,
     Options,
     Ordering,
@@ -40,9 +35,8 @@ from dpdb.sql.query import (
     Query,
     Slot,
 )
+from dpdb.sql.scopes import MAX_OUTPUTS, AnswerExpressions, Constants, RowExpressions, Scope
 from dpdb.sql.tokens import read_tokens
-
-MAX_OUTPUTS = 200
 
 
 def read(text: str, policy: Policy, options: Options = NO_OPTIONS) -> Query:
@@ -71,108 +65,6 @@ def _syntax_fault(error: ParseError) -> SyntaxFault:
                        "this is not valid SQL: it ends too soon", place=where)  # fmt: skip
 
 
-class _RowTranslator(Translator):
-    """Expressions over a row: the leaves are columns and scalar subqueries."""
-
-    def __init__(self, reader: _Reader, table: _Scope):
-        super().__init__(reader.text)
-        self._reader = reader
-        self._scope = table
-
-    @property
-    def function_names(self) -> list[str]:
-        return FUNCTION_NAMES
-
-    def leaf(self, node: exp.Expr) -> Expr | None:
-        if isinstance(node, exp.Column):
-            return self._scope.column(node, self.text)
-        if isinstance(node, exp.Subquery):
-            return self._reader.subquery(node)
-        if is_aggregate(node):
-            raise Unsupported(
-                "an aggregate cannot be used here",
-                hint="conditions on aggregates go into HAVING",
-                place=self.place(node),
-            )
-        return None
-
-
-@dataclass(frozen=True)
-class _Scope:
-    """The table a SELECT reads, and the names it goes by."""
-
-    table: Table
-    names: frozenset[str]
-
-    def column(self, node: exp.Column, text: str) -> Expr:
-        """A column; or a string, where a double-quoted name is none of the columns'."""
-        only(node, text, "this", "table")
-        name, qualifier = node.name, node.args.get("table")
-        if qualifier is not None and qualifier.name.casefold() not in self.names:
-            raise UnknownName(f"no table {qualifier.name} here", place=place(node, text))
-        if not isinstance(node.this, exp.Identifier):
-            raise Unsupported("* is only supported in COUNT(*)", place=place(node, text))
-        found = self.table.column(name)
-        if found is not None:
-            return ColumnRef(found)
-        if node.this.args.get("quoted") and qualifier is None:
-            return Literal(name, Kind.TEXT)
-        known = [column.name for column in self.table.columns]
-        hint = did_you_mean(name, known) or f"columns are {', '.join(known)}"
-        raise UnknownName(f"no column {name}", hint=hint, place=place(node, text))
-
-
-@dataclass
-class _Answers(Translator):
-    """Expressions over the answer: the leaves are aggregates, keys, aliases, subqueries."""
-
-    reader: _Reader
-    rows: _RowTranslator
-    scope: _Scope
-    keys: tuple[ColumnRef, ...]
-    aggregates: list[Aggregate] = field(default_factory=list)
-    aliases: dict[str, Expr] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        super().__init__(self.reader.text)
-
-    @property
-    def function_names(self) -> list[str]:
-        return [*AGGREGATE_NAMES, *FUNCTION_NAMES]
-
-    def leaf(self, node: exp.Expr) -> Expr | None:
-        if is_aggregate(node):
-            return self._aggregate(node)
-        if isinstance(node, exp.Subquery):
-            return self.reader.subquery(node)
-        if isinstance(node, exp.Column):
-            return self._name(node)
-        return None
-
-    def _aggregate(self, node: exp.Expr) -> Slot:
-        found = aggregate(node, self.rows)
-        if found not in self.aggregates:
-            if len(self.aggregates) == MAX_OUTPUTS:
-                raise TooLarge(f"more than {MAX_OUTPUTS} aggregates", place=self.place(node))
-            self.aggregates.append(found)
-        return Slot("aggregate", self.aggregates.index(found), found.kind)
-
-    def _name(self, node: exp.Column) -> Expr:
-        if not node.args.get("table") and node.name.casefold() in self.aliases:
-            return self.aliases[node.name.casefold()]
-        column = self.scope.column(node, self.text)
-        if isinstance(column, Literal):
-            return column
-        if column not in self.keys:
-            raise Unsupported(
-                f"{node.name} must be inside an aggregate or in GROUP BY",
-                hint="single rows are never shown",
-                place=self.place(node),
-            )
-        assert isinstance(column, ColumnRef)
-        return Slot("key", self.keys.index(column), column.kind)
-
-
 @dataclass
 class _Reader:
     """Reads a statement's SELECT and those within it."""
@@ -191,11 +83,11 @@ class _Reader:
         if not all(written) or len(written) != len(tree.expressions):
             raise SyntaxFault("an expression is missing between SELECT and FROM")
         scope = self._scope(tree)
-        rows = _RowTranslator(self, scope)
+        rows = RowExpressions(self, scope)
         where = tree.args.get("where")
         keys = self._keys(tree, scope)
         condition = rows.condition(where.this) if where else None
-        answers = _Answers(self, rows, scope, keys)
+        answers = AnswerExpressions(self, rows, scope, keys)
         outputs = self._outputs(tree, answers, written)
         having = tree.args.get("having")
         query = Query(
@@ -247,7 +139,7 @@ class _Reader:
             raise Unsupported("a subquery begins with SELECT", place=place(node, self.text))
         return self.tokens[before[-nested] :]
 
-    def _scope(self, tree: exp.Select) -> _Scope:
+    def _scope(self, tree: exp.Select) -> Scope:
         source = tree.args.get("from_")
         if source is None or not isinstance(source.this, exp.Table):
             raise Unsupported("a query reads FROM one table", place=place(tree, self.text))
@@ -265,9 +157,9 @@ class _Reader:
         names = (
             {node.alias.casefold()} if node.alias else {node.name.casefold(), table.name.casefold()}
         )
-        return _Scope(table, frozenset(names))
+        return Scope(table, frozenset(names))
 
-    def _keys(self, tree: exp.Select, scope: _Scope) -> tuple[ColumnRef, ...]:
+    def _keys(self, tree: exp.Select, scope: Scope) -> tuple[ColumnRef, ...]:
         group = tree.args.get("group")
         if group is None:
             return ()
@@ -300,7 +192,7 @@ class _Reader:
         return items[int(number) - 1]
 
     def _outputs(
-        self, tree: exp.Select, answers: _Answers, written: list[str]
+        self, tree: exp.Select, answers: AnswerExpressions, written: list[str]
     ) -> tuple[Output, ...]:
         items = tree.expressions
         if len(items) > MAX_OUTPUTS:
@@ -323,7 +215,7 @@ class _Reader:
         return tuple(outputs)
 
     def _orderings(
-        self, tree: exp.Select, answers: _Answers, outputs: tuple[Output, ...]
+        self, tree: exp.Select, answers: AnswerExpressions, outputs: tuple[Output, ...]
     ) -> list[Ordering]:
         order = tree.args.get("order")
         if order is None:
@@ -346,21 +238,10 @@ class _Reader:
         if node is None:
             return None
         only(node, self.text, "expression")
-        value = _Constant(self.text).expression(node.expression)
+        value = Constants(self.text).expression(node.expression)
         if not (isinstance(value, Literal) and type(value.value) is int and value.value >= 0):
             raise TypeMismatch("a whole number is needed here", place=place(node, self.text))
         return value.value
-
-
-class _Constant(Translator):
-    """Expressions without leaves."""
-
-    @property
-    def function_names(self) -> list[str]:
-        return FUNCTION_NAMES
-
-    def leaf(self, node: exp.Expr) -> Expr | None:
-        return None
 
 
 def _start(node: exp.Expr) -> int:

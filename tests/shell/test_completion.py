@@ -8,7 +8,7 @@ import pytest
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 
-from dpdb.policyfile import read_policy
+from dpdb.policyfile import policy_for, read_policy
 from dpdb.shell.commands import COMMANDS
 from dpdb.shell.completion import ShellCompleter
 from dpdb.shell.vocabulary import AGGREGATES, FUNCTIONS
@@ -139,3 +139,10 @@ def test_nothing_comes_up_at_an_empty_prompt(completer: ShellCompleter) -> None:
 def test_the_vocabulary_is_the_dialect() -> None:
     assert list(AGGREGATES) == AGGREGATE_NAMES
     assert list(FUNCTIONS) == FUNCTION_NAMES
+
+
+def test_what_teaching_can_set_is_offered_there_only(tmp_path: Path) -> None:
+    (tmp_path / "pets.csv").write_text("kind\n")
+    policy = policy_for(tmp_path / "pets.csv")
+    plain, taught = (ShellCompleter(policy, {}, teach=teach) for teach in (False, True))
+    assert set(offered(taught, "SET ")) - set(offered(plain, "SET ")) == {"dp = ", "reveal = "}
