@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -18,7 +17,7 @@ from dpdb.answer import Cell, Range
 from dpdb.confidence import ranges
 from dpdb.engines.evaluate import Frame, evaluate
 from dpdb.engines.vectors import AnyVector, TextVector, Vector
-from dpdb.estimates import Draws, point, vector
+from dpdb.estimates import Noisy, Values, vector
 from dpdb.plan import Plan
 from dpdb.policy import EPOCH, Kind
 from dpdb.sql.query import Output, Slot
@@ -34,14 +33,11 @@ class Page:
     intervals: tuple[tuple[Range, ...], ...]
 
 
-Values = Mapping[Slot, AnyVector]
-
-
 @np.errstate(all="ignore")
-def page(plan: Plan, points: Values, subqueries: Values, draws: Draws | None) -> Page:
+def page(plan: Plan, points: Values, subqueries: Values, noisy: Noisy | None) -> Page:
     """The answer's rows: computed, kept by HAVING, sorted and cut.
 
-    Without `draws`, nothing is known of how noisy the points are.
+    Without `noisy`, nothing is known of how noisy the points are.
     """
     frame = Frame({}, {**subqueries, **_keys(plan), **points})
     number = len(plan.cells)
@@ -50,7 +46,7 @@ def page(plan: Plan, points: Values, subqueries: Values, draws: Draws | None) ->
         for output in plan.outputs
     ]
     intervals: list[list[Range]] = [
-        [None] * number if draws is None else _intervals(plan, draws, output, frame)
+        [None] * number if noisy is None else _intervals(plan, noisy, output, frame)
         for output in plan.outputs
     ]
     kept = _sorted(plan, frame, _having(plan, frame))
@@ -63,12 +59,6 @@ def _rows(columns: list[list[T]], kept: list[int]) -> tuple[tuple[T, ...], ...]:
     return tuple(zip(*([column[i] for i in kept] for column in columns), strict=True))
 
 
-@np.errstate(all="ignore")
-def scalar(plan: Plan, points: Values, subqueries: Values) -> AnyVector:
-    """The value of a scalar subquery, for the query around it."""
-    return evaluate(plan.outputs[0].expression, Frame({}, {**subqueries, **points}))
-
-
 def _keys(plan: Plan) -> dict[Slot, AnyVector]:
     return {
         Slot("key", i, key.kind): vector([cell[i] for cell in plan.cells], key.kind)
@@ -76,18 +66,9 @@ def _keys(plan: Plan) -> dict[Slot, AnyVector]:
     }
 
 
-@np.errstate(all="ignore")
-def points(plan: Plan, draws: Draws) -> Values:
-    """The value of every aggregate, from the noisy values of the releases."""
-    return {
-        Slot("aggregate", i, estimate.aggregate.kind): point(estimate, plan, draws)
-        for i, estimate in enumerate(plan.estimates)
-    }
-
-
-def _intervals(plan: Plan, draws: Draws, output: Output, frame: Frame) -> list[Range]:
+def _intervals(plan: Plan, noisy: Noisy, output: Output, frame: Frame) -> list[Range]:
     number, kind = len(plan.cells), output.expression.kind
-    ends = ranges(plan, draws, output, frame)
+    ends = ranges(plan, noisy, output, frame)
     if ends is None:
         return [None] * number
     low, high = (_listed(end, kind, number) for end in ends)

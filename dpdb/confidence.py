@@ -10,12 +10,12 @@ import numpy.typing as npt
 
 from dpdb.engines.evaluate import Frame
 from dpdb.engines.vectors import Vector
-from dpdb.estimates import Array, Draws, average, deviation, scaled, step_of
+from dpdb.estimates import Array, Draws, Noisy, average, deviation, points, scaled, step_of
 from dpdb.plan import Plan
 from dpdb.policy import Kind
 from dpdb.privacy.mechanisms import Gaussian, Laplace, Mechanism
 from dpdb.releases import CONFIDENCE, Estimate, Release, Total
-from dpdb.spread import spread
+from dpdb.spread import Ends, spread
 from dpdb.sql.query import Function, Output, Slot, slots
 
 _NOTHING = 1e-30
@@ -25,30 +25,53 @@ _DIGITS = 36
 _TRIED_AT_ONCE = 2048
 
 
-def ranges(plan: Plan, draws: Draws, output: Output, frame: Frame) -> tuple[Vector, Vector] | None:
-    """The ends of a CONFIDENCE interval for each cell of a column; None where there is none.
+def ranges(
+    plan: Plan, noisy: Noisy, output: Output, frame: Frame, confidence: float = CONFIDENCE
+) -> tuple[Vector, Vector] | None:
+    """The ends of an interval for each cell of a column; None where there is none.
 
-    Of an expression over several aggregates each is held to the power of
-    CONFIDENCE that makes all of them hold at once, their noises being
-    independent; interval arithmetic does the rest. Intervals cover at least
-    CONFIDENCE.
+    Of an expression over several aggregates and subqueries each is held to the power of
+    `confidence` that makes all of them hold at once, their noises being independent;
+    interval arithmetic does the rest. Intervals cover at least `confidence`.
     """
     expression = output.expression
-    used = sorted(slots(expression, "aggregate"))
-    if not plan.released_for(output) or not expression.kind.ordinal:
+    aggregates = sorted(slots(expression, "aggregate"))
+    noisy_ones = {i for i, subplan in enumerate(plan.subplans) if any(subplan.every_release)}
+    subqueries = sorted(slots(expression, "subquery") & noisy_ones)
+    if not (plan.released_for(output) or subqueries) or not expression.kind.ordinal:
         return None
-    each = CONFIDENCE ** (1 / len(used))
-    boxes = [interval_of(plan.estimates[index], plan, draws, each) for index in used]
-    known = [box for box in boxes if box is not None]
-    if len(known) < len(boxes):
-        return None
-    names = [Slot("aggregate", index, plan.estimates[index].aggregate.kind) for index in used]
-    found = spread(expression, dict(zip(names, known, strict=True)), frame)
+    each = confidence ** (1 / (len(aggregates) + len(subqueries)))
+    known: dict[Slot, Ends] = {}
+    for index in aggregates:
+        estimate = plan.estimates[index]
+        box = interval_of(estimate, plan, noisy.draws, each)
+        if box is None:
+            return None
+        known[Slot("aggregate", index, estimate.aggregate.kind)] = box
+    for index in subqueries:
+        box = _of_subquery(plan.subplans[index], noisy.within[index], each)
+        if box is None:
+            return None
+        known[Slot("subquery", index, plan.subplans[index].outputs[0].expression.kind)] = box
+    found = spread(expression, known, frame)
     if found is None:
         return None
     low, high = (np.asarray(end) for end in found)
     undefined = ~(np.isfinite(low.astype(np.float64)) & np.isfinite(high.astype(np.float64)))
     return tuple(Vector(np.where(undefined, 0, end), undefined) for end in (low, high))  # type: ignore[return-value]
+
+
+def _of_subquery(plan: Plan, noisy: Noisy, confidence: float) -> Ends | None:
+    """Where a scalar subquery's answer lies; infinite ends where it may be undefined."""
+    output = plan.outputs[0]
+    frame = Frame({}, {**noisy.subqueries, **points(plan, noisy.draws)})
+    ends = ranges(plan, noisy, output, frame, confidence)
+    if ends is None:
+        return None
+    low, high = (np.asarray(end.values, dtype=np.float64) for end in ends)
+    unknown = ends[0].null
+    assert unknown is not None
+    return np.where(unknown, -np.inf, low), np.where(unknown, np.inf, high)
 
 
 def interval_of(

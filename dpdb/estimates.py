@@ -2,22 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from dpdb.engines.evaluate import Frame, evaluate
 from dpdb.engines.vectors import AnyVector, TextVector, Vector, constant
 from dpdb.plan import Plan
 from dpdb.policy import Kind, Value
 from dpdb.releases import Estimate, Release, Total
-from dpdb.sql.query import Function
+from dpdb.sql.query import Function, Slot
 
 Array = npt.NDArray[Any]
 Draws = Sequence[Array]
 """For each release its noisy values: grid steps, a value for each cell."""
+Values = Mapping[Slot, AnyVector]
+
+
+@dataclass(frozen=True, repr=False)
+class Noisy:
+    """The noisy values of a plan, and of the subqueries in it."""
+
+    draws: Draws
+    subqueries: Values
+    within: tuple[Noisy, ...] = ()
+
+
+@np.errstate(all="ignore")
+def points(plan: Plan, draws: Draws) -> Values:
+    """The value of every aggregate, from the noisy values of the releases."""
+    return {
+        Slot("aggregate", i, estimate.aggregate.kind): point(estimate, plan, draws)
+        for i, estimate in enumerate(plan.estimates)
+    }
+
+
+@np.errstate(all="ignore")
+def scalar(plan: Plan, points: Values, subqueries: Values) -> AnyVector:
+    """The value of a scalar subquery, for the query around it."""
+    return evaluate(plan.outputs[0].expression, Frame({}, {**subqueries, **points}))
 
 
 def vector(values: Sequence[Value], kind: Kind) -> AnyVector:

@@ -10,8 +10,8 @@ import numpy as np
 
 from dpdb import describing
 from dpdb.answer import Revealed
-from dpdb.answering import Values, points, scalar
 from dpdb.engines.vectors import AnyVector
+from dpdb.estimates import Noisy, points, scalar
 from dpdb.plan import Plan
 from dpdb.privacy import selection, smooth
 from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace
@@ -31,12 +31,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Released:
-    """The noisy values of a plan and of the subqueries in it."""
+    """The noisy values of a plan, and in teaching mode what they hide."""
 
-    draws: tuple[npt.NDArray[Any], ...]
-    subqueries: Values
+    noisy: Noisy
     revealed: tuple[Revealed, ...] = ()
-    """Filled in teaching mode only."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -50,11 +48,14 @@ class Releaser:
     def release(self, planned: Plan) -> Released:
         """Exact results, noise on each, and nothing of the exact ones left."""
         subqueries: dict[Slot, AnyVector] = {}
+        within: list[Noisy] = []
         revealed: list[Revealed] = []
         for index, subplan in enumerate(planned.subplans):
             inner = self.release(subplan)
             slot = Slot("subquery", index, subplan.outputs[0].expression.kind)
-            subqueries[slot] = scalar(subplan, points(subplan, inner.draws), inner.subqueries)
+            noisy = inner.noisy
+            subqueries[slot] = scalar(subplan, points(subplan, noisy.draws), noisy.subqueries)
+            within.append(noisy)
             revealed += inner.revealed
         exact = self.engine.exact(planned, subqueries)
         if self.teach:
@@ -63,7 +64,7 @@ class Releaser:
             self._draw(release, result)
             for release, result in zip(planned.releases, exact, strict=True)
         )
-        return Released(draws, subqueries, tuple(revealed))
+        return Released(Noisy(draws, subqueries, tuple(within)), tuple(revealed))
 
     def release_gradually(self, plans: tuple[Plan, ...]) -> Callable[[int], Released]:
         """The noisy values of the first, second, … of plans that differ in their ε alone.
@@ -78,7 +79,7 @@ class Releaser:
         mechanisms = [plan.releases[0].mechanism for plan in plans]
         scales = [each.scale for each in mechanisms if isinstance(each, Laplace)]
         noises = ladder(scales, len(exact.cells), self.noise)
-        return lambda step: Released((exact.cells + noises[step],), {}, revealed)
+        return lambda step: Released(Noisy((exact.cells + noises[step],), {}), revealed)
 
     def _draw(self, drawn: Release, exact: Exact) -> npt.NDArray[Any]:
         mechanism, statistic, noise = drawn.mechanism, drawn.statistic, self.noise

@@ -249,10 +249,12 @@ class Session:
     def _answer(
         self, text: str, planned: Plan, answered: _Answered, *, repeat: bool = False
     ) -> Answer:
-        from dpdb.answering import page, points  # noqa: PLC0415 (numpy)
+        from dpdb.answering import page  # noqa: PLC0415 (numpy)
+        from dpdb.estimates import points  # noqa: PLC0415
 
         released = answered.released
-        shown = page(planned, points(planned, released.draws), released.subqueries, released.draws)
+        noisy = released.noisy
+        shown = page(planned, points(planned, noisy.draws), noisy.subqueries, noisy)
         return Answer(
             statement=text,
             columns=tuple(output.label for output in planned.outputs),
@@ -343,7 +345,7 @@ def _within(planned: Plan, released: Released, options: Options) -> bool:
     """Whether the noise on every cell is within the relative error asked for."""
     from dpdb.privacy.gradual import enough  # noqa: PLC0415
 
-    (release,), (draws,) = planned.releases, released.draws
+    (release,), (draws,) = planned.releases, released.noisy.draws
     assert isinstance(release.mechanism, Laplace)
     assert options.relative_error is not None
     margin = release.mechanism.quantile(float(options.confidence or CONFIDENCE))

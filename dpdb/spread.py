@@ -33,8 +33,8 @@ def spread(expression: Expr, known: Mapping[Slot, Ends], frame: Frame) -> Ends |
             return known[expression]
         case Slot():
             fixed = frame.slots[expression]
-            if not isinstance(fixed, Vector) or expression.role == "subquery":
-                return None  # the noise of a subquery is not known here
+            if not isinstance(fixed, Vector):
+                return None
             return fixed.values, fixed.values
         case Literal(value=value, kind=Kind.INTEGER | Kind.NUMBER) if value is not None:
             point = constant(value)

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpdb.answer import Revealed
-from dpdb.answering import Values, scalar
 from dpdb.engines.vectors import AnyVector, Vector
 from dpdb.errors import Unsupported
+from dpdb.estimates import Values, scalar
 from dpdb.plan import Plan
 from dpdb.policy import Kind
 from dpdb.privacy.local import sensitivity, statistic

@@ -6,8 +6,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from dpdb.answering import points, scalar
 from dpdb.engines.frame import FrameEngine
+from dpdb.estimates import points, scalar
 from dpdb.plan import Plan, plan
 from dpdb.policy import Policy
 from dpdb.policyfile import read_policy
