@@ -20,6 +20,7 @@ from dp_accounting.pld.privacy_loss_mechanism import GaussianPrivacyLoss
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dpdb.privacy import gaussian
 from dpdb.privacy.gaussian import (
     analytic_sigma,
     classic_sigma,
@@ -160,6 +161,22 @@ def test_wide_bells_are_bounded_without_adding_them_up(sigma: int, sensitivity: 
         assert exact <= bound <= exact * (1 + OVERSHOOT)
         if sigma >= 1000:
             assert bound == pytest.approx(profile(sigma, sensitivity, epsilon), rel=1e-4)
+
+
+@pytest.mark.parametrize("sigma", [5, 40])
+@pytest.mark.parametrize("sensitivity", [1, 20, 5000])
+@pytest.mark.parametrize("deviations", [-3, -2, -1, 0, 1, 5, 20])
+def test_the_bound_on_what_is_not_added_up(
+    sigma: int, sensitivity: int, deviations: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All but one term are left to it. Terms fall over a length L = σ²/c, and 1/4L² is what it adds."""
+    monkeypatch.setattr(gaussian, "_TERMS", 1)
+    epsilon = (deviations * sigma + Fraction(sensitivity, 2)) * sensitivity / sigma**2
+    if epsilon >= 0:
+        exact = hockey_stick(Fraction(sigma) ** 2, sensitivity, epsilon)
+        bound = discrete_profile(Fraction(sigma) ** 2, sensitivity, epsilon)
+        assert min(exact, 1) <= bound
+        assert bound <= exact * (1 + max(deviations, 2) ** 2 / (4 * sigma**2))
 
 
 @pytest.mark.parametrize("sigma", [10**6, 10**9, 2**55])
