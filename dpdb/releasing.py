@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -66,7 +66,7 @@ class Releaser:
         )
         return Released(Noisy(draws, subqueries, tuple(within)), tuple(revealed))
 
-    def release_gradually(self, plans: tuple[Plan, ...]) -> Callable[[int], Released]:
+    def release_gradually(self, plans: Sequence[Plan]) -> Callable[[int], Released]:
         """The noisy values of the first, second, … of plans that differ in their ε alone.
 
         Each is a coarser view of the next, so whoever has seen some has seen no more than

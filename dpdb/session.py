@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from dpdb import describing
 from dpdb.answer import Answer, Cell
 from dpdb.errors import (
-    BudgetExceeded,
     DpdbError,
     InternalError,
     InvalidOption,
@@ -17,16 +16,14 @@ from dpdb.errors import (
     UnknownName,
     did_you_mean,
 )
-from dpdb.ledger import FREE, Balance, MemoryLedger, Price
+from dpdb.ledger import FREE, Balance, MemoryLedger
 from dpdb.plan import Plan, outline, plan
-from dpdb.policy import Composition, Policy, Table, decimal, valid_epsilon
+from dpdb.policy import Composition, Policy, Table, decimal
 from dpdb.privacy.accounting import Share
 from dpdb.privacy.loss import pure
-from dpdb.privacy.mechanisms import Laplace
 from dpdb.privacy.noise import Noise, source
-from dpdb.releases import CONFIDENCE
+from dpdb.settings import Settings
 from dpdb.sql.query import NO_OPTIONS, Options, Query
-from dpdb.sql.settings import MECHANISMS, SENSITIVITIES, SETTINGS, TEACHING
 from dpdb.sql.statements import (
     Assign,
     Describe,
@@ -37,36 +34,10 @@ from dpdb.sql.statements import (
 )
 
 if TYPE_CHECKING:
+    from dpdb.buying import Bought
     from dpdb.drawing import RowCount
     from dpdb.engines.frame import FrameEngine, Progress
-    from dpdb.releasing import Released, Releaser
-
-
-@dataclass(frozen=True, repr=False)
-class _Answered:
-    """What a query has been answered with, and what for."""
-
-    released: Released
-    price: Price
-    step: int = 0
-    notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What SET has set."""
-
-    epsilon: Fraction | None = None
-    mechanism: str = "laplace"
-    sensitivity: str = "global"
-    fresh: bool = False
-    protected: bool = True
-    reveal: bool = False
-
-    @property
-    def lawless(self) -> bool:
-        """Whether answers are without privacy, or with that of the paper, which is none."""
-        return not self.protected or self.sensitivity == "local"
+    from dpdb.releasing import Releaser
 
 
 class Session:
@@ -93,7 +64,7 @@ class Session:
         self._noise = source(policy.noise) if noise is None else noise
         self._progress = progress
         self._loaded_engine: FrameEngine | None = None
-        self._released: dict[object, _Answered] = {}
+        self._bought: dict[object, Bought] = {}
 
     @property
     def balance(self) -> Balance:
@@ -137,7 +108,8 @@ class Session:
             case Select(query=query):
                 return self._select(text, self._asked(query))
             case ShowBudget():
-                rows = describing.budget_rows(self.balance, self._share(NO_OPTIONS).epsilon)
+                share = self._share(self.settings.filled(NO_OPTIONS))
+                rows = describing.budget_rows(self.balance, share.epsilon)
                 return self._shown(text, describing.BUDGET_COLUMNS, rows)
             case ShowTables():
                 tables = tuple((table.name, len(table.columns)) for table in self.policy.tables)
@@ -164,14 +136,7 @@ class Session:
 
     def _asked(self, query: Query) -> Query:
         """The query with the session's settings for what it leaves open."""
-        options, settings = query.options, self.settings
-        filled = replace(
-            options,
-            epsilon=settings.epsilon if options.epsilon is None else options.epsilon,
-            mechanism=options.mechanism or settings.mechanism,
-            sensitivity=options.sensitivity or settings.sensitivity,
-        )
-        return replace(query, options=filled)
+        return replace(query, options=self.settings.filled(query.options))
 
     def _share(self, options: Options) -> Share:
         """What a query may spend: what it asks for, or an even share."""
@@ -188,26 +153,20 @@ class Session:
         return plan(query, self.policy, self._share(query.options), rows)
 
     def _select(self, text: str, query: Query) -> Answer:
+        from dpdb.buying import buy  # noqa: PLC0415 (numpy)
+
         planned = self._plan(query, self._rows)
-        before = None if self.settings.fresh else self._released.get(planned.identity)
+        before = None if self.settings.fresh else self._bought.get(planned.identity)
         if before is not None:
             return self._answer(text, planned, before, repeat=True)
-        # Debit before data, and no refunds: what happens from here on is paid for.
-        price = self._ledger.charge(planned.loss, planned.region)
-        notes = describing.kept(query.options, planned)
-        answered = _Answered(self._releaser.release(planned), price, notes=notes)
-        self._released[planned.identity] = answered
-        return self._answer(text, planned, answered)
+        bought = buy(planned, query.options, self._ledger, self._releaser)
+        self._bought[planned.identity] = bought
+        return self._answer(text, planned, bought)
 
     def _select_gradually(self, text: str, query: Query) -> Answer:
-        """An answer as accurate as asked, bought step by step while it is not.
-
-        Gradual release of Laplace noise (Koufogiannis, Han, Pappas 2015): what has been
-        paid in the end is the price of the last answer alone. How much that is depends on
-        the noisy answers, an ex-post guarantee (Ligett, Neel, Roth, Waggoner, Wu 2017,
-        Definition 2.5), and on nothing else.
-        """
-        from dpdb.privacy.gradual import SLACK, levels  # noqa: PLC0415
+        """An answer as accurate as asked, bought step by step while it is not."""
+        from dpdb.buying import buy_gradually  # noqa: PLC0415 (numpy)
+        from dpdb.privacy.gradual import levels  # noqa: PLC0415
 
         if self.policy.budget.composition is not Composition.PURE:
             raise InvalidOption(
@@ -220,39 +179,19 @@ class Session:
             for epsilon in levels(self._share(options).epsilon)
         )
         identity = (plans[-1].identity, options)
-        before = None if self.settings.fresh else self._released.get(identity)
+        before = None if self.settings.fresh else self._bought.get(identity)
         if before is not None:
             return self._answer(text, plans[before.step], before, repeat=True)
-        price, paid = FREE, Fraction(0)
-        answered = None
-        releases = None
-        for step, planned in enumerate(plans):
-            due = planned.loss.epsilon + SLACK - paid
-            try:
-                taken = self._ledger.charge(pure(due), planned.region, int(answered is None))
-            except BudgetExceeded:
-                if answered is None:
-                    raise
-                break
-            price, paid = price + taken, paid + due
-            releases = releases or self._releaser.release_gradually(plans)
-            released = releases(step)
-            reached = _within(planned, released, options)
-            note = describing.bought(options, planned, reached=reached)
-            answered = _Answered(released, price, step, note)
-            self._released[identity] = answered
-            if reached:
-                break
-        assert answered is not None
-        return self._answer(text, plans[answered.step], answered)
+        for bought in buy_gradually(plans, options, self._ledger, self._releaser):
+            # Kept at once: what a later step does not survive is paid for all the same.
+            self._bought[identity] = bought
+        return self._answer(text, plans[bought.step], bought)
 
-    def _answer(
-        self, text: str, planned: Plan, answered: _Answered, *, repeat: bool = False
-    ) -> Answer:
+    def _answer(self, text: str, planned: Plan, bought: Bought, *, repeat: bool = False) -> Answer:
         from dpdb.answering import page  # noqa: PLC0415 (numpy)
         from dpdb.estimates import points  # noqa: PLC0415
 
-        released = answered.released
+        released = bought.released
         noisy = released.noisy
         shown = page(planned, points(planned, noisy.draws), noisy.subqueries, noisy)
         return Answer(
@@ -261,17 +200,17 @@ class Session:
             rows=shown.rows,
             intervals=shown.intervals,
             releases=describing.reports(planned),
-            cost=FREE if repeat else answered.price,
+            cost=FREE if repeat else bought.price,
             balance=self.balance,
             query=True,
             repeat=repeat,
             private=not self.teach,
             revealed=released.revealed if self.settings.reveal else (),
-            notes=answered.notes,
+            notes=bought.notes,
         )
 
     def _explained(self, text: str, planned: Plan) -> Answer:
-        released = planned.identity in self._released and not self.settings.fresh
+        released = planned.identity in self._bought and not self.settings.fresh
         if not self.settings.protected or (released and not self.settings.lawless):
             price = FREE
         else:
@@ -329,45 +268,6 @@ class Session:
         return self._shown(text, describing.COLUMN_COLUMNS, rows)
 
     def _assign(self, text: str, found: Assign) -> Answer:
-        taught = found.name in TEACHING or (found.name, found.value) == ("sensitivity", "local")
-        if taught and not self.teach:
-            raise InvalidOption(
-                f"{found.name} can be set in teaching mode only",
-                hint="start dpdb with --teach; a session cannot enter it later",
-                place=found.place,
-            )
-        self.settings = _changed(self.settings, found)
+        self.settings = self.settings.changed(found, teach=self.teach)
         setting = decimal(found.value) if isinstance(found.value, Fraction) else found.value
         return self._shown(text, ("setting", "value"), ((found.name, setting),))
-
-
-def _within(planned: Plan, released: Released, options: Options) -> bool:
-    """Whether the noise on every cell is within the relative error asked for."""
-    from dpdb.privacy.gradual import enough  # noqa: PLC0415
-
-    (release,), (draws,) = planned.releases, released.noisy.draws
-    assert isinstance(release.mechanism, Laplace)
-    assert options.relative_error is not None
-    margin = release.mechanism.quantile(float(options.confidence or CONFIDENCE))
-    return all(enough(value, margin, options.relative_error) for value in draws.tolist())
-
-
-def _changed(settings: Settings, found: Assign) -> Settings:
-    """The settings after SET name = value."""
-    match found.name, found.value:
-        case "epsilon", "default":
-            return replace(settings, epsilon=None)
-        case "epsilon", Fraction() as value:
-            return replace(settings, epsilon=valid_epsilon(value, found.place))
-        case "repeats", "free" | "fresh" as value:
-            return replace(settings, fresh=value == "fresh")
-        case "dp", "on" | "off" as value:
-            return replace(settings, protected=value == "on")
-        case "mechanism", str() as value if value in MECHANISMS:
-            return replace(settings, mechanism=value)
-        case "sensitivity", str() as value if value in (*SENSITIVITIES, "local"):
-            return replace(settings, sensitivity=value)
-        case "reveal", "on" | "off" as value:
-            return replace(settings, reveal=value == "on")
-    meaning = {**SETTINGS, **TEACHING}[found.name]
-    raise InvalidOption(f"{found.name}: {meaning}", place=found.place)

@@ -775,7 +775,7 @@ def test_a24_nothing_that_holds_rows_shows_them(tmp_path, caplog):
     rows = Frame(columns)
     held = [
         exact, exact[0], Exact(np.array([7654321])), engine, session, session._loaded_engine, columns,
-        rows, *columns.values(), engine._tables, session._released, list(session._released.values()),
+        rows, *columns.values(), engine._tables, session._bought, list(session._bought.values()),
         *(evaluate(ColumnRef(column), rows) for column in policy.tables[0].columns),
     ]  # fmt: skip
     for thing in held:

@@ -13,6 +13,7 @@ import pytest
 from dpdb.policyfile import read_policy
 from dpdb.sql.aggregates import AGGREGATE_NAMES
 from dpdb.sql.functions import FUNCTION_NAMES
+from dpdb.sql.settings import OPTIONS, SETTINGS
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -61,6 +62,11 @@ def test_policy_is_one(tmp_path: Path) -> None:
     assert [column.name for column in policy.tables[0].columns] == [
         "age", "income", "zip", "born", "member", "name",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [*OPTIONS, *SETTINGS])
+def test_option_or_setting_is_listed(name: str) -> None:
+    assert re.search(rf"`(?:SET )?{name} = ", README)
 
 
 @pytest.mark.parametrize("name", [*AGGREGATE_NAMES, *FUNCTION_NAMES])

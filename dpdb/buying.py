@@ -1,0 +1,74 @@
+"""Answers and what was paid for them, at once or step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpdb import describing
+from dpdb.errors import BudgetExceeded
+from dpdb.ledger import FREE, MemoryLedger, Price
+from dpdb.plan import Plan
+from dpdb.privacy.gradual import SLACK, enough
+from dpdb.privacy.loss import pure
+from dpdb.privacy.mechanisms import Laplace
+from dpdb.releases import CONFIDENCE
+from dpdb.releasing import Released, Releaser
+from dpdb.sql.query import Options
+
+
+@dataclass(frozen=True, repr=False)
+class Bought:
+    """What a query is answered with, and what for."""
+
+    released: Released
+    price: Price
+    notes: tuple[str, ...] = ()
+    step: int = 0
+    """Which of the plans it is for, where there are several."""
+
+
+def buy(plan: Plan, options: Options, ledger: MemoryLedger, releaser: Releaser) -> Bought:
+    """Debit before data, and no refunds: what happens after it is paid for."""
+    price = ledger.charge(plan.loss, plan.region)
+    return Bought(releaser.release(plan), price, describing.kept(options, plan))
+
+
+def buy_gradually(
+    plans: Sequence[Plan], options: Options, ledger: MemoryLedger, releaser: Releaser
+) -> Iterator[Bought]:
+    """The answers to plans of rising ε, up to the first that is as accurate as asked.
+
+    Gradual release of Laplace noise (Koufogiannis, Han, Pappas 2017): what has been paid in
+    the end is the price of the last answer alone. How much that is depends on the noisy
+    answers, and on nothing else: ex-post privacy (Ligett, Neel, Roth, Waggoner, Wu 2017).
+    Each step's increment is debited before it is looked at.
+    """
+    price, paid = FREE, Fraction(0)
+    releases = None
+    for step, plan in enumerate(plans):
+        due = plan.loss.epsilon + SLACK - paid
+        try:
+            price += ledger.charge(pure(due), plan.region, queries=int(not step))
+        except BudgetExceeded:
+            if not step:
+                raise
+            return
+        paid += due
+        releases = releases or releaser.release_gradually(plans)
+        released = releases(step)
+        reached = _within(plan, released, options)
+        notes = describing.bought(options, plan, reached=reached)
+        yield Bought(released, price, notes, step)
+        if reached:
+            return
+
+
+def _within(plan: Plan, released: Released, options: Options) -> bool:
+    """Whether the noise on every cell is within the relative error asked for."""
+    (release,), (draws,) = plan.releases, released.noisy.draws
+    assert isinstance(release.mechanism, Laplace)
+    assert options.relative_error is not None
+    margin = release.mechanism.quantile(float(options.confidence or CONFIDENCE))
+    return all(enough(value, margin, options.relative_error) for value in draws.tolist())
