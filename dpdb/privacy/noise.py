@@ -101,7 +101,7 @@ class SystemNoise:
         """`size` independent draws of the discrete Gaussian: P(x) ∝ exp(-x²/(2·variance)).
 
         CKS Algorithm 3: of discrete Laplace candidates of scale t = floor(σ) + 1, y is kept with
-        probability exp(-(|y| - σ²/t)²/(2σ²)). A third of them at least come through it all.
+        probability exp(-(|y| - σ²/t)²/(2σ²)). Three in ten at least come through it all.
         """
         variance = workable(variance)
 
