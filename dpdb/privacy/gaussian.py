@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import sys
 from fractions import Fraction
+from functools import lru_cache
 
 from dpdb.privacy.concentrated import check_domain, concentrated_delta
 from dpdb.privacy.grid import crossing
@@ -124,6 +125,7 @@ def _normaliser(v: float) -> float:
     return factor * (1 + 2 * sum(math.exp(-rate * k * k) for k in (1, 2, 3, 4)))
 
 
+@lru_cache(maxsize=1024)
 def variance_for(
     sensitivity: int, squared: int, single: bool, epsilon: Fraction, delta: Fraction
 ) -> Fraction:
@@ -143,6 +145,7 @@ def variance_for(
     )[1]
 
 
+@lru_cache(maxsize=1024)
 def epsilon_of(
     variance: Fraction, sensitivity: int, squared: int, single: bool, delta: Fraction
 ) -> Fraction:
