@@ -48,6 +48,12 @@ class Adversary:
         """λ = Δf/ε."""
         return self.worlds.sensitivity / epsilon
 
+    def densities(self, response: float, epsilon: float) -> Array:
+        """P(κ(ω) = γ): how likely the answer is in each world; with sensitivity only."""
+        distances = np.abs(response - self.worlds.answers)
+        scale = self.scale(epsilon)
+        return np.asarray(np.exp(-distances / scale) / (2 * scale))
+
     def beliefs(self, response: float, epsilon: float) -> Array:
         """β(ω) by which value is missing, after the answer `response` (definition 3)."""
         distances = np.abs(response - self.worlds.answers)

@@ -75,6 +75,8 @@ class Finding:
         order = columns["risk"]
         if self.answered is not None:
             order = adversary.beliefs(self.answered.response, self.epsilon)
+            if worlds.sensitivity:
+                columns["density"] = adversary.densities(self.answered.response, self.epsilon)
             columns |= {"belief": order, "confidence": order - adversary.prior}
         few = len(order) if len(order) <= _MOST_WORLDS else _FEW_WORLDS
         first = np.argsort(-order, kind="stable")[:few]
@@ -172,8 +174,9 @@ def _worlds(finding: Finding) -> Iterator[str]:
         f"the risk is at most {_chance(adversary.risk(finding.epsilon))} "
         f"(bound: {_chance(adversary.bound(finding.epsilon))})"
     )
-    names = {"answer": "f(ω)", "sensitivity": "LS(ω)", "risk": "worst β(ω)", "belief": "β(ω)"}
-    chances = ("risk", "belief", "confidence")
+    names = {"answer": "f(ω)", "sensitivity": "LS(ω)", "risk": "worst β(ω)",
+             "density": "P(κ(ω)=γ)", "belief": "β(ω)"}  # fmt: skip
+    chances = ("risk", "density", "belief", "confidence")
     shown = [
         [_chance(row[key]) if key in chances else f"{row[key]:.8g}" for key in row] for row in rows
     ]

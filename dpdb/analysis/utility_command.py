@@ -76,6 +76,7 @@ def _parser() -> argparse.ArgumentParser:
     numbers("--probability", "PR", "of noise at least as large as z (default: 0.1)")
     numbers("--relative-error", "RE", "the threshold, one or one for each query (default: 0.1)")
     numbers("--answer", "A", "a true or assumed answer for each query, or several for one")
+    numbers("--delta", "δ", "also σ of Gaussian noise that is private but for this probability")
     numbers("--noise-index", "γ", "of each query: how its noise compares with others' (DIFF)")
     add("--json", action="store_true", help="print the numbers as a JSON object")
     drawn = parser.add_mutually_exclusive_group()
@@ -117,6 +118,7 @@ def _tell(options: argparse.Namespace) -> None:
         _one(options, "probability", _TENTH),
         _thresholds(options.relative_error or [_TENTH], number),
         _answers(options.answer or [], number),
+        _one(options, "delta", _TENTH) if options.delta else None,
     )
     print(json.dumps(as_object(told), allow_nan=False) if options.json else as_text(told))
 
@@ -205,6 +207,6 @@ def _curves(values: Sequence[Fraction]) -> Sequence[Fraction]:
 def _only(options: argparse.Namespace, figure: str, *names: str) -> None:
     """Refuse the options that the figure does nothing with."""
     for name in ("epsilon", "sensitivity", "probability", "relative_error", "answer",
-                 "noise_index", "json"):  # fmt: skip
+                 "delta", "noise_index", "json"):  # fmt: skip
         if getattr(options, name) and name not in names:
             raise UsageError(f"--{name.replace('_', '-')} does not go with {figure}")

@@ -12,6 +12,9 @@ from dpdb.analysis.utility import (
     noise_quantile,
     relative_error,
 )
+from dpdb.errors import InvalidOption
+from dpdb.policy import SMALLEST_DELTA
+from dpdb.privacy.gaussian import analytic_sigma, classic_sigma
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,17 @@ class QueryUtility:
 
 
 @dataclass(frozen=True)
+class Deviations:
+    """The σ of Gaussian noise that is as private but for a probability δ."""
+
+    delta: float
+    classic: float | None
+    """By the usual formula, where that holds: Dwork and Roth 2014, Theorem 3.22."""
+    least: float
+    """Balle and Wang 2018, Algorithm 1."""
+
+
+@dataclass(frozen=True)
 class Utility:
     """All queries that share one ε."""
 
@@ -48,6 +62,18 @@ class Utility:
     probability: float
     alpha: float
     queries: tuple[QueryUtility, ...]
+    gaussian: Deviations | None = None
+
+
+def deviations(mechanism: Differential, delta: Fraction) -> Deviations:
+    """Of one query; δ is from 10^-100 on, and below 1."""
+    if len(mechanism.sensitivities) != 1:
+        raise InvalidOption("Gaussian noise is worked out for one query")
+    if delta < SMALLEST_DELTA or float(delta) >= 1:
+        raise InvalidOption("delta must be above 0, from 1e-100, and below 1")
+    needed = float(mechanism.sensitivities[0]), float(mechanism.epsilon), float(delta)
+    classic = classic_sigma(*needed) if mechanism.epsilon <= 1 else None
+    return Deviations(float(delta), classic, analytic_sigma(*needed))
 
 
 def utility(
@@ -55,6 +81,7 @@ def utility(
     probability: Fraction,
     thresholds: Sequence[Fraction],
     answers: Sequence[Sequence[Fraction]],
+    delta: Fraction | None = None,
 ) -> Utility:
     """What is worth knowing of each query; thresholds and answers are by query."""
     queries = (
@@ -62,7 +89,11 @@ def utility(
         for query in range(len(mechanism.index))
     )
     return Utility(
-        float(mechanism.epsilon), float(probability), float(mechanism.alpha), tuple(queries)
+        epsilon=float(mechanism.epsilon),
+        probability=float(probability),
+        alpha=float(mechanism.alpha),
+        queries=tuple(queries),
+        gaussian=None if delta is None else deviations(mechanism, delta),
     )
 
 
@@ -109,7 +140,18 @@ def as_text(told: Utility) -> str:
     if len(set(index)) > 1:
         proportions = " : ".join(f"{gamma:g}" for gamma in index)
         head += f"\nnoise in the proportion {proportions} (DIFF), α = {_number(told.alpha)}"
-    return "\n\n".join([head, *(_paragraph(told, i) for i in range(number))])
+    parts = [head, *(_paragraph(told, i) for i in range(number))]
+    if told.gaussian is not None:
+        parts.append(_gaussian(told.gaussian))
+    return "\n\n".join(parts)
+
+
+def _gaussian(found: Deviations) -> str:
+    lines = [f"with Gaussian noise, at δ = {found.delta:g}"]
+    if found.classic is not None:
+        lines.append(_line("σ", found.classic, "its standard deviation, Δ·√(2·ln(1.25/δ))/ε"))
+    lines.append(_line("σ", found.least, "the least that is (ε, δ)-differentially private"))
+    return "\n".join(lines)
 
 
 def _paragraph(told: Utility, place: int) -> str:
@@ -129,8 +171,11 @@ def _paragraph(told: Utility, place: int) -> str:
         words = f"the relative error of {answer.answer:.12g} by that noise: {verdict} {within}"
         rows.append(("RE", answer.relative_error, words))
     title = ("" if alone else f"query {place + 1}: ") + f"Δ = {query.sensitivity:g}"
-    lines = [f"  {symbol:<3} {_number(value):>9}  {words}" for symbol, value, words in rows]
-    return "\n".join([title, *lines])
+    return "\n".join([title, *(_line(*row) for row in rows)])
+
+
+def _line(symbol: str, value: float, words: str) -> str:
+    return f"  {symbol:<3} {_number(value):>9}  {words}"
 
 
 def _percent(share: float) -> str:

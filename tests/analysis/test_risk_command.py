@@ -94,6 +94,17 @@ def test_beliefs_after_a_response(capsys: pytest.CaptureFixture[str]) -> None:
     assert beliefs[4] == pytest.approx(0.3390, abs=5e-5)
 
 
+def test_without_noise_there_is_no_density(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    words = ["--query", "SELECT VAR_POP(x) FROM same", "--epsilon", "1", "--response", "0"]
+    file = tmp_path / "same.csv"
+    file.write_text("x\n5\n5\n5\n")
+    [result] = found(capsys, *words, file=file)
+    assert "density" not in result["most_at_risk"][0]
+    assert "P(κ" not in printed(capsys, *words, file=file)
+
+
 def test_the_ratio_of_section_4_1(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["--query", ABSENCE, "--epsilon", "2", "--response", "3.1677", "--missing", "10"]
     [result] = found(capsys, *words)

@@ -88,6 +88,18 @@ def test_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert [answer["satisfied"] for answer in small["answers"] + big["answers"]] == [False, True]
 
 
+def test_gaussian_noise(capsys: pytest.CaptureFixture[str]) -> None:
+    """4.844805 by the formula, as worked by hand in tests/privacy/test_gaussian.py."""
+    page = printed(capsys, "--epsilon", "0.5", "--sensitivity", "2", "--delta", "1e-5")
+    formula, least = map(float, values(page, "σ"))
+    assert formula == pytest.approx(4 * 4.844805, abs=5e-3)
+    assert least < formula
+    # Above ε = 1 the formula is not proven.
+    [told] = printed(capsys, "--epsilon", "1.5", "--delta", "1e-5", "--json").splitlines()
+    assert json.loads(told)["gaussian"]["classic"] is None
+    assert len(values(printed(capsys, "--epsilon", "1.5", "--delta", "1e-5"), "σ")) == 1
+
+
 def test_lists_and_repetition_are_the_same(capsys: pytest.CaptureFixture[str]) -> None:
     repeated = ["--epsilon", "0.01", *["--sensitivity", "1"] * 2]
     repeated += ["--answer", "3000", "--answer", "30000"]
@@ -120,6 +132,12 @@ def test_many_answers_to_one_query(capsys: pytest.CaptureFixture[str]) -> None:
         ),
         ("--epsilon 1 --sensitivity 1,1 --noise-index 1", "one number for each query"),
         ("--epsilon 1 --noise-index -1", "a noise index must be above 0"),
+        ("--epsilon 1 --delta 0", "delta must be above 0"),
+        ("--epsilon 1 --delta 1", "below 1"),
+        ("--epsilon 1 --delta 0.99999999999999999999", "below 1"),
+        ("--epsilon 1 --delta 1e-5,1e-6", "--delta needs one number"),
+        ("--epsilon 1 --delta 1e-5 --sensitivity 1,1", "for one query"),
+        ("--figure 1 --delta 1e-5", "--delta does not go with --figure 1"),
         ("--epsilon 1 --plot f.svg", "which figure?"),
         ("--epsilon 1 --against epsilon", "which figure?"),
         ("--density --against epsilon", "--against goes with --figure 2"),
