@@ -21,7 +21,6 @@ import pytest
 
 from dpdb.cli import main
 from dpdb.policyfile import read_policy
-from dpdb.privacy.composition import advanced_as_printed
 from dpdb.privacy.mechanisms import Exponential
 from dpdb.privacy.selection import weights
 from dpdb.session import Session
@@ -202,6 +201,7 @@ def chance(scores: list[int], epsilon: int, chosen: int) -> float:
     return each[chosen] / sum(each)
 
 
+TOGETHER = "--epsilon 0.1 --delta 1e-5 --queries 100"
 KEY_EQUATIONS = [
     Row("Laplace", "λ = Δf/ε of a count",
         lambda: scale(f"{PEOPLE} {ONE}", "SELECT COUNT(*) FROM people"), 1, 9),
@@ -216,8 +216,10 @@ KEY_EQUATIONS = [
     Row("sequential", "0.5 + 0.3 + 0.2",
         lambda: spent(f"{CE} --epsilon 1 --queries 3", SHARES, "sequential composition"), 1.0, 9),
     Row("advanced", "first term, as printed",
-        lambda: advanced_as_printed(0.1, 100, 1e-5) - 100 * 0.1**2, 4.8, 1),
-    Row("advanced", "as printed, with k·ε²", lambda: advanced_as_printed(0.1, 100, 1e-5), 5.8, 1),
+        lambda: utility(TOGETHER, "together", "advanced_as_printed") - 100 * 0.1**2, 4.8, 1),
+    Row("advanced", "as printed, with k·ε²",
+        lambda: utility(TOGETHER, "together", "advanced_as_printed"), 5.8, 1),
+    Row("advanced", "by the theorem", lambda: utility(TOGETHER, "together", "advanced"), 5.8502351, 7),
     # √(200 · 11.5129255)·0.1 = 4.7985259, and 100·0.1·(e^0.1 - 1) = 1.0517092. What the page
     # calls (5.8, 1e-5) for queries that are (0.1, 1e-5) each has δ = 101e-5 in all: here
     # queries have no δ of their own, and half of 2e-5 is the theorem's.

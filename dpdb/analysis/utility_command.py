@@ -36,6 +36,7 @@ examples (Shoaran, Thomo, Weber, Differential Privacy in Practice):
   dpdb utility --figure 1 --epsilon 0.5,1,2                 figure 1, with your own curves
   dpdb utility --figure 2 --plot figure.svg                 figure 2, into a file
   dpdb utility --figure 2 --against relative-error          its variant, at ε = 0.1
+  dpdb utility --epsilon 0.1 --delta 1e-5 --queries 100     three composition theorems
   dpdb utility --density                                    Hu's figures 7.1 and 7.2
   dpdb utility --density --epsilon 0.1,1                    the noise at these ε
 The paper prints 2300 in example 1 because it rounds the noise, 230.26, to 230 first.
@@ -77,6 +78,7 @@ def _parser() -> argparse.ArgumentParser:
     numbers("--relative-error", "RE", "the threshold, one or one for each query (default: 0.1)")
     numbers("--answer", "A", "a true or assumed answer for each query, or several for one")
     numbers("--delta", "δ", "also σ of Gaussian noise that is private but for this probability")
+    numbers("--queries", "K", "also what so many, each of ε, reveal together at δ")
     numbers("--noise-index", "γ", "of each query: how its noise compares with others' (DIFF)")
     add("--json", action="store_true", help="print the numbers as a JSON object")
     drawn = parser.add_mutually_exclusive_group()
@@ -118,9 +120,20 @@ def _tell(options: argparse.Namespace) -> None:
         _one(options, "probability", _TENTH),
         _thresholds(options.relative_error or [_TENTH], number),
         _answers(options.answer or [], number),
-        _one(options, "delta", _TENTH) if options.delta else None,
+        delta=_one(options, "delta", _TENTH) if options.delta else None,
+        number=_queries(options),
     )
     print(json.dumps(as_object(told), allow_nan=False) if options.json else as_text(told))
+
+
+def _queries(options: argparse.Namespace) -> int | None:
+    """How many queries are to be added up."""
+    if not options.queries:
+        return None
+    queries = _one(options, "queries", _TENTH)
+    if not options.delta or queries.denominator != 1:
+        raise UsageError("--queries is a whole number, and needs --delta", hint="--delta 1e-5")
+    return int(queries)
 
 
 def _one(options: argparse.Namespace, name: str, default: Fraction) -> Fraction:
@@ -207,6 +220,6 @@ def _curves(values: Sequence[Fraction]) -> Sequence[Fraction]:
 def _only(options: argparse.Namespace, figure: str, *names: str) -> None:
     """Refuse the options that the figure does nothing with."""
     for name in ("epsilon", "sensitivity", "probability", "relative_error", "answer",
-                 "delta", "noise_index", "json"):  # fmt: skip
+                 "delta", "queries", "noise_index", "json"):  # fmt: skip
         if getattr(options, name) and name not in names:
             raise UsageError(f"--{name.replace('_', '-')} does not go with {figure}")

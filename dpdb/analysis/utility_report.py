@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 
+from dpdb.analysis.together import Together, together
 from dpdb.analysis.utility import (
     Differential,
     minimum_true_answer,
@@ -63,6 +64,7 @@ class Utility:
     alpha: float
     queries: tuple[QueryUtility, ...]
     gaussian: Deviations | None = None
+    together: Together | None = None
 
 
 def deviations(mechanism: Differential, delta: Fraction) -> Deviations:
@@ -81,7 +83,9 @@ def utility(
     probability: Fraction,
     thresholds: Sequence[Fraction],
     answers: Sequence[Sequence[Fraction]],
+    *,
     delta: Fraction | None = None,
+    number: int | None = None,
 ) -> Utility:
     """What is worth knowing of each query; thresholds and answers are by query."""
     queries = (
@@ -94,6 +98,9 @@ def utility(
         alpha=float(mechanism.alpha),
         queries=tuple(queries),
         gaussian=None if delta is None else deviations(mechanism, delta),
+        together=None
+        if number is None or delta is None
+        else together(mechanism.epsilon, number, delta),
     )
 
 
@@ -143,6 +150,8 @@ def as_text(told: Utility) -> str:
     parts = [head, *(_paragraph(told, i) for i in range(number))]
     if told.gaussian is not None:
         parts.append(_gaussian(told.gaussian))
+    if told.together is not None:
+        parts.append(_together(told.together))
     return "\n\n".join(parts)
 
 
@@ -152,6 +161,18 @@ def _gaussian(found: Deviations) -> str:
         lines.append(_line("σ", found.classic, "its standard deviation, Δ·√(2·ln(1.25/δ))/ε"))
     lines.append(_line("σ", found.least, "the least that is (ε, δ)-differentially private"))
     return "\n".join(lines)
+
+
+def _together(found: Together) -> str:
+    return "\n".join(
+        [
+            f"{found.queries} such queries together, at δ = {found.delta:g}",
+            _line("Σε", found.sequential, "by sequential composition, at δ = 0"),
+            _line("ε", found.advanced, "by advanced composition, √(2k·ln(1/δ))·ε + k·ε·(e^ε - 1)"),
+            _line("", found.advanced_as_printed, "as that is often printed, with k·ε²: too little"),
+            _line("ε", found.concentrated, "by zero-concentrated differential privacy"),
+        ]
+    )
 
 
 def _paragraph(told: Utility, place: int) -> str:

@@ -238,6 +238,18 @@ def test_the_examples_in_the_help_work(
     assert caught.value.code == 0
     examples = capsys.readouterr().out.partition("examples")[2].splitlines()
     commands = [line.strip().split("  ")[0].split() for line in examples if "dpdb utility" in line]
-    assert len(commands) == 8
+    assert len(commands) == 9
     for command in commands:
         assert main(command[1:]) == 0
+
+
+def test_many_queries_need_a_delta_and_a_whole_number(capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (
+        "--queries 100",
+        "--queries 1.5 --delta 1e-5",
+        "--queries 0 --delta 1e-5",
+        "--queries 100 --delta 1",
+        "--queries 100 --delta 1e-5 --figure 1",
+    ):
+        assert main(["utility", "--epsilon", "0.1", *words.split()]) == 2
+        assert "error: " in capsys.readouterr().err
