@@ -1,6 +1,6 @@
 """Measure speed, memory and accuracy, as ratios within one run.
 
-    python scripts/bench.py [speed] [small] [loading] [accuracy]
+    python scripts/bench.py [speed] [small] [loading] [accuracy] [analysis]
 
 Without arguments, all sections. Nothing here fails for being slow: each table says whether its
 goal is met, and who reads it judges. Times are medians over rounds in which the contestants take
@@ -17,6 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import bench_accuracy
+import bench_analysis
 import bench_loading
 import bench_small
 import bench_speed
@@ -26,6 +27,7 @@ SECTIONS: dict[str, Callable[[Path], None]] = {
     "small": bench_small.run,
     "loading": bench_loading.run,
     "accuracy": bench_accuracy.run,
+    "analysis": bench_analysis.run,
 }
 
 
