@@ -104,21 +104,31 @@ def kept(options: Options, planned: Plan) -> tuple[str, ...]:
     )
 
 
+def promised(options: Options, planned: Plan) -> tuple[str, ...]:
+    """For EXPLAIN: what will be spent for an error that is asked for."""
+    if options.relative_error is None:
+        return kept(options, planned)
+    return (f"at most: ε is spent in steps, until the noise is within {_part(options)}",)
+
+
 def bought(options: Options, planned: Plan, *, reached: bool) -> tuple[str, ...]:
     """What came of a relative error that was asked for, and what is promised of its price."""
-    assert options.relative_error is not None
-    part = f"{100 * float(options.relative_error):.4g} % of the answer, {_sure(options)}"
     spent = decimal(planned.loss.epsilon)
-    found = f"at ε {spent} the noise is within {part}"
-    missed = f"ε {spent} was not enough for noise within {part}"
+    found = f"at ε {spent} the noise is within {_part(options)}"
+    missed = f"ε {spent} was not enough for noise within {_part(options)}"
     return (
         found if reached else missed,
         "ex-post privacy: how much was paid follows from the noisy answers, and from nothing else",
     )
 
 
+def _part(options: Options) -> str:
+    assert options.relative_error is not None
+    return f"{100 * float(options.relative_error):.4g} % of the answer, {_sure(options)}"
+
+
 def _sure(options: Options) -> str:
-    return f"{100 * float(options.confidence or CONFIDENCE):.6g} % sure"
+    return f"{100 * float(options.confidence or CONFIDENCE):.10g} % sure"
 
 
 def revealed(planned: Plan, exact: Sequence[Exact]) -> list[Revealed]:

@@ -158,7 +158,7 @@ class Drawing:
 
     def _noise(self, change: int, squared: int, share: Share) -> Mechanism:
         mechanism: Laplace | Gaussian
-        if self.terms.gaussian:
+        if self.terms.gaussian and squared:
             mechanism = self._gaussian(change, squared, share)
         else:
             looks = 1 if self.terms.options.relative_error is None else LOOKS
@@ -176,8 +176,6 @@ class Drawing:
 
     def _gaussian(self, change: int, squared: int, share: Share) -> Gaussian:
         self._needs_delta(share, "Gaussian noise")
-        if not squared:
-            return Gaussian(0, Fraction(0), Fraction(0), Fraction(0))
         single = self._exposure.touched == 1
         if not share.concentrated:
             variance = variance_for(change, squared, single, share.epsilon, share.delta)

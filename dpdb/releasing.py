@@ -75,16 +75,20 @@ class Releaser:
         from dpdb.privacy.gradual import ladder  # noqa: PLC0415 (few queries are gradual)
 
         (exact,) = self.engine.exact(plans[0], {})
-        revealed = tuple(describing.revealed(plans[0], [exact])) if self.teach else ()
         mechanisms = [plan.releases[0].mechanism for plan in plans]
         scales = [each.scale for each in mechanisms if isinstance(each, Laplace)]
         noises = ladder(scales, len(exact.cells), self.noise)
-        return lambda step: Released(Noisy((exact.cells + noises[step],), {}), revealed)
+
+        def released(step: int) -> Released:
+            revealed = describing.revealed(plans[step], [exact]) if self.teach else ()
+            return Released(Noisy((exact.cells + noises[step],), {}), tuple(revealed))
+
+        return released
 
     def _draw(self, drawn: Release, exact: Exact) -> npt.NDArray[Any]:
         mechanism, statistic, noise = drawn.mechanism, drawn.statistic, self.noise
         match mechanism, statistic:
-            case Laplace(sensitivity=0) | Gaussian(squared=0), _:
+            case Laplace(sensitivity=0), _:
                 return np.asarray(exact.cells)
             case Laplace(scale=scale), _:
                 return np.asarray(exact.cells + noise.laplace(scale, len(exact.cells)))

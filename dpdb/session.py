@@ -11,17 +11,18 @@ from dpdb.answer import Answer, Cell
 from dpdb.errors import (
     DpdbError,
     InternalError,
-    InvalidOption,
     Place,
     UnknownName,
     did_you_mean,
 )
 from dpdb.ledger import FREE, Balance, MemoryLedger
 from dpdb.plan import Plan, outline, plan
-from dpdb.policy import Composition, Policy, Table, decimal
+from dpdb.policy import Policy, Table, decimal
 from dpdb.privacy.accounting import Share
+from dpdb.privacy.gradual import SLACK, levels
 from dpdb.privacy.loss import pure
 from dpdb.privacy.noise import Noise, source
+from dpdb.releases import CONFIDENCE
 from dpdb.settings import Settings
 from dpdb.sql.query import NO_OPTIONS, Options, Query
 from dpdb.sql.statements import (
@@ -89,18 +90,20 @@ class Session:
         """What a SELECT would cost, told without looking into a file.
 
         Under `replace` noise can hang on the number of rows. That is public, but no
-        reason to load a file while somebody types: the noise is left out.
+        reason to load a file while somebody types: the noise is left out. Only where
+        the noise is given, and the price hangs on that number, is it asked for.
         """
         found = statement(f"EXPLAIN {text}", self.policy)
         assert isinstance(found, Select)
-        planned = self._plan(self._asked(found.query), lambda _: 1)
-        return replace(self._explained(text, planned), releases=())
+        query = self._asked(found.query)
+        rows = (lambda _: 1) if query.options.error is None else self._rows
+        return replace(self._explained(text, query, rows), releases=())
 
     def _execute(self, text: str) -> Answer:
         found = statement(text, self.policy)
         match found:
             case Select(query=query, explain=True):
-                return self._explained(text, self._plan(self._asked(query), self._rows))
+                return self._explained(text, self._asked(query), self._rows)
             case Select(query=query) if self.settings.lawless:
                 return self._unprotected(text, query)
             case Select(query=query) if query.options.relative_error is not None:
@@ -152,6 +155,16 @@ class Session:
     def _plan(self, query: Query, rows: RowCount) -> Plan:
         return plan(query, self.policy, self._share(query.options), rows)
 
+    def _steps(self, query: Query, rows: RowCount) -> tuple[Plan, ...]:
+        """The plans to be carried out one after the other, until an answer is as asked."""
+        options = query.options
+        if options.relative_error is None:
+            return (self._plan(query, rows),)
+        return tuple(
+            self._plan(replace(query, options=replace(options, epsilon=epsilon)), rows)
+            for epsilon in levels(self._share(options).epsilon)
+        )
+
     def _select(self, text: str, query: Query) -> Answer:
         from dpdb.buying import buy  # noqa: PLC0415 (numpy)
 
@@ -166,19 +179,9 @@ class Session:
     def _select_gradually(self, text: str, query: Query) -> Answer:
         """An answer as accurate as asked, bought step by step while it is not."""
         from dpdb.buying import buy_gradually  # noqa: PLC0415 (numpy)
-        from dpdb.privacy.gradual import levels  # noqa: PLC0415
 
-        if self.policy.budget.composition is not Composition.PURE:
-            raise InvalidOption(
-                "relative_error needs a budget of composition = pure",
-                hint="what is charged in the end depends on the answers, and only sums allow that",
-            )
-        options = query.options
-        plans = tuple(
-            self._plan(replace(query, options=replace(options, epsilon=epsilon)), self._rows)
-            for epsilon in levels(self._share(options).epsilon)
-        )
-        identity = (plans[-1].identity, options)
+        plans, options = self._steps(query, self._rows), query.options
+        identity = _identity(plans[-1], options)
         before = None if self.settings.fresh else self._bought.get(identity)
         if before is not None:
             return self._answer(text, plans[before.step], before, repeat=True)
@@ -209,10 +212,13 @@ class Session:
             notes=bought.notes,
         )
 
-    def _explained(self, text: str, planned: Plan) -> Answer:
-        released = planned.identity in self._bought and not self.settings.fresh
+    def _explained(self, text: str, query: Query, rows: RowCount) -> Answer:
+        planned, options = self._steps(query, rows)[-1], query.options
+        released = _identity(planned, options) in self._bought and not self.settings.fresh
         if not self.settings.protected or (released and not self.settings.lawless):
             price = FREE
+        elif options.relative_error is not None:
+            price = self._ledger.price(planned.loss + pure(SLACK), None)
         else:
             price = self._ledger.price(planned.loss, planned.region)
         return Answer(
@@ -225,6 +231,7 @@ class Session:
             query=True,
             explain=True,
             private=not self.teach,
+            notes=describing.promised(options, planned),
             plan=planned,
         )
 
@@ -271,3 +278,10 @@ class Session:
         self.settings = self.settings.changed(found, teach=self.teach)
         setting = decimal(found.value) if isinstance(found.value, Fraction) else found.value
         return self._shown(text, ("setting", "value"), ((found.name, setting),))
+
+
+def _identity(planned: Plan, options: Options) -> object:
+    """Equal for queries that are answered with the same draws: asking again is free."""
+    if options.relative_error is None:
+        return planned.identity
+    return planned.identity, options.relative_error, float(options.confidence or CONFIDENCE)

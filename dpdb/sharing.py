@@ -9,11 +9,11 @@ from fractions import Fraction
 
 from dpdb.drawing import Drawing, Terms, exposure
 from dpdb.errors import InvalidOption, TooLarge
-from dpdb.policy import LARGEST_EPSILON, SMALLEST_EPSILON
+from dpdb.policy import LARGEST_EPSILON, SMALLEST_EPSILON, Composition
 from dpdb.privacy.accounting import Share
 from dpdb.privacy.mechanisms import Gaussian, Laplace
 from dpdb.releases import CONFIDENCE, Release
-from dpdb.sql.query import Aggregate, Function, Query
+from dpdb.sql.query import Aggregate, Expr, Function, Query, Slot, slots
 
 _DIGITS = 6
 """Decimal digits to which the least ε for an error is worked out."""
@@ -23,20 +23,36 @@ def shares(query: Query, cells: int, share: Share, terms: Terms) -> Iterator[Sha
     """What each noisy aggregate may spend, in the order they are planned."""
     options = terms.options
     number = _noisy(query, terms)
-    if not options.kept or not number:
+    if not options.kept:
         return iter([share.part(Fraction(1, number))] * number if number else [])
     if query.subqueries:
         raise InvalidOption("an error, or a noise_index, cannot be kept with a subquery")
+    if options.noise_index is None and any(_made_of_noise(o.expression) for o in query.outputs):
+        raise InvalidOption(
+            "an error is kept of COUNT and SUM themselves, not of what is made of them",
+            hint="ask for the COUNT or SUM, and compute the rest from its answer",
+        )
     noisy = [a for a in query.aggregates if not is_public(a, query, terms)]
     alone = [Drawing(terms, query, aggregate, {}, cells, share) for aggregate in noisy]
     if options.error is not None:
         return iter([_least(each, options.error, number) for each in alone])
     if options.noise_index is not None:
         return iter(_indexed(alone, options.noise_index))
-    mechanism = _only(alone[0], "relative_error").mechanism
-    if number > 1 or not isinstance(mechanism, Laplace) or not mechanism.sensitivity:
-        raise InvalidOption("relative_error is for one COUNT or SUM, with Laplace noise")
-    return iter([share])
+    if terms.policy.budget.composition is not Composition.PURE:
+        raise InvalidOption(
+            "relative_error needs a budget of composition = pure",
+            hint="what is charged in the end depends on the answers, and only sums allow that",
+        )
+    mechanisms = [_only(each, "relative_error").mechanism for each in alone]
+    match mechanisms:
+        case [Laplace(sensitivity=change)] if change:
+            return iter([share])
+    raise InvalidOption("relative_error is for one COUNT or SUM, with Laplace noise")
+
+
+def _made_of_noise(output: Expr) -> bool:
+    """Whether a column of the answer is computed from aggregates."""
+    return not isinstance(output, Slot) and bool(slots(output, "aggregate"))
 
 
 def _noisy(query: Query, terms: Terms) -> int:
@@ -57,7 +73,9 @@ def _indexed(alone: Sequence[Drawing], index: Sequence[Fraction]) -> list[Share]
     them add up to ε. Where it is squares of ε that add up, so do these.
     """
     if len(index) != len(alone):
-        raise InvalidOption(f"noise_index has {len(index)} numbers for {len(alone)} aggregates")
+        raise InvalidOption(
+            f"noise_index is a number for each noisy aggregate: {len(alone)}, not {len(index)}"
+        )
     weights = []
     for drawing, gamma in zip(alone, index, strict=True):
         release = _only(drawing, "noise_index")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -15,6 +15,7 @@ from dpdb.sql.query import NO_OPTIONS, Options
 from dpdb.sql.settings import MECHANISMS, OPTIONS, SENSITIVITIES
 
 MAX_INDEX = 200
+_TINY = Fraction(1, 10**12)
 _FORBIDDEN = (
     ("error", "epsilon"),
     ("error", "relative_error"),
@@ -74,20 +75,20 @@ def _value(item: _Item) -> Fraction | str | tuple[Fraction, ...]:
         case "noise_index":
             return _index(item)
         case "error":
-            return _ranged(item, lambda value: value > 0, "above 0")
-        case "relative_error" | "confidence":
-            return _ranged(item, lambda value: 0 < value < 1, "between 0 and 1")
+            return _between(item, _TINY, Fraction(10**100), "1e-12 and 1e100")
+        case "relative_error":
+            return _between(item, _TINY, 1 - _TINY, "0 and 1")
+        case "confidence":
+            return _between(item, _TINY, 1 - Fraction(1, 10**9), "0 and 0.999999999")
         case "mechanism":
             return _word(item, MECHANISMS)
     return _word(item, SENSITIVITIES)
 
 
-def _ranged(item: _Item, fits: Callable[[Fraction], bool], range_: str) -> Fraction:
+def _between(item: _Item, least: Fraction, most: Fraction, range_: str) -> Fraction:
     value = number(item.value, item.place)
-    if not fits(value) or not Fraction(1, 10**12) < value < 10**100:
-        raise InvalidOption(f"{item.name} is {range_}", place=item.place)
-    if item.name == "confidence" and value > 1 - Fraction(1, 10**9):
-        raise InvalidOption("confidence is at most 0.999999999", place=item.place)
+    if not least <= value <= most:
+        raise InvalidOption(f"{item.name} must be between {range_}", place=item.place)
     return value
 
 
@@ -111,10 +112,12 @@ def _index(item: _Item) -> tuple[Fraction, ...]:
         else:
             numbers[-1].append(token)
     index = tuple(number(each, item.place) for each in numbers)
-    if closing.token_type is not TokenType.R_BRACKET or len(index) > MAX_INDEX:
+    if closing.token_type is not TokenType.R_BRACKET:
         raise InvalidOption("noise_index is a list: [1, 10]", place=item.place)
-    if not all(Fraction(1, 10**12) <= value <= 10**12 for value in index):
-        raise InvalidOption("an index is above 0, at most 1e12", place=item.place)
+    if len(index) > MAX_INDEX:
+        raise InvalidOption(f"noise_index has {MAX_INDEX} numbers at most", place=item.place)
+    if not all(_TINY <= value <= 1 / _TINY for value in index):
+        raise InvalidOption("an index must be between 1e-12 and 1e12", place=item.place)
     return index
 
 
@@ -129,8 +132,12 @@ def _consistent(options: Options) -> Options:
 
 def number(tokens: list[Token], where: Place | None) -> Fraction:
     """A number, perhaps with a sign, exactly as written."""
-    written = "".join(token.text for token in tokens)
-    value = exact_number(written) if len(tokens) <= 2 else None
-    if value is not None:
-        return value
+    kinds = [token.token_type for token in tokens]
+    if kinds[-1:] == [TokenType.NUMBER] and _BEFORE_DIGITS.issuperset(kinds[:-1]):
+        value = exact_number("".join(token.text for token in tokens))
+        if value is not None:
+            return value
     raise InvalidOption("a number is needed here", place=where)
+
+
+_BEFORE_DIGITS = {TokenType.DASH, TokenType.PLUS, TokenType.DOT}
