@@ -13,8 +13,11 @@ from dpdb.privacy.composition import NOTHING, Sums, parallel
 from dpdb.privacy.loss import Loss
 from dpdb.sql.regions import Region
 
-MAX_APART = 256
-"""As many statements are compared with the next, to see whether their filters exclude it."""
+MAX_APART = 1000
+"""As many statements are compared with the next, to see whether their filters exclude it.
+
+Those after them pay in full.
+"""
 
 
 @dataclass(frozen=True)
@@ -97,7 +100,8 @@ class MemoryLedger:
         """What will have been spent."""
         spent, sums = self._spent, Sums.of(loss)
         count = spent.queries + queries
-        if region is None or region.everything:
+        full = sum(map(len, spent.groups)) >= MAX_APART
+        if region is None or region.everything or full:
             return _Spent(spent.groups, spent.together + sums, count)
         member = (region, sums)
         for index, group in enumerate(spent.groups):
@@ -106,10 +110,7 @@ class MemoryLedger:
                 more = self._of(grown) - self._of(group)
                 groups = (*spent.groups[:index], grown, *spent.groups[index + 1 :])
                 return _Spent(groups, spent.together + more, count)
-        groups = spent.groups
-        if sum(map(len, groups)) < MAX_APART:
-            groups = (*groups, (member,))
-        return _Spent(groups, spent.together + sums, count)
+        return _Spent((*spent.groups, (member,)), spent.together + sums, count)
 
     def _of(self, group: tuple[tuple[Region, Sums], ...]) -> Sums:
         """What a group reveals: under `replace` a row can go from one filter to another."""
@@ -146,13 +147,11 @@ class MemoryLedger:
             )
         if accountant(self.budget).covers(after.together):
             return
-        for name, asked, left in (
-            ("epsilon", price.epsilon, balance.epsilon_left),
-            ("delta", price.delta, balance.delta_left),
-        ):
-            if asked > left:
-                raise BudgetExceeded(
-                    f"not enough {name}: {decimal(asked)} requested, {decimal(left)} left, "
-                    f"short by {decimal(asked - left)}",
-                    hint="ask for less with SET epsilon, or repeat an answered query: that is free",
-                )
+        name, asked, left = "epsilon", price.epsilon, balance.epsilon_left
+        if asked <= left:
+            name, asked, left = "delta", price.delta, balance.delta_left
+        raise BudgetExceeded(
+            f"not enough {name}: {decimal(asked)} requested, {decimal(left)} left, "
+            f"short by {decimal(asked - left)}",
+            hint="ask for less with SET epsilon, or repeat an answered query: that is free",
+        )

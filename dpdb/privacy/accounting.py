@@ -20,7 +20,8 @@ from dpdb.privacy.loss import pure
 
 _DIGITS = 9
 """Decimal digits of a computed share: as many as anybody wants to read."""
-_ROOT = 2**80
+_STEP = Fraction(1, 2**29)
+"""The least, relatively, by which an ε that is converted from ρ is over another."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +40,7 @@ class Share:
         """`part` of it; parts that add up to 1 spend no more than all of it."""
         epsilon = self.epsilon * part
         if self.concentrated and part != 1:
-            squared = self.epsilon**2 * part * _ROOT**2
-            epsilon = Fraction(math.isqrt(squared.numerator // squared.denominator), _ROOT)
+            epsilon = _root(self.epsilon**2 * part)
         return Share(epsilon, self.delta * part, self.concentrated)
 
 
@@ -70,7 +70,7 @@ class Accountant(ABC):
 
         def fits(epsilon: Fraction) -> bool:
             one = Sums.of(pure(epsilon))
-            return self.covers(Sums(*(queries * part for part in vars(one).values())))
+            return self.covers(Sums(*(queries * part for part in one.parts)))
 
         epsilon = _largest(fits, self.budget.epsilon)
         return Share(epsilon, self.delta / queries)
@@ -134,8 +134,9 @@ class Concentrated(Accountant):
     def epsilon(self, sums: Sums) -> Fraction:
         # What is spent is compared as ρ: turned into ε both ways, it would not be exact.
         converted = concentrated(sums, self.slack)
-        within = min if sums.rho <= self.rho else max
-        return within(converted, self.budget.epsilon)
+        if sums.rho <= self.rho:
+            return min(converted, self.budget.epsilon)
+        return max(converted, self.budget.epsilon * (1 + _STEP))
 
     def delta_spent(self, sums: Sums) -> Fraction:
         return sums.rho_delta
@@ -161,9 +162,17 @@ def accountant(budget: Budget) -> Accountant:
 
 def _largest(fits: Callable[[Fraction], bool], most: Fraction) -> Fraction:
     """The largest value up to `most` that fits, to _DIGITS digits, rounded down."""
+    if fits(most):
+        return most
     low, high = Fraction(0), most
     while high - low > high / 10 ** (_DIGITS + 1):
         middle = (low + high) / 2
         low, high = (middle, high) if fits(middle) else (low, middle)
     unit = Fraction(10) ** (math.floor(math.log10(high)) - _DIGITS + 1)
     return low // unit * unit
+
+
+def _root(square: Fraction) -> Fraction:
+    """√square, rounded down by 2^-80 of itself at most."""
+    top, bottom = square.numerator, square.denominator
+    return Fraction(math.isqrt(top * bottom << 160), bottom << 80)

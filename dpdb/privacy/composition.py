@@ -8,10 +8,11 @@ Roth, Ullman, Vadhan 2016, section 4; Whitehouse, Ramdas, Rogers, Wu 2023, Theor
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 
+from dpdb.policy import LARGEST_EPSILON
 from dpdb.privacy.concentrated import concentrated_epsilon
 from dpdb.privacy.loss import Loss
 
@@ -30,9 +31,16 @@ class Sums:
     squares: Fraction = _ZERO
     """Σ ε²."""
     excess: Fraction = _ZERO
-    """Σ ε·(e^ε - 1), or a little more."""
+    """Σ ε·(e^ε - 1), or a little more. Of an ε over that of any budget, something over it, too."""
     rho: Fraction = _ZERO
     rho_delta: Fraction = _ZERO
+
+    @property
+    def parts(self) -> tuple[Fraction, ...]:
+        """All of them, in order."""
+        return (
+            self.epsilon, self.delta, self.squares, self.excess, self.rho, self.rho_delta,
+        )  # fmt: skip
 
     @classmethod
     def of(cls, loss: Loss) -> Sums:
@@ -42,17 +50,17 @@ class Sums:
             epsilon,
             loss.delta,
             _up(epsilon**2),
-            _up(epsilon * (_exp(epsilon) - 1)),
+            _up(epsilon * (_exp(min(epsilon, LARGEST_EPSILON)) - 1)),
             _up(loss.rho),
             loss.rho_delta,
         )
 
     def __add__(self, other: Sums) -> Sums:
         """Statements that see the same rows."""
-        return Sums(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
+        return Sums(*(a + b for a, b in zip(self.parts, other.parts, strict=True)))
 
     def __sub__(self, other: Sums) -> Sums:
-        return Sums(*(a - b for a, b in zip(astuple(self), astuple(other), strict=True)))
+        return Sums(*(a - b for a, b in zip(self.parts, other.parts, strict=True)))
 
 
 NOTHING = Sums()
@@ -65,7 +73,7 @@ def parallel(statements: Iterable[Sums], rows: int) -> Sums:
     Theorem 4). A row that is replaced can leave one statement's rows and enter another's, and
     concerns two. Taken for each sum by itself, which can only be more.
     """
-    parts = zip(*(astuple(sums) for sums in statements), strict=True)
+    parts = zip(*(sums.parts for sums in statements), strict=True)
     return Sums(*(sum(sorted(part, reverse=True)[:rows], _ZERO) for part in parts))
 
 
@@ -83,6 +91,8 @@ def advanced(sums: Sums, slack: Fraction) -> Fraction:
     Dwork, Rothblum, Vadhan 2010, Theorem III.3 (Dwork and Roth 2014, Theorem 3.20), here for
     losses that differ; with k alike it is √(2k·ln(1/δ'))·ε + k·ε·(e^ε - 1).
     """
+    if not sums.squares:
+        return _ZERO
     root = _UPWARDS.sqrt(_decimal(2 * log_inverse(slack) * sums.squares))
     # A square root is rounded to the nearest: one unit in the last of 30 digits is for that.
     return Fraction(_UPWARDS.next_plus(root)) + sums.excess
