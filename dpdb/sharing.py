@@ -123,9 +123,8 @@ def _only(drawing: Drawing, option: str) -> Release:
     drawn, _, _ = drawing.releases()
     if len(drawn) == 1 and isinstance(drawn[0].mechanism, Laplace | Gaussian):
         return drawn[0]
-    function = drawing.aggregate.function.upper()
     raise InvalidOption(
-        f"{option} is for COUNT and SUM: how noisy {function} is depends on the rows",
+        f"{option} is for COUNT and SUM: how noisy others are depends on the rows",
         hint="ask for SUM(x) and COUNT(*)",
         place=drawing.aggregate.place,
     )

@@ -101,21 +101,18 @@ def _word(item: _Item, known: tuple[str, ...]) -> str:
 
 
 def _index(item: _Item) -> tuple[Fraction, ...]:
-    opening, *inside = item.value
-    if opening.token_type is not TokenType.L_BRACKET or not inside:
+    ends = item.value[0].token_type, item.value[-1].token_type
+    if ends != (TokenType.L_BRACKET, TokenType.R_BRACKET):
         raise InvalidOption("noise_index is a list: [1, 10]", place=item.place)
-    closing = inside.pop()
     numbers: list[list[Token]] = [[]]
-    for token in inside:
+    for token in item.value[1:-1]:
         if token.token_type is TokenType.COMMA:
             numbers.append([])
         else:
             numbers[-1].append(token)
-    index = tuple(number(each, item.place) for each in numbers)
-    if closing.token_type is not TokenType.R_BRACKET:
-        raise InvalidOption("noise_index is a list: [1, 10]", place=item.place)
-    if len(index) > MAX_INDEX:
+    if len(numbers) > MAX_INDEX:
         raise InvalidOption(f"noise_index has {MAX_INDEX} numbers at most", place=item.place)
+    index = tuple(number(each, item.place) for each in numbers)
     if not all(_TINY <= value <= 1 / _TINY for value in index):
         raise InvalidOption("an index must be between 1e-12 and 1e12", place=item.place)
     return index
