@@ -6,15 +6,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dpdb.errors import InvalidOption, MissingBounds, TooLarge, Unsupported
-from dpdb.policy import MAGNITUDE_LIMIT, SMALLEST_DELTA, Kind, Policy, Table, grid_step
-from dpdb.privacy import sensitivity, splits
+from dpdb.choosing import Choice
+from dpdb.errors import MissingBounds, TooLarge, Unsupported
+from dpdb.policy import MAGNITUDE_LIMIT, Kind, Policy, Table, grid_step
+from dpdb.privacy import splits
 from dpdb.privacy.accounting import Share
-from dpdb.privacy.gaussian import epsilon_of, variance_for
-from dpdb.privacy.gradual import LOOKS
-from dpdb.privacy.mechanisms import MAX_SCALE, SLACK, Exponential, Gaussian, Laplace, Mechanism
 from dpdb.privacy.sensitivity import Exposure
-from dpdb.privacy.smooth import Smooth
 from dpdb.releases import (
     Count,
     Distinct,
@@ -56,16 +53,6 @@ class Terms:
     rows: RowCount
     options: Options = NO_OPTIONS
 
-    @property
-    def gaussian(self) -> bool:
-        """Whether noise on counts and sums is Gaussian."""
-        return self.options.mechanism == "gaussian"
-
-    @property
-    def smooth(self) -> bool:
-        """Whether quantiles get noise of their smooth sensitivity."""
-        return self.options.sensitivity == "smooth"
-
 
 def exposure(aggregate: Aggregate, query: Query, policy: Policy, cells: int = 1) -> Exposure:
     """How a privacy unit's rows can enter the aggregate."""
@@ -105,11 +92,7 @@ class Drawing:
                 return [self._count(self.share)], Interval(), None
             case Function.COUNT_DISTINCT:
                 statistic = Distinct(self._argument, aggregate.where)
-                noise = self._noise(
-                    sensitivity.distinct(self._exposure),
-                    sensitivity.distinct_squared(self._exposure),
-                    self.share,
-                )
+                noise = self._choice.for_distinct(self.share)
                 return [Release("count_distinct", statistic, noise)], Interval(), None
             case Function.SUM:
                 grid = self._grid()
@@ -137,60 +120,20 @@ class Drawing:
     def _exposure(self) -> Exposure:
         return exposure(self.aggregate, self.query, self.terms.policy, self.cells)
 
+    @property
+    def _choice(self) -> Choice:
+        return Choice(self.terms.options, self._exposure, self.aggregate.place)
+
     def _count(self, share: Share) -> Release:
         statistic = Count(self.aggregate.argument, self.aggregate.where)
         if self.aggregate.argument is not None and not nullable(self.aggregate.argument):
             statistic = Count(None, self.aggregate.where)
-        return Release("count", statistic, self._noise_on(1, 1, share))
+        return Release("count", statistic, self._choice.for_total(1, 1, share))
 
     def _total(self, name: str, statistic: Total, share: Share, n: int = 1) -> Release:
         unit = statistic.grid.step**statistic.power / n
-        return Release(name, statistic, self._noise_on(*statistic.bounds, share), unit)
-
-    def _noise_on(self, lower: int, upper: int, share: Share) -> Mechanism:
-        """The noise on a sum over rows that add between `lower` and `upper` each."""
-        exposure = self._exposure
-        return self._noise(
-            sensitivity.total(lower, upper, exposure),
-            sensitivity.total_squared(lower, upper, exposure),
-            share,
-        )
-
-    def _noise(self, change: int, squared: int, share: Share) -> Mechanism:
-        mechanism: Laplace | Gaussian
-        if self.terms.gaussian and squared:
-            mechanism = self._gaussian(change, squared, share)
-        else:
-            looks = 1 if self.terms.options.relative_error is None else LOOKS
-            mechanism = Laplace(change, share.epsilon, looks)
-        if mechanism.scale > MAX_SCALE:
-            raise self._too_large()
-        return mechanism
-
-    def _too_large(self) -> TooLarge:
-        return TooLarge(
-            "epsilon is too small for values this large: the noise would be all there is",
-            hint="narrow the bounds, or ask for more epsilon",
-            place=self.aggregate.place,
-        )
-
-    def _gaussian(self, change: int, squared: int, share: Share) -> Gaussian:
-        self._needs_delta(share, "Gaussian noise")
-        single = self._exposure.touched == 1
-        if not share.concentrated:
-            variance = variance_for(change, squared, single, share.epsilon, share.delta)
-            return Gaussian(squared, variance, share.epsilon, share.delta)
-        variance = squared / share.epsilon**2
-        alone = epsilon_of(variance, change, squared, single, share.delta)
-        return Gaussian(squared, variance, alone, share.delta)
-
-    def _needs_delta(self, share: Share, what: str) -> None:
-        if share.delta < SMALLEST_DELTA:
-            raise InvalidOption(
-                f"{what} needs delta above 0",
-                hint="--delta 1e-6, or delta in the policy: far below 1 / the number of rows",
-                place=self.aggregate.place,
-            )
+        mechanism = self._choice.for_total(*statistic.bounds, share)
+        return Release(name, statistic, mechanism, unit)
 
     def _average(self) -> Planned:
         """A sum centred on the middle of the bounds, over a count."""
@@ -235,41 +178,16 @@ class Drawing:
     def _quantile(self, fraction: Fraction) -> Planned:
         grid = self._grid()
         statistic = Ranks(self._argument, self.aggregate.where, grid, fraction)
-        mechanism: Mechanism
-        if self.terms.smooth:
-            mechanism = self._smooth(grid, fraction)
-        else:
-            mechanism = self._exponential(sensitivity.rank(fraction, self._exposure))
+        mechanism = self._choice.for_quantile(fraction, grid, self.share)
         return [Release("quantile", statistic, mechanism)], self._range(grid), None
-
-    def _smooth(self, grid: Grid, fraction: Fraction) -> Smooth:
-        share, exposure = self.share, self._exposure
-        self._needs_delta(share, "noise of smooth sensitivity")
-        rows = exposure.rows_per_unit
-        mechanism = Smooth(fraction, share.epsilon, share.delta, rows, exposure.touched)
-        if mechanism.largest_scale((grid.lower, grid.upper)) > MAX_SCALE:
-            raise self._too_large()
-        return mechanism
 
     def _mode(self) -> Planned:
         if not isinstance(self._argument, ColumnRef):
             raise Unsupported("MODE takes a column", place=self.aggregate.place)
         values = key_values(self._argument, None, {})
         statistic = Tally(self._argument, self.aggregate.where, values)
-        mechanism = self._exponential(sensitivity.tally(self._exposure))
+        mechanism = self._choice.for_mode(self.share)
         return [Release("mode", statistic, mechanism)], interval(self._argument, {}), None
-
-    def _exponential(self, change: Fraction) -> Exponential:
-        # Of a mechanism this smooth in its scores ε²/8-zCDP is known: twice the ε for a ρ.
-        epsilon = self.share.epsilon * (2 if self.share.concentrated else 1)
-        mechanism = Exponential(change, epsilon)
-        if mechanism.epsilon < 2 * SLACK:
-            raise TooLarge(
-                "epsilon is too small to select a value with",
-                hint="ask for more epsilon, or for fewer things at once",
-                place=self.aggregate.place,
-            )
-        return mechanism
 
     def _grid(self, limit: int = MAGNITUDE_LIMIT) -> Grid:
         """The public grid for the argument: from its bounds, at most `limit` steps a side."""

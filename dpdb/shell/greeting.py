@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from wcwidth import wcswidth
 
-from dpdb.policy import Policy, Table, decimal
+from dpdb.policy import Budget, Composition, Policy, Table, decimal
+from dpdb.privacy.accounting import accountant
 from dpdb.shell import facts
 from dpdb.shell.escape import printable
 from dpdb.shell.screen import cut
@@ -13,11 +14,18 @@ from dpdb.shell.screen import cut
 def greeting(policy: Policy, width: int) -> str:
     """What can be asked about, and what a query gets, in two lines of `width`."""
     budget = policy.budget
-    share = decimal(budget.epsilon / budget.queries)
-    each = f"ε {decimal(budget.epsilon)}, k {budget.queries}: ε/k = {share} a query"
+    each = f"ε {decimal(budget.epsilon)}, k {budget.queries}: {_share(budget)} a query"
     more = f"{each} · .help explains, .ask builds a query, .quit leaves"
     tables = _tables(policy.tables, width)
     return f"{cut(tables, width)}\n{more if wcswidth(more) <= width else each}"
+
+
+def _share(budget: Budget) -> str:
+    """What a query gets: of ε in even parts, or as much as the theorem allows."""
+    share = accountant(budget).share.epsilon
+    if budget.composition is Composition.PURE:
+        return f"ε/k = {decimal(share)}"
+    return f"by {budget.composition} at δ {decimal(budget.delta)}, ε {decimal(share, 3)}"
 
 
 def _tables(tables: tuple[Table, ...], width: int) -> str:

@@ -188,7 +188,7 @@ class Shell:
         queries = budget.queries - balance.queries_left
         return (
             f"{queries} of {budget.queries} queries asked, "
-            f"ε {decimal(spent)} of {decimal(budget.epsilon)} spent."
+            f"ε {decimal(spent, 6)} of {decimal(budget.epsilon)} spent."
         )
 
 
@@ -196,4 +196,4 @@ def _cancelled(before: Balance, after: Balance) -> str:
     spent = before.epsilon_left - after.epsilon_left
     if before.queries_left == after.queries_left:
         return "cancelled; nothing was spent"
-    return f"cancelled; the ε {decimal(spent)} it was debited stays spent"
+    return f"cancelled; the ε {decimal(spent, 6)} it was debited stays spent"

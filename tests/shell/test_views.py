@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -12,11 +14,12 @@ from pygments.token import Comment, Error, Keyword, Name, String
 from dpdb.answer import Answer, Drawn
 from dpdb.errors import MissingBounds, SyntaxFault, UnknownName
 from dpdb.ledger import Balance, Price
-from dpdb.policy import Budget, Policy
+from dpdb.policy import Budget, Composition, Policy
 from dpdb.policyfile import read_policy
 from dpdb.session import Session
 from dpdb.shell.chart import chart
 from dpdb.shell.explain import tree
+from dpdb.shell.greeting import greeting
 from dpdb.shell.highlight import DpdbLexer
 from dpdb.shell.toolbar import toolbar
 from tests.noiseless import Noiseless
@@ -179,3 +182,19 @@ def test_colours() -> None:
     assert kinds["'it''s'"] is String.Single
     assert kinds["and"] is Keyword
     assert kinds["'open"] is Error
+
+
+@pytest.mark.parametrize(
+    ("composition", "said"),
+    [
+        (Composition.PURE, "ε 1, k 50: ε/k = 0.02 a query"),
+        (Composition.ADVANCED, r"ε 1, k 50: by advanced at δ 1e-06, ε 0.0[23]\d* a query"),
+        (Composition.ZCDP, r"ε 1, k 50: by zcdp at δ 1e-06, ε 0.03\d* a query"),
+    ],
+)
+def test_the_greeting_says_what_a_query_gets(
+    tmp_path: Path, composition: Composition, said: str
+) -> None:
+    budget = Budget(Fraction(1), Fraction(1, 10**6), 50, composition)
+    shown = greeting(replace(policy(tmp_path), budget=budget), 100)
+    assert re.search(said, shown)
