@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import sys
 from fractions import Fraction
+from functools import lru_cache
 
 from dpdb.privacy.grid import crossing
 
@@ -46,6 +47,7 @@ def concentrated_delta(rho: Fraction, epsilon: Fraction) -> float:
     return max(math.exp(min(bound, 0.0)), sys.float_info.min)
 
 
+@lru_cache(maxsize=256)
 def concentrated_epsilon(rho: Fraction, delta: Fraction) -> Fraction:
     """The smallest ε at which what is ρ-zCDP is (ε, δ)-DP, rounded up to 30 bits."""
     check_domain(delta)
