@@ -148,10 +148,12 @@ class MemoryLedger:
         if accountant(self.budget).covers(after.together):
             return
         name, asked, left = "epsilon", price.epsilon, balance.epsilon_left
+        way = "SET epsilon"
         if asked <= left:
             name, asked, left = "delta", price.delta, balance.delta_left
+            way = "OPTIONS(delta = …)"
         raise BudgetExceeded(
             f"not enough {name}: {decimal(asked)} requested, {decimal(left)} left, "
             f"short by {decimal(asked - left)}",
-            hint="ask for less with SET epsilon, or repeat an answered query: that is free",
+            hint=f"ask for less with {way}, or repeat an answered query: that is free",
         )

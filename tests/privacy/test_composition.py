@@ -665,8 +665,9 @@ def test_delta_runs_out(session: Callable[[Budget], Session], composition: Compo
     asked = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(sensitivity = 'smooth', delta = 3e-7)"
     for number in range(int(left / Fraction(3, 10**7))):
         assert here.execute(f"{asked} MEDIAN(x) FROM t WHERE x > {number}").cost.delta
-    with pytest.raises(BudgetExceeded, match="not enough delta"):
+    with pytest.raises(BudgetExceeded, match="not enough delta") as refused:
         here.execute(f"{asked} MIN(x) FROM t")
+    assert "OPTIONS(delta" in str(refused.value.hint)
     gaussian = asked.replace("sensitivity = 'smooth'", "mechanism = 'gaussian'")
     if composition is ZCDP:
         assert here.execute(f"{gaussian} COUNT(*) FROM t").cost.delta == 0
