@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from dpdb.answer import Cell, Drawn, Revealed
 from dpdb.ledger import Balance
 from dpdb.plan import Plan
-from dpdb.policy import EPOCH, Column, Kind, Value, decimal
+from dpdb.policy import EPOCH, SMALLEST_DELTA, Column, Kind, Value, decimal
 from dpdb.privacy.accounting import Accountant, Advanced, Concentrated, Sequential
 from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace
 from dpdb.privacy.smooth import Smooth, reveal
@@ -43,7 +43,7 @@ def budget_rows(balance: Balance, share: Fraction) -> Rows:
         ("epsilon per query", float(share), None, None),
     ]
     for name, theorem in THEOREMS:
-        if delta or theorem is Sequential:
+        if delta >= SMALLEST_DELTA or theorem is Sequential:
             spent = theorem(budget).epsilon(balance.sums)
             rows.append((f"epsilon by {name}", None, float(spent), None))
     return tuple(rows)

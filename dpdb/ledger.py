@@ -105,7 +105,8 @@ class MemoryLedger:
             return _Spent(spent.groups, spent.together + sums, count)
         member = (region, sums)
         for index, group in enumerate(spent.groups):
-            if all(region.excludes(other) for other, _ in group):
+            # The same filter again is the commonest, and need not be looked into.
+            if all(region != other and region.excludes(other) for other, _ in group):
                 grown = (*group, member)
                 more = self._of(grown) - self._of(group)
                 groups = (*spent.groups[:index], grown, *spent.groups[index + 1 :])

@@ -251,7 +251,7 @@ MISTAKES: dict[str, tuple[Any, str, Any]] = {
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_mistakes_would_be_found(mistake: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(*MISTAKES[mistake], raising=False)
-    assert any(outcome(seed, REPLACE).underpaid(REPLACE) for seed in SEEDS)
+    assert any(outcome(seed, REPLACE).underpaid(REPLACE) for seed in range(200))
 
 
 # ------------------------------------------------------------------------- plain prices
