@@ -18,7 +18,7 @@ PEOPLE = HERE.parents[1] / "sample_data" / "people.toml"
 @pytest.fixture(scope="session")
 def policy() -> Policy:
     tables = (*read_policy(PEOPLE).tables, *read_policy(HERE / "visits.toml").tables)
-    return Policy(tables, Budget(Fraction(10_000), Fraction(0), 100_000))
+    return Policy(tables, Budget(Fraction(10_000), Fraction(1, 10), 100_000))
 
 
 @pytest.fixture(scope="module")

@@ -615,6 +615,68 @@ SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=0.1,) COUNT(*) FROM people;
 SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS epsilon=0.1 COUNT(*) FROM people;
 -- SyntaxFault
 SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=0.1;
+-- InvalidOption 1:42 a number is needed
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 0.1 5) COUNT(*) FROM people;
+-- InvalidOption a number is needed
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = '0.1') COUNT(*) FROM people;
+-- InvalidOption a number is needed
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 1_0) COUNT(*) FROM people;
+-- InvalidOption a number is needed
+SET epsilon = 0.1 5;
+-- InvalidOption 1:58 given twice
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(error = 100,    error = 5) COUNT(*) FROM people;
+-- InvalidOption a number is needed
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = (0.5)) COUNT(*) FROM people;
+-- SyntaxFault name = value
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon := 0.5) COUNT(*) FROM people;
+-- SyntaxFault name = value
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon) COUNT(*) FROM people;
+-- UnknownName did you mean relative_error?
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(relativ_error = 0.1) COUNT(*) FROM people;
+-- UnknownName options are epsilon
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(seed = 1) COUNT(*) FROM people;
+-- UnknownName
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(dp = off) COUNT(*) FROM people;
+-- UnknownName
+SET noise_index = [1, 2];
+-- UnknownName
+SET error = 5;
+-- UnknownName
+SET delta = 1e-6;
+-- InvalidOption is a list: [1, 10]
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(noise_index = 1) COUNT(*) FROM people;
+-- InvalidOption
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(noise_index = [1, 2) COUNT(*), SUM(age) FROM people;
+-- InvalidOption
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(noise_index = 1, 2]) COUNT(*), SUM(age) FROM people;
+-- InvalidOption 2, not 3
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(noise_index = [1, 2, 3]) COUNT(*), SUM(age) FROM people;
+-- InvalidOption 1:84 for COUNT and SUM
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(noise_index = [1, 2]) COUNT(*) AS number, MEDIAN(age) FROM people;
+-- MissingBounds
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(noise_index = [1, 2]) COUNT(*), SUM(loose) FROM visits;
+-- InvalidOption no epsilon is large enough
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(error = 1) SUM(income) FROM people;
+-- MissingBounds
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(error = 1) SUM(loose) FROM visits;
+-- InvalidOption with a subquery
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(error = 10) COUNT(*) FROM people WHERE age > (SELECT AVG(age) FROM people);
+-- InvalidOption confidence goes with
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(confidence = 0.9, epsilon = 1) COUNT(*) FROM people;
+-- InvalidOption relative_error
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(relative_error = 0.1) COUNT(*), SUM(age) FROM people;
+-- InvalidOption 'laplace' or 'gaussian'
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(mechanism = exponential) COUNT(*) FROM people;
+-- InvalidOption 'global' or 'smooth'
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(sensitivity = 'local') COUNT(*) FROM people;
+-- InvalidOption 1:73 needs delta
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(delta=0, mechanism='gaussian') COUNT(*) FROM people;
+-- InvalidOption smooth sensitivity needs delta
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(delta = 0, sensitivity = 'smooth') MEDIAN(age) FROM people;
+-- InvalidOption 'laplace' or 'gaussian'
+SET mechanism = default;
+-- InvalidOption 'global', or 'smooth'
+SET sensitivity = 'rough';
 --- Teaching mode's settings
 -- InvalidOption teach
 SET dp = off;
