@@ -485,6 +485,50 @@ def test_a13_fresh_noise_is_paid_for(tmp_path):
         session.execute("SELECT COUNT(*) FROM t")
 
 
+def asking(options, select="COUNT(*) FROM t"):
+    return f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS({options}) {select}"
+
+
+def with_delta(policy):
+    return replace(policy, budget=Budget(Fraction(100), Fraction(1, 10**5), 1000))
+
+
+OTHERWISE = [
+    asking("epsilon = 0.2"), asking("epsilon = 0.2000001"), asking("error = 30"),
+    asking("error = 30.5, confidence = 0.96"), asking("relative_error = 0.5"),
+    asking("relative_error = 0.4"), asking("relative_error = 0.5, confidence = 0.9"),
+    asking("relative_error = 0.5, epsilon = 1"), asking("mechanism = 'gaussian'"),
+    asking("mechanism = 'gaussian', delta = 1e-9"), asking("mechanism = 'gaussian', epsilon = 0.2"),
+    asking("noise_index = [1, 3]", "COUNT(*), SUM(age) FROM t"),
+    asking("noise_index = [1, 4]", "COUNT(*), SUM(age) FROM t"),
+]  # fmt: skip
+THE_SAME = [
+    (asking("epsilon = 0.2"), asking("noise_index = [7], epsilon = 0.2")),
+    (asking("error = 30"), asking("error = 3e1, confidence = 0.95")),
+    (asking("mechanism = 'gaussian'"), asking("delta = 1e-8, mechanism = Gaussian")),
+    (asking("epsilon = 0.1, mechanism = laplace, sensitivity = smooth"), "SELECT COUNT(*) FROM t"),
+]
+
+
+def test_a13_options_draw_no_other_noise_for_nothing(tmp_path):
+    """One question, asked with options that vary a little: each answer is paid for, or the same."""
+    session = Session(with_delta(people(tmp_path)))
+    spent = Fraction(0)
+    for query in OTHERWISE:
+        answer = session.execute(query)
+        assert not answer.repeat, query
+        loss = sum((release.epsilon for release in answer.releases), Fraction(0))
+        assert answer.cost.epsilon >= loss > 0
+        assert answer.cost.delta == sum(release.delta for release in answer.releases)
+        spent += answer.cost.epsilon
+    assert session.balance.epsilon_left == 100 - spent
+    for first, again in [*THE_SAME, *zip(OTHERWISE, OTHERWISE, strict=True)]:
+        expected = session.execute(first).rows
+        answer = session.execute(again)
+        assert (answer.repeat, answer.rows) == (True, expected), again
+    assert session.balance.epsilon_left == 100 - spent - Fraction(1, 10)
+
+
 BAD_EPSILONS = ["-10", "0", "NaN", "'nan'", "inf", "1e-320", "1e400", "1e999999999", "-1e999999999",
                 "1e-999999999", "0.1 + 0.1", "1_000", "0x10", "10001", "TRUE", "NULL", "--1",
                 "1/3"]  # fmt: skip
@@ -579,6 +623,39 @@ def test_a17_what_is_charged_is_what_the_mechanisms_add_up_to(tmp_path, neighbor
             )
         spent += answer.cost.epsilon
     assert session.execute("SHOW BUDGET").balance.epsilon_left == 10_000 - spent
+
+
+def test_a17_the_parts_of_an_index_are_the_whole(tmp_path):
+    """1/3 and 1/7 and so on: in doubles they would leave something over, or take too much."""
+    policy = replace(people(tmp_path), budget=Budget(Fraction(1), Fraction(0), 3))
+    session = Session(policy)
+    aggregates = "COUNT(*), SUM(age), SUM(pay), COUNT(name), SUM(id)"
+    for number in range(3):
+        index = f"noise_index = [3, 7, 0.1, 1e-6, {number + 11}]"
+        answer = session.execute(asking(index, f"{aggregates} FROM t WHERE age > {number}"))
+        assert answer.cost.epsilon == Fraction(1, 3)
+    assert session.balance.epsilon_left == 0
+
+
+def test_a18_what_is_asked_for_has_a_price_of_its_own(tmp_path):
+    """Whatever the rows are; only for a relative error the noisy answer has a say."""
+    selects = {
+        "error = 12": "city, COUNT(*), COUNT(age) FROM t GROUP BY city",
+        "noise_index = [1, 5]": "COUNT(*), SUM(pay) FROM t WHERE name = 'Zoe'",
+        "mechanism = 'gaussian'": "city, AVG(pay), COUNT(*) FROM t GROUP BY city",
+        "sensitivity = 'smooth'": "city, MEDIAN(pay), MAX(age) FROM t GROUP BY city",
+        "relative_error = 0.1": "COUNT(*) FROM t WHERE name = 'Zoe'",
+    }
+    found = []
+    for rows in (ROWS, ROWS[:1], [], [*ROWS, "99,Zoe,33,0,Rome,true,2000-01-01"]):
+        session = Session(with_delta(people(tmp_path, rows)))
+        texts = [asking(options, select) for options, select in selects.items()]
+        told = [session.execute(f"EXPLAIN {text}") for text in texts]
+        answers = [session.execute(text) for text in texts[:-1]]
+        found.append([(a.cost, a.releases, a.notes, a.columns) for a in (*told, *answers)])
+        assert [a.cost for a in answers] == [a.cost for a in told[:-1]]
+        assert session.execute(texts[-1]).cost.epsilon <= told[-1].cost.epsilon
+    assert found == found[:1] * 4
 
 
 def test_a18_the_price_is_a_function_of_the_text(tmp_path):
@@ -938,6 +1015,45 @@ def test_a27_large_statements_are_refused_at_once(tmp_path, name):
     assert time.monotonic() - started < 5
     assert len(refused.value.message) < 200
     assert session._loaded_engine is None
+
+
+FAR_FETCHED = {
+    "items": ", ".join(["epsilon=1"] * 9_000),
+    "more items": ", ".join(["epsilon=1"] * 10_000),
+    "names": ", ".join(f"option{i} = {i}" for i in range(4_000)),
+    "a long name": "x" * 90_000 + " = 1",
+    "brackets": "noise_index = " + "[" * 40_000 + "1" + "]" * 40_000,
+    "brackets that stay open": "noise_index = " + "[" * 15,
+    "an index": f"noise_index = [{', '.join(['1'] * 1000)}]",
+    "a long index": f"noise_index = [{'1,' * 9_000}1]",
+    "commas": "," * 19_000,
+    "equals": "=" * 15_000,
+    "minuses": "epsilon = " + "- " * 9_000 + "1",
+    "digits": f"error = {'9' * 90_000}",
+    "an exponent": "error = 1e999999999",
+    "a large error": "error = 1e300",
+    "a small error": "error = 1e-300",
+    "a small relative error": "relative_error = 1e-999999999",
+    "certainty": "error = 1, confidence = 0.9999999999999999999",
+    "more than certainty": f"error = 1, confidence = 0.{'9' * 80_000}",
+    "no confidence": "error = 1, confidence = 1e-4000",
+    "weights": "noise_index = [1e12, 1e-12]",
+    "delta": "mechanism = 'gaussian', delta = 1e-4000",
+}
+
+
+@pytest.mark.parametrize("name", FAR_FETCHED)
+def test_a27_options_that_nobody_means_are_refused_at_once(tmp_path, name):
+    session = Session(with_delta(people(tmp_path)))
+    started = time.monotonic()
+    for text in (asking(FAR_FETCHED[name], "COUNT(*), SUM(age) FROM t"),
+                 asking(FAR_FETCHED[name]), f"SET {FAR_FETCHED[name]}"):  # fmt: skip
+        with pytest.raises((StatementError, InvalidOption)) as refused:
+            session.execute(text)
+        assert 10 < len(refused.value.message) <= 301
+    assert time.monotonic() - started < 5
+    assert session._loaded_engine is None
+    assert session.balance.epsilon_left == 100
 
 
 LARGE = {
