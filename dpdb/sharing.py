@@ -43,10 +43,11 @@ def shares(query: Query, cells: int, share: Share, terms: Terms) -> Iterator[Sha
             "relative_error needs a budget of composition = pure",
             hint="what is charged in the end depends on the answers, and only sums allow that",
         )
-    mechanisms = [_only(each, "relative_error").mechanism for each in alone]
-    match mechanisms:
-        case [Laplace(sensitivity=change)] if change:
-            return iter([share])
+    match [_only(each, "relative_error") for each in alone]:
+        # Of an average what is released is how far it is from the middle of its bounds.
+        case [Release(aggregate=name, mechanism=Laplace(sensitivity=change))]:
+            if change and name != "avg":
+                return iter([share])
     raise InvalidOption("relative_error is for one COUNT or SUM, with Laplace noise")
 
 
