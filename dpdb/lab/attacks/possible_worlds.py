@@ -53,6 +53,8 @@ class PossibleWorlds(Attack):
     further = (
         "Read off the chart what ε = 0.3829 allows: dpdb lab possible-worlds --epsilon 0.3829 "
         "--trials 3000",
+        "Which ε keeps every belief below a third? dpdb risk sample_data/students.csv "
+        "--query 'SELECT AVG(absence_days) FROM students' --max-risk 1/3",
         "Give Terry 4 days of absence instead of 10. What happens to the rates?",
         "Ask for the median instead (section 6 of the paper): two of the worlds have the same.",
     )
