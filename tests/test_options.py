@@ -318,6 +318,13 @@ def test_gaussian_noise_keeps_an_error(change: int, select: str, confidence: str
     assert answer.cost.delta == PLENTY.delta / PLENTY.queries
 
 
+def test_delta_is_split_over_the_aggregates_that_keep_an_error() -> None:
+    options = "error = 300, mechanism = 'gaussian'"
+    answer = opened().execute(asking(options, "COUNT(*), SUM(x), SUM(m) FROM t"))
+    assert [drawn.delta for drawn in answer.releases] == [Fraction(1, 3 * 10**7)] * 3
+    assert answer.cost.delta == PLENTY.delta / PLENTY.queries
+
+
 def test_what_an_error_costs_is_told_before() -> None:
     session = opened()
     query = asking("error = 100", "COUNT(*), SUM(x) FROM t WHERE k > 3")
@@ -418,6 +425,16 @@ def test_gaussian_noise_costs_epsilon_and_delta(select: str, number: int, groupe
     assert answer.cost.epsilon == PLENTY.epsilon / PLENTY.queries
     assert answer.cost.delta == PLENTY.delta / PLENTY.queries
     assert all(drawn.delta > 0 for drawn in answer.releases)
+
+
+def test_between_two_cells_a_row_moves_by_the_root_of_two() -> None:
+    """As Gaussian noise counts it: with Laplace noise the scale would be twice that of one cell."""
+    session = opened(Budget(Fraction(10), Fraction(1, 10**5), 10), REPLACE)
+    session.execute("SET mechanism = 'gaussian'")
+    one = session.execute("SELECT COUNT(*) FROM t WHERE g = 'a'").releases[0].scale
+    grouped = session.execute("SELECT g, COUNT(*) FROM t GROUP BY g").releases[0].scale
+    # A little more than √2: of one cell the exact profile is known, of two a bound.
+    assert math.sqrt(2) < grouped / one < 1.6
 
 
 def test_set_and_options_say_the_same() -> None:
