@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dpdb import describing
 from dpdb.errors import BudgetExceeded
 from dpdb.ledger import FREE, MemoryLedger, Price
 from dpdb.plan import Plan
-from dpdb.privacy.gradual import SLACK, enough
-from dpdb.privacy.loss import pure
+from dpdb.privacy.composition import NOTHING, Sums
+from dpdb.privacy.gradual import enough
 from dpdb.privacy.mechanisms import Laplace
 from dpdb.releases import CONFIDENCE
 from dpdb.releasing import Released, Releaser
@@ -31,7 +31,7 @@ class Bought:
 
 def buy(plan: Plan, options: Options, ledger: MemoryLedger, releaser: Releaser) -> Bought:
     """Debit before data, and no refunds: what happens after it is paid for."""
-    price = ledger.charge(plan.loss, plan.region)
+    price = ledger.charge(Sums.of(plan.loss), plan.region)
     return Bought(releaser.release(plan), price, describing.kept(options, plan))
 
 
@@ -43,14 +43,17 @@ def buy_gradually(
     Gradual release of Laplace noise (Koufogiannis, Han, Pappas 2017): what has been paid in
     the end is the price of the last answer alone. How much that is depends on the noisy
     answers, and on nothing else: ex-post privacy (Ligett, Neel, Roth, Waggoner, Wu 2017).
-    Each step's increment is debited before it is looked at.
+    Each step's increment is debited before it is looked at. What theorems other than the
+    sum of ε need to know is that of the last plan from the first step on: they have nothing
+    to say of a price that hangs on the answers.
     """
     price, paid = FREE, Fraction(0)
     releases = None
     for step, plan in enumerate(plans):
-        due = plan.loss.epsilon + SLACK - paid
+        due = plan.loss.epsilon - paid
+        last = Sums.of(plans[-1].loss) if not step else NOTHING
         try:
-            price += ledger.charge(pure(due), plan.region, queries=int(not step))
+            price += ledger.charge(replace(last, epsilon=due), plan.region, int(not step))
         except BudgetExceeded:
             if not step:
                 raise

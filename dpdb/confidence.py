@@ -129,7 +129,12 @@ def _mean(
 
     def accepted(mean: Array) -> Array:
         scales = of_sum, np.abs(mean) * of_count
-        return _plausible(np.abs(total - mean * count), *scales, confidence, kind)
+        # Whole noise is beyond a distance less often than continuous noise is beyond the
+        # distance less this: of Laplace noise P(|x| >= z) = 2r^z/(1+r) <= r^(z - 1/2), and
+        # of Gaussian P(x >= z) <= P(N >= z - 1) (Canonne, Kamath, Steinke, Proposition 25).
+        spare = (0.5 if kind is Laplace else 1.0) * (1 + np.abs(mean))
+        distance = np.maximum(np.abs(total - mean * count) - spare, 0)
+        return _plausible(distance, *scales, confidence, kind)
 
     ends = _last_accepted(accepted, best, np.stack([low, high]))
     return tuple(np.asarray((end + centre) * step) for end in ends)  # type: ignore[return-value]

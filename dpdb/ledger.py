@@ -10,7 +10,6 @@ from dpdb.errors import BudgetExceeded
 from dpdb.policy import Budget, Neighbors, decimal
 from dpdb.privacy.accounting import Share, accountant
 from dpdb.privacy.composition import NOTHING, Sums, parallel
-from dpdb.privacy.loss import Loss
 from dpdb.sql.regions import Region
 
 MAX_APART = 1000
@@ -63,10 +62,8 @@ class _Spent:
     they compose in parallel. The groups are on the same rows.
     """
 
+    balance: Balance
     groups: tuple[tuple[tuple[Region, Sums], ...], ...] = ()
-    together: Sums = NOTHING
-    """Of all groups, and of what is in none."""
-    queries: int = 0
 
 
 @dataclass
@@ -75,61 +72,64 @@ class MemoryLedger:
 
     budget: Budget
     neighbors: Neighbors = Neighbors.ADD_REMOVE
-    _spent: _Spent = field(default_factory=_Spent, repr=False)
+    _spent: _Spent = field(init=False, repr=False)
     _lock: Lock = field(default_factory=Lock, repr=False)
+
+    def __post_init__(self) -> None:
+        self._spent = _Spent(self._balance(NOTHING, 0))
 
     @property
     def balance(self) -> Balance:
         """What is left."""
-        return self._balance(self._spent)
+        return self._spent.balance
 
-    def price(self, loss: Loss, region: Region | None, queries: int = 1) -> Price:
-        """What a statement would cost that reveals `loss` about rows of `region`."""
-        return self._price(self._after(loss, region, queries))
+    def price(self, sums: Sums, region: Region | None, queries: int = 1) -> Price:
+        """What a statement would cost that adds `sums` for rows of `region`."""
+        return self._price(self._after(sums, region, queries))
 
-    def charge(self, loss: Loss, region: Region | None, queries: int = 1) -> Price:
+    def charge(self, sums: Sums, region: Region | None, queries: int = 1) -> Price:
         """Take what that costs: all of it or, raising BudgetExceeded, nothing."""
         with self._lock:
-            after = self._after(loss, region, queries)
+            after = self._after(sums, region, queries)
             price = self._price(after)
             self._check(price, after)
             self._spent = after
         return price
 
-    def _after(self, loss: Loss, region: Region | None, queries: int) -> _Spent:
+    def _after(self, sums: Sums, region: Region | None, queries: int) -> _Spent:
         """What will have been spent."""
-        spent, sums = self._spent, Sums.of(loss)
-        count = spent.queries + queries
-        full = sum(map(len, spent.groups)) >= MAX_APART
+        groups, together = self._spent.groups, self.balance.sums
+        asked = self.budget.queries - self.balance.queries_left + queries
+        full = sum(map(len, groups)) >= MAX_APART
         if region is None or region.everything or full:
-            return _Spent(spent.groups, spent.together + sums, count)
+            return _Spent(self._balance(together + sums, asked), groups)
         member = (region, sums)
-        for index, group in enumerate(spent.groups):
+        for index, group in enumerate(groups):
             # The same filter again is the commonest, and need not be looked into.
             if all(region != other and region.excludes(other) for other, _ in group):
                 grown = (*group, member)
                 more = self._of(grown) - self._of(group)
-                groups = (*spent.groups[:index], grown, *spent.groups[index + 1 :])
-                return _Spent(groups, spent.together + more, count)
-        return _Spent((*spent.groups, (member,)), spent.together + sums, count)
+                groups = (*groups[:index], grown, *groups[index + 1 :])
+                return _Spent(self._balance(together + more, asked), groups)
+        return _Spent(self._balance(together + sums, asked), (*groups, (member,)))
 
     def _of(self, group: tuple[tuple[Region, Sums], ...]) -> Sums:
         """What a group reveals: under `replace` a row can go from one filter to another."""
         rows = 2 if self.neighbors is Neighbors.REPLACE else 1
         return parallel((sums for _, sums in group), rows)
 
-    def _balance(self, spent: _Spent) -> Balance:
+    def _balance(self, sums: Sums, queries: int) -> Balance:
         keeper, budget = accountant(self.budget), self.budget
         return Balance(
             budget,
-            budget.epsilon - keeper.epsilon(spent.together),
-            keeper.delta - keeper.delta_spent(spent.together),
-            budget.queries - spent.queries,
-            spent.together,
+            budget.epsilon - keeper.epsilon(sums),
+            keeper.delta - keeper.delta_spent(sums),
+            budget.queries - queries,
+            sums,
         )
 
     def _price(self, after: _Spent) -> Price:
-        now, then = self.balance, self._balance(after)
+        now, then = self.balance, after.balance
         return Price(
             now.epsilon_left - then.epsilon_left,
             now.delta_left - then.delta_left,
@@ -146,10 +146,10 @@ class MemoryLedger:
                 f"{price.queries - balance.queries_left} too many",
                 hint="repeating an answered query is free",
             )
-        if accountant(self.budget).covers(after.together):
+        if accountant(self.budget).covers(after.balance.sums):
             return
         name, asked, left = "epsilon", price.epsilon, balance.epsilon_left
-        way = "SET epsilon"
+        way = "SET epsilon, or a larger error"
         if asked <= left:
             name, asked, left = "delta", price.delta, balance.delta_left
             way = "OPTIONS(delta = …)"

@@ -19,7 +19,8 @@ from dpdb.ledger import FREE, Balance, MemoryLedger
 from dpdb.plan import Plan, outline, plan
 from dpdb.policy import Policy, Table, decimal
 from dpdb.privacy.accounting import Share
-from dpdb.privacy.gradual import SLACK, levels
+from dpdb.privacy.composition import Sums
+from dpdb.privacy.gradual import levels
 from dpdb.privacy.loss import pure
 from dpdb.privacy.noise import Noise, source
 from dpdb.releases import CONFIDENCE
@@ -218,9 +219,9 @@ class Session:
         if not self.settings.protected or (released and not self.settings.lawless):
             price = FREE
         elif options.relative_error is not None:
-            price = self._ledger.price(planned.loss + pure(SLACK), None)
+            price = self._ledger.price(Sums.of(planned.loss), None)
         else:
-            price = self._ledger.price(planned.loss, planned.region)
+            price = self._ledger.price(Sums.of(planned.loss), planned.region)
         return Answer(
             statement=text,
             columns=tuple(output.label for output in planned.outputs),
@@ -250,7 +251,7 @@ class Session:
         if self.settings.protected:
             whole = self._share(self._asked(query).options).epsilon
             share = whole / planned.aggregates
-            price = self._ledger.charge(pure(whole), None)
+            price = self._ledger.charge(Sums.of(pure(whole)), None)
         taught = Lesson(self._engine, self._noise, share).teach(planned)
         shown = page(planned, taught.points, taught.subqueries, None)
         return Answer(

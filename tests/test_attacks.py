@@ -43,6 +43,7 @@ from dpdb.errors import (
 from dpdb.ledger import MemoryLedger, Price
 from dpdb.policy import Budget, Policy
 from dpdb.policyfile import policy_for, with_bounds
+from dpdb.privacy.composition import Sums
 from dpdb.privacy.loss import pure
 from dpdb.privacy.mechanisms import Laplace
 from dpdb.privacy.noise import SystemNoise
@@ -586,7 +587,7 @@ def test_a17_a_refusal_takes_nothing(tmp_path):
     ledger = MemoryLedger(Budget(Fraction(1), Fraction(0), 2))
     for epsilon, queries in ((2, 1), (Fraction(1, 2), 3)):
         with pytest.raises(BudgetExceeded):
-            ledger.charge(pure(Fraction(epsilon)), None, queries)
+            ledger.charge(Sums.of(pure(Fraction(epsilon))), None, queries)
     assert ledger.balance.epsilon_left == 1
     session = Session(people(tmp_path))
     session.execute("SET epsilon = 0.6")

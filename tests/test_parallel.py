@@ -528,7 +528,7 @@ def charged_at_once(change: Callable[[MemoryLedger], object]) -> int:
 
     def charge() -> None:
         with suppress(BudgetExceeded):
-            accepted.append(kept.charge(pure(Fraction(3, 4)), None))
+            accepted.append(kept.charge(Sums.of(pure(Fraction(3, 4))), None))
 
     threads = [Thread(target=charge) for _ in range(2)]
     for thread in threads:
@@ -554,7 +554,7 @@ def test_many_charges_at_once_add_up() -> None:
     def charge() -> None:
         for number in range(100):
             with suppress(BudgetExceeded):
-                accepted.append(kept.charge(pure(Fraction(1 + number % 7, 500)), None))
+                accepted.append(kept.charge(Sums.of(pure(Fraction(1 + number % 7, 500))), None))
 
     threads = [Thread(target=charge) for _ in range(8)]
     for thread in threads:

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
+from functools import lru_cache
 
 from dpdb.policy import LARGEST_EPSILON
 from dpdb.privacy.concentrated import concentrated_epsilon
@@ -43,6 +44,7 @@ class Sums:
         )  # fmt: skip
 
     @classmethod
+    @lru_cache(maxsize=1024)
     def of(cls, loss: Loss) -> Sums:
         """One statement's part in each sum."""
         epsilon = loss.epsilon

@@ -15,7 +15,7 @@ from dpdb.privacy.loss import Loss, pure
 from dpdb.privacy.smooth import Smooth
 
 SLACK = Fraction(1, 2**40)
-"""What the exponential mechanism charges for the rounding of its weights."""
+"""What the exponential mechanism, and noise taken away in steps, have of ε for rounding."""
 MAX_SCALE = 2**50
 """The largest noise scale in grid steps: noise and sums stay within 64 bits."""
 
@@ -37,13 +37,18 @@ class Laplace:
 
     @property
     def scale(self) -> Fraction:
-        """b = Δ/ε; with a query's share ε/k of a session, the paper's k·Δf/ε."""
-        return self.sensitivity / self.epsilon
+        """b = Δ/ε; with a query's share ε/k of a session, the paper's k·Δf/ε.
+
+        Where noise is looked at in steps, a little of ε is for the rounding of what ties
+        them together (see `gradual`).
+        """
+        spare = SLACK if self.looks > 1 else Fraction(0)
+        return self.sensitivity / (self.epsilon - spare)
 
     @property
     def loss(self) -> Loss:
-        """The privacy loss: ε is sensitivity over scale."""
-        return pure(self.sensitivity / self.scale) if self.sensitivity else Loss()
+        """The privacy loss: ε, if a row has a part in the statistic at all."""
+        return pure(self.epsilon) if self.sensitivity else Loss()
 
     def quantile(self, confidence: float) -> float:
         """The z with P(|x| <= z) >= `confidence`, in grid steps.

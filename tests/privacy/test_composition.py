@@ -494,12 +494,12 @@ def test_nothing_more_where_nothing_is_left() -> None:
     ledger = MemoryLedger(budget)
     keeper = accountant(budget)
     assert isinstance(keeper, Concentrated)
-    ledger.charge(Loss(rho=keeper.rho), None)
+    ledger.charge(Sums.of(Loss(rho=keeper.rho)), None)
     assert ledger.balance.epsilon_left == 0
     with pytest.raises(BudgetExceeded, match="not enough epsilon"):
-        ledger.charge(pure(Fraction(1, 10**9)), None)
+        ledger.charge(Sums.of(pure(Fraction(1, 10**9))), None)
     assert ledger.balance.queries_left == 9
-    ledger.charge(Loss(), None)
+    ledger.charge(Sums(), None)
 
 
 @settings(deadline=None)
