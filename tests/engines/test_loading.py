@@ -21,9 +21,7 @@ from dpdb.policy import MAGNITUDE_LIMIT, Column, Kind, Table
 BLOCKS = (1, 7, 40, 200, 1 << 22)
 """In bytes: how a file is cut must not be seen."""
 
-anywhere = settings(
-    deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=100
-)
+anywhere = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=100)
 
 
 @pytest.fixture

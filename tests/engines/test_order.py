@@ -171,7 +171,7 @@ def test_narrow_columns_do_not_overflow(kind):
     assert sums.grouped_total(groups, array, 1, max(-low, high)).tolist() == [expected]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(-9, 9)), max_size=12), st.randoms())
 def test_capped_units_keep_the_same_rows(tmp_path_factory, rows, chance):
     """Which rows of a unit stay is decided by what is in them, not by where they stand."""

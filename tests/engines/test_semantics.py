@@ -596,7 +596,6 @@ def _opaque(inner: Pairs) -> Pairs:
 NUMBER, TEXT, _, TRUTH = _grown(3)
 GENERATED = settings(
     max_examples=100,
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 

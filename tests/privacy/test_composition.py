@@ -24,7 +24,7 @@ import pytest
 from dp_accounting.pld import privacy_loss_distribution
 from dp_accounting.pld.common import DifferentialPrivacyParameters
 from dp_accounting.rdp import RdpAccountant
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dpdb.answer import Answer, Drawn
@@ -466,7 +466,6 @@ losses = st.builds(
 )
 
 
-@settings(deadline=None)
 @given(
     st.lists(losses, max_size=5),
     losses,
@@ -502,7 +501,6 @@ def test_nothing_more_where_nothing_is_left() -> None:
     ledger.charge(Sums(), None)
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.fractions(Fraction(1, 10**6), 10**6), min_size=1, max_size=6),
     st.fractions(Fraction(1, 10**15), 10**4),

@@ -361,7 +361,7 @@ def _refuted(world: World, names: list[str], first: str, second: str) -> str | N
     return None
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(data=st.data())
 def test_no_row_refutes_a_claim(world: World, data: st.DataObject) -> None:
     pair = data.draw(pairs(world.table.columns))
@@ -378,7 +378,7 @@ def test_no_row_refutes_the_table(world: World, first: str, second: str) -> None
 
 def _found(world: World, wanted: Callable[[tuple[list[str], str, str]], bool]) -> bool:
     thorough = settings(
-        max_examples=3_000, derandomize=True, database=None, deadline=None, phases=[Phase.generate]
+        max_examples=3_000, derandomize=True, database=None, phases=[Phase.generate]
     )
     try:
         find(pairs(world.table.columns), wanted, settings=thorough)
