@@ -56,9 +56,10 @@ def _accuracy(answer: Answer) -> Iterator[str]:
         and (reach := margin(cell, interval)) is not None
     ]
     errors = [reach / size for reach, size in noisy if size]
-    if len(noisy) == 1 and errors:
+    if len(noisy) == 1:
         ((reach, size),) = noisy
-        yield f"±{_figure(reach)} is {_percent(errors[0])} of {_figure(size)}"
+        part = f"{_percent(errors[0])} of" if errors else "more than any part of"
+        yield f"±{_figure(reach)} is {part} {_figure(size)}"
     elif errors:
         low, high = _percent(min(errors)), _percent(max(errors))
         yield (

@@ -19,6 +19,7 @@ from dpdb.policyfile import read_policy
 from dpdb.session import Session
 from dpdb.shell.chart import chart
 from dpdb.shell.explain import tree
+from dpdb.shell.footer import footer
 from dpdb.shell.greeting import greeting
 from dpdb.shell.highlight import DpdbLexer
 from dpdb.shell.toolbar import toolbar
@@ -198,3 +199,22 @@ def test_the_greeting_says_what_a_query_gets(
     budget = Budget(Fraction(1), Fraction(1, 10**6), 50, composition)
     shown = greeting(replace(policy(tmp_path), budget=budget), 100)
     assert re.search(said, shown)
+
+
+@pytest.mark.parametrize(
+    ("select", "said"),
+    [
+        # At ε = 0.1 a count is within ± 30; the table has 4 rows of x = 5.
+        ("SELECT COUNT(*) FROM t", "±30 is 750 % of 4"),
+        ("SELECT 1000 * COUNT(*) FROM t", "±30000 is 750 % of 4000"),
+        ("SELECT COUNT(*) FROM t WHERE x > 5", "±30 is more than any part of 0"),
+        ("SELECT x, COUNT(*) FROM t WHERE x IN (4, 5) GROUP BY x", "± is 750 % of the answers"),
+        ("SELECT -COUNT(*) FROM t", "±30 is 750 % of 4"),
+        # How far a selected value can be off does not follow from its bounds.
+        ("SELECT MEDIAN(x) FROM t", None),
+    ],
+)
+def test_the_noise_beside_the_answer(tmp_path: Path, select: str, said: str | None) -> None:
+    answer = Session(policy(tmp_path), noise=Noiseless()).execute(select)
+    lines = footer(answer).split("\n")[1:]
+    assert lines[:-1] == ([] if said is None else [said])
