@@ -11,6 +11,7 @@ from dpdb.answer import Answer, Cell
 from dpdb.errors import (
     DpdbError,
     InternalError,
+    InvalidOption,
     Place,
     UnknownName,
     did_you_mean,
@@ -249,6 +250,11 @@ class Session:
         planned = outline(query, self.policy)
         price, share = FREE, None
         if self.settings.protected:
+            if replace(query.options, epsilon=None, delta=None) != NO_OPTIONS:
+                raise InvalidOption(
+                    "with sensitivity = 'local' a query has no options but epsilon",
+                    hint="SET sensitivity = 'global'",
+                )
             whole = self._share(self._asked(query).options).epsilon
             share = whole / planned.aggregates
             price = self._ledger.charge(Sums.of(pure(whole)), None)

@@ -145,3 +145,15 @@ def test_the_same_sets_under_real_privacy(
     assert all(answer["private"] for answer in answers)
     assert [answer["releases"][0]["scale"] for answer in answers] == scales
     assert sum(answer["cost"]["epsilon"] for answer in answers) <= epsilon
+
+
+@pytest.mark.parametrize("option", ["error = 5", "noise_index = [1]", "mechanism = 'gaussian'"])
+def test_local_sensitivity_has_no_other_options(option: str) -> None:
+    session = Session(read_policy(SAMPLES / "people.toml"), teach=True)
+    session.execute("SET sensitivity = 'local'")
+    asked = f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS({option}) COUNT(*) FROM people"
+    with pytest.raises(InvalidOption, match="no options but epsilon"):
+        session.execute(asked)
+    assert session.balance.queries_left == 10
+    session.execute("SET dp = off")
+    assert session.execute(asked).rows == ((10_000,),)
