@@ -46,7 +46,7 @@ def parser() -> argparse.ArgumentParser:
     add("files", nargs="*", metavar="FILE", help="a CSV file, or a policy that names some")
     add("-c", dest="scripts", action=_Script, metavar="STATEMENTS", help="run these statements")
     add("-f", dest="scripts", action=_Script, metavar="FILE", help="run the statements in a file")
-    add("--epsilon", type=_epsilon, help="total privacy loss allowed")
+    add("--epsilon", type=epsilon, help="total privacy loss allowed")
     add("--delta", type=_delta, help="total probability of failure allowed")
     add("--queries", type=_queries, help="number of queries allowed; each gets epsilon / queries")
     add("--composition", choices=[str(name) for name in Composition],
@@ -59,7 +59,7 @@ def parser() -> argparse.ArgumentParser:
     add("--csv", dest="format", action="store_const", const="csv", help="--format csv")
     add("--teach", action="store_true",
         help="teaching mode: privacy can be switched off; no answer is private")  # fmt: skip
-    add("--seed", type=_seed, help="noise that can be predicted; with --teach only")
+    add("--seed", type=seed, help="noise that can be predicted; with --teach only")
     add("--on-error", choices=["stop", "continue"], default="stop",
         help="whether to go on after a statement that fails")  # fmt: skip
     add("--config", type=Path, metavar="FILE", help="settings of the prompt (.help settings)")
@@ -89,7 +89,8 @@ def _number(text: str) -> Fraction:
     return value
 
 
-def _epsilon(text: str) -> Fraction:
+def epsilon(text: str) -> Fraction:
+    """A privacy loss, as an argument."""
     return _valid(lambda: valid_epsilon(_number(text)))
 
 
@@ -110,7 +111,8 @@ def _queries(text: str) -> int:
     return int(text)
 
 
-def _seed(text: str) -> int:
+def seed(text: str) -> int:
+    """A seed, as an argument."""
     if not (text.isascii() and text.isdigit() and len(text) <= 20):
         raise argparse.ArgumentTypeError("a whole number is needed")
     return int(text)

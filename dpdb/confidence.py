@@ -129,11 +129,10 @@ def _mean(
 
     def accepted(mean: Array) -> Array:
         scales = of_sum, np.abs(mean) * of_count
-        # Whole noise is beyond a distance less often than continuous noise is beyond the
-        # distance less this: of Laplace noise P(|x| >= z) = 2r^z/(1+r) <= r^(z - 1/2), and
-        # of Gaussian P(x >= z) <= P(N >= z - 1) (Canonne, Kamath, Steinke, Proposition 25).
-        spare = (0.5 if kind is Laplace else 1.0) * (1 + np.abs(mean))
-        distance = np.maximum(np.abs(total - mean * count) - spare, 0)
+        # Whole noise is at most continuous noise and one more, in the stochastic order:
+        # P(x >= z) <= P(L >= z - 1) for all whole z. Of Laplace noise that is 2r <= 1 + r,
+        # of Gaussian Proposition 25 of Canonne, Kamath, Steinke. So s - m·t is within 1 + |m|.
+        distance = np.maximum(np.abs(total - mean * count) - 1 - np.abs(mean), 0)
         return _plausible(distance, *scales, confidence, kind)
 
     ends = _last_accepted(accepted, best, np.stack([low, high]))

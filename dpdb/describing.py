@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
-from dpdb.answer import Cell, Drawn, Revealed
+from dpdb.answer import Cell, Drawn
 from dpdb.ledger import Balance
 from dpdb.plan import Plan
 from dpdb.policy import EPOCH, SMALLEST_DELTA, Column, Kind, Value, decimal
 from dpdb.privacy.accounting import Accountant, Advanced, Concentrated, Sequential
 from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace
-from dpdb.privacy.smooth import Smooth, reveal
-from dpdb.releases import CONFIDENCE, Ranks, Release
+from dpdb.releases import CONFIDENCE, Release
 from dpdb.sql.query import Options
-
-if TYPE_CHECKING:
-    from dpdb.engines.exact import Exact
 
 Rows = tuple[tuple[Cell, ...], ...]
 BUDGET_COLUMNS = ("budget", "total", "spent", "left")
@@ -43,9 +37,12 @@ def budget_rows(balance: Balance, share: Fraction) -> Rows:
         ("epsilon per query", float(share), None, None),
     ]
     for name, theorem in THEOREMS:
+        keeper = theorem(budget)
         if delta >= SMALLEST_DELTA or theorem is Sequential:
-            spent = theorem(budget).epsilon(balance.sums)
-            rows.append((f"epsilon by {name}", None, float(spent), None))
+            # Of a session that takes more δ than the theorem leaves, it says nothing.
+            silent = keeper.delta_spent(balance.sums) > keeper.delta
+            spent = None if silent else float(keeper.epsilon(balance.sums))
+            rows.append((f"epsilon by {name}", None, spent, None))
     return tuple(rows)
 
 
@@ -129,25 +126,6 @@ def _part(options: Options) -> str:
 
 def _sure(options: Options) -> str:
     return f"{100 * float(options.confidence or CONFIDENCE):.10g} % sure"
-
-
-def revealed(planned: Plan, exact: Sequence[Exact]) -> list[Revealed]:
-    """For teaching mode: what the noise of each release is about to hide."""
-    shown = []
-    for release, report, result in zip(planned.releases, own_reports(planned), exact, strict=True):
-        if report.margin is not None and report.scale is not None:
-            shown += [
-                Revealed(report.column, float(int(value) * release.unit), float(report.scale))
-                for value in result.cells
-            ]
-        if isinstance(release.mechanism, Smooth) and isinstance(release.statistic, Ranks):
-            grid = release.statistic.grid
-            for values in result.cells:
-                stat, scale = reveal(values, (grid.lower, grid.upper), release.mechanism)
-                shown.append(
-                    Revealed(report.column, float(stat * grid.step), float(scale * grid.step))
-                )
-    return shown
 
 
 def column_row(column: Column) -> tuple[Cell, ...]:

@@ -59,7 +59,7 @@ class Releaser:
             revealed += inner.revealed
         exact = self.engine.exact(planned, subqueries)
         if self.teach:
-            revealed += describing.revealed(planned, exact)
+            revealed += _revealed(planned, exact)
         draws = tuple(
             self._draw(release, result)
             for release, result in zip(planned.releases, exact, strict=True)
@@ -80,7 +80,7 @@ class Releaser:
         noises = ladder(scales, len(exact.cells), self.noise)
 
         def released(step: int) -> Released:
-            revealed = describing.revealed(plans[step], [exact]) if self.teach else ()
+            revealed = _revealed(plans[step], [exact]) if self.teach else ()
             return Released(Noisy((exact.cells + noises[step],), {}), tuple(revealed))
 
         return released
@@ -111,3 +111,24 @@ class Releaser:
             case _:
                 raise AssertionError(type(statistic))
         return np.array(chosen, dtype=np.int64)
+
+
+def _revealed(planned: Plan, exact: Sequence[Exact]) -> list[Revealed]:
+    """For teaching mode: what the noise of each release is about to hide."""
+    shown = []
+    for release, report, result in zip(
+        planned.releases, describing.own_reports(planned), exact, strict=True
+    ):
+        if report.margin is not None and report.scale is not None:
+            shown += [
+                Revealed(report.column, float(int(value) * release.unit), float(report.scale))
+                for value in result.cells
+            ]
+        if isinstance(release.mechanism, Smooth) and isinstance(release.statistic, Ranks):
+            grid = release.statistic.grid
+            for values in result.cells:
+                stat, scale = smooth.reveal(values, (grid.lower, grid.upper), release.mechanism)
+                shown.append(
+                    Revealed(report.column, float(stat * grid.step), float(scale * grid.step))
+                )
+    return shown

@@ -18,7 +18,7 @@ from dpdb.errors import (
 )
 from dpdb.ledger import FREE, Balance, MemoryLedger
 from dpdb.plan import Plan, outline, plan
-from dpdb.policy import Policy, Table, decimal
+from dpdb.policy import Policy, Table, decimal, valid_budget
 from dpdb.privacy.accounting import Share
 from dpdb.privacy.composition import Sums
 from dpdb.privacy.gradual import levels
@@ -60,6 +60,7 @@ class Session:
         progress: Progress | None = None,
         teach: bool = False,
     ):
+        valid_budget(policy.budget)
         self.policy = policy
         self.teach = teach
         self.settings = Settings()

@@ -748,7 +748,7 @@ UNSTATED = ("COUNT(*) % 7", "CASE WHEN COUNT(*) > 10 THEN 1 ELSE 0 END")
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("epsilon", [1, 20])
+@pytest.mark.parametrize("epsilon", [1, 20, 32])
 def test_a20_intervals_cover_the_truth(tmp_path, shape, epsilon):
     """95 % intervals that hold less often mislead; a shortfall of 4.8 σ is one in a million."""
     rows = [f"{group},{x}" for group in range(GROUPS) for x in SHAPES[shape]]

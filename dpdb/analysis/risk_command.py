@@ -13,16 +13,17 @@ from pathlib import Path
 
 import numpy as np
 
+from dpdb import arguments
 from dpdb.analysis import risk_figures
 from dpdb.analysis.risk import LARGEST, Adversary
 from dpdb.analysis.risk_page import NOTICE, REMARK, Answered, Finding, as_object, as_page
 from dpdb.analysis.worlds import Array, worlds
 from dpdb.engines.frame import FrameEngine
-from dpdb.errors import DataFileError, InvalidOption, StatementError, Unsupported, UsageError
+from dpdb.errors import DataFileError, StatementError, Unsupported, UsageError
 from dpdb.plan import outline
 from dpdb.plots import saving, terminal
 from dpdb.plots.figures import Lines
-from dpdb.policy import Kind, Policy, exact_number, valid_epsilon
+from dpdb.policy import Kind, Policy, exact_number
 from dpdb.policyfile import policy_for
 from dpdb.shell.render import error_text
 from dpdb.sql.query import NO_OPTIONS, Aggregate, Function, Query, Slot
@@ -76,7 +77,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--simulate", action="store_true", help="beliefs after an answer drawn with noise")
     add("--missing", type=_number, metavar="VALUE",
         help="a row of this value is missing (default: the one most at risk)")  # fmt: skip
-    add("--seed", type=_seed, metavar="S", help="the same seed draws the same answer")
+    add("--seed", type=arguments.seed, metavar="S", help="the same seed draws the same answer")
     add("--json", action="store_true", help="one JSON object for each query")
     add("--figure", type=int, choices=[1, 2, 3],
         help="1: answers of each world, 2: bound and risk, 3: mean and median")  # fmt: skip
@@ -100,16 +101,7 @@ def _number(text: str) -> float:
 
 
 def _epsilon(text: str) -> float:
-    try:
-        return float(valid_epsilon(exact_number(text) or Fraction(0)))
-    except InvalidOption as error:
-        raise argparse.ArgumentTypeError(error.message) from None
-
-
-def _seed(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) <= 20):
-        raise argparse.ArgumentTypeError("a whole number is needed")
-    return int(text)
+    return float(arguments.epsilon(text))
 
 
 def _check(options: argparse.Namespace) -> None:

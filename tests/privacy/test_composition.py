@@ -29,9 +29,10 @@ from hypothesis import strategies as st
 
 from dpdb.answer import Answer, Drawn
 from dpdb.cli import main
-from dpdb.errors import BudgetExceeded
+from dpdb.errors import BudgetExceeded, InvalidOption
 from dpdb.ledger import MemoryLedger
 from dpdb.policy import Budget, Column, Composition, Kind
+from dpdb.policyfile import policy_for
 from dpdb.privacy import accounting
 from dpdb.privacy.accounting import Accountant, Advanced, Concentrated, Share, accountant
 from dpdb.privacy.composition import (
@@ -808,3 +809,29 @@ def test_policies_that_differ(
     ]
     assert main([*map(str, paths), "-c", "SHOW BUDGET"]) == 2
     assert f"differ in their {differ}" in capsys.readouterr().err
+
+
+def test_a_theorem_says_nothing_of_more_delta_than_it_leaves(tmp_path: Path) -> None:
+    """Each Gaussian answer takes a tenth of δ; half of it is what advanced composition needs."""
+    (tmp_path / "t.csv").write_text("x\n1\n")
+    policy = policy_for(tmp_path / "t.csv")
+    here = Session(replace(policy, budget=Budget(Fraction(1), Fraction(1, 10**6), 10)))
+    here.execute("SET mechanism = 'gaussian'")
+    said = []
+    for number in range(6):
+        here.execute(f"SELECT COUNT(*) FROM t WHERE x * 2 > {number}")
+        rows = {row[0]: row[2] for row in here.execute("SHOW BUDGET").rows}
+        assert rows["epsilon by sequential composition"] == pytest.approx((number + 1) / 10)
+        assert rows["epsilon by zero-concentrated DP"] is not None
+        said.append(rows["epsilon by advanced composition"] is not None)
+    assert said == [True] * 5 + [False]
+
+
+@pytest.mark.parametrize("composition", [Composition.ADVANCED, Composition.ZCDP])
+def test_no_session_begins_without_the_delta_its_theorem_needs(
+    tmp_path: Path, composition: Composition
+) -> None:
+    (tmp_path / "t.csv").write_text("x\n1\n")
+    policy = policy_for(tmp_path / "t.csv")
+    with pytest.raises(InvalidOption, match="needs delta"):
+        Session(replace(policy, budget=replace(policy.budget, composition=composition)))
