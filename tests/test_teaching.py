@@ -157,3 +157,22 @@ def test_local_sensitivity_has_no_other_options(option: str) -> None:
     assert session.balance.queries_left == 10
     session.execute("SET dp = off")
     assert session.execute(asked).rows == ((10_000,),)
+
+
+@pytest.mark.parametrize("setting", ["dp = off", "sensitivity = 'local'"])
+@pytest.mark.parametrize(
+    ("aggregate", "exact"),
+    [
+        ("AVG(CASE WHEN FALSE THEN age END)", 0),
+        ("MAX(age + LENGTH('no'))", 67),
+        ("MIN(age - NULLIF(5, 6))", 13),
+    ],
+)
+def test_constants_beside_a_column_are_constants(
+    setting: str, aggregate: str, exact: float
+) -> None:
+    session = Session(read_policy(SAMPLES / "people.toml"), teach=True)
+    session.execute(f"SET {setting}")
+    [[answer]] = session.execute(f"SELECT {aggregate} FROM people").rows
+    assert isinstance(answer, int | float)
+    assert setting != "dp = off" or answer == exact

@@ -32,7 +32,7 @@ AGGREGATES = {
 
 FUNCTIONS = {
     "ABS": ("ABS(x)", "the distance from zero"),
-    "ROUND": ("ROUND(x, digits)", "to the nearest"),
+    "ROUND": ("ROUND(x, digits)", "to the nearest, halves away from zero"),
     "FLOOR": ("FLOOR(x)", "the whole number below"),
     "CEIL": ("CEIL(x)", "the whole number above"),
     "LEAST": ("LEAST(x, y, …)", "the smallest of them"),
@@ -40,10 +40,10 @@ FUNCTIONS = {
     "CLAMP": ("CLAMP(x, low, high)", "x kept within bounds, so that it can be summed"),
     "COALESCE": ("COALESCE(x, y, …)", "the first that is not NULL"),
     "NULLIF": ("NULLIF(x, y)", "NULL where both are equal"),
-    "LOWER": ("LOWER(s)", "in small letters"),
-    "UPPER": ("UPPER(s)", "in capitals"),
+    "LOWER": ("LOWER(s)", "in small letters, A to Z alone"),
+    "UPPER": ("UPPER(s)", "in capitals, a to z alone"),
     "LENGTH": ("LENGTH(s)", "how many characters"),
-    "SUBSTR": ("SUBSTR(s, start, length)", "a part of a text"),
+    "SUBSTR": ("SUBSTR(s, start, length)", "a part of a text, from place 1"),
     "CAST": ("CAST(x AS type)", "INTEGER, NUMBER, TEXT, BOOLEAN or DATE; NULL where unreadable"),
     "IF": ("IF(condition, x, y)", "x where it is true, y otherwise"),
 }

@@ -1,0 +1,186 @@
+"""Which steps the engine takes follows from the plan: they are counted, with no clock.
+
+Columns are handed to the engine as arrays that write down what is done with them.
+On files that differ in what they hold, the lists must be the same.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+from dpdb.engines import evaluate, vectors
+from dpdb.engines.columns import Codes, Numbers
+from dpdb.engines.frame import FrameEngine
+from dpdb.errors import DpdbError
+from dpdb.policy import Policy
+from dpdb.policyfile import policy_for
+from dpdb.sql.splitting import split
+from tests.exactly import raw
+from tests.test_transcript import BENIGN, HEADER, POLICIES, QUERIES, _everywhere, _row
+
+LAST = {
+    "usual": _row(23),
+    "NULL": _everywhere(b""),
+    "division by zero": _row(23, age=b"33"),
+    "overflow": _row(23, income=b"1e308"),
+    "found by a filter": _row(23, name=b"Zoe", zip=b"10003"),
+    "found by none": _row(23, name=b"nobody", age=b"0", city=b"", smoker=b""),
+    "a known name": _row(23, name=b"Ann0"),
+    "a number": _row(23, name=b"5"),
+    "minus zero": _row(23, income=b"-0.0", name=b"-0.0"),
+    "2^53": _everywhere(b"9007199254740993"),
+}
+MORE = """;
+SELECT COUNT(*) FROM t WHERE name = 'Zoe'; SELECT COUNT(*) FROM t WHERE name IN ('Ann0', 'Zoe');
+SELECT COUNT(*) FROM t WHERE name IS NULL; SELECT COUNT(*) FROM t WHERE name < 'B';
+SELECT SUM(CLAMP(LENGTH(name) + age, 0, 9)) FROM t; SELECT COUNT(*) FROM t WHERE name = city;
+SELECT COUNT(*) FROM t WHERE zip IN (1, 2, 3, 4, 5, 6, 7, 8, 9, 10001);
+SELECT COUNT(*) FROM t WHERE income IN (1, 2, 3, 4, 5, 6, 7, 8, 9, 10001);
+SELECT SUM(COALESCE(age, 0)), COUNT(COALESCE(income, age)), SUM(age + 1) FROM t;
+SELECT COUNT(*) FROM t WHERE LENGTH(CAST(income AS TEXT)) > 3;
+SELECT COUNT(*) FROM t WHERE 1 / (age - 33) + 1 / (age - 33) > 0 AND NOT smoker
+"""
+
+
+class Noted(np.ndarray):
+    """An array that writes down what is done with it and with what comes of it."""
+
+    notes: ClassVar[list[str]] = []
+
+    def __array_ufunc__(
+        self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **rest: Any
+    ) -> Any:
+        Noted.notes.append(f"{ufunc.__name__} {method}")
+        if out is not None:
+            rest["out"] = _plain(out)
+        return _noted(getattr(ufunc, method)(*_plain(inputs), **_plain(rest)))
+
+    def __array_function__(
+        self, function: Callable[..., Any], types: Any, inputs: Any, rest: Any
+    ) -> Any:
+        Noted.notes.append(function.__name__)
+        return _noted(function(*_plain(inputs), **_plain(rest)))
+
+    def __getitem__(self, key: Any) -> Any:
+        Noted.notes.append("getitem")
+        return _noted(_plain(self)[_plain(key)])
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        Noted.notes.append("setitem")
+        _plain(self)[_plain(key)] = _plain(value)
+
+    def astype(self, dtype: Any, **rest: Any) -> Any:
+        Noted.notes.append("astype")
+        return _noted(_plain(self).astype(dtype, **rest))
+
+    def take(self, indices: Any, **rest: Any) -> Any:
+        Noted.notes.append("take")
+        return _noted(_plain(self).take(_plain(indices), **rest))
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case Noted():
+            return value.view(np.ndarray)
+        case list() | tuple():
+            return type(value)(_plain(part) for part in value)
+        case dict():
+            return {name: _plain(part) for name, part in value.items()}
+    return value
+
+
+def _noted(value: Any) -> Any:
+    match value:
+        case np.ndarray():
+            return value.view(Noted)
+        case list() | tuple():
+            return type(value)(_noted(part) for part in value)
+    return value
+
+
+def _policy(folder: Path, rows: list[bytes]) -> Policy:
+    folder.mkdir()
+    (folder / "t.csv").write_bytes(HEADER + b"".join(row + b"\n" for row in rows))
+    declared = POLICIES["declared"]
+    assert declared is not None
+    (folder / "t.toml").write_text(declared.format(neighbors="add-remove", null=""))
+    return policy_for(folder / "t.csv")
+
+
+def _work(policy: Policy, monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
+    """For each query what is done with arrays on the way to its exact results."""
+    engine = FrameEngine()
+    loaded = engine._loaded(policy.tables[0])
+    for name, column in loaded.columns.items():
+        match column:
+            case Numbers(units=units, step=step, null=null):
+                noted: Numbers | Codes = Numbers(_noted(units), step, _noted(null))
+            case Codes(codes=codes, values=values):
+                noted = Codes(_noted(codes), values)
+        loaded.columns[name] = noted  # type: ignore[index]
+    work = {}
+    with monkeypatch.context() as patched:
+        patched.setattr(np, "asarray", np.asanyarray)
+        for piece in split(QUERIES + MORE):
+            Noted.notes = []
+            # Options say how to draw, which is not the engine's work.
+            if piece.text.startswith("SELECT") and "OPTIONS" not in piece.text:
+                with contextlib.suppress(DpdbError):
+                    raw(piece.text, policy, engine)
+                    work[piece.text] = Noted.notes
+    return work
+
+
+def _differing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
+    """The queries, and the last rows of files on which their work differs from the usual."""
+    work = {
+        name: _work(_policy(folder / str(number), [*BENIGN[:-1], row]), monkeypatch)
+        for number, (name, row) in enumerate(LAST.items())
+    }
+    work["all NULL"] = _work(_policy(folder / "null", [LAST["NULL"]] * len(BENIGN)), monkeypatch)
+    usual = work["usual"]
+    # The rest are of constants, or count all rows.
+    assert sum(len(steps) > 0 for steps in usual.values()) > 40
+    return [
+        (query, name)
+        for query, steps in usual.items()
+        for name, others in work.items()
+        if others[query] != steps
+    ]
+
+
+def test_work_is_the_same_whatever_rows_hold(tmp_path, monkeypatch) -> None:
+    assert _differing(tmp_path, monkeypatch) == []
+
+
+def _old_finite(values: vectors.Array, null: vectors.Bools | None) -> vectors.Vector:
+    good = np.isfinite(values)
+    if good.all():
+        return vectors.Vector(values, null)
+    return vectors.Vector(np.where(good, values, 0.0), vectors.either(null, ~good))
+
+
+def _old_within(column: Numbers, rows: slice) -> Numbers:
+    """Without a mask where none of the rows is NULL."""
+    null = column.null if column.null is not None and column.null.any() else None
+    return Numbers(column.units[rows], column.step, None if null is None else null[rows])
+
+
+SHORTCUTS: dict[str, list[tuple[object, str, object]]] = {
+    "no mask where all is finite": [(evaluate, "finite", _old_finite)],
+    "no mask where no cell is NULL": [(Numbers, "within", _old_within)],
+    "texts looked for by what was found": [(evaluate, "public_dictionary", lambda column: True)],
+}
+
+
+@pytest.mark.parametrize("shortcut", SHORTCUTS)
+def test_shortcuts_would_be_found(tmp_path, monkeypatch, shortcut: str) -> None:
+    for place, name, old in SHORTCUTS[shortcut]:
+        monkeypatch.setattr(place, name, old)
+    assert _differing(tmp_path, monkeypatch) != []
