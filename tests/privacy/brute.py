@@ -19,7 +19,7 @@ from unittest import mock
 import numpy as np
 import numpy.typing as npt
 
-from dpdb.engines import frame
+from dpdb.engines import frame, loading
 from dpdb.engines.builders import builder
 from dpdb.engines.columns import Codes, Numbers
 from dpdb.engines.frame import FrameEngine
@@ -83,7 +83,7 @@ def world(
 @contextmanager
 def tables_in_memory() -> Iterator[None]:
     """The engine reads tables whose path is a `Rows` from there."""
-    with mock.patch.object(frame, "load", _load):
+    with mock.patch.object(frame, "load", _load), mock.patch.object(loading, "load", _load):
         yield
 
 
