@@ -844,7 +844,8 @@ def test_a24_nothing_that_holds_rows_shows_them(tmp_path, caplog):
     caplog.set_level(logging.DEBUG)
     bounds = POLICY.format(neighbors="add-remove").replace("[0, 120]", "[0, 10000000]")
     policy = write(tmp_path, "t", f"{HEADER}{CANARY_ROW}\n", bounds)
-    columns, _ = load(policy.tables[0])
+    loaded = load(policy.tables[0], [column.name for column in policy.tables[0].columns])
+    columns = loaded.columns
     engine = FrameEngine()
     plan = planned("SELECT SUM(age), MAX(age), MODE(city) FROM t WHERE name LIKE 'K%'", policy)
     exact = engine.exact(plan, {})
@@ -853,7 +854,7 @@ def test_a24_nothing_that_holds_rows_shows_them(tmp_path, caplog):
     rows = Frame(columns)
     held = [
         exact, exact[0], Exact(np.array([7654321])), engine, session, session._loaded_engine, columns,
-        rows, *columns.values(), engine._tables, session._bought, list(session._bought.values()),
+        rows, loaded, *columns.values(), engine._tables, session._bought, list(session._bought.values()),
         *(evaluate(ColumnRef(column), rows) for column in policy.tables[0].columns),
     ]  # fmt: skip
     for thing in held:

@@ -1,4 +1,4 @@
-"""The engine over pandas and numpy: plans into exact statistics."""
+"""The engine over numpy: plans into exact statistics."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from dpdb.engines import sums
 from dpdb.engines.columns import Codes, Numbers
 from dpdb.engines.evaluate import Frame, columns_of, evaluate, holds, public_dictionary
 from dpdb.engines.exact import WORD, Exact, representation
-from dpdb.engines.loading import load
-from dpdb.engines.units import cap_units
+from dpdb.engines.loading import Loaded, load, load_more
+from dpdb.engines.units import Units
 from dpdb.engines.vectors import AnyVector, TextVector, Vector
 from dpdb.plan import Plan
 from dpdb.policy import Column, Kind, Table, Value
@@ -29,44 +29,49 @@ _SHORT = _BLOCK // 64
 """Values in a dictionary that may be worked through for every block."""
 
 
-@dataclass(frozen=True, repr=False)
-class _Loaded:
-    columns: Mapping[str, Numbers | Codes]
-    rows: int
-
-
 @dataclass
 class FrameEngine:
-    """Holds the tables it was asked about in memory."""
+    """Holds in memory the columns that it was asked about."""
 
     progress: Progress | None = None
-    _tables: dict[str, _Loaded] = field(default_factory=dict, repr=False)
+    _tables: dict[str, Loaded] = field(default_factory=dict, repr=False)
+    _units: dict[str, Units | None] = field(default_factory=dict, repr=False)
 
     def rows(self, table: Table) -> int:
         """The number of rows: public under `replace`, otherwise nobody's business."""
-        return self._loaded(table).rows
+        return self._loaded(table, frozenset()).rows
 
     # numpy's warnings about overflow and the like would tell of rows.
     @np.errstate(all="ignore")
     def exact(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> tuple[Exact, ...]:
         """The exact result of each of the plan's own releases, in order."""
-        loaded = self._loaded(plan.table)
-        select = _Select(plan, Frame(loaded.columns, slots), loaded.rows)
+        select = self._select(plan, slots)
         return tuple(Exact(select.statistic(release.statistic)) for release in plan.releases)
 
     @np.errstate(all="ignore")
     def values(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> list[list[Array]]:
         """For teaching: for each aggregate the sorted values counted in each cell."""
-        loaded = self._loaded(plan.table)
-        select = _Select(plan, Frame(loaded.columns, slots), loaded.rows)
+        select = self._select(plan, slots)
         return [select.counted_values(estimate.aggregate) for estimate in plan.estimates]
 
-    def _loaded(self, table: Table) -> _Loaded:
-        if table.name not in self._tables:
-            columns, rows = load(table, self.progress)
-            if table.unit is not None:
-                columns, rows = cap_units(columns, rows, table.unit, table.rows_per_unit)
-            self._tables[table.name] = _Loaded(columns, rows)
+    def _select(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> _Select:
+        table, names = plan.table, plan.columns
+        if table.unit is not None:
+            # Which of a unit's rows count hangs on all declared columns.
+            names = frozenset(column.name for column in table.columns)
+        loaded = self._loaded(table, names)
+        if table.name not in self._units:
+            self._units[table.name] = Units.of(table, loaded.columns)
+        frame = Frame(loaded.columns, slots)
+        return _Select(plan, frame, loaded.rows, self._units[table.name])
+
+    def _loaded(self, table: Table, names: frozenset[str]) -> Loaded:
+        """The table with at least these columns; those not yet there are read now."""
+        before = self._tables.get(table.name)
+        if before is None:
+            self._tables[table.name] = load(table, names, self.progress)
+        else:
+            self._tables[table.name] = load_more(table, before, names, self.progress)
         return self._tables[table.name]
 
 
@@ -82,11 +87,15 @@ class _Counted:
 class _Select:
     """The statistics of one SELECT; its filter and groups are evaluated once."""
 
-    def __init__(self, plan: Plan, frame: Frame, rows: int):
+    def __init__(self, plan: Plan, frame: Frame, rows: int, units: Units | None):
         self._frame = frame
         self._rows = rows
         self._cells = len(plan.cells) if plan.keys else None
         self._where = self._mask(plan.where)
+        if units is not None:
+            # After the filter and before all else, so that all aggregates see the same rows.
+            limit = plan.table.rows_per_unit
+            self._where = units.capped(self._where, limit, plan.sample_key)
         self._groups = self._group_codes(plan) if plan.keys else None
         self._memory: dict[tuple[object, ...], _Counted] = {}
         self._clamps: dict[tuple[object, ...], tuple[Array, Array | None]] = {}

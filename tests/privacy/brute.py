@@ -7,7 +7,7 @@ the walk through the file is left out, or thousands of tables would take minutes
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
@@ -19,9 +19,12 @@ from unittest import mock
 import numpy as np
 import numpy.typing as npt
 
-from dpdb.engines import frame
-from dpdb.engines.columns import Codes, Numbers, builder
+from dpdb.engines import frame, loading
+from dpdb.engines.builders import builder
+from dpdb.engines.columns import Codes, Numbers
 from dpdb.engines.frame import FrameEngine
+from dpdb.engines.loading import Loaded, Version
+from dpdb.engines.records import MARGIN, Cells
 from dpdb.plan import Plan, plan
 from dpdb.policy import Budget, Column, Neighbors, Policy, Table
 from dpdb.privacy.accounting import Share
@@ -80,23 +83,30 @@ def world(
 @contextmanager
 def tables_in_memory() -> Iterator[None]:
     """The engine reads tables whose path is a `Rows` from there."""
-    with mock.patch.object(frame, "load", _load):
+    with mock.patch.object(frame, "load", _load), mock.patch.object(loading, "load", _load):
         yield
 
 
-def _load(table: Table, progress: Any = None) -> tuple[dict[str, Numbers | Codes], int]:
+def _load(table: Table, names: Collection[str], progress: Any = None) -> Loaded:
     rows = table.path.rows  # type: ignore[attr-defined]
     columns = {
-        column.name: read_cells(column, tuple(row[at] for row in rows))
+        column.name: read_cells(
+            column, tuple(row[at] for row in rows), exact=column.name == table.unit
+        )
         for at, column in enumerate(table.columns)
+        if column.name in names
     }
-    return columns, len(rows)
+    return Loaded(columns, len(rows), Version(0, 0, 0, 0))
 
 
 @cache
-def read_cells(column: Column, cells: tuple[str, ...]) -> Numbers | Codes:
-    gathering = builder(column)
-    gathering.add(cells)
+def read_cells(column: Column, cells: tuple[str, ...], *, exact: bool = False) -> Numbers | Codes:
+    raws = [cell.encode() for cell in cells]
+    text = b"\n" * MARGIN + b"".join(raw + b"," for raw in raws)
+    lengths = np.array([len(raw) for raw in raws], dtype=np.intp)
+    ends = MARGIN - 1 + np.cumsum(lengths + 1)
+    gathering = builder(column, exact=exact)
+    gathering.add(Cells(text, ends - lengths, ends))
     return gathering.finish()
 
 

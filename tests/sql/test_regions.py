@@ -92,7 +92,7 @@ class World:
         rows = itertools.zip_longest(*self.pools.values(), fillvalue="")
         lines = [",".join(f'"{cell}"' for cell in row) for row in [tuple(self.pools), *rows]]
         (folder / "t.csv").write_text("\n".join(lines), encoding="utf-8")
-        self.columns, _ = load(self.table)
+        self.columns = load(self.table, [column.name for column in self.table.columns]).columns
 
     def frame(self, names: list[str]) -> Frame:
         """A row for each combination of these columns' cells."""
