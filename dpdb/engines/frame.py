@@ -14,7 +14,7 @@ from dpdb.engines.columns import Codes, Numbers
 from dpdb.engines.evaluate import Frame, evaluate, holds, longest_dictionary
 from dpdb.engines.exact import Exact
 from dpdb.engines.loading import load
-from dpdb.engines.units import cap_units
+from dpdb.engines.units import Units
 from dpdb.engines.vectors import AnyVector, TextVector, Vector
 from dpdb.plan import Plan
 from dpdb.policy import Kind, Table, Value
@@ -31,6 +31,7 @@ _BLOCK = 2**16
 class _Loaded:
     columns: Mapping[str, Numbers | Codes]
     rows: int
+    units: Units | None
 
 
 @dataclass
@@ -49,22 +50,20 @@ class FrameEngine:
     def exact(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> tuple[Exact, ...]:
         """The exact result of each of the plan's own releases, in order."""
         loaded = self._loaded(plan.table)
-        select = _Select(plan, Frame(loaded.columns, slots), loaded.rows)
+        select = _Select(plan, Frame(loaded.columns, slots), loaded)
         return tuple(Exact(select.statistic(release.statistic)) for release in plan.releases)
 
     @np.errstate(all="ignore")
     def values(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> list[list[Array]]:
         """For teaching: for each aggregate the sorted values counted in each cell."""
         loaded = self._loaded(plan.table)
-        select = _Select(plan, Frame(loaded.columns, slots), loaded.rows)
+        select = _Select(plan, Frame(loaded.columns, slots), loaded)
         return [select.counted_values(estimate.aggregate) for estimate in plan.estimates]
 
     def _loaded(self, table: Table) -> _Loaded:
         if table.name not in self._tables:
             columns, rows = load(table, self.progress)
-            if table.unit is not None:
-                columns, rows = cap_units(columns, rows, table.unit, table.rows_per_unit)
-            self._tables[table.name] = _Loaded(columns, rows)
+            self._tables[table.name] = _Loaded(columns, rows, Units.of(table, columns))
         return self._tables[table.name]
 
 
@@ -80,11 +79,15 @@ class _Counted:
 class _Select:
     """The statistics of one SELECT; its filter and groups are evaluated once."""
 
-    def __init__(self, plan: Plan, frame: Frame, rows: int):
+    def __init__(self, plan: Plan, frame: Frame, loaded: _Loaded):
         self._frame = frame
-        self._rows = rows
+        self._rows = loaded.rows
         self._cells = len(plan.cells) if plan.keys else None
         self._where = self._mask(plan.where)
+        if loaded.units is not None:
+            # After the filter and before all else, so that all aggregates see the same rows.
+            limit = plan.table.rows_per_unit
+            self._where = loaded.units.capped(self._where, limit, plan.sample_key)
         self._groups = self._group_codes(plan) if plan.keys else None
         self._memory: dict[tuple[object, ...], _Counted] = {}
         self._clamps: dict[tuple[object, ...], tuple[Array, Array | None]] = {}
