@@ -29,9 +29,9 @@ NAMES = {
 }
 SCALES = {"laplace": "Δ/ε", "gaussian": "σ", "exponential": "2Δ/ε"}
 CHANGES = {
-    "laplace": "the most {one} can change it",
-    "gaussian": "the farthest {one} can move it (ℓ2)",
-    "exponential": "the most {one} can change it (of a value's rank or count)",
+    "laplace": "the most {} can change it",
+    "gaussian": "the farthest {} can move it (ℓ2)",
+    "exponential": "the most {} can change it (of a value's rank or count)",
 }
 
 
