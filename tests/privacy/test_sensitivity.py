@@ -720,6 +720,21 @@ def test_the_formula_of_totals_is_the_largest_change(relation: Neighbors, option
             assert sensitivity.total(lower, upper, several) >= 3 * expected
 
 
+@pytest.mark.parametrize("relation", [ADD_REMOVE, REPLACE])
+@pytest.mark.parametrize(
+    ("cells", "rows"), [(1, 1), (1, 3), (2, 1), (3, 1), (3, 2), (4, 2), (5, 3)]
+)
+def test_the_formula_of_units_is_the_largest_change(
+    relation: Neighbors, cells: int, rows: int
+) -> None:
+    """A unit is in any cells, no more than it has rows; another may stand in its place."""
+    there = [set(some) for n in range(rows + 1) for some in combinations(range(cells), n)]
+    other = there if relation is REPLACE else [set()]
+    # Where two numbers differ it is by 1, so that ℓ1 is the square of ℓ2.
+    largest = max(len(left ^ right) for left, right in product(there, other))
+    assert sensitivity.units(Exposure(relation, True, cells, rows)) == largest
+
+
 @pytest.mark.parametrize("percent", [0, 1, 25, 50, 90, 100])
 def test_the_formula_of_ranks_is_the_largest_change(percent: int) -> None:
     """All tables of up to four values out of three, a fifth value entering or replaced."""
