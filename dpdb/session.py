@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from dpdb import describing
 from dpdb.answer import Answer, Cell
+from dpdb.candidates import check_candidates
 from dpdb.errors import (
     DpdbError,
     InternalError,
@@ -166,7 +167,9 @@ class Session:
         return self._engine.rows(table)
 
     def _plan(self, query: Query, rows: RowCount) -> Plan:
-        return plan(query, self.policy, self._share(query.options), rows)
+        planned = plan(query, self.policy, self._share(query.options), rows)
+        check_candidates(planned)
+        return planned
 
     def _steps(self, query: Query, rows: RowCount) -> tuple[Plan, ...]:
         """The plans to be carried out one after the other, until an answer is as asked."""
