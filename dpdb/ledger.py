@@ -17,6 +17,8 @@ MAX_APART = 1000
 
 Those after them pay in full.
 """
+MAX_TURNS = 20_000
+"""As many ends of intervals are compared: a list of values has two for each."""
 
 
 @dataclass(frozen=True)
@@ -100,8 +102,7 @@ class MemoryLedger:
         """What will have been spent."""
         groups, together = self._spent.groups, self.balance.sums
         asked = self.budget.queries - self.balance.queries_left + queries
-        full = sum(map(len, groups)) >= MAX_APART
-        if region is None or region.everything or full:
+        if region is None or region.everything or self._full(region):
             return _Spent(self._balance(together + sums, asked), groups)
         member = (region, sums)
         for index, group in enumerate(groups):
@@ -112,6 +113,11 @@ class MemoryLedger:
                 groups = (*groups[:index], grown, *groups[index + 1 :])
                 return _Spent(self._balance(together + more, asked), groups)
         return _Spent(self._balance(together + sums, asked), (*groups, (member,)))
+
+    def _full(self, region: Region) -> bool:
+        """Whether comparing all filters would take too long if this one's were kept."""
+        kept = [other.turns for group in self._spent.groups for other, _ in group]
+        return len(kept) >= MAX_APART or sum(kept) + region.turns > MAX_TURNS
 
     def _of(self, group: tuple[tuple[Region, Sums], ...]) -> Sums:
         """What a group reveals: under `replace` a row can go from one filter to another."""

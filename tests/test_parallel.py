@@ -409,6 +409,14 @@ def test_steps_towards_a_relative_error_are_shared(relation: Neighbors) -> None:
     assert float(here.balance.sums.epsilon) == pytest.approx(sum(longest), rel=1e-9)
 
 
+def test_of_too_long_lists_the_others_pay_in_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lists of values were kept whatever their length, and each statement looked at them all."""
+    here = session(Neighbors.ADD_REMOVE)
+    monkeypatch.setattr(ledger, "MAX_TURNS", 5)
+    first, second, third = counting("n = 1", "n IN (0, 2)", "n = 3")
+    assert prices(here, first, second, third) == [1, 1, 0]
+
+
 def test_of_too_many_the_others_pay_in_full(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ledger, "MAX_APART", 2)
     here = session(ADD_REMOVE)

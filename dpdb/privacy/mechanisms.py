@@ -16,6 +16,8 @@ from dpdb.privacy.smooth import Smooth
 
 SLACK = Fraction(1, 2**40)
 """What the exponential mechanism, and noise taken away in steps, have of ε for rounding."""
+FARTHEST = 80
+"""In the exponent of a selection: e^-80 is nothing beside the 2^53 steps a grid can have."""
 MAX_SCALE = 2**50
 """The largest noise scale in grid steps: noise and sums stay within 64 bits."""
 
@@ -131,6 +133,11 @@ class Exponential:
         ratio of two selection probabilities moves by four of those at most.
         """
         return max(self.epsilon - SLACK, Fraction(0)) / (2 * self.sensitivity)
+
+    @property
+    def reach(self) -> int:
+        """The ranks from the target to either side where weights differ; all others have one."""
+        return math.ceil(FARTHEST / self.rate) + 1
 
     @property
     def loss(self) -> Loss:

@@ -10,7 +10,6 @@ sensitivity, and no weight becomes zero.
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_right
 from collections.abc import Sequence
 from fractions import Fraction
@@ -19,15 +18,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpdb.privacy.mechanisms import Exponential
+from dpdb.privacy.mechanisms import FARTHEST, Exponential
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from dpdb.privacy.noise import Noise
 
-FARTHEST = 80
-"""In the exponent: e^-80 is nothing beside the 2^53 steps a grid can have."""
 _MANTISSA = 2**53
 _SHIFT = 116
 """2^-116 < e^-80: every weight is a whole number of at least 45 bits after scaling."""
@@ -91,7 +88,7 @@ def pieces(
     # Distances are counted in units of 1/denominator, to stay whole.
     scale, target = fraction.denominator, fraction.numerator * number
     rate = mechanism.rate / scale
-    reach = math.ceil(FARTHEST / mechanism.rate) + 1
+    reach = mechanism.reach
     window = values[max(0, target // scale - reach) : target // scale + reach + 1]
     points = np.unique(window).astype(np.int64)
     below = np.searchsorted(values, points, side="left")

@@ -88,6 +88,11 @@ class Region:
         """Whether nothing is limited; such a region excludes none."""
         return not self.limits
 
+    @property
+    def turns(self) -> int:
+        """How many ends its intervals have: what a comparison with another has to look at."""
+        return sum(len(cells.span.turns) for cells in self.limits.values())
+
     def excludes(self, other: Region) -> bool:
         """Whether surely no row is in both. Of the rows' units this says nothing."""
         if self.table != other.table:

@@ -24,9 +24,9 @@ import pytest
 from dpdb.errors import DpdbError
 from dpdb.policy import Column, Kind, Neighbors
 from dpdb.privacy import selection, sensitivity
-from dpdb.privacy.mechanisms import SLACK, Exponential
+from dpdb.privacy.mechanisms import FARTHEST, SLACK, Exponential
 from dpdb.privacy.noise import SystemNoise
-from dpdb.privacy.selection import FARTHEST, pieces, select_index, select_value, weights
+from dpdb.privacy.selection import pieces, select_index, select_value, weights
 from dpdb.privacy.sensitivity import Exposure
 from tests.privacy.brute import (
     ADD_REMOVE,
