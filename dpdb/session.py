@@ -48,8 +48,9 @@ class Session:
 
     Everything but the noisy values is a function of the statements and the
     policy: the price is taken before any row is looked at. With `teach` the
-    session may be told to forget its manners, and marks every answer as not
-    private; no session can enter or leave that mode later.
+    session may be told to forget its manners; no session can enter or leave that
+    mode later. Every answer of such a session is marked as not private, and so is
+    every answer whose noise can be foretold.
     """
 
     def __init__(
@@ -124,6 +125,11 @@ class Session:
                 return self._describe(text, found)
             case Assign():
                 return self._assign(text, found)
+
+    @property
+    def _private(self) -> bool:
+        """Whether answers are: nothing is revealed, and nobody can foretell the noise."""
+        return self._noise.private and not self.teach
 
     @property
     def _engine(self) -> FrameEngine:
@@ -210,7 +216,7 @@ class Session:
             balance=self.balance,
             query=True,
             repeat=repeat,
-            private=not self.teach,
+            private=self._private,
             revealed=released.revealed if self.settings.reveal else (),
             notes=bought.notes,
         )
@@ -233,7 +239,7 @@ class Session:
             balance=self.balance,
             query=True,
             explain=True,
-            private=not self.teach,
+            private=self._private,
             notes=describing.promised(options, planned),
             plan=planned,
         )

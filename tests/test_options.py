@@ -82,6 +82,7 @@ class Record:
 
     asked: list[Fraction] = field(default_factory=list)
     source: SystemNoise = field(default_factory=lambda: SystemNoise(Random(1).randbytes))
+    private = True
 
     def laplace(self, scale, size):
         self.asked.append(scale)
@@ -579,6 +580,8 @@ def test_the_scale_of_smooth_noise_is_shown_nowhere() -> None:
 
 class _Middle:
     """No noise."""
+
+    private = True
 
     def laplace(self, scale, size):
         return np.zeros(size, dtype=np.int64)

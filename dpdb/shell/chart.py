@@ -10,6 +10,7 @@ from dpdb.answer import Answer
 from dpdb.errors import UnknownName, UsageError, did_you_mean
 from dpdb.shell.cells import cell_text
 from dpdb.shell.escape import printable
+from dpdb.shell.footer import NOT_PRIVATE
 
 NARROWEST = 10
 """Columns that bars have at least."""
@@ -38,6 +39,8 @@ def chart(answer: Answer, column: str, width: int) -> str:
     chosen = _chosen(answer, noisy, column)
     bars = [_bar(answer, row, keys[0], chosen) for row in range(len(answer.rows))]
     title = f"{answer.columns[chosen]} by {answer.columns[keys[0]]}, ± at 95 %"
+    if not answer.private:
+        title += f" · {NOT_PRIVATE}"
     return "\n".join([printable(title), *_drawn(bars, width)])
 
 

@@ -12,6 +12,8 @@ from dpdb.shell.cells import margin
 DIGITS = 6
 """Of what is paid and left: what theorems work out has no end of them."""
 
+NOT_PRIVATE = "not private"
+
 
 def footer(answer: Answer) -> str:
     """The lines below an answer to a query."""
@@ -36,8 +38,7 @@ def _paid(answer: Answer) -> str:
         f"left: ε {decimal(balance.epsilon_left, DIGITS)} of {decimal(budget.epsilon)}{by}, "
         f"{balance.queries_left} of {budget.queries} queries"
     )
-    teaching = "" if answer.private else " · not private: teaching mode"
-    return f"{paid} · {left}{teaching}"
+    return f"{paid} · {left}{'' if answer.private else f' · {NOT_PRIVATE}'}"
 
 
 def _accuracy(answer: Answer) -> Iterator[str]:
