@@ -24,7 +24,7 @@ from dpdb.privacy.composition import Sums
 from dpdb.privacy.gradual import levels
 from dpdb.privacy.loss import pure
 from dpdb.privacy.noise import Noise, source
-from dpdb.releases import CONFIDENCE
+from dpdb.releases import CONFIDENCE, at_once
 from dpdb.settings import Settings
 from dpdb.sql.query import NO_OPTIONS, Options, Query
 from dpdb.sql.statements import (
@@ -206,11 +206,13 @@ class Session:
         released = bought.released
         noisy = released.noisy
         shown = page(planned, points(planned, noisy.draws), noisy.subqueries, noisy)
+        columns = tuple(output.label for output in planned.outputs)
         return Answer(
             statement=text,
-            columns=tuple(output.label for output in planned.outputs),
+            columns=columns,
             rows=shown.rows,
             intervals=shown.intervals,
+            only_noise=shown.only_noise,
             releases=describing.reports(planned),
             cost=FREE if repeat else bought.price,
             balance=self.balance,
@@ -218,7 +220,9 @@ class Session:
             repeat=repeat,
             private=self._private,
             revealed=released.revealed if self.settings.reveal else (),
-            notes=bought.notes,
+            notes=bought.notes
+            + describing.claims(planned)
+            + describing.only_noise(columns, shown.only_noise),
         )
 
     def _explained(self, text: str, query: Query, rows: RowCount) -> Answer:
@@ -240,7 +244,7 @@ class Session:
             query=True,
             explain=True,
             private=self._private,
-            notes=describing.promised(options, planned),
+            notes=describing.promised(options, planned) + describing.claims(planned),
             plan=planned,
         )
 
@@ -298,4 +302,5 @@ def _identity(planned: Plan, options: Options) -> object:
     """Equal for queries that are answered with the same draws: asking again is free."""
     if options.relative_error is None:
         return planned.identity
-    return planned.identity, options.relative_error, float(options.confidence or CONFIDENCE)
+    confidence = at_once(float(options.confidence or CONFIDENCE), planned.candidates)
+    return planned.identity, options.relative_error, confidence

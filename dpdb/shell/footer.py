@@ -46,15 +46,11 @@ def _accuracy(answer: Answer) -> Iterator[str]:
 
     Shoaran, Thomo, Weber, equation 5, with the answer in place of the truth.
     """
-    # Of a selected value the interval is all that is declared, not what the noise may be.
-    selected = {drawn.column for drawn in answer.releases if drawn.margin is None}
     noisy = [
         (reach, abs(cell))
         for row, ranges in zip(answer.rows, answer.intervals, strict=False)
-        for name, cell, interval in zip(answer.columns, row, ranges, strict=True)
-        if name not in selected
-        and isinstance(cell, int | float)
-        and (reach := margin(cell, interval)) is not None
+        for cell, interval in zip(row, ranges, strict=True)
+        if isinstance(cell, int | float) and (reach := margin(cell, interval)) is not None
     ]
     errors = [reach / size for reach, size in noisy if size]
     if len(noisy) == 1:

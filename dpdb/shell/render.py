@@ -13,6 +13,8 @@ from dpdb.shell.escape import printable, spreadsheet
 from dpdb.shell.footer import NOT_PRIVATE, footer
 from dpdb.shell.jsontext import as_json, number
 
+ONLY_NOISE = "only noise"
+
 
 def as_csv(answer: Answer) -> str:
     """Comma-separated values, with a header; above it, if need be, that they are not private."""
@@ -121,6 +123,9 @@ def _page(answer: Answer) -> tuple[list[str], list[list[str]]]:
         [cell_text(cell, interval) for cell, interval in zip(row, intervals, strict=True)]
         for row, intervals in zip(rows, ranges, strict=True)
     ]
+    for row, flags in zip(cells, answer.only_noise, strict=False):
+        row[:] = [f"{cell} ({ONLY_NOISE})" if flag else cell
+                  for cell, flag in zip(row, flags, strict=True)]  # fmt: skip
     return [printable(name) for name in header], cells
 
 

@@ -110,9 +110,14 @@ TOPICS = {
 
         Shown are as many digits as mean something; CSV and JSON have all of them
         (.mode csv, .mode json). An average is a noisy sum over a noisy count, and
-        its interval is worked out from both. Of a quantile only its bounds are
-        known for certain. A count can come out negative: that is noise, and to
-        hide it would bias what is computed from such answers.""",
+        its interval is worked out from both. Where noise decides which groups are
+        shown (HAVING, ORDER BY with LIMIT), ± is wider and holds for all of them at
+        once. MIN, MAX, MEDIAN, quantiles and MODE have none: they are chosen by rank,
+        and how far that is from the exact value depends on the rows.
+
+        A value marked "only noise" has an interval as wide as its bounds allow: it
+        says nothing that the policy does not say. A count can come out negative:
+        that is noise, and to hide it would bias what is computed from such answers.""",
     "keys": """\
         Keys
         ====
