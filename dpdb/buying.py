@@ -8,6 +8,7 @@ from fractions import Fraction
 
 from dpdb import describing
 from dpdb.errors import BudgetExceeded
+from dpdb.estimates import Noisy
 from dpdb.ledger import FREE, MemoryLedger, Price
 from dpdb.plan import Plan
 from dpdb.privacy.composition import NOTHING, Sums
@@ -27,6 +28,11 @@ class Bought:
     notes: tuple[str, ...] = ()
     step: int = 0
     """Which of the plans it is for, where there are several."""
+
+
+def settled() -> Bought:
+    """What a plan needs that the policy alone answers: nothing, not even a query."""
+    return Bought(Released(Noisy((), {})), FREE)
 
 
 def buy(plan: Plan, options: Options, ledger: MemoryLedger, releaser: Releaser) -> Bought:

@@ -83,6 +83,9 @@ def interval_of(
     None of a selected value: how far apart the data lie around it is secret.
     """
     function = estimate.aggregate.function
+    if estimate.obstacle is not None:
+        counts = function in (Function.COUNT, Function.COUNT_DISTINCT)
+        return (np.zeros(1), np.zeros(1)) if counts else None
     if not estimate.releases:
         assert estimate.rows is not None
         return np.array([estimate.rows]), np.array([estimate.rows])

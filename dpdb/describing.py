@@ -14,7 +14,8 @@ from dpdb.privacy.accounting import Accountant, Advanced, Concentrated, Sequenti
 from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace
 from dpdb.privacy.smooth import Smooth
 from dpdb.releases import CONFIDENCE, Release, at_once
-from dpdb.sql.query import Options, slots
+from dpdb.sql.obstacles import hint
+from dpdb.sql.query import Options, conjunction, slots
 
 Rows = tuple[tuple[Cell, ...], ...]
 BUDGET_COLUMNS = ("budget", "total", "spent", "left")
@@ -97,7 +98,8 @@ def _report(release: Release, label: str, candidates: int) -> Drawn:
 
 def claims(planned: Plan) -> tuple[str, ...]:
     """What the intervals hold for, and what has none."""
-    notes = [
+    notes = list(_obstacles(planned))
+    notes += [
         f"{drawn.column} {_way(drawn)}, and has no interval: how near it is depends on the rows"
         for drawn in _shown(planned)
         if drawn.margin is None
@@ -134,9 +136,32 @@ def only_noise(columns: Sequence[str], flags: Sequence[Sequence[bool]]) -> tuple
     return tuple(notes)
 
 
+def _obstacles(planned: Plan) -> Iterator[str]:
+    """What no row can pass, and why that is known."""
+    found = {
+        conjunction(planned.where, estimate.aggregate.where): estimate.obstacle.column
+        for estimate in planned.estimates
+        if estimate.obstacle is not None
+    }
+    for condition, column in found.items():
+        why = "" if column is None else f" on {column.name}{_declared(column)}"
+        slip = None if column is None or condition is None else hint(column, condition)
+        maybe = "" if slip is None else f"; {slip}"
+        yield f"no row can pass the filter{why}: that is known, and costs nothing{maybe}"
+    for subplan in planned.subplans:
+        yield from _obstacles(subplan)
+
+
+def _declared(column: Column) -> str:
+    _, _, lower, upper, values, _ = column_row(column)
+    if values is not None:
+        return f" ({values})"
+    return "" if lower is None else f" ({lower} to {upper})"
+
+
 def kept(options: Options, planned: Plan) -> tuple[str, ...]:
     """What was spent for an error that was asked for."""
-    if options.error is None:
+    if options.error is None or planned.settled:
         return ()
     return (
         f"ε {decimal(planned.loss.epsilon)} is the least that keeps the noise within "
@@ -146,7 +171,7 @@ def kept(options: Options, planned: Plan) -> tuple[str, ...]:
 
 def promised(options: Options, planned: Plan) -> tuple[str, ...]:
     """For EXPLAIN: what will be spent for an error that is asked for."""
-    if options.relative_error is None:
+    if options.relative_error is None or planned.settled:
         return kept(options, planned)
     return (f"at most: ε is spent in steps, until the noise is within {_part(options)}",)
 

@@ -21,6 +21,7 @@ from dpdb.releases import Estimate, Release
 from dpdb.sharing import candidates, is_public, shares
 from dpdb.sql.intervals import Environment, Interval, interval
 from dpdb.sql.keys import key_values
+from dpdb.sql.obstacles import obstacle
 from dpdb.sql.query import (
     ColumnRef,
     Expr,
@@ -63,6 +64,11 @@ class Plan:
         for subplan in self.subplans:
             yield from subplan.every_release
         yield from self.releases
+
+    @property
+    def settled(self) -> bool:
+        """Whether the policy alone answers it: no row can have a part in it."""
+        return not self.subplans and all(estimate.obstacle for estimate in self.estimates)
 
     @property
     def aggregates(self) -> int:
@@ -134,6 +140,10 @@ def _planned(query: Query, terms: Terms, split: Iterator[Share]) -> Plan:
     releases: list[Release] = []
     estimates = []
     for aggregate in query.aggregates:
+        known_why = obstacle(query.table, conjunction(query.where, aggregate.where))
+        if known_why is not None:
+            estimates.append(Estimate(aggregate, (), Interval(), obstacle=known_why))
+            continue
         share = NOTHING if is_public(aggregate, query, terms) else next(split)
         drawing = Drawing(terms, query, aggregate, known, len(cells), share)
         drawn, bounds, public_rows = drawing.releases()

@@ -9,6 +9,7 @@ from fractions import Fraction
 from dpdb.policy import MAGNITUDE_LIMIT, Value
 from dpdb.privacy.mechanisms import Mechanism
 from dpdb.sql.intervals import Interval
+from dpdb.sql.obstacles import Obstacle
 from dpdb.sql.query import Aggregate, ColumnRef, Expr
 
 CONFIDENCE = 0.95
@@ -117,6 +118,8 @@ class Estimate:
     interval: Interval
     """Where the exact answer must lie."""
     rows: int | None = None
+    obstacle: Obstacle | None = None
+    """Why no row can have a part in it: it is known, and nothing is drawn for it."""
 
 
 def fit_grid(step: Fraction, lower: Fraction, upper: Fraction, limit: int) -> Grid:

@@ -175,9 +175,11 @@ class Session:
         )
 
     def _select(self, text: str, query: Query) -> Answer:
-        from dpdb.buying import buy  # noqa: PLC0415 (numpy)
+        from dpdb.buying import buy, settled  # noqa: PLC0415 (numpy)
 
         planned = self._plan(query, self._rows)
+        if planned.settled:
+            return self._answer(text, planned, settled())
         before = None if self.settings.fresh else self._bought.get(planned.identity)
         if before is not None:
             return self._answer(text, planned, before, repeat=True)
@@ -187,9 +189,11 @@ class Session:
 
     def _select_gradually(self, text: str, query: Query) -> Answer:
         """An answer as accurate as asked, bought step by step while it is not."""
-        from dpdb.buying import buy_gradually  # noqa: PLC0415 (numpy)
+        from dpdb.buying import buy_gradually, settled  # noqa: PLC0415 (numpy)
 
         plans, options = self._steps(query, self._rows), query.options
+        if plans[-1].settled:
+            return self._answer(text, plans[-1], settled())
         identity = _identity(plans[-1], options)
         before = None if self.settings.fresh else self._bought.get(identity)
         if before is not None:
@@ -228,7 +232,8 @@ class Session:
     def _explained(self, text: str, query: Query, rows: RowCount) -> Answer:
         planned, options = self._steps(query, rows)[-1], query.options
         released = _identity(planned, options) in self._bought and not self.settings.fresh
-        if not self.settings.protected or (released and not self.settings.lawless):
+        lawless = self.settings.lawless
+        if not self.settings.protected or (not lawless and (released or planned.settled)):
             price = FREE
         elif options.relative_error is not None:
             price = self._ledger.price(Sums.of(planned.loss), None)

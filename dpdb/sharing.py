@@ -13,7 +13,8 @@ from dpdb.policy import LARGEST_EPSILON, SMALLEST_EPSILON, Composition
 from dpdb.privacy.accounting import Share
 from dpdb.privacy.mechanisms import Gaussian, Laplace
 from dpdb.releases import CONFIDENCE, Release, at_once
-from dpdb.sql.query import Aggregate, Expr, Function, Query, Slot, slots
+from dpdb.sql.obstacles import obstacle
+from dpdb.sql.query import Aggregate, Expr, Function, Query, Slot, conjunction, slots
 
 _DIGITS = 6
 """Decimal digits to which the least ε for an error is worked out."""
@@ -23,8 +24,10 @@ def shares(query: Query, cells: int, share: Share, terms: Terms) -> Iterator[Sha
     """What each noisy aggregate may spend, in the order they are planned."""
     options = terms.options
     number = _noisy(query, terms)
+    if not number:
+        return iter([])
     if not options.kept:
-        return iter([share.part(Fraction(1, number))] * number if number else [])
+        return iter([share.part(Fraction(1, number))] * number)
     if query.subqueries:
         raise InvalidOption("an error, or a noise_index, cannot be kept with a subquery")
     if options.noise_index is None and any(_made_of_noise(o.expression) for o in query.outputs):
@@ -65,8 +68,11 @@ def _noisy(query: Query, terms: Terms) -> int:
 
 
 def is_public(aggregate: Aggregate, query: Query, terms: Terms) -> bool:
-    """Whether an aggregate is a number of rows that everybody knows."""
-    return aggregate.function is Function.COUNT and exposure(aggregate, query, terms.policy).fixed
+    """Whether everybody knows an aggregate: a number of rows, or what no row has a part in."""
+    counts = aggregate.function is Function.COUNT
+    if counts and exposure(aggregate, query, terms.policy).fixed:
+        return True
+    return obstacle(query.table, conjunction(query.where, aggregate.where)) is not None
 
 
 def candidates(query: Query, cells: int, terms: Terms) -> int:

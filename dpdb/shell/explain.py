@@ -48,7 +48,9 @@ def tree(answer: Answer, given: Collection[str]) -> str:
             lines.append(f"{'└' if last else '├'}─ {_title(drawn)}")
             lines += _branches(list(_facts(release, drawn, total, given)), last=last)
     if not lines:
-        lines.append("nothing is drawn: the number of rows is public here")
+        known = "no row can pass the filter" if answer.plan.settled else (
+            "the number of rows is public here")  # fmt: skip
+        lines.append(f"nothing is drawn: {known}")
     return "\n".join([*lines, _share(answer, total)]) + footer(answer)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dpdb.answer import Answer
 from dpdb.policy import Composition, decimal
 from dpdb.shell.cells import margin
+from dpdb.shell.escape import printable
 
 DIGITS = 6
 """Of what is paid and left: what theorems work out has no end of them."""
@@ -19,7 +20,7 @@ def footer(answer: Answer) -> str:
     """The lines below an answer to a query."""
     if not answer.query:
         return ""
-    lines = [*_revealed(answer), *_accuracy(answer), *answer.notes, _paid(answer)]
+    lines = [*_revealed(answer), *_accuracy(answer), *map(printable, answer.notes), _paid(answer)]
     return "".join(f"\n{line}" for line in lines)
 
 
@@ -29,7 +30,8 @@ def _paid(answer: Answer) -> str:
     if cost.delta:
         spent += f", δ {decimal(cost.delta, DIGITS)}"
     if answer.explain:
-        paid = f"would cost {spent}" if cost.queries else "would cost nothing: answered before"
+        before = "" if answer.plan is not None and answer.plan.settled else ": answered before"
+        paid = f"would cost {spent}" if cost.queries else f"would cost nothing{before}"
     else:
         paid = "repeated: free" if answer.repeat else f"spent {spent}"
     budget = balance.budget
