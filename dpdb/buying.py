@@ -8,12 +8,13 @@ from fractions import Fraction
 
 from dpdb import describing
 from dpdb.errors import BudgetExceeded
+from dpdb.estimates import Noisy
 from dpdb.ledger import FREE, MemoryLedger, Price
 from dpdb.plan import Plan
 from dpdb.privacy.composition import NOTHING, Sums
 from dpdb.privacy.gradual import enough
 from dpdb.privacy.mechanisms import Laplace
-from dpdb.releases import CONFIDENCE
+from dpdb.releases import CONFIDENCE, at_once
 from dpdb.releasing import Released, Releaser
 from dpdb.sql.query import Options
 
@@ -27,6 +28,11 @@ class Bought:
     notes: tuple[str, ...] = ()
     step: int = 0
     """Which of the plans it is for, where there are several."""
+
+
+def settled() -> Bought:
+    """What a plan needs that the policy alone answers: nothing, not even a query."""
+    return Bought(Released(Noisy((), {})), FREE)
 
 
 def buy(plan: Plan, options: Options, ledger: MemoryLedger, releaser: Releaser) -> Bought:
@@ -73,5 +79,6 @@ def _within(plan: Plan, released: Released, options: Options) -> bool:
     (release,), (draws,) = plan.releases, released.noisy.draws
     assert isinstance(release.mechanism, Laplace)
     assert options.relative_error is not None
-    margin = release.mechanism.quantile(float(options.confidence or CONFIDENCE))
+    confidence = at_once(float(options.confidence or CONFIDENCE), plan.candidates)
+    margin = release.mechanism.quantile(confidence)
     return all(enough(value, margin, options.relative_error) for value in draws.tolist())

@@ -69,6 +69,9 @@ def point(estimate: Estimate, plan: Plan, draws: Draws) -> AnyVector:
     """An aggregate's value in each cell, from the noisy values."""
     own = drawn(estimate, draws)
     releases = [plan.releases[index] for index in estimate.releases]
+    if estimate.obstacle is not None:
+        counts = estimate.aggregate.function in (Function.COUNT, Function.COUNT_DISTINCT)
+        return constant(0 if counts else None)
     match estimate.aggregate.function:
         case Function.COUNT if estimate.rows is not None:
             return constant(estimate.rows, Kind.INTEGER)

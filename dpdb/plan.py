@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 
@@ -18,9 +18,10 @@ from dpdb.policy import Policy, Table, Value
 from dpdb.privacy.accounting import Share
 from dpdb.privacy.loss import Loss
 from dpdb.releases import Estimate, Release
-from dpdb.sharing import is_public, shares
+from dpdb.sharing import candidates, is_public, shares
 from dpdb.sql.intervals import Environment, Interval, interval
 from dpdb.sql.keys import key_values
+from dpdb.sql.obstacles import obstacle
 from dpdb.sql.query import (
     ColumnRef,
     Expr,
@@ -57,6 +58,8 @@ class Plan:
     offset: int
     sample_key: str
     """Which rows of a unit count that has more than its cap."""
+    candidates: int = 1
+    """Of how many rows noise has a say in which are shown; their intervals hold at once."""
 
     @property
     def every_release(self) -> Iterator[Release]:
@@ -64,6 +67,11 @@ class Plan:
         for subplan in self.subplans:
             yield from subplan.every_release
         yield from self.releases
+
+    @property
+    def settled(self) -> bool:
+        """Whether the policy alone answers it: no row can have a part in it."""
+        return not self.subplans and all(estimate.obstacle for estimate in self.estimates)
 
     @property
     def aggregates(self) -> int:
@@ -101,6 +109,14 @@ class Plan:
             read += (part.argument, part.where)
         return frozenset().union(*(column_names(each) for each in read if each is not None))
 
+    def interval_of(self, output: Output) -> Interval:
+        """Where an output must lie, whatever the rows are."""
+        known: Environment = {
+            Slot("aggregate", index, estimate.aggregate.kind): estimate.interval
+            for index, estimate in enumerate(self.estimates)
+        }
+        return interval(output.expression, known)
+
     def released_for(self, output: Output) -> set[int]:
         """The indices of the releases that an output is made of."""
         used = slots(output.expression, "aggregate")
@@ -126,13 +142,19 @@ def outline(query: Query, policy: Policy) -> Plan:
 def _planned(query: Query, terms: Terms, split: Iterator[Share]) -> Plan:
     subplans = tuple(_planned(subquery, terms, split) for subquery in query.subqueries)
     known: Environment = {
-        Slot("subquery", index, subplan.outputs[0].expression.kind): _answer_interval(subplan)
+        Slot("subquery", index, subplan.outputs[0].expression.kind): subplan.interval_of(
+            subplan.outputs[0]
+        )
         for index, subplan in enumerate(subplans)
     }
     cells = _cells(query, known)
     releases: list[Release] = []
     estimates = []
     for aggregate in query.aggregates:
+        known_why = obstacle(query.table, conjunction(query.where, aggregate.where))
+        if known_why is not None:
+            estimates.append(Estimate(aggregate, (), Interval(), obstacle=known_why))
+            continue
         share = NOTHING if is_public(aggregate, query, terms) else next(split)
         drawing = Drawing(terms, query, aggregate, known, len(cells), share)
         drawn, bounds, public_rows = drawing.releases()
@@ -141,9 +163,10 @@ def _planned(query: Query, terms: Terms, split: Iterator[Share]) -> Plan:
         releases += drawn
         if len(releases) * len(cells) > MAX_CELLS:
             raise TooLarge(f"GROUP BY makes more than {MAX_CELLS} noisy values")
-    return _assembled(
+    planned = _assembled(
         query, cells, tuple(releases), tuple(estimates), subplans, policy=terms.policy
     )
+    return replace(planned, candidates=candidates(query, len(cells), terms))
 
 
 Cells = tuple[tuple[Value, ...], ...]
@@ -181,12 +204,3 @@ def _assembled(
         offset=query.offset,
         sample_key=policy.sample_key,
     )
-
-
-def _answer_interval(subplan: Plan) -> Interval:
-    """Where a subquery's answer must lie."""
-    known: Environment = {
-        Slot("aggregate", index, estimate.aggregate.kind): estimate.interval
-        for index, estimate in enumerate(subplan.estimates)
-    }
-    return interval(subplan.outputs[0].expression, known)

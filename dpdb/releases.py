@@ -9,10 +9,16 @@ from fractions import Fraction
 from dpdb.policy import MAGNITUDE_LIMIT, Value
 from dpdb.privacy.mechanisms import Mechanism
 from dpdb.sql.intervals import Interval
+from dpdb.sql.obstacles import Obstacle
 from dpdb.sql.query import Aggregate, ColumnRef, Expr
 
 CONFIDENCE = 0.95
 """Of every interval, and of an error that is asked for without one."""
+
+
+def at_once(confidence: float, number: int) -> float:
+    """What each of `number` independent intervals is held to for all to hold (Šidák 1967)."""
+    return float(confidence ** (1 / number))
 
 
 @dataclass(frozen=True)
@@ -112,6 +118,8 @@ class Estimate:
     interval: Interval
     """Where the exact answer must lie."""
     rows: int | None = None
+    obstacle: Obstacle | None = None
+    """Why no row can have a part in it: it is known, and nothing is drawn for it."""
 
 
 def fit_grid(step: Fraction, lower: Fraction, upper: Fraction, limit: int) -> Grid:

@@ -12,8 +12,9 @@ from dpdb.errors import InvalidOption, TooLarge
 from dpdb.policy import LARGEST_EPSILON, SMALLEST_EPSILON, Composition
 from dpdb.privacy.accounting import Share
 from dpdb.privacy.mechanisms import Gaussian, Laplace
-from dpdb.releases import CONFIDENCE, Release
-from dpdb.sql.query import Aggregate, Expr, Function, Query, Slot, slots
+from dpdb.releases import CONFIDENCE, Release, at_once
+from dpdb.sql.obstacles import obstacle
+from dpdb.sql.query import Aggregate, Expr, Function, Query, Slot, conjunction, slots
 
 _DIGITS = 6
 """Decimal digits to which the least ε for an error is worked out."""
@@ -23,8 +24,10 @@ def shares(query: Query, cells: int, share: Share, terms: Terms) -> Iterator[Sha
     """What each noisy aggregate may spend, in the order they are planned."""
     options = terms.options
     number = _noisy(query, terms)
+    if not number:
+        return iter([])
     if not options.kept:
-        return iter([share.part(Fraction(1, number))] * number if number else [])
+        return iter([share.part(Fraction(1, number))] * number)
     if query.subqueries:
         raise InvalidOption("an error, or a noise_index, cannot be kept with a subquery")
     if options.noise_index is None and any(_made_of_noise(o.expression) for o in query.outputs):
@@ -35,7 +38,9 @@ def shares(query: Query, cells: int, share: Share, terms: Terms) -> Iterator[Sha
     noisy = [a for a in query.aggregates if not is_public(a, query, terms)]
     alone = [Drawing(terms, query, aggregate, {}, cells, share) for aggregate in noisy]
     if options.error is not None:
-        return iter([_least(each, options.error, number) for each in alone])
+        confidence = float(options.confidence or CONFIDENCE)
+        each_row = at_once(confidence, candidates(query, cells, terms))
+        return iter([_least(each, options.error, number, each_row) for each in alone])
     if options.noise_index is not None:
         return iter(_indexed(alone, options.noise_index))
     if terms.policy.budget.composition is not Composition.PURE:
@@ -63,8 +68,30 @@ def _noisy(query: Query, terms: Terms) -> int:
 
 
 def is_public(aggregate: Aggregate, query: Query, terms: Terms) -> bool:
-    """Whether an aggregate is a number of rows that everybody knows."""
-    return aggregate.function is Function.COUNT and exposure(aggregate, query, terms.policy).fixed
+    """Whether everybody knows an aggregate: a number of rows, or what no row has a part in."""
+    counts = aggregate.function is Function.COUNT
+    if counts and exposure(aggregate, query, terms.policy).fixed:
+        return True
+    return obstacle(query.table, conjunction(query.where, aggregate.where)) is not None
+
+
+def candidates(query: Query, cells: int, terms: Terms) -> int:
+    """Among how many rows noise decides which are shown: 1 where it decides nothing.
+
+    HAVING can decide so, and ORDER BY where LIMIT or OFFSET leaves rows out.
+    """
+    cut = bool(query.offset) or (query.limit is not None and query.limit < cells)
+    deciding = [query.having] if query.having else []
+    deciding += [ordering.expression for ordering in query.order if cut]
+    return cells if any(_is_noisy(each, query, terms) for each in deciding) else 1
+
+
+def _is_noisy(expression: Expr, query: Query, terms: Terms) -> bool:
+    """Whether noise has a part in an expression over the answer."""
+    return any(
+        not is_public(query.aggregates[index], query, terms)
+        for index in slots(expression, "aggregate")
+    ) or any(_noisy(query.subqueries[index], terms) for index in slots(expression, "subquery"))
 
 
 def _indexed(alone: Sequence[Drawing], index: Sequence[Fraction]) -> list[Share]:
@@ -89,9 +116,8 @@ def _indexed(alone: Sequence[Drawing], index: Sequence[Fraction]) -> list[Share]
     return [d.share.part(w / sum(weights)) for d, w in zip(alone, weights, strict=True)]
 
 
-def _least(drawing: Drawing, error: Fraction, number: int) -> Share:
-    """The least ε whose noise is within ± `error`, with the confidence asked for."""
-    confidence = float(drawing.terms.options.confidence or CONFIDENCE)
+def _least(drawing: Drawing, error: Fraction, number: int, confidence: float) -> Share:
+    """The least ε whose noise is within ± `error`, with this confidence."""
     share = replace(drawing.share, delta=drawing.share.delta / number)
 
     def near(units: int, exponent: int) -> bool:

@@ -193,8 +193,8 @@ def outcome(seed: int, relation: Neighbors, unit: str | None = None) -> Outcome:
         answer = here.execute(asked.sql)
         assert answer.cost == (Price(queries=0) if answer.repeat else explained.cost)
         assert here.balance.epsilon_left == left - answer.cost.epsilon
-        if answer.repeat:
-            continue
+        if answer.repeat or not answer.releases:
+            continue  # what no row can have a part in is known, and no query
         each = [
             (float(d.epsilon), 8 if d.mechanism == "exponential" else 2) for d in answer.releases
         ]

@@ -64,7 +64,8 @@ def _price(quote: Quote) -> tuple[str, str]:
 def price_text(quote: Answer) -> str:
     """The price and the noise at 95 %, of each release that adds some."""
     if not quote.cost.queries:
-        return " costs nothing: answered before"
+        known = quote.plan is not None and quote.plan.settled
+        return " costs nothing" if known else " costs nothing: answered before"
     return f" costs ε {decimal(quote.cost.epsilon)}{_errors(quote)}"
 
 

@@ -13,12 +13,16 @@ import math
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 from dpdb.policy import Column, Kind, Table, Value
 from dpdb.sql.query import Call, ColumnRef, Compare, Expr, InList, IsNull, Literal, Logic, Not
 
 Point = float | str
 """What the engine compares: doubles (dates and booleans, too) or texts."""
+
+_ROUNDING = Fraction(1, 2**40)
+"""More than a double is off, of its magnitude."""
 
 
 @dataclass(frozen=True)
@@ -65,10 +69,14 @@ class Cells:
         if values is not None:
             return any(_stored(value) in self.span for value in values)
         held = EVERY_POINT
-        if _whole(column) and column.bounds is not None:
-            # Other numbers' bounds are left aside: the grid's ends are rounded to doubles.
+        if column.bounds is not None:
             lower, upper = column.bounds
-            held = Span(below=False, turns=(math.ceil(lower), math.floor(upper) + 1))
+            if _whole(column):
+                held = Span(below=False, turns=(math.ceil(lower), math.floor(upper) + 1))
+            else:
+                # Wider than the bounds: the grid's ends are rounded to doubles.
+                around = column.step + max(abs(lower), abs(upper)) * _ROUNDING
+                held = Span(below=False, turns=(float(lower - around), float(upper + around)))
         return _overlap([self.span, held], 2) != NO_POINT
 
 
