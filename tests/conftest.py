@@ -1,8 +1,18 @@
 """How property tests run: the same examples every time, and no test fails for being slow."""
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(
     "suite", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("suite")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--scale",
+        type=float,
+        default=0.0,
+        help="how much of tests/long runs: 1 is what `make test-long` runs, 0 a few examples",
+    )
