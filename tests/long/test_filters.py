@@ -92,7 +92,7 @@ def _edges(folder: Path, chance: Random) -> tuple[World, dict[Kind, list[str]]]:
         return World(folder), constants
 
 
-@pytest.mark.examples(6_000, 60)
+@pytest.mark.examples(6_000, 15)
 def test_no_row_is_in_both_of_two_exclusive_filters(part: Part, tmp_path, tried):
     world, constants = _edges(tmp_path, Random(part.seed))
     outcomes: Counter[str] = Counter()
