@@ -80,5 +80,5 @@ class Halved(SystemNoise):
 
 @pytest.mark.parametrize("audit", [AUDITS[0], AUDITS[3]], ids=str)
 def test_half_the_noise_would_be_found(audit: Audit, tmp_path):
-    bound = found(audit, tmp_path, RUNS // 10, Halved(Random(1).randbytes))
+    bound = found(audit, tmp_path, RUNS // 5, Halved(Random(1).randbytes))
     assert bound.epsilon > 1.2 * bound.charged
