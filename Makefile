@@ -7,32 +7,37 @@ SCALE ?= 1
 .PHONY: run test test-long lint bench data lab
 .DELETE_ON_ERROR:
 
-run: .venv/ready  ## private answers about the sample data
+run: .venv/run  ## private answers about the sample data
 	$(BIN)/dpdb sample_data/people.csv -f sample_data/queries.sql
 
 test: lint  ## lint, types, import floors and the whole suite
 	$(BIN)/python -m pytest -n 2
 
-test-long: .venv/ready  ## many random examples, and audits of 100,000 runs: half an hour
+test-long: .venv/dev  ## many random examples, and audits of 100,000 runs: half an hour
 	$(BIN)/python -m pytest -n 2 --dist worksteal tests/long --scale $(SCALE)
 
-lint: .venv/ready
+lint: .venv/dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: .venv/ready  ## speed, memory and accuracy, as ratios within one run
+bench: .venv/dev  ## speed, memory and accuracy, as ratios within one run
 	$(BIN)/python scripts/bench.py
 
-lab: .venv/ready  ## every attack as a page, linked from lab/index.html
+lab: .venv/run  ## every attack as a page, linked from lab/index.html
 	$(BIN)/dpdb lab --all --html lab
 
-data: .venv/ready  ## make sample_data/*.csv anew
+data: .venv/run  ## make sample_data/*.csv anew
 	$(BIN)/python scripts/make_sample_data.py
 
-.venv/ready: pyproject.toml
+# What running needs comes first and alone, so that the first answer is there soon.
+.venv/run: pyproject.toml
 	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	touch $@
+
+.venv/dev: .venv/run
 	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
-	$(BIN)/python -m pip install --quiet --editable . --group dev
+	$(BIN)/python -m pip install --quiet --group dev
 	touch $@

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import io
 import os
+import shutil
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -12,9 +13,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
+from dpdb import manual
 from dpdb.arguments import parser, policy_of
 from dpdb.csvfile import column_positions, read_header
 from dpdb.errors import DataFileError, DpdbError, SetupError, UsageError
+from dpdb.manual.terminal import rendered
 from dpdb.policy import Policy
 from dpdb.shell.jsontext import error_as_json
 from dpdb.shell.pace import Progress, wait_for_tick
@@ -35,6 +38,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if words[:1] == ["init"]:
             return _init(words[1:])
+        if words[:1] == ["help"]:
+            return _help(words[1:])
         if words[:1] == ["lab"]:
             from dpdb.lab.command import main as lab  # noqa: PLC0415 (numpy)
 
@@ -185,6 +190,25 @@ def _read(name: str, stdin: TextIO) -> str:
         raise UsageError(f"cannot read {name}: {error.strerror}") from None
     except ValueError:
         raise UsageError(f"{name} is not the name of a file") from None
+
+
+def _help(words: list[str]) -> int:
+    """Print a page of the manual: laid out on a terminal, elsewhere as it is written."""
+    own = argparse.ArgumentParser(prog="dpdb help", description="Read the manual.")
+    own.add_argument("topic", nargs="?", metavar="TOPIC", help="a page, or a topic in one")
+    wanted = own.parse_args(words).topic
+    text = manual.contents() if wanted is None else manual.topic(wanted)
+    if wanted is not None and sys.stdout.isatty():
+        import pydoc  # noqa: PLC0415 (slow, and for this alone)
+
+        color = "NO_COLOR" not in os.environ
+        text = rendered(text, shutil.get_terminal_size().columns, color=color)
+        # Less shows a short page at once, and colours, unless its user wants otherwise.
+        os.environ.setdefault("LESS", "FRX")
+        pydoc.pager(text)
+    else:
+        print(text)
+    return 0
 
 
 def _init(words: list[str]) -> int:

@@ -1,4 +1,4 @@
-"""README's table of what is in the papers: every command works and prints what its row says."""
+"""The manual's table of what is in the papers: every command works and prints what its row says."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from dpdb import manual
+
 ROOT = Path(__file__).parents[1]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-SECTION = README.partition("\n## From the papers\n")[2].partition("\n## ")[0]
+SECTION = manual.page("papers")
 LINES = [line for line in SECTION.splitlines() if line.startswith("|")]
 ROWS = [[cell.strip() for cell in line.strip("|").split("|")] for line in LINES[2:]]
 
@@ -31,7 +32,7 @@ def facts(page: str) -> str:
 
 
 @pytest.mark.parametrize(("example", "command"), [row[1:] for row in ROWS])
-def test_command_of_readme(example: str, command: str) -> None:
+def test_command_of_the_manual(example: str, command: str) -> None:
     """It works as it stands, and prints what the row says it does."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     run = subprocess.run(

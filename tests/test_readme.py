@@ -1,4 +1,4 @@
-"""README is run: its commands, its policy, its lists of names."""
+"""README and the manual are run: their commands, their policies, their lists of names."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from dpdb import manual
 from dpdb.policyfile import read_policy
 from dpdb.sql.aggregates import AGGREGATE_NAMES
 from dpdb.sql.functions import FUNCTION_NAMES
@@ -17,7 +18,11 @@ from dpdb.sql.settings import OPTIONS, SETTINGS
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"```console\n\$ (.*?)\n(.*?)```", README, flags=re.DOTALL)
+MANUAL = "\n".join(manual.page(name) for name in manual.PAGES)
+BLOCKS = dict.fromkeys(
+    re.findall(r"```console\n\$ (.*?)\n(.*?)```", f"{README}\n{MANUAL}", flags=re.DOTALL)
+)
+POLICIES = re.findall(r"```toml\n(.*?)```", manual.page("policy"), flags=re.DOTALL)
 
 
 def masked(text: str) -> str:
@@ -52,12 +57,11 @@ def test_masking_hides_only_noise() -> None:
 
 
 def test_there_are_commands() -> None:
-    assert len(BLOCKS) >= 6
+    assert len(BLOCKS) >= 10
 
 
 def test_policy_is_one(tmp_path: Path) -> None:
-    [block] = re.findall(r"```toml\n(.*?)```", README, flags=re.DOTALL)
-    (tmp_path / "people.toml").write_text(block, encoding="utf-8")
+    (tmp_path / "people.toml").write_text(POLICIES[0], encoding="utf-8")
     policy = read_policy(tmp_path / "people.toml")
     assert [column.name for column in policy.tables[0].columns] == [
         "age", "income", "zip", "born", "member", "name",
@@ -66,9 +70,22 @@ def test_policy_is_one(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", [*OPTIONS, *SETTINGS])
 def test_option_or_setting_is_listed(name: str) -> None:
-    assert re.search(rf"`(?:SET )?{name} = ", README)
+    assert re.search(rf"`(?:SET )?{name} = ", MANUAL)
 
 
 @pytest.mark.parametrize("name", [*AGGREGATE_NAMES, *FUNCTION_NAMES])
 def test_name_is_listed(name: str) -> None:
-    assert re.search(rf"`{name}\b", README)
+    assert re.search(rf"`{name}\b", manual.page("sql"))
+
+
+@pytest.mark.parametrize("name", ["README.md", *manual.PAGES])
+def test_links_lead_somewhere(name: str) -> None:
+    folder = ROOT if name == "README.md" else ROOT / "dpdb" / "manual"
+    text = README if name == "README.md" else manual.page(name)
+    prose = re.sub(r"```.*?```|`.*?`", "", text, flags=re.DOTALL)
+    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", prose):
+        assert (folder / target).exists(), target
+
+
+def test_readme_is_read_in_two_minutes() -> None:
+    assert len(README.splitlines()) <= 160

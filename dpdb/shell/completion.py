@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion, PathCompleter
 from prompt_toolkit.document import Document
 
+from dpdb import manual
 from dpdb.policy import Column, Kind, Policy
 from dpdb.shell import facts
 from dpdb.shell.context import Context, context
 from dpdb.shell.entry import open_text
 from dpdb.shell.escape import printable
 from dpdb.shell.settings import SETTINGS
-from dpdb.shell.topics import TOPICS
 from dpdb.shell.vocabulary import AGGREGATES, FUNCTIONS, STARTS
 from dpdb.sql import settings as names
 
@@ -66,7 +66,7 @@ class ShellCompleter(Completer):
         elif name == ".schema":
             yield from _matching(argument, self._tables())
         elif name == ".help":
-            yield from _matching(argument, [(t, t, "") for t in (*TOPICS, "settings")])
+            yield from _matching(argument, [(t, t, "") for t in manual.topics()])
         elif name[1:] in SETTINGS:
             yield from _matching(argument, [(v, v, "") for v in SETTINGS[name[1:]].values])
 

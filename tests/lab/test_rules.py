@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dpdb import manual
 from dpdb.lab import attacks
 from dpdb.lab.attack import Attack
 from dpdb.lab.catalogue import catalogue
@@ -85,8 +86,8 @@ def test_the_story_is_told_in_full(name: str) -> None:
 def test_one_file_adds_an_attack(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The text of the README, as it stands there."""
-    text = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    """The text of the manual, as it stands there."""
+    text = manual.page("teaching")
     code = text.partition("```python\n")[2].partition("```")[0]
     statements = [line for line in code.splitlines() if line.strip()]
     assert len(statements) <= 22

@@ -1,4 +1,4 @@
-"""The first session in README: every line of it was printed by the program."""
+"""The session in the manual: every line of it was printed by the program."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from dpdb import manual
 from dpdb.shell.settings import SETTINGS
-from dpdb.shell.topics import TOPICS
-from tests.shell.terminal import ROOT, Terminal
+from tests.shell.terminal import Terminal
 
-SECTION = (ROOT / "README.md").read_text(encoding="utf-8").partition("## At the prompt\n")[2]
+SECTION = manual.page("prompt")
 [(COMMAND, RECORDING)] = re.findall(r"```text\n\$ dpdb (.*?)\n(.*?)\n```", SECTION, flags=re.DOTALL)
 PROMPT = re.compile(r"dpdb> ?| \.\.\.> |(?:summarize field|summary function|where): ?"
                     r"|.*\[(?:Y/n|y/N)\] ?")  # fmt: skip
@@ -50,7 +50,3 @@ def test_settings_are_listed_as_they_are(name: str) -> None:
 
 def test_no_more_settings_are_listed() -> None:
     assert re.findall(r"^\| `(\w+)` ", SECTION, flags=re.MULTILINE) == list(SETTINGS)
-
-
-def test_topics_are_listed() -> None:
-    assert all(f"`{topic}`" in SECTION for topic in TOPICS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,17 @@ if TYPE_CHECKING:
     import numpy as np
 
 
+OTHERS = 250
+LEAST, MOST = 18, 65
+DRAWN_AT = 5
+"""The ε of which the story tells."""
+_QUERIES = 2
+_HIDDEN = _QUERIES * MOST
+"""k·Δf of the sum that leaves him out: there or not, a row adds up to MOST."""
+_OFF = math.log(20) * _HIDDEN / DRAWN_AT / ((OTHERS + 1) * (LEAST + MOST) / 2)
+"""Of the sum, what 95 of 100 draws of that noise keep within."""
+
+
 @dataclass(frozen=True)
 class Differencing(Attack):
     """Two sums that differ by one person."""
@@ -21,9 +33,9 @@ class Differencing(Attack):
     table: str = "people"
     measure: str = "age"
     others: str = "name != 'Abel Woods'"
-    least: int = 18
-    most: int = 65
-    worlds: int | None = 48
+    least: int = LEAST
+    most: int = MOST
+    worlds: int | None = MOST - LEAST + 1
 
     place = 1
     title = "Differencing: how old is Abel Woods?"
@@ -32,15 +44,21 @@ class Differencing(Attack):
         "Statistical Databases, query set 1. Older: Denning, Cryptography and Data Security "
         "(1982), chapter 6."
     )
-    secret = "The age of Abel Woods: in each trial another one from 18 to 65, all as likely."
+    secret = (
+        f"The age of Abel Woods: in each trial another one from {LEAST} to {MOST}, all as likely."
+    )
     idea = (
         "Neither of two sums over hundreds of people says anything about one of them. Their "
         "difference does, if the second leaves out him alone."
     )
     stopped = (
-        "Both sums carry noise of scale k·Δf/ε = 2·65/ε, as in the paper: 26 at ε = 5. It hides 65 "
-        "years as well as 18, whoever is left out. The sums themselves, over a hundred people, "
-        "are only a few per cent off at ε = 5."
+        f"Noise of scale k·Δf/ε on both sums. In the first everybody is counted, and an age can "
+        f"only change, by {MOST - LEAST}: its scale is {_QUERIES}·{MOST - LEAST}/ε, "
+        f"{_QUERIES * (MOST - LEAST) / DRAWN_AT:g} at ε = {DRAWN_AT}. In the second a row can be "
+        f"there or not, and the scale is {_QUERIES}·{MOST}/ε, as in the paper: "
+        f"{_HIDDEN / DRAWN_AT:g}. That hides {MOST} years as well as {LEAST}, whoever is left out. "
+        f"The sums themselves are over {OTHERS + 1} people, and at ε = {DRAWN_AT} 95 of 100 are "
+        f"within {_OFF:.1%} of the truth."
     )
     further = (
         "Replay the paper: dpdb sample_data/people.csv --teach --epsilon 5 --queries 2 "
@@ -48,12 +66,12 @@ class Differencing(Attack):
         "Ask for SUM(age) WHERE name = 'Abel Woods' at once, with all of ε. Is that better?",
         "Try it on a file of yours: dpdb lab differencing --data FILE.csv",
     )
-    queries = 2
+    queries = _QUERIES
     trials = 300
 
     def scenario(self, rng: np.random.Generator) -> Scenario:
-        rows = [(name, int(rng.integers(18, 66))) for name in names(250)]
-        age = int(rng.integers(18, 66))
+        rows = [(name, int(rng.integers(LEAST, MOST + 1))) for name in names(OTHERS)]
+        age = int(rng.integers(LEAST, MOST + 1))
         return Scenario(COLUMNS, [*rows, ("Abel Woods", age)], age)
 
     def run(self, session: Database, rng: np.random.Generator) -> Guess:
@@ -85,7 +103,7 @@ class Differencing(Attack):
         return attack, scenario
 
 
-COLUMNS = """
-name = { type = "text" }
-age  = { type = "integer", bounds = [18, 65], nullable = false }
+COLUMNS = f"""
+name = {{ type = "text" }}
+age  = {{ type = "integer", bounds = [{LEAST}, {MOST}], nullable = false }}
 """

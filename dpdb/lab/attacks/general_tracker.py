@@ -38,8 +38,8 @@ class GeneralTracker(Attack):
     )
     stopped = (
         "Nothing that looks at sizes: Denning and her colleagues show that a general tracker "
-        "exists unless so many questions are refused that the database is of no use. Under "
-        "differential privacy all five questions are answered, each with noise of scale "
+        "almost always exists, unless so many questions are refused that the database is of no "
+        "use. Under differential privacy all five questions are answered, each with noise of scale "
         f"5·{LEVELS - 1}/ε; adding up answers adds up their noise."
     )
     further = (

@@ -31,8 +31,9 @@ class Homogeneity(Attack):
     title = "Homogeneity: what the man from 13053 has"
     source = (
         "Machanavajjhala, Gehrke, Kifer and Venkitasubramaniam, l-Diversity: Privacy Beyond "
-        "k-Anonymity, ICDE 2006. k-anonymity: Samarati and Sweeney 1998; seed of this project's "
-        "doubts about it: Evans, Girkins, Sartor, section I-A."
+        "k-Anonymity, ICDE 2006. k-anonymity: Samarati and Sweeney, Protecting Privacy when "
+        "Disclosing Information, 1998. That it is vulnerable is also said by Evans, Girkins and "
+        "Sartor, section I-A."
     )
     secret = (
         "The disease of a patient of 34 from area 13053, one of four. His neighbours know his age "

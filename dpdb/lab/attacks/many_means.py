@@ -37,7 +37,8 @@ class ManyMeans(Attack):
         "The study publishes, for each variant, how many of its patients have it. If she is among "
         "them, every mean is a little nearer to her own 0 or 1. Add up how much nearer, over all "
         "variants: chance cancels, she does not. In 2008 this ended the free publication of such "
-        "means by the National Institutes of Health."
+        "means by the National Institutes of Health; ten years later, in November 2018, most were "
+        "opened again."
     )
     stopped = (
         f"Counting what one person does to the whole list. She has a row for each of {VARIANTS} "

@@ -41,7 +41,8 @@ class Membership(Attack):
     )
     further = (
         "Count everybody instead: is the answer still useful at ε = 0.1?",
-        "The paper asks each question twice, at half of ε each. Does it help to ask twice?",
+        "The paper asks about two people, twice each, at a quarter of ε a question. Does it help "
+        "to ask twice?",
         "Try dpdb lab membership --epsilon 0.01 --epsilon 0.7 --epsilon 2 --trials 2000",
     )
     trials = 400

@@ -22,6 +22,8 @@ STUDENTS = (("Chris", 1), ("Kelly", 2), ("Pat", 3), ("Terry", 10))
 """Table 1 of the paper: names and days of absence."""
 CHANGE = Fraction(17, 6)
 """The sensitivity that the paper works out from this universe: (1+2+10)/3 - (1+2)/2."""
+APART = float(Fraction(STUDENTS[-1][1] - STUDENTS[0][1], len(STUDENTS) - 1))
+"""How far the means of two worlds can be apart: (10 - 1)/3."""
 DRAWN_AT = 2.0
 
 
@@ -48,7 +50,11 @@ class PossibleWorlds(Attack):
         "can be. The paper turns this round: if nobody is to be more than a third sure, ε may be "
         "at most 0.3829 by its bound 1/(1 + 3·e^(-ε·Δv/Δf)). Note that Terry is at greater risk "
         "than the others: the world without Terry is far from the other three. The right ε depends "
-        "on the data and the question, which is the paper's point."
+        "on the data and the question, which is the paper's point. Note, too, that this world and "
+        f"the one without Chris are {APART:g} apart, more than Δf = {CHANGE}: the paper's noise "
+        f"keeps ε·{APART:g}/({CHANGE}) = {APART / CHANGE:.3g}·ε and not ε, and its true ceilings "
+        "are that little higher than those drawn. dpdb's own noise is of the declared bounds, and "
+        "keeps its ε."
     )
     further = (
         "Read off the chart what ε = 0.3829 allows: dpdb lab possible-worlds --epsilon 0.3829 "

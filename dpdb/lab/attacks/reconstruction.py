@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -39,15 +40,17 @@ class Reconstruction(Attack):
     idea = (
         "A count of smokers among a known subset is a linear equation in the unknown bits. Ask "
         f"for {QUERIES} random subsets, solve for the {PEOPLE} bits by least squares, and round. "
-        "Errors in the answers only matter if they are large: of order √n, here 10, however many "
-        "questions there are. Smaller ones average out, which is the theorem."
+        "Independent errors, of any size, average out if enough questions are answered: twice the "
+        "noise takes four times as many. Dinur and Nissim's theorem needs no independence: however "
+        "the errors are chosen, the bits are found as long as no answer is off by as much as "
+        f"about √n, here {math.isqrt(PEOPLE)}."
     )
     stopped = (
-        f"The budget. {QUERIES} answers share one ε, so each has noise of scale {QUERIES}/ε: 80 "
-        "even at ε = 5, on counts of about 25. Rounding looks like protection and only costs the "
-        "attacker more questions; so does noise that is drawn for each answer as if it were the "
-        "only one. No defence can answer very many questions very accurately: what differential "
-        "privacy adds is the account of how much has been told."
+        f"The budget. {QUERIES} answers share one ε, so each has noise of scale {QUERIES}/ε: "
+        f"{QUERIES // 5} even at ε = 5, on counts of about {PEOPLE // 4}. Rounding looks like "
+        "protection and only costs the attacker more questions; so does noise that is drawn for "
+        "each answer as if it were the only one. No defence can answer very many questions very "
+        "accurately: what differential privacy adds is the account of how much has been told."
     )
     further = (
         "How many questions are enough? The second picture shows it for each defence.",
