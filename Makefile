@@ -1,8 +1,10 @@
 # Every target makes .venv by itself, from a bare python3 (3.11 or newer).
 PYTHON ?= python3
 BIN := .venv/bin
+# How much of the long checks is run: 0.01 is a hundredth.
+SCALE ?= 1
 
-.PHONY: run test lint bench data lab
+.PHONY: run test test-long lint bench data lab
 .DELETE_ON_ERROR:
 
 run: .venv/run  ## private answers about the sample data
@@ -10,6 +12,9 @@ run: .venv/run  ## private answers about the sample data
 
 test: lint  ## lint, types, import floors and the whole suite
 	$(BIN)/python -m pytest -n 2
+
+test-long: .venv/dev  ## many random examples, and audits of 100,000 runs: half an hour
+	$(BIN)/python -m pytest -n 2 --dist worksteal tests/long --scale $(SCALE)
 
 lint: .venv/dev
 	$(BIN)/ruff check .

@@ -1,5 +1,6 @@
 """How tests run: on a short tick, the same examples every time, none failing for being slow."""
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 from dpdb import tick
@@ -10,3 +11,12 @@ settings.register_profile(
     "suite", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("suite")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--scale",
+        type=float,
+        default=0.0,
+        help="how much of tests/long runs: 1 is what `make test-long` runs, 0 a few examples",
+    )
