@@ -21,7 +21,7 @@ from dpdb.analysis.worlds import Array, worlds
 from dpdb.engines.frame import FrameEngine
 from dpdb.errors import DataFileError, StatementError, Unsupported, UsageError
 from dpdb.plan import outline
-from dpdb.plots import saving, terminal
+from dpdb.plots import terminal
 from dpdb.plots.figures import Lines
 from dpdb.policy import Kind, Policy, exact_number
 from dpdb.policyfile import policy_for
@@ -219,7 +219,8 @@ def _draw(figures: list[Lines], path: Path | None) -> None:
     for place, figure in enumerate(figures):
         if path is None:
             print(f"\n{figure.title}\n{terminal.drawn(figure)}")
-        elif len(figures) == 1:
-            saving.save(figure, path)
-        else:
-            saving.save(figure, path.with_stem(f"{path.stem}-{chr(ord('a') + place)}"))
+            continue
+        from dpdb.plots.saving import save  # noqa: PLC0415 (matplotlib)
+
+        one = len(figures) == 1
+        save(figure, path if one else path.with_stem(f"{path.stem}-{chr(ord('a') + place)}"))
