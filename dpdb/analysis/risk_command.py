@@ -216,11 +216,14 @@ def _figures(
 
 def _draw(figures: list[Lines], path: Path | None) -> None:
     """On the terminal, or into a file; several go into one file each, a, b and so on."""
-    for place, figure in enumerate(figures):
-        if path is None:
+    if path is None:
+        for figure in figures:
             print(f"\n{figure.title}\n{terminal.drawn(figure)}")
-            continue
-        from dpdb.plots.saving import save  # noqa: PLC0415 (matplotlib)
+        return
+    from dpdb.plots.saving import save  # noqa: PLC0415 (matplotlib)
 
-        one = len(figures) == 1
-        save(figure, path if one else path.with_stem(f"{path.stem}-{chr(ord('a') + place)}"))
+    if len(figures) == 1:
+        save(figures[0], path)
+        return
+    for place, figure in enumerate(figures):
+        save(figure, path.with_stem(f"{path.stem}-{chr(ord('a') + place)}"))

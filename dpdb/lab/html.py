@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -50,6 +51,7 @@ def index(reports: Sequence[Report]) -> str:
     return _templates().get_template("index.html").render(reports=reports)
 
 
+@cache
 def _templates() -> Environment:
     templates = Environment(
         loader=PackageLoader("dpdb.lab"),

@@ -37,7 +37,7 @@ def document(chart: Chart) -> str:
     root.set("height", f"{_SHOWN * height / width:.0f}")
     style = ElementTree.Element("style")
     style.text = f"\n{alone()}"
-    root.insert(0, style)
+    root.insert(2, style)  # after the title, which comes first, and the description
     return ElementTree.tostring(root, encoding="unicode") + "\n"
 
 
@@ -56,12 +56,12 @@ def _smaller(chart: Chart, *, titled: bool) -> ElementTree.Element:
 
 
 def _descendants(parent: ElementTree.Element) -> Iterator[ElementTree.Element]:
-    """All elements below, after matplotlib's own style sheet and metadata are taken away.
+    """All elements below, after matplotlib's own style sheet is taken away.
 
     Its style sheet would apply to the whole page that a chart stands in.
     """
     for child in list(parent):
-        if child.tag in (f"{_SVG}metadata", f"{_SVG}style"):
+        if child.tag == f"{_SVG}style":
             parent.remove(child)
         else:
             yield child

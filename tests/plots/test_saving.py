@@ -21,7 +21,7 @@ from dpdb.plots.svg import in_page
 SVG = "{http://www.w3.org/2000/svg}"
 CURVE = [(0.0, 0.0), (3.0, 40.0), (10.0, 100.0)]
 LINES = Lines("A <title> & more", "x", [Series("s & t", CURVE), Series("u", CURVE[:2])], 60.0, "l")
-TILES = Tiles("Tiles", ("yes", "<no>"), [TileRow("all", [0, 1, 1]), TileRow("none", [1] * 45)])
+TILES = Tiles("Tiles", ("yes", "<no>"), [TileRow("all", [0, 1, 1]), TileRow("none", [1] * 65)])
 BARS = Bars(
     "Bars",
     [Bar("one", "s0", 0.5, 0.4, 0.7, 0.3, broken=True), Bar("two", "s1", 0.25, 0.1, 0.3)],
@@ -80,9 +80,10 @@ def test_curves_are_where_the_axes_say(tmp_path: Path) -> None:
 
 def test_every_tile_is_there(tmp_path: Path) -> None:
     root = saved(TILES, tmp_path)
-    for kind, number in (("fill-s0", 1), ("fill-rule", 2 + 45)):
+    for kind, number in (("fill-s0", 1), ("fill-rule", 2 + 65)):
         [corners] = marks(root, kind)
         assert len(corners) / 4 == number
+        assert len(set(corners[::4])) == number
 
 
 def test_bars_are_as_long_as_their_rates(tmp_path: Path) -> None:
@@ -131,6 +132,7 @@ def test_every_mark_has_a_colour_for_light_and_for_dark(chart: Chart, tmp_path: 
 def test_a_screen_reader_finds_title_and_content(chart: Chart, tmp_path: Path) -> None:
     root = saved(chart, tmp_path)
     assert root.get("role") == "img"
+    assert [child.tag for child in root][:2] == [f"{SVG}title", f"{SVG}desc"]
     assert root.findtext(f"{SVG}title") == chart.title
     assert root.findtext(f"{SVG}desc") == chart.description
     assert chart.title in [element.text for element in root.iter(f"{SVG}text")]
@@ -140,7 +142,7 @@ def test_descriptions_say_what_is_drawn() -> None:
     assert LINES.description == (
         "values by x. s & t: from 0 at 0 to 100 at 10; u: from 0 at 0 to 40 at 3; l: 60"
     )
-    assert TILES.description == "all: 1 yes, 2 <no>; none: 0 yes, 45 <no>"
+    assert TILES.description == "all: 1 yes, 2 <no>; none: 0 yes, 65 <no>"
     assert BARS.description == (
         "one: 50.0%, interval 40.0% to 70.0%, ceiling 30.0%; two: 25.0%, interval 10.0% to 30.0%"
     )
