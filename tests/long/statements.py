@@ -56,6 +56,8 @@ class Statement:
     ours: str
     theirs: str
     ordered: bool
+    where: str = "TRUE"
+    """The condition on rows, as DuckDB has it."""
 
     def __repr__(self) -> str:
         return f"\n    {self.ours}\n    {self.theirs}\n"
@@ -223,6 +225,7 @@ def statements(draw: st.DrawFn, teaching: bool = False) -> Statement:
         " ".join([f"SELECT {', '.join(o.written(o.ours) for o in outputs)}", *ours]),
         " ".join([f"SELECT {', '.join(o.written(o.theirs) for o in outputs)}", *theirs]),
         ordered,
+        "TRUE" if where is None else where[1],
     )
 
 
