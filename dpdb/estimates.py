@@ -71,7 +71,7 @@ def point(estimate: Estimate, plan: Plan, draws: Draws) -> AnyVector:
     releases = [plan.releases[index] for index in estimate.releases]
     if estimate.obstacle is not None:
         counts = estimate.aggregate.function in (Function.COUNT, Function.COUNT_DISTINCT)
-        return constant(0 if counts else None)
+        return constant(0 if counts else None, estimate.aggregate.kind)
     match estimate.aggregate.function:
         case Function.COUNT if estimate.rows is not None:
             return constant(estimate.rows, Kind.INTEGER)

@@ -116,7 +116,8 @@ def _policy(folder: Path, rows: list[bytes]) -> Policy:
 def _work(policy: Policy, monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
     """For each query what is done with arrays on the way to its exact results."""
     engine = FrameEngine()
-    loaded = engine._loaded(policy.tables[0])
+    table = policy.tables[0]
+    loaded = engine._loaded(table, frozenset(column.name for column in table.columns))
     for name, column in loaded.columns.items():
         match column:
             case Numbers(units=units, step=step, null=null):

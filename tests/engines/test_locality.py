@@ -18,13 +18,14 @@ import numpy as np
 import pytest
 
 from dpdb.engines import casting, evaluate, vectors
-from dpdb.engines.columns import Codes, Numbers, builder
+from dpdb.engines.columns import Codes, Numbers
 from dpdb.engines.evaluate import Frame, holds
 from dpdb.engines.vectors import AnyVector, TextVector, Vector
 from dpdb.errors import TypeMismatch
 from dpdb.policy import Column, Kind, Policy, Table
 from dpdb.sql.query import Expr
 from dpdb.sql.statements import Select, statement
+from tests.privacy.brute import read_cells
 
 LIMIT = Fraction(2**53)
 COLUMNS = (
@@ -143,12 +144,7 @@ def _rows(seed: int) -> dict[str, list[str]]:
 
 
 def _frame(rows: dict[str, list[str]]) -> Frame:
-    held = {}
-    for column in COLUMNS:
-        building = builder(column)
-        building.add(rows[column.name])
-        held[column.name] = building.finish()
-    return Frame(held)
+    return Frame({c.name: read_cells(c, tuple(rows[c.name])) for c in COLUMNS})
 
 
 def _some(frame: Frame, rows: np.ndarray) -> Frame:
