@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from dpdb.engines.frame import FrameEngine
 from dpdb.estimates import points, scalar
@@ -21,11 +22,15 @@ EPSILON = Fraction(10_000)
 
 
 def planned(text: str, policy: Policy, engine: FrameEngine | None = None) -> Plan:
-    """The plan of a SELECT."""
+    """The plan of a SELECT, with a release even of what is known without a row."""
     found = statement(text, policy)
     assert isinstance(found, Select)
     rows = (engine or FrameEngine()).rows
-    return plan(found.query, policy, Share(EPSILON), rows)
+    with (
+        mock.patch("dpdb.plan.obstacle", return_value=None),
+        mock.patch("dpdb.sharing.obstacle", return_value=None),
+    ):
+        return plan(found.query, policy, Share(EPSILON), rows)
 
 
 def _cells(plan: Plan, engine: FrameEngine) -> list[Any]:

@@ -645,8 +645,8 @@ def test_repeats_are_free(run: Run, people: Path, first: str, second: str) -> No
             "SELECT COUNT(*) FROM people WHERE name = 'A'",
         ),
         (
-            "SELECT COUNT(*) FROM people WHERE CAST(age AS TEXT) = '1'",
-            "SELECT COUNT(*) FROM people WHERE age = 1",
+            "SELECT COUNT(*) FROM people WHERE CAST(age AS TEXT) = '20'",
+            "SELECT COUNT(*) FROM people WHERE age = 20",
         ),
     ],
 )

@@ -72,6 +72,7 @@ class Record:
     """A source of noise that notes what is asked of it, and what is selected with which weights."""
 
     source: SystemNoise
+    private = True
     scales: list[tuple[Fraction, int]] = field(default_factory=list)
     selections: list[tuple[Exponential, int]] = field(default_factory=list)
 
