@@ -7,7 +7,6 @@ it can give away nothing more (Dwork and Roth 2014, Proposition 2.1).
 from __future__ import annotations
 
 import datetime
-import math
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -102,8 +101,8 @@ def _listed(vector: AnyVector, kind: Kind, number: int) -> list[Cell]:
     values = np.broadcast_to(vector.values, number).tolist()
     if kind is Kind.DATE:
         values = [_date(value) for value in values]
-    elif kind is Kind.INTEGER and vector.values.dtype.kind == "f":
-        values = [None if math.isnan(value) else int(value) for value in values]
+    elif kind is Kind.INTEGER:
+        values = [int(value) for value in values]
     if vector.null is None:
         return list(values)
     null = np.broadcast_to(vector.null, number).tolist()

@@ -9,8 +9,18 @@ import numpy as np
 import numpy.typing as npt
 
 from dpdb.engines.evaluate import Frame
-from dpdb.engines.vectors import Vector
-from dpdb.estimates import Array, Draws, Noisy, average, deviation, points, scaled, step_of
+from dpdb.engines.vectors import Vector, numbers
+from dpdb.estimates import (
+    Array,
+    Draws,
+    Noisy,
+    average,
+    deviation,
+    drawn,
+    points,
+    scaled,
+    step_of,
+)
 from dpdb.plan import Plan
 from dpdb.policy import Kind
 from dpdb.privacy.mechanisms import Gaussian, Laplace, Mechanism
@@ -56,9 +66,9 @@ def ranges(
     found = spread(expression, known, frame)
     if found is None:
         return None
-    low, high = (np.asarray(end) for end in found)
-    undefined = ~(np.isfinite(low.astype(np.float64)) & np.isfinite(high.astype(np.float64)))
-    return tuple(Vector(np.where(undefined, 0, end), undefined) for end in (low, high))  # type: ignore[return-value]
+    low, high = found
+    undefined = ~(np.isfinite(low) & np.isfinite(high))
+    return tuple(numbers(np.where(undefined, 0.0, end), undefined) for end in (low, high))  # type: ignore[return-value]
 
 
 def _of_subquery(plan: Plan, noisy: Noisy, confidence: float) -> Ends | None:
@@ -68,10 +78,9 @@ def _of_subquery(plan: Plan, noisy: Noisy, confidence: float) -> Ends | None:
     ends = ranges(plan, noisy, output, frame, confidence)
     if ends is None:
         return None
-    low, high = (np.asarray(end.values, dtype=np.float64) for end in ends)
-    unknown = ends[0].null
-    assert unknown is not None
-    return np.where(unknown, -np.inf, low), np.where(unknown, np.inf, high)
+    low, high = ends
+    assert low.null is not None
+    return np.where(low.null, -np.inf, low.values), np.where(low.null, np.inf, high.values)
 
 
 def interval_of(
@@ -83,8 +92,9 @@ def interval_of(
         return None
     if not estimate.releases:
         assert estimate.rows is not None
-        return np.array([estimate.rows]), np.array([estimate.rows])
-    own = [draws[index] for index in estimate.releases]
+        rows = np.array([float(estimate.rows)])
+        return rows, rows
+    own = drawn(estimate, draws)
     releases = [plan.releases[index] for index in estimate.releases]
     if not isinstance(releases[0].mechanism, Laplace | Gaussian):
         return _declared(estimate, len(own[0]))
@@ -119,7 +129,7 @@ def _mean(
     """
     statistic, kind = releases[0].statistic, type(releases[0].mechanism)
     assert isinstance(statistic, Total)
-    total, count = (values.astype(np.float64) for values in own)
+    total, count = own
     step, centre = float(statistic.grid.step), statistic.centre
     low, high = (np.full(len(total), float(end)) for end in statistic.bounds)
     best = average(own, releases[0], estimate) / step - centre
@@ -187,25 +197,22 @@ def two_laplace_tail(distance: Array, first: float, second: Array) -> Array:
 
 def _declared(estimate: Estimate, number: int) -> tuple[Array, Array]:
     """Of a selected value only its bounds are known: how far apart the data lie is secret."""
-    whole = estimate.aggregate.kind is not Kind.NUMBER
-    lower, upper = (
-        int(bound) if whole else float(bound)
-        for bound in (estimate.interval.lower, estimate.interval.upper)
-    )
-    return np.full(number, lower), np.full(number, upper)
+    bounds = estimate.interval.lower, estimate.interval.upper
+    if estimate.aggregate.kind is not Kind.NUMBER:
+        bounds = int(bounds[0]), int(bounds[1])
+    return np.full(number, float(bounds[0])), np.full(number, float(bounds[1]))
 
 
 def _variance(
     ends: list[tuple[Array, Array]], release: Release, estimate: Estimate
 ) -> tuple[Array, Array]:
     """The variance grows with the squares and falls with the sum's distance from zero."""
-    floats = [(low.astype(np.float64), high.astype(np.float64)) for low, high in ends]
-    (squares_low, squares_high), (total_low, total_high) = floats[:2]
+    (squares_low, squares_high), (total_low, total_high) = ends[:2]
     far = np.maximum(np.abs(total_low), np.abs(total_high))
     near = np.where(
         (total_low <= 0) & (total_high >= 0), 0, np.minimum(np.abs(total_low), np.abs(total_high))
     )
-    counts = floats[2] if estimate.rows is None else (np.array([float(estimate.rows)]),)
+    counts = ends[2] if estimate.rows is None else (np.array([float(estimate.rows)]),)
     corners = [
         deviation(squares, total, np.maximum(count, 1.0), release, estimate)
         for squares, total in ((squares_low, far), (squares_high, near))

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpdb.engines.evaluate import Frame, evaluate
-from dpdb.engines.vectors import AnyVector, TextVector, Vector, constant
+from dpdb.engines.vectors import AnyVector, TextVector, Vector, array, constant, numbers
 from dpdb.plan import Plan
 from dpdb.policy import Kind, Value
 from dpdb.releases import Estimate, Release, Total
@@ -19,7 +19,7 @@ from dpdb.sql.query import Function, Slot
 
 Array = npt.NDArray[Any]
 Draws = Sequence[Array]
-"""For each release its noisy values: grid steps, a value for each cell."""
+"""For each release its noisy values: grid steps, a whole number for each cell."""
 Values = Mapping[Slot, AnyVector]
 
 
@@ -53,26 +53,33 @@ def vector(values: Sequence[Value], kind: Kind) -> AnyVector:
         dictionary = tuple(dict.fromkeys(str(value) for value in values))
         index = {text: i for i, text in enumerate(dictionary)}
         return TextVector(np.array([index[str(value)] for value in values], int), dictionary)
-    if kind is Kind.NUMBER:
-        return Vector(np.array([float(value) for value in values]))
-    return Vector(np.array(values, dtype=bool if kind is Kind.BOOLEAN else np.int64))
+    return Vector(array(values, kind))
+
+
+def drawn(estimate: Estimate, draws: Draws) -> Draws:
+    """The noisy values behind an aggregate as doubles, however the engine held the exact ones.
+
+    From here on everything is done in doubles: their rounding is post-processing, and
+    far below the noise of whatever is too large for them.
+    """
+    return [draws[index].astype(np.float64) for index in estimate.releases]
 
 
 def point(estimate: Estimate, plan: Plan, draws: Draws) -> AnyVector:
     """An aggregate's value in each cell, from the noisy values."""
-    own = [draws[index] for index in estimate.releases]
+    own = drawn(estimate, draws)
     releases = [plan.releases[index] for index in estimate.releases]
     match estimate.aggregate.function:
         case Function.COUNT if estimate.rows is not None:
-            return constant(estimate.rows)
+            return constant(estimate.rows, Kind.INTEGER)
         case Function.MODE:
             values = releases[0].statistic.values  # type: ignore[union-attr]
-            return vector([values[i] for i in own[0]], estimate.aggregate.kind)
+            return vector([values[int(i)] for i in own[0]], estimate.aggregate.kind)
         case Function.AVG:
-            return Vector(average(own, releases[0], estimate))
+            return numbers(average(own, releases[0], estimate))
         case Function.VAR_POP | Function.VAR_SAMP | Function.STDDEV_POP | Function.STDDEV_SAMP:
-            return Vector(_variance(own, releases[0], estimate))
-    return Vector(scaled(own[0], step_of(releases[0])))
+            return numbers(_variance(own, releases[0], estimate))
+    return numbers(scaled(own[0], step_of(releases[0])))
 
 
 def step_of(release: Release) -> Fraction:
@@ -83,15 +90,13 @@ def step_of(release: Release) -> Fraction:
 
 def scaled(units: Array, step: Fraction) -> Array:
     """Grid steps in the analyst's unit: whole numbers stay whole, decimals as written."""
-    if step == 1:
-        return units
-    return np.asarray(units.astype(np.float64) * float(step.numerator) / float(step.denominator))
+    return np.asarray(units * float(step.numerator) / float(step.denominator))
 
 
 def _counts(own: Draws, estimate: Estimate, position: int) -> Array:
     """The number of rows to divide by: at least one, however the noise fell."""
-    counts = own[position] if estimate.rows is None else np.array([estimate.rows])
-    return np.maximum(counts.astype(np.float64), 1.0)
+    counts = own[position] if estimate.rows is None else np.array([float(estimate.rows)])
+    return np.maximum(counts, 1.0)
 
 
 def _clamped(values: Array, estimate: Estimate) -> Array:
@@ -101,13 +106,13 @@ def _clamped(values: Array, estimate: Estimate) -> Array:
 def average(own: Draws, release: Release, estimate: Estimate) -> Array:
     """The centre of the bounds plus the mean distance from it."""
     assert isinstance(release.statistic, Total)
-    offset = own[0].astype(np.float64) / _counts(own, estimate, 1)
+    offset = own[0] / _counts(own, estimate, 1)
     mean = (offset + release.statistic.centre) * float(release.statistic.grid.step)
     return _clamped(mean, estimate)
 
 
 def _variance(own: Draws, release: Release, estimate: Estimate) -> Array:
-    squares, total = (values.astype(np.float64) for values in own[:2])
+    squares, total = own[:2]
     return deviation(squares, total, _counts(own, estimate, 2), release, estimate)
 
 

@@ -36,8 +36,8 @@ def spread(expression: Expr, known: Mapping[Slot, Ends], frame: Frame) -> Ends |
             if not isinstance(fixed, Vector):
                 return None
             return fixed.values, fixed.values
-        case Literal(value=value, kind=Kind.INTEGER | Kind.NUMBER) if value is not None:
-            point = constant(value)
+        case Literal(value=value, kind=Kind.INTEGER | Kind.NUMBER as kind) if value is not None:
+            point = constant(value, kind)
             assert isinstance(point, Vector)
             return point.values, point.values
         case Arithmetic(operator=operator, left=left, right=right):
@@ -51,10 +51,7 @@ def spread(expression: Expr, known: Mapping[Slot, Ends], frame: Frame) -> Ends |
 
 
 def _arithmetic(operator: str, left: Ends, right: Ends) -> Ends | None:
-    # In doubles, which do not wrap around.
-    (a, b), (c, d) = (
-        (low.astype(np.float64), high.astype(np.float64)) for low, high in (left, right)
-    )
+    (a, b), (c, d) = left, right
     match operator:
         case "+":
             return a + c, b + d

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpdb.answer import Revealed
-from dpdb.engines.vectors import AnyVector, Vector
+from dpdb.engines.vectors import AnyVector, finite
 from dpdb.errors import Unsupported
 from dpdb.estimates import Values, scalar
 from dpdb.plan import Plan
@@ -81,7 +81,7 @@ class Lesson:
             kind = estimate.aggregate.kind
             noisy = exact + scales * draws
             shown = noisy if kind is Kind.NUMBER or self.epsilon is not None else np.rint(noisy)
-            points[Slot("aggregate", index, kind)] = Vector(shown)
+            points[Slot("aggregate", index, kind)] = finite(shown, None)
             label = _label(plan, index)
             revealed += [
                 Revealed(label, float(stat), float(scale))

@@ -7,7 +7,7 @@ import datetime
 import numpy as np
 
 from dpdb.engines import cells
-from dpdb.engines.vectors import AnyVector, TextVector, Vector, doubles, either, truth
+from dpdb.engines.vectors import AnyVector, Array, TextVector, Vector, either, numbers, truth
 from dpdb.policy import EPOCH, MAGNITUDE_LIMIT, Kind
 
 
@@ -21,41 +21,52 @@ def cast(vector: AnyVector, source: Kind, target: Kind) -> AnyVector:
         case Kind.BOOLEAN:
             return truth(vector.values != 0, vector.null)
         case Kind.INTEGER | Kind.DATE:
-            whole = np.rint(doubles(vector))
+            whole = np.rint(_doubles(vector))
             outside = np.abs(whole) > MAGNITUDE_LIMIT
-            return Vector(np.where(outside, 0.0, whole), either(vector.null, outside))
-    return Vector(doubles(vector), vector.null)
+            return numbers(np.where(outside, 0.0, whole), either(vector.null, outside))
+    return Vector(_doubles(vector), vector.null)
+
+
+def _doubles(vector: Vector) -> Array:
+    """True as 1 and false as 0."""
+    return vector.values.astype(np.float64, copy=False)
 
 
 def _read(vector: TextVector, target: Kind) -> AnyVector:
     match target:
         case Kind.NUMBER:
-            return vector.look_up(cells.number, np.float64)
+            return vector.look_up(cells.number, Kind.NUMBER)
         case Kind.INTEGER:
-            return cast(vector.look_up(cells.number, np.float64), Kind.NUMBER, Kind.INTEGER)
+            return cast(vector.look_up(cells.number, Kind.NUMBER), Kind.NUMBER, Kind.INTEGER)
         case Kind.DATE:
-            return vector.look_up(cells.date, np.int64)
+            return vector.look_up(cells.date, Kind.DATE)
         case Kind.BOOLEAN:
-            found = vector.look_up(cells.boolean, bool)
-            return truth(found.values, found.null)
+            return vector.look_up(cells.boolean, Kind.BOOLEAN)
     return vector
 
 
 def _written(vector: Vector, source: Kind) -> TextVector:
-    """Numbers, dates and booleans as text: each different value is written once."""
-    distinct, codes = np.unique(vector.values, return_inverse=True)
-    match source:
-        case Kind.BOOLEAN:
-            texts = ["true" if value else "false" for value in distinct]
-        case Kind.DATE:
-            texts = [_date_text(int(value)) for value in distinct]
-        case Kind.INTEGER:
-            texts = [str(int(value)) for value in distinct]
-        case _:
-            texts = [repr(float(value)) for value in distinct]
-    missing = np.array([not text for text in texts], dtype=bool)[codes]
+    """Numbers, dates and booleans as text, each by itself.
+
+    Each different double is written once, told from others by its bits: what is
+    the same for numpy need not be written the same.
+    """
+    bits, codes = np.unique(_doubles(vector).view(np.int64), return_inverse=True)
+    texts = [_text(value, source) for value in bits.view(np.float64).tolist()]
+    missing = np.array([not text for text in texts], dtype=np.bool_)[codes]
     null = missing if vector.null is None else missing | vector.null
     return TextVector(np.where(null, len(texts), codes), tuple(texts))
+
+
+def _text(value: float, kind: Kind) -> str:
+    match kind:
+        case Kind.BOOLEAN:
+            return "true" if value else "false"
+        case Kind.DATE:
+            return _date_text(int(value))
+        case Kind.INTEGER:
+            return str(int(value))
+    return repr(value)
 
 
 def _date_text(days: int) -> str:

@@ -36,7 +36,7 @@ class Numbers:
 
     `units` are whole multiples of `step`, in the narrowest type that holds the
     bounds; without a step (numbers without bounds) they are the numbers
-    themselves, as doubles. `null` is None where no cell is NULL; what `units`
+    themselves, as doubles. `null` is None where no cell can be NULL; what `units`
     hold where a cell is NULL means nothing.
     """
 
@@ -133,7 +133,7 @@ class _NumbersBuilder(OrdinalBuilder):
         grid = self._grid
         units = _joined(self._units, np.dtype(np.float64) if grid is None else grid.dtype)
         null = _joined(self._null, np.dtype(np.bool_))
-        return Numbers(units, grid.step if grid else None, null if null.any() else None)
+        return Numbers(units, grid.step if grid else None, null if self._nullable else None)
 
 
 class _ChoiceBuilder(OrdinalBuilder):

@@ -2,7 +2,8 @@
 
 No row can raise: what is undefined, overflows or cannot be read is NULL.
 Arithmetic is in double precision, a function of the one row alone; what is
-aggregated is put on a public grid afterwards.
+aggregated is put on a public grid afterwards. Which steps are taken follows
+from the expression and the policy; none is left out because of what rows hold.
 """
 
 from __future__ import annotations
@@ -26,15 +27,15 @@ from dpdb.engines.vectors import (
     TextVector,
     Vector,
     alike,
+    array,
     choose,
     compare,
     constant,
-    doubles,
     either,
     finite,
     truth,
 )
-from dpdb.policy import Kind
+from dpdb.policy import Column, Kind
 from dpdb.sql.query import (
     Arithmetic,
     Call,
@@ -66,6 +67,8 @@ _ARITHMETIC: dict[str, Callable[[Array, Array], Array]] = {
     "/": np.divide,
     "%": np.fmod,
 }
+_FEW = 8
+"""So many constants are looked for one by one."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -84,9 +87,9 @@ def evaluate(expression: Expr, frame: Frame) -> AnyVector:
     """The value of `expression` on every row."""
     only = _only_column(expression)
     if only is not None and not isinstance(expression, ColumnRef):
-        column = frame.columns[only]
-        if isinstance(column, Codes):
-            return _through_dictionary(expression, only, column, frame)
+        held = frame.columns[only.name]
+        if isinstance(held, Codes):
+            return _on_dictionary(expression, only, held, frame).take(held.codes)
     return _evaluate(expression, frame)
 
 
@@ -94,11 +97,13 @@ def holds(condition: Expr, frame: Frame) -> Bools:
     """Where `condition` is true. That asks less than telling false from NULL."""
     only = _only_column(condition)
     if only is not None and not isinstance(condition, ColumnRef):
-        column = frame.columns[only]
-        if isinstance(column, Codes):
-            small = _on_dictionary(condition, only, column, frame)
+        held = frame.columns[only.name]
+        if isinstance(held, Codes):
+            small = _on_dictionary(condition, only, held, frame)
             assert isinstance(small, Vector)
-            return _spread(small.values.astype(bool, copy=False), column.codes)
+            if public_dictionary(only):
+                return _spread(small.values, held.codes)
+            return small.take(held.codes).values
     match condition:
         case Logic(operator="and", operands=operands):
             return reduce(operator.and_, (holds(operand, frame) for operand in operands))
@@ -107,8 +112,16 @@ def holds(condition: Expr, frame: Frame) -> Bools:
     return _truth(condition, frame).values
 
 
+def public_dictionary(column: Column) -> bool:
+    """Whether the policy says what values the column has; texts found in the file are private."""
+    return column.values is not None or column.kind is Kind.BOOLEAN
+
+
 def _spread(chosen: Bools, codes: Array) -> Bools:
-    """Whether each code is one of the chosen; comparing is faster than looking up."""
+    """Whether each code is one of the chosen; comparing is faster than looking up.
+
+    Which way is taken tells what is chosen, so the dictionary must be public.
+    """
     if len(chosen) == 1:  # a constant, whatever the code
         return chosen
     true = np.flatnonzero(chosen)
@@ -122,40 +135,38 @@ def _spread(chosen: Bools, codes: Array) -> Bools:
     return chosen.take(codes)
 
 
-def _only_column(expression: Expr) -> str | None:
-    """The name of the column if `expression` reads just one."""
-    names = _columns(expression)
-    return next(iter(names)) if len(names) == 1 else None
+def _only_column(expression: Expr) -> Column | None:
+    """The column that `expression` reads if it is just one."""
+    columns = columns_of(expression)
+    return next(iter(columns.values())) if len(columns) == 1 else None
 
 
-def longest_dictionary(expression: Expr, frame: Frame) -> int:
-    """How many values are worked through before the first row, at most."""
-    read = (frame.columns[name] for name in _columns(expression))
-    return max((len(c.values) for c in read if isinstance(c, Codes)), default=0)
-
-
-def _columns(expression: Expr) -> set[str]:
+def columns_of(expression: Expr) -> dict[str, Column]:
+    """The columns that `expression` reads, by name."""
     if isinstance(expression, ColumnRef):
-        return {expression.column.name}
-    return set().union(*(_columns(child) for child in children(expression)))
+        return {expression.column.name: expression.column}
+    found: dict[str, Column] = {}
+    for child in children(expression):
+        found |= columns_of(child)
+    return found
 
 
-def _through_dictionary(expression: Expr, name: str, column: Codes, frame: Frame) -> AnyVector:
-    """The value on each distinct value of the column, then spread over the rows."""
-    return _on_dictionary(expression, name, column, frame).take(column.codes)
+def _on_dictionary(expression: Expr, column: Column, held: Codes, frame: Frame) -> AnyVector:
+    """The value on each value that the column can have.
 
-
-def _on_dictionary(expression: Expr, name: str, column: Codes, frame: Frame) -> AnyVector:
-    each = Codes(np.arange(len(column.values) + 1), column.values)
-    return _evaluate(expression, Frame({name: each}, frame.slots))
+    NULL, the last, is there twice: a vector of one row would be taken for a constant.
+    """
+    number = len(held.values)
+    each = Codes(np.array([*range(number + 1), number]), held.values)
+    return _evaluate(expression, Frame({column.name: each}, frame.slots))
 
 
 def _evaluate(expression: Expr, frame: Frame) -> AnyVector:
     match expression:
-        case Literal(value=value):
-            return constant(value)
-        case ColumnRef():
-            return _column(frame.columns[expression.column.name], expression.kind)
+        case Literal(value=value, kind=kind):
+            return constant(value, kind)
+        case ColumnRef(column=column):
+            return _column(frame.columns[column.name], column)
         case Slot():
             return frame.slots[expression]
         case Cast(operand=operand, kind=kind):
@@ -166,15 +177,22 @@ def _evaluate(expression: Expr, frame: Frame) -> AnyVector:
             return apply(expression, [evaluate(a, frame) for a in arguments])
         case Arithmetic(operator=symbol, left=left, right=right):
             a, b = _numbers(left, frame), _numbers(right, frame)
-            null = either(a.null, b.null)
-            return finite(_ARITHMETIC[symbol](doubles(a), doubles(b)), null)
+            return finite(_ARITHMETIC[symbol](a.values, b.values), either(a.null, b.null))
     return _condition(expression, frame)
 
 
 def _condition(expression: Expr, frame: Frame) -> Vector:
     match expression:
-        case Compare(operator=symbol, left=left, right=right):
-            return compare(_COMPARE[symbol], evaluate(left, frame), evaluate(right, frame))
+        case Compare(
+            operator=symbol, left=ColumnRef(column=column), right=Literal(value=int(value))
+        ):
+            if (held := _whole_numbers(column, frame)) is not None:
+                return truth(_COMPARE[symbol](held.units, int(float(value))), held.null)
+        case Compare(
+            operator=symbol, left=Literal(value=int(value)), right=ColumnRef(column=column)
+        ):
+            if (held := _whole_numbers(column, frame)) is not None:
+                return truth(_COMPARE[symbol](int(float(value)), held.units), held.null)
         case Logic(operator="and", operands=operands):
             return reduce(_and, (_truth(operand, frame) for operand in operands))
         case Logic(operands=operands):
@@ -188,17 +206,27 @@ def _condition(expression: Expr, frame: Frame) -> Vector:
             return _in_list(expression, frame)
         case Like(operand=operand, pattern=pattern):
             texts = evaluate(operand, frame)
-            if isinstance(texts, TextVector):
-                found = texts.look_up(lambda text: matches(text, pattern), bool)
-                return truth(found.values, found.null)
-            return truth(np.zeros(1, dtype=bool), np.ones(1, dtype=bool))
-    raise AssertionError(type(expression))
+            assert isinstance(texts, TextVector)
+            return texts.look_up(lambda text: matches(text, pattern), Kind.BOOLEAN)
+    assert isinstance(expression, Compare)
+    left, right = evaluate(expression.left, frame), evaluate(expression.right, frame)
+    return compare(_COMPARE[expression.operator], left, right)
+
+
+def _whole_numbers(column: Column, frame: Frame) -> Numbers | None:
+    """The column if it is held as whole numbers, which are compared as they are.
+
+    Each of them is a double, too, and so is the constant beside it: the answer is
+    the same, without the work of making doubles.
+    """
+    held = frame.columns[column.name]
+    return held if isinstance(held, Numbers) and held.step == 1 else None
 
 
 def _truth(expression: Expr, frame: Frame) -> Vector:
     found = evaluate(expression, frame)
     assert isinstance(found, Vector)
-    return truth(found.values.astype(bool, copy=False), found.null)
+    return found
 
 
 def _numbers(expression: Expr, frame: Frame) -> Vector:
@@ -207,24 +235,20 @@ def _numbers(expression: Expr, frame: Frame) -> Vector:
     return found
 
 
-def _column(column: Numbers | Codes, kind: Kind) -> AnyVector:
-    if isinstance(column, Numbers):
-        return Vector(_unscaled(column), column.null)
-    if kind is Kind.TEXT:
-        return TextVector(column.codes, tuple(str(v) for v in column.values))
-    if kind is Kind.BOOLEAN:
-        table = np.array([*column.values, False], dtype=bool)
-    else:
-        whole = kind is not Kind.NUMBER
-        table = np.array([*column.values, 0], dtype=np.int64 if whole else np.float64)
-    null = column.codes == len(column.values)
-    return Vector(table[column.codes], null if null.any() else None)
+def _column(held: Numbers | Codes, column: Column) -> AnyVector:
+    if isinstance(held, Numbers):
+        return Vector(_unscaled(held), held.null)
+    if column.kind is Kind.TEXT:
+        return TextVector(held.codes, tuple(str(value) for value in held.values))
+    table = array([*held.values, 0], column.kind)
+    null = held.codes == len(held.values) if column.nullable else None
+    return Vector(table[held.codes], null)
 
 
 def _unscaled(column: Numbers) -> Array:
     """The numbers themselves: for decimal steps, the doubles nearest to them."""
     if column.step is None or column.step == 1:
-        return column.units
+        return column.units.astype(np.float64, copy=False)
     scaled = column.units * float(column.step.numerator)
     return np.asarray(scaled / float(column.step.denominator))
 
@@ -249,7 +273,7 @@ def _false(vector: Vector) -> Bools:
 
 def _is_null(vector: AnyVector) -> Vector:
     if vector.null is None:
-        return Vector(np.zeros(len(vector.values) if isinstance(vector, Vector) else 1, dtype=bool))
+        return Vector(np.zeros(1, dtype=np.bool_))
     return Vector(vector.null)
 
 
@@ -257,14 +281,20 @@ def _in_list(expression: InList, frame: Frame) -> Vector:
     operand = evaluate(expression.operand, frame)
     if isinstance(operand, TextVector):
         wanted = frozenset(expression.values)
-        found = operand.look_up(lambda text: text in wanted, bool)
-    elif expression.operand.kind is Kind.TEXT:
-        return truth(np.zeros(1, dtype=bool), np.ones(1, dtype=bool))  # a NULL constant
+        found = operand.look_up(lambda text: text in wanted, Kind.BOOLEAN)
     else:
-        listed = np.array([float(v) for v in expression.values])
-        found = Vector(np.isin(doubles(operand), listed), operand.null)
+        listed = np.sort(array(expression.values, expression.operand.kind))
+        found = Vector(_among(operand.values, listed), operand.null)
     missing = ~found.values if expression.null else None
     return truth(found.values, either(found.null, missing))
+
+
+def _among(values: Array, listed: Array) -> Bools:
+    """Whether each value is listed. How that is found hangs on the list's length alone."""
+    if len(listed) <= _FEW:
+        return reduce(operator.or_, [values == each for each in listed], np.zeros(1, np.bool_))
+    places = np.searchsorted(listed, values).clip(max=len(listed) - 1)
+    return np.asarray(listed[places] == values)
 
 
 def _case(expression: Case, frame: Frame) -> AnyVector:

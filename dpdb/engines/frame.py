@@ -11,13 +11,13 @@ import numpy.typing as npt
 
 from dpdb.engines import sums
 from dpdb.engines.columns import Codes, Numbers
-from dpdb.engines.evaluate import Frame, evaluate, holds, longest_dictionary
-from dpdb.engines.exact import Exact
+from dpdb.engines.evaluate import Frame, columns_of, evaluate, holds, public_dictionary
+from dpdb.engines.exact import WORD, Exact, representation
 from dpdb.engines.loading import load
 from dpdb.engines.units import cap_units
 from dpdb.engines.vectors import AnyVector, TextVector, Vector
 from dpdb.plan import Plan
-from dpdb.policy import Kind, Table, Value
+from dpdb.policy import Column, Kind, Table, Value
 from dpdb.releases import Count, Distinct, Grid, Ranks, Statistic, Tally, Total
 from dpdb.sql.query import Aggregate, ColumnRef, Expr, Function, Literal, Slot
 
@@ -25,6 +25,8 @@ Array = npt.NDArray[Any]
 Progress = Callable[[float], None]
 _BLOCK = 2**16
 """Rows for which computed expressions are worked out at a time."""
+_SHORT = _BLOCK // 64
+"""Values in a dictionary that may be worked through for every block."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -110,12 +112,12 @@ class _Select:
         """
         argument = Literal(1, Kind.INTEGER) if aggregate.argument is None else aggregate.argument
         vector = evaluate(argument, self._frame)
-        numbers = _identities(vector).astype(np.float64)
+        numbers = np.broadcast_to(_identities(vector).astype(np.float64), self._rows)
         counted = self._counted(numbers, vector.null, aggregate.where)
         cells = _by_cell(counted.groups, counted.values, self._cells)
         if aggregate.function in (Function.COUNT, Function.COUNT_DISTINCT):
             return cells
-        known = numbers if vector.null is None else numbers[~vector.null]
+        known = numbers if vector.null is None else numbers[self._known(vector.null)]
         mean = np.array([known.mean() if len(known) else 0.0])
         return [values if len(values) else mean for values in cells]
 
@@ -149,9 +151,13 @@ class _Select:
         if own is not None:
             mask = own if mask is None else mask & own
         if null is not None:
-            known = np.broadcast_to(~null, self._rows)
+            known = self._known(null)
             mask = known if mask is None else mask & known
         return mask
+
+    def _known(self, null: Array) -> Array:
+        """The rows that are not NULL; a constant's mask is one row."""
+        return np.broadcast_to(~null, self._rows)
 
     def _counted(self, values: Array, null: Array | None, where: Expr | None) -> _Counted:
         mask = self._selected(where, null)
@@ -199,7 +205,7 @@ class _Select:
         null: Array | None = None
         # In blocks: every step of the way makes a copy, and those should stay in the cache.
         # What is worked out for a whole dictionary should not be so for every block.
-        long = longest_dictionary(argument, self._frame) > _BLOCK // 64
+        long = any(map(_has_long_dictionary, columns_of(argument).values()))
         block = max(self._rows, 1) if long else _BLOCK
         for start in range(0, self._rows, block):
             rows = slice(start, min(start + block, self._rows))
@@ -222,31 +228,31 @@ class _Select:
         values, null = self._clamped(statistic.argument, grid)
         mask = self._selected(statistic.where, null)
         largest = max(abs(grid.lower), abs(grid.upper))
+        held = representation(max(abs(end) for end in statistic.bounds))
         if statistic.power == 2:
             half = max(grid.upper - shift, shift - grid.lower)
             if self._groups is None:
-                return self._total_squares(values, mask, shift, half, statistic.offset)
+                result = self._total_squares(values, mask, shift, half, statistic.offset)
+                return np.array([result], dtype=held)
             largest, values = half**2, (values.astype(np.int64) - shift) ** 2
             shift = statistic.offset
         if self._groups is not None:
             assert self._cells is not None
             groups = self._groups_within(mask)
-            counts = self._per_cell(groups)
-            if (largest + abs(shift)) * sums.MAX_ROWS >= 2**62:
-                counts = counts.astype(object)  # Python's integers, which have no end
+            # On the way to the result, the parts of the difference must fit, too.
+            counts = self._per_cell(groups).astype(representation(largest + abs(shift)))
             total = sums.grouped_total(groups, values, self._cells, largest)
-            return np.asarray(total - shift * counts)
+            return np.asarray(total - shift * counts).astype(held)
         number = self._rows if mask is None else int(np.count_nonzero(mask))
         result = sums.total(values if mask is None else values * mask, largest) - shift * number
-        return np.array([result], dtype=np.int64 if abs(result) < 2**62 else object)
+        return np.array([result], dtype=held)
 
     def _total_squares(
         self, values: Array, mask: Array | None, centre: int, half: int, offset: int
-    ) -> Array:
+    ) -> int:
         """The sum of squared distances from the centre; they lie `offset` around zero."""
         number = self._rows if mask is None else int(np.count_nonzero(mask))
-        result = sums.total_squares(values, mask, centre, half) - offset * number
-        return np.array([result], dtype=np.int64 if abs(result) < 2**62 else object)
+        return sums.total_squares(values, mask, centre, half) - offset * number
 
     def _clamped(self, argument: Expr, grid: Grid) -> tuple[Array, Array | None]:
         """All rows' values in steps of the grid, clamped to it, and where they are NULL."""
@@ -271,8 +277,7 @@ class _Select:
         return np.asarray(np.maximum(self._groups, outside))
 
     def _distinct(self, statistic: Distinct) -> Array:
-        vector = evaluate(statistic.argument, self._frame)
-        counted = self._counted(_identities(vector), vector.null, statistic.where)
+        counted = self._counted(*self._told_apart(statistic.argument), statistic.where)
         if counted.groups is None:
             return np.array([len(np.unique(counted.values))], dtype=np.int64)
         order = np.lexsort((counted.values, counted.groups))
@@ -281,9 +286,20 @@ class _Select:
         new[1:] = (groups[1:] != groups[:-1]) | (values[1:] != values[:-1])
         return self._per_cell(groups[new])
 
+    def _told_apart(self, argument: Expr) -> tuple[Array, Array | None]:
+        """A number for every row, equal where the values are, and where they are NULL."""
+        if isinstance(argument, ColumnRef):
+            held = self._frame.columns[argument.column.name]
+            if isinstance(held, Numbers):
+                return held.units, held.null
+            return held.codes, held.codes == len(held.values)
+        vector = evaluate(argument, self._frame)
+        return _identities(vector), vector.null
+
     def _ranks(self, statistic: Ranks) -> list[Array]:
         counted = self._on_grid(statistic.argument, statistic.where, statistic.grid)
-        return _by_cell(counted.groups, counted.values, self._cells)
+        cells = _by_cell(counted.groups, counted.values, self._cells)
+        return [values.astype(WORD, copy=False) for values in cells]
 
     def _tally(self, statistic: Tally) -> list[Array]:
         places = _key_codes(self._frame.columns[statistic.argument.column.name], statistic.values)
@@ -293,6 +309,13 @@ class _Select:
         flat = groups * width + counted.values.astype(np.int64)
         counts = np.bincount(flat, minlength=(cells + 1) * width)[: cells * width]
         return list(counts.reshape(cells, width))
+
+
+def _has_long_dictionary(column: Column) -> bool:
+    """Whether there may be many values to work through: how many a file holds is private."""
+    if column.kind is Kind.TEXT and not public_dictionary(column):
+        return True
+    return len(column.values or ()) > _SHORT
 
 
 def _steps(values: Array, grid: Grid) -> Array:

@@ -18,10 +18,12 @@ from dpdb.engines.vectors import (
     choose,
     compare,
     constant,
-    doubles,
     either,
     finite,
+    numbers,
 )
+from dpdb.policy import Kind
+from dpdb.sql.folding import lower, upper
 from dpdb.sql.query import Call, Literal
 
 
@@ -33,26 +35,24 @@ def apply(call: Call, arguments: list[AnyVector]) -> AnyVector:
             return reduce(_first_known, alike(arguments))
         case "nullif":
             equal = compare(operator.eq, *arguments)
-            return choose(equal.values, *alike([constant(None), arguments[0]]))
+            return choose(equal.values, *alike([constant(None, call.kind), arguments[0]]))
         case "lower" | "upper" | "substr" | "length":
             return _text_call(name, arguments[0], call)
         case "least" | "greatest":
             return reduce(_LIMITS[name], [v for v in arguments if isinstance(v, Vector)])
-    first, *rest = [doubles(v) for v in arguments if isinstance(v, Vector)]
+    first, *rest = [v.values for v in arguments if isinstance(v, Vector)]
     null = reduce(either, [v.null for v in arguments])
     match name:
         case "abs":
-            result = np.abs(first)
+            return numbers(np.abs(first), null)
         case "floor":
-            result = np.floor(first)
+            return numbers(np.floor(first), null)
         case "ceil":
-            result = np.ceil(first)
-        case "round":
-            result = _round(first, int(rest[0][0]))
-        case _:
-            assert name == "clamp"
-            result = np.minimum(np.maximum(first, rest[0]), rest[1])
-    return finite(result, null)
+            return numbers(np.ceil(first), null)
+        case "clamp":
+            return numbers(np.minimum(np.maximum(first, rest[0]), rest[1]), null)
+    assert name == "round"
+    return finite(_round(first, int(rest[0][0])), null)
 
 
 def _first_known(first: AnyVector, second: AnyVector) -> AnyVector:
@@ -79,23 +79,25 @@ _LIMITS = {"least": _extreme(operator.lt), "greatest": _extreme(operator.gt)}
 
 
 def _round(values: Array, digits: int) -> Array:
-    """Half away from zero, as SQL rounds."""
+    """Half away from zero, as DuckDB rounds, and PostgreSQL its decimals."""
     unit = 10.0 ** abs(digits)
     scaled = values * unit if digits >= 0 else values / unit
-    whole = np.copysign(np.floor(np.abs(scaled) + 0.5), scaled)
+    toward_zero = np.trunc(scaled)
+    # The distance is exact; adding a half before cutting off would round once more.
+    away = np.abs(scaled - toward_zero) >= 0.5
+    whole = toward_zero + np.copysign(away, scaled)
     return whole / unit if digits >= 0 else whole * unit
 
 
 def _text_call(name: str, operand: AnyVector, call: Call) -> AnyVector:
-    if not isinstance(operand, TextVector):
-        return constant(None)
+    assert isinstance(operand, TextVector)
     match name:
         case "lower":
-            return operand.map(str.lower)
+            return operand.map(lower)
         case "upper":
-            return operand.map(str.upper)
+            return operand.map(upper)
         case "length":
-            return operand.look_up(len, np.int64)
+            return operand.look_up(len, Kind.INTEGER)
     start, *length = [a.value for a in call.arguments[1:] if isinstance(a, Literal)]
     assert isinstance(start, int)
     begin = max(start - 1, 0)

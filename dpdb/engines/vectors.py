@@ -1,14 +1,21 @@
-"""Values of an expression over many rows at once, with SQL's NULL."""
+"""Values of an expression over many rows at once, with SQL's NULL.
+
+There is one numeric domain: integers, numbers and dates are doubles, booleans
+are booleans, whatever the rows hold. Columns and grids keep within ±2^53, where
+doubles are exact, and zero has one sign. Whether there is a NULL mask follows
+from the policy and the expression. So a row's value is a function of that row.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from dpdb.policy import Kind, Value
 
 Bools = npt.NDArray[np.bool_]
 Array = npt.NDArray[Any]
@@ -20,6 +27,9 @@ class Vector:
 
     values: Array
     null: Bools | None = None
+
+    def __post_init__(self) -> None:
+        assert self.values.dtype in (np.float64, np.bool_), self.values.dtype
 
     def take(self, indices: Array) -> Vector:
         """The vector with the rows at `indices`; a constant stays one."""
@@ -47,10 +57,10 @@ class TextVector:
         """The vector with every text changed."""
         return TextVector(self.codes, tuple(function(text) for text in self.dictionary))
 
-    def look_up(self, function: Callable[[str], Any], dtype: type) -> Vector:
+    def look_up(self, function: Callable[[str], float | None], kind: Kind) -> Vector:
         """What `function` says of every text; None is NULL."""
         answers = [function(text) for text in self.dictionary]
-        table: Array = np.array([0 if a is None else a for a in answers] + [0], dtype=dtype)
+        table = array([0 if a is None else a for a in answers] + [0], kind)
         missing = np.array([a is None for a in answers] + [True])
         return Vector(table[self.codes], missing[self.codes])
 
@@ -78,26 +88,34 @@ def truth(values: Array, null: Bools | None) -> Vector:
     return Vector(values if null is None else values & ~null, null)
 
 
+def numbers(values: Array, null: Bools | None = None) -> Vector:
+    """A vector of doubles that are finite; adding zero makes -0.0 the same zero as 0.0."""
+    return Vector(values + 0.0, null)
+
+
 def finite(values: Array, null: Bools | None) -> Vector:
-    """A number vector, NULL where arithmetic left the finite numbers."""
-    good = np.isfinite(values)
-    if good.all():
-        return Vector(values, null)
-    return Vector(np.where(good, values, 0.0), either(null, ~good))
+    """A vector of doubles, NULL where arithmetic left the finite numbers.
+
+    It has a mask even where no row did: whether one did is nobody's business.
+    """
+    lost = ~np.isfinite(values)
+    return numbers(np.where(lost, 0.0, values), lost if null is None else lost | null)
 
 
-def constant(value: bool | int | Fraction | str | None) -> AnyVector:
+def array(values: Iterable[Value | float], kind: Kind) -> Array:
+    """Values of a kind that is no text, as its vectors hold them: the nearest doubles."""
+    if kind is Kind.BOOLEAN:
+        return np.array([*values], dtype=np.bool_)
+    return np.array([float(value) for value in values], dtype=np.float64) + 0.0
+
+
+def constant(value: Value | None, kind: Kind) -> AnyVector:
     """A constant, as a vector of one row that stretches to any length."""
-    match value:
-        case None:
-            return Vector(np.zeros(1), np.ones(1, dtype=bool))
-        case str():
-            return TextVector(np.zeros(1, dtype=np.int64), (value,))
-        case bool():
-            return Vector(np.array([value]))
-        case int() if abs(value) < 2**63:
-            return Vector(np.array([value], dtype=np.int64))
-    return Vector(np.array([float(value)]))
+    if kind is Kind.TEXT:
+        return TextVector(np.zeros(1, dtype=np.int64), () if value is None else (str(value),))
+    if value is None:
+        return Vector(array([False], kind), np.ones(1, dtype=np.bool_))
+    return Vector(array([value], kind))
 
 
 def text_merge(parts: list[TextVector]) -> list[TextVector]:
@@ -116,33 +134,20 @@ def text_merge(parts: list[TextVector]) -> list[TextVector]:
     ]
 
 
-def doubles(vector: Vector) -> Array:
-    """The numbers in double precision."""
-    return vector.values.astype(np.float64, copy=False)
-
-
 def compare(test: Callable[[Any, Any], Any], left: AnyVector, right: AnyVector) -> Vector:
     """A comparison, NULL where either side is."""
     null = either(left.null, right.null)
     if isinstance(left, TextVector) and isinstance(right, TextVector):
         return truth(np.asarray(test(left.texts(), right.texts()), dtype=bool), null)
-    if isinstance(left, Vector) and isinstance(right, Vector):
-        a, b = left.values, right.values
-        # A constant as a Python number keeps numpy from widening the whole column.
-        if len(a) == 1 != len(b):
-            a = a[0].item()
-        elif len(b) == 1 != len(a):
-            b = b[0].item()
-        return truth(np.asarray(test(a, b)), null)
-    return truth(np.zeros(1, dtype=bool), np.ones(1, dtype=bool))
+    assert isinstance(left, Vector)
+    assert isinstance(right, Vector)
+    return truth(test(left.values, right.values), null)
 
 
 def alike(vectors: list[AnyVector]) -> list[AnyVector]:
-    """Texts over one dictionary; a NULL constant among texts becomes a text."""
-    if not any(isinstance(vector, TextVector) for vector in vectors):
-        return vectors
-    texts = [v if isinstance(v, TextVector) else TextVector(np.zeros(1, int), ()) for v in vectors]
-    return list(text_merge(texts))
+    """Vectors of one kind; texts over one dictionary."""
+    texts = [vector for vector in vectors if isinstance(vector, TextVector)]
+    return list(text_merge(texts)) if texts else vectors
 
 
 def choose(condition: Bools, yes: AnyVector, no: AnyVector) -> AnyVector:

@@ -18,6 +18,7 @@ from dpdb.errors import (
 from dpdb.policy import Kind
 from dpdb.sql import typing
 from dpdb.sql.constants import like_pattern, number_literal
+from dpdb.sql.folding import lower
 from dpdb.sql.functions import ARGUMENTS, call
 from dpdb.sql.nodes import check_depth, node_name, only, place
 from dpdb.sql.query import (
@@ -228,7 +229,7 @@ class Translator(ABC):
         if len(written) > MAX_PATTERN:
             raise TooLarge(f"a pattern longer than {MAX_PATTERN}", place=self.place(node))
         if isinstance(node, exp.ILike):
-            written, operand = written.lower(), Call("lower", (operand,), Kind.TEXT)
+            written, operand = lower(written), Call("lower", (operand,), Kind.TEXT)
         like = Like(operand, like_pattern(written, escape))
         return Not(like) if node.args.get("negate") else like
 

@@ -14,7 +14,7 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from dpdb.policy import MAGNITUDE_LIMIT, Column, Kind, Table, Value
+from dpdb.policy import Column, Kind, Table, Value
 from dpdb.sql.query import Call, ColumnRef, Compare, Expr, InList, IsNull, Literal, Logic, Not
 
 Point = float | str
@@ -149,9 +149,6 @@ def _compared(operator: str, column: Column, value: Value | None) -> Verdicts:
     """What a comparison of the column with a constant says."""
     if value is None:
         return NO_POINT, NO_POINT
-    if isinstance(value, int) and abs(value) > MAGNITUDE_LIMIT:
-        # As int64 or rounded to a double: that depends on how the column is stored.
-        return EVERY_POINT, EVERY_POINT
     point = _stored(value)
     match operator:
         case "=" | "<>":
@@ -165,7 +162,7 @@ def _compared(operator: str, column: Column, value: Value | None) -> Verdicts:
 
 
 def _stored(value: Value) -> Point:
-    """A constant as the engine compares it: two fractions may be one double."""
+    """A constant as the engine compares it: two numbers may be one double."""
     return value if isinstance(value, str) else float(value)
 
 

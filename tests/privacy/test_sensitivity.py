@@ -457,7 +457,7 @@ def test_whatever_a_subquery_answers(
     slot = Slot("subquery", 0, subplan.outputs[0].expression.kind)
     worst = [Fraction(0)]
     for answer in (-(10**9), -2, 0, Fraction(3, 2), 4, 5, 10**9, None):
-        slots = {slot: constant(answer)}
+        slots = {slot: constant(answer, slot.kind)}
         results = [
             here.exact(planned, [(domain.cells[i],) for i in rows], slots)
             for rows in multisets(len(domain.cells), 3)
