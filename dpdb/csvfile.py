@@ -1,8 +1,4 @@
-"""A CSV file without knowing what is in it: its header, and its records as texts.
-
-The records are read by the standard library's `csv`, which never refuses one:
-surplus quotes are text, and a quoted cell that is not closed ends with the file.
-"""
+"""A CSV file without knowing what is in it: its header."""
 
 from __future__ import annotations
 
@@ -11,10 +7,8 @@ import csv
 import io
 import os
 import stat
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO
 
 from dpdb.errors import DataFileError, did_you_mean
 from dpdb.policy import Table
@@ -127,90 +121,6 @@ def _check_names(path: Path, line: int, names: tuple[str, ...]) -> None:
                 f"{where}: columns {first} and {position} are both called {name}",
                 hint="names must differ in more than case",
             )
-
-
-def clean(data: bytes) -> bytes:
-    """UTF-8, with U+FFFD for what is none and for NUL, at which readers in C stop.
-
-    What belongs to one cell stays in it: no byte that separates is ever replaced.
-    """
-    if not data.isascii():
-        data = data.decode("utf-8", "replace").encode()
-    return data.replace(b"\0", "\N{REPLACEMENT CHARACTER}".encode())
-
-
-class Records:
-    """The bytes after the header, taken from the front in whole records."""
-
-    def __init__(self, file: BinaryIO, block: int) -> None:
-        self.buffer = b""
-        self._file = file
-        self._block = block
-        self._at = 0  # within `rows`: what of the buffer is read
-
-    def fill(self) -> bool:
-        """Read on until a block is at hand; False at the end of the file."""
-        if len(self.buffer) < self._block:
-            self.buffer += self._file.read(self._block - len(self.buffer))
-        return bool(self.buffer)
-
-    @property
-    def offset(self) -> int:
-        """The place in the file up to which everything was taken."""
-        return self._file.tell() - len(self.buffer)
-
-    def whole(self) -> int:
-        """The length of the whole records in the buffer, if its quotes are in place."""
-        end = len(self.buffer)
-        quotes = self.buffer.count(b'"')
-        # Back to the last line that does not end within quotes.
-        while (line_feed := self.buffer.rfind(b"\n", 0, end)) >= 0:
-            quotes -= self.buffer.count(b'"', line_feed, end)
-            if quotes % 2 == 0:
-                return line_feed + 1
-            end = line_feed
-        return 0
-
-    def take(self, length: int) -> None:
-        """Drop bytes that were whole records."""
-        self.buffer = self.buffer[length:]
-
-    def rows(self) -> list[list[str]]:
-        """Take all records that begin in the buffer; a blank line is none."""
-        _lift_field_limit()
-        self._at = 0
-        goal = len(self.buffer)
-        rows = []
-        # The reader asks for a line only within a record, so that after each
-        # record what is not read begins with the next one.
-        for row in csv.reader(self._lines()):
-            if row:
-                rows.append(row)
-            if self._at >= goal:
-                break
-        self.take(self._at)
-        return rows
-
-    def _lines(self) -> Iterator[str]:
-        while self._has_line():
-            end = self.buffer.rfind(b"\n", self._at) + 1 or len(self.buffer)
-            # Unlike that of texts, the lines of bytes end with CR, LF or CRLF only.
-            for line in self.buffer[self._at : end].splitlines(keepends=True):
-                self._at += len(line)
-                yield clean(line).decode()
-
-    def _has_line(self) -> bool:
-        while self.buffer.find(b"\n", self._at) < 0:
-            more = self._file.read(max(self._block, len(self.buffer)))
-            if not more:
-                return self._at < len(self.buffer)
-            self.buffer += more
-        return True
-
-
-def _lift_field_limit() -> None:
-    # A long cell must not raise. The limit is a C long, of 32 bits on Windows.
-    csv.field_size_limit(2**31 - 1 if sys.platform == "win32" else sys.maxsize)
 
 
 def column_positions(table: Table, names: Sequence[str]) -> dict[str, int]:

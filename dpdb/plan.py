@@ -28,6 +28,7 @@ from dpdb.sql.query import (
     Output,
     Query,
     Slot,
+    column_names,
     conjunction,
     slots,
 )
@@ -89,6 +90,14 @@ class Plan:
             for p in self.subplans
         )
         return self.table.name, self.where, self.cells, self.keys, self.releases, nested
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """The names of the columns that it reads, subqueries' left out."""
+        read = [self.where, *self.keys]
+        for part in (*(e.aggregate for e in self.estimates), *(r.statistic for r in self.releases)):
+            read += (part.argument, part.where)
+        return frozenset().union(*(column_names(each) for each in read if each is not None))
 
     def released_for(self, output: Output) -> set[int]:
         """The indices of the releases that an output is made of."""

@@ -1,9 +1,9 @@
-"""The engine over pandas and numpy: plans into exact statistics."""
+"""The engine over numpy: plans into exact statistics."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from dpdb.engines import sums
 from dpdb.engines.columns import Codes, Numbers
 from dpdb.engines.evaluate import Frame, columns_of, evaluate, holds, public_dictionary
 from dpdb.engines.exact import WORD, Exact, representation
-from dpdb.engines.loading import load
+from dpdb.engines.loading import Loaded, load, load_more
 from dpdb.engines.units import cap_units
 from dpdb.engines.vectors import AnyVector, TextVector, Vector
 from dpdb.plan import Plan
@@ -29,45 +29,51 @@ _SHORT = _BLOCK // 64
 """Values in a dictionary that may be worked through for every block."""
 
 
-@dataclass(frozen=True, repr=False)
-class _Loaded:
-    columns: Mapping[str, Numbers | Codes]
-    rows: int
-
-
 @dataclass
 class FrameEngine:
-    """Holds the tables it was asked about in memory."""
+    """Holds in memory the columns that it was asked about."""
 
     progress: Progress | None = None
-    _tables: dict[str, _Loaded] = field(default_factory=dict, repr=False)
+    _tables: dict[str, Loaded] = field(default_factory=dict, repr=False)
 
     def rows(self, table: Table) -> int:
         """The number of rows: public under `replace`, otherwise nobody's business."""
-        return self._loaded(table).rows
+        return self._loaded(table, frozenset()).rows
 
     # numpy's warnings about overflow and the like would tell of rows.
     @np.errstate(all="ignore")
     def exact(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> tuple[Exact, ...]:
         """The exact result of each of the plan's own releases, in order."""
-        loaded = self._loaded(plan.table)
+        loaded = self._loaded(plan.table, plan.columns)
         select = _Select(plan, Frame(loaded.columns, slots), loaded.rows)
         return tuple(Exact(select.statistic(release.statistic)) for release in plan.releases)
 
     @np.errstate(all="ignore")
     def values(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> list[list[Array]]:
         """For teaching: for each aggregate the sorted values counted in each cell."""
-        loaded = self._loaded(plan.table)
+        loaded = self._loaded(plan.table, plan.columns)
         select = _Select(plan, Frame(loaded.columns, slots), loaded.rows)
         return [select.counted_values(estimate.aggregate) for estimate in plan.estimates]
 
-    def _loaded(self, table: Table) -> _Loaded:
-        if table.name not in self._tables:
-            columns, rows = load(table, self.progress)
+    def _loaded(self, table: Table, names: frozenset[str]) -> Loaded:
+        """The table with at least these columns; those not yet there are read now.
+
+        Which of a unit's rows are kept hangs on all declared columns.
+        """
+        if table.unit is not None:
+            names = frozenset(column.name for column in table.columns)
+        before = self._tables.get(table.name)
+        if before is not None:
+            loaded = load_more(table, before, names, self.progress)
+        else:
+            loaded = load(table, names, self.progress)
             if table.unit is not None:
-                columns, rows = cap_units(columns, rows, table.unit, table.rows_per_unit)
-            self._tables[table.name] = _Loaded(columns, rows)
-        return self._tables[table.name]
+                columns, rows = cap_units(
+                    loaded.columns, loaded.rows, table.unit, table.rows_per_unit
+                )
+                loaded = replace(loaded, columns=columns, rows=rows)
+        self._tables[table.name] = loaded
+        return loaded
 
 
 @dataclass(frozen=True, repr=False)

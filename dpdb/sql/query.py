@@ -314,3 +314,10 @@ def slots(expression: Expr, role: str) -> set[int]:
     if isinstance(expression, Slot):
         return {expression.index} if expression.role == role else set()
     return set().union(*(slots(child, role) for child in children(expression)))
+
+
+def column_names(expression: Expr) -> set[str]:
+    """The names of the columns within an expression."""
+    if isinstance(expression, ColumnRef):
+        return {expression.column.name}
+    return set().union(*(column_names(child) for child in children(expression)))
