@@ -58,6 +58,6 @@ class Answer:
     private: bool = True
     revealed: tuple[Revealed, ...] = ()
     notes: tuple[str, ...] = ()
-    """What there is to say of an error that was asked for."""
+    """What there is to say of an error that was asked for, and of an EXPLAIN's rows and values."""
     plan: Plan | None = None
     """What EXPLAIN explains."""

@@ -40,6 +40,11 @@ class Choice:
             sensitivity.distinct(self.exposure), sensitivity.distinct_squared(self.exposure), share
         )
 
+    def for_units(self, share: Share) -> Mechanism:
+        """For a number of different privacy units."""
+        change = sensitivity.units(self.exposure)
+        return self._noise(change, change, share)
+
     def for_quantile(self, fraction: Fraction, grid: Grid, share: Share) -> Mechanism:
         """For a value of the grid."""
         if self.options.sensitivity == "smooth":

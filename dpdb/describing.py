@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 
 from dpdb.answer import Cell, Drawn
 from dpdb.ledger import Balance
 from dpdb.plan import Plan
-from dpdb.policy import EPOCH, SMALLEST_DELTA, Column, Kind, Value, decimal
+from dpdb.policy import EPOCH, SMALLEST_DELTA, Column, Kind, Table, Value, decimal
 from dpdb.privacy.accounting import Accountant, Advanced, Concentrated, Sequential
 from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace
-from dpdb.releases import CONFIDENCE, Release
-from dpdb.sql.query import Options
+from dpdb.releases import CONFIDENCE, Distinct, Ranks, Release, Total
+from dpdb.sql.query import ColumnRef, Expr, Options, children
 
 Rows = tuple[tuple[Cell, ...], ...]
 BUDGET_COLUMNS = ("budget", "total", "spent", "left")
@@ -106,6 +107,46 @@ def promised(options: Options, planned: Plan) -> tuple[str, ...]:
     if options.relative_error is None:
         return kept(options, planned)
     return (f"at most: ε is spent in steps, until the noise is within {_part(options)}",)
+
+
+def altered(planned: Plan) -> tuple[str, ...]:
+    """For EXPLAIN: which rows are left out before noise is drawn, and which values are changed."""
+    plans = list(_with_subplans(planned))
+    caps = [_cap(each.table) for each in plans if each.table.unit is not None]
+    clamps = [
+        _clamp(column)
+        for each in plans
+        for release in each.releases
+        if isinstance(release.statistic, Total | Ranks | Distinct)
+        for column in _bounded(release.statistic.argument)
+    ]
+    return tuple(dict.fromkeys([*caps, *clamps]))
+
+
+def _with_subplans(planned: Plan) -> Iterator[Plan]:
+    for subplan in planned.subplans:
+        yield from _with_subplans(subplan)
+    yield planned
+
+
+def _cap(table: Table) -> str:
+    rows = "1 row" if table.rows_per_unit == 1 else f"{table.rows_per_unit} rows"
+    return f"at most {rows} per {table.unit}, chosen by a keyed hash"
+
+
+def _bounded(expression: Expr) -> Iterator[Column]:
+    """The columns that an expression reads and that have bounds."""
+    match expression:
+        case ColumnRef(column=Column(values=None, bounds=(_, _)) as column):
+            yield column
+    for child in children(expression):
+        yield from _bounded(child)
+
+
+def _clamp(column: Column) -> str:
+    assert column.bounds is not None
+    low, high = (_plain(bound, column.kind) for bound in column.bounds)
+    return f"{column.name}: values are clamped to {low} … {high}"
 
 
 def bought(options: Options, planned: Plan, *, reached: bool) -> tuple[str, ...]:

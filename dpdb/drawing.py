@@ -92,7 +92,9 @@ class Drawing:
                 return [self._count(self.share)], Interval(), None
             case Function.COUNT_DISTINCT:
                 statistic = Distinct(self._argument, aggregate.where)
-                noise = self._choice.for_distinct(self.share)
+                choice, share = self._choice, self.share
+                units = self._names_units
+                noise = choice.for_units(share) if units else choice.for_distinct(share)
                 return [Release("count_distinct", statistic, noise)], Interval(), None
             case Function.SUM:
                 grid = self._grid()
@@ -115,6 +117,12 @@ class Drawing:
     def _argument(self) -> Expr:
         assert self.aggregate.argument is not None
         return self.aggregate.argument
+
+    @property
+    def _names_units(self) -> bool:
+        """Whether the argument is the column that says whose a row is."""
+        argument = self._argument
+        return isinstance(argument, ColumnRef) and argument.column.name == self.query.table.unit
 
     @property
     def _exposure(self) -> Exposure:

@@ -55,6 +55,8 @@ class Plan:
     order: tuple[Ordering, ...]
     limit: int | None
     offset: int
+    sample_key: str
+    """Which rows of a unit count that has more than its cap."""
 
     @property
     def every_release(self) -> Iterator[Release]:
@@ -78,7 +80,7 @@ class Plan:
         """The rows that can have a part in it."""
         filters = {estimate.aggregate.where for estimate in self.estimates}
         if self.subplans or self.table.unit is not None:
-            # Rows of one unit can be in several regions.
+            # A unit can have rows in several regions, up to its cap in each.
             return region(self.table, None)
         return region(self.table, conjunction(self.where, *filters if len(filters) == 1 else ()))
 
@@ -118,7 +120,7 @@ def outline(query: Query, policy: Policy) -> Plan:
     subplans = tuple(outline(subquery, policy) for subquery in query.subqueries)
     cells = _cells(query, {})
     estimates = tuple(Estimate(aggregate, (), Interval()) for aggregate in query.aggregates)
-    return _assembled(query, cells, (), estimates, subplans)
+    return _assembled(query, cells, (), estimates, subplans, policy=policy)
 
 
 def _planned(query: Query, terms: Terms, split: Iterator[Share]) -> Plan:
@@ -139,7 +141,9 @@ def _planned(query: Query, terms: Terms, split: Iterator[Share]) -> Plan:
         releases += drawn
         if len(releases) * len(cells) > MAX_CELLS:
             raise TooLarge(f"GROUP BY makes more than {MAX_CELLS} noisy values")
-    return _assembled(query, cells, tuple(releases), tuple(estimates), subplans)
+    return _assembled(
+        query, cells, tuple(releases), tuple(estimates), subplans, policy=terms.policy
+    )
 
 
 Cells = tuple[tuple[Value, ...], ...]
@@ -159,6 +163,8 @@ def _assembled(
     releases: tuple[Release, ...],
     estimates: tuple[Estimate, ...],
     subplans: tuple[Plan, ...],
+    *,
+    policy: Policy,
 ) -> Plan:
     return Plan(
         table=query.table,
@@ -173,6 +179,7 @@ def _assembled(
         order=query.order,
         limit=query.limit,
         offset=query.offset,
+        sample_key=policy.sample_key,
     )
 
 

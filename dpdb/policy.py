@@ -96,6 +96,7 @@ class Table:
     unit: str | None = None
     """The column that names the privacy unit; None where each row is a unit."""
     rows_per_unit: int = 1
+    """A query counts at most so many rows of a unit."""
 
     def column(self, name: str) -> Column | None:
         """The column called `name`; an exact match goes before one in another case."""
@@ -123,6 +124,8 @@ class Policy:
     neighbors: Neighbors = Neighbors.ADD_REMOVE
     noise: str = "system"
     """The source of noise: `system` or `opendp`."""
+    sample_key: str = ""
+    """Of a unit with more rows than its cap, another key makes others count."""
 
     def table(self, name: str) -> Table | None:
         """The table called `name`; `table` means the only one."""

@@ -104,7 +104,10 @@ class _Reader:
     def policy(self, document: dict[str, Any]) -> Policy:
         self._known(document, ("budget", "privacy", "tables"), ())
         privacy = self._table(document, "privacy", ())
-        self._known(privacy, ("neighbors", "noise"), ("privacy",))
+        self._known(privacy, ("neighbors", "noise", "sample_key"), ("privacy",))
+        sample_key = privacy.get("sample_key", "")
+        if not isinstance(sample_key, str):
+            raise self._error("sample_key is a string", ("privacy", "sample_key"))
         tables = self._table(document, "tables", ())
         if not tables:
             raise PolicyError(f"{self.path.name}: no [tables.NAME] section")
@@ -115,6 +118,7 @@ class _Reader:
                 self._choice(privacy, ("privacy", "neighbors"), list(Neighbors), "add-remove")
             ),
             noise=self._choice(privacy, ("privacy", "noise"), ["system", "opendp"], "system"),
+            sample_key=sample_key,
         )
 
     def _choice(

@@ -234,7 +234,7 @@ class Session:
             query=True,
             explain=True,
             private=not self.teach,
-            notes=describing.promised(options, planned),
+            notes=(*describing.promised(options, planned), *describing.altered(planned)),
             plan=planned,
         )
 

@@ -332,7 +332,7 @@ def test_what_an_error_costs_is_told_before() -> None:
     assert session.balance.epsilon_left == PLENTY.epsilon
     answer = session.execute(query)
     assert answer.cost == explained.cost
-    assert answer.notes == explained.notes
+    assert (*answer.notes, "x: values are clamped to -2 … 5") == explained.notes
     assert f"ε {float(answer.cost.epsilon):.10g} is the least" in answer.notes[0]
     assert "±100, 95 % sure" in answer.notes[0]
     assert session.execute(query).repeat
@@ -545,7 +545,7 @@ def test_noise_of_smooth_sensitivity(select: str, grouped: str, relation: Neighb
         assert (drawn.epsilon, drawn.delta) == (each.cost.epsilon, each.cost.delta)
         assert each.cost.epsilon == PLENTY.epsilon / PLENTY.queries
         assert each.cost.delta == PLENTY.delta / PLENTY.queries
-        assert each.notes == ()
+    assert answer.notes == ()
     session.execute("SET sensitivity = 'smooth'")
     assert session.execute(f"SELECT {select} FROM t{grouped}").repeat
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from dpdb.engines.columns import Codes, Numbers
 from dpdb.engines.evaluate import Frame, columns_of, evaluate, holds, public_dictionary
 from dpdb.engines.exact import WORD, Exact, representation
 from dpdb.engines.loading import Loaded, load, load_more
-from dpdb.engines.units import cap_units
+from dpdb.engines.units import Units
 from dpdb.engines.vectors import AnyVector, TextVector, Vector
 from dpdb.plan import Plan
 from dpdb.policy import Column, Kind, Table, Value
@@ -35,6 +35,7 @@ class FrameEngine:
 
     progress: Progress | None = None
     _tables: dict[str, Loaded] = field(default_factory=dict, repr=False)
+    _units: dict[str, Units | None] = field(default_factory=dict, repr=False)
 
     def rows(self, table: Table) -> int:
         """The number of rows: public under `replace`, otherwise nobody's business."""
@@ -44,36 +45,34 @@ class FrameEngine:
     @np.errstate(all="ignore")
     def exact(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> tuple[Exact, ...]:
         """The exact result of each of the plan's own releases, in order."""
-        loaded = self._loaded(plan.table, plan.columns)
-        select = _Select(plan, Frame(loaded.columns, slots), loaded.rows)
+        select = self._select(plan, slots)
         return tuple(Exact(select.statistic(release.statistic)) for release in plan.releases)
 
     @np.errstate(all="ignore")
     def values(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> list[list[Array]]:
         """For teaching: for each aggregate the sorted values counted in each cell."""
-        loaded = self._loaded(plan.table, plan.columns)
-        select = _Select(plan, Frame(loaded.columns, slots), loaded.rows)
+        select = self._select(plan, slots)
         return [select.counted_values(estimate.aggregate) for estimate in plan.estimates]
 
-    def _loaded(self, table: Table, names: frozenset[str]) -> Loaded:
-        """The table with at least these columns; those not yet there are read now.
-
-        Which of a unit's rows are kept hangs on all declared columns.
-        """
+    def _select(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> _Select:
+        table, names = plan.table, plan.columns
         if table.unit is not None:
+            # Which of a unit's rows count hangs on all declared columns.
             names = frozenset(column.name for column in table.columns)
+        loaded = self._loaded(table, names)
+        if table.name not in self._units:
+            self._units[table.name] = Units.of(table, loaded.columns)
+        frame = Frame(loaded.columns, slots)
+        return _Select(plan, frame, loaded.rows, self._units[table.name])
+
+    def _loaded(self, table: Table, names: frozenset[str]) -> Loaded:
+        """The table with at least these columns; those not yet there are read now."""
         before = self._tables.get(table.name)
-        if before is not None:
-            loaded = load_more(table, before, names, self.progress)
+        if before is None:
+            self._tables[table.name] = load(table, names, self.progress)
         else:
-            loaded = load(table, names, self.progress)
-            if table.unit is not None:
-                columns, rows = cap_units(
-                    loaded.columns, loaded.rows, table.unit, table.rows_per_unit
-                )
-                loaded = replace(loaded, columns=columns, rows=rows)
-        self._tables[table.name] = loaded
-        return loaded
+            self._tables[table.name] = load_more(table, before, names, self.progress)
+        return self._tables[table.name]
 
 
 @dataclass(frozen=True, repr=False)
@@ -88,11 +87,15 @@ class _Counted:
 class _Select:
     """The statistics of one SELECT; its filter and groups are evaluated once."""
 
-    def __init__(self, plan: Plan, frame: Frame, rows: int):
+    def __init__(self, plan: Plan, frame: Frame, rows: int, units: Units | None):
         self._frame = frame
         self._rows = rows
         self._cells = len(plan.cells) if plan.keys else None
         self._where = self._mask(plan.where)
+        if units is not None:
+            # After the filter and before all else, so that all aggregates see the same rows.
+            limit = plan.table.rows_per_unit
+            self._where = units.capped(self._where, limit, plan.sample_key)
         self._groups = self._group_codes(plan) if plan.keys else None
         self._memory: dict[tuple[object, ...], _Counted] = {}
         self._clamps: dict[tuple[object, ...], tuple[Array, Array | None]] = {}

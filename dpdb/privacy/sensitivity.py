@@ -69,6 +69,15 @@ def distinct(exposure: Exposure) -> int:
     return (2 if moved else 1) * exposure.rows_per_unit
 
 
+def units(exposure: Exposure) -> int:
+    """Sensitivity of the number of units that have rows, and the square of its ℓ2 sensitivity.
+
+    A unit counts once in each cell that it has rows in, so each cell changes by at most
+    1. Under `replace` one that the old rows leave and the new ones enter does not change.
+    """
+    return exposure.touched
+
+
 def total_squared(lower: int, upper: int, exposure: Exposure) -> int:
     """Square of the ℓ2 sensitivity of the sum that `total` is of.
 

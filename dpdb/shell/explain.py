@@ -11,6 +11,7 @@ from fractions import Fraction
 from itertools import groupby
 
 from dpdb.answer import Answer, Drawn
+from dpdb.plan import Plan
 from dpdb.policy import EPOCH, Composition, Kind, decimal
 from dpdb.privacy.mechanisms import Gaussian, Laplace
 from dpdb.releases import Ranks, Release, Total
@@ -28,28 +29,38 @@ NAMES = {
 }
 SCALES = {"laplace": "Δ/ε", "gaussian": "σ", "exponential": "2Δ/ε"}
 CHANGES = {
-    "laplace": "the most one row can change it",
-    "gaussian": "the farthest one row can move it (ℓ2)",
-    "exponential": "the most one row can change it (of a value's rank or count)",
+    "laplace": "the most {} can change it",
+    "gaussian": "the farthest {} can move it (ℓ2)",
+    "exponential": "the most {} can change it (of a value's rank or count)",
 }
 
 
 def tree(answer: Answer, given: Collection[str]) -> str:
     """The tree of an EXPLAIN; columns in `given` have their bounds from the command line."""
     assert answer.plan is not None
-    planned = list(zip(answer.plan.every_release, answer.releases, strict=True))
+    planned = list(zip(_releases(answer.plan), answer.releases, strict=True))
     total = sum((drawn.epsilon for drawn in answer.releases), Fraction(0))
     lines = []
     for column, group in groupby(planned, lambda pair: pair[1].column):
         lines.append(printable(column))
         parts = list(group)
-        for number, (release, drawn) in enumerate(parts, 1):
+        for number, ((release, whose), drawn) in enumerate(parts, 1):
             last = number == len(parts)
             lines.append(f"{'└' if last else '├'}─ {_title(drawn)}")
-            lines += _branches(list(_facts(release, drawn, total, given)), last=last)
+            lines += _branches(list(_facts(release, drawn, total, given, whose)), last=last)
     if not lines:
         lines.append("nothing is drawn: the number of rows is public here")
     return "\n".join([*lines, _share(answer, total)]) + footer(answer)
+
+
+def _releases(plan: Plan) -> Iterator[tuple[Release, str]]:
+    """Every release in the order of drawing, and what its noise hides."""
+    for subplan in plan.subplans:
+        yield from _releases(subplan)
+    unit = plan.table.unit
+    whose = "one row" if unit is None else f"the rows of one {printable(unit)}"
+    for release in plan.releases:
+        yield release, whose
 
 
 def _title(drawn: Drawn) -> str:
@@ -65,7 +76,7 @@ def _branches(facts: list[tuple[str, str]], *, last: bool) -> list[str]:
 
 
 def _facts(
-    release: Release, drawn: Drawn, total: Fraction, given: Collection[str]
+    release: Release, drawn: Drawn, total: Fraction, given: Collection[str], whose: str
 ) -> Iterator[tuple[str, str]]:
     """Name and value of all there is to say about one release."""
     statistic = release.statistic
@@ -75,7 +86,7 @@ def _facts(
     if drawn.sensitivity is None:
         yield "Δ", "smooth: read off the rows, and as secret as they are"
     else:
-        yield "Δ", f"{_figure(drawn.sensitivity)}, {CHANGES[name]}"
+        yield "Δ", f"{_figure(drawn.sensitivity)}, {CHANGES[name].format(whose)}"
     part = "" if drawn.epsilon == total else f", a part of the query's {decimal(total)}"
     yield "ε", f"{decimal(drawn.epsilon)}{part}"
     if drawn.delta:

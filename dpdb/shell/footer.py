@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dpdb.answer import Answer
 from dpdb.policy import Composition, decimal
 from dpdb.shell.cells import margin
+from dpdb.shell.escape import printable
 
 DIGITS = 6
 """Of what is paid and left: what theorems work out has no end of them."""
@@ -17,7 +18,8 @@ def footer(answer: Answer) -> str:
     """The lines below an answer to a query."""
     if not answer.query:
         return ""
-    lines = [*_revealed(answer), *_accuracy(answer), *answer.notes, _paid(answer)]
+    notes = map(printable, answer.notes)
+    lines = [*_revealed(answer), *_accuracy(answer), *notes, _paid(answer)]
     return "".join(f"\n{line}" for line in lines)
 
 

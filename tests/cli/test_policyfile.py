@@ -111,6 +111,8 @@ BROKEN: list[tuple[str | bytes, int | None, str]] = [
     (f'{TABLE}unit = {{ a = 1 }}\n[tables.t.columns]\na = {{ type = "text" }}\n', 3, "unit"),
     (f'{TABLE}rows_per_unit = 2\n[tables.t.columns]\na = {{ type = "text" }}\n', 3, "unit"),
     (f'{TABLE}unit = "a"\nrows_per_unit = 0\n[tables.t.columns]\na = {{ type = "text" }}\n', 4, ""),
+    (f"[privacy]\nsample_key = 3\n{GOOD}", 2, "sample_key"),
+    (f'[privacy]\nsample = "a"\n{GOOD}', 2, "sample_key"),
     ('[tables.t]\npath = 3\n[tables.t.columns]\na = { type = "text" }\n', 2, "path"),
     # Hostile
     (f"a = {'[' * DEEP}", None, ""),

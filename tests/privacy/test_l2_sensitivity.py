@@ -146,6 +146,10 @@ UNITS = [
     ("SELECT COUNT(*) FROM t WHERE x > 0", "4", "4", "4"),
     ("SELECT SUM(x) FROM t", "100", "196", "196"),
     ("SELECT COUNT(DISTINCT x) FROM t", "4", "4", "4"),
+    ("SELECT COUNT(DISTINCT u) FROM t WHERE x > 0", "1", "1", "1"),
+    ("SELECT g, COUNT(DISTINCT u) FROM t GROUP BY g", "2", "2", "2"),
+    # A unit is 1 in each cell that it leaves and enters.
+    ("SELECT g, b, COUNT(DISTINCT u) FROM t GROUP BY g, b", "2", "4", "4"),
     # Two rows leave one cell and enter another: 2² + 2² = 8.
     ("SELECT g, COUNT(*) FROM t GROUP BY g", "4", "8", "8"),
     ("SELECT g, b, COUNT(*) FROM t GROUP BY g, b", "4", "8", "8"),

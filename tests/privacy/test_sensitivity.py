@@ -15,6 +15,7 @@ import re
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import combinations, permutations, product
+from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
@@ -22,10 +23,10 @@ import numpy as np
 import pytest
 
 from dpdb.engines.columns import Codes, Numbers
-from dpdb.engines.units import cap_units
+from dpdb.engines.units import Units
 from dpdb.engines.vectors import constant
 from dpdb.plan import Plan
-from dpdb.policy import EPOCH, Column, Kind, Neighbors
+from dpdb.policy import EPOCH, Column, Kind, Neighbors, Table
 from dpdb.privacy import sensitivity
 from dpdb.privacy.sensitivity import Exposure
 from dpdb.releases import Count, Ranks, Tally, Total
@@ -524,6 +525,13 @@ UNIT_CASES = [
     ("SELECT COUNT(x) FROM t", "2", "2", "2"),
     ("SELECT COUNT(*) FROM t WHERE x > 0", "2", "2", "2"),
     ("SELECT COUNT(DISTINCT x) FROM t", "2", "2", "2"),
+    # A unit counts once, and in groups once in each: 2 rows leave two cells and enter two others.
+    ("SELECT COUNT(DISTINCT u) FROM t", "1", "0", "0"),
+    ("SELECT COUNT(DISTINCT u) FROM t WHERE x > 0", "1", "1", "1"),
+    ("SELECT COUNT(DISTINCT u) FILTER (WHERE b) FROM t", "1", "1", "1"),
+    ("SELECT g, COUNT(DISTINCT u) FROM t GROUP BY g", "2", "2", "2"),
+    ("SELECT g, COUNT(DISTINCT u) FROM t WHERE g = 'a' GROUP BY g", "1", "1", "1"),
+    ("SELECT g, b, COUNT(DISTINCT u) FROM t GROUP BY g, b", "2", "4", "4"),
     ("SELECT SUM(x) FROM t", "10", "14", "14"),
     ("SELECT SUM(k) FROM t", "14", "8", "11"),
     ("SELECT AVG(x) FROM t", "8 2", "14 2", "14 2"),
@@ -637,10 +645,11 @@ def decoded(column: Numbers | Codes) -> list[Any]:
 def kept_rows(columns: Sequence[Column], rows: Sequence[Row], cap: int) -> list[tuple[Any, ...]]:
     """The rows that are kept, decoded, in an order of their own."""
     held = {c.name: read_cells(c, tuple(r[i] for r in rows)) for i, c in enumerate(columns)}
-    kept, number = cap_units(held, len(rows), "u", cap)
-    decoded_columns = [decoded(kept[column.name]) for column in columns]
-    assert all(len(values) == number for values in decoded_columns)
-    return sorted(zip(*decoded_columns, strict=True), key=repr)
+    units = Units.of(Table("t", Path(), tuple(columns), "u", cap), held)
+    assert units is not None
+    kept = units.capped(None, cap, sample_key="")
+    decoded_rows = list(zip(*(decoded(held[column.name]) for column in columns), strict=True))
+    return sorted((decoded_rows[at] for at in np.flatnonzero(kept)), key=repr)
 
 
 @pytest.mark.parametrize("owner", OWNERS, ids=lambda column: f"{column.kind}-{column.bounds}")
@@ -709,6 +718,21 @@ def test_the_formula_of_totals_is_the_largest_change(relation: Neighbors, option
             assert sensitivity.total(lower, upper, exposure) == expected
             several = Exposure(relation, optional, cells, rows_per_unit=3)
             assert sensitivity.total(lower, upper, several) >= 3 * expected
+
+
+@pytest.mark.parametrize("relation", [ADD_REMOVE, REPLACE])
+@pytest.mark.parametrize(
+    ("cells", "rows"), [(1, 1), (1, 3), (2, 1), (3, 1), (3, 2), (4, 2), (5, 3)]
+)
+def test_the_formula_of_units_is_the_largest_change(
+    relation: Neighbors, cells: int, rows: int
+) -> None:
+    """A unit is in any cells, no more than it has rows; another may stand in its place."""
+    there = [set(some) for n in range(rows + 1) for some in combinations(range(cells), n)]
+    other = there if relation is REPLACE else [set()]
+    # Where two numbers differ it is by 1, so that ℓ1 is the square of ℓ2.
+    largest = max(len(left ^ right) for left, right in product(there, other))
+    assert sensitivity.units(Exposure(relation, True, cells, rows)) == largest
 
 
 @pytest.mark.parametrize("percent", [0, 1, 25, 50, 90, 100])

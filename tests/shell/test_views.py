@@ -22,6 +22,7 @@ from dpdb.shell.explain import tree
 from dpdb.shell.footer import footer
 from dpdb.shell.greeting import greeting
 from dpdb.shell.highlight import DpdbLexer
+from dpdb.shell.render import as_table
 from dpdb.shell.toolbar import toolbar
 from tests.noiseless import Noiseless
 
@@ -66,6 +67,45 @@ def test_the_example_of_shoaran_thomo_and_weber(tmp_path: Path) -> None:
         "ε/k = 0.01/1 = 0.01\n"
         "would cost ε 0.01 · left: ε 0.01 of 0.01, 1 of 1 queries"
     )
+
+
+UNITS = """
+[tables.t]
+unit = "who"
+rows_per_unit = 3
+[tables.t.columns]
+who = { type = "text" }
+x = { type = "integer", bounds = [0, 100] }
+d = { type = "date", bounds = [2000-01-01, 2009-12-31] }
+g = { type = "integer", values = [1, 2] }
+y = { type = "number" }
+"""
+CAPPED = "at most 3 rows per who, chosen by a keyed hash"
+
+
+@pytest.mark.parametrize(("select", "notes"), [
+    ("COUNT(*) FROM t", [CAPPED]),
+    ("COUNT(x), MODE(g), SUM(g), SUM(CLAMP(y, 0, 1)) FROM t WHERE x > 3", [CAPPED]),
+    ("AVG(x), SUM(x + 1) FROM t", [CAPPED, "x: values are clamped to 0 … 100"]),
+    ("MAX(d) FROM t", [CAPPED, "d: values are clamped to 2000-01-01 … 2009-12-31"]),
+    ("COUNT(DISTINCT x) FROM t", [CAPPED, "x: values are clamped to 0 … 100"]),
+    ("COUNT(*) FROM t WHERE y > (SELECT AVG(x) FROM t)",
+     [CAPPED, "x: values are clamped to 0 … 100"]),
+])  # fmt: skip
+def test_rows_that_are_left_out_and_values_that_are_clamped(
+    tmp_path: Path, select: str, notes: list[str]
+) -> None:
+    """At the prompt and in a batch, from the policy alone: there is no file."""
+    (tmp_path / "t.toml").write_text(UNITS)
+    answer = Session(read_policy(tmp_path / "t.toml")).execute(f"EXPLAIN SELECT {select}")
+    assert list(answer.notes) == notes
+    for shown in (tree(answer, ()), as_table(answer)):
+        assert shown.splitlines()[-1 - len(notes) : -1] == notes
+    assert "the rows of one who can change it" in tree(answer, ())
+
+
+def test_rows_that_are_units_are_not_capped(tmp_path: Path) -> None:
+    assert Session(policy(tmp_path)).execute("EXPLAIN SELECT COUNT(*) FROM t").notes == ()
 
 
 @pytest.mark.parametrize(("select", "bounds"), [
