@@ -7,21 +7,21 @@ import io
 import os
 import shutil
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 from dpdb import manual
 from dpdb.arguments import parser, policy_of
 from dpdb.csvfile import column_positions, read_header
-from dpdb.errors import DataFileError, DpdbError, SetupError, UsageError
+from dpdb.errors import DataFileError, DpdbError, SetupError, Unsupported, UsageError
 from dpdb.manual.terminal import rendered
 from dpdb.policy import Policy
 from dpdb.shell.jsontext import error_as_json
-from dpdb.shell.pace import Progress, wait_for_tick
+from dpdb.shell.pace import Progress
 from dpdb.shell.render import FORMATS, error_text
+from dpdb.shell.scripts import statements
 from dpdb.sql.splitting import split
 
 if TYPE_CHECKING:
@@ -148,14 +148,14 @@ def _batch(options: argparse.Namespace) -> int:
     show = FORMATS[options.format or "table"]
     code = 0
     separate = False
-    for text in _statements(options.scripts or [], sys.stdin):
-        started = time.monotonic()
+    for text in _statements(options.scripts or []):
         try:
+            if isinstance(text, Unsupported):
+                raise text
             shown = show(session.execute(text))
-            wait_for_tick(started)
         except DpdbError as error:
             code = max(code, error.exit_code)
-            _report(text, error, options.format)
+            _report("" if isinstance(text, Unsupported) else text, error, options.format)
             if options.on_error == "stop" or isinstance(error, SetupError):
                 break
             continue
@@ -173,23 +173,12 @@ def _report(text: str, error: DpdbError, form: str) -> None:
     print(error_text(text, error), file=sys.stderr)
 
 
-def _statements(scripts: list[tuple[str, str]], stdin: TextIO) -> Iterator[str]:
-    if not scripts:
-        scripts = [("-f", "-")]
-    for option, value in scripts:
-        text = value if option == "-c" else _read(value, stdin)
-        yield from (piece.text for piece in split(text))
-
-
-def _read(name: str, stdin: TextIO) -> str:
-    try:
-        return stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError:
-        raise UsageError(f"{name} is not UTF-8 text") from None
-    except OSError as error:
-        raise UsageError(f"cannot read {name}: {error.strerror}") from None
-    except ValueError:
-        raise UsageError(f"{name} is not the name of a file") from None
+def _statements(options: list[tuple[str, str]]) -> Iterator[str | Unsupported]:
+    for option, value in options or [("-f", "-")]:
+        if option == "-c":
+            yield from (piece.text for piece in split(value))
+        else:
+            yield from statements(value)
 
 
 def _help(words: list[str]) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 from dpdb.choosing import Choice
 from dpdb.errors import MissingBounds, TooLarge, Unsupported
@@ -27,13 +28,14 @@ from dpdb.sql.keys import key_values
 from dpdb.sql.query import (
     NO_OPTIONS,
     Aggregate,
+    Cast,
     ColumnRef,
     Expr,
     Function,
     Options,
     Query,
+    Slot,
     children,
-    conjunction,
 )
 
 MAX_MAGNITUDE = 10**100
@@ -199,8 +201,8 @@ class Drawing:
 
     def _grid(self, limit: int = MAGNITUDE_LIMIT) -> Grid:
         """The public grid for the argument: from its bounds, at most `limit` steps a side."""
-        where = conjunction(self.query.where, self.aggregate.where)
-        bounds = interval(self._argument, narrow(where, self.known))
+        narrowed = narrow(self.aggregate.where, _narrowed(self.query.where, *self.known.items()))
+        bounds = interval(self._argument, narrowed)
         if bounds.empty:
             # The conditions exclude each other, so no row will be counted.
             bounds = interval(self._argument, self.known)
@@ -232,6 +234,12 @@ class Drawing:
             )
         message = f"{what} has no bounds, so one row could change the answer without limit"
         return MissingBounds(message, hint=hint, place=self.aggregate.place)
+
+
+@lru_cache(maxsize=16)
+def _narrowed(where: Expr | None, *known: tuple[str | Slot | Cast, Interval]) -> Environment:
+    """What WHERE tells of the columns: the same for all aggregates, so it is remembered."""
+    return narrow(where, dict(known))
 
 
 def _unbounded(expression: Expr, known: Environment) -> Iterator[ColumnRef]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -35,6 +36,7 @@ from dpdb.sql.statements import (
     ShowTables,
     statement,
 )
+from dpdb.tick import wait_for_tick
 
 if TYPE_CHECKING:
     from dpdb.buying import Bought
@@ -66,6 +68,7 @@ class Session:
         self.settings = Settings()
         self._ledger = MemoryLedger(policy.budget, policy.neighbors)
         self._noise = source(policy.noise) if noise is None else noise
+        self._timed = noise is None and not teach
         self._progress = progress
         self._loaded_engine: FrameEngine | None = None
         self._bought: dict[object, Bought] = {}
@@ -76,7 +79,11 @@ class Session:
         return self._ledger.balance
 
     def execute(self, text: str) -> Answer:
-        """Answer one statement, given without its `;`; raises DpdbError."""
+        """Answer one statement, given without its `;`; raises DpdbError.
+
+        Answers and errors leave on a tick; where noise can be foretold time tells nothing more.
+        """
+        started = time.monotonic()
         try:
             return self._execute(text)
         except DpdbError as error:
@@ -88,6 +95,9 @@ class Session:
             raise InternalError(
                 "dpdb failed to answer this statement", hint="what it cost stays paid"
             ) from None
+        finally:
+            if self._timed:
+                wait_for_tick(started)
 
     def price(self, text: str) -> Answer:
         """What a SELECT would cost, told without looking into a file.

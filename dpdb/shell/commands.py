@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpdb.errors import DpdbError, UnknownName, UsageError, did_you_mean
+from dpdb.errors import DpdbError, UnknownName, Unsupported, UsageError, did_you_mean
 from dpdb.shell.asking import ask_query
 from dpdb.shell.chart import chart
 from dpdb.shell.entry import Command
 from dpdb.shell.escape import printable
 from dpdb.shell.render import error_text
 from dpdb.shell.screen import tell, width
+from dpdb.shell.scripts import statements
 from dpdb.shell.settings import SETTINGS
 from dpdb.shell.topics import help_on
-from dpdb.sql.splitting import split
 
 if TYPE_CHECKING:
     from dpdb.shell.shell import Shell
@@ -90,13 +90,11 @@ def _output(shell: Shell, name: str) -> bool:
 
 
 def _read(shell: Shell, name: str) -> bool:
-    try:
-        text = Path(name).expanduser().read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError:
-        raise UsageError(f"{name} is not UTF-8 text") from None
-    except OSError as error:
-        raise UsageError(f"cannot read {name}: {error.strerror}") from None
-    return shell.execute_all(piece.text for piece in split(text))
+    found = list(statements(name))
+    for text in found:
+        if isinstance(text, Unsupported):
+            raise text
+    return shell.execute_all(text for text in found if isinstance(text, str))
 
 
 def _history(shell: Shell, _: str) -> bool:

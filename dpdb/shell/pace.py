@@ -1,19 +1,12 @@
-"""Time as people see it: answers leave on a tick, and a long load shows how far it is."""
+"""Time as people see it: a long load shows how far it is."""
 
 from __future__ import annotations
 
 import sys
 import time
 
-TICK = 0.01
-"""Answers leave on a tick, in seconds, so that how long one took tells little of the rows."""
 PATIENCE = 0.5
 """Seconds a load may take before it shows progress."""
-
-
-def wait_for_tick(started: float) -> None:
-    """Sleep to the end of the tick, counted from `started` on the monotonic clock."""
-    time.sleep(-(time.monotonic() - started) % TICK)
 
 
 class Progress:

@@ -16,7 +16,7 @@ from dpdb.shell import commands
 from dpdb.shell.asking import Ask
 from dpdb.shell.entry import Command, entries
 from dpdb.shell.footer import footer
-from dpdb.shell.pace import Progress, wait_for_tick
+from dpdb.shell.pace import Progress
 from dpdb.shell.render import FORMATS, error_text
 from dpdb.shell.screen import is_too_wide, tell
 from dpdb.shell.settings import Settings
@@ -117,7 +117,6 @@ class Shell:
             self._progress.restart()
             answer = self.session.execute(text)
             shown = self.shown(answer)
-            wait_for_tick(started)
         except DpdbError as error:
             tell(error_text(text, error))
             return False

@@ -9,11 +9,13 @@ from dpdb.policy import Kind, exact_number
 from dpdb.sql.query import Literal
 
 MAX_NUMBER = Fraction(10) ** 300
+MAX_DIGITS = 400
+"""Characters of a number: intervals are exact, and longer ones would take their time."""
 
 
 def number_literal(text: str, where: Place | None) -> Literal:
     """A number as written, exactly."""
-    value = exact_number(text)
+    value = exact_number(text) if len(text) <= MAX_DIGITS else None
     if value is None:
         raise TypeMismatch("this number cannot be read", place=where)
     if abs(value) > MAX_NUMBER:

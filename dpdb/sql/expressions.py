@@ -20,7 +20,7 @@ from dpdb.sql import typing
 from dpdb.sql.constants import like_pattern, number_literal
 from dpdb.sql.folding import lower
 from dpdb.sql.functions import ARGUMENTS, call
-from dpdb.sql.nodes import check_depth, node_name, only, place
+from dpdb.sql.nodes import Effort, check_depth, node_name, only, place
 from dpdb.sql.query import (
     Arithmetic,
     Call,
@@ -32,7 +32,9 @@ from dpdb.sql.query import (
     Literal,
     Not,
     compare,
+    height,
     logic,
+    size,
 )
 
 MAX_LIST = 1_000
@@ -70,8 +72,9 @@ CAST_TARGETS = {
 class Translator(ABC):
     """Reads scalar expressions; what stands at their leaves is for subclasses to say."""
 
-    def __init__(self, text: str):
+    def __init__(self, text: str, effort: Effort):
         self.text = text
+        self.effort = effort
 
     @abstractmethod
     def leaf(self, node: exp.Expr) -> Expr | None:
@@ -92,7 +95,10 @@ class Translator(ABC):
     def expression(self, node: exp.Expr, depth: int = 0) -> Expr:
         """Any allowed expression."""
         check_depth(depth, node, self.text)
+        self.effort.spend(1, node, self.text)
         if (found := self.leaf(node)) is not None:
+            check_depth(depth + height(found), node, self.text)
+            self.effort.spend(size(found), node, self.text)
             return found
         match node:
             case exp.Paren():

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 from dpdb.policy import Kind
 from dpdb.sql.query import (
@@ -35,6 +36,8 @@ Bound = Fraction | float
 INFINITY = math.inf
 _LARGEST = Fraction(10) ** 290
 """Beyond this a bound is as good as none: doubles overflow soon, and overflow is NULL."""
+_FINEST = 10**400
+"""The largest denominator of a bound: without one, products have digits without end."""
 
 
 @dataclass(frozen=True)
@@ -90,8 +93,12 @@ def interval(expression: Expr, known: Environment) -> Interval:
     return Interval(Fraction(0), Fraction(1)) if expression.kind is Kind.BOOLEAN else EVERYTHING
 
 
+@lru_cache(maxsize=10_000)
 def nullable(expression: Expr) -> bool:
-    """Whether any row could make `expression` NULL."""
+    """Whether any row could make `expression` NULL.
+
+    It is remembered: intervals ask for it at every level, and it asks for theirs.
+    """
     match expression:
         case Literal(value=value):
             return value is None
@@ -182,29 +189,42 @@ def _hull(intervals: list[Interval]) -> Interval:
 
 def _any_of(expressions: Sequence[Expr], known: Environment) -> Interval:
     """Around whichever of the expressions it is; a NULL constant is no number."""
-    parts = [e for e in expressions if not (isinstance(e, Literal) and e.value is None)]
-    return _hull([interval(part, known) for part in parts]) if parts else EVERYTHING
+    parts = [interval(part, known) for part in expressions if not _is_null(part)]
+    return _hull(parts) if parts else EVERYTHING
+
+
+def _is_null(expression: Expr) -> bool:
+    return isinstance(expression, Literal) and expression.value is None
 
 
 def _corners(left: Interval, right: Interval, combine: Callable[[Bound, Bound], Bound]) -> Interval:
     """The range of an operation that is monotone in each operand."""
     ends = [combine(a, b) for a in (left.lower, left.upper) for b in (right.lower, right.upper)]
-    return Interval(_finite(min(ends)), _finite(max(ends)))
+    return _around(min(ends), max(ends))
 
 
-def _finite(bound: Bound) -> Bound:
-    """Bounds too large for doubles become infinite."""
-    if isinstance(bound, Fraction) and abs(bound) > _LARGEST:
+def _around(lower: Bound, upper: Bound) -> Interval:
+    """The interval from `lower` to `upper`, or one around it whose ends are short to write."""
+    return Interval(_short(lower, math.floor), _short(upper, math.ceil))
+
+
+def _short(bound: Bound, to: Callable[[Fraction], int]) -> Bound:
+    """Bounds too large for doubles become infinite; those with very many digits lose some."""
+    if isinstance(bound, float):
+        return bound
+    if abs(bound) > _LARGEST:
         return INFINITY if bound > 0 else -INFINITY
+    if bound.denominator > _FINEST:
+        return Fraction(to(bound * _FINEST), _FINEST)
     return bound
 
 
 def _arithmetic(operator: str, left: Interval, right: Interval) -> Interval:
     match operator:
         case "+":
-            return Interval(_finite(left.lower + right.lower), _finite(left.upper + right.upper))
+            return _around(left.lower + right.lower, left.upper + right.upper)
         case "-":
-            return Interval(_finite(left.lower - right.upper), _finite(left.upper - right.lower))
+            return _around(left.lower - right.upper, left.upper - right.lower)
         case "*":
             return _corners(left, right, _times)
         case "/" if not right.empty and (right.lower > 0 or right.upper < 0):
@@ -247,7 +267,7 @@ def _rounded(inner: Interval, to: Callable[[Bound], int]) -> Interval:
 
 def _call(call: Call, known: Environment) -> Interval:
     if call.name in ("coalesce", "least", "greatest"):
-        return _extreme(call, _any_of(call.arguments, known), known)
+        return _extreme(call, known)
     parts = [interval(argument, known) for argument in call.arguments]
     match call.name:
         case "nullif":
@@ -263,7 +283,7 @@ def _call(call: Call, known: Environment) -> Interval:
             assert isinstance(digits, Literal)
             assert isinstance(digits.value, int)
             unit = Fraction(1, 2) / Fraction(10) ** digits.value
-            return Interval(_finite(parts[0].lower - unit), _finite(parts[0].upper + unit))
+            return _around(parts[0].lower - unit, parts[0].upper + unit)
         case "clamp":
             return Interval(_clamp(parts[0].lower, *parts[1:]), _clamp(parts[0].upper, *parts[1:]))
         case "length":
@@ -271,9 +291,11 @@ def _call(call: Call, known: Environment) -> Interval:
     return EVERYTHING
 
 
-def _extreme(call: Call, around: Interval, known: Environment) -> Interval:
+def _extreme(call: Call, known: Environment) -> Interval:
     """LEAST is at most, GREATEST at least, each argument that is never NULL."""
-    sure = [interval(a, known) for a in call.arguments if not nullable(a)]
+    parts = [(part, interval(part, known)) for part in call.arguments if not _is_null(part)]
+    around = _hull([found for _, found in parts]) if parts else EVERYTHING
+    sure = [found for part, found in parts if not nullable(part)]
     match call.name:
         case "least":
             return around.meet(Interval(upper=min((s.upper for s in sure), default=INFINITY)))

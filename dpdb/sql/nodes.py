@@ -8,6 +8,28 @@ from dpdb.errors import Place, SyntaxFault, TooLarge, Unsupported
 
 MAX_DEPTH = 40
 """Nesting of operators; people write less, and recursion stays far from its limit."""
+MAX_EXPRESSIONS = 10_000
+"""Expressions in a statement, each counted as often as it is used."""
+
+
+class Effort:
+    """Counts the expressions that are read of a statement, and refuses too many.
+
+    An alias, what is tested by BETWEEN and the operand of CASE are used several times. Within
+    each other they would make of a short text an expression of any size.
+    """
+
+    def __init__(self) -> None:
+        self.spent = 0
+
+    def spend(self, number: int, node: exp.Expr, text: str) -> None:
+        """Count `number` more, of what stands at `node`."""
+        self.spent += number
+        if self.spent > MAX_EXPRESSIONS:
+            raise TooLarge(
+                f"more than {MAX_EXPRESSIONS} expressions, each counted as often as it is used",
+                place=place(node, text),
+            )
 
 
 def place(node: exp.Expr, text: str) -> Place | None:

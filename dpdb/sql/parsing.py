@@ -24,7 +24,7 @@ from dpdb.errors import (
 from dpdb.policy import Policy
 from dpdb.sql.dialect import parse
 from dpdb.sql.labels import labels
-from dpdb.sql.nodes import only, place
+from dpdb.sql.nodes import Effort, only, place
 from dpdb.sql.query import (
     NO_OPTIONS,
     ColumnRef,
@@ -73,6 +73,8 @@ class _Reader:
     policy: Policy
     tokens: list[Token]
     """From this SELECT on."""
+    effort: Effort = field(default_factory=Effort)
+    """Of the whole statement."""
     subqueries: list[Query] = field(default_factory=list)
 
     def query(self, tree: exp.Select, options: Options = NO_OPTIONS) -> Query:
@@ -114,7 +116,8 @@ class _Reader:
         only(node, self.text, "this")
         if not isinstance(node.this, exp.Select):
             raise Unsupported("only a SELECT can be a subquery", place=place(node, self.text))
-        query = _Reader(self.text, self.policy, self._tokens_of(node)).query(node.this)
+        inner = _Reader(self.text, self.policy, self._tokens_of(node), self.effort)
+        query = inner.query(node.this)
         if len(query.outputs) != 1 or query.keys or query.having or query.cut:
             raise Unsupported(
                 "a subquery gives one value: one aggregate, no GROUP BY, HAVING or LIMIT",
@@ -164,6 +167,7 @@ class _Reader:
         if group is None:
             return ()
         only(group, self.text, "expressions")
+        self._check_number(group.expressions, "keys")
         keys: dict[ColumnRef, None] = {}
         for node in group.expressions:
             chosen = self._by_position(node.unnest(), tree.expressions)
@@ -195,8 +199,7 @@ class _Reader:
         self, tree: exp.Select, answers: AnswerExpressions, written: list[str]
     ) -> tuple[Output, ...]:
         items = tree.expressions
-        if len(items) > MAX_OUTPUTS:
-            raise TooLarge(f"{len(items)} columns asked for, {MAX_OUTPUTS} are allowed")
+        self._check_number(items, "columns asked for")
         outputs = []
         for item, label in zip(items, written, strict=True):
             if isinstance(item, exp.Star):
@@ -221,6 +224,7 @@ class _Reader:
         if order is None:
             return []
         only(order, self.text, "expressions")
+        self._check_number(order.expressions, "terms of ORDER BY")
         result = []
         for term in order.expressions:
             only(term, self.text, "this", "desc", "nulls_first")
@@ -233,12 +237,18 @@ class _Reader:
             result.append(Ordering(expression, descending, bool(term.args.get("nulls_first"))))
         return result
 
+    def _check_number(self, items: list[exp.Expr], what: str) -> None:
+        if len(items) > MAX_OUTPUTS:
+            raise TooLarge(
+                f"{len(items)} {what}, {MAX_OUTPUTS} are allowed", place=place(items[0], self.text)
+            )
+
     def _count(self, node: exp.Expr | None) -> int | None:
         """The number in LIMIT or OFFSET."""
         if node is None:
             return None
         only(node, self.text, "expression")
-        value = Constants(self.text).expression(node.expression)
+        value = Constants(self.text, self.effort).expression(node.expression)
         if not (isinstance(value, Literal) and type(value.value) is int and value.value >= 0):
             raise TypeMismatch("a whole number is needed here", place=place(node, self.text))
         return value.value

@@ -29,6 +29,10 @@ class ColumnRef:
 
     column: Column
 
+    def __hash__(self) -> int:
+        """By name, as a column can have thousands of values; within a table names differ."""
+        return hash(self.column.name)
+
     @property
     def kind(self) -> Kind:
         return self.column.kind
@@ -255,8 +259,13 @@ class Query:
 
 def conjunction(*conditions: Expr | None) -> Expr | None:
     """The AND of the conditions that are there."""
-    present = [condition for condition in conditions if condition is not None]
-    return logic("and", present) if present else None
+    match [condition for condition in conditions if condition is not None]:
+        case []:
+            return None
+        case [only]:
+            return only
+        case several:
+            return logic("and", several)
 
 
 def logic(operator: str, operands: list[Expr]) -> Expr:
@@ -307,6 +316,16 @@ def children(expression: Expr) -> tuple[Expr, ...]:
         case Call(arguments=arguments):
             return arguments
     return ()
+
+
+def height(expression: Expr) -> int:
+    """How many operators are within each other."""
+    return max((1 + height(child) for child in children(expression)), default=0)
+
+
+def size(expression: Expr) -> int:
+    """How many expressions there are in `expression`, itself among them."""
+    return 1 + sum(map(size, children(expression)))
 
 
 def slots(expression: Expr, role: str) -> set[int]:

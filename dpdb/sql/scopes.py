@@ -12,7 +12,7 @@ from dpdb.policy import Kind, Table
 from dpdb.sql.aggregates import AGGREGATE_NAMES, aggregate, is_aggregate
 from dpdb.sql.expressions import Translator
 from dpdb.sql.functions import FUNCTION_NAMES
-from dpdb.sql.nodes import only, place
+from dpdb.sql.nodes import Effort, only, place
 from dpdb.sql.query import Aggregate, ColumnRef, Expr, Literal, Slot
 
 MAX_OUTPUTS = 200
@@ -22,6 +22,7 @@ class Reader(Protocol):
     """What reads the SELECT that the expressions are of."""
 
     text: str
+    effort: Effort
 
     def subquery(self, node: exp.Subquery) -> Slot:
         """The slot that a scalar subquery's answer will be in."""
@@ -57,7 +58,7 @@ class RowExpressions(Translator):
     """Expressions over a row: the leaves are columns and scalar subqueries."""
 
     def __init__(self, reader: Reader, table: Scope):
-        super().__init__(reader.text)
+        super().__init__(reader.text, reader.effort)
         self._reader = reader
         self._scope = table
 
@@ -91,7 +92,7 @@ class AnswerExpressions(Translator):
     aliases: dict[str, Expr] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        super().__init__(self.reader.text)
+        super().__init__(self.reader.text, self.reader.effort)
 
     @property
     def function_names(self) -> list[str]:

@@ -10,9 +10,12 @@ from dpdb.sql.dialect import tokenize
 from dpdb.sql.nodes import place_at
 
 MAX_LENGTH = 100_000
-MAX_TOKENS = 20_000
+MAX_TOKENS = 5_000
+MAX_SELECTS = 50
 MAX_NESTING = 20
 """Parentheses, CASEs and prefix operators within each other: sqlglot recurses on them."""
+MAX_CHAIN = 250
+"""Tokens in a row without a comma, AND, OR or WHEN between: sqlglot nests each operator."""
 
 
 def read_tokens(text: str) -> list[Token]:
@@ -25,13 +28,18 @@ def read_tokens(text: str) -> list[Token]:
         raise SyntaxFault("a string, name or comment is not closed, or not text") from None
     if len(tokens) > MAX_TOKENS:
         raise TooLarge(f"a statement of {len(tokens)} tokens, {MAX_TOKENS} are allowed")
+    selects = sum(token.token_type is TokenType.SELECT for token in tokens)
+    if selects > MAX_SELECTS:
+        raise TooLarge(f"a statement of {selects} SELECTs, {MAX_SELECTS} are allowed")
     _check_nesting(tokens, text)
+    _check_chains(tokens, text)
     return tokens
 
 
 _OPENING = {TokenType.L_PAREN, TokenType.CASE, TokenType.L_BRACKET, TokenType.L_BRACE}
 _CLOSING = {TokenType.R_PAREN, TokenType.END, TokenType.R_BRACKET, TokenType.R_BRACE}
 _PREFIX = {TokenType.NOT, TokenType.DASH, TokenType.PLUS, TokenType.TILDE}
+_BETWEEN_CHAINS = {TokenType.COMMA, TokenType.AND, TokenType.OR, TokenType.WHEN}
 
 
 def _check_nesting(tokens: list[Token], text: str) -> None:
@@ -42,4 +50,24 @@ def _check_nesting(tokens: list[Token], text: str) -> None:
         if depth + run > MAX_NESTING:
             raise TooLarge(
                 f"nested deeper than {MAX_NESTING} levels", place=place_at(token.start, text)
+            )
+
+
+def _check_chains(tokens: list[Token], text: str) -> None:
+    """Refuse what sqlglot would read as a very deep tree; parentheses are chains of their own."""
+    around: list[int] = []
+    length = 0
+    for token in tokens:
+        kind = token.token_type
+        length = 0 if kind in _BETWEEN_CHAINS else length + 1
+        if kind in _OPENING:
+            around.append(length)
+            length = 0
+        elif kind in _CLOSING and around:
+            length = around.pop()
+        if length > MAX_CHAIN:
+            raise TooLarge(
+                f"more than {MAX_CHAIN} words and signs in one expression",
+                hint="parentheses make parts of it",
+                place=place_at(token.start, text),
             )

@@ -1,4 +1,4 @@
-"""Ticks and progress, on a clock that the test sets."""
+"""Progress, on a clock that the test sets."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from dpdb.shell.pace import TICK, Progress, wait_for_tick
+from dpdb.shell.pace import Progress
 
 
 @pytest.fixture
@@ -15,15 +15,6 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     monkeypatch.setattr(time, "sleep", now.append)
     return now
-
-
-@pytest.mark.parametrize("taken", [0.0003, 0.0141, 1.2999])
-def test_answers_leave_on_a_tick(clock: list[float], taken: float) -> None:
-    clock[0] += taken
-    wait_for_tick(100.0)
-    total = taken + clock[1]
-    assert 0 <= clock[1] <= TICK
-    assert abs(total / TICK - round(total / TICK)) < 1e-6
 
 
 def test_a_short_load_is_silent(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
