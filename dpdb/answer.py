@@ -28,7 +28,9 @@ class Drawn:
     epsilon: Fraction
     delta: Fraction = Fraction(0)
     margin: float | None = None
-    """Noise is within ± this much with probability CONFIDENCE."""
+    """Noise is within ± this much with probability CONFIDENCE, of all candidates at once."""
+    candidates: int = 1
+    """Of how many rows noise has a say in which are shown."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,8 @@ class Answer:
     rows: tuple[tuple[Cell, ...], ...]
     balance: Balance
     intervals: tuple[tuple[Range, ...], ...] = ()
+    only_noise: tuple[tuple[bool, ...], ...] = ()
+    """Which values say nothing that the policy does not say; empty where none does."""
     releases: tuple[Drawn, ...] = ()
     cost: Price = FREE
     query: bool = False
@@ -58,6 +62,6 @@ class Answer:
     private: bool = True
     revealed: tuple[Revealed, ...] = ()
     notes: tuple[str, ...] = ()
-    """What there is to say of an error that was asked for, and of an EXPLAIN's rows and values."""
+    """Of intervals, of an error that was asked for, of what EXPLAIN's rows and values are."""
     plan: Plan | None = None
     """What EXPLAIN explains."""

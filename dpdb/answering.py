@@ -19,9 +19,12 @@ from dpdb.engines.vectors import AnyVector, TextVector, Vector
 from dpdb.estimates import Noisy, Values, vector
 from dpdb.plan import Plan
 from dpdb.policy import EPOCH, Kind
+from dpdb.sql.intervals import Interval
 from dpdb.sql.query import Output, Slot
 
 T = TypeVar("T")
+_ROUNDING = 1e-9
+"""Of the bounds' width."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,8 @@ class Page:
 
     rows: tuple[tuple[Cell, ...], ...]
     intervals: tuple[tuple[Range, ...], ...]
+    only_noise: tuple[tuple[bool, ...], ...] = ()
+    """Which values say nothing: their intervals are as wide as the policy's bounds allow."""
 
 
 @np.errstate(all="ignore")
@@ -50,7 +55,28 @@ def page(plan: Plan, points: Values, subqueries: Values, noisy: Noisy | None) ->
     ]
     kept = _sorted(plan, frame, _having(plan, frame))
     kept = kept[plan.offset : None if plan.limit is None else plan.offset + plan.limit]
-    return Page(_rows(columns, kept), _rows(intervals, kept))
+    nothing = [
+        _saying_nothing(column, plan.interval_of(output))
+        for output, column in zip(plan.outputs, intervals, strict=True)
+    ]
+    return Page(_rows(columns, kept), _rows(intervals, kept), _rows(nothing, kept))
+
+
+def _saying_nothing(column: list[Range], bounds: Interval) -> list[bool]:
+    """Which intervals are all of the bounds, but for what doubles round."""
+    if not bounds.bounded or bounds.lower >= bounds.upper:
+        return [False] * len(column)
+    rounding = float(bounds.upper - bounds.lower) * _ROUNDING
+    least, most = float(bounds.lower) + rounding, float(bounds.upper) - rounding
+    ends = [(None, None) if each is None else tuple(map(_number, each)) for each in column]
+    return [
+        low is not None and high is not None and low <= least and high >= most for low, high in ends
+    ]
+
+
+def _number(end: Cell) -> float | None:
+    """The end of an interval, of dates in days."""
+    return (datetime.date.fromisoformat(end) - EPOCH).days if isinstance(end, str) else end
 
 
 def _rows(columns: list[list[T]], kept: list[int]) -> tuple[tuple[T, ...], ...]:

@@ -13,7 +13,7 @@ from dpdb.plan import Plan
 from dpdb.privacy.composition import NOTHING, Sums
 from dpdb.privacy.gradual import enough
 from dpdb.privacy.mechanisms import Laplace
-from dpdb.releases import CONFIDENCE
+from dpdb.releases import CONFIDENCE, at_once
 from dpdb.releasing import Released, Releaser
 from dpdb.sql.query import Options
 
@@ -73,5 +73,6 @@ def _within(plan: Plan, released: Released, options: Options) -> bool:
     (release,), (draws,) = plan.releases, released.noisy.draws
     assert isinstance(release.mechanism, Laplace)
     assert options.relative_error is not None
-    margin = release.mechanism.quantile(float(options.confidence or CONFIDENCE))
+    confidence = at_once(float(options.confidence or CONFIDENCE), plan.candidates)
+    margin = release.mechanism.quantile(confidence)
     return all(enough(value, margin, options.relative_error) for value in draws.tolist())

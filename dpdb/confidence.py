@@ -22,9 +22,8 @@ from dpdb.estimates import (
     step_of,
 )
 from dpdb.plan import Plan
-from dpdb.policy import Kind
 from dpdb.privacy.mechanisms import Gaussian, Laplace, Mechanism
-from dpdb.releases import CONFIDENCE, Estimate, Release, Total
+from dpdb.releases import CONFIDENCE, Estimate, Release, Total, at_once
 from dpdb.spread import Ends, spread
 from dpdb.sql.query import Function, Output, Slot, slots
 
@@ -42,7 +41,9 @@ def ranges(
 
     Of an expression over several aggregates and subqueries each is held to the power of
     `confidence` that makes all of them hold at once, their noises being independent;
-    interval arithmetic does the rest. Intervals cover at least `confidence`.
+    interval arithmetic does the rest. Intervals cover at least `confidence`. Where noise
+    has a say in which rows are shown, those of all rows hold at once, and so those of
+    the rows shown, whichever they are.
     """
     expression = output.expression
     aggregates = sorted(slots(expression, "aggregate"))
@@ -50,7 +51,7 @@ def ranges(
     subqueries = sorted(slots(expression, "subquery") & noisy_ones)
     if not (plan.released_for(output) or subqueries) or not expression.kind.ordinal:
         return None
-    each = confidence ** (1 / (len(aggregates) + len(subqueries)))
+    each = at_once(confidence, (len(aggregates) + len(subqueries)) * plan.candidates)
     known: dict[Slot, Ends] = {}
     for index in aggregates:
         estimate = plan.estimates[index]
@@ -86,10 +87,11 @@ def _of_subquery(plan: Plan, noisy: Noisy, confidence: float) -> Ends | None:
 def interval_of(
     estimate: Estimate, plan: Plan, draws: Draws, confidence: float
 ) -> tuple[Array, Array] | None:
-    """Where an aggregate's exact value lies with probability `confidence`, cell by cell."""
+    """Where an aggregate's exact value lies with probability `confidence`, cell by cell.
+
+    None of a selected value: how far apart the data lie around it is secret.
+    """
     function = estimate.aggregate.function
-    if function is Function.MODE:
-        return None
     if not estimate.releases:
         assert estimate.rows is not None
         rows = np.array([float(estimate.rows)])
@@ -97,7 +99,7 @@ def interval_of(
     own = drawn(estimate, draws)
     releases = [plan.releases[index] for index in estimate.releases]
     if not isinstance(releases[0].mechanism, Laplace | Gaussian):
-        return _declared(estimate, len(own[0]))
+        return None
     if function is Function.AVG and estimate.rows is None:
         return _mean(own, releases, estimate, confidence)
     each = confidence ** (1 / len(releases))
@@ -193,14 +195,6 @@ def two_laplace_tail(distance: Array, first: float, second: Array) -> Array:
     tail = first**2 * np.exp(-distance / first) - other**2 * np.exp(-distance / other)
     equal = (1 + distance / (2 * first)) * np.exp(-distance / first)
     return np.where(near, equal, tail / (first**2 - other**2))
-
-
-def _declared(estimate: Estimate, number: int) -> tuple[Array, Array]:
-    """Of a selected value only its bounds are known: how far apart the data lie is secret."""
-    bounds = estimate.interval.lower, estimate.interval.upper
-    if estimate.aggregate.kind is not Kind.NUMBER:
-        bounds = int(bounds[0]), int(bounds[1])
-    return np.full(number, float(bounds[0])), np.full(number, float(bounds[1]))
 
 
 def _variance(

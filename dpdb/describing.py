@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -12,8 +12,9 @@ from dpdb.plan import Plan
 from dpdb.policy import EPOCH, SMALLEST_DELTA, Column, Kind, Table, Value, decimal
 from dpdb.privacy.accounting import Accountant, Advanced, Concentrated, Sequential
 from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace
-from dpdb.releases import CONFIDENCE, Distinct, Ranks, Release, Total
-from dpdb.sql.query import ColumnRef, Expr, Options, children
+from dpdb.privacy.smooth import Smooth
+from dpdb.releases import CONFIDENCE, Distinct, Ranks, Release, Total, at_once
+from dpdb.sql.query import ColumnRef, Expr, Options, children, slots
 
 Rows = tuple[tuple[Cell, ...], ...]
 BUDGET_COLUMNS = ("budget", "total", "spent", "left")
@@ -62,11 +63,12 @@ def own_reports(planned: Plan) -> tuple[Drawn, ...]:
     drawn = []
     for index, release in enumerate(planned.releases):
         labels = [o.label for o in planned.outputs if index in planned.released_for(o)]
-        drawn.append(_report(release, labels[0] if labels else release.aggregate))
+        label = labels[0] if labels else release.aggregate
+        drawn.append(_report(release, label, planned.candidates))
     return tuple(drawn)
 
 
-def _report(release: Release, label: str) -> Drawn:
+def _report(release: Release, label: str, candidates: int) -> Drawn:
     """One release; numbers are in the analyst's units, but a score's, which has none."""
     mechanism = release.mechanism
     loss = mechanism.loss
@@ -78,6 +80,7 @@ def _report(release: Release, label: str) -> Drawn:
         scale=None,
         epsilon=loss.epsilon,
         delta=loss.delta,
+        candidates=candidates,
     )
     match mechanism:
         case Laplace() | Gaussian():
@@ -85,11 +88,50 @@ def _report(release: Release, label: str) -> Drawn:
                 report,
                 sensitivity=mechanism.sensitivity * release.unit,
                 scale=mechanism.scale * release.unit,
-                margin=mechanism.quantile(CONFIDENCE) * float(release.unit),
+                margin=mechanism.quantile(at_once(CONFIDENCE, candidates)) * float(release.unit),
             )
         case Exponential():
             return replace(report, sensitivity=mechanism.sensitivity, scale=mechanism.scale)
     return report
+
+
+def claims(planned: Plan) -> tuple[str, ...]:
+    """What the intervals hold for, and what has none."""
+    notes = [
+        f"{drawn.column} {_way(drawn)}, and has no interval: how near it is depends on the rows"
+        for drawn in _shown(planned)
+        if drawn.margin is None
+    ]
+    if planned.candidates > 1 and any(drawn.margin is not None for drawn in _shown(planned)):
+        number = planned.candidates
+        notes.append(f"± holds for all {number} groups at once, as noise decides which are shown")
+    return tuple(dict.fromkeys(notes))
+
+
+def _way(drawn: Drawn) -> str:
+    """How a value comes about whose distance from the exact one is not known."""
+    if drawn.mechanism == Smooth.name:
+        return "has noise of a size that is secret"
+    return "is chosen by rank" if drawn.aggregate == "quantile" else "is chosen by frequency"
+
+
+def _shown(planned: Plan) -> Iterator[Drawn]:
+    """The releases that the columns of the answer are made of."""
+    drawn = own_reports(planned)
+    for output in planned.outputs:
+        yield from (drawn[index] for index in sorted(planned.released_for(output)))
+        for index in sorted(slots(output.expression, "subquery")):
+            yield from _shown(planned.subplans[index])
+
+
+def only_noise(columns: Sequence[str], flags: Sequence[Sequence[bool]]) -> tuple[str, ...]:
+    """Which columns hold values whose intervals say nothing, from the intervals alone."""
+    notes = []
+    for name, said in zip(columns, zip(*flags, strict=True), strict=False):
+        if any(said):
+            part = f" in {sum(said)} of {len(said)} rows" if len(said) > 1 else ""
+            notes.append(f"{name} is only noise{part}: ± is as wide as its bounds allow")
+    return tuple(notes)
 
 
 def kept(options: Options, planned: Plan) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 
@@ -18,7 +18,7 @@ from dpdb.policy import Policy, Table, Value
 from dpdb.privacy.accounting import Share
 from dpdb.privacy.loss import Loss
 from dpdb.releases import Estimate, Release
-from dpdb.sharing import is_public, shares
+from dpdb.sharing import candidates, is_public, shares
 from dpdb.sql.intervals import Environment, Interval, interval
 from dpdb.sql.keys import key_values
 from dpdb.sql.query import (
@@ -57,6 +57,8 @@ class Plan:
     offset: int
     sample_key: str
     """Which rows of a unit count that has more than its cap."""
+    candidates: int = 1
+    """Of how many rows noise has a say in which are shown; their intervals hold at once."""
 
     @property
     def every_release(self) -> Iterator[Release]:
@@ -101,6 +103,14 @@ class Plan:
             read += (part.argument, part.where)
         return frozenset().union(*(column_names(each) for each in read if each is not None))
 
+    def interval_of(self, output: Output) -> Interval:
+        """Where an output must lie, whatever the rows are."""
+        known: Environment = {
+            Slot("aggregate", index, estimate.aggregate.kind): estimate.interval
+            for index, estimate in enumerate(self.estimates)
+        }
+        return interval(output.expression, known)
+
     def released_for(self, output: Output) -> set[int]:
         """The indices of the releases that an output is made of."""
         used = slots(output.expression, "aggregate")
@@ -126,7 +136,9 @@ def outline(query: Query, policy: Policy) -> Plan:
 def _planned(query: Query, terms: Terms, split: Iterator[Share]) -> Plan:
     subplans = tuple(_planned(subquery, terms, split) for subquery in query.subqueries)
     known: Environment = {
-        Slot("subquery", index, subplan.outputs[0].expression.kind): _answer_interval(subplan)
+        Slot("subquery", index, subplan.outputs[0].expression.kind): subplan.interval_of(
+            subplan.outputs[0]
+        )
         for index, subplan in enumerate(subplans)
     }
     cells = _cells(query, known)
@@ -141,9 +153,10 @@ def _planned(query: Query, terms: Terms, split: Iterator[Share]) -> Plan:
         releases += drawn
         if len(releases) * len(cells) > MAX_CELLS:
             raise TooLarge(f"GROUP BY makes more than {MAX_CELLS} noisy values")
-    return _assembled(
+    planned = _assembled(
         query, cells, tuple(releases), tuple(estimates), subplans, policy=terms.policy
     )
+    return replace(planned, candidates=candidates(query, len(cells), terms))
 
 
 Cells = tuple[tuple[Value, ...], ...]
@@ -181,12 +194,3 @@ def _assembled(
         offset=query.offset,
         sample_key=policy.sample_key,
     )
-
-
-def _answer_interval(subplan: Plan) -> Interval:
-    """Where a subquery's answer must lie."""
-    known: Environment = {
-        Slot("aggregate", index, estimate.aggregate.kind): estimate.interval
-        for index, estimate in enumerate(subplan.estimates)
-    }
-    return interval(subplan.outputs[0].expression, known)

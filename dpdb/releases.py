@@ -15,6 +15,11 @@ CONFIDENCE = 0.95
 """Of every interval, and of an error that is asked for without one."""
 
 
+def at_once(confidence: float, number: int) -> float:
+    """What each of `number` independent intervals is held to for all to hold (Šidák 1967)."""
+    return float(confidence ** (1 / number))
+
+
 @dataclass(frozen=True)
 class Grid:
     """Whole multiples of `step`, from `lower` to `upper`."""

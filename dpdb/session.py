@@ -25,7 +25,7 @@ from dpdb.privacy.composition import Sums
 from dpdb.privacy.gradual import levels
 from dpdb.privacy.loss import pure
 from dpdb.privacy.noise import Noise, source
-from dpdb.releases import CONFIDENCE
+from dpdb.releases import CONFIDENCE, at_once
 from dpdb.settings import Settings
 from dpdb.sql.query import NO_OPTIONS, Options, Query
 from dpdb.sql.statements import (
@@ -50,8 +50,9 @@ class Session:
 
     Everything but the noisy values is a function of the statements and the
     policy: the price is taken before any row is looked at. With `teach` the
-    session may be told to forget its manners, and marks every answer as not
-    private; no session can enter or leave that mode later.
+    session may be told to forget its manners; no session can enter or leave that
+    mode later. Every answer of such a session is marked as not private, and so is
+    every answer whose noise can be foretold.
     """
 
     def __init__(
@@ -136,6 +137,11 @@ class Session:
                 return self._assign(text, found)
 
     @property
+    def _private(self) -> bool:
+        """Whether answers are: nothing is revealed, and nobody can foretell the noise."""
+        return self._noise.private and not self.teach
+
+    @property
     def _engine(self) -> FrameEngine:
         """Made when first needed: pandas takes longer to import than the prompt to appear."""
         if self._loaded_engine is None:
@@ -210,19 +216,23 @@ class Session:
         released = bought.released
         noisy = released.noisy
         shown = page(planned, points(planned, noisy.draws), noisy.subqueries, noisy)
+        columns = tuple(output.label for output in planned.outputs)
         return Answer(
             statement=text,
-            columns=tuple(output.label for output in planned.outputs),
+            columns=columns,
             rows=shown.rows,
             intervals=shown.intervals,
+            only_noise=shown.only_noise,
             releases=describing.reports(planned),
             cost=FREE if repeat else bought.price,
             balance=self.balance,
             query=True,
             repeat=repeat,
-            private=not self.teach,
+            private=self._private,
             revealed=released.revealed if self.settings.reveal else (),
-            notes=bought.notes,
+            notes=bought.notes
+            + describing.claims(planned)
+            + describing.only_noise(columns, shown.only_noise),
         )
 
     def _explained(self, text: str, query: Query, rows: RowCount) -> Answer:
@@ -243,8 +253,12 @@ class Session:
             balance=self.balance,
             query=True,
             explain=True,
-            private=not self.teach,
-            notes=(*describing.promised(options, planned), *describing.altered(planned)),
+            private=self._private,
+            notes=(
+                *describing.promised(options, planned),
+                *describing.claims(planned),
+                *describing.altered(planned),
+            ),
             plan=planned,
         )
 
@@ -302,4 +316,5 @@ def _identity(planned: Plan, options: Options) -> object:
     """Equal for queries that are answered with the same draws: asking again is free."""
     if options.relative_error is None:
         return planned.identity
-    return planned.identity, options.relative_error, float(options.confidence or CONFIDENCE)
+    confidence = at_once(float(options.confidence or CONFIDENCE), planned.candidates)
+    return planned.identity, options.relative_error, confidence

@@ -12,7 +12,7 @@ from dpdb.errors import InvalidOption, TooLarge
 from dpdb.policy import LARGEST_EPSILON, SMALLEST_EPSILON, Composition
 from dpdb.privacy.accounting import Share
 from dpdb.privacy.mechanisms import Gaussian, Laplace
-from dpdb.releases import CONFIDENCE, Release
+from dpdb.releases import CONFIDENCE, Release, at_once
 from dpdb.sql.query import Aggregate, Expr, Function, Query, Slot, slots
 
 _DIGITS = 6
@@ -35,7 +35,9 @@ def shares(query: Query, cells: int, share: Share, terms: Terms) -> Iterator[Sha
     noisy = [a for a in query.aggregates if not is_public(a, query, terms)]
     alone = [Drawing(terms, query, aggregate, {}, cells, share) for aggregate in noisy]
     if options.error is not None:
-        return iter([_least(each, options.error, number) for each in alone])
+        confidence = float(options.confidence or CONFIDENCE)
+        each_row = at_once(confidence, candidates(query, cells, terms))
+        return iter([_least(each, options.error, number, each_row) for each in alone])
     if options.noise_index is not None:
         return iter(_indexed(alone, options.noise_index))
     if terms.policy.budget.composition is not Composition.PURE:
@@ -67,6 +69,25 @@ def is_public(aggregate: Aggregate, query: Query, terms: Terms) -> bool:
     return aggregate.function is Function.COUNT and exposure(aggregate, query, terms.policy).fixed
 
 
+def candidates(query: Query, cells: int, terms: Terms) -> int:
+    """Among how many rows noise decides which are shown: 1 where it decides nothing.
+
+    HAVING can decide so, and ORDER BY where LIMIT or OFFSET leaves rows out.
+    """
+    cut = bool(query.offset) or (query.limit is not None and query.limit < cells)
+    deciding = [query.having] if query.having else []
+    deciding += [ordering.expression for ordering in query.order if cut]
+    return cells if any(_is_noisy(each, query, terms) for each in deciding) else 1
+
+
+def _is_noisy(expression: Expr, query: Query, terms: Terms) -> bool:
+    """Whether noise has a part in an expression over the answer."""
+    return any(
+        not is_public(query.aggregates[index], query, terms)
+        for index in slots(expression, "aggregate")
+    ) or any(_noisy(query.subqueries[index], terms) for index in slots(expression, "subquery"))
+
+
 def _indexed(alone: Sequence[Drawing], index: Sequence[Fraction]) -> list[Share]:
     """DIFF: noise of scales λᵢ = α·γᵢ, in proportion to a query index γ.
 
@@ -89,9 +110,8 @@ def _indexed(alone: Sequence[Drawing], index: Sequence[Fraction]) -> list[Share]
     return [d.share.part(w / sum(weights)) for d, w in zip(alone, weights, strict=True)]
 
 
-def _least(drawing: Drawing, error: Fraction, number: int) -> Share:
-    """The least ε whose noise is within ± `error`, with the confidence asked for."""
-    confidence = float(drawing.terms.options.confidence or CONFIDENCE)
+def _least(drawing: Drawing, error: Fraction, number: int, confidence: float) -> Share:
+    """The least ε whose noise is within ± `error`, with this confidence."""
     share = replace(drawing.share, delta=drawing.share.delta / number)
 
     def near(units: int, exponent: int) -> bool:

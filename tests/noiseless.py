@@ -9,7 +9,12 @@ import numpy.typing as npt
 
 
 class Noiseless:
-    """Exact answers, and the middle of every uniform choice."""
+    """Exact answers, and the middle of every uniform choice.
+
+    Answers are marked as with the noise that it stands for.
+    """
+
+    private = True
 
     def laplace(self, scale: Fraction, size: int) -> npt.NDArray[np.int64]:
         assert scale > 0

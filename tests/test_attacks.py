@@ -95,6 +95,8 @@ def seeded(seed: int) -> SystemNoise:
 class Added:
     """A source of noise that says what it is told."""
 
+    private = True
+
     def __init__(self, *values: int):
         self.values = values
 
@@ -702,6 +704,8 @@ def test_a20_intervals_are_around_the_noisy_value(tmp_path):
 
 class Moved:
     """A different constant for each release."""
+
+    private = True
 
     def __init__(self, moves: list[Fraction]):
         self.moves = iter(moves)

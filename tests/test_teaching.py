@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from random import Random
 
 import pytest
 
 from dpdb.cli import main
 from dpdb.errors import InvalidOption
 from dpdb.policyfile import read_policy
+from dpdb.privacy.noise import SystemNoise
+from dpdb.privacy.seeded_noise import seeded
 from dpdb.session import Session
 
 SAMPLES = Path(__file__).parents[1] / "sample_data"
@@ -76,13 +79,32 @@ def test_what_no_row_matches_counts_as_one_mean_row(capsys: pytest.CaptureFixtur
     assert shown["b"] == pytest.approx(10 * mean)
 
 
-@pytest.mark.parametrize("form", ["table", "vertical"])
+@pytest.mark.parametrize(
+    ("form", "mark"),
+    [
+        ("table", " · not private\n"),
+        ("vertical", " · not private\n"),
+        ("csv", "# not private\nCOUNT(*)\n"),
+        ("markdown", "\n\n*not private*\n"),
+        ("json", '"private": false'),
+    ],
+)
 def test_every_answer_says_that_it_is_not_private(
-    capsys: pytest.CaptureFixture[str], form: str
+    capsys: pytest.CaptureFixture[str], form: str, mark: str
 ) -> None:
     script = "SELECT COUNT(*) FROM people; SET dp = off; SELECT COUNT(*) FROM people"
     assert main([PEOPLE, "--teach", "--format", form, "-c", script]) == 0
-    assert capsys.readouterr().out.count("not private: teaching mode") == 2
+    assert capsys.readouterr().out.count(mark) == 2
+
+
+def test_an_answer_whose_noise_can_be_foretold_is_not_private() -> None:
+    policy, query = read_policy(SAMPLES / "people.toml"), "SELECT COUNT(*) FROM people"
+    for noise in (seeded(1), SystemNoise(Random(1).randbytes)):
+        session = Session(policy, noise=noise)
+        assert not session.execute(query).private
+        assert not session.execute(f"EXPLAIN {query}").private
+    assert Session(policy, noise=SystemNoise()).execute(query).private
+    assert Session(policy).execute(query).private
 
 
 @pytest.mark.parametrize("setting", ["dp = off", "sensitivity = 'local'", "reveal = on"])

@@ -48,6 +48,11 @@ _ROUND_LIMIT = 120  # reached with probability 1/120!
 class Noise(Protocol):
     """A source of exact integer randomness."""
 
+    @property
+    def private(self) -> bool:
+        """Whether nobody can foretell it."""
+        ...
+
     def laplace(self, scale: Fraction, size: int) -> npt.NDArray[np.int64]:
         """`size` independent draws of the discrete Laplace: P(x) ∝ exp(-|x|/scale)."""
         ...
@@ -88,6 +93,11 @@ class SystemNoise:
 
     def __init__(self, entropy: Callable[[int], bytes] = os.urandom) -> None:
         self._entropy = entropy
+
+    @property
+    def private(self) -> bool:
+        """Whether its entropy is the operating system's."""
+        return self._entropy is os.urandom
 
     def laplace(self, scale: Fraction, size: int) -> npt.NDArray[np.int64]:
         """`size` independent draws of the discrete Laplace: P(x) ∝ exp(-|x|/scale).

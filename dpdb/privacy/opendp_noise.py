@@ -28,6 +28,8 @@ class OpenDPNoise:
     OpenDP's work is not constant: the time of a draw may depend on its value.
     """
 
+    private = True
+
     def __init__(self) -> None:
         try:
             import opendp.prelude as opendp

@@ -10,6 +10,7 @@ from dpdb.answer import Answer
 from dpdb.errors import UnknownName, UsageError, did_you_mean
 from dpdb.shell.cells import cell_text
 from dpdb.shell.escape import printable
+from dpdb.shell.footer import NOT_PRIVATE
 
 NARROWEST = 10
 """Columns that bars have at least."""
@@ -37,15 +38,27 @@ def chart(answer: Answer, column: str, width: int) -> str:
         )
     chosen = _chosen(answer, noisy, column)
     bars = [_bar(answer, row, keys[0], chosen) for row in range(len(answer.rows))]
-    title = f"{answer.columns[chosen]} by {answer.columns[keys[0]]}, ± at 95 %"
+    title = f"{answer.columns[chosen]} by {answer.columns[keys[0]]}"
+    if _has_intervals(answer, chosen):
+        title += ", ± at 95 %"
+    if not answer.private:
+        title += f" · {NOT_PRIVATE}"
     return "\n".join([printable(title), *_drawn(bars, width)])
 
 
 def _noisy_columns(answer: Answer) -> list[int]:
-    """The columns that have intervals."""
+    """The columns that have intervals, or selected numbers, which have none."""
+    selected = {drawn.column for drawn in answer.releases if drawn.margin is None}
     return [
-        i for i in range(len(answer.columns)) if any(row[i] is not None for row in answer.intervals)
+        i
+        for i, name in enumerate(answer.columns)
+        if _has_intervals(answer, i)
+        or (name in selected and any(isinstance(row[i], int | float) for row in answer.rows))
     ]
+
+
+def _has_intervals(answer: Answer, column: int) -> bool:
+    return any(row[column] is not None for row in answer.intervals)
 
 
 def _chosen(answer: Answer, noisy: list[int], column: str) -> int:
@@ -62,9 +75,9 @@ def _chosen(answer: Answer, noisy: list[int], column: str) -> int:
 def _bar(answer: Answer, row: int, key: int, column: int) -> _Bar:
     value, interval = answer.rows[row][column], answer.intervals[row][column]
     label, text = cell_text(answer.rows[row][key], None), cell_text(value, interval)
-    if not isinstance(value, int | float) or interval is None:
+    if not isinstance(value, int | float):
         return _Bar(label, text, None)
-    low, high = interval
+    low, high = interval or (value, value)
     assert isinstance(low, int | float)
     assert isinstance(high, int | float)
     return _Bar(label, text, value, low, high)
@@ -89,7 +102,7 @@ def _padded(text: str, width: int) -> str:
 
 
 def _line(bar: _Bar, least: float, scale: float, room: int) -> str:
-    """A solid bar from zero to the value, and over it ├─┼─┤ from low to high."""
+    """A solid bar from zero to the value, and over it ├─┼─┤ from low to high, if they are apart."""
     if bar.value is None:
         return " " * room
     zero, value, low, high = (
@@ -98,6 +111,7 @@ def _line(bar: _Bar, least: float, scale: float, room: int) -> str:
     cells = [" "] * room
     for at in range(min(zero, value), max(zero, value) + 1):
         cells[at] = "█"
-    cells[low : high + 1] = "─" * (high - low + 1)
-    cells[low], cells[high], cells[value] = "├", "┤", "┼"
+    if bar.low < bar.high:
+        cells[low : high + 1] = "─" * (high - low + 1)
+        cells[low], cells[high], cells[value] = "├", "┤", "┼"
     return "".join(cells)

@@ -14,7 +14,7 @@ from dpdb.answer import Answer, Drawn
 from dpdb.plan import Plan
 from dpdb.policy import EPOCH, Composition, Kind, decimal
 from dpdb.privacy.mechanisms import Gaussian, Laplace
-from dpdb.releases import Ranks, Release, Total
+from dpdb.releases import Ranks, Release, Total, at_once
 from dpdb.shell.escape import printable
 from dpdb.shell.footer import footer
 from dpdb.sql.query import Call, Cast, ColumnRef, Expr, children
@@ -95,19 +95,22 @@ def _facts(
         yield "scale", f"{SCALES[name]} = {_figure(drawn.scale)}"
     mechanism = release.mechanism
     if isinstance(mechanism, Laplace | Gaussian):
-        yield from _noise(mechanism, release.unit)
+        yield from _noise(mechanism, release.unit, drawn.candidates)
     elif drawn.scale is None:
         yield "noise", "in proportion to the smooth sensitivity"
     else:
         yield "noise", "a value within the bounds is chosen; how near depends on the rows"
 
 
-def _noise(mechanism: Laplace | Gaussian, unit: Fraction) -> Iterator[tuple[str, str]]:
+def _noise(
+    mechanism: Laplace | Gaussian, unit: Fraction, candidates: int
+) -> Iterator[tuple[str, str]]:
     """How large the noise is, and from which answer on that matters little.
 
     The latter is Shoaran, Thomo and Weber's minimum true answer, equation 6.
     """
-    margins = [Fraction(mechanism.quantile(confidence)) * unit for confidence in CONFIDENCES]
+    each = [at_once(confidence, candidates) for confidence in CONFIDENCES]
+    margins = [Fraction(mechanism.quantile(confidence)) * unit for confidence in each]
     shown = [f"± {_figure(m)} ({c:.0%})" for m, c in zip(margins, CONFIDENCES, strict=True)]
     yield "noise", ", ".join(shown)
     least = [f"{_figure(m / RELATIVE_ERROR)} ({c:.0%})"

@@ -13,6 +13,8 @@ from dpdb.shell.escape import printable
 DIGITS = 6
 """Of what is paid and left: what theorems work out has no end of them."""
 
+NOT_PRIVATE = "not private"
+
 
 def footer(answer: Answer) -> str:
     """The lines below an answer to a query."""
@@ -38,8 +40,7 @@ def _paid(answer: Answer) -> str:
         f"left: ε {decimal(balance.epsilon_left, DIGITS)} of {decimal(budget.epsilon)}{by}, "
         f"{balance.queries_left} of {budget.queries} queries"
     )
-    teaching = "" if answer.private else " · not private: teaching mode"
-    return f"{paid} · {left}{teaching}"
+    return f"{paid} · {left}{'' if answer.private else f' · {NOT_PRIVATE}'}"
 
 
 def _accuracy(answer: Answer) -> Iterator[str]:
@@ -47,15 +48,11 @@ def _accuracy(answer: Answer) -> Iterator[str]:
 
     Shoaran, Thomo, Weber, equation 5, with the answer in place of the truth.
     """
-    # Of a selected value the interval is all that is declared, not what the noise may be.
-    selected = {drawn.column for drawn in answer.releases if drawn.margin is None}
     noisy = [
         (reach, abs(cell))
         for row, ranges in zip(answer.rows, answer.intervals, strict=False)
-        for name, cell, interval in zip(answer.columns, row, ranges, strict=True)
-        if name not in selected
-        and isinstance(cell, int | float)
-        and (reach := margin(cell, interval)) is not None
+        for cell, interval in zip(row, ranges, strict=True)
+        if isinstance(cell, int | float) and (reach := margin(cell, interval)) is not None
     ]
     errors = [reach / size for reach, size in noisy if size]
     if len(noisy) == 1:

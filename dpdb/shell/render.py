@@ -10,13 +10,17 @@ from dpdb.answer import Answer, Cell
 from dpdb.errors import BudgetExceeded, DpdbError
 from dpdb.shell.cells import NULL, cell_text
 from dpdb.shell.escape import printable, spreadsheet
-from dpdb.shell.footer import footer
+from dpdb.shell.footer import NOT_PRIVATE, footer
 from dpdb.shell.jsontext import as_json, number
+
+ONLY_NOISE = "only noise"
 
 
 def as_csv(answer: Answer) -> str:
-    """Comma-separated values, with a header."""
+    """Comma-separated values, with a header; above it, if need be, that they are not private."""
     buffer = io.StringIO()
+    if not answer.private:
+        buffer.write(f"# {NOT_PRIVATE}\n")
     writer = csv.writer(buffer, lineterminator="\n")
     header, rows = _sheet(answer)
     writer.writerow([spreadsheet(printable(name)) for name in header])
@@ -38,9 +42,10 @@ def as_table(answer: Answer) -> str:
 
 
 def as_markdown(answer: Answer) -> str:
-    """A Markdown table."""
+    """A Markdown table; below it, if need be, that it is not private."""
     header, rows = _page(answer)
-    return _tabulated(_quoted(header), [_quoted(row) for row in rows], "github")
+    table = _tabulated(_quoted(header), [_quoted(row) for row in rows], "github")
+    return table if answer.private else f"{table}\n\n*{NOT_PRIVATE}*"
 
 
 def _quoted(cells: list[str]) -> list[str]:
@@ -118,6 +123,9 @@ def _page(answer: Answer) -> tuple[list[str], list[list[str]]]:
         [cell_text(cell, interval) for cell, interval in zip(row, intervals, strict=True)]
         for row, intervals in zip(rows, ranges, strict=True)
     ]
+    for row, flags in zip(cells, answer.only_noise, strict=False):
+        row[:] = [f"{cell} ({ONLY_NOISE})" if flag else cell
+                  for cell, flag in zip(row, flags, strict=True)]  # fmt: skip
     return [printable(name) for name in header], cells
 
 

@@ -230,7 +230,7 @@ class _Reader:
             only(term, self.text, "this", "desc", "nulls_first")
             chosen = self._by_position(term.this, tree.expressions)
             if chosen is term.this:
-                expression = answers.expression(chosen)
+                expression = answers.ordering(chosen)
             else:
                 expression = outputs[int(str(term.this.this)) - 1].expression
             descending = bool(term.args.get("desc"))

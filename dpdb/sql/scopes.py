@@ -82,7 +82,10 @@ class RowExpressions(Translator):
 
 @dataclass
 class AnswerExpressions(Translator):
-    """Expressions over the answer: the leaves are aggregates, keys, aliases, subqueries."""
+    """Expressions over the answer: the leaves are aggregates, keys, aliases, subqueries.
+
+    A column hides an alias of its name, as in PostgreSQL and DuckDB.
+    """
 
     reader: Reader
     rows: RowExpressions
@@ -115,9 +118,19 @@ class AnswerExpressions(Translator):
             self.aggregates.append(found)
         return Slot("aggregate", self.aggregates.index(found), found.kind)
 
+    def ordering(self, node: exp.Expr) -> Expr:
+        """A term of ORDER BY: a name that stands alone is an alias before it is a column."""
+        name = node.unnest()
+        alias = self._alias(name) if isinstance(name, exp.Column) else None
+        return self.expression(node) if alias is None else alias
+
+    def _alias(self, node: exp.Column) -> Expr | None:
+        return None if node.args.get("table") else self.aliases.get(node.name.casefold())
+
     def _name(self, node: exp.Column) -> Expr:
-        if not node.args.get("table") and node.name.casefold() in self.aliases:
-            return self.aliases[node.name.casefold()]
+        alias = self._alias(node)
+        if alias is not None and self.scope.table.column(node.name) is None:
+            return alias
         column = self.scope.column(node, self.text)
         if isinstance(column, Literal):
             return column

@@ -19,6 +19,8 @@ HOW = sys.argv[1]
 class Repeated:
     """Laplace noise by the inverse of its distribution, from a fixed sequence."""
 
+    private = True
+
     def __init__(self) -> None:
         self._random = random.Random(3)
 

@@ -148,7 +148,7 @@ def test_teaching_mode_is_in_the_prompt(tmp_path: Path) -> None:
     with Terminal(PEOPLE, "--teach", "--seed", "1", home=tmp_path) as terminal:
         terminal.wait(lambda t: t.cursor_line == "dpdb (teaching)>")
         terminal.send(f"{COUNT};\r")
-        terminal.wait("not private: teaching mode")
+        terminal.wait("· not private")
 
 
 def test_pasted_statements_run_in_turn(tmp_path: Path) -> None:
