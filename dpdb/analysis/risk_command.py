@@ -21,7 +21,7 @@ from dpdb.analysis.worlds import Array, worlds
 from dpdb.engines.frame import FrameEngine
 from dpdb.errors import DataFileError, StatementError, Unsupported, UsageError
 from dpdb.plan import outline
-from dpdb.plots import saving, terminal
+from dpdb.plots import terminal
 from dpdb.plots.figures import Lines
 from dpdb.policy import Kind, Policy, exact_number
 from dpdb.policyfile import policy_for
@@ -216,10 +216,14 @@ def _figures(
 
 def _draw(figures: list[Lines], path: Path | None) -> None:
     """On the terminal, or into a file; several go into one file each, a, b and so on."""
-    for place, figure in enumerate(figures):
-        if path is None:
+    if path is None:
+        for figure in figures:
             print(f"\n{figure.title}\n{terminal.drawn(figure)}")
-        elif len(figures) == 1:
-            saving.save(figure, path)
-        else:
-            saving.save(figure, path.with_stem(f"{path.stem}-{chr(ord('a') + place)}"))
+        return
+    from dpdb.plots.saving import save  # noqa: PLC0415 (matplotlib)
+
+    if len(figures) == 1:
+        save(figures[0], path)
+        return
+    for place, figure in enumerate(figures):
+        save(figure, path.with_stem(f"{path.stem}-{chr(ord('a') + place)}"))

@@ -89,7 +89,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--against", choices=["epsilon", "relative-error"],
         help="what --figure 2 has on its horizontal axis (default: epsilon)")  # fmt: skip
     add("--plot", type=Path, metavar="FILE",
-        help="draw into a .svg or .png file (dpdb[plots]), not into the terminal")  # fmt: skip
+        help="draw into a .svg or .png file, not into the terminal")  # fmt: skip
     return parser
 
 

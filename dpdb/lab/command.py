@@ -49,7 +49,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--data", type=Path, metavar="FILE.csv", help="on this file, where the attack suits any")
     add("--json", action="store_true", help="print the report as a JSON object")
     add("--html", type=Path, metavar="FILE", help="write a page to look at and to print")
-    add("--png", type=Path, metavar="FILE", help="write the chart as a picture (dpdb[plots])")
+    add("--png", type=Path, metavar="FILE", help="write the chart as a picture")
     return parser
 
 
@@ -89,25 +89,28 @@ def _list(options: argparse.Namespace) -> int:
 
 
 def _one(options: argparse.Namespace) -> int:
-    from dpdb.lab import html, png, terminal  # noqa: PLC0415 (numpy)
+    from dpdb.lab import terminal  # noqa: PLC0415 (numpy)
     from dpdb.lab.report import as_object  # noqa: PLC0415
 
-    if options.png:
-        png.check()
     told = _told(find(options.attack), options)
     if options.json:
         print(_dumped(as_object(told)))
     if options.html:
+        from dpdb.lab import html  # noqa: PLC0415 (jinja2, matplotlib)
+
         _write(options.html, html.page(told))
     if options.png:
-        png.save(told, options.png)
+        from dpdb.lab.rates import rates  # noqa: PLC0415
+        from dpdb.plots.saving import save_png  # noqa: PLC0415 (matplotlib)
+
+        save_png(rates(told), options.png)
     if not (options.json or options.html or options.png):
         print(terminal.page(told), end="")
     return 0
 
 
 def _all(options: argparse.Namespace) -> int:
-    from dpdb.lab import html  # noqa: PLC0415 (numpy)
+    from dpdb.lab import html  # noqa: PLC0415 (jinja2, matplotlib, numpy)
 
     if not options.html or options.attack or options.json or options.png or options.data:
         raise UsageError("--all goes with --html DIR", hint="dpdb lab --all --html reports")

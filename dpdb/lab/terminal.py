@@ -68,7 +68,7 @@ def _cut(text: str, width: int) -> str:
 
 
 def rates(told: Report) -> str:
-    """Bars of the success rates, with their intervals."""
+    """Bars of the success rates, with their intervals and ceilings, which plotext's bars lack."""
     width = max(len(success.defence) for success in told.successes)
     lines = [f"  {counted(told)}, seed {told.seed}, 95 % intervals", ""]
     lines += [

@@ -1,1 +1,1 @@
-"""Figures, and how they are drawn: in characters, as SVG, as PNG."""
+"""Figures, and how they are drawn: in characters, and by matplotlib as SVG and PNG."""

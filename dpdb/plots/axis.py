@@ -1,4 +1,4 @@
-"""Axes: round numbers to mark, and values onto a length of the drawing."""
+"""Axes of charts in characters: round numbers to mark, and values onto rows and columns."""
 
 from __future__ import annotations
 

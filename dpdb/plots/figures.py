@@ -28,6 +28,16 @@ class Lines:
     """What the vertical axis measures."""
 
     @property
+    def description(self) -> str:
+        """The chart in words: where each line begins and ends."""
+        lines = [
+            f"{s.label}: from {_point(s.points[0])} to {_point(s.points[-1])}" for s in self.series
+        ]
+        if self.level is not None:
+            lines.append(f"{self.level_label}: {self.level:.4g}")
+        return f"{self.up or 'values'} by {self.across}. " + "; ".join(lines)
+
+    @property
     def width(self) -> tuple[float, float]:
         """The least and the greatest value across."""
         values = [x for series in self.series for x, _ in series.points]
@@ -58,6 +68,15 @@ class Tiles:
     legend: Sequence[str]
     rows: Sequence[TileRow]
 
+    @property
+    def description(self) -> str:
+        """The chart in words: how many cells of each kind each strip has."""
+        return "; ".join(
+            f"{row.label}: "
+            + ", ".join(f"{row.cells.count(k)} {name}" for k, name in enumerate(self.legend))
+            for row in self.rows
+        )
+
     def columns(self, most: int) -> int:
         """How many cells of a strip stand side by side, the others below them.
 
@@ -68,3 +87,45 @@ class Tiles:
 
 
 Figure = Lines | Tiles
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A rate between 0 and 1 with its confidence interval."""
+
+    label: str
+    colour: str
+    """Its name in the palette."""
+    value: float
+    low: float
+    high: float
+    ceiling: float | None = None
+    """What the rate should not exceed."""
+    broken: bool = False
+    """Whether it does exceed that, beyond the interval."""
+
+
+@dataclass(frozen=True)
+class Bars:
+    """Rates below each other, with a level to compare them with."""
+
+    title: str
+    bars: Sequence[Bar]
+    level: float | None = None
+
+    @property
+    def description(self) -> str:
+        """The chart in words: each rate with its interval and ceiling."""
+        return "; ".join(
+            f"{bar.label}: {bar.value:.1%}, interval {bar.low:.1%} to {bar.high:.1%}"
+            + ("" if bar.ceiling is None else f", ceiling {bar.ceiling:.1%}")
+            for bar in self.bars
+        )
+
+
+Chart = Figure | Bars
+"""What matplotlib draws; in the terminal a report has bars of its own."""
+
+
+def _point(point: tuple[float, float]) -> str:
+    return f"{point[1]:.4g} at {point[0]:.4g}"

@@ -5,23 +5,29 @@ from __future__ import annotations
 from pathlib import Path
 
 from dpdb.errors import UsageError
-from dpdb.plots import png, svg
-from dpdb.plots.figures import Figure
+from dpdb.plots.chart import rendered
+from dpdb.plots.figures import Chart
+from dpdb.plots.svg import document
 
 
-def save(figure: Figure, path: Path) -> None:
-    """Write a figure to a .svg or .png file; any other ending is a `UsageError`."""
+def save(chart: Chart, path: Path) -> None:
+    """Write a chart to a .svg or .png file; any other ending is a `UsageError`."""
     match path.suffix.lower():
         case ".svg":
-            _write(path, svg.document(figure))
+            _write(path, document(chart).encode())
         case ".png":
-            png.save(figure, path)
+            save_png(chart, path)
         case _:
             raise UsageError(f"cannot draw into {path}", hint="name a file .svg or .png")
 
 
-def _write(path: Path, text: str) -> None:
+def save_png(chart: Chart, path: Path) -> None:
+    """Write a chart as PNG, whatever the file's name."""
+    _write(path, rendered(chart, "png", titled=True))
+
+
+def _write(path: Path, content: bytes) -> None:
     try:
-        path.write_text(text, encoding="utf-8")
+        path.write_bytes(content)
     except OSError as error:
         raise UsageError(f"cannot write {path}: {error.strerror}") from None

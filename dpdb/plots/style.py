@@ -5,30 +5,26 @@ from __future__ import annotations
 import re
 
 LIGHT = {
-    "paper": "#fff", "ink": "#1b1f24", "soft": "#59636e", "rule": "#d8dee4", "blank": "#d8dee4",
+    "paper": "#ffffff", "ink": "#1b1f24", "soft": "#59636e", "rule": "#d8dee4",
     "s0": "#c4352c", "s1": "#1f6fb4", "s2": "#c77a0a", "s3": "#2f8f5b", "s4": "#8a4fbd",
-    "s5": "#59636e",
 }  # fmt: skip
 DARK = {
-    "paper": "#14181d", "ink": "#e8ecf0", "soft": "#9aa5b1", "rule": "#343c46", "blank": "#343c46",
+    "paper": "#14181d", "ink": "#e8ecf0", "soft": "#9aa5b1", "rule": "#343c46",
     "s0": "#f0706a", "s1": "#5aa9ea", "s2": "#e6a23c", "s3": "#58c08a", "s4": "#bd8cf0",
-    "s5": "#9aa5b1",
 }  # fmt: skip
 
-SERIES = ("s0", "s1", "s2", "s3", "s4", "s5")
-TILES = ("s0", "blank", "s1", "s2")
+SERIES = ("s0", "s1", "s2", "s3", "s4", "soft")
+TILES = ("s0", "rule", "s1", "s2")
 """The colour of each kind of tile."""
 
-MARKS = (
-    """\
-svg text { font: 13px system-ui, "DejaVu Sans", sans-serif; fill: var(--ink); }
-svg .tick { fill: var(--soft); font-size: 12px; }
-svg .grid { stroke: var(--rule); } svg .axis { stroke: var(--soft); }
-svg .baseline { stroke: var(--ink); stroke-width: 1.5; stroke-dasharray: 2 4; }
-svg .series { fill: none; stroke-width: 2; }
+SHAPES = """\
+.chart { stroke-linejoin: round; }
+.chart text { font-family: system-ui, "DejaVu Sans", sans-serif; }
 """
-    + "".join(f"svg .{name} {{ stroke: var(--{name}); }}\n" for name in SERIES)
-    + "".join(f"svg .k{kind} {{ fill: var(--{name}); }}\n" for kind, name in enumerate(TILES))
+MARKS = "".join(
+    f".{mark}-{name} {{ {mark}: var(--{name}); }}\n"
+    for name in LIGHT
+    for mark in ("fill", "stroke")
 )
 """Rules in terms of the colours' names: a page may give them its own values."""
 
@@ -43,10 +39,9 @@ def alone() -> str:
 
     Colours are written out, because not every viewer of SVG knows variables.
     """
-    rules = MARKS + "svg .title { font-weight: 600; }\nsvg .paper { fill: var(--paper); }\n"
-    light, dark = _written_out(rules, LIGHT), _written_out(rules, DARK)
-    return f"{light}@media (prefers-color-scheme: dark) {{\n{dark}}}\n"
+    light, dark = _written_out(LIGHT), _written_out(DARK)
+    return f"{SHAPES}{light}@media (prefers-color-scheme: dark) {{\n{dark}}}\n"
 
 
-def _written_out(rules: str, colours: dict[str, str]) -> str:
-    return re.sub(r"var\(--(\w+)\)", lambda name: colours[name[1]], rules)
+def _written_out(colours: dict[str, str]) -> str:
+    return re.sub(r"var\(--(\w+)\)", lambda name: colours[name[1]], MARKS)

@@ -13,8 +13,9 @@ import pytest
 
 from dpdb.lab import html
 from dpdb.lab.catalogue import find
-from dpdb.lab.report import Report, report
+from dpdb.lab.report import Line, Report, report
 from dpdb.lab.trial import run_trials
+from dpdb.plots.figures import Lines, Series
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 EPSILONS = (0.1, 5.0)
@@ -39,16 +40,25 @@ def opened(path: Path) -> str:
     return shown.stdout.decode()
 
 
-def marks(page: str, kind: str, shape: str) -> list[str]:
-    """The tags of a shape in the charts of a kind."""
-    charts = re.findall(rf'<svg class="{kind}".*?</svg>', page, re.DOTALL)
-    return re.findall(rf"<{shape}\b[^>]*>", "".join(charts))
+def charts(page: str) -> list[str]:
+    """The drawings of a page, the success rates first."""
+    return re.findall(r"<svg .*?</svg>", page, re.DOTALL)
 
 
-def measured(tag: str, name: str) -> float:
-    found = re.search(rf'\b{name}="([-\d.]+)"', tag)
-    assert found
-    return float(found[1])
+def marks(chart: str, shape: str, kind: str) -> list[str]:
+    """The tags of a shape and a class, within the axes: those of legends are not clipped."""
+    tags = re.findall(rf"<{shape}\b[^>]*>", chart)
+    return [tag for tag in tags if re.search(rf'class="[^"]*\b{kind}\b', tag)]
+
+
+def bars(chart: str) -> list[float]:
+    """How long the bars are, by their ends from the left."""
+    tags = [tag for tag in marks(chart, "path", "fill-s[012]") if "clip-path" in tag]
+    lengths = []
+    for tag in tags:
+        across = [float(x) for x in re.findall(r"[ML]([\d.]+) ", tag)]
+        lengths.append(max(across) - min(across))
+    return lengths
 
 
 def test_charts_have_marks_in_a_browser(reports: list[Report], tmp_path: Path) -> None:
@@ -58,19 +68,21 @@ def test_charts_have_marks_in_a_browser(reports: list[Report], tmp_path: Path) -
         path.write_text(html.page(told, reports), encoding="utf-8")
         pages.append(opened(path))
     for told, page in zip(reports, pages, strict=True):
-        bars = [tag for tag in marks(page, "rates", "rect") if "bar " in tag]
-        assert len(bars) == len(told.successes)
-        widths = [measured(bar, "width") for bar in bars]
-        assert widths[0] == max(widths) > 300
-        intervals = [tag for tag in marks(page, "rates", "line") if 'class="interval"' in tag]
-        assert len(intervals) == 3 * len(told.successes)
-        assert len(marks(page, "rates", "path")) == sum(
-            success.ceiling is not None for success in told.successes
-        )
-    lines = marks(pages[1], "lines", "polyline")
-    assert len(lines) == 4
-    assert all(tag.count(",") > 100 for tag in lines)
-    assert len(marks(pages[2], "tiles", "rect")) > 100
+        rates, *others = charts(page)
+        assert len(others) == len(told.figures)
+        lengths = bars(rates)
+        assert lengths[0] == max(lengths) > 150
+        expected = [success.rate * lengths[0] for success in told.successes]
+        assert sorted(lengths) == pytest.approx(sorted(expected), abs=0.3)
+        # An interval has two caps.
+        diamonds = [success for success in told.successes if success.ceiling is not None]
+        caps = 2 * len(told.successes)
+        assert len(marks(rates, "use", "stroke-ink")) == caps + len(diamonds)
+    curves = [tag for tag in marks(charts(pages[1])[1], "path", "stroke-s[0-3]") if "clip" in tag]
+    assert len(curves) == 4
+    assert all(tag.count("L") > 50 for tag in curves)
+    tiles = marks(charts(pages[2])[1], "path", "fill-(s0|s1|rule)")
+    assert "".join(tiles).count("M") > 100
 
 
 def test_numbers_in_the_browser_are_those_of_the_report(
@@ -81,7 +93,7 @@ def test_numbers_in_the_browser_are_those_of_the_report(
     page = opened(path)
     for success in reports[0].successes:
         assert f">{success.rate:.1%}</text>" in page
-        assert f"{success.hits} of {success.tries} right" in page
+        assert f"<td>{success.hits} of {success.tries}</td>" in page
 
 
 def test_the_index_opens_and_links(reports: list[Report], tmp_path: Path) -> None:
@@ -95,7 +107,7 @@ def test_a_page_loads_nothing_from_elsewhere(reports: list[Report]) -> None:
     for told in reports:
         page = html.page(told)
         assert "http" not in page
-        assert not re.search(r"<(script|link|img|iframe)|url\(|@import", page)
+        assert not re.search(r"<(script|link|img|iframe)|url\((?!#)|@import", page)
         assert "prefers-color-scheme: dark" in page
         assert "@media print" in page
 
@@ -119,9 +131,30 @@ def test_tags_are_balanced(reports: list[Report]) -> None:
         assert not checked.stack
 
 
+def test_the_same_report_is_the_same_page(reports: list[Report]) -> None:
+    assert html.page(reports[1], reports) == html.page(reports[1], reports)
+
+
 def test_names_from_a_file_cannot_act(reports: list[Report]) -> None:
-    hostile = "<script>alert(1)</script>\x1b]0;x\x07"
-    act = replace(reports[0].acts[0], guess=hostile, inference=hostile)
-    page = html.page(replace(reports[0], title=hostile, acts=(act,)))
-    assert "<script>" not in page
-    assert "\x1b" not in page
+    """Whatever text of a report is hostile, a page shows it and does nothing with it."""
+    hostile = "<script>alert('1')</script>\x1b]0;x\x07"
+    shown = "&lt;script&gt;alert(&#39;1&#39;)&lt;/script&gt;\\x1b]0;x\\x07"
+    told = reports[0]
+    line = Line(hostile, hostile, refused=True)
+    texts = dict.fromkeys(("defence", "note", "inference", "guess", "truth"), hostile)
+    acts = tuple(replace(act, lines=(line,), **texts) for act in told.acts[-1:])
+    successes = tuple(replace(success, defence=hostile) for success in told.successes)
+    figure = Lines(hostile, hostile, [Series(hostile, [(0, 0), (1, 1)])])
+    names = ("title", "source", "secret", "idea", "stopped", "version", "name")
+    told = replace(
+        told, acts=acts, successes=successes, figures=(figure,), further=(hostile,),
+        **dict.fromkeys(names, hostile),
+    )  # fmt: skip
+    # Of the title: twice; of the name, further, an act: once, once, 7; of a figure: its heading.
+    for page, least in (
+        (html.page(told), 2 + 5 + 1 + 7 + len(successes) + 1),
+        (html.index([told]), 2),
+    ):
+        assert "<script>" not in page
+        assert "\x1b" not in page
+        assert page.count(shown) >= least
