@@ -23,8 +23,8 @@ ABOVE_SESSION = {
     )
 } | {"dpdb.plots.figures"}  # fmt: skip
 HARMLESS = {
-    "__future__", "collections.abc", "dataclasses", "fractions", "math", "numpy", "numpy.typing",
-    "random", "typing",
+    "__future__", "collections", "collections.abc", "dataclasses", "datetime", "fractions", "math",
+    "numpy", "numpy.typing", "random", "typing",
 }  # fmt: skip
 
 

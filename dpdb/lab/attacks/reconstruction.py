@@ -26,7 +26,7 @@ QUERIES = 400
 class Reconstruction(Attack):
     """Least squares on the counts of 400 random subsets of 100 people."""
 
-    place = 7
+    place = 8
     title = "Reconstruction: everybody's secret from harmless counts"
     source = (
         "Dinur and Nissim, Revealing Information while Preserving Privacy, PODS 2003. By least "
