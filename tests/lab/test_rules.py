@@ -20,6 +20,7 @@ ABOVE_SESSION = {
     f"dpdb.lab.{room}"
     for room in (
         "attack", "database", "scenario", "controls", "mistakes", "trial", "people", "students",
+        "least_squares",
     )
 } | {"dpdb.plots.figures"}  # fmt: skip
 HARMLESS = {

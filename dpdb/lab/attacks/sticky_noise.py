@@ -40,7 +40,7 @@ class StickyNoise(Attack):
         "Sticky noise is made from the question: the same conditions, the same noise. So asking "
         "again tells nothing new, and nobody needs a budget. But a condition that everybody "
         f"fulfils, age <= {NOBODYS}, changes the noise and not the answer, and its opposite, age > "
-        f"{NOBODYS}, that nobody fulfils, leaves the noise alone. One answer less the other: the "
+        f"{NOBODYS}, that nobody fulfils, leaves nothing but noise. One answer less the other: the "
         "noise of what they share is in both and cancels; what is left is his secret and the noise "
         f"of two conditions that mean nothing. There are {PAIRS} such pairs up to the age of "
         f"{MOST}; the mean of the differences is hardly noisy."
