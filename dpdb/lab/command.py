@@ -39,7 +39,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="dpdb lab",
         usage="dpdb lab [ATTACK | --all] [options]",
         description="Attacks on statistical databases, with their defence off and on. "
-        "Without ATTACK: which there are.",
+        "Without ATTACK: which there are. `dpdb lab room` plays one with secrets of your own.",
         allow_abbrev=False,
     )
     add = parser.add_argument

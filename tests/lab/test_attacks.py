@@ -24,7 +24,7 @@ from dpdb.lab.trial import Rate, Trials, run_trials
 
 ALPHA = 1e-6
 SEED = 1
-TRIALS = {"reconstruction": 1, "averaging": 15, "sticky-noise": 40, "many-means": 60}
+TRIALS = {"reconstruction": 1, "averaging": 15, "sticky-noise": 20, "many-means": 60}
 SUCCEEDS = {
     "averaging": {"noise, no budget (ε = 1 each)": 0.95},
     "sticky-noise": {"sticky noise (ε = 1 a condition)": 0.9},

@@ -17,11 +17,13 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from dpdb import manual
 from dpdb.errors import DataFileError, UsageError
 from dpdb.lab.binomial import interval
 from dpdb.lab.command import main
 from dpdb.lab.least_squares import estimates
 from dpdb.lab.room import play
+from dpdb.lab.room.command import FEWEST, MOST
 from dpdb.lab.room.page import page
 from dpdb.lab.room.play import Step, coins, right, stages
 from dpdb.lab.room.terminal import Projector
@@ -136,6 +138,16 @@ def test_the_story_is_told_in_numbers_of_the_constants() -> None:
     budget = float(play.HONEST + play.ATTACKS * play.EACH)
     assert f"at most {math.exp(budget) / (1 + math.exp(budget)):.0%}" in note
     assert f"scale {1 / play.EACH}, in a room of 24" in note
+
+
+def test_the_manual_tells_the_same_play() -> None:
+    told = manual.page("teaching").partition("## The room\n")[2]
+    half = play.ATTACKS * play.EACH
+    assert half == play.HONEST == play.BUDGET / 2
+    assert play.ATTACKS == 50
+    assert f"Under a budget of ε = {float(play.BUDGET):g} half goes to one honest question" in told
+    assert "right to ± 3; the other half buys fifty questions" in told
+    assert f"{FEWEST} to {MOST} of them" in told
 
 
 def test_where_nobody_watches_only_the_ends_are_printed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -22,7 +22,7 @@ NOBODYS, MOST = 66, 120
 """Ages that nobody in the file has; that the file is of people at work is no secret."""
 PAIRS = MOST - NOBODYS
 HIM = "SELECT COUNT(*) FROM people WHERE name = 'Abel Woods' AND smokes = 1 AND"
-AGAIN = 10
+QUERIES = 10
 
 
 class StickyNoise(Attack):
@@ -60,7 +60,7 @@ class StickyNoise(Attack):
         "How could the foil find out that a condition selects everybody, and what would its "
         "answer to that give away?",
     )
-    queries = AGAIN
+    queries = QUERIES
     trials = 60
     foils = (Sticky(1),)
 
@@ -91,7 +91,7 @@ class StickyNoise(Attack):
             Lines(
                 "The mean of the differences so far",
                 "pairs asked (drawn between -2 and 3)",
-                [Series(s.defence.label, _means(s)) for s in showings],
+                [Series(s.defence.label, _means(s)) for s in showings[1:]],
                 level=float(bool(showings[0].truth)),
                 level_label="the truth",
             ),
