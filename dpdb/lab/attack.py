@@ -2,8 +2,9 @@
 
 An attack's file holds one class. `scenario` invents the data and keeps the
 truth for scoring; `run` is given a database to ask and nothing else. It may
-import from here, `dpdb.lab.database`, `dpdb.lab.scenario`, `dpdb.lab.controls` and
-`dpdb.lab.mistakes`, and nothing of dpdb below the session: a test sees to that.
+import from here, `dpdb.lab.database`, `dpdb.lab.scenario`, `dpdb.lab.controls`,
+`dpdb.lab.mistakes` and `dpdb.lab.least_squares`, and nothing of dpdb below the session: a test
+sees to that.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from dpdb.errors import InvalidOption, UsageError
 from dpdb.lab.attack import PROTECTED_AT, Attack, Scenes
 from dpdb.lab.catalogue import catalogue, find
 from dpdb.lab.defences import Defence, exactly
+from dpdb.lab.room.command import main as room
 from dpdb.lab.scenario import DataFile
 from dpdb.policy import valid_epsilon
 
@@ -23,6 +24,8 @@ MOST_TRIALS = 100_000
 
 def main(words: list[str]) -> int:
     """Run `dpdb lab` with the words after it; errors are raised as `DpdbError`."""
+    if words[:1] == ["room"]:
+        return room(words[1:])
     options = _parser().parse_args(words)
     if options.all:
         return _all(options)
@@ -36,7 +39,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="dpdb lab",
         usage="dpdb lab [ATTACK | --all] [options]",
         description="Attacks on statistical databases, with their defence off and on. "
-        "Without ATTACK: which there are.",
+        "Without ATTACK: which there are. `dpdb lab room` plays one with secrets of your own.",
         allow_abbrev=False,
     )
     add = parser.add_argument
@@ -85,6 +88,7 @@ def _list(options: argparse.Namespace) -> int:
     for attack in attacks:
         print(f"  {attack.name:<{width}}  {attack.title}")
     print("\ndpdb lab NAME runs one, dpdb lab --all --html DIR all of them.")
+    print("dpdb lab room plays the reconstruction with thirty secret bits of your own.")
     return 0
 
 

@@ -1,16 +1,18 @@
-"""What was there before differential privacy: refusing, rounding, blurring."""
+"""What is done instead of differential privacy: refusing, rounding, blurring, sticky noise."""
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 
-from dpdb.answer import Answer
+from dpdb.answer import Answer, Drawn
 from dpdb.errors import Unsupported
 from dpdb.lab.altered import Altered
 from dpdb.lab.database import Database
-from dpdb.lab.defences import Defence, unprotected
+from dpdb.lab.defences import Defence, exactly, unprotected
 from dpdb.lab.scenario import Scenario
 from dpdb.session import Session
 
@@ -95,3 +97,48 @@ class Generalised(Defence):
     def open(self, scenario: Scenario, directory: Path, seed: int) -> Database:
         rows = [self.coarser(tuple(row)) for row in scenario.rows]
         return unprotected(replace(scenario, rows=rows), directory)
+
+
+@dataclass(frozen=True)
+class Sticky(Defence):
+    """Laplace noise for each condition of a question, always the same for the same condition.
+
+    The static noise of Diffix (Francis, Probst Eide and Munz 2017), without its other parts;
+    there it is normal and not of Laplace's distribution.
+    """
+
+    each: float
+
+    @property
+    def label(self) -> str:
+        return f"sticky noise (ε = {self.each:g} a condition)"
+
+    @property
+    def note(self) -> str:
+        return (
+            f"Noise at ε = {self.each:g} for every condition after WHERE, made from its words and "
+            "a secret: the same condition, the same noise, as often as it is asked. No budget."
+        )
+
+    def open(self, scenario: Scenario, directory: Path, seed: int) -> Database:
+        return _StickyNoise(unprotected(scenario, directory), exactly(self.each), seed)
+
+
+@dataclass(frozen=True)
+class _StickyNoise:
+    database: Session
+    each: Fraction
+    secret: int
+
+    def execute(self, text: str) -> Answer:
+        conditions = text.partition(" WHERE ")[2].split(" AND ")
+        noise = sum(map(self._noise, conditions))
+        drawn = Drawn("", "", "laplace", Fraction(1), 1 / self.each, self.each)
+        sticky = Altered(self.database, lambda exact: exact + noise, (drawn,) * len(conditions))
+        return sticky.execute(text)
+
+    def _noise(self, condition: str) -> float:
+        """The difference of two exponential numbers has Laplace's distribution."""
+        made = random.Random(f"{self.secret} {condition}")  # noqa: S311 (a lesson runs the same way twice)
+        rate = float(self.each)
+        return made.expovariate(rate) - made.expovariate(rate)

@@ -34,7 +34,7 @@ class _Neighbours:
 def page(told: Report, pages: Sequence[Report] = ()) -> str:
     """One report; among `pages` it links to its neighbours and the index."""
     return (
-        _templates()
+        templates()
         .get_template("report.html")
         .render(
             told=told,
@@ -48,12 +48,13 @@ def page(told: Report, pages: Sequence[Report] = ()) -> str:
 
 def index(reports: Sequence[Report]) -> str:
     """The page that links to all of them."""
-    return _templates().get_template("index.html").render(reports=reports)
+    return templates().get_template("index.html").render(reports=reports)
 
 
 @cache
-def _templates() -> Environment:
-    templates = Environment(
+def templates() -> Environment:
+    """The templates, which escape what they show."""
+    environment = Environment(
         loader=PackageLoader("dpdb.lab"),
         autoescape=True,
         finalize=_visible,
@@ -62,13 +63,13 @@ def _templates() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    templates.filters |= {"counted": counted, "cut": _cut, "percent": _percent}
-    templates.globals |= {
+    environment.filters |= {"counted": counted, "cut": _cut, "percent": _percent}
+    environment.globals |= {
         "light": declared(LIGHT),
         "dark": declared(DARK),
         "marks": SHAPES + MARKS,
     }
-    return templates
+    return environment
 
 
 def _visible(value: object) -> object:

@@ -20,11 +20,12 @@ ABOVE_SESSION = {
     f"dpdb.lab.{room}"
     for room in (
         "attack", "database", "scenario", "controls", "mistakes", "trial", "people", "students",
+        "least_squares",
     )
 } | {"dpdb.plots.figures"}  # fmt: skip
 HARMLESS = {
-    "__future__", "collections.abc", "dataclasses", "fractions", "math", "numpy", "numpy.typing",
-    "random", "typing",
+    "__future__", "collections", "collections.abc", "dataclasses", "datetime", "fractions", "math",
+    "numpy", "numpy.typing", "random", "typing",
 }  # fmt: skip
 
 

@@ -28,7 +28,7 @@ QUESTIONS = 4
 class FloatingPoint(Attack):
     """Which doubles can 0 + noise be, and which 1 + noise?"""
 
-    place = 12
+    place = 13
     title = "Floating point: which answers are possible?"
     source = (
         "Mironov, On Significance of the Least Significant Bits for Differential Privacy, CCS "

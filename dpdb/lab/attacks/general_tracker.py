@@ -20,7 +20,7 @@ SUM = "SELECT SUM(grant_k) FROM students WHERE"
 class GeneralTracker(Attack):
     """q(C) = q(C or T) + q(C or not T) - q(T) - q(not T), for any C and a single T."""
 
-    place = 6
+    place = 7
     title = "General tracker: one set that finds out everybody"
     source = (
         "Denning, Denning and Schwartz, The Tracker: A Threat to Statistical Database Security, "

@@ -20,7 +20,7 @@ RARE, NOBODYS = "astronaut", "lighthouse keeper"
 class GroupKeys(Attack):
     """The count of the astronauts is noisy; that there is such a line is not."""
 
-    place = 10
+    place = 11
     title = "Group keys: the only astronaut in town"
     source = (
         "Korolova, Kenthapadi, Mishra and Ntoulas, Releasing Search Queries and Clicks Privately, "

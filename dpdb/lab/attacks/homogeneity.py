@@ -27,7 +27,7 @@ def coarser(row: tuple[object, ...]) -> tuple[object, ...]:
 class Homogeneity(Attack):
     """He is one of three who cannot be told apart, and all three have the same disease."""
 
-    place = 13
+    place = 15
     title = "Homogeneity: what the man from 13053 has"
     source = (
         "Machanavajjhala, Gehrke, Kifer and Venkitasubramaniam, l-Diversity: Privacy Beyond "

@@ -19,7 +19,7 @@ LEAST = 6
 class IndividualTracker(Attack):
     """SUM over physics less SUM over men in physics is the one woman in physics."""
 
-    place = 5
+    place = 6
     title = "Individual tracker: round a ban on small query sets"
     source = (
         "Schlörer, Identification and Retrieval of Personal Records from a Statistical Data "

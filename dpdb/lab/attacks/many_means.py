@@ -21,7 +21,7 @@ PROFILE = tuple(_KNOWN.randrange(2) for _ in range(VARIANTS))
 class ManyMeans(Attack):
     """Each mean tells next to nothing of a person; all of them together tell everything."""
 
-    place = 8
+    place = 9
     title = "Many means: was she in the study?"
     source = (
         "Homer and others, Resolving Individuals Contributing Trace Amounts of DNA to Highly "

@@ -19,7 +19,7 @@ VISITS = 20
 class ManyRows(Attack):
     """Twenty visits to a clinic are twenty rows and one patient."""
 
-    place = 11
+    place = 12
     title = "Many rows: the patient who came twenty times"
     source = (
         "McSherry, Privacy Integrated Queries, SIGMOD 2009, and Wilson and others, Differentially "

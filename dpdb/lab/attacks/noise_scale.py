@@ -20,7 +20,7 @@ STAFF, BOSS = 100, 200
 class NoiseScale(Attack):
     """b = k·Δf/ε, so Δf = b·ε/k; and Δf of a sum is the largest value there is."""
 
-    place = 9
+    place = 10
     title = "Reading the noise: what does the boss earn?"
     source = (
         "The rule is that of Evans, Girkins, Sartor, equation 7; that it leaks is in Nissim, "

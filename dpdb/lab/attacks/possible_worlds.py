@@ -30,7 +30,7 @@ DRAWN_AT = 2.0
 class PossibleWorlds(Attack):
     """Four worlds, an answer, and Bayes' rule."""
 
-    place = 14
+    place = 16
     title = "Possible worlds: who is on probation?"
     source = (
         "Lee and Clifton, How Much Is Enough? Choosing ε for Differential Privacy, ISC 2011: "

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from dpdb.lab.attack import Attack, Guess
 from dpdb.lab.controls import Rounded
 from dpdb.lab.database import Database, number
+from dpdb.lab.least_squares import estimates
 from dpdb.lab.mistakes import EachItsOwn
 from dpdb.lab.scenario import Scenario
 from dpdb.plots.figures import Figure, Lines, Series, TileRow, Tiles
@@ -26,7 +27,7 @@ QUERIES = 400
 class Reconstruction(Attack):
     """Least squares on the counts of 400 random subsets of 100 people."""
 
-    place = 7
+    place = 8
     title = "Reconstruction: everybody's secret from harmless counts"
     source = (
         "Dinur and Nissim, Revealing Information while Preserving Privacy, PODS 2003. By least "
@@ -111,13 +112,8 @@ def _equation(subset: Sequence[int], count: float) -> str:
 def _solved(
     subsets: npt.NDArray[np.int64] | Sequence[Sequence[int]], counts: Sequence[float]
 ) -> list[int]:
-    """The bits that fit best: least squares about ½, rounded."""
-    import numpy as np  # noqa: PLC0415 (a list of attacks does without)
-
-    matrix = np.asarray(subsets, dtype=float)
-    excess = np.asarray(counts) - matrix.sum(axis=1) / 2
-    solution = np.linalg.lstsq(matrix, excess)[0]
-    return [int(bit > 0) for bit in solution]
+    """The bits that fit best: least squares, rounded."""
+    return [int(bit > 0.5) for bit in estimates(subsets, counts)]
 
 
 def _wrong(showing: Showing) -> list[int]:

@@ -1,0 +1,178 @@
+"""Sweeney: a release without names, and a list of names with the same birthdays in it."""
+
+from __future__ import annotations
+
+import datetime
+import random
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dpdb.lab.attack import Attack, Guess
+from dpdb.lab.controls import Generalised
+from dpdb.lab.database import Database, Refused, number
+from dpdb.lab.people import names
+from dpdb.lab.scenario import Scenario
+from dpdb.plots.figures import Figure, TileRow, Tiles
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from dpdb.lab.trial import Showing
+
+VOTERS, PATIENTS = 200, 100
+AREAS = (2138, 2139, 2140, 2141)
+FIRST_BORN, YEARS = 1930, 50
+DIAGNOSES = ("asthma", "cancer", "diabetes", "flu")
+CROWD = 5
+"""So many patients at least share area, sex and decade of birth once these are blurred."""
+
+
+@dataclass(frozen=True)
+class Voter:
+    """A line of the public list."""
+
+    name: str
+    area: int
+    sex: str
+    born: datetime.date
+
+
+def _voter(name: str, chance: random.Random) -> Voter:
+    born = datetime.date(FIRST_BORN + chance.randrange(YEARS), 1, 1)
+    born += datetime.timedelta(days=chance.randrange(365))
+    return Voter(name, chance.choice(AREAS), chance.choice("FM"), born)
+
+
+_PUBLIC = random.Random(1997)  # noqa: S311 (a list that anybody can buy, not a key)
+VOTER_LIST = tuple(_voter(name, _PUBLIC) for name in names(VOTERS))
+"""What the attacker bought. The first on it is the governor; the first half were in hospital."""
+GOVERNOR = VOTER_LIST[0]
+
+
+def decade(born: datetime.date) -> datetime.date:
+    """The first day of the decade."""
+    return datetime.date(born.year // 10 * 10, 1, 1)
+
+
+def coarser(row: tuple[object, ...]) -> tuple[object, ...]:
+    """Areas to their first three digits, as 02100, and dates of birth to decades."""
+    area, sex, born, diagnosis = row
+    assert isinstance(area, int)
+    assert isinstance(born, datetime.date)
+    return area // 100 * 100, sex, decade(born), diagnosis
+
+
+class Linkage(Attack):
+    """Area, sex and date of birth stand in both lists, and few people share all three."""
+
+    place = 14
+    title = "Linkage: the governor, a voter list and a hospital's release"
+    source = (
+        "Sweeney, k-Anonymity: A Model for Protecting Privacy, International Journal on "
+        "Uncertainty, Fuzziness and Knowledge-based Systems 10 (2002), and Simple Demographics "
+        "Often Identify People Uniquely, Carnegie Mellon University, Data Privacy Working Paper 3 "
+        "(2000)."
+    )
+    secret = (
+        f"The governor's diagnosis, one of {len(DIAGNOSES)}, all as likely. The "
+        "newspapers had written of the stay in hospital."
+    )
+    idea = (
+        f"The hospital has released its {PATIENTS} cases without names. It left in what research "
+        "needs: area, sex, date of birth. The town sells its voter list, and that has the same "
+        f"three beside the name. Of the {VOTERS} voters, everybody who is alone in them is named "
+        "by them. In 1997 Sweeney found the hospital records of the governor of Massachusetts in "
+        "this way; by her estimate 87 % of the people of the United States are alone in five-digit "
+        "area, sex and date of birth."
+    )
+    stopped = (
+        "Noise on the counts, and nothing that is done to names. Removing them removes what the "
+        "attacker does not need. Blurring until nobody is alone, k-anonymity, ends the certainty: "
+        f"the governor is one of {CROWD} or more, and the best guess is the commonest of their "
+        "diagnoses. But it says nothing of the next list that is put beside the release, nor of a "
+        "crowd that has one diagnosis (dpdb lab homogeneity). Differential privacy counts on every "
+        "list being known: the bound ◆ holds whatever the attacker has bought."
+    )
+    further = (
+        "Which of the three should be blurred, if it may be only one? The last picture says it.",
+        "Not everybody is on the list. If the governor is alone in it, how sure is it that the "
+        "case is the governor's?",
+        "Ask for the diagnoses of all who are alone, one after the other. What is left of ε after "
+        "the tenth?",
+    )
+    worlds = len(DIAGNOSES)
+    foils = (Generalised(CROWD, coarser),)
+
+    def scenario(self, rng: np.random.Generator) -> Scenario:
+        diagnoses = [DIAGNOSES[i] for i in rng.integers(len(DIAGNOSES), size=PATIENTS)]
+        rows = [
+            (voter.area, voter.sex, voter.born, diagnosis)
+            for voter, diagnosis in zip(VOTER_LIST, diagnoses, strict=False)
+        ]
+        return Scenario(COLUMNS, rows, diagnoses[0], table="cases")
+
+    def run(self, session: Database, rng: np.random.Generator) -> Guess:
+        sex, born = f"sex = '{GOVERNOR.sex}'", GOVERNOR.born
+        exactly = f"area = {GOVERNOR.area} AND {sex} AND born = DATE '{born}'"
+        blurred = f"area = {GOVERNOR.area // 100 * 100} AND {sex} AND born = DATE '{decade(born)}'"
+        found: dict[str, float] = {}
+        for where in (exactly, blurred):
+            try:
+                found = _diagnoses(session, where)
+            except Refused:
+                break
+            if any(found.values()):
+                break
+        listed = ", ".join(f"{count:g} {name}" for name, count in found.items())
+        alike = sum(area_sex_birth(voter) == area_sex_birth(GOVERNOR) for voter in VOTER_LIST)
+        return Guess(
+            max(found, key=lambda name: found[name]),
+            f"Voters with the area, sex and date of birth of {GOVERNOR.name}, the governor: "
+            f"{alike}. Cases like that: {listed}.",
+        )
+
+    def figures(self, showings: Sequence[Showing]) -> Sequence[Figure]:
+        return (
+            Tiles(
+                f"Who of the {VOTERS} voters is alone in what is known of them",
+                ("alone: the name is found", "shared with others"),
+                [TileRow(label, shared(known)) for label, known in KNOWN.items()],
+            ),
+        )
+
+
+def _diagnoses(session: Database, where: str) -> dict[str, float]:
+    """How many cases there are of each diagnosis."""
+    question = f"SELECT diagnosis, COUNT(*) FROM cases WHERE {where} GROUP BY diagnosis"
+    answer = session.execute(question)
+    return {str(row[0]): number(answer, place, 1) for place, row in enumerate(answer.rows)}
+
+
+def area_sex_birth(voter: Voter) -> tuple[object, ...]:
+    """What stands in both lists."""
+    return voter.area, voter.sex, voter.born
+
+
+KNOWN: dict[str, Callable[[Voter], tuple[object, ...]]] = {
+    "area, sex": lambda voter: (voter.area, voter.sex),
+    "area, sex, decade of birth": lambda voter: (voter.area, voter.sex, decade(voter.born)),
+    "area, sex, year of birth": lambda voter: (voter.area, voter.sex, voter.born.year),
+    "area, sex, date of birth": area_sex_birth,
+}
+
+
+def shared(known: Callable[[Voter], tuple[object, ...]]) -> list[int]:
+    """For each voter, whether another one has the same: 0 or 1."""
+    crowds = Counter(map(known, VOTER_LIST))
+    return [int(crowds[known(voter)] > 1) for voter in VOTER_LIST]
+
+
+COLUMNS = f"""
+area      = {{ type = "integer", bounds = [2000, 2199], nullable = false }}
+sex       = {{ type = "text", values = ["F", "M"], nullable = false }}
+born      = {{ type = "date", bounds = [{FIRST_BORN}-01-01, {FIRST_BORN + YEARS - 1}-12-31], \
+nullable = false }}
+diagnosis = {{ type = "text", values = {list(DIAGNOSES)}, nullable = false }}
+"""

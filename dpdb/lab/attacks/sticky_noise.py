@@ -1,0 +1,114 @@
+"""After Gadotti and others: noise that stays the same can be subtracted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from dpdb.lab.attack import Attack, Guess
+from dpdb.lab.controls import Sticky
+from dpdb.lab.database import Database, Refused, number
+from dpdb.lab.people import names
+from dpdb.lab.scenario import Scenario
+from dpdb.plots.figures import Figure, Lines, Series
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from dpdb.lab.trial import Showing
+
+YOUNGEST, OLDEST = 18, 65
+NOBODYS, MOST = 66, 120
+"""Ages that nobody in the file has; that the file is of people at work is no secret."""
+PAIRS = MOST - NOBODYS
+HIM = "SELECT COUNT(*) FROM people WHERE name = 'Abel Woods' AND smokes = 1 AND"
+QUERIES = 10
+
+
+class StickyNoise(Attack):
+    """Conditions that change nothing give new noise, and what does not change cancels."""
+
+    place = 5
+    title = "Sticky noise: the same question in other words"
+    source = (
+        "After Gadotti, Houssiau, Rocher, Livshits and de Montjoye, When the Signal is in the "
+        "Noise: Exploiting Diffix's Sticky Noise, USENIX Security 2019. Diffix: Francis, Probst "
+        "Eide and Munz, Diffix: High-Utility Database Anonymization, Annual Privacy Forum 2017."
+    )
+    secret = "Whether Abel Woods smokes, by the toss of a coin."
+    idea = (
+        "Sticky noise is made from the question: the same conditions, the same noise. So asking "
+        "again tells nothing new, and nobody needs a budget. But a condition that everybody "
+        f"fulfils, age <= {NOBODYS}, changes the noise and not the answer, and its opposite, age > "
+        f"{NOBODYS}, that nobody fulfils, leaves nothing but noise. One answer less the other: the "
+        "noise of what they share is in both and cancels; what is left is his secret and the noise "
+        f"of two conditions that mean nothing. There are {PAIRS} such pairs up to the age of "
+        f"{MOST}; the mean of the differences is hardly noisy."
+    )
+    stopped = (
+        "The budget: in whatever words, a question that is not known to be a repeat is paid for, "
+        "and each pair costs as much as any other two. To notice every rewording is as hard as "
+        "deciding what a condition means, and then there is the next fact that everybody knows "
+        "about the file. Diffix itself does more than this foil. It refuses small sets, and adds "
+        "noise that is made from the people selected as well. The attack named above finds people "
+        "out in spite of both, with a median of 304 questions a person."
+    )
+    further = (
+        "Does the foil notice if the same two conditions stand the other way round? Does dpdb?",
+        f"Why does averaging over age <= {NOBODYS}, age <= {NOBODYS + 1} and so on not do without "
+        "the opposites? Which part of the noise would stay?",
+        "How could the foil find out that a condition selects everybody, and what would its "
+        "answer to that give away?",
+    )
+    queries = QUERIES
+    trials = 60
+    foils = (Sticky(1),)
+
+    def scenario(self, rng: np.random.Generator) -> Scenario:
+        bits = rng.integers(2, size=101).tolist()
+        ages = rng.integers(YOUNGEST, OLDEST + 1, size=101).tolist()
+        rows = list(zip([*names(100), "Abel Woods"], ages, bits, strict=True))
+        return Scenario(COLUMNS, rows, bool(bits[-1]))
+
+    def run(self, session: Database, rng: np.random.Generator) -> Guess:
+        differences: list[float] = []
+        try:
+            for age in range(NOBODYS, MOST):
+                everybody = session.execute(f"{HIM} age <= {age}")
+                nobody = session.execute(f"{HIM} age > {age}")
+                differences.append(number(everybody) - number(nobody))
+                if not everybody.releases:
+                    return Guess(differences[0] > 0, f"{differences[0]:g} is the exact number.")
+        except Refused:
+            pass
+        mean = sum(differences) / len(differences)
+        return Guess(
+            mean >= 0.5, f"The mean of the differences of {len(differences)} pairs is {mean:.3f}."
+        )
+
+    def figures(self, showings: Sequence[Showing]) -> Sequence[Figure]:
+        return (
+            Lines(
+                "The mean of the differences so far",
+                "pairs asked (drawn between -2 and 3)",
+                [Series(s.defence.label, _means(s)) for s in showings[1:]],
+                level=float(bool(showings[0].truth)),
+                level_label="the truth",
+            ),
+        )
+
+
+def _means(showing: Showing) -> list[tuple[float, float]]:
+    answers = [number(e.answer) for e in showing.exchanges if e.answer is not None]
+    points, total = [], 0.0
+    for pairs, (everybody, nobody) in enumerate(zip(answers[::2], answers[1::2], strict=False), 1):
+        total += everybody - nobody
+        points.append((float(pairs), min(max(total / pairs, -2.0), 3.0)))
+    return points
+
+
+COLUMNS = f"""
+name   = {{ type = "text" }}
+age    = {{ type = "integer", bounds = [0, {MOST}], nullable = false }}
+smokes = {{ type = "integer", bounds = [0, 1], nullable = false }}
+"""

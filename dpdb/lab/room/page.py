@@ -1,0 +1,33 @@
+"""The room as a page: its end as it stands there, and with JavaScript the way to it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from dpdb import __version__
+from dpdb.lab.html import templates
+from dpdb.lab.room.play import play, right, stages
+
+
+def page(bits: Sequence[int], whose: str, seed: int) -> str:
+    """All stages, each with every step, in a file that needs no other."""
+    with TemporaryDirectory(prefix="dpdb-room-") as directory:
+        played = [
+            (stage, list(play(stage, bits, Path(directory), seed))) for stage in stages(len(bits))
+        ]
+    return (
+        templates()
+        .get_template("room.html")
+        .render(
+            whose=whose,
+            bits=bits,
+            played=played,
+            right=right,
+            steps=[[asdict(step) for step in steps] for _, steps in played],
+            seed=seed,
+            version=__version__,
+        )
+    )

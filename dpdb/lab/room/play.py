@@ -1,0 +1,194 @@
+"""The room as it is played: questions about random subsets, and what is believed after each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+
+from dpdb.answer import Answer
+from dpdb.lab.controls import Rounded
+from dpdb.lab.database import Refused, number
+from dpdb.lab.defences import Defence, Protected, Unprotected
+from dpdb.lab.least_squares import estimates
+from dpdb.lab.scenario import Scenario
+from dpdb.lab.trial import Wire
+
+HONEST = Fraction(1)
+"""The ε of the one honest count: its noise has scale 1/ε, and 95 of 100 are within ± 3."""
+EACH = Fraction(1, 50)
+"""The ε of each of the attacker's questions under a budget."""
+ATTACKS = 50
+"""How many of them there are: together they cost as much as the honest count."""
+BUDGET = HONEST + ATTACKS * EACH
+ROUNDED_TO = 3
+EXACTLY, ROUNDED = 2, 10
+"""Questions a seat, where nothing limits them."""
+UNKNOWN = "·"
+SURE = 0.25
+"""A bit is believed once its estimate is nearer than this to 0 or to 1."""
+WHOLE_ROOM = "SELECT COUNT(*) FROM room WHERE secret = 1"
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One way in which the room's questions are answered."""
+
+    title: str
+    note: str
+    defence: Defence
+    questions: int | None = None
+    """How many subsets are asked about; None where that goes on until a budget is used up."""
+
+    @property
+    def budget(self) -> bool:
+        """Whether there is one; then the ones in the whole room are counted first."""
+        return self.questions is None
+
+
+@dataclass(frozen=True)
+class Step:
+    """What is known after a question."""
+
+    sql: str
+    answer: str
+    asked: int
+    """Questions about subsets so far."""
+    guesses: str
+    """For each seat 0, 1 or, while it is open, `UNKNOWN`."""
+    left: float | None = None
+    """The share of the budget that is left, if there is one."""
+    honest: str = ""
+    """The honest count, if there was one."""
+    refused: bool = False
+
+
+def stages(seats: int) -> tuple[Stage, ...]:
+    """The play for so many seats."""
+    return (
+        Stage(
+            "Exact counts",
+            f"Every answer is exact. There are {EXACTLY} questions for each seat.",
+            Unprotected(),
+            EXACTLY * seats,
+        ),
+        Stage(
+            f"Counts rounded to {ROUNDED_TO}s",
+            f"{Rounded(ROUNDED_TO).note} That costs the attacker more questions: {ROUNDED} for "
+            f"each seat instead of {EXACTLY}.",
+            Rounded(ROUNDED_TO),
+            ROUNDED * seats,
+        ),
+        Stage(
+            f"Under dpdb's budget of ε = {float(BUDGET):g}",
+            f"First one honest question, at ε = {float(HONEST):g}: how many in the whole room? "
+            f"What is left buys the attacker {ATTACKS} questions at ε = {float(EACH):g}; the noise "
+            f"of each has scale {1 / EACH}, in a room of {seats}. Whatever is asked with ε = "
+            f"{float(BUDGET):g}, who is as likely 0 as 1 is found out in at most {ceiling():.0%}; "
+            f"these {ATTACKS} come to about as much as tossing coins.",
+            Protected(float(BUDGET), 2 + ATTACKS),
+        ),
+    )
+
+
+def ceiling() -> float:
+    """How often a seat can be found out at most: e^ε / (1 + e^ε) (Wasserman and Zhou 2010)."""
+    return 1 / (1 + math.exp(-float(BUDGET)))
+
+
+def coins(seats: int, seed: int) -> tuple[int, ...]:
+    """A room that nobody has typed in."""
+    return tuple(np.random.default_rng([seed, seats]).integers(2, size=seats).tolist())
+
+
+def play(stage: Stage, bits: Sequence[int], directory: Path, seed: int) -> Iterator[Step]:
+    """The steps of a stage, each after its question was answered by a session."""
+    seats = len(bits)
+    scenario = Scenario(columns(seats), list(enumerate(bits, 1)), None, table="room")
+    database = Wire(stage.defence.open(scenario, directory, seed))
+    step = Step("", "", 0, UNKNOWN * seats)
+    if stage.budget:
+        step = _counted_honestly(database, step)
+        yield step
+    drawn, chosen = subsets(seats, seed), list[tuple[int, ...]]()
+    counts: list[float] = []
+    while stage.questions is None or len(counts) < stage.questions:
+        chosen.append(next(drawn))
+        sql = question(chosen[-1])
+        try:
+            answer = database.execute(sql)
+        except Refused as refusal:
+            yield replace(step, sql=sql, answer=str(refusal), refused=True)
+            return
+        counts.append(number(answer))
+        step = Step(
+            sql,
+            _said(answer),
+            len(counts),
+            believed(estimates(chosen, counts).tolist()),
+            _left(answer) if stage.budget else None,
+            step.honest,
+        )
+        yield step
+
+
+def _counted_honestly(database: Wire, step: Step) -> Step:
+    """The first question under a budget; those that follow are cheaper."""
+    database.execute(f"SET epsilon = {float(HONEST):g}")
+    answer = database.execute(WHOLE_ROOM)
+    database.execute(f"SET epsilon = {float(EACH):g}")
+    count = _said(answer)
+    return replace(step, sql=WHOLE_ROOM, answer=count, left=_left(answer), honest=count)
+
+
+def subsets(seats: int, seed: int) -> Iterator[tuple[int, ...]]:
+    """Random subsets without end, as zeros and ones; none is empty."""
+    chance = np.random.default_rng([seed, seats, 1])
+    while True:
+        subset = tuple(chance.integers(2, size=seats).tolist())
+        if any(subset):
+            yield subset
+
+
+def question(subset: Sequence[int]) -> str:
+    """How many ones there are in the seats that are chosen."""
+    chosen = ", ".join(str(seat) for seat, inside in enumerate(subset, 1) if inside)
+    return f"{WHOLE_ROOM} AND seat IN ({chosen})"
+
+
+def believed(values: Sequence[float]) -> str:
+    """What the estimates of the bits come to, seat by seat."""
+    return "".join("0" if x < SURE else "1" if x > 1 - SURE else UNKNOWN for x in values)
+
+
+def right(guesses: str, bits: Sequence[int]) -> int:
+    """How many of the guesses are the secret."""
+    return sum(guess == str(bit) for guess, bit in zip(guesses, bits, strict=True))
+
+
+def columns(seats: int) -> str:
+    """What is public of the room."""
+    return (
+        f'seat = {{ type = "integer", bounds = [1, {seats}], nullable = false }}\n'
+        'secret = { type = "integer", bounds = [0, 1], nullable = false }\n'
+    )
+
+
+def _said(answer: Answer) -> str:
+    """The count, with how far its noise reaches."""
+    value = f"{number(answer):g}"
+    if not answer.intervals:
+        return value
+    low, high = answer.intervals[0][0] or (None, None)
+    if not isinstance(low, int | float) or not isinstance(high, int | float):
+        return value
+    return f"{value} ± {max(high - number(answer), number(answer) - low):g}"
+
+
+def _left(answer: Answer) -> float:
+    """The share of ε that is left."""
+    return float(answer.balance.epsilon_left / answer.balance.budget.epsilon)

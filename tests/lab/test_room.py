@@ -1,0 +1,273 @@
+"""The room: what is asked, what is believed, and what there is to look at.
+
+All seeds are fixed. Rates are held against bounds by Clopper-Pearson limits at α = 1e-6.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import shutil
+import subprocess
+from io import StringIO
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from dpdb import manual
+from dpdb.errors import DataFileError, UsageError
+from dpdb.lab.binomial import interval
+from dpdb.lab.command import main
+from dpdb.lab.least_squares import estimates
+from dpdb.lab.room import play
+from dpdb.lab.room.command import FEWEST, MOST
+from dpdb.lab.room.page import page
+from dpdb.lab.room.play import Step, coins, right, stages
+from dpdb.lab.room.terminal import Projector
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+TYPED = "010110100101101001011010010110"
+BITS = tuple(map(int, TYPED))
+EXACT, ROUNDED, PRIVATE = 0, 1, 2
+ALPHA = 1e-6
+
+
+def played(number: int, directory: Path, bits: tuple[int, ...] = BITS, seed: int = 1) -> list[Step]:
+    stage = stages(len(bits))[number]
+    return list(play.play(stage, bits, directory, seed))
+
+
+def test_least_squares_find_the_bits_and_know_what_they_do_not_know() -> None:
+    subsets = [[1, 1, 0, 0], [0, 1, 0, 0], [1, 1, 0, 1]]
+    assert estimates(subsets, [1, 0, 2]) == pytest.approx([1, 0, 0.5, 1])
+    assert estimates(subsets[:1], [1]) == pytest.approx([0.5] * 4)
+    assert estimates(subsets[:1], [2]) == pytest.approx([1, 1, 0.5, 0.5])
+
+
+def test_exact_counts_turn_every_seat_from_grey_to_solved(tmp_path: Path) -> None:
+    steps = played(EXACT, tmp_path)
+    assert steps[0].guesses.count(play.UNKNOWN) == 30
+    assert steps[-1].guesses == TYPED
+    # Thirty unknowns take about thirty equations, and no more are needed.
+    assert 15 < next(s.asked for s in steps if s.guesses == TYPED) <= 35
+    assert all(step.answer.isdigit() for step in steps)
+
+
+def test_rounding_does_not_keep_the_bits(tmp_path: Path) -> None:
+    """Three rooms: at least nine of ten seats are solved in the end, and hardly any is wrong."""
+    ends = []
+    for seed in range(3):
+        bits = coins(30, seed)
+        steps = played(ROUNDED, tmp_path, bits, seed)
+        assert {int(step.answer) % play.ROUNDED_TO for step in steps} == {0}
+        ends.append((right(steps[-1].guesses, bits), steps[-1].guesses.count(play.UNKNOWN)))
+    assert all(solved >= 27 for solved, _ in ends)
+    assert all(solved + opened >= 29 for solved, opened in ends)
+
+
+def test_the_budget_empties_and_then_nothing_is_answered(tmp_path: Path) -> None:
+    steps = played(PRIVATE, tmp_path)
+    left = [step.left for step in steps]
+    spent = [float(play.HONEST + asked * play.EACH) for asked in range(play.ATTACKS + 1)]
+    total = float(play.BUDGET)
+    assert left == pytest.approx([*(1 - s / total for s in spent), 0.0])
+    assert left[-2] == left[-1] == 0.0
+    assert [step.refused for step in steps] == [False] * (len(steps) - 1) + [True]
+    assert "epsilon" in steps[-1].answer
+
+
+def test_in_a_small_room_repeats_are_free_and_the_budget_ends_all_the_same(tmp_path: Path) -> None:
+    """Of the 1,023 questions about ten seats some come twice before fifty are paid for."""
+    asked = {seed: played(PRIVATE, tmp_path, coins(10, seed), seed) for seed in range(3)}
+    assert max(steps[-1].asked for steps in asked.values()) > play.ATTACKS
+    for steps in asked.values():
+        assert steps[-1].refused
+        assert steps[-1].left == 0.0
+
+
+def test_no_question_is_about_nobody() -> None:
+    """Of two seats a quarter of all random subsets is empty."""
+    drawn = play.subsets(2, 1)
+    assert all(any(next(drawn)) for _ in range(40))
+
+
+def test_under_a_budget_seats_are_found_out_as_by_coins(tmp_path: Path) -> None:
+    """Eight rooms, 240 seats: a half lies within the limits, and a room is never solved."""
+    hits = tries = 0
+    for seed in range(8):
+        bits = coins(30, seed)
+        end = played(PRIVATE, tmp_path, bits, seed)[-1].guesses
+        hits, tries = hits + right(end, bits), tries + 30 - end.count(play.UNKNOWN)
+        assert right(end, bits) < 27
+    low, high = interval(hits, tries, 1 - 2 * ALPHA)
+    assert low < 0.5 < high < play.ceiling()
+
+
+def test_seats_flicker_under_a_budget(tmp_path: Path) -> None:
+    guesses = [step.guesses for step in played(PRIVATE, tmp_path)[1:]]
+    turned = [
+        sum(a != b for a, b in zip(before, after, strict=True))
+        for before, after in pairwise(guesses)
+    ]
+    assert sum(turned) / len(turned) > 1
+
+
+def beyond(reach: int, epsilon: float) -> float:
+    """P(|X| > reach) = 2·e^(-ε(reach + 1)) / (1 + e^(-ε)) of discrete Laplace noise [GRS09]."""
+    return 2 * math.exp(-epsilon * (reach + 1)) / (1 + math.exp(-epsilon))
+
+
+def test_the_honest_count_is_right_to_three(tmp_path: Path) -> None:
+    """± 3 is the least reach that 95 of 100 draws keep within, and 200 counts bear it out."""
+    assert beyond(3, float(play.HONEST)) <= 0.05 < beyond(2, float(play.HONEST))
+    stage, inside = stages(30)[PRIVATE], 0
+    for seed in range(200):
+        value, _, reach = next(play.play(stage, BITS, tmp_path, seed)).honest.partition(" ± ")
+        assert reach == "3"
+        inside += abs(int(value) - sum(BITS)) <= 3
+    low, high = interval(inside, 200, 1 - 2 * ALPHA)
+    assert low < 1 - beyond(3, float(play.HONEST)) < high
+    assert high > 0.95
+
+
+def test_the_story_is_told_in_numbers_of_the_constants() -> None:
+    note = stages(24)[PRIVATE].note
+    budget = float(play.HONEST + play.ATTACKS * play.EACH)
+    assert f"at most {math.exp(budget) / (1 + math.exp(budget)):.0%}" in note
+    assert f"scale {1 / play.EACH}, in a room of 24" in note
+
+
+def test_the_manual_tells_the_same_play() -> None:
+    told = manual.page("teaching").partition("## The room\n")[2]
+    half = play.ATTACKS * play.EACH
+    assert half == play.HONEST == play.BUDGET / 2
+    assert play.ATTACKS == 50
+    assert f"Under a budget of ε = {float(play.BUDGET):g} half goes to one honest question" in told
+    assert "right to ± 3; the other half buys fifty questions" in told
+    assert f"{FEWEST} to {MOST} of them" in told
+
+
+def test_where_nobody_watches_only_the_ends_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["room", TYPED]) == 0
+    printed = capsys.readouterr().out
+    assert printed.count(" · right: ") == 3
+    assert re.findall(r"right: (\d+) of 30", printed)[0] == "30"
+    assert "    [0] [1] [0] [1] [1] [0]\n" in printed
+    assert re.search(rf"the honest count: \d+ ± 3 ones in the room; in truth {sum(BITS)}", printed)
+    assert "✋ not enough epsilon" in printed
+    assert "\x1b" not in printed
+
+
+def test_at_a_terminal_it_is_played(tmp_path: Path) -> None:
+    screen = StringIO()
+    projector = Projector(Console(file=screen, force_terminal=True, width=90), delay=0)
+    stage = stages(30)[EXACT]
+    projector.show(stage, BITS, play.play(stage, BITS, tmp_path, 1))
+    shown = re.findall(r"questions: (\d+) · right: (\d+) of 30", screen.getvalue())
+    assert [int(asked) for asked, _ in shown[:60]] == list(range(1, 61))
+    assert (shown[0][1], shown[-1][1]) == ("0", "30")
+
+
+def test_bits_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "class.csv"
+    rows = [f"P{i},{'Yes' if i % 3 else 'no'}" for i in range(12)]
+    file.write_text("\n".join(["name,smokes", *rows]), encoding="utf-8")
+    assert main(["room", "--data", str(file)]) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith("For the custodian's eyes, not to be published: smokes of class.csv")
+    assert "right: 12 of 12" in printed
+    file.write_text("name\nx\ny\n", encoding="utf-8")
+    with pytest.raises(DataFileError, match="no column"):
+        main(["room", "--data", str(file)])
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["0101"], "10 to 60 seats, and these are 4 bits"),
+        (["01" * 31], "10 to 60 seats, and these are 62 bits"),
+        (["0102010201"], "zeros and ones"),
+        ([TYPED, "--data", "x.csv"], "not both"),
+        ([TYPED, "--html", "/no/where.html"], "cannot write"),
+    ],
+)
+def test_what_is_no_room(words: list[str], why: str) -> None:
+    with pytest.raises(UsageError, match=why):
+        main(["room", *words])
+
+
+def test_spaces_and_commas_between_bits(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["room", "01011", "0,1,0,0,1"]) == 0
+    assert "10 secret bits, typed in" in capsys.readouterr().out
+
+
+def test_a_room_that_nobody_typed_in_is_tossed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert coins(30, 1) == coins(30, 1) != coins(30, 2)
+    assert set(np.unique(coins(60, 1)).tolist()) == {0, 1}
+    assert main(["room", "--seed", "2"]) == 0
+    assert f"in truth {sum(coins(30, 2))}" in capsys.readouterr().out
+
+
+@pytest.fixture(scope="module")
+def written() -> str:
+    return page(BITS, "30 secret bits, typed in.", 1)
+
+
+def seats(page_: str, number: int) -> list[str]:
+    """What the seats of a stage are, in the order of the room."""
+    section = page_.partition(f'id="stage{number}"')[2].partition("</ol>")[0]
+    return re.findall(r'<li class="(\w+)"', section)
+
+
+def test_the_page_shows_the_end_without_javascript(written: str) -> None:
+    assert seats(written, EXACT) == ["right"] * 30
+    assert seats(written, PRIVATE).count("right") < 27
+    assert re.search(r"The honest count: <b>\d+ ± 3</b>", written)
+    assert written.count('class="controls" hidden') == 3
+
+
+def test_the_page_loads_nothing_from_elsewhere(written: str) -> None:
+    assert "http" not in written
+    assert not re.search(r"<(link|img|iframe)|<script .*src|url\(|@import|fetch\(", written)
+    assert written.count("<script>") == 1
+
+
+def test_names_from_a_file_cannot_act() -> None:
+    hostile = "</script><script>alert(1)</script>\x1b]0;x\x07"
+    text = page(BITS[:10], hostile, 1)
+    assert text.count("<script>") == 1
+    assert "\x1b" not in text
+
+
+def test_the_page_plays_in_a_browser(written: str, tmp_path: Path) -> None:
+    """The slider of one stage is drawn to its beginning, and another is played to its end."""
+    if CHROMIUM is None:
+        pytest.skip("no chromium here")
+    hands = """<script>
+      const draw = (number, place) => {
+        const slider = document.querySelector(`#stage${number} input`);
+        slider.value = place;
+        slider.dispatchEvent(new Event("input"));
+      };
+      draw(0, 0);
+      draw(2, 0);
+      document.querySelector("#stage2 button").click();
+    </script>"""
+    path = tmp_path / "room.html"
+    path.write_text(written.replace("</body>", f"{hands}</body>"), encoding="utf-8")
+    command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]
+    command.append("--virtual-time-budget=20000")
+    shown = subprocess.run(
+        [*command, f"--user-data-dir={tmp_path / 'profile'}", path.as_uri()],
+        capture_output=True,
+        timeout=100,
+        check=True,
+    ).stdout.decode()
+    assert seats(shown, EXACT) == ["unknown"] * 30
+    assert seats(shown, ROUNDED) == seats(written, ROUNDED)
+    assert seats(shown, PRIVATE) == seats(written, PRIVATE)
+    assert "not enough epsilon" in shown.partition('id="stage2"')[2].partition("</section>")[0]
+    assert "hidden" not in "".join(re.findall(r'<p class="controls"[^>]*>', shown))
