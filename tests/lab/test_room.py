@@ -171,6 +171,18 @@ def test_at_a_terminal_it_is_played(tmp_path: Path) -> None:
     assert (shown[0][1], shown[-1][1]) == ("0", "30")
 
 
+def test_the_last_answer_is_in_the_last_picture(tmp_path: Path) -> None:
+    """Of 110 questions every second one has a picture, and of 130 every third."""
+    for seats in (11, 13):
+        screen, bits = StringIO(), coins(seats, 1)
+        stage = stages(seats)[ROUNDED]
+        projector = Projector(Console(file=screen, force_terminal=True, width=90), delay=0)
+        projector.show(stage, bits, play.play(stage, bits, tmp_path, 1))
+        shown = [int(asked) for asked in re.findall(r"questions: (\d+) ·", screen.getvalue())]
+        assert shown[-1] == stage.questions == 10 * seats
+        assert len(set(shown)) <= 61
+
+
 def test_bits_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "class.csv"
     rows = [f"P{i},{'Yes' if i % 3 else 'no'}" for i in range(12)]
