@@ -27,6 +27,7 @@ from dpdb.lab.room.command import FEWEST, MOST
 from dpdb.lab.room.page import page
 from dpdb.lab.room.play import Step, coins, right, stages
 from dpdb.lab.room.terminal import Projector
+from tests.shell.terminal import Terminal
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 TYPED = "010110100101101001011010010110"
@@ -169,6 +170,29 @@ def test_at_a_terminal_it_is_played(tmp_path: Path) -> None:
     shown = re.findall(r"questions: (\d+) · right: (\d+) of 30", screen.getvalue())
     assert [int(asked) for asked, _ in shown[:60]] == list(range(1, 61))
     assert (shown[0][1], shown[-1][1]) == ("0", "30")
+
+
+def test_bits_are_typed_in_at_a_terminal(tmp_path: Path) -> None:
+    with Terminal("lab", "room", "--delay", "0", home=tmp_path) as terminal:
+        terminal.wait("30 secret bits, 0 or 1; Enter tosses coins:")
+        terminal.send(f"{TYPED}\r")
+        screen = terminal.end()
+    assert "30 secret bits, typed in." in screen
+    assert screen.count("[0] [1] [0] [1] [1] [0]") >= 2
+    assert "not enough epsilon" in screen
+    assert "\x1b[1;32m" in terminal.raw
+
+
+def test_the_last_answer_is_in_the_last_picture(tmp_path: Path) -> None:
+    """Of 110 questions every second one has a picture, and of 130 every third."""
+    for seats in (11, 13):
+        screen, bits = StringIO(), coins(seats, 1)
+        stage = stages(seats)[ROUNDED]
+        projector = Projector(Console(file=screen, force_terminal=True, width=90), delay=0)
+        projector.show(stage, bits, play.play(stage, bits, tmp_path, 1))
+        shown = [int(asked) for asked in re.findall(r"questions: (\d+) ·", screen.getvalue())]
+        assert shown[-1] == stage.questions == 10 * seats
+        assert len(set(shown)) <= 61
 
 
 def test_bits_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

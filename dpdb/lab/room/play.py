@@ -116,24 +116,30 @@ def play(stage: Stage, bits: Sequence[int], directory: Path, seed: int) -> Itera
         yield step
     drawn, chosen = subsets(seats, seed), list[tuple[int, ...]]()
     counts: list[float] = []
-    while stage.questions is None or len(counts) < stage.questions:
+    while not step.refused and (stage.questions is None or step.asked < stage.questions):
         chosen.append(next(drawn))
-        sql = question(chosen[-1])
-        try:
-            answer = database.execute(sql)
-        except Refused as refusal:
-            yield replace(step, sql=sql, answer=str(refusal), refused=True)
-            return
-        counts.append(number(answer))
-        step = Step(
-            sql,
-            _said(answer),
-            len(counts),
-            believed(estimates(chosen, counts).tolist()),
-            _left(answer) if stage.budget else None,
-            step.honest,
-        )
+        step = _asked(database, step, chosen, counts)
         yield step
+
+
+def _asked(
+    database: Wire, step: Step, chosen: Sequence[tuple[int, ...]], counts: list[float]
+) -> Step:
+    """The step after this one: the last of the subsets is asked about, and its count added."""
+    sql = question(chosen[-1])
+    try:
+        answer = database.execute(sql)
+    except Refused as refusal:
+        return replace(step, sql=sql, answer=str(refusal), refused=True)
+    counts.append(number(answer))
+    return replace(
+        step,
+        sql=sql,
+        answer=_said(answer),
+        asked=len(counts),
+        guesses=believed(estimates(chosen, counts).tolist()),
+        left=None if step.left is None else _left(answer),
+    )
 
 
 def _counted_honestly(database: Wire, step: Step) -> Step:

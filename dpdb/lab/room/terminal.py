@@ -33,16 +33,17 @@ class Projector:
         self.console.rule(stage.title, align="left", style="dim")
         self.console.print(f"{stage.note}\n")
         if self.console.is_terminal:
-            self._play(bits, steps, every=-(-(stage.questions or 0) // FRAMES) or 1)
+            self._play(stage, bits, steps)
         else:
             *_, last = steps
             self.console.print(frame(last, bits))
         self.console.print()
 
-    def _play(self, bits: Sequence[int], steps: Iterable[Step], every: int) -> None:
+    def _play(self, stage: Stage, bits: Sequence[int], steps: Iterable[Step]) -> None:
+        every = -(-(stage.questions or FRAMES) // FRAMES)
         with Live(console=self.console, auto_refresh=False) as live:
             for step in steps:
-                if step.asked % every == 0 or step.refused:
+                if step.asked % every == 0 or step.asked == stage.questions or step.refused:
                     live.update(frame(step, bits), refresh=True)
                     time.sleep(self.delay)
 
