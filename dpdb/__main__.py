@@ -1,5 +1,5 @@
 """`python -m dpdb`."""
 
-from dpdb.cli import main
+from dpdb.interfaces.cli.main import main
 
 raise SystemExit(main())

@@ -10,8 +10,8 @@ import numpy.typing as npt
 import pandas as pd
 from bench_tools import SAMPLE, met, session, show
 
-from dpdb.policyfile import read_policy
-from dpdb.session import Session
+from dpdb.policy.reader import read_policy
+from dpdb.session.session import Session
 
 RUNS = 1_000
 

@@ -10,9 +10,10 @@ from pathlib import Path
 
 from bench_tools import medians, milliseconds, show, write_people
 
-from dpdb.policy import Budget, Policy
-from dpdb.privacy.noise import source
-from dpdb.session import Session
+from dpdb.policy.budget import Budget
+from dpdb.policy.catalog import Policy
+from dpdb.privacy.noise.sources import source
+from dpdb.session.session import Session
 
 CELLS = 100_000
 ROWS = 1_000_000

@@ -34,15 +34,15 @@ loaded = {load}
 print(json.dumps([time.perf_counter() - started, peak(), before]))
 """
 _CONTESTANTS = {
-    "dpdb.engines.loading.load": _MEASURE.format(
-        imports="from dpdb.engines.loading import load",
+    "dpdb.engines.memory.csv_loader.load": _MEASURE.format(
+        imports="from dpdb.engines.memory.csv_loader import load",
         load="load(table, [column.name for column in table.columns])",
     ),
     "the same, counting rows": _MEASURE.format(
-        imports="from dpdb.engines.loading import load", load="load(table, [])"
+        imports="from dpdb.engines.memory.csv_loader import load", load="load(table, [])"
     ),
     "pandas.read_csv": _MEASURE.format(
-        imports="import pandas, dpdb.policy", load="pandas.read_csv(table.path)"
+        imports="import pandas, dpdb.policy.catalog", load="pandas.read_csv(table.path)"
     ),
 }
 

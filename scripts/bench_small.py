@@ -10,9 +10,9 @@ from pathlib import Path
 
 from bench_tools import SAMPLE, medians, met, milliseconds, session, show, take_turns
 
-from dpdb.policy import Column, Kind, Policy, Table
-from dpdb.policyfile import read_policy
-from dpdb.privacy.noise import source
+from dpdb.policy.catalog import Column, Kind, Policy, Table
+from dpdb.policy.reader import read_policy
+from dpdb.privacy.noise.sources import source
 
 ROUNDS = 101
 GOAL = 0.003

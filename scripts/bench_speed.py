@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 from bench_tools import ZIPS, medians, met, milliseconds, session, show, write_people
 
-from dpdb.policy import Policy
+from dpdb.policy.catalog import Policy
 
 ROWS = 1_000_000
 ROUNDS = 51

@@ -12,8 +12,9 @@ from pathlib import Path
 import duckdb
 from tabulate import tabulate
 
-from dpdb.policy import Budget, Column, Kind, Policy, Table
-from dpdb.session import Session
+from dpdb.policy.budget import Budget
+from dpdb.policy.catalog import Column, Kind, Policy, Table
+from dpdb.session.session import Session
 
 ROOT = Path(__file__).resolve().parent.parent
 SAMPLE = ROOT / "sample_data" / "people.csv"

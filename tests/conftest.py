@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import HealthCheck, settings
 
-from dpdb import tick
+from dpdb.session import tick
 
 tick.TICK = 1e-6  # tests run many statements, and have nobody to hide their time from
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from dpdb.answer import Answer, Cell, Drawn
+from dpdb.answers.answer import Answer, Cell, ReleaseReport
 from dpdb.lab.database import Database
 
 
@@ -15,7 +15,7 @@ class Altered:
 
     database: Database
     change: Callable[[float], float]
-    drawn: tuple[Drawn, ...] = ()
+    drawn: tuple[ReleaseReport, ...] = ()
     """What the answers say of their noise."""
 
     def execute(self, text: str) -> Answer:

@@ -12,30 +12,22 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from dpdb.errors import UsageError
 from dpdb.lab.database import Database
 from dpdb.lab.defences import Defence, Protected, Unprotected
 from dpdb.lab.scenario import DataFile, Scenario
+from dpdb.lab.transcript import Guess
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from dpdb.lab.trial import Showing
-    from dpdb.plots.figures import Figure
+    from dpdb.lab.plots.figures import Figure
+    from dpdb.lab.transcript import Showing
 
 PROTECTED_AT = (0.1, 1.0, 5.0)
 """The privacy losses at which an attack is tried unless other ones are asked for."""
-
-
-@dataclass(frozen=True)
-class Guess:
-    """What the attacker believes, and how it follows from the answers."""
-
-    value: object
-    because: str
 
 
 Scenes = Callable[["np.random.Generator"], Scenario]

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 
-from dpdb.answer import Answer, Drawn
+from dpdb.answers.answer import Answer, ReleaseReport
 from dpdb.errors import Unsupported
 from dpdb.lab.altered import Altered
 from dpdb.lab.database import Database
 from dpdb.lab.defences import Defence, exactly, unprotected
 from dpdb.lab.scenario import Scenario
-from dpdb.session import Session
+from dpdb.session.session import Session
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ class _StickyNoise:
     def execute(self, text: str) -> Answer:
         conditions = text.partition(" WHERE ")[2].split(" AND ")
         noise = sum(map(self._noise, conditions))
-        drawn = Drawn("", "", "laplace", Fraction(1), 1 / self.each, self.each)
+        drawn = ReleaseReport("", "", "laplace", Fraction(1), 1 / self.each, self.each)
         sticky = Altered(self.database, lambda exact: exact + noise, (drawn,) * len(conditions))
         return sticky.execute(text)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from dpdb.answer import Answer
+    from dpdb.answers.answer import Answer
 
 
 class Refused(Exception):

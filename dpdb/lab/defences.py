@@ -10,9 +10,9 @@ from pathlib import Path
 
 from dpdb.lab.database import Database
 from dpdb.lab.scenario import Scenario
-from dpdb.privacy.noise import Noise
-from dpdb.privacy.seeded_noise import seeded
-from dpdb.session import Session
+from dpdb.privacy.noise.seeded import seeded
+from dpdb.privacy.noise.source import Noise
+from dpdb.session.session import Session
 
 MANY = 10**6
 """A query limit that is none."""
@@ -97,10 +97,10 @@ class Protected(Defence):
 def unprotected(scenario: Scenario, directory: Path, noise: Noise | None = None) -> Session:
     """A session that answers exactly, and as often as it is asked."""
     policy = scenario.policy(directory, Fraction(1), MANY)
-    return told(Session(policy, noise=noise, teach=True), ("SET dp = 'off'",))
+    return with_settings(Session(policy, noise=noise, teach=True), ("SET dp = 'off'",))
 
 
-def told(session: Session, settings: tuple[str, ...]) -> Session:
+def with_settings(session: Session, settings: tuple[str, ...]) -> Session:
     """The session, after these statements."""
     for setting in settings:
         session.execute(setting)

@@ -8,14 +8,14 @@ from fractions import Fraction
 from math import log
 from pathlib import Path
 
-from dpdb.answer import Drawn
+from dpdb.answers.answer import ReleaseReport
 from dpdb.lab.altered import Altered
 from dpdb.lab.database import Database
-from dpdb.lab.defences import MANY, Defence, Protected, Side, exactly, told, unprotected
+from dpdb.lab.defences import MANY, Defence, Protected, Side, exactly, unprotected, with_settings
 from dpdb.lab.scenario import Scenario
-from dpdb.policy import LARGEST_EPSILON
-from dpdb.privacy.seeded_noise import seeded
-from dpdb.session import Session
+from dpdb.policy.budget import LARGEST_EPSILON
+from dpdb.privacy.noise.seeded import seeded
+from dpdb.session.session import Session
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class LocalSensitivity(Defence):
     def open(self, scenario: Scenario, directory: Path, seed: int) -> Session:
         policy = scenario.policy(directory, exactly(self.budget), self.queries)
         session = Session(policy, noise=seeded(seed), teach=True)
-        return told(session, ("SET sensitivity = 'local'", "SET reveal = 'on'"))
+        return with_settings(session, ("SET sensitivity = 'local'", "SET reveal = 'on'"))
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class DoubleLaplace(Defence):
             u = numbers.uniform(-1, 1)
             return exact + (-scale * log(abs(u)) if u > 0 else scale * log(abs(u)))
 
-        drawn = Drawn("", "", "laplace", self.sensitivity, self.sensitivity / each, each)
+        drawn = ReleaseReport("", "", "laplace", self.sensitivity, self.sensitivity / each, each)
         return Altered(unprotected(scenario, directory), noisy, (drawn,))
 
 

@@ -13,8 +13,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from dpdb.errors import DataFileError
-from dpdb.policy import Budget, Column, Kind, Neighbors, Policy, Table
-from dpdb.policyfile import policy_for, read_policy
+from dpdb.policy.budget import Budget, Neighbors
+from dpdb.policy.catalog import Column, Kind, Policy, Table
+from dpdb.policy.reader import policy_for, read_policy
 
 Row = Sequence[object]
 

@@ -10,23 +10,15 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from dpdb.answer import Answer
+from dpdb.answers.answer import Answer
 from dpdb.errors import DpdbError
-from dpdb.lab.attack import Attack, Guess, Scenes
+from dpdb.lab.attack import Attack, Scenes
 from dpdb.lab.binomial import interval
 from dpdb.lab.database import Database, Refused
 from dpdb.lab.defences import Defence
+from dpdb.lab.transcript import Exchange, Showing
 
 Progress = Callable[[Attack, Defence], None]
-
-
-@dataclass(frozen=True)
-class Exchange:
-    """A statement, and the answer or the reason why there is none."""
-
-    sql: str
-    answer: Answer | None
-    refusal: str | None = None
 
 
 @dataclass
@@ -54,18 +46,6 @@ class Game:
     attack: Attack
     scenes: Scenes
     defence: Defence
-
-
-@dataclass(frozen=True)
-class Showing:
-    """One run of an attack against one defence, with the truth beside the guess."""
-
-    defence: Defence
-    exchanges: tuple[Exchange, ...]
-    guess: Guess
-    truth: object
-    hits: int
-    tries: int
 
 
 @dataclass(frozen=True)

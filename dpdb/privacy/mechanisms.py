@@ -11,8 +11,8 @@ from fractions import Fraction
 from statistics import NormalDist
 from typing import ClassVar
 
-from dpdb.privacy.loss import Loss, pure
-from dpdb.privacy.smooth import Smooth
+from dpdb.privacy.accounting.composition import log_inverse
+from dpdb.privacy.accounting.loss import Loss, pure
 
 SLACK = Fraction(1, 2**40)
 """What the exponential mechanism, and noise taken away in steps, have of ε for rounding."""
@@ -148,6 +148,69 @@ class Exponential:
         """
         epsilon = 2 * self.sensitivity * self.rate + SLACK
         return Loss(epsilon, rho=epsilon**2 / 8)
+
+
+_SMOOTH_SLACK = Fraction(1, 2**40)
+"""More than rounding can change a sensitivity and the scale of its noise, relatively."""
+_LEAST_SCALE = Fraction(1, 2**7)
+"""In steps of the grid: noise of this scale is other than 0 with probability exp(-64) at most."""
+
+
+@dataclass(frozen=True)
+class Smooth:
+    """Laplace noise of scale 2S/ε, for a β-smooth upper bound S of the local sensitivity.
+
+    (ε, δ)-DP (NRS Lemmas 2.6 and 2.9), for any ε > 0 and 0 < δ < 1. From one neighbour to the
+    other the noise first changes its scale, by a factor e^λ with |λ| <= β, and then moves by at
+    most S, which costs ε/2 whatever the noise is. Where the noise is z times its scale, the change
+    of scale costs (e^λ - 1)|z| - λ: at most ε/2 (see `beta`) while |z| <= L = max(1, ln(2/δ)),
+    and beyond it lies a probability of δ/2 at most.
+    """
+
+    name: ClassVar[str] = "smooth laplace"
+    fraction: Fraction
+    """Which order statistic: 0 is the least value, 1/2 the lower median, 1 the greatest."""
+    epsilon: Fraction
+    delta: Fraction
+    rows_per_unit: int = 1
+    cells_per_unit: int = 1
+    """How many cells one unit's rows can be in, or move between. Each has its part of ε and δ."""
+
+    @property
+    def beta(self) -> Fraction:
+        """How far ln S may move between neighbours: ε / (2L + max(0, ε - 2)), less the slack.
+
+        NRS have ε/2L, for ε < 1. For ε > 2 that may be too much: the cost of a change of scale is
+        largest at λ = β <= 1, and within ε/2 there by e^β <= 1 + β/(1 - β/2) and L >= 1. For want
+        of room for the slack it is 0, which makes S the global sensitivity.
+        """
+        epsilon = self.epsilon / self.cells_per_unit
+        logarithm = log_inverse(self.delta / (2 * self.cells_per_unit))
+        beta = epsilon / (2 * max(logarithm, Fraction(1)) + max(epsilon - 2, Fraction(0)))
+        return beta - _SMOOTH_SLACK if beta > 2 * _SMOOTH_SLACK else Fraction(0)
+
+    def scale(self, sensitivity: Fraction) -> Fraction:
+        """2S/ε for a computed S, and a little more, in steps of the grid: not to be shown.
+
+        S is computed to 2^-44 of itself and sources of noise round scales up by 2^-52 at most. The
+        slack here keeps the scale from falling below 2S/ε, the slack in β is for what rounding
+        adds to its logarithm. A least scale is sound: a constant is smooth, and so is a maximum.
+        """
+        scale = 2 * sensitivity * (1 + _SMOOTH_SLACK) * self.cells_per_unit / self.epsilon
+        return max(scale, _LEAST_SCALE)
+
+    def largest_scale(self, grid: tuple[int, int]) -> Fraction:
+        """The scale for the worst of rows, which is public; up to 2^55 it can be drawn."""
+        low, high = grid
+        return self.scale(Fraction(high - low))
+
+    @property
+    def loss(self) -> Loss:
+        """The privacy loss: (ε, δ)-DP is ε-DP but for events of probability δ.
+
+        So it is δ-approximate ½ε²-zCDP (Bun and Steinke 2016, Definition 8.1 and Proposition 1.4).
+        """
+        return Loss(self.epsilon, self.delta, self.epsilon**2 / 2, self.delta)
 
 
 Additive = Laplace | Gaussian

@@ -11,11 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dpdb.policy import Neighbors
+from dpdb.policy.budget import Neighbors
 
 
 @dataclass(frozen=True)
-class Exposure:
+class Contribution:
     """How a privacy unit's rows can enter a statistic."""
 
     neighbors: Neighbors
@@ -40,7 +40,7 @@ class Exposure:
         return min(self.cells, ends * self.rows_per_unit)
 
 
-def total(lower: int, upper: int, exposure: Exposure) -> int:
+def total(lower: int, upper: int, exposure: Contribution) -> int:
     """Sensitivity of Σ y over counted rows, each with an integer y in [lower, upper].
 
     add-remove: a row enters or leaves one cell, max(|lower|, |upper|).
@@ -59,7 +59,7 @@ def total(lower: int, upper: int, exposure: Exposure) -> int:
     return change * exposure.rows_per_unit
 
 
-def distinct(exposure: Exposure) -> int:
+def distinct(exposure: Contribution) -> int:
     """Sensitivity of the number of distinct values.
 
     One row adds or takes away at most one value; replacing it can do both, in
@@ -69,7 +69,7 @@ def distinct(exposure: Exposure) -> int:
     return (2 if moved else 1) * exposure.rows_per_unit
 
 
-def units(exposure: Exposure) -> int:
+def units(exposure: Contribution) -> int:
     """Sensitivity of the number of units that have rows, and the square of its ℓ2 sensitivity.
 
     A unit counts once in each cell that it has rows in, so each cell changes by at most
@@ -78,7 +78,7 @@ def units(exposure: Exposure) -> int:
     return exposure.touched
 
 
-def total_squared(lower: int, upper: int, exposure: Exposure) -> int:
+def total_squared(lower: int, upper: int, exposure: Contribution) -> int:
     """Square of the ℓ2 sensitivity of the sum that `total` is of.
 
     A unit that touches one cell moves it by the ℓ1 sensitivity. Under `replace` a row
@@ -91,14 +91,14 @@ def total_squared(lower: int, upper: int, exposure: Exposure) -> int:
     return max(2 * largest**2, (upper - lower) ** 2) * exposure.rows_per_unit**2
 
 
-def distinct_squared(exposure: Exposure) -> int:
+def distinct_squared(exposure: Contribution) -> int:
     """Square of the ℓ2 sensitivity of the numbers of distinct values: 1 in each of two cells."""
     if exposure.neighbors is Neighbors.ADD_REMOVE or exposure.touched == 1:
         return distinct(exposure) ** 2
     return 2 * exposure.rows_per_unit**2
 
 
-def rank(fraction: Fraction, exposure: Exposure) -> Fraction:
+def rank(fraction: Fraction, exposure: Contribution) -> Fraction:
     """Sensitivity of the score of a value v as the `fraction`-quantile.
 
     The score is -distance(fraction·n, [#{x < v}, #{x <= v}]), in ranks: the
@@ -113,7 +113,7 @@ def rank(fraction: Fraction, exposure: Exposure) -> Fraction:
     return one * exposure.rows_per_unit
 
 
-def tally(exposure: Exposure) -> Fraction:
+def tally(exposure: Contribution) -> Fraction:
     """Sensitivity of the score of a value as the mode, its number of rows.
 
     Any one score changes by at most 1 for each cell that a row enters or leaves.

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from dpdb.errors import TypeMismatch, Unsupported
-from dpdb.policy import Kind
-from dpdb.sql import typing
-from dpdb.sql.nodes import node_name, only, place
-from dpdb.sql.query import Aggregate, Expr, Function, Literal, conjunction
+from dpdb.plan.expressions import Expr, Literal, conjunction
+from dpdb.plan.query import Aggregate, Function
+from dpdb.policy.catalog import Kind
+from dpdb.sql import types
+from dpdb.sql.trees import node_name, only, place
 
 if TYPE_CHECKING:
-    from dpdb.sql.expressions import Translator
+    from dpdb.sql.expression_binder import Translator
 
 AGGREGATE_NAMES = [
     "COUNT", "SUM", "AVG", "MEAN", "MIN", "MAX", "VARIANCE", "VAR_SAMP", "VAR_POP", "STDDEV",
@@ -129,7 +130,7 @@ def _typed(aggregate: Aggregate) -> Aggregate:
         case Function.COUNT | Function.MODE:
             return aggregate
         case Function.AVG | Function.MIN | Function.MAX | Function.QUANTILE:
-            fitted: Expr = typing.numeric(argument, where, dates=True)
+            fitted: Expr = types.numeric(argument, where, dates=True)
         case _:
-            fitted = typing.numeric(argument, where)
+            fitted = types.numeric(argument, where)
     return replace(aggregate, argument=fitted)

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from sqlglot import exp
 
 from dpdb.errors import Place, TypeMismatch
-from dpdb.policy import Kind
-from dpdb.sql import typing
-from dpdb.sql.query import Call, Expr, Literal
+from dpdb.plan.expressions import Call, Expr, Literal
+from dpdb.policy.catalog import Kind
+from dpdb.sql import types
 
 FUNCTION_NAMES = [
     "ABS", "ROUND", "FLOOR", "CEIL", "LEAST", "GREATEST", "CLAMP", "COALESCE", "NULLIF",
@@ -50,30 +50,30 @@ def call(name: str, arguments: list[Expr], where: Place | None) -> Expr:
     """A function call with its arguments' number and types checked."""
     match name, arguments:
         case "abs" | "floor" | "ceil", [operand]:
-            number = typing.numeric(operand, where)
+            number = types.numeric(operand, where)
             return Call(name, (number,), number.kind if name == "abs" else Kind.INTEGER)
         case "round", [operand]:
             return call(name, [operand, Literal(0, Kind.INTEGER)], where)
         case "round", [operand, Literal(value=digits, kind=Kind.INTEGER) as places] if (
             isinstance(digits, int) and -9 <= digits <= 9
         ):
-            number = typing.numeric(operand, where)
+            number = types.numeric(operand, where)
             return Call(name, (number, places), Kind.INTEGER if digits <= 0 else Kind.NUMBER)
         case "clamp", [_, _, _]:
-            unified, kind = typing.unify(arguments, where)
+            unified, kind = types.unify(arguments, where)
             if kind.ordinal:
                 return Call(name, tuple(unified), kind)
         case "least" | "greatest" | "coalesce", [_, *_]:
-            unified, kind = typing.unify(arguments, where)
+            unified, kind = types.unify(arguments, where)
             if name == "coalesce" or kind.ordinal:
                 return Call(name, tuple(unified), kind)
         case "nullif", [_, _]:
-            unified, kind = typing.unify(arguments, where)
+            unified, kind = types.unify(arguments, where)
             return Call(name, tuple(unified), kind)
         case "lower" | "upper", [operand]:
-            return Call(name, (typing.of_kind(operand, Kind.TEXT, where),), Kind.TEXT)
+            return Call(name, (types.of_kind(operand, Kind.TEXT, where),), Kind.TEXT)
         case "length", [operand]:
-            return Call(name, (typing.of_kind(operand, Kind.TEXT, where),), Kind.INTEGER)
+            return Call(name, (types.of_kind(operand, Kind.TEXT, where),), Kind.INTEGER)
         case "substr", [operand, *positions] if positions and all(
             isinstance(p, Literal)
             and p.kind is Kind.INTEGER
@@ -81,6 +81,6 @@ def call(name: str, arguments: list[Expr], where: Place | None) -> Expr:
             and abs(p.value) < 2**31
             for p in positions
         ):
-            text = typing.of_kind(operand, Kind.TEXT, where)
+            text = types.of_kind(operand, Kind.TEXT, where)
             return Call(name, (text, *positions), Kind.TEXT)
     raise TypeMismatch(f"{name.upper()} does not take these arguments", place=where)

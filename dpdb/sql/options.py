@@ -9,10 +9,11 @@ from fractions import Fraction
 from sqlglot.tokenizer_core import Token, TokenType
 
 from dpdb.errors import InvalidOption, Place, SyntaxFault, UnknownName, did_you_mean
-from dpdb.policy import exact_number, valid_delta, valid_epsilon
-from dpdb.sql.nodes import place_at
-from dpdb.sql.query import NO_OPTIONS, Options
-from dpdb.sql.settings import MECHANISMS, OPTIONS, SENSITIVITIES
+from dpdb.plan.query import NO_OPTIONS, Options
+from dpdb.policy.budget import valid_delta, valid_epsilon
+from dpdb.policy.numbers import exact_number
+from dpdb.sql.option_names import MECHANISMS, OPTIONS, SENSITIVITIES
+from dpdb.sql.trees import place_at
 
 MAX_INDEX = 200
 _TINY = Fraction(1, 10**12)

@@ -8,12 +8,13 @@ from typing import Protocol
 from sqlglot import exp
 
 from dpdb.errors import TooLarge, UnknownName, Unsupported, did_you_mean
-from dpdb.policy import Kind, Table
+from dpdb.plan.expressions import ColumnRef, Expr, Literal, Slot
+from dpdb.plan.query import Aggregate
+from dpdb.policy.catalog import Kind, Table
 from dpdb.sql.aggregates import AGGREGATE_NAMES, aggregate, is_aggregate
-from dpdb.sql.expressions import Translator
+from dpdb.sql.expression_binder import Translator
 from dpdb.sql.functions import FUNCTION_NAMES
-from dpdb.sql.nodes import Effort, only, place
-from dpdb.sql.query import Aggregate, ColumnRef, Expr, Literal, Slot
+from dpdb.sql.trees import Effort, only, place
 
 MAX_OUTPUTS = 200
 

@@ -9,13 +9,13 @@ from itertools import takewhile
 from sqlglot.tokenizer_core import Token, TokenType
 
 from dpdb.errors import Place, SyntaxFault, UnknownName, Unsupported, did_you_mean
-from dpdb.policy import Policy
-from dpdb.sql.nodes import place_at
+from dpdb.plan.query import NO_OPTIONS, Query
+from dpdb.policy.catalog import Policy
+from dpdb.sql.binder import read
+from dpdb.sql.option_names import SETTINGS, TEACHING
 from dpdb.sql.options import number, read_options
-from dpdb.sql.parsing import read
-from dpdb.sql.query import NO_OPTIONS, Query
-from dpdb.sql.settings import SETTINGS, TEACHING
 from dpdb.sql.tokens import read_tokens
+from dpdb.sql.trees import place_at
 
 
 @dataclass(frozen=True)

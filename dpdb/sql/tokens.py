@@ -7,7 +7,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from dpdb.errors import SyntaxFault, TooLarge
 from dpdb.sql.dialect import tokenize
-from dpdb.sql.nodes import place_at
+from dpdb.sql.trees import place_at
 
 MAX_LENGTH = 100_000
 MAX_TOKENS = 5_000

@@ -5,13 +5,13 @@ from unittest.mock import patch
 
 import pytest
 
-from dpdb.engines import loading
-from dpdb.engines.frame import FrameEngine
+from dpdb.engines.memory import csv_loader
+from dpdb.engines.memory.engine import MemoryEngine
 from dpdb.errors import DataFileError
-from dpdb.policyfile import policy_for
-from dpdb.privacy.seeded_noise import seeded
-from dpdb.session import Session
-from tests.exactly import exactly, write
+from dpdb.policy.reader import policy_for
+from dpdb.privacy.noise.seeded import seeded
+from dpdb.session.session import Session
+from tests.support.exactly import exactly, write
 
 ROWS = "name,age,zip,income,born\n" + "".join(
     f"n{n % 7},{20 + n % 40},{n % 3},{n * 10}.50,19{n % 90 + 10}-01-01\n" for n in range(100)
@@ -61,13 +61,13 @@ class Read:
         self.names = []
 
     def __enter__(self):
-        whole = loading.builder
+        whole = csv_loader.builder
 
         def counting(column, *, exact=False):
             self.names.append(column.name)
             return whole(column, exact=exact)
 
-        self._patch = patch.object(loading, "builder", counting)
+        self._patch = patch.object(csv_loader, "builder", counting)
         self._patch.start()
         return self
 
@@ -92,15 +92,15 @@ def test_a_column_is_read_once_in_a_session(policy):
 
 
 def test_answers_are_those_of_everything_read_at_once(policy):
-    everything = FrameEngine()
+    everything = MemoryEngine()
     everything._loaded(
         policy.tables[0], frozenset(column.name for column in policy.tables[0].columns)
     )
-    by_and_by = FrameEngine()
+    by_and_by = MemoryEngine()
     for statement, _ in STATEMENTS[:-2]:
         wanted = exactly(statement, policy, everything)
         assert exactly(statement, policy, by_and_by) == wanted
-        assert exactly(statement, policy, FrameEngine()) == wanted
+        assert exactly(statement, policy, MemoryEngine()) == wanted
 
 
 def test_without_a_policy_nothing_else_is_read(tmp_path):

@@ -14,15 +14,15 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from dpdb.engines import evaluate, vectors
-from dpdb.engines.columns import Codes, Numbers
-from dpdb.engines.frame import FrameEngine
+from dpdb.engines.memory.engine import MemoryEngine
 from dpdb.errors import DpdbError
-from dpdb.policy import Policy
-from dpdb.policyfile import policy_for
+from dpdb.policy.catalog import Policy
+from dpdb.policy.reader import policy_for
 from dpdb.sql.splitting import split
-from tests.exactly import raw
-from tests.test_transcript import BENIGN, HEADER, POLICIES, QUERIES, _everywhere, _row
+from dpdb.vectors import evaluate, vector
+from dpdb.vectors.columns import Codes, Numbers
+from tests.support.exactly import raw
+from tests.system.test_transcript import BENIGN, HEADER, POLICIES, QUERIES, _everywhere, _row
 
 LAST = {
     "usual": _row(23),
@@ -115,7 +115,7 @@ def _policy(folder: Path, rows: list[bytes]) -> Policy:
 
 def _work(policy: Policy, monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
     """For each query what is done with arrays on the way to its exact results."""
-    engine = FrameEngine()
+    engine = MemoryEngine()
     table = policy.tables[0]
     loaded = engine._loaded(table, frozenset(column.name for column in table.columns))
     for name, column in loaded.columns.items():
@@ -160,11 +160,11 @@ def test_work_is_the_same_whatever_rows_hold(tmp_path, monkeypatch) -> None:
     assert _differing(tmp_path, monkeypatch) == []
 
 
-def _old_finite(values: vectors.Array, null: vectors.Bools | None) -> vectors.Vector:
+def _old_finite(values: vector.Array, null: vector.Bools | None) -> vector.Vector:
     good = np.isfinite(values)
     if good.all():
-        return vectors.Vector(values, null)
-    return vectors.Vector(np.where(good, values, 0.0), vectors.either(null, ~good))
+        return vector.Vector(values, null)
+    return vector.Vector(np.where(good, values, 0.0), vector.either(null, ~good))
 
 
 def _old_within(column: Numbers, rows: slice) -> Numbers:

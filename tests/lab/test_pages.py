@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from dpdb.lab import html
 from dpdb.lab.catalogue import find
-from dpdb.lab.report import Line, Report, report
+from dpdb.lab.pages import html
+from dpdb.lab.pages.report import Line, Report, report
+from dpdb.lab.plots.figures import Lines, Series
 from dpdb.lab.trial import run_trials
-from dpdb.plots.figures import Lines, Series
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 EPSILONS = (0.1, 5.0)

@@ -19,15 +19,15 @@ from rich.console import Console
 
 from dpdb import manual
 from dpdb.errors import DataFileError, UsageError
+from dpdb.interfaces.cli.lab import main
 from dpdb.lab.binomial import interval
-from dpdb.lab.command import main
 from dpdb.lab.least_squares import estimates
 from dpdb.lab.room import play
 from dpdb.lab.room.command import FEWEST, MOST
 from dpdb.lab.room.page import page
 from dpdb.lab.room.play import Step, coins, right, stages
 from dpdb.lab.room.terminal import Projector
-from tests.shell.terminal import Terminal
+from tests.support.terminal import Terminal
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 TYPED = "010110100101101001011010010110"

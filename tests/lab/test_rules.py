@@ -9,20 +9,20 @@ import numpy as np
 import pytest
 
 from dpdb import manual
+from dpdb.interfaces.cli.lab import main
 from dpdb.lab import attacks
 from dpdb.lab.attack import Attack
 from dpdb.lab.catalogue import catalogue
-from dpdb.lab.command import main
 
 FOLDER = Path(attacks.__path__[0])
 FILES = sorted(path for path in FOLDER.glob("*.py") if path.name != "__init__.py")
 ABOVE_SESSION = {
     f"dpdb.lab.{room}"
     for room in (
-        "attack", "database", "scenario", "controls", "mistakes", "trial", "people", "students",
+        "attack", "transcript", "database", "scenario", "controls", "mistakes", "trial", "people", "students",
         "least_squares",
     )
-} | {"dpdb.plots.figures"}  # fmt: skip
+} | {"dpdb.lab.plots.figures"}  # fmt: skip
 HARMLESS = {
     "__future__", "collections", "collections.abc", "dataclasses", "datetime", "fractions", "math",
     "numpy", "numpy.typing", "random", "typing",
@@ -57,7 +57,7 @@ def test_an_attack_imports_nothing_below_the_session(path: Path) -> None:
 
 
 def test_the_rule_would_notice() -> None:
-    assert imported(ast.parse("from dpdb.engines import frame\nimport os")) - HARMLESS == {
+    assert imported(ast.parse("from dpdb.engines import memory\nimport os")) - HARMLESS == {
         "dpdb.engines",
         "os",
     }

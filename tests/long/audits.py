@@ -17,11 +17,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import beta
 
-from dpdb.answer import Answer
-from dpdb.policy import Budget
-from dpdb.policyfile import read_policy
-from dpdb.session import Session
-from tests.noiseless import Noiseless
+from dpdb.answers.answer import Answer
+from dpdb.policy.budget import Budget
+from dpdb.policy.reader import read_policy
+from dpdb.session.session import Session
+from tests.support.noiseless import Noiseless
 
 ALPHA = 1e-6
 """How likely an audit is to find more than there is."""

@@ -9,17 +9,18 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from dpdb.engines.frame import FrameEngine
-from dpdb.engines.vectors import AnyVector
-from dpdb.estimates import points, scalar
-from dpdb.plan import Plan
-from dpdb.policy import Neighbors, Policy
-from dpdb.policyfile import read_policy
+from dpdb.answers.estimates import points, scalar
+from dpdb.engines.memory.engine import MemoryEngine
+from dpdb.plan.expressions import Slot
+from dpdb.plan.plan import Plan, Release
+from dpdb.plan.statistics import Ranks
+from dpdb.policy.budget import Neighbors
+from dpdb.policy.catalog import Policy
+from dpdb.policy.reader import read_policy
 from dpdb.privacy.mechanisms import Exponential, Gaussian
-from dpdb.releases import Ranks, Release
-from dpdb.sql.query import Slot
-from tests.engines.test_semantics import POLICY, TEXTS
-from tests.privacy.brute import score
+from dpdb.vectors.vector import AnyVector
+from tests.engines.conformance.test_semantics import POLICY, TEXTS
+from tests.support.brute import score
 
 NAMES = ("id", "i", "j", "n", "m", "t", "s", "b", "c", "d", "e")
 NUMBERS = ["", "0", "-0.0", "1", "-3", "7", "0.125", "2.5", "-50", "50", "-100", "100", "99.995",
@@ -46,7 +47,7 @@ class Neighbouring:
     """A policy for two tables that differ by one privacy unit, and an engine on each."""
 
     policy: Policy
-    engines: tuple[FrameEngine, FrameEngine]
+    engines: tuple[MemoryEngine, MemoryEngine]
     others: tuple[Policy, Policy]
     """The policy, with the path of either table."""
 
@@ -74,7 +75,7 @@ def neighbouring(folder: Path, chance: Random) -> Neighbouring:
         (folder / name / "t.toml").write_text(text, encoding="utf-8")
         policies.append(read_policy(folder / name / "t.toml"))
     one, other = policies
-    return Neighbouring(one, (FrameEngine(), FrameEngine()), (one, other))
+    return Neighbouring(one, (MemoryEngine(), MemoryEngine()), (one, other))
 
 
 def _tables(chance: Random, relation: Neighbors, cap: int) -> tuple[list[Row], list[Row]]:

@@ -1,6 +1,6 @@
 """Which rows count of a unit that has too many, worked out row by row from DuckDB's table.
 
-The rule is in the docstring of dpdb.engines.units; tests/engines/test_units.py has every kind of
+The rule is in the docstring of dpdb.engines.memory.contribution_bounds; tests/engines/test_units.py has every kind of
 column. Here whole statements are compared on what it leaves.
 """
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
-from tests.engines.test_semantics import CONDITION, _grown
+from tests.engines.conformance.test_semantics import CONDITION, _grown
 
 Pair = tuple[str, str]
 NUMBER, TEXT, DATE, TRUTH = _grown(2)

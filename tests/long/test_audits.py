@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from dpdb.privacy.noise import SystemNoise
+from dpdb.privacy.noise.system import SystemNoise
 from tests.long.audits import Audit, cells, found
 
 RUNS = 100_000

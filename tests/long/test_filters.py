@@ -16,10 +16,10 @@ from unittest import mock
 
 import pytest
 
-from dpdb.policy import Kind
+from dpdb.policy.catalog import Kind
 from tests.long.parts import Part
-from tests.sql import test_regions
-from tests.sql.test_regions import BOOLEANS, DATES, World, _refuted, pairs
+from tests.plan import test_regions
+from tests.plan.test_regions import BOOLEANS, DATES, World, _refuted, pairs
 
 POWERS = [0, 0.1, 0.3, 1, 2.5, 3, 2**52, 2**53, 2**53 + 2, 2**63, 1e19]
 """Numbers near which the doubles, or the integers among them, change their spacing."""

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import strategies as st
 
 from dpdb.errors import DpdbError
-from dpdb.plan import plan
-from dpdb.privacy.accounting import Share
+from dpdb.plan.planner import plan
+from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.sql.statements import Select, statement
 from tests.long.neighbours import changes, neighbouring
 from tests.long.parts import Part
 from tests.long.statements import ASKED
 
-SHARE = Share(Fraction(10**4), Fraction(1, 2))
+SHARE = BudgetShare(Fraction(10**4), Fraction(1, 2))
 PAIRS = 20
 
 

@@ -13,13 +13,14 @@ from typing import Any
 import pytest
 
 from dpdb.errors import MissingBounds, TooLarge
-from dpdb.policy import Budget, Policy
-from dpdb.session import Session
-from tests.engines.test_semantics import World, _world
+from dpdb.policy.budget import Budget
+from dpdb.policy.catalog import Policy
+from dpdb.session.session import Session
+from tests.engines.conformance.test_semantics import World, _world
 from tests.long.parts import Part
 from tests.long.samples import sampled
 from tests.long.statements import Statement, statements
-from tests.noiseless import Noiseless
+from tests.support.noiseless import Noiseless
 
 PLENTY = Budget(Fraction(10**9), Fraction(0), 10**5)
 """So much for each statement that no bounds are too large for it."""

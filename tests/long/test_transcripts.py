@@ -14,17 +14,17 @@ from random import Random
 import numpy as np
 import pytest
 
-from dpdb import cli
-from dpdb.engines import frame
-from dpdb.engines.exact import Exact
-from dpdb.privacy import selection, smooth
-from dpdb.privacy.noise import SystemNoise
+from dpdb.engines.memory import engine
+from dpdb.engines.protocol import Exact
+from dpdb.interfaces.cli import main as cli
+from dpdb.privacy.noise import exponential, smooth
+from dpdb.privacy.noise.system import SystemNoise
 from tests.long.neighbours import neighbouring
 from tests.long.parts import Part
 from tests.long.statements import ASKED
-from tests.noiseless import Noiseless
 from tests.sql.test_corpora import ACCEPTED, REFUSED
-from tests.test_transcript import HOSTILE, _first_difference
+from tests.support.noiseless import Noiseless
+from tests.system.test_transcript import HOSTILE, _first_difference
 
 SQL = Path(__file__).parents[1] / "sql"
 PEOPLE = Path(__file__).parents[2] / "sample_data" / "people.csv"
@@ -54,8 +54,8 @@ def _without_noise(monkeypatch):
     monkeypatch.setattr(SystemNoise, "laplace", lambda self, scale, size: np.zeros(size, np.int64))
     monkeypatch.setattr(SystemNoise, "gaussian", lambda self, scale, size: np.zeros(size, np.int64))
     monkeypatch.setattr(SystemNoise, "below", lambda self, bound: Noiseless().below(bound))
-    monkeypatch.setattr(selection, "select_value", middle)
-    monkeypatch.setattr(selection, "select_index", lambda counts, *rest: 0)
+    monkeypatch.setattr(exponential, "select_value", middle)
+    monkeypatch.setattr(exponential, "select_index", lambda counts, *rest: 0)
     monkeypatch.setattr(smooth, "release", middle)
     # Answers need not wait for a tick of the clock.
     monkeypatch.setattr(time, "sleep", lambda seconds: None)
@@ -67,7 +67,7 @@ def _transcript(folder: Path, files: list[str], asked: str, turn: int, capsys):
     with pytest.MonkeyPatch.context() as patched:
         # Messages name files as they were named.
         patched.chdir(folder)
-        patched.setattr(frame, "Exact", lambda cells: _overwritten(cells, constant))
+        patched.setattr(engine, "Exact", lambda cells: _overwritten(cells, constant))
         code = cli.main([*files, "-c", asked, "--format", form, *PLENTY])
     shown = capsys.readouterr()
     assert "dpdb failed" not in shown.out + shown.err

@@ -15,25 +15,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpdb.plan import Plan, plan
-from dpdb.policy import Neighbors
+from dpdb.plan.plan import Plan
+from dpdb.plan.planner import plan
+from dpdb.plan.query import Options
+from dpdb.policy.budget import Neighbors
 from dpdb.privacy import sensitivity
-from dpdb.privacy.accounting import Share
+from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.mechanisms import Gaussian, Laplace
-from dpdb.privacy.sensitivity import Exposure
-from dpdb.sql.parsing import read
-from dpdb.sql.query import Options
-from tests.privacy.brute import (
-    ADD_REMOVE,
-    REPLACE,
-    Pairs,
-    World,
-    as_pairs,
-    multisets,
-    neighbouring,
-    tables_in_memory,
-    world,
-)
+from dpdb.privacy.sensitivity import Contribution
+from dpdb.sql.binder import read
 from tests.privacy.test_sensitivity import (
     ANYTHING_FITS,
     CAP,
@@ -46,6 +36,17 @@ from tests.privacy.test_sensitivity import (
     same_number,
     unit_world,
 )
+from tests.support.brute import (
+    ADD_REMOVE,
+    REPLACE,
+    Pairs,
+    World,
+    as_pairs,
+    multisets,
+    neighbouring,
+    tables_in_memory,
+    world,
+)
 
 GAUSSIAN = Options(mechanism="gaussian")
 
@@ -57,7 +58,7 @@ def _in_memory() -> Iterator[None]:
 
 
 def planned_for(here: World, sql: str, options: Options = GAUSSIAN) -> Plan:
-    share = Share(PLENTY, Fraction(1, 10**6))
+    share = BudgetShare(PLENTY, Fraction(1, 10**6))
     return plan(read(sql, here.policy, options), here.policy, share, lambda table: 3)
 
 
@@ -183,7 +184,7 @@ def test_a_unit_of_several_rows(case: tuple[str, ...], relation: str) -> None:
     assert worst == reached
 
 
-def vectors(exposure: Exposure, lower: int, upper: int) -> list[tuple[int, ...]]:
+def vectors(exposure: Contribution, lower: int, upper: int) -> list[tuple[int, ...]]:
     """Where the rows of one unit can put their values, by definition; each in a cell or none."""
     cells = range(exposure.cells)
     placed = [(cell, y) for cell in cells for y in range(lower, upper + 1)]
@@ -196,7 +197,7 @@ def vectors(exposure: Exposure, lower: int, upper: int) -> list[tuple[int, ...]]
 @pytest.mark.parametrize("relation", [ADD_REMOVE, REPLACE])
 @pytest.mark.parametrize(("cells", "rows"), [(1, 1), (2, 1), (3, 1), (1, 2), (2, 2), (3, 2)])
 def test_the_formula_is_the_largest_change(relation: Neighbors, cells: int, rows: int) -> None:
-    exposure = Exposure(relation, True, cells, rows)
+    exposure = Contribution(relation, True, cells, rows)
     for lower, upper in combinations(range(-3, 4), 2):
         here = np.array(vectors(exposure, lower, upper))
         there = here if relation is REPLACE else np.zeros_like(here[:1])

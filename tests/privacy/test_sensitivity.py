@@ -22,16 +22,18 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from dpdb.engines.columns import Codes, Numbers
-from dpdb.engines.units import Units
-from dpdb.engines.vectors import constant
-from dpdb.plan import Plan
-from dpdb.policy import EPOCH, Column, Kind, Neighbors, Table
+from dpdb.engines.memory.contribution_bounds import Units
+from dpdb.plan.expressions import Slot
+from dpdb.plan.plan import Plan
+from dpdb.plan.statistics import Count, Ranks, Tally, Total
+from dpdb.policy.budget import Neighbors
+from dpdb.policy.catalog import Column, Kind, Table
+from dpdb.policy.numbers import EPOCH
 from dpdb.privacy import sensitivity
-from dpdb.privacy.sensitivity import Exposure
-from dpdb.releases import Count, Ranks, Tally, Total
-from dpdb.sql.query import Slot
-from tests.privacy.brute import (
+from dpdb.privacy.sensitivity import Contribution
+from dpdb.vectors.columns import Codes, Numbers
+from dpdb.vectors.vector import constant
+from tests.support.brute import (
     ADD_REMOVE,
     REPLACE,
     Row,
@@ -697,7 +699,7 @@ def test_capping_nothing_keeps_nothing() -> None:
 # ------------------------------------------------------------------------- the formulas alone
 
 
-def changes(exposure: Exposure, lower: int, upper: int) -> Iterator[int]:
+def changes(exposure: Contribution, lower: int, upper: int) -> Iterator[int]:
     """All ℓ1 changes of Σ y over two cells, or one, when one row is changed, by definition."""
     cells = range(exposure.cells)
     counted = [(cell, y) for cell in cells for y in range(lower, upper + 1)]
@@ -713,10 +715,10 @@ def changes(exposure: Exposure, lower: int, upper: int) -> Iterator[int]:
 def test_the_formula_of_totals_is_the_largest_change(relation: Neighbors, optional: bool) -> None:
     for cells in (1, 2, 3) if optional else (1,):
         for lower, upper in combinations(range(-4, 5), 2):
-            exposure = Exposure(relation, optional, cells)
+            exposure = Contribution(relation, optional, cells)
             expected = max(changes(exposure, lower, upper))
             assert sensitivity.total(lower, upper, exposure) == expected
-            several = Exposure(relation, optional, cells, rows_per_unit=3)
+            several = Contribution(relation, optional, cells, rows_per_unit=3)
             assert sensitivity.total(lower, upper, several) >= 3 * expected
 
 
@@ -732,7 +734,7 @@ def test_the_formula_of_units_is_the_largest_change(
     other = there if relation is REPLACE else [set()]
     # Where two numbers differ it is by 1, so that ℓ1 is the square of ℓ2.
     largest = max(len(left ^ right) for left, right in product(there, other))
-    assert sensitivity.units(Exposure(relation, True, cells, rows)) == largest
+    assert sensitivity.units(Contribution(relation, True, cells, rows)) == largest
 
 
 @pytest.mark.parametrize("percent", [0, 1, 25, 50, 90, 100])
@@ -746,9 +748,9 @@ def test_the_formula_of_ranks_is_the_largest_change(percent: int) -> None:
             after = [score((*values, new), candidate, fraction) for new in range(3)]
             entered = max(entered, *(abs(now - then) for then in after))
             replaced = max(replaced, max(after) - min(after))
-    assert sensitivity.rank(fraction, Exposure(ADD_REMOVE, True)) == entered
-    assert sensitivity.rank(fraction, Exposure(REPLACE, True)) == replaced
-    assert sensitivity.rank(fraction, Exposure(REPLACE, True, cells=2)) >= 2 * entered
+    assert sensitivity.rank(fraction, Contribution(ADD_REMOVE, True)) == entered
+    assert sensitivity.rank(fraction, Contribution(REPLACE, True)) == replaced
+    assert sensitivity.rank(fraction, Contribution(REPLACE, True, cells=2)) >= 2 * entered
 
 
 def test_ranks_and_tallies_have_the_exponential_mechanism() -> None:

@@ -1,27 +1,5 @@
-"""Two tables for everything in this folder: the people, and a small one with every type."""
+"""The tables that are asked here: the people, and a small one with every type."""
 
-from __future__ import annotations
+from tests.support.tables import policy, session
 
-from fractions import Fraction
-from pathlib import Path
-
-import pytest
-
-from dpdb.policy import Budget, Policy
-from dpdb.policyfile import read_policy
-from dpdb.session import Session
-
-HERE = Path(__file__).parent
-PEOPLE = HERE.parents[1] / "sample_data" / "people.toml"
-
-
-@pytest.fixture(scope="session")
-def policy() -> Policy:
-    tables = (*read_policy(PEOPLE).tables, *read_policy(HERE / "visits.toml").tables)
-    return Policy(tables, Budget(Fraction(10_000), Fraction(1, 10), 100_000))
-
-
-@pytest.fixture(scope="module")
-def session(policy: Policy) -> Session:
-    """Shared, because loading is slow; tests that change a setting take their own."""
-    return Session(policy)
+__all__ = ["policy", "session"]

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from dpdb.answer import Answer
+from dpdb.answers.answer import Answer
+from dpdb.answers.formats.json_lines import error_as_json
+from dpdb.answers.formats.render import FORMATS, error_text
 from dpdb.errors import DpdbError
-from dpdb.policy import Policy
-from dpdb.session import Session
-from dpdb.shell.jsontext import error_as_json
-from dpdb.shell.render import FORMATS, error_text
+from dpdb.policy.catalog import Policy
+from dpdb.session.session import Session
 
 HERE = Path(__file__).parent
 _ACCEPTED = re.compile(r"(.+?);(?:\n|\Z)", re.DOTALL)

@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from dpdb.errors import TooLarge
-from dpdb.policy import Policy
-from dpdb.sql import intervals, parsing
-from dpdb.sql.nodes import MAX_EXPRESSIONS
+from dpdb.plan import ranges
+from dpdb.policy.catalog import Policy
+from dpdb.sql import binder
 from dpdb.sql.statements import Select, statement
 from dpdb.sql.tokens import MAX_CHAIN, MAX_SELECTS, MAX_TOKENS
+from dpdb.sql.trees import MAX_EXPRESSIONS
 
 WHERE = "SELECT COUNT(*) FROM people WHERE "
 
@@ -42,7 +43,7 @@ def test_a_long_chain_is_refused_before_it_is_parsed(
     def parsed(*_: Any) -> None:
         pytest.fail("it was parsed")
 
-    monkeypatch.setattr(parsing, "parse", parsed)
+    monkeypatch.setattr(binder, "parse", parsed)
     error = refused(text, policy)
     assert str(MAX_CHAIN) in error.message
     assert error.place is not None
@@ -106,7 +107,7 @@ def test_intervals_are_worked_out_once_a_level(
 ) -> None:
     """They were, and what can be NULL was, twice and more for every level of GREATEST."""
     calls = 0
-    interval: Callable[..., Any] = intervals.interval
+    interval: Callable[..., Any] = ranges.interval
 
     def counted(*arguments: Any) -> Any:
         nonlocal calls
@@ -114,16 +115,16 @@ def test_intervals_are_worked_out_once_a_level(
         assert calls < 5_000
         return interval(*arguments)
 
-    intervals.nullable.cache_clear()
-    monkeypatch.setattr(intervals, "interval", counted)
+    ranges.nullable.cache_clear()
+    monkeypatch.setattr(ranges, "interval", counted)
     found = statement(
         f"SELECT SUM({f'GREATEST({inner}' * 18}age{', age, zip)' * 18}) FROM people", policy
     )
     assert isinstance(found, Select)
     argument = found.query.aggregates[0].argument
     assert argument is not None
-    assert intervals.interval(argument, {}).bounded
-    intervals.nullable(argument)
+    assert ranges.interval(argument, {}).bounded
+    ranges.nullable(argument)
 
 
 @pytest.mark.parametrize("operator", ["+", "*", "/"])
@@ -133,7 +134,7 @@ def test_bounds_have_an_end_to_their_digits(policy: Policy, operator: str) -> No
     assert isinstance(found, Select)
     argument = found.query.aggregates[0].argument
     assert argument is not None
-    bounds = intervals.interval(argument, {})
+    bounds = ranges.interval(argument, {})
     for end in (bounds.lower, bounds.upper):
         assert end.as_integer_ratio()[1] <= 10**400
     assert bounds.lower <= bounds.upper

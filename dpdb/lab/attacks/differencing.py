@@ -6,10 +6,11 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from dpdb.lab.attack import Attack, Guess, Scenes
+from dpdb.lab.attack import Attack, Scenes
 from dpdb.lab.database import Database, number
 from dpdb.lab.people import names
 from dpdb.lab.scenario import DataFile, Scenario, identifier
+from dpdb.lab.transcript import Guess
 
 if TYPE_CHECKING:
     import numpy as np

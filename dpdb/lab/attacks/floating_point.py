@@ -6,17 +6,18 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from dpdb.lab.attack import Attack, Guess
+from dpdb.lab.attack import Attack
 from dpdb.lab.database import Database, number
 from dpdb.lab.mistakes import DoubleLaplace
 from dpdb.lab.people import names
+from dpdb.lab.plots.figures import Figure, TileRow, Tiles
 from dpdb.lab.scenario import Scenario
-from dpdb.plots.figures import Figure, TileRow, Tiles
+from dpdb.lab.transcript import Guess
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from dpdb.lab.trial import Showing
+    from dpdb.lab.transcript import Showing
 
 GRID = 2.0**-52
 """`random.uniform(-1, 1)` gives whole multiples of this, and nothing between them."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dpdb.lab.attack import Attack, Guess
+from dpdb.lab.attack import Attack
 from dpdb.lab.controls import QuerySetSize
 from dpdb.lab.database import Database, Refused, number
 from dpdb.lab.scenario import Scenario
 from dpdb.lab.students import COLUMNS, LEVELS, students
+from dpdb.lab.transcript import Guess
 
 if TYPE_CHECKING:
     import numpy as np

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dpdb.lab.attack import Attack, Guess
+from dpdb.lab.attack import Attack
 from dpdb.lab.database import Database, Refused
 from dpdb.lab.mistakes import KeysOfTheRows, Undeclared
 from dpdb.lab.people import names
 from dpdb.lab.scenario import Scenario
+from dpdb.lab.transcript import Guess
 
 if TYPE_CHECKING:
     import numpy as np

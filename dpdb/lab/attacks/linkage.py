@@ -9,17 +9,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dpdb.lab.attack import Attack, Guess
+from dpdb.lab.attack import Attack
 from dpdb.lab.controls import Generalised
 from dpdb.lab.database import Database, Refused, number
 from dpdb.lab.people import names
+from dpdb.lab.plots.figures import Figure, TileRow, Tiles
 from dpdb.lab.scenario import Scenario
-from dpdb.plots.figures import Figure, TileRow, Tiles
+from dpdb.lab.transcript import Guess
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from dpdb.lab.trial import Showing
+    from dpdb.lab.transcript import Showing
 
 VOTERS, PATIENTS = 200, 100
 AREAS = (2138, 2139, 2140, 2141)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING
 
-from dpdb.lab.attack import Attack, Guess
+from dpdb.lab.attack import Attack
 from dpdb.lab.database import Database
 from dpdb.lab.scenario import Scenario
+from dpdb.lab.transcript import Guess
 
 if TYPE_CHECKING:
     import numpy as np

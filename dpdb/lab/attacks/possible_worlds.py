@@ -7,16 +7,17 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from dpdb.lab.attack import Attack, Guess
+from dpdb.lab.attack import Attack
 from dpdb.lab.database import Database, number
 from dpdb.lab.mistakes import DoubleLaplace
+from dpdb.lab.plots.figures import Figure, Lines, Series
 from dpdb.lab.scenario import Scenario
-from dpdb.plots.figures import Figure, Lines, Series
+from dpdb.lab.transcript import Guess
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from dpdb.lab.trial import Showing
+    from dpdb.lab.transcript import Showing
 
 STUDENTS = (("Chris", 1), ("Kelly", 2), ("Pat", 3), ("Terry", 10))
 """Table 1 of the paper: names and days of absence."""

@@ -6,19 +6,20 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from dpdb.lab.attack import Attack, Guess
+from dpdb.lab.attack import Attack
 from dpdb.lab.controls import Rounded
 from dpdb.lab.database import Database, number
 from dpdb.lab.least_squares import estimates
 from dpdb.lab.mistakes import EachItsOwn
+from dpdb.lab.plots.figures import Figure, Lines, Series, TileRow, Tiles
 from dpdb.lab.scenario import Scenario
-from dpdb.plots.figures import Figure, Lines, Series, TileRow, Tiles
+from dpdb.lab.transcript import Guess
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from dpdb.lab.trial import Showing
+    from dpdb.lab.transcript import Showing
 
 PEOPLE = 100
 QUERIES = 400

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from dpdb.lab.attack import Attack, Guess
+from dpdb.lab.attack import Attack
 from dpdb.lab.controls import Sticky
 from dpdb.lab.database import Database, Refused, number
 from dpdb.lab.people import names
+from dpdb.lab.plots.figures import Figure, Lines, Series
 from dpdb.lab.scenario import Scenario
-from dpdb.plots.figures import Figure, Lines, Series
+from dpdb.lab.transcript import Guess
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from dpdb.lab.trial import Showing
+    from dpdb.lab.transcript import Showing
 
 YOUNGEST, OLDEST = 18, 65
 NOBODYS, MOST = 66, 120

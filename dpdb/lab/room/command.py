@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from dpdb.answers.formats.escape import printable
 from dpdb.errors import DataFileError, UsageError
 from dpdb.lab.scenario import DataFile
-from dpdb.shell.escape import printable
 
 FEWEST, USUAL, MOST = 10, 30, 60
 WORDS = (("0", "1"), ("false", "true"), ("f", "t"), ("no", "yes"), ("n", "y"))

@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from dpdb import __version__
-from dpdb.lab.html import templates
+from dpdb.lab.pages.html import templates
 from dpdb.lab.room.play import play, right, stages
 
 

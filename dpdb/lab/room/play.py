@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dpdb.answer import Answer
+from dpdb.answers.answer import Answer
 from dpdb.lab.controls import Rounded
 from dpdb.lab.database import Refused, number
 from dpdb.lab.defences import Defence, Protected, Unprotected

@@ -1,1 +1,0 @@
-"""For the custodian: how useful an answer is, and which epsilon is safe enough."""

@@ -1,0 +1,219 @@
+"""Intervals around noisy answers, from public scales and the noisy values alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from statistics import NormalDist
+
+import numpy as np
+import numpy.typing as npt
+
+from dpdb.answers.estimates import (
+    Array,
+    Draws,
+    Noisy,
+    average,
+    deviation,
+    drawn,
+    points,
+    scaled,
+    step_of,
+)
+from dpdb.answers.interval_arithmetic import Bounds, bounds_of
+from dpdb.plan.expressions import Slot, slots
+from dpdb.plan.plan import CONFIDENCE, Estimate, Plan, Release, at_once
+from dpdb.plan.query import Function, Output
+from dpdb.plan.statistics import Total
+from dpdb.privacy.mechanisms import Gaussian, Laplace, Mechanism
+from dpdb.vectors.evaluate import Frame
+from dpdb.vectors.vector import Vector, numbers
+
+TINY_SCALE = 1e-30
+"""The scale of no noise, for formulas that divide by it."""
+_DIGITS = 36
+"""Binary digits to which the ends of a mean's interval are computed, of the bounds' width."""
+_TRIED_AT_ONCE = 2048
+
+
+def confidence_intervals(
+    plan: Plan, noisy: Noisy, output: Output, frame: Frame, confidence: float = CONFIDENCE
+) -> tuple[Vector, Vector] | None:
+    """The ends of an interval for each cell of a column; None where there is none.
+
+    Of an expression over several aggregates and subqueries each is held to the power of
+    `confidence` that makes all of them hold at once, their noises being independent;
+    interval arithmetic does the rest. Intervals cover at least `confidence`. Where noise
+    has a say in which rows are shown, those of all rows hold at once, and so those of
+    the rows shown, whichever they are.
+    """
+    expression = output.expression
+    aggregates = sorted(slots(expression, "aggregate"))
+    noisy_ones = {i for i, subplan in enumerate(plan.subplans) if any(subplan.every_release)}
+    subqueries = sorted(slots(expression, "subquery") & noisy_ones)
+    if not (plan.released_for(output) or subqueries) or not expression.kind.ordinal:
+        return None
+    each = at_once(confidence, (len(aggregates) + len(subqueries)) * plan.candidates)
+    known: dict[Slot, Bounds] = {}
+    for index in aggregates:
+        estimate = plan.estimates[index]
+        box = interval_of(estimate, plan, noisy.draws, each)
+        if box is None:
+            return None
+        known[Slot("aggregate", index, estimate.aggregate.kind)] = box
+    for index in subqueries:
+        box = _of_subquery(plan.subplans[index], noisy.subresults[index], each)
+        if box is None:
+            return None
+        known[Slot("subquery", index, plan.subplans[index].outputs[0].expression.kind)] = box
+    found = bounds_of(expression, known, frame)
+    if found is None:
+        return None
+    low, high = found
+    undefined = ~(np.isfinite(low) & np.isfinite(high))
+    return tuple(numbers(np.where(undefined, 0.0, end), undefined) for end in (low, high))  # type: ignore[return-value]
+
+
+def _of_subquery(plan: Plan, noisy: Noisy, confidence: float) -> Bounds | None:
+    """Where a scalar subquery's answer lies; infinite ends where it may be undefined."""
+    output = plan.outputs[0]
+    frame = Frame({}, {**noisy.subqueries, **points(plan, noisy.draws)})
+    ends = confidence_intervals(plan, noisy, output, frame, confidence)
+    if ends is None:
+        return None
+    low, high = ends
+    assert low.null is not None
+    return np.where(low.null, -np.inf, low.values), np.where(low.null, np.inf, high.values)
+
+
+def interval_of(
+    estimate: Estimate, plan: Plan, draws: Draws, confidence: float
+) -> tuple[Array, Array] | None:
+    """Where an aggregate's exact value lies with probability `confidence`, cell by cell.
+
+    None of a selected value: how far apart the data lie around it is secret.
+    """
+    function = estimate.aggregate.function
+    if estimate.obstacle is not None:
+        counts = function in (Function.COUNT, Function.COUNT_DISTINCT)
+        return (np.zeros(1), np.zeros(1)) if counts else None
+    if not estimate.releases:
+        assert estimate.rows is not None
+        rows = np.array([float(estimate.rows)])
+        return rows, rows
+    own = drawn(estimate, draws)
+    releases = [plan.releases[index] for index in estimate.releases]
+    if not isinstance(releases[0].mechanism, Laplace | Gaussian):
+        return None
+    if function is Function.AVG and estimate.rows is None:
+        return _mean(own, releases, estimate, confidence)
+    each = confidence ** (1 / len(releases))
+    ends = [_around(values, release, each) for values, release in zip(own, releases, strict=True)]
+    match function:
+        case Function.AVG:
+            low, high = (average([end], releases[0], estimate) for end in ends[0])
+            return low, high
+        case Function.VAR_POP | Function.VAR_SAMP | Function.STDDEV_POP | Function.STDDEV_SAMP:
+            return _variance(ends, releases[0], estimate)
+    low, high = (scaled(end, step_of(releases[0])) for end in ends[0])
+    return low, high
+
+
+def _around(values: Array, release: Release, confidence: float) -> tuple[Array, Array]:
+    assert isinstance(release.mechanism, Laplace | Gaussian)
+    margin = int(release.mechanism.quantile(confidence))
+    return values - margin, values + margin
+
+
+def _mean(
+    own: Draws, releases: list[Release], estimate: Estimate, confidence: float
+) -> tuple[Array, Array]:
+    """A mean's interval, after Fieller (1954).
+
+    With S and N exact and s, t their noises, S = mN makes S̃ - mÑ = s - m·t: for
+    the true mean m it has the known distribution of two independent noises. The
+    interval is all m within the bounds that a test at 1 - confidence does not reject.
+    """
+    statistic, kind = releases[0].statistic, type(releases[0].mechanism)
+    assert isinstance(statistic, Total)
+    total, count = own
+    step, centre = float(statistic.grid.step), statistic.centre
+    low, high = (np.full(len(total), float(end)) for end in statistic.bounds)
+    best = average(own, releases[0], estimate) / step - centre
+    of_sum, of_count = (
+        float(r.mechanism.scale) for r in releases if isinstance(r.mechanism, Laplace | Gaussian)
+    )
+
+    def accepted(mean: Array) -> Array:
+        scales = of_sum, np.abs(mean) * of_count
+        # Whole noise is at most continuous noise and one more, in the stochastic order:
+        # P(x >= z) <= P(L >= z - 1) for all whole z. Of Laplace noise that is 2r <= 1 + r,
+        # of Gaussian Proposition 25 of Canonne, Kamath, Steinke. So s - m·t is within 1 + |m|.
+        distance = np.maximum(np.abs(total - mean * count) - 1 - np.abs(mean), 0)
+        return _plausible(distance, *scales, confidence, kind)
+
+    ends = _last_accepted(accepted, best, np.stack([low, high]))
+    return tuple(np.asarray((end + centre) * step) for end in ends)  # type: ignore[return-value]
+
+
+def _last_accepted(accepted: Callable[[Array], Array], inside: Array, ends: Array) -> Array:
+    """The points farthest from `inside` towards each of `ends` that are accepted.
+
+    Where noise has thrown even `inside` out, nothing is known but the end. The way
+    is searched in rounds of `digits` binary digits: several where there are few
+    cells, as an array of hundreds is tried as fast as one of two.
+    """
+    reached = accepted(ends) | ~accepted(inside)
+    digits = max(1, min(6, (_TRIED_AT_ONCE // ends.size).bit_length() - 1))
+    parts = 2**digits
+    between = (np.arange(1, parts) / parts).reshape(-1, 1, 1)
+    near, width = inside, ends - inside
+    for _ in range(-(-_DIGITS // digits)):
+        good = accepted(near + between * width)
+        width = width / parts
+        near = near + np.logical_and.accumulate(good, axis=0).sum(axis=0) * width
+    return np.where(reached, ends, near + width)
+
+
+def _plausible(
+    distance: Array, first: float, second: Array, confidence: float, kind: type[Mechanism]
+) -> npt.NDArray[np.bool_]:
+    """Whether two noises of these scales, added, could be that large: with `confidence` not more.
+
+    The sum of two normal noises is normal, of variance the sum of theirs.
+    """
+    if kind is Laplace:
+        return two_laplace_tail(distance, first, second) >= 1 - confidence
+    return distance <= NormalDist().inv_cdf((1 + confidence) / 2) * np.hypot(first, second)
+
+
+def two_laplace_tail(distance: Array, first: float, second: Array) -> Array:
+    """P(|X + Y| > distance) for independent Laplace X, Y of scales a = first, b = second.
+
+    (a²·e^(-d/a) - b²·e^(-d/b)) / (a² - b²), and (1 + d/2a)·e^(-d/a) where a = b
+    (Kotz, Kozubowski, Podgórski 2001, section 2.3).
+    """
+    # Near a = b the quotient loses its digits: the formula for equal scales is closer.
+    first, second = max(first, TINY_SCALE), np.maximum(second, TINY_SCALE)
+    near = np.abs(first - second) < 1e-5 * first
+    other = np.where(near, 2 * first, second)
+    tail = first**2 * np.exp(-distance / first) - other**2 * np.exp(-distance / other)
+    equal = (1 + distance / (2 * first)) * np.exp(-distance / first)
+    return np.where(near, equal, tail / (first**2 - other**2))
+
+
+def _variance(
+    ends: list[tuple[Array, Array]], release: Release, estimate: Estimate
+) -> tuple[Array, Array]:
+    """The variance grows with the squares and falls with the sum's distance from zero."""
+    (squares_low, squares_high), (total_low, total_high) = ends[:2]
+    far = np.maximum(np.abs(total_low), np.abs(total_high))
+    near = np.where(
+        (total_low <= 0) & (total_high >= 0), 0, np.minimum(np.abs(total_low), np.abs(total_high))
+    )
+    counts = ends[2] if estimate.rows is None else (np.array([float(estimate.rows)]),)
+    corners = [
+        deviation(squares, total, np.maximum(count, 1.0), release, estimate)
+        for squares, total in ((squares_low, far), (squares_high, near))
+        for count in counts
+    ]
+    return np.minimum.reduce(corners), np.maximum.reduce(corners)

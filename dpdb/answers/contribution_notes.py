@@ -1,0 +1,51 @@
+"""Which rows are left out before the noise, and which values are changed: planned, not counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dpdb.answers.declarations import plain_value
+from dpdb.plan.expressions import ColumnRef, Expr, children
+from dpdb.plan.plan import Plan
+from dpdb.plan.statistics import Distinct, Ranks, Total
+from dpdb.policy.catalog import Column, Table
+
+
+def altered(planned: Plan) -> tuple[str, ...]:
+    """For EXPLAIN: which rows are left out before noise is drawn, and which values are changed."""
+    plans = list(_with_subplans(planned))
+    caps = [_cap(each.table) for each in plans if each.table.unit is not None]
+    clamps = [
+        _clamp(column)
+        for each in plans
+        for release in each.releases
+        if isinstance(release.statistic, Total | Ranks | Distinct)
+        for column in _bounded(release.statistic.argument)
+    ]
+    return tuple(dict.fromkeys([*caps, *clamps]))
+
+
+def _with_subplans(planned: Plan) -> Iterator[Plan]:
+    for subplan in planned.subplans:
+        yield from _with_subplans(subplan)
+    yield planned
+
+
+def _cap(table: Table) -> str:
+    rows = "1 row" if table.rows_per_unit == 1 else f"{table.rows_per_unit} rows"
+    return f"at most {rows} per {table.unit}, chosen by a keyed hash"
+
+
+def _bounded(expression: Expr) -> Iterator[Column]:
+    """The columns that an expression reads and that have bounds."""
+    match expression:
+        case ColumnRef(column=Column(values=None, bounds=(_, _)) as column):
+            yield column
+    for child in children(expression):
+        yield from _bounded(child)
+
+
+def _clamp(column: Column) -> str:
+    assert column.bounds is not None
+    low, high = (plain_value(bound, column.kind) for bound in column.bounds)
+    return f"{column.name}: values are clamped to {low} … {high}"

@@ -1,0 +1,41 @@
+"""What is declared of a column, as plain values."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from dpdb.answers.answer import Cell
+from dpdb.policy.catalog import Column, Kind, Value
+from dpdb.policy.numbers import EPOCH
+
+COLUMN_COLUMNS = ("column", "type", "lower", "upper", "values", "nulls")
+
+
+def declared_range(column: Column) -> str:
+    """The declared values or bounds in parentheses; empty if there are none."""
+    _, _, lower, upper, values, _ = column_row(column)
+    if values is not None:
+        return f" ({values})"
+    return "" if lower is None else f" ({lower} to {upper})"
+
+
+def column_row(column: Column) -> tuple[Cell, ...]:
+    """A column's row of DESCRIBE."""
+    kind = "text or number (guessed)" if column.guessed else str(column.kind)
+    values = None
+    if column.values is not None:
+        listed = [str(plain_value(value, column.kind)) for value in column.values[:6]]
+        more = len(column.values) - len(listed)
+        values = ", ".join(listed) + (f", … {more} more" if more else "")
+    bounds = (None, None) if column.bounds is None or column.values is not None else column.bounds
+    lower, upper = (None if b is None else plain_value(b, column.kind) for b in bounds)
+    return column.name, kind, lower, upper, values, column.nullable
+
+
+def plain_value(value: Value, kind: Kind) -> Cell:
+    """A declared value as it is shown."""
+    if kind is Kind.DATE and isinstance(value, (int, Fraction)):
+        return type(EPOCH).fromordinal(EPOCH.toordinal() + int(value)).isoformat()
+    if isinstance(value, Fraction):
+        return int(value) if value.denominator == 1 else float(value)
+    return value

@@ -1,0 +1,136 @@
+"""Aggregates from noisy releases: ratios, clamping, units."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpdb.plan.expressions import Slot
+from dpdb.plan.plan import Estimate, Plan, Release
+from dpdb.plan.query import Function
+from dpdb.plan.statistics import Total
+from dpdb.policy.catalog import Kind, Value
+from dpdb.vectors.evaluate import Frame, evaluate
+from dpdb.vectors.vector import AnyVector, TextVector, Vector, array, constant, numbers
+
+Array = npt.NDArray[Any]
+Draws = Sequence[Array]
+"""For each release its noisy values: grid steps, a whole number for each cell."""
+Values = Mapping[Slot, AnyVector]
+
+
+@dataclass(frozen=True, repr=False)
+class Noisy:
+    """The noisy values of a plan, and of the subqueries in it."""
+
+    draws: Draws
+    subqueries: Values
+    subresults: tuple[Noisy, ...] = ()
+
+
+@np.errstate(all="ignore")
+def points(plan: Plan, draws: Draws) -> Values:
+    """The value of every aggregate, from the noisy values of the releases."""
+    return {
+        Slot("aggregate", i, estimate.aggregate.kind): point(estimate, plan, draws)
+        for i, estimate in enumerate(plan.estimates)
+    }
+
+
+@np.errstate(all="ignore")
+def scalar(plan: Plan, points: Values, subqueries: Values) -> AnyVector:
+    """The value of a scalar subquery, for the query around it."""
+    return evaluate(plan.outputs[0].expression, Frame({}, {**subqueries, **points}))
+
+
+def vector(values: Sequence[Value], kind: Kind) -> AnyVector:
+    """Public constants as a vector of the kind."""
+    if kind is Kind.TEXT:
+        dictionary = tuple(dict.fromkeys(str(value) for value in values))
+        index = {text: i for i, text in enumerate(dictionary)}
+        return TextVector(np.array([index[str(value)] for value in values], int), dictionary)
+    return Vector(array(values, kind))
+
+
+def drawn(estimate: Estimate, draws: Draws) -> Draws:
+    """The noisy values behind an aggregate as doubles, however the engine held the exact ones.
+
+    From here on everything is done in doubles: their rounding is post-processing, and
+    far below the noise of whatever is too large for them.
+    """
+    return [draws[index].astype(np.float64) for index in estimate.releases]
+
+
+def point(estimate: Estimate, plan: Plan, draws: Draws) -> AnyVector:
+    """An aggregate's value in each cell, from the noisy values."""
+    own = drawn(estimate, draws)
+    releases = [plan.releases[index] for index in estimate.releases]
+    if estimate.obstacle is not None:
+        counts = estimate.aggregate.function in (Function.COUNT, Function.COUNT_DISTINCT)
+        return constant(0 if counts else None, estimate.aggregate.kind)
+    match estimate.aggregate.function:
+        case Function.COUNT if estimate.rows is not None:
+            return constant(estimate.rows, Kind.INTEGER)
+        case Function.MODE:
+            values = releases[0].statistic.values  # type: ignore[union-attr]
+            return vector([values[int(i)] for i in own[0]], estimate.aggregate.kind)
+        case Function.AVG:
+            return numbers(average(own, releases[0], estimate))
+        case Function.VAR_POP | Function.VAR_SAMP | Function.STDDEV_POP | Function.STDDEV_SAMP:
+            return numbers(_variance(own, releases[0], estimate))
+    return numbers(scaled(own[0], step_of(releases[0])))
+
+
+def step_of(release: Release) -> Fraction:
+    """The step of the grid that a release's values are counted in."""
+    statistic = release.statistic
+    return Fraction(1) if not hasattr(statistic, "grid") else statistic.grid.step
+
+
+def scaled(units: Array, step: Fraction) -> Array:
+    """Grid steps in the analyst's unit: whole numbers stay whole, decimals as written."""
+    return np.asarray(units * float(step.numerator) / float(step.denominator))
+
+
+def _counts(own: Draws, estimate: Estimate, position: int) -> Array:
+    """The number of rows to divide by: at least one, however the noise fell."""
+    counts = own[position] if estimate.rows is None else np.array([float(estimate.rows)])
+    return np.maximum(counts, 1.0)
+
+
+def _clamped(values: Array, estimate: Estimate) -> Array:
+    return np.clip(values, float(estimate.interval.lower), float(estimate.interval.upper))
+
+
+def average(own: Draws, release: Release, estimate: Estimate) -> Array:
+    """The centre of the bounds plus the mean distance from it."""
+    assert isinstance(release.statistic, Total)
+    offset = own[0] / _counts(own, estimate, 1)
+    mean = (offset + release.statistic.centre) * float(release.statistic.grid.step)
+    return _clamped(mean, estimate)
+
+
+def _variance(own: Draws, release: Release, estimate: Estimate) -> Array:
+    squares, total = own[:2]
+    return deviation(squares, total, _counts(own, estimate, 2), release, estimate)
+
+
+def deviation(
+    squares: Array, total: Array, counts: Array, release: Release, estimate: Estimate
+) -> Array:
+    """offset + Z/N - (Y/N)², times N/(N-1) for a sample's; or its root."""
+    statistic = release.statistic
+    assert isinstance(statistic, Total)
+    variance = statistic.offset + squares / counts - (total / counts) ** 2
+    variance = np.maximum(variance, 0) * float(statistic.grid.step) ** 2
+    function = estimate.aggregate.function
+    if function in (Function.VAR_SAMP, Function.STDDEV_SAMP):
+        variance = variance * counts / np.maximum(counts - 1, 1)
+    if function in (Function.STDDEV_POP, Function.STDDEV_SAMP):
+        variance = np.sqrt(variance)
+    return _clamped(variance, estimate)

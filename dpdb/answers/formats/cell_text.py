@@ -1,0 +1,57 @@
+"""One cell of an answer as text."""
+
+from __future__ import annotations
+
+import datetime
+import math
+
+from dpdb.answers.answer import Cell, CellInterval
+from dpdb.answers.formats.escape import printable
+
+NULL = "NULL"
+
+
+def cell_text(cell: Cell, interval: CellInterval) -> str:
+    """A cell safe to print, with `±` and no more digits than the noise leaves meaning."""
+    match cell:
+        case None:
+            return NULL
+        case bool():
+            return str(cell).lower()
+        case str():
+            return printable(cell) + _days(cell, interval)
+    reach = margin(cell, interval)
+    if reach is None:
+        return _number(cell)
+    digits = 0 if isinstance(cell, int) else _digits(reach)
+    return f"{cell:.{digits}f} ± {reach:.{digits}f}"
+
+
+def _days(cell: str, interval: CellInterval) -> str:
+    """The margin of a noisy date."""
+    match interval:
+        case str(), str():
+            low, day, high = map(datetime.date.fromisoformat, (interval[0], cell, interval[1]))
+            return f" ± {max(high - day, day - low).days} days"
+    return ""
+
+
+def margin(cell: float, interval: CellInterval) -> float | None:
+    """How far the interval reaches from the value, on the longer side."""
+    if interval is None:
+        return None
+    low, high = interval
+    if not (isinstance(low, int | float) and isinstance(high, int | float)):
+        return None
+    return max(high - cell, cell - low)
+
+
+def _digits(reach: float) -> int:
+    """Decimals down to the second digit of the margin: the noise hides the rest."""
+    if reach <= 0:
+        return 0
+    return min(max(0, 1 - math.floor(math.log10(reach))), 9)
+
+
+def _number(value: float) -> str:
+    return str(value) if isinstance(value, int) else f"{value:.10g}"

@@ -1,0 +1,181 @@
+"""EXPLAIN as a tree: what a query would draw, how noisy that is, and why.
+
+All of it is planned from the statement and the policy.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Collection, Iterator
+from fractions import Fraction
+from itertools import groupby
+
+from dpdb.answers.answer import Answer, ReleaseReport
+from dpdb.answers.formats.escape import printable
+from dpdb.answers.formats.footer import footer
+from dpdb.plan.expressions import Call, Cast, ColumnRef, Expr, children
+from dpdb.plan.plan import Plan, Release, at_once
+from dpdb.plan.statistics import Ranks, Total
+from dpdb.policy.budget import Composition
+from dpdb.policy.catalog import Kind
+from dpdb.policy.numbers import EPOCH, decimal
+from dpdb.privacy.mechanisms import Gaussian, Laplace
+
+CONFIDENCES = (0.5, 0.9, 0.95)
+RELATIVE_ERROR = Fraction(1, 10)
+NAMES = {
+    "laplace": "Laplace noise",
+    "gaussian": "Gaussian noise",
+    "exponential": "the exponential mechanism",
+    "smooth laplace": "Laplace noise of smooth sensitivity",
+}
+SCALES = {"laplace": "Δ/ε", "gaussian": "σ", "exponential": "2Δ/ε"}
+CHANGES = {
+    "laplace": "the most {} can change it",
+    "gaussian": "the farthest {} can move it (ℓ2)",
+    "exponential": "the most {} can change it (of a value's rank or count)",
+}
+
+
+def tree(answer: Answer, given: Collection[str]) -> str:
+    """The tree of an EXPLAIN; columns in `given` have their bounds from the command line."""
+    assert answer.plan is not None
+    planned = list(zip(_releases(answer.plan), answer.releases, strict=True))
+    total = sum((drawn.epsilon for drawn in answer.releases), Fraction(0))
+    lines = []
+    for column, group in groupby(planned, lambda pair: pair[1].column):
+        lines.append(printable(column))
+        parts = list(group)
+        for number, ((release, whose), drawn) in enumerate(parts, 1):
+            last = number == len(parts)
+            lines.append(f"{'└' if last else '├'}─ {_title(drawn)}")
+            lines += _branches(list(_facts(release, drawn, total, given, whose)), last=last)
+    if not lines:
+        known = "no row can pass the filter" if answer.plan.settled else (
+            "the number of rows is public here")  # fmt: skip
+        lines.append(f"nothing is drawn: {known}")
+    return "\n".join([*lines, _share(answer, total)]) + footer(answer)
+
+
+def _releases(plan: Plan) -> Iterator[tuple[Release, str]]:
+    """Every release in the order of drawing, and what its noise hides."""
+    for subplan in plan.subplans:
+        yield from _releases(subplan)
+    unit = plan.table.unit
+    whose = "one row" if unit is None else f"the rows of one {printable(unit)}"
+    for release in plan.releases:
+        yield release, whose
+
+
+def _title(drawn: ReleaseReport) -> str:
+    return f"{drawn.aggregate.replace('_', ' ')} by {NAMES.get(drawn.mechanism, drawn.mechanism)}"
+
+
+def _branches(facts: list[tuple[str, str]], *, last: bool) -> list[str]:
+    stem = "   " if last else "│  "
+    return [
+        f"{stem}{'└' if number == len(facts) else '├'}─ {name:<7}{fact}"
+        for number, (name, fact) in enumerate(facts, 1)
+    ]
+
+
+def _facts(
+    release: Release, drawn: ReleaseReport, total: Fraction, given: Collection[str], whose: str
+) -> Iterator[tuple[str, str]]:
+    """Name and value of all there is to say about one release."""
+    statistic = release.statistic
+    if isinstance(statistic, Total | Ranks):
+        yield "bounds", _bounds(statistic, given) + _shift(statistic)
+    name = drawn.mechanism
+    if drawn.sensitivity is None:
+        yield "Δ", "smooth: read off the rows, and as secret as they are"
+    else:
+        yield "Δ", f"{_figure(drawn.sensitivity)}, {CHANGES[name].format(whose)}"
+    part = "" if drawn.epsilon == total else f", a part of the query's {decimal(total)}"
+    yield "ε", f"{decimal(drawn.epsilon)}{part}"
+    if drawn.delta:
+        yield "δ", decimal(drawn.delta)
+    if drawn.scale is not None:
+        yield "scale", f"{SCALES[name]} = {_figure(drawn.scale)}"
+    mechanism = release.mechanism
+    if isinstance(mechanism, Laplace | Gaussian):
+        yield from _noise(mechanism, release.unit, drawn.candidates)
+    elif drawn.scale is None:
+        yield "noise", "in proportion to the smooth sensitivity"
+    else:
+        yield "noise", "a value within the bounds is chosen; how near depends on the rows"
+
+
+def _noise(
+    mechanism: Laplace | Gaussian, unit: Fraction, candidates: int
+) -> Iterator[tuple[str, str]]:
+    """How large the noise is, and from which answer on that matters little.
+
+    The latter is Shoaran, Thomo and Weber's minimum true answer, equation 6.
+    """
+    each = [at_once(confidence, candidates) for confidence in CONFIDENCES]
+    margins = [Fraction(mechanism.quantile(confidence)) * unit for confidence in each]
+    shown = [f"± {_figure(m)} ({c:.0%})" for m, c in zip(margins, CONFIDENCES, strict=True)]
+    yield "noise", ", ".join(shown)
+    least = [f"{_figure(m / RELATIVE_ERROR)} ({c:.0%})"
+             for m, c in zip(margins, CONFIDENCES, strict=True)]  # fmt: skip
+    yield "MTA", f"{', '.join(least)}: noise within 10 %"
+
+
+def _bounds(statistic: Total | Ranks, given: Collection[str]) -> str:
+    """The bounds and where they came from."""
+    grid, argument = statistic.grid, statistic.argument
+    used = grid.lower * grid.step, grid.upper * grid.step
+    shown = _span(used, argument.kind)
+    match argument:
+        case ColumnRef(column=column) | Cast(operand=ColumnRef(column=column)):
+            declared = column.bounds
+            if declared is None:
+                return f"{shown}, by WHERE"
+            if any(abs(a - b) >= grid.step for a, b in zip(used, declared, strict=True)):
+                return f"{shown}, by WHERE; declared {_span(declared, argument.kind)}"
+            source = "by --bounds" if column.name in given else "declared in the policy"
+            return f"{shown}, {source}"
+        case Call(name="clamp"):
+            return f"{shown}, by CLAMP"
+    columns = dict.fromkeys(printable(name) for name in _columns(argument))
+    return f"{shown}, worked out from {', '.join(columns) or 'constants'}"
+
+
+def _shift(statistic: Total | Ranks) -> str:
+    """What is subtracted from each value before it is summed, so that one moves less."""
+    if isinstance(statistic, Ranks) or not statistic.centre:
+        return ""
+    return f"; each less {_figure(statistic.centre * statistic.grid.step)}"
+
+
+def _columns(expression: Expr) -> Iterator[str]:
+    if isinstance(expression, ColumnRef):
+        yield expression.column.name
+    for child in children(expression):
+        yield from _columns(child)
+
+
+def _span(bounds: tuple[Fraction, Fraction], kind: Kind) -> str:
+    low, high = (_date(b) if kind is Kind.DATE else _figure(b) for b in bounds)
+    return f"{low} to {high}"
+
+
+def _date(days: Fraction) -> str:
+    return (EPOCH + datetime.timedelta(days=int(days))).isoformat()
+
+
+def _figure(value: Fraction) -> str:
+    """A number to be read, not to be computed with."""
+    if value.denominator == 1 or abs(value) >= 1000:
+        return str(round(value))
+    return f"{float(value):.4g}"
+
+
+def _share(answer: Answer, total: Fraction) -> str:
+    """What the query gets of ε, in the paper's terms."""
+    budget = answer.balance.budget
+    pure = budget.composition is Composition.PURE
+    if pure and total == answer.balance.share.epsilon:
+        return f"ε/k = {decimal(budget.epsilon)}/{budget.queries} = {decimal(total)}"
+    return f"ε = {decimal(total)}, of {decimal(budget.epsilon)} for k = {budget.queries} queries"

@@ -1,0 +1,93 @@
+"""What is said below an answer: how accurate it is, what was paid and what is left."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from dpdb.answers.answer import Answer
+from dpdb.answers.formats.cell_text import margin
+from dpdb.answers.formats.escape import printable
+from dpdb.policy.budget import Composition
+from dpdb.policy.numbers import decimal
+
+DIGITS = 6
+"""Of what is paid and left: what theorems work out has no end of them."""
+
+NOT_PRIVATE = "not private"
+
+
+def footer(answer: Answer) -> str:
+    """The lines below an answer to a query."""
+    if not answer.query:
+        return ""
+    lines = [*_revealed(answer), *_accuracy(answer), *map(printable, answer.notes), _paid(answer)]
+    return "".join(f"\n{line}" for line in lines)
+
+
+def _paid(answer: Answer) -> str:
+    cost, balance = answer.cost, answer.balance
+    spent = f"ε {decimal(cost.epsilon, DIGITS)}"
+    if cost.delta:
+        spent += f", δ {decimal(cost.delta, DIGITS)}"
+    if answer.explain:
+        before = "" if answer.plan is not None and answer.plan.settled else ": answered before"
+        paid = f"would cost {spent}" if cost.queries else f"would cost nothing{before}"
+    else:
+        paid = "repeated: free" if answer.repeat else f"spent {spent}"
+    budget = balance.budget
+    by = "" if budget.composition is Composition.PURE else f" by {budget.composition}"
+    left = (
+        f"left: ε {decimal(balance.epsilon_left, DIGITS)} of {decimal(budget.epsilon)}{by}, "
+        f"{balance.queries_left} of {budget.queries} queries"
+    )
+    return f"{paid} · {left}{'' if answer.private else f' · {NOT_PRIVATE}'}"
+
+
+def _accuracy(answer: Answer) -> Iterator[str]:
+    """The relative error that the noise may make, from the noisy values alone.
+
+    Shoaran, Thomo, Weber, equation 5, with the answer in place of the truth.
+    """
+    noisy = [
+        (reach, abs(cell))
+        for row, ranges in zip(answer.rows, answer.intervals, strict=False)
+        for cell, interval in zip(row, ranges, strict=True)
+        if isinstance(cell, int | float) and (reach := margin(cell, interval)) is not None
+    ]
+    errors = [reach / size for reach, size in noisy if size]
+    if len(noisy) == 1:
+        ((reach, size),) = noisy
+        part = f"{_percent(errors[0])} of" if errors else "more than any part of"
+        yield f"±{_figure(reach)} is {part} {_figure(size)}"
+    elif errors:
+        low, high = _percent(min(errors)), _percent(max(errors))
+        yield (
+            f"± is {low} of the answers" if low == high else f"± is {low} to {high} of the answers"
+        )
+
+
+def _figure(value: float) -> str:
+    """Whole numbers from 100 on, and four digits below."""
+    return f"{value:.0f}" if value >= 100 else f"{value:.4g}"
+
+
+def _percent(share: float) -> str:
+    """To two digits, from 10 % on to whole ones."""
+    percent = 100 * share
+    if percent >= 9.95 or not percent:
+        return f"{percent:.0f} %"
+    return f"{percent:.{1 - math.floor(math.log10(percent))}f}".rstrip("0").rstrip(".") + " %"
+
+
+def _revealed(answer: Answer) -> Iterator[str]:
+    """The exact statistics and noise scales, as Evans et al. print them."""
+    for shown in answer.revealed:
+        yield f"# stat={_whole(shown.stat)} b={_whole(shown.scale)}"
+
+
+def _whole(value: float) -> str:
+    """Whole numbers, rounded half away from zero; small ones to two decimals."""
+    if abs(value) < 100 and value != round(value):
+        return f"{value:.2f}"
+    return str(int(math.copysign(math.floor(abs(value) + 0.5), value)))

@@ -1,0 +1,96 @@
+"""Answers and errors as JSON, an object on a line."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from typing import Any
+
+from dpdb.answers.answer import Answer, ReleaseReport
+from dpdb.answers.formats.escape import printable
+from dpdb.errors import DpdbError
+from dpdb.policy.budget import Composition
+
+
+def as_json(answer: Answer) -> str:
+    """One object on one line."""
+    balance, cost = answer.balance, answer.cost
+    budget = balance.budget
+    fields: dict[str, Any] = {
+        "statement": answer.statement,
+        "columns": answer.columns,
+        "rows": answer.rows,
+    }
+    if answer.query:
+        fields |= {
+            "intervals": answer.intervals,
+            "releases": [_drawn(drawn) for drawn in answer.releases],
+            "cost": {
+                "epsilon": float(cost.epsilon),
+                "delta": float(cost.delta),
+                "queries": cost.queries,
+            },
+        }
+    fields["budget"] = {
+        "epsilon": float(budget.epsilon),
+        "epsilon_left": float(balance.epsilon_left),
+        "delta": float(budget.delta),
+        "delta_left": float(balance.delta_left),
+        "queries": budget.queries,
+        "queries_left": balance.queries_left,
+    }
+    if budget.composition is not Composition.PURE:
+        fields["budget"]["composition"] = str(budget.composition)
+    if answer.query:
+        fields |= {"private": answer.private, "repeat": answer.repeat}
+    if answer.explain:
+        fields["explain"] = True
+    if answer.notes:
+        fields["notes"] = answer.notes
+    if answer.revealed:
+        fields["reveal"] = [
+            {"column": shown.column, "stat": shown.stat, "b": shown.scale}
+            for shown in answer.revealed
+        ]
+    return _dumped(fields)
+
+
+def error_as_json(statement: str, error: DpdbError) -> str:
+    """An error as one object on one line."""
+    fields: dict[str, Any] = {"kind": error.kind, "message": error.message, "hint": error.hint}
+    if error.place:
+        fields |= {"line": error.place.line, "column": error.place.column}
+    return _dumped({"statement": statement, "error": fields})
+
+
+def _dumped(fields: dict[str, Any]) -> str:
+    # What JSON leaves alone and terminals act on: DEL and the C1 controls.
+    text = json.dumps(fields, ensure_ascii=False, allow_nan=False)
+    return "".join(_utf16(c) if _unsafe(c) else c for c in text)
+
+
+def _utf16(character: str) -> str:
+    """A character as JSON writes it, beyond U+FFFF as a surrogate pair."""
+    units = character.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[i]:02x}{units[i + 1]:02x}" for i in range(0, len(units), 2))
+
+
+def _unsafe(character: str) -> bool:
+    return printable(character) != character
+
+
+def _drawn(drawn: ReleaseReport) -> dict[str, Any]:
+    return {
+        "column": drawn.column,
+        "aggregate": drawn.aggregate,
+        "mechanism": drawn.mechanism,
+        "sensitivity": number(drawn.sensitivity),
+        "scale": number(drawn.scale),
+        "epsilon": float(drawn.epsilon),
+        "delta": float(drawn.delta),
+    }
+
+
+def number(value: Fraction | None) -> float | None:
+    """A figure of a release; None if it is a secret."""
+    return None if value is None else float(value)

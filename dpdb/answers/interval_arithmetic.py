@@ -1,0 +1,89 @@
+"""Interval arithmetic over the cells of an answer.
+
+The same as `sql.intervals` does once for all rows of a table, done for each
+cell with the intervals of its aggregates (Moore 1966, chapter 2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import reduce
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpdb.plan.expressions import Arithmetic, Call, Expr, Literal, Slot
+from dpdb.policy.catalog import Kind
+from dpdb.vectors.evaluate import Frame
+from dpdb.vectors.functions import apply
+from dpdb.vectors.vector import Vector, constant
+
+Array = npt.NDArray[Any]
+Bounds = tuple[Array, Array]
+
+
+def bounds_of(expression: Expr, known: Mapping[Slot, Bounds], frame: Frame) -> Bounds | None:
+    """The range of `expression` in each cell; None where it is not worked out.
+
+    An end that is not finite says that the expression may be undefined there.
+    """
+    match expression:
+        case Slot() if expression in known:
+            return known[expression]
+        case Slot():
+            fixed = frame.slots[expression]
+            if not isinstance(fixed, Vector):
+                return None
+            return fixed.values, fixed.values
+        case Literal(value=value, kind=Kind.INTEGER | Kind.NUMBER as kind) if value is not None:
+            point = constant(value, kind)
+            assert isinstance(point, Vector)
+            return point.values, point.values
+        case Arithmetic(operator=operator, left=left, right=right):
+            sides = bounds_of(left, known, frame), bounds_of(right, known, frame)
+            return None if None in sides else _arithmetic(operator, *sides)  # type: ignore[arg-type]
+        case Call(arguments=arguments):
+            parts = [bounds_of(argument, known, frame) for argument in arguments]
+            found = [part for part in parts if part is not None]
+            return _call(expression, found) if len(found) == len(parts) else None
+    return None
+
+
+def _arithmetic(operator: str, left: Bounds, right: Bounds) -> Bounds | None:
+    (a, b), (c, d) = left, right
+    match operator:
+        case "+":
+            return a + c, b + d
+        case "-":
+            return a - d, b - c
+        case "*":
+            return _around(a * c, a * d, b * c, b * d)
+        case "/":
+            # Where the divisor may be zero the quotient may be anything.
+            crossing = (c <= 0) & (d >= 0)
+            low, high = _around(a / c, a / d, b / c, b / d)
+            return np.where(crossing, -np.inf, low), np.where(crossing, np.inf, high)
+    return None
+
+
+def _call(call: Call, parts: list[Bounds]) -> Bounds | None:
+    lows, highs = [low for low, _ in parts], [high for _, high in parts]
+    match call.name:
+        case "abs":
+            [(low, high)] = parts
+            return np.maximum(0, np.maximum(low, -high)), np.maximum(-low, high)
+        case "round" | "floor" | "ceil" | "clamp":
+            # These never fall as their first argument rises.
+            ends = (apply(call, [Vector(end) for end in each]) for each in (lows, highs))
+            low, high = (end.values for end in ends if isinstance(end, Vector))
+            return low, high
+        case "least":
+            return reduce(np.minimum, lows), reduce(np.minimum, highs)
+        case "greatest":
+            return reduce(np.maximum, lows), reduce(np.maximum, highs)
+    return None
+
+
+def _around(*ends: Array) -> Bounds:
+    return reduce(np.minimum, ends), reduce(np.maximum, ends)

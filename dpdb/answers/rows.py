@@ -1,0 +1,144 @@
+"""Noisy results into an answer: post-processing only.
+
+Everything here is computed from noisy values, public scales and the plan, so
+it can give away nothing more (Dwork and Roth 2014, Proposition 2.1).
+"""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+
+from dpdb.answers.answer import Cell, CellInterval
+from dpdb.answers.confidence_intervals import confidence_intervals
+from dpdb.answers.estimates import Noisy, Values, vector
+from dpdb.plan.expressions import Slot
+from dpdb.plan.plan import Plan
+from dpdb.plan.query import Output
+from dpdb.plan.ranges import Interval
+from dpdb.policy.catalog import Kind
+from dpdb.policy.numbers import EPOCH
+from dpdb.vectors.evaluate import Frame, evaluate
+from dpdb.vectors.vector import AnyVector, TextVector, Vector
+
+T = TypeVar("T")
+_ROUNDING = 1e-9
+"""Of the bounds' width."""
+
+
+@dataclass(frozen=True)
+class ResultRows:
+    """The rows of an answer."""
+
+    rows: tuple[tuple[Cell, ...], ...]
+    intervals: tuple[tuple[CellInterval, ...], ...]
+    only_noise: tuple[tuple[bool, ...], ...] = ()
+    """Which values say nothing: their intervals are as wide as the policy's bounds allow."""
+
+
+@np.errstate(all="ignore")
+def result_rows(plan: Plan, points: Values, subqueries: Values, noisy: Noisy | None) -> ResultRows:
+    """The answer's rows: computed, kept by HAVING, sorted and cut.
+
+    Without `noisy`, nothing is known of how noisy the points are.
+    """
+    frame = Frame({}, {**subqueries, **_keys(plan), **points})
+    number = len(plan.groups)
+    columns = [
+        _listed(evaluate(output.expression, frame), output.expression.kind, number)
+        for output in plan.outputs
+    ]
+    intervals: list[list[CellInterval]] = [
+        [None] * number if noisy is None else _intervals(plan, noisy, output, frame)
+        for output in plan.outputs
+    ]
+    kept = _sorted(plan, frame, _having(plan, frame))
+    kept = kept[plan.offset : None if plan.limit is None else plan.offset + plan.limit]
+    nothing = [
+        _saying_nothing(column, plan.interval_of(output))
+        for output, column in zip(plan.outputs, intervals, strict=True)
+    ]
+    return ResultRows(_rows(columns, kept), _rows(intervals, kept), _rows(nothing, kept))
+
+
+def _saying_nothing(column: list[CellInterval], bounds: Interval) -> list[bool]:
+    """Which intervals are all of the bounds, but for what doubles round."""
+    if not bounds.bounded or bounds.lower >= bounds.upper:
+        return [False] * len(column)
+    rounding = float(bounds.upper - bounds.lower) * _ROUNDING
+    least, most = float(bounds.lower) + rounding, float(bounds.upper) - rounding
+    ends = [(None, None) if each is None else tuple(map(_number, each)) for each in column]
+    return [
+        low is not None and high is not None and low <= least and high >= most for low, high in ends
+    ]
+
+
+def _number(end: Cell) -> float | None:
+    """The end of an interval, of dates in days."""
+    return (datetime.date.fromisoformat(end) - EPOCH).days if isinstance(end, str) else end
+
+
+def _rows(columns: list[list[T]], kept: list[int]) -> tuple[tuple[T, ...], ...]:
+    """Columns turned into rows, of which some are kept."""
+    return tuple(zip(*([column[i] for i in kept] for column in columns), strict=True))
+
+
+def _keys(plan: Plan) -> dict[Slot, AnyVector]:
+    return {
+        Slot("key", i, key.kind): vector([cell[i] for cell in plan.groups], key.kind)
+        for i, key in enumerate(plan.keys)
+    }
+
+
+def _intervals(plan: Plan, noisy: Noisy, output: Output, frame: Frame) -> list[CellInterval]:
+    number, kind = len(plan.groups), output.expression.kind
+    ends = confidence_intervals(plan, noisy, output, frame)
+    if ends is None:
+        return [None] * number
+    low, high = (_listed(end, kind, number) for end in ends)
+    return list(zip(low, high, strict=True))
+
+
+def _having(plan: Plan, frame: Frame) -> list[int]:
+    if plan.having is None:
+        return list(range(len(plan.groups)))
+    kept = evaluate(plan.having, frame)
+    assert isinstance(kept, Vector)
+    return [int(i) for i in np.flatnonzero(np.broadcast_to(kept.values, len(plan.groups)))]
+
+
+def _sorted(plan: Plan, frame: Frame, kept: list[int]) -> list[int]:
+    for ordering in reversed(plan.order):
+        expression = ordering.expression
+        values = _listed(evaluate(expression, frame), expression.kind, len(plan.groups))
+        known = [i for i in kept if values[i] is not None]
+        known.sort(key=lambda i: values[i], reverse=ordering.descending)  # type: ignore[arg-type,return-value]
+        unknown = [i for i in kept if values[i] is None]
+        kept = unknown + known if ordering.nulls_first else known + unknown
+    return kept
+
+
+def _listed(vector: AnyVector, kind: Kind, number: int) -> list[Cell]:
+    """A vector as plain Python values, None for NULL."""
+    if isinstance(vector, TextVector):
+        texts: list[Cell] = [*vector.dictionary, None]
+        return [texts[code] for code in np.broadcast_to(vector.codes, number).tolist()]
+    values = np.broadcast_to(vector.values, number).tolist()
+    if kind is Kind.DATE:
+        values = [_date(value) for value in values]
+    elif kind is Kind.INTEGER:
+        values = [int(value) for value in values]
+    if vector.null is None:
+        return list(values)
+    null = np.broadcast_to(vector.null, number).tolist()
+    return [None if missing else value for value, missing in zip(values, null, strict=True)]
+
+
+def _date(days: float) -> str | None:
+    try:
+        return (EPOCH + datetime.timedelta(days=round(days))).isoformat()
+    except (OverflowError, ValueError):
+        return None

@@ -1,0 +1,257 @@
+"""How the cells of one column are gathered, block by block.
+
+Whatever a builder does to a cell depends on the cell and on the column's
+declaration, never on the other cells: nothing is inferred, nothing raises.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpdb.engines.memory.csv_records import Cells
+from dpdb.engines.memory.grid_rounding import Floats, grid_of
+from dpdb.engines.memory.plain_numbers import plain_numbers
+from dpdb.policy.catalog import Column, Kind, Value
+from dpdb.policy.numbers import exact_number
+from dpdb.vectors import grammar
+from dpdb.vectors.columns import Codes, Numbers
+
+Bools = NDArray[np.bool_]
+
+_REMEMBERED = 1 << 16
+
+
+class Builder(Protocol):
+    """Gathers the cells of one column."""
+
+    def add(self, column: Cells) -> None:
+        """Append the cells of a block; an empty one is missing."""
+
+    def finish(self) -> Numbers | Codes:
+        """The column of all cells added."""
+
+
+def builder(column: Column, *, exact: bool = False) -> Builder:
+    """The builder for a column declared like this.
+
+    An `exact` column names privacy units. There a cell that loses anything on the way
+    is NULL, so that no two people become one: a number that is rounded or clamped, a
+    text with bytes that are not UTF-8. So is a missing cell, even where none may be.
+    """
+    if exact:
+        column = replace(column, nullable=True)
+    if column.kind.ordinal and column.values is None:
+        return _NumbersBuilder(column, exact=exact)
+    if column.kind.ordinal:
+        return _ChoiceBuilder(column, exact=exact)
+    if column.values is not None or column.kind is Kind.BOOLEAN:
+        return _WordBuilder(column)
+    return _TextBuilder(column, exact=exact)
+
+
+class _OrdinalBuilder(ABC):
+    """For integers, numbers and dates: a cell is a double before it is anything else."""
+
+    def __init__(self, column: Column, *, exact: bool) -> None:
+        self._kind = column.kind
+        self._exact = exact
+        self._meanings = _Meanings(self._meaning)
+
+    def add(self, column: Cells) -> None:
+        dtype = np.dtype(np.float64)
+        if self._kind is Kind.DATE:
+            self._append(self._meanings.of(column.written(), dtype))
+            return
+        floats, plain, whole = plain_numbers(column)
+        if self._exact:
+            plain &= whole & self._holds(floats)
+        others = np.flatnonzero(~plain)
+        floats[others] = self._meanings.of(column.written(others), dtype)
+        self._append(floats)
+
+    def _meaning(self, raw: bytes) -> float:
+        """What one cell says, and the same as `plain_numbers` has for it if it is plain."""
+        text = grammar.text(raw)
+        value = grammar.date(text) if self._kind is Kind.DATE else grammar.number(text)
+        if value is None:
+            return math.nan
+        written = value if self._kind is Kind.DATE else exact_number(text.strip(grammar.SPACE))
+        return math.nan if self._exact and self._held(value) != written else value
+
+    @abstractmethod
+    def _append(self, floats: Floats) -> None:
+        """Append cells that are read."""
+
+    @abstractmethod
+    def _holds(self, floats: Floats) -> Bools:
+        """Which of these whole numbers the column surely holds as they are."""
+
+    @abstractmethod
+    def _held(self, value: float) -> Fraction | None:
+        """What the column holds of a number; None for NULL."""
+
+    @abstractmethod
+    def finish(self) -> Numbers | Codes: ...
+
+
+class _NumbersBuilder(_OrdinalBuilder):
+    """Clamps to the bounds and rounds to the grid."""
+
+    def __init__(self, column: Column, *, exact: bool) -> None:
+        super().__init__(column, exact=exact)
+        self._nullable = column.nullable
+        self._grid = grid_of(column)
+        self._units: list[NDArray[Any]] = []
+        self._null: list[Bools] = []
+
+    def _append(self, floats: Floats) -> None:
+        null = ~np.isfinite(floats)
+        if self._grid is None:
+            self._units.append(np.where(null, 0.0, floats))
+        else:
+            self._units.append(self._grid.units(np.where(null, self._grid.filler, floats)))
+        if self._nullable:
+            self._null.append(null)
+
+    def _holds(self, floats: Floats) -> Bools:
+        if self._grid is None:
+            return np.ones(len(floats), dtype=np.bool_)
+        if self._grid.step != 1:
+            return np.zeros(len(floats), dtype=np.bool_)
+        return (self._grid.lowest <= floats) & (floats <= self._grid.highest)
+
+    def _held(self, value: float) -> Fraction | None:
+        return Fraction(value) if self._grid is None else self._grid.value(value)
+
+    def finish(self) -> Numbers:
+        grid = self._grid
+        units = _joined(self._units, np.dtype(np.float64) if grid is None else grid.dtype)
+        null = _joined(self._null, np.dtype(np.bool_)) if self._nullable else None
+        return Numbers(units, grid.step if grid else None, null)
+
+
+class _ChoiceBuilder(_OrdinalBuilder):
+    """Looks numbers up among the declared ones."""
+
+    def __init__(self, column: Column, *, exact: bool) -> None:
+        assert column.values is not None
+        super().__init__(column, exact=exact)
+        self._values = column.values
+        numbers = np.array([float(value) for value in column.values], dtype=np.float64)
+        self._order = np.argsort(numbers, kind="stable")
+        self._sorted = numbers[self._order]
+        self._missing = len(column.values) if column.nullable else 0
+        self._codes: list[NDArray[Any]] = []
+
+    def _append(self, floats: Floats) -> None:
+        place, known = self._found(floats)
+        codes = np.where(known, self._order[place], self._missing)
+        self._codes.append(codes.astype(_code_type(self._values)))
+
+    def _found(self, floats: Floats) -> tuple[NDArray[np.intp], Bools]:
+        """The places of numbers among the sorted ones, and which are there."""
+        numbers = np.rint(floats) if self._kind is Kind.INTEGER else floats
+        places = np.searchsorted(self._sorted, numbers).clip(max=len(self._sorted) - 1)
+        return places, self._sorted[places] == numbers
+
+    def _holds(self, floats: Floats) -> Bools:
+        return np.ones(len(floats), dtype=np.bool_)
+
+    def _held(self, value: float) -> Fraction | None:
+        [place], [known] = self._found(np.array([value]))
+        return Fraction(self._values[self._order[place]]) if known else None
+
+    def finish(self) -> Codes:
+        return Codes(_joined(self._codes, _code_type(self._values)), self._values)
+
+
+class _WordBuilder:
+    """Looks texts and booleans up among the declared ones."""
+
+    def __init__(self, column: Column) -> None:
+        self._values = (False, True) if column.values is None else column.values
+        missing = len(self._values) if column.nullable else 0
+        code_of: dict[Value | None, int] = {v: code for code, v in enumerate(self._values)}
+        read: Callable[[str], Value | None] = (
+            grammar.boolean if column.kind is Kind.BOOLEAN else lambda text: text or None
+        )
+        self._meanings = _Meanings(lambda raw: code_of.get(read(grammar.text(raw)), missing))
+        self._codes: list[NDArray[Any]] = []
+
+    def add(self, column: Cells) -> None:
+        self._codes.append(self._meanings.of(column.written(), _code_type(self._values)))
+
+    def finish(self) -> Codes:
+        return Codes(_joined(self._codes, _code_type(self._values)), self._values)
+
+
+class _TextBuilder:
+    """Numbers the distinct cells as they come, and puts their texts in order at the end."""
+
+    def __init__(self, column: Column, *, exact: bool) -> None:
+        self._nullable = column.nullable
+        self._exact = exact
+        self._ids = _Ids()
+        self._parts: list[NDArray[np.uint32]] = []
+
+    def add(self, column: Cells) -> None:
+        ids = map(self._ids.__getitem__, column.written())
+        self._parts.append(np.fromiter(ids, np.uint32, len(column.starts)))
+
+    def finish(self) -> Codes:
+        texts = [self._text(raw) for raw in self._ids]
+        values = tuple(sorted({text for text in texts if text is not None}))
+        code_of = {text: code for code, text in enumerate(values)}
+        codes = (len(values) if text is None else code_of[text] for text in texts)
+        code_of_id = np.fromiter(codes, _code_type(values), len(texts))
+        parts = [code_of_id[part] for part in self._parts]
+        return Codes(_joined(parts, code_of_id.dtype), values)
+
+    def _text(self, raw: bytes) -> str | None:
+        text = grammar.text(raw)
+        if (self._nullable and not text) or (self._exact and not grammar.is_whole(raw)):
+            return None
+        return text
+
+
+class _Ids(dict[bytes, int]):
+    """Numbers cells from 0 as they are first asked for."""
+
+    def __missing__(self, raw: bytes) -> int:
+        number = self[raw] = len(self)
+        return number
+
+
+class _Meanings(dict[bytes, float]):
+    """Remembers what cells mean: most columns repeat few."""
+
+    def __init__(self, read: Callable[[bytes], float]) -> None:
+        super().__init__()
+        self._read = read
+
+    def __missing__(self, raw: bytes) -> float:
+        meaning = self[raw] = self._read(raw)
+        return meaning
+
+    def of(self, raws: Sequence[bytes], dtype: np.dtype[Any]) -> NDArray[Any]:
+        """The meanings of all of these."""
+        meanings = np.fromiter(map(self.__getitem__, raws), dtype, len(raws))
+        if len(self) > _REMEMBERED:
+            self.clear()
+        return meanings
+
+
+def _joined(parts: list[NDArray[Any]], dtype: np.dtype[Any]) -> NDArray[Any]:
+    return np.concatenate(parts) if parts else np.empty(0, dtype)
+
+
+def _code_type(values: tuple[Value, ...]) -> np.dtype[Any]:
+    return np.min_scalar_type(len(values))

@@ -1,0 +1,151 @@
+"""At most so many rows of each privacy unit: what bounds a person's influence.
+
+A unit with more rows than its cap keeps those with the smallest keyed hashes: a sample
+that depends neither on how large values are nor on where rows stand. The hash is
+
+    md5(sample_key | owner | digest),
+
+where the digest is the row's declared columns, sorted by name, as text, with | between
+them: ~ for NULL; decimal digits for integers, for dates (in days since 1970-01-01) and
+for numbers that have a step (in steps); 0 or 1 for booleans; for texts the md5 of their
+UTF-8, in hexadecimal digits, which no | in a text can disturb. Numbers without a step
+are no part of the digest: they break ties, in their order and then in that of their
+columns' names, NULL last. Rows that are still tied are alike.
+
+Which rows of a unit stay is a function of that unit's rows alone. No sensitivity rests
+on the hash: whatever it is, no unit has more rows left than its cap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from hashlib import md5
+
+import numpy as np
+
+from dpdb.policy.catalog import Table, Value
+from dpdb.policy.numbers import MAGNITUDE_LIMIT
+from dpdb.vectors.columns import Codes, Numbers
+from dpdb.vectors.vector import Array, Bools
+
+_BLOCK = 2**16
+"""Rows whose texts are held at a time."""
+
+
+@dataclass(frozen=True, repr=False)
+class _Written:
+    """A column whose values can be written as text."""
+
+    column: Numbers | Codes
+    step: Fraction
+
+    def texts(self, rows: Array) -> list[str]:
+        """Its values in some rows, as they are hashed."""
+        if isinstance(self.column, Codes):
+            # Each value is written once, however many of the rows have it.
+            codes, place = np.unique(self.column.codes[rows], return_inverse=True)
+            values = (*self.column.values, None)
+            written = [self._text(values[code]) for code in codes.tolist()]
+            return [written[at] for at in place.tolist()]
+        texts = list(map(str, self.column.units[rows].tolist()))
+        if self.column.null is not None:
+            for at in np.flatnonzero(self.column.null[rows]).tolist():
+                texts[at] = "~"
+        return texts
+
+    def _text(self, value: Value | None) -> str:
+        match value:
+            case None:
+                return "~"
+            case bool():
+                return str(int(value))
+            case str():
+                return md5(
+                    value.encode("utf-8", "surrogatepass"), usedforsecurity=False
+                ).hexdigest()
+        return str(Fraction(value) / self.step)
+
+
+@dataclass(frozen=True, repr=False)
+class Units:
+    """The rows of a table, by whose they are."""
+
+    owners: Array
+    """Of each row the number of its unit, from 0; `number` if it names none."""
+    number: int
+    written: tuple[_Written, ...]
+    """What is hashed: the unit, and the columns that are part of the digest."""
+    ties: tuple[Numbers, ...]
+    """The numbers without a step."""
+
+    @classmethod
+    def of(cls, table: Table, columns: Mapping[str, Numbers | Codes]) -> Units | None:
+        """Those of a table and its columns; None where each row is a unit."""
+        if table.unit is None:
+            return None
+        owners, number = _numbered(columns[table.unit])
+        written, ties = [], []
+        for declared in sorted(table.columns, key=lambda column: column.name):
+            column = columns[declared.name]
+            if isinstance(column, Numbers) and column.step is None:
+                ties.append(column)
+            else:
+                here = _Written(column, declared.step)
+                written.append(here)
+                if declared.name == table.unit:
+                    written.insert(0, here)
+        return cls(owners, number, tuple(written), tuple(ties))
+
+    def capped(self, where: Bools | None, limit: int, sample_key: str) -> Bools:
+        """At most `limit` rows of each unit, of those `where` holds; none that names no unit."""
+        kept: Bools = np.asarray(self.owners != self.number)
+        if where is not None:
+            kept &= where
+        sizes = np.bincount(self.owners[kept], minlength=self.number + 1)
+        overfull = sizes > limit
+        contested = np.flatnonzero(kept & overfull[self.owners])
+        ranked = contested[self._order(contested, sample_key)]
+        # They stand unit by unit now, in the order of the units' numbers.
+        lengths = sizes[overfull]
+        place = np.arange(len(ranked)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        kept[ranked[place >= limit]] = False
+        return kept
+
+    def _order(self, rows: Array, sample_key: str) -> Array:
+        """How to sort rows: by their unit's number, by their hash, by what breaks ties."""
+        ties = (
+            c.units[rows] if c.null is None else np.where(c.null[rows], np.inf, c.units[rows])
+            for c in reversed(self.ties)
+        )
+        hashes = np.frombuffer(b"".join(self._hashes(rows, sample_key)), dtype=">u8").reshape(-1, 2)
+        # The last of the keys is the first to be sorted by.
+        return np.lexsort((*ties, hashes[:, 1], hashes[:, 0], self.owners[rows]))
+
+    def _hashes(self, rows: Array, sample_key: str) -> Iterator[bytes]:
+        for start in range(0, len(rows), _BLOCK):
+            block = rows[start : start + _BLOCK]
+            for texts in zip(*(column.texts(block) for column in self.written), strict=True):
+                yield _md5("|".join((sample_key, *texts)))
+
+
+def _md5(text: str) -> bytes:
+    # Nothing that a row holds may raise, be it no proper text.
+    return md5(text.encode("utf-8", "surrogatepass"), usedforsecurity=False).digest()
+
+
+def _numbered(column: Numbers | Codes) -> tuple[Array, int]:
+    """For each row the number of its value, and how many values there are.
+
+    That number itself stands for no unit: for NULL, and for an integer past the limit,
+    which was clamped to it and cannot be told from others.
+    """
+    if isinstance(column, Codes):
+        return column.codes, len(column.values)
+    values = column.units.astype(np.float64)
+    named = np.abs(values) < MAGNITUDE_LIMIT
+    if column.null is not None:
+        named &= ~column.null
+    distinct, place = np.unique(np.where(named, values, np.inf), return_inverse=True)
+    return place, int(np.count_nonzero(np.isfinite(distinct)))

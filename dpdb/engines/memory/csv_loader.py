@@ -1,0 +1,106 @@
+"""A CSV file into columns: those that are asked for, each cell by itself.
+
+A cell's value is a function of its own bytes and of its column's declaration.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from dpdb.engines.memory.column_builders import Builder, builder
+from dpdb.engines.memory.csv_records import blocks
+from dpdb.errors import DataFileError
+from dpdb.policy.catalog import Table
+from dpdb.policy.csv_header import column_positions, header_and_offset
+from dpdb.vectors.columns import Codes, Numbers
+
+Progress = Callable[[float], None]
+
+
+@dataclass(frozen=True)
+class Version:
+    """By what a file is known to be the one that it was: never by what is in it."""
+
+    device: int
+    inode: int
+    size: int
+    modified: int
+
+
+@dataclass(frozen=True, repr=False)
+class Loaded:
+    """Columns by name, the number of rows, and the file they come from."""
+
+    columns: dict[str, Numbers | Codes]
+    rows: int
+    version: Version
+
+
+def load(table: Table, names: Collection[str], progress: Progress | None = None) -> Loaded:
+    """The columns of the table called `names`; without any the rows are only counted.
+
+    `progress` is told, block by block, the fraction of the file that is read.
+    """
+    header, offset = header_and_offset(table.path)
+    positions = column_positions(table, header)
+    builders = {
+        column.name: builder(column, exact=column.name == table.unit)
+        for column in table.columns
+        if column.name in names
+    }
+    fields = [(positions[name], gathering) for name, gathering in builders.items()]
+    try:
+        with open(table.path, "rb") as file:
+            version = _version(file)
+            file.seek(offset)
+            rows = _gather(file, len(header), fields, progress)
+    except OSError as error:
+        raise DataFileError(f"cannot read {table.path}: {error.strerror}") from error
+    fields.clear()
+    # Each is taken out, so that its blocks are freed before the next is joined.
+    columns = {name: builders.pop(name).finish() for name in list(builders)}
+    return Loaded(columns, rows, version)
+
+
+def load_more(
+    table: Table, before: Loaded, names: Collection[str], progress: Progress | None = None
+) -> Loaded:
+    """What was loaded and the columns called `names` that are missing in it.
+
+    Rows of two versions of a file do not belong together: a file that was changed is refused.
+    """
+    missing = {name for name in names if name not in before.columns}
+    if not missing:
+        return before
+    more = load(table, missing, progress)
+    if more.version != before.version or more.rows != before.rows:
+        raise DataFileError(
+            f"{table.path} has changed since it was first read", hint="start a new session"
+        )
+    return Loaded({**before.columns, **more.columns}, before.rows, before.version)
+
+
+def _version(file: BinaryIO) -> Version:
+    found = os.fstat(file.fileno())
+    return Version(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+
+
+def _gather(
+    file: BinaryIO,
+    width: int,
+    fields: list[tuple[int, Builder]],
+    progress: Progress | None,
+) -> int:
+    """Give every builder the cells of its column, and count the rows."""
+    size = os.fstat(file.fileno()).st_size
+    rows = 0
+    for block in blocks(file, width):
+        for position, gathering in fields:
+            gathering.add(block.column(position))
+        rows += block.rows
+        if progress is not None:
+            progress(min(file.tell() / size, 1.0))
+    return rows

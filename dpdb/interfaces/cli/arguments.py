@@ -1,0 +1,166 @@
+"""The command line's arguments: names, checks, and the policy they ask for."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+from dpdb import __version__
+from dpdb.answers.formats.render import FORMATS
+from dpdb.errors import DataFileError, InvalidOption, UsageError
+from dpdb.policy.budget import (
+    LARGEST_QUERIES,
+    Composition,
+    Neighbors,
+    valid_budget,
+    valid_delta,
+    valid_epsilon,
+)
+from dpdb.policy.catalog import Policy
+from dpdb.policy.numbers import exact_number
+from dpdb.policy.reader import policy_for, read_policy, with_bounds
+
+EPILOG = """\
+Statements are separated by semicolons and come from -c, -f or standard input;
+without any, at a terminal, dpdb is a shell.
+`dpdb init FILE.csv` drafts a policy for a CSV file; `dpdb utility` tells how far noise lets
+answers be relied on, `dpdb risk` which epsilon is safe enough; `dpdb lab` shows attacks;
+`dpdb help [TOPIC]` is the manual.
+exit codes: 0 all answered, 1 a statement failed, 2 usage, policy or file,
+3 budget exhausted, 130 interrupted
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """What reads the command line."""
+    result = argparse.ArgumentParser(
+        prog="dpdb",
+        usage="dpdb [FILE.csv | POLICY.toml]... [-c STATEMENTS]... [-f FILE]... [options]",
+        description="Answer statistical SQL about CSV files with differential privacy.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    add = result.add_argument
+    add("files", nargs="*", metavar="FILE", help="a CSV file, or a policy that names some")
+    add("-c", dest="scripts", action=_Script, metavar="STATEMENTS", help="run these statements")
+    add("-f", dest="scripts", action=_Script, metavar="FILE", help="run the statements in a file")
+    add("--epsilon", type=epsilon, help="total privacy loss allowed")
+    add("--delta", type=_delta, help="total probability of failure allowed")
+    add("--queries", type=_queries, help="number of queries allowed; each gets epsilon / queries")
+    add("--composition", choices=[str(name) for name in Composition],
+        help="the theorem by which queries add up; all but pure need delta")  # fmt: skip
+    add("--neighbors", choices=[str(name) for name in Neighbors], help="what one row may change")
+    add("--bounds", action="append", default=[], metavar="COL=LO:HI", type=_bounds,
+        help="bounds of a column, from knowledge of the subject")  # fmt: skip
+    add("--format", choices=list(FORMATS), help="how to print answers: table")
+    add("--json", dest="format", action="store_const", const="json", help="--format json")
+    add("--csv", dest="format", action="store_const", const="csv", help="--format csv")
+    add("--teach", action="store_true",
+        help="teaching mode: privacy can be switched off; no answer is private")  # fmt: skip
+    add("--seed", type=seed, help="noise that can be predicted; with --teach only")
+    add("--on-error", choices=["stop", "continue"], default="stop",
+        help="whether to go on after a statement that fails")  # fmt: skip
+    add("--config", type=Path, metavar="FILE", help="settings of the prompt (.help settings)")
+    add("--no-color", action="store_true", help="never colour; batch output has no colour anyway")
+    add("--version", action="version", version=f"dpdb {__version__}")
+    return result
+
+
+class _Script(argparse.Action):
+    """Collects -c and -f in the order given."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,
+    ) -> None:
+        collected = list(getattr(namespace, self.dest) or [])
+        setattr(namespace, self.dest, [*collected, (option_string, values)])
+
+
+def _number(text: str) -> Fraction:
+    value = exact_number(text)
+    if value is None:
+        raise argparse.ArgumentTypeError("a number is needed")
+    return value
+
+
+def epsilon(text: str) -> Fraction:
+    """A privacy loss, as an argument."""
+    return _valid(lambda: valid_epsilon(_number(text)))
+
+
+def _delta(text: str) -> Fraction:
+    return _valid(lambda: valid_delta(_number(text)))
+
+
+def _valid(check: object) -> Fraction:
+    try:
+        return check()  # type: ignore[operator,no-any-return]
+    except InvalidOption as error:
+        raise argparse.ArgumentTypeError(error.message) from None
+
+
+def _queries(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= LARGEST_QUERIES):
+        raise argparse.ArgumentTypeError("a whole number, at least 1, is needed")
+    return int(text)
+
+
+def seed(text: str) -> int:
+    """A seed, as an argument."""
+    if not (text.isascii() and text.isdigit() and len(text) <= 20):
+        raise argparse.ArgumentTypeError("a whole number is needed")
+    return int(text)
+
+
+def _bounds(text: str) -> tuple[str, tuple[Fraction, Fraction]]:
+    name, equals, span = text.rpartition("=")
+    low, colon, high = span.partition(":")
+    if not (name and equals and colon):
+        raise argparse.ArgumentTypeError("write COLUMN=LOW:HIGH")
+    lower, upper = _number(low), _number(high)
+    if lower > upper:
+        raise argparse.ArgumentTypeError("LOW is above HIGH")
+    return name, (lower, upper)
+
+
+def _policy(path: Path) -> Policy:
+    if "\0" in str(path) or path.is_dir():
+        raise DataFileError(f"{path} is not a file")
+    return read_policy(path) if path.suffix == ".toml" else policy_for(path)
+
+
+def policy_of(options: argparse.Namespace) -> Policy:
+    """The policies of all files as one, with what the command line says on top."""
+    if not options.files:
+        raise UsageError("no CSV file or policy given", hint="dpdb people.csv -c 'SELECT …'")
+    policies = [_policy(Path(name)) for name in options.files]
+    tables = tuple(table for policy in policies for table in policy.tables)
+    names = [table.name.casefold() for table in tables]
+    if len(set(names)) < len(names):
+        raise UsageError("two tables have the same name")
+    if any(policy.budget != policies[0].budget for policy in policies):
+        raise UsageError("the files' policies differ in their budget",
+                         hint="put the tables into one policy")  # fmt: skip
+    if any(policy.neighbors != policies[0].neighbors for policy in policies):
+        raise UsageError("the files' policies differ in their neighbours")
+    if any(policy.noise != policies[0].noise for policy in policies):
+        raise UsageError("the files' policies differ in their noise")
+    budget = policies[0].budget
+    given = {name: getattr(options, name) for name in ("epsilon", "delta", "queries")}
+    if options.composition is not None:
+        given["composition"] = Composition(options.composition)
+    budget = replace(budget, **{name: value for name, value in given.items() if value is not None})
+    try:
+        valid_budget(budget)
+    except InvalidOption as error:
+        raise UsageError(error.message, hint=error.hint) from None
+    neighbors = Neighbors(options.neighbors) if options.neighbors else policies[0].neighbors
+    policy = replace(policies[0], tables=tables, budget=budget, neighbors=neighbors)
+    return with_bounds(policy, dict(options.bounds))

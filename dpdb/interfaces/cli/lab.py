@@ -1,0 +1,171 @@
+"""`dpdb lab`: which attack, against what, how often, and how to show it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dpdb.errors import InvalidOption, UsageError
+from dpdb.lab.attack import PROTECTED_AT, Attack, Scenes
+from dpdb.lab.catalogue import catalogue, find
+from dpdb.lab.defences import Defence, exactly
+from dpdb.lab.room.command import main as room
+from dpdb.lab.scenario import DataFile
+from dpdb.policy.budget import valid_epsilon
+
+if TYPE_CHECKING:
+    from dpdb.lab.pages.report import Report
+
+MOST_TRIALS = 100_000
+
+
+def main(words: list[str]) -> int:
+    """Run `dpdb lab` with the words after it; errors are raised as `DpdbError`."""
+    if words[:1] == ["room"]:
+        return room(words[1:])
+    options = _parser().parse_args(words)
+    if options.all:
+        return _all(options)
+    if options.attack is None:
+        return _list(options)
+    return _one(options)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="dpdb lab",
+        usage="dpdb lab [ATTACK | --all] [options]",
+        description="Attacks on statistical databases, with their defence off and on. "
+        "Without ATTACK: which there are. `dpdb lab room` plays one with secrets of your own.",
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("attack", nargs="?", metavar="ATTACK", help="the attack to demonstrate")
+    add("--all", action="store_true", help="all of them, into the directory that --html names")
+    add("--epsilon", action="append", type=_epsilon, metavar="E",
+        help="against privacy at this ε; may be given again (default: 0.1, 1, 5)")  # fmt: skip
+    add("--trials", type=_whole, metavar="N", help="how often; each attack has a default")
+    add("--seed", type=_seed, default=1, metavar="S", help="the same seed gives the same story")
+    add("--data", type=Path, metavar="FILE.csv", help="on this file, where the attack suits any")
+    add("--json", action="store_true", help="print the report as a JSON object")
+    add("--html", type=Path, metavar="FILE", help="write a page to look at and to print")
+    add("--png", type=Path, metavar="FILE", help="write the chart as a picture")
+    return parser
+
+
+def _epsilon(text: str) -> float:
+    try:
+        value = float(text)
+        valid_epsilon(exactly(value))
+    except (ValueError, OverflowError):
+        raise argparse.ArgumentTypeError("a number is needed") from None
+    except InvalidOption as error:
+        raise argparse.ArgumentTypeError(error.message) from None
+    return value
+
+
+def _whole(text: str, least: int = 1, most: int = MOST_TRIALS) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 20 and least <= int(text) <= most):
+        raise argparse.ArgumentTypeError(f"a whole number from {least} to {most} is needed")
+    return int(text)
+
+
+def _seed(text: str) -> int:
+    return _whole(text, 0, 2**63)
+
+
+def _list(options: argparse.Namespace) -> int:
+    if options.html or options.png or options.data:
+        raise UsageError("which attack?", hint="name one, or --all --html DIR")
+    attacks = catalogue().values()
+    if options.json:
+        print(_dumped([{"name": a.name, "title": a.title, "source": a.source} for a in attacks]))
+        return 0
+    width = max(len(attack.name) for attack in attacks)
+    for attack in attacks:
+        print(f"  {attack.name:<{width}}  {attack.title}")
+    print("\ndpdb lab NAME runs one, dpdb lab --all --html DIR all of them.")
+    print("dpdb lab room plays the reconstruction with thirty secret bits of your own.")
+    return 0
+
+
+def _one(options: argparse.Namespace) -> int:
+    from dpdb.lab.pages import terminal  # noqa: PLC0415 (numpy)
+    from dpdb.lab.pages.report import as_object  # noqa: PLC0415
+
+    told = _told(find(options.attack), options)
+    if options.json:
+        print(_dumped(as_object(told)))
+    if options.html:
+        from dpdb.lab.pages import html  # noqa: PLC0415 (jinja2, matplotlib)
+
+        _write(options.html, html.page(told))
+    if options.png:
+        from dpdb.lab.pages.rates import rates  # noqa: PLC0415
+        from dpdb.lab.plots.saving import save_png  # noqa: PLC0415 (matplotlib)
+
+        save_png(rates(told), options.png)
+    if not (options.json or options.html or options.png):
+        print(terminal.page(told), end="")
+    return 0
+
+
+def _all(options: argparse.Namespace) -> int:
+    from dpdb.lab.pages import html  # noqa: PLC0415 (jinja2, matplotlib, numpy)
+
+    if not options.html or options.attack or options.json or options.png or options.data:
+        raise UsageError("--all goes with --html DIR", hint="dpdb lab --all --html reports")
+    reports = [_told(attack, options) for attack in catalogue().values()]
+    try:
+        options.html.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"cannot make {options.html}: {error.strerror}") from None
+    for told in reports:
+        _write(options.html / f"{told.name}.html", html.page(told, reports))
+    _write(options.html / "index.html", html.index(reports))
+    return 0
+
+
+def _told(attack: Attack, options: argparse.Namespace) -> Report:
+    """Run the trials, with a word of progress for who is waiting at a terminal."""
+    from dpdb.lab.pages.report import report  # noqa: PLC0415 (numpy)
+    from dpdb.lab.trial import run_trials  # noqa: PLC0415
+
+    scenes: Scenes = attack.scenario
+    if options.data:
+        attack, scenes = attack.on(DataFile.read(options.data))
+    defences = attack.defences(options.epsilon or PROTECTED_AT)
+    number = options.trials or attack.trials
+    shown = sys.stderr.isatty()
+    told = report(
+        run_trials(
+            attack,
+            defences,
+            number,
+            options.seed,
+            scenes=scenes,
+            progress=_progress if shown else None,
+        )
+    )
+    if shown:
+        print("\r\033[K", end="", file=sys.stderr, flush=True)
+    return told
+
+
+def _progress(attack: Attack, defence: Defence) -> None:
+    print(f"\r\033[K{attack.name}: {defence.label} …", end="", file=sys.stderr, flush=True)
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}") from None
+    print(f"wrote {path}", file=sys.stderr)
+
+
+def _dumped(content: object) -> str:
+    return json.dumps(content, ensure_ascii=False, allow_nan=False)

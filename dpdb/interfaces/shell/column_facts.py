@@ -1,0 +1,50 @@
+"""What the policy says of a column, in a few words."""
+
+from __future__ import annotations
+
+import datetime
+
+from dpdb.answers.formats.escape import printable
+from dpdb.interfaces.shell.vocabulary import KEYWORDS
+from dpdb.policy.catalog import Column, Kind, Value
+from dpdb.policy.numbers import EPOCH, decimal
+
+NO_BOUNDS = "no bounds"
+
+
+def about(column: Column) -> str:
+    """Bounds, number of values, or type; `no bounds` marks what cannot be summed yet."""
+    if column.values is not None:
+        return f"{len(column.values)} values"
+    if column.bounds is not None:
+        low, high = (shown(bound, column.kind) for bound in column.bounds)
+        return f"{low} to {high}"
+    return NO_BOUNDS if column.guessed or column.kind.ordinal else str(column.kind)
+
+
+def shown(value: Value, kind: Kind) -> str:
+    """A declared value as it is read."""
+    match value:
+        case bool():
+            return str(value).lower()
+        case str():
+            return printable(value)
+        case _ if kind is Kind.DATE:
+            return (EPOCH + datetime.timedelta(days=int(value))).isoformat()
+        case int():
+            return str(value)
+    return decimal(value)
+
+
+def constant(value: Value, kind: Kind) -> str:
+    """A declared value as it is written in SQL."""
+    text = value if isinstance(value, str) else shown(value, kind)
+    return "'" + text.replace("'", "''") + "'" if kind in (Kind.TEXT, Kind.DATE) else text
+
+
+def name(identifier: str) -> str:
+    """A table's or column's name as it is written in SQL."""
+    plain = identifier.isidentifier() and identifier.isascii()
+    if plain and identifier.upper() not in KEYWORDS:
+        return identifier
+    return '"' + identifier.replace('"', '""') + '"'

@@ -1,0 +1,157 @@
+"""What may be typed next: names from the policy and the dialect, never from rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion, PathCompleter
+from prompt_toolkit.document import Document
+
+from dpdb import manual
+from dpdb.answers.formats.escape import printable
+from dpdb.interfaces.shell import column_facts
+from dpdb.interfaces.shell.cursor_context import Context, context
+from dpdb.interfaces.shell.entries import open_text
+from dpdb.interfaces.shell.settings import SETTINGS
+from dpdb.interfaces.shell.vocabulary import AGGREGATES, FUNCTIONS, STARTS
+from dpdb.policy.catalog import Column, Kind, Policy
+from dpdb.sql import option_names as names
+
+Candidate = tuple[str, str, str]
+"""What is put in, what is shown for it, and what is said about it."""
+
+AFTER = {
+    "SELECT": ("FROM", "AS", "FILTER (WHERE "),
+    "FROM": ("WHERE", "GROUP BY", "HAVING", "ORDER BY", "LIMIT"),
+    "WHERE": ("AND", "OR", "IN (", "BETWEEN", "LIKE", "IS NULL", "IS NOT NULL", "NOT",
+              "GROUP BY", "ORDER BY", "LIMIT"),
+    "BY": ("HAVING", "ORDER BY", "DESC", "ASC", "LIMIT"),
+    "HAVING": ("AND", "OR", "ORDER BY", "LIMIT"),
+    "LIMIT": ("OFFSET",),
+}  # fmt: skip
+"""What can follow an operand, in each clause."""
+EXPECTING = ("SELECT", "WHERE", "AND", "OR", "NOT", "BY", "HAVING", "WHEN", "THEN", "ELSE",
+             "BETWEEN", "DISTINCT", "CASE", "(", ",", "+", "-", "*", "/", "%",
+             "=", "==", "<>", "!=", "<", "<=", ">", ">=")  # fmt: skip
+"""After these an operand is wanted."""
+FOLLOWING = {"GROUP": ("BY",), "ORDER": ("BY",), "IS": ("NULL", "NOT NULL", "TRUE", "FALSE"),
+             "EXPLAIN": ("SELECT",), "SHOW": ("BUDGET", "TABLES")}  # fmt: skip
+
+
+class ShellCompleter(Completer):
+    """Dot commands and their arguments, and SQL."""
+
+    def __init__(self, policy: Policy, commands: Mapping[str, str], *, teach: bool = False):
+        self._policy = policy
+        self._commands = commands
+        self._settings = {**names.SETTINGS, **names.TEACHING} if teach else names.SETTINGS
+        self._paths = PathCompleter(expanduser=True)
+
+    def get_completions(self, document: Document, event: CompleteEvent) -> Iterable[Completion]:
+        before = open_text(document.text_before_cursor)
+        if not (before.strip() or event.completion_requested):
+            return
+        if before.lstrip().startswith("."):
+            yield from self._command(before.lstrip(), event)
+            return
+        here = context(before + document.text_after_cursor, before, self._policy)
+        yield from _matching(here.word, self._sql(here))
+
+    def _command(self, line: str, event: CompleteEvent) -> Iterable[Completion]:
+        name, space, argument = line.partition(" ")
+        if not space:
+            yield from _matching(name, [(n, n, meaning) for n, meaning in self._commands.items()])
+        elif name in (".read", ".output"):
+            yield from self._paths.get_completions(Document(argument), event)
+        elif name == ".schema":
+            yield from _matching(argument, self._tables())
+        elif name == ".help":
+            yield from _matching(argument, [(t, t, "") for t in manual.topics()])
+        elif name[1:] in SETTINGS:
+            yield from _matching(argument, [(v, v, "") for v in SETTINGS[name[1:]].values])
+
+    def _sql(self, here: Context) -> Iterator[Candidate]:
+        """All that may stand at the cursor, whatever word is begun there."""
+        previous, clause = here.previous, here.clause
+        values = list(self._values(here))
+        if not here.tokens:
+            yield from ((word, word, meaning) for word, meaning in STARTS.items())
+        elif previous in ("FROM", "DESCRIBE") or (previous == "DESC" and len(here.tokens) == 1):
+            yield from self._tables()
+        elif clause in ("SET", "OPTIONS"):
+            if previous in ("SET", "(", ","):
+                known = self._settings if clause == "SET" else names.OPTIONS
+                yield from ((f"{n} = ", n, meaning) for n, meaning in known.items())
+        elif previous in FOLLOWING:
+            yield from ((word, word, "") for word in FOLLOWING[previous])
+        elif previous == ".":
+            yield from self._columns(here)
+        elif values:
+            yield from values
+        elif previous in EXPECTING:
+            yield from self._operands(here, previous, clause)
+        else:
+            yield from ((word, word, "") for word in AFTER.get(clause, ()))
+
+    def _tables(self) -> Iterator[Candidate]:
+        for table in self._policy.tables:
+            meaning = f"{len(table.columns)} columns"
+            yield column_facts.name(table.name), printable(table.name), meaning
+
+    def _columns(self, here: Context) -> Iterator[Candidate]:
+        for table in here.tables:
+            for column in table.columns:
+                yield (
+                    column_facts.name(column.name),
+                    printable(column.name),
+                    column_facts.about(column),
+                )
+
+    def _operands(self, here: Context, previous: str, clause: str) -> Iterator[Candidate]:
+        yield from self._columns(here)
+        if clause in ("SELECT", "HAVING", "BY") and not here.in_call and "GROUP" not in here.tokens:
+            yield from _calls(AGGREGATES)
+        yield from _calls(FUNCTIONS)
+        if previous == "SELECT":
+            options = "WITH DIFFERENTIAL_PRIVACY OPTIONS("
+            yield options, f"{options}…)", "what this query may spend"
+        if previous == "(" and here.tokens[-2:-1] and here.tokens[-2].upper() == "COUNT":
+            yield from (("*", "*", "rows"), ("DISTINCT", "DISTINCT", "different values"))
+        if previous in ("WHERE", "AND", "OR"):
+            yield "NOT", "NOT", ""
+
+    def _values(self, here: Context) -> Iterator[Candidate]:
+        """The declared values of the column that something is compared with."""
+        column = self._column(here, here.compared)
+        if column is None:
+            return
+        values = column.values or ((True, False) if column.kind is Kind.BOOLEAN else ())
+        for value in values:
+            shown = column_facts.shown(value, column.kind)
+            yield (
+                column_facts.constant(value, column.kind),
+                shown,
+                f"declared for {printable(column.name)}",
+            )
+
+    def _column(self, here: Context, name: str | None) -> Column | None:
+        found = (table.column((name or "").strip('"')) for table in here.tables)
+        return next((column for column in found if column is not None), None)
+
+
+def _calls(functions: dict[str, tuple[str, str]]) -> Iterator[Candidate]:
+    return ((f"{name}(", signature, meaning) for name, (signature, meaning) in functions.items())
+
+
+def _matching(word: str, candidates: Iterable[Candidate]) -> Iterator[Completion]:
+    """The candidates that go on from `word`; a keyword begun in small letters stays small."""
+    folded = word.casefold()
+    for text, shown, meaning in candidates:
+        if text.casefold() != folded and text.casefold().startswith((folded, f'"{folded}')):
+            small = word.islower() and text.isupper() and not text.startswith(("'", '"'))
+            yield Completion(
+                text.lower() if small else text,
+                start_position=-len(word),
+                display=shown,
+                display_meta=meaning,
+            )

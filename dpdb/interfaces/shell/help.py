@@ -1,0 +1,59 @@
+"""`.help`: the dot commands and settings, and the pages of the manual."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from collections.abc import Mapping
+
+from wcwidth import wcswidth
+
+from dpdb import manual
+from dpdb.interfaces.shell.settings import SETTINGS, Settings
+from dpdb.interfaces.shell.terminal import width
+from dpdb.manual.terminal import rendered
+
+
+def help_on(topic: str, settings: Settings, commands: Mapping[str, str]) -> str:
+    """The manual on a topic; without a topic, the list of `commands` and topics."""
+    if not topic:
+        return _overview(commands)
+    if topic.lower() == "settings":
+        return _settings(settings)
+    color = settings["color"] == "on" and sys.stderr.isatty()
+    return rendered(manual.topic(topic), width(), color=color)
+
+
+def _overview(commands: Mapping[str, str]) -> str:
+    return "\n".join(
+        [
+            "Type SQL and end it with ; or a dot command:",
+            "",
+            *_listed(commands),
+            "",
+            textwrap.fill(f"Manual: {', '.join([*manual.PAGES, 'settings'])}.", 78),
+        ]
+    )
+
+
+def _settings(settings: Settings) -> str:
+    rows: list[str] = []
+    for setting in SETTINGS.values():
+        rows.append(f"  .{setting.name:<9}{'|'.join(setting.values)}")
+        rows.append(f"{'':12}{setting.help} (now {settings[setting.name]})")
+    return "\n".join(
+        [
+            "The first value is the default. From config.toml in $XDG_CONFIG_HOME/dpdb",
+            "(~/.config/dpdb), then --config FILE, then DPDB_MODE, DPDB_CONFIRM, …, then",
+            "--format and --no-color, then the commands themselves:",
+            "",
+            *rows,
+            "",
+            "What touches data or budget is SQL: SET epsilon, SET repeats (.help sql).",
+        ]
+    )
+
+
+def _listed(rows: Mapping[str, str]) -> list[str]:
+    width = max(map(wcswidth, rows)) + 2
+    return [f"  {name}{' ' * (width - wcswidth(name))}{meaning}" for name, meaning in rows.items()]

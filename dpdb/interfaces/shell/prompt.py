@@ -1,0 +1,166 @@
+"""The prompt itself: prompt_toolkit, set up, and the loop around it."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.application import get_app
+from prompt_toolkit.auto_suggest import AutoSuggestFromHistory
+from prompt_toolkit.completion import Completer
+from prompt_toolkit.enums import DEFAULT_BUFFER, EditingMode
+from prompt_toolkit.filters import has_focus
+from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.layout.processors import HighlightMatchingBracketProcessor
+from prompt_toolkit.lexers import PygmentsLexer
+from prompt_toolkit.output import ColorDepth, Output, create_output
+from prompt_toolkit.utils import is_dumb_terminal
+
+from dpdb.interfaces.shell.banner import greeting
+from dpdb.interfaces.shell.commands import COMMANDS, run_typed
+from dpdb.interfaces.shell.completion import ShellCompleter
+from dpdb.interfaces.shell.entries import finished, open_statement
+from dpdb.interfaces.shell.highlight import STYLE, DpdbLexer
+from dpdb.interfaces.shell.history import open_history
+from dpdb.interfaces.shell.settings import Settings
+from dpdb.interfaces.shell.shell import Shell
+from dpdb.interfaces.shell.terminal import Ask, tell, width
+from dpdb.interfaces.shell.toolbar import toolbar
+
+PROMPT = "dpdb> "
+MENU = 5
+"""Lines kept free for completions; more would push a page of help out of a small window."""
+TEACHING_PROMPT = "dpdb (teaching)> "
+
+Read = Callable[[], str]
+"""Reads one entry; raises EOFError at the end of input."""
+
+
+def converse(shell: Shell, *, teach: bool) -> None:
+    """Greet, answer until the end of input, and give account of the session."""
+    tell(greeting(shell.policy, width()))
+    message = TEACHING_PROMPT if teach else PROMPT
+    read = _plain_reader(message) if is_dumb_terminal() else _reader(shell, message)
+    try:
+        while _one_turn(shell, read):
+            pass
+        tell(shell.summary())
+    except OSError as error:
+        if error.errno != errno.EIO:
+            raise
+        raise BrokenPipeError from error  # the terminal is gone
+
+
+def _one_turn(shell: Shell, read: Read) -> bool:
+    """Read what is typed and run it; False at the end."""
+    try:
+        run_typed(shell, read())
+    except KeyboardInterrupt:
+        return True
+    except EOFError:
+        return False
+    return True
+
+
+def asker(settings: Settings) -> Ask:
+    """What puts questions. Ctrl-D is Ctrl-C there: no answer."""
+
+    def ask(question: str, completer: Completer | None) -> str:
+        try:
+            if is_dumb_terminal():
+                return input(question)
+            session: PromptSession[str] = PromptSession(
+                question, completer=completer, output=_terminal(), color_depth=_depth(settings)
+            )
+            return session.prompt()
+        except EOFError:
+            raise KeyboardInterrupt from None
+
+    return ask
+
+
+def _plain_reader(message: str) -> Read:
+    """For terminals that can do no more than print."""
+
+    def read() -> str:
+        text = input(message)
+        while not finished(text):
+            text += "\n" + input(_continuation(len(message)))
+        return text
+
+    return read
+
+
+def _reader(shell: Shell, message: str) -> Read:
+    session = _prompt_session(shell, message)
+
+    def read() -> str:
+        session.editing_mode = EditingMode(shell.settings["editing"].upper())
+        session.color_depth = _depth(shell.settings)
+        return session.prompt()
+
+    return read
+
+
+def _depth(settings: Settings) -> ColorDepth | None:
+    return None if settings.is_on("color") else ColorDepth.DEPTH_1_BIT
+
+
+def _prompt_session(shell: Shell, message: str) -> PromptSession[str]:
+    session: PromptSession[str] = PromptSession(
+        message,
+        multiline=True,
+        reserve_space_for_menu=MENU,
+        prompt_continuation=_continuation,
+        key_bindings=_keys(),
+        completer=ShellCompleter(
+            shell.policy,
+            {name: command.help for name, command in COMMANDS.items()},
+            teach=message == TEACHING_PROMPT,
+        ),
+        lexer=PygmentsLexer(DpdbLexer),
+        style=STYLE,
+        include_default_pygments_style=False,
+        history=open_history(),
+        auto_suggest=AutoSuggestFromHistory(),
+        input_processors=[HighlightMatchingBracketProcessor(chars="()")],
+        bottom_toolbar=lambda: _toolbar(shell),
+        enable_open_in_editor=True,
+        tempfile_suffix=".sql",
+        output=_terminal(),
+    )
+    session.app.after_render += lambda _: shell.preload.begin()
+    return session
+
+
+def _continuation(columns: int, _line: int = 1, wrapped: int = 0) -> str:
+    """Before a line that Enter began; a line too long for the window goes on below itself."""
+    return ("" if wrapped else "...> ").rjust(columns)
+
+
+def _terminal() -> Output:
+    """The terminal, also where answers go somewhere else."""
+    return create_output(always_prefer_tty=True)
+
+
+def _keys() -> KeyBindings:
+    keys = KeyBindings()
+
+    @keys.add("enter", filter=has_focus(DEFAULT_BUFFER))
+    def enter(event: KeyPressEvent) -> None:
+        buffer = event.current_buffer
+        if buffer.complete_state and buffer.complete_state.current_completion:
+            buffer.complete_state = None
+        elif finished(buffer.text):
+            buffer.validate_and_handle()
+        else:
+            buffer.newline(copy_margin=False)
+
+    return keys
+
+
+def _toolbar(shell: Shell) -> StyleAndTextTuples:
+    text = open_statement(get_app().current_buffer.text)
+    return toolbar(shell.balance, shell.quote(text), width())

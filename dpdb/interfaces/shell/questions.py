@@ -1,0 +1,179 @@
+"""Questions: for a file where none was given, and for a query from who knows no SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from prompt_toolkit.completion import (
+    CompleteEvent,
+    Completer,
+    Completion,
+    PathCompleter,
+    WordCompleter,
+)
+from prompt_toolkit.document import Document
+
+from dpdb.answers.answer import Answer
+from dpdb.answers.formats.escape import printable
+from dpdb.answers.formats.render import error_text
+from dpdb.errors import DpdbError, InvalidOption, UnknownName, did_you_mean
+from dpdb.interfaces.shell import column_facts
+from dpdb.interfaces.shell.completion import ShellCompleter
+from dpdb.interfaces.shell.terminal import Ask, tell
+from dpdb.interfaces.shell.toolbar import price_text
+from dpdb.policy.budget import LARGEST_QUERIES, valid_epsilon
+from dpdb.policy.catalog import Column, Kind, Policy, Table
+from dpdb.policy.numbers import decimal, exact_number
+
+if TYPE_CHECKING:
+    from dpdb.interfaces.shell.shell import Shell
+
+T = TypeVar("T")
+SUMMARIES = ("count", "sum", "mean", "min", "max", "median", "variance", "sd")
+"""The paper's seven summary functions, and the median."""
+
+
+def ask_until(ask: Ask, question: str, read: Callable[[str], T], completer: Completer | None) -> T:
+    """The first reply that can be read; what is wrong with the others is said."""
+    while True:
+        try:
+            return read(ask(question, completer).strip())
+        except DpdbError as error:
+            tell(error_text("", error))
+
+
+def ask_file(ask: Ask, read: Callable[[Path], T]) -> T:
+    """What `read` makes of the CSV file, or policy, that is named."""
+    paths = PathCompleter(expanduser=True, file_filter=_is_readable)
+    return ask_until(ask, "database csv: ", lambda name: read(Path(name).expanduser()), paths)
+
+
+def _is_readable(path: str) -> bool:
+    return Path(path).is_dir() or Path(path).suffix.lower() in (".csv", ".toml")
+
+
+def ask_epsilon(ask: Ask, default: Fraction) -> Fraction:
+    """The session's total ε."""
+
+    def read(reply: str) -> Fraction:
+        return valid_epsilon(_number(reply) if reply else default)
+
+    return ask_until(ask, f"epsilon [{decimal(default)}]: ", read, None)
+
+
+def ask_queries(ask: Ask, default: int) -> int:
+    """The number of queries that the session may ask."""
+
+    def read(reply: str) -> int:
+        if not reply:
+            return default
+        if not (reply.isascii() and reply.isdigit() and 1 <= int(reply) <= LARGEST_QUERIES):
+            raise InvalidOption("the query limit is a whole number, at least 1")
+        return int(reply)
+
+    return ask_until(ask, f"query limit [{default}]: ", read, None)
+
+
+def ask_query(shell: Shell) -> str | None:
+    """The SELECT that comes of the answers; None if it is not to be run."""
+    ask, policy = shell.ask, shell.policy
+    table = policy.tables[0]
+    if len(policy.tables) > 1:
+        names = {table.name: f"{len(table.columns)} columns" for table in policy.tables}
+        table = ask_until(ask, "table: ", lambda name: _table(policy, name), _words(names))
+    about = {column.name: column_facts.about(column) for column in table.columns}
+    column = ask_until(ask, "summarize field: ", lambda n: _column(table, n), _words(about))
+    fitting = _fitting(column)
+    summary = ask_until(ask, "summary function: ", lambda name: _one_of(fitting, name),
+                        _words(dict.fromkeys(fitting, "")))  # fmt: skip
+    argument = column_facts.name(column.name)
+    if summary != "count" and column.bounds is None:
+        low, least = ask_until(ask, "smallest it can be: ", _bound, None)
+        high, _ = ask_until(ask, "largest it can be: ", lambda reply: _bound(reply, least), None)
+        argument = f"CLAMP({argument}, {low}, {high})"
+    call = f"{summary.upper()}({argument})"
+    start = f"SELECT {call} FROM {column_facts.name(table.name)}"  # noqa: S608 (it is for our own SQL)
+    _planned(shell, start, "")
+    text = ask_until(ask, "where: ", lambda condition: _planned(shell, start, condition),
+                     _Condition(policy, start))  # fmt: skip
+    tell(printable(f"{text};"))
+    price = shell.explained(text)
+    assert isinstance(price, Answer)
+    agreed = ask(f"It{price_text(price)}. Run it? [Y/n] ", None).strip().casefold()
+    return text if agreed in ("", "y", "yes") else None
+
+
+def _fitting(column: Column) -> Sequence[str]:
+    """The functions that have a meaning for the column."""
+    if column.guessed or column.kind in (Kind.INTEGER, Kind.NUMBER):
+        return SUMMARIES
+    dated = column.kind is Kind.DATE and column.bounds is not None
+    return ("count", "mean", "min", "max", "median") if dated else ("count",)
+
+
+def _words(meanings: dict[str, str]) -> Completer:
+    return WordCompleter(list(meanings), meta_dict=dict(meanings), ignore_case=True, sentence=True)
+
+
+def _table(policy: Policy, name: str) -> Table:
+    found = policy.table(name)
+    if found is None:
+        raise _unknown("table", name, [table.name for table in policy.tables])
+    return found
+
+
+def _column(table: Table, name: str) -> Column:
+    found = table.column(name)
+    if found is None:
+        raise _unknown("field", name, [column.name for column in table.columns])
+    return found
+
+
+def _one_of(known: Sequence[str], name: str) -> str:
+    if name.lower() not in known:
+        raise _unknown("function", name, known)
+    return name.lower()
+
+
+def _unknown(what: str, name: str, known: Sequence[str]) -> UnknownName:
+    hint = did_you_mean(name, known) or f"there are {', '.join(known)}"
+    return UnknownName(f"no {what} {name}" if name else f"which {what}?", hint=hint)
+
+
+def _number(reply: str) -> Fraction:
+    value = exact_number(reply)
+    if value is None:
+        raise InvalidOption("a number is needed")
+    return value
+
+
+def _bound(reply: str, least: Fraction | None = None) -> tuple[str, Fraction]:
+    """A bound as it was written, and its value."""
+    value = _number(reply)
+    if least is not None and value < least:
+        raise InvalidOption(f"the largest is not below {decimal(least)}")
+    return reply.lstrip("+"), value
+
+
+def _planned(shell: Shell, start: str, condition: str) -> str:
+    """The whole statement, if it could be answered."""
+    text = start if condition in ("", "True", "true") else f"{start} WHERE {condition}"
+    quote = shell.explained(text)
+    if isinstance(quote, DpdbError):
+        raise UnknownName(quote.message, hint=quote.hint)
+    return text
+
+
+class _Condition(Completer):
+    """Completes a condition as in the statement that it will stand in."""
+
+    def __init__(self, policy: Policy, start: str):
+        self._start = f"{start} WHERE "
+        self._completer = ShellCompleter(policy, {})
+
+    def get_completions(self, document: Document, event: CompleteEvent) -> Iterable[Completion]:
+        whole = Document(self._start + document.text, len(self._start) + document.cursor_position)
+        return self._completer.get_completions(whole, event)

@@ -1,0 +1,109 @@
+"""The settings of the prompt: one table, and where their values come from.
+
+The configuration file, then `--config`, then the environment; the last to speak
+is heard. At the prompt the dot command of its name changes a setting.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from dpdb.answers.formats.render import FORMATS
+from dpdb.errors import UsageError, did_you_mean
+
+SWITCH = ("on", "off")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One setting: the values it can have, of which the first is the default."""
+
+    name: str
+    values: tuple[str, ...]
+    help: str
+
+    def checked(self, value: object, source: str) -> str:
+        """`value` as one of ours; TOML's true and false are on and off."""
+        given = {True: "on", False: "off"}.get(value, value) if isinstance(value, bool) else value
+        if given not in self.values:
+            raise UsageError(
+                f"{source}: {self.name} is {_or(self.values)}, not {given}",
+                hint=did_you_mean(str(given), self.values),
+            )
+        return str(given)
+
+
+SETTINGS = {
+    setting.name: setting
+    for setting in (
+        Setting("mode", tuple(FORMATS), "how answers are shown"),
+        Setting("confirm", SWITCH, "ask before a query takes more than half of the ε left"),
+        Setting("timer", SWITCH[::-1], "show how long an answer took"),
+        Setting("color", SWITCH, "colours while you type; NO_COLOR turns them off, too"),
+        Setting("editing", ("emacs", "vi"), "the keys to edit with"),
+    )
+}
+
+
+class Settings:
+    """The values that hold now."""
+
+    def __init__(self) -> None:
+        self._values = {name: setting.values[0] for name, setting in SETTINGS.items()}
+
+    def __getitem__(self, name: str) -> str:
+        return self._values[name]
+
+    def is_on(self, name: str) -> bool:
+        """Whether a switch is on."""
+        return self._values[name] == "on"
+
+    def change(self, name: str, value: object, source: str) -> None:
+        """Set one, if name and value are right; `source` is named where they are not."""
+        if name not in SETTINGS:
+            hint = did_you_mean(name, SETTINGS) or f"settings are {', '.join(SETTINGS)}"
+            raise UsageError(f"{source}: no setting {name}", hint=hint)
+        self._values[name] = SETTINGS[name].checked(value, source)
+
+
+def read_settings(config: Path | None, environment: Mapping[str, str] = os.environ) -> Settings:
+    """The settings as the files and the environment have them."""
+    settings = Settings()
+    for source, name, value in _sources(config, environment):
+        settings.change(name, value, source)
+    return settings
+
+
+def _sources(
+    config: Path | None, environment: Mapping[str, str]
+) -> Iterator[tuple[str, str, object]]:
+    own = xdg_home("CONFIG", ".config", environment) / "config.toml"
+    for path in ([own] if own.is_file() else []) + ([config] if config else []):
+        yield from ((str(path), name, value) for name, value in _document(path))
+    for name in SETTINGS:
+        variable = f"DPDB_{name.upper()}"
+        if variable in environment:
+            yield variable, name, environment[variable]
+
+
+def _document(path: Path) -> Iterable[tuple[str, object]]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8-sig")).items()
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from None
+    except ValueError as error:  # not UTF-8, or not TOML
+        raise UsageError(f"{path}: {error}") from None
+
+
+def xdg_home(kind: str, default: str, environment: Mapping[str, str] = os.environ) -> Path:
+    """Our directory under one of the XDG base directories; relative ones are to be ignored."""
+    base = Path(environment.get(f"XDG_{kind}_HOME", ""))
+    return (base if base.is_absolute() else Path.home() / default) / "dpdb"
+
+
+def _or(values: tuple[str, ...]) -> str:
+    return f"{', '.join(values[:-1])} or {values[-1]}"

@@ -1,0 +1,186 @@
+"""What the prompt and its dot commands act on: a session, settings, a place for answers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, TextIO
+
+from dpdb.answers.answer import Answer
+from dpdb.answers.formats.footer import footer
+from dpdb.answers.formats.render import FORMATS, error_text
+from dpdb.errors import DpdbError
+from dpdb.interfaces.shell.preload import Preload
+from dpdb.interfaces.shell.progress import Progress
+from dpdb.interfaces.shell.settings import Settings
+from dpdb.interfaces.shell.terminal import Ask, is_too_wide, tell
+from dpdb.ledger.memory import MemoryLedger
+from dpdb.ledger.protocol import Balance
+from dpdb.policy.budget import Neighbors
+from dpdb.policy.catalog import Policy
+from dpdb.policy.numbers import decimal
+
+if TYPE_CHECKING:
+    from dpdb.session.session import Session
+
+
+class Shell:
+    """Runs what is typed, and shows what comes of it."""
+
+    def __init__(
+        self,
+        policy: Policy,
+        settings: Settings,
+        ask: Ask,
+        open_session: Callable[[Progress], Session],
+        bounded: Collection[str] = (),
+    ):
+        self.policy = policy
+        self.settings = settings
+        self.ask = ask
+        self.preload = Preload()
+        self.answer: Answer | None = None
+        """The last answer to a query."""
+        self.typed: list[str] = []
+        """What was entered in this session."""
+        self.file: TextIO | None = None
+        """Where `.output` sends answers, if not to the terminal."""
+        self._open_session = open_session
+        self._loaded = False
+        """Whether a query was answered, and so the file read."""
+        self._bounded = bounded
+        """Columns that have their bounds from the command line."""
+        self._progress = Progress()
+        self.explained = lru_cache(maxsize=64)(self._explained)
+        """What EXPLAIN says of a SELECT, or what is wrong with it."""
+
+    @cached_property
+    def session(self) -> Session:
+        """Made when first needed: sqlglot takes longer to import than the prompt to appear."""
+        return self._open_session(self._progress)
+
+    @property
+    def balance(self) -> Balance:
+        """What is left of the budget."""
+        if "session" not in self.__dict__:
+            return MemoryLedger(self.policy.budget).balance
+        return self.session.balance
+
+    def quote(self, text: str) -> Answer | DpdbError | None:
+        """`explained`, for while one types: None where that is not known at once."""
+        return self.explained(text) if text and self.preload.can_plan else None
+
+    def _explained(self, text: str) -> Answer | DpdbError:
+        try:
+            if self.policy.neighbors is Neighbors.REPLACE and not self._loaded:
+                return self.session.price(text)
+            return self.session.execute(f"EXPLAIN {text}")
+        except DpdbError as error:
+            return error
+
+    def execute_all(self, texts: Iterable[str]) -> bool:
+        """Run statements up to the first that fails, and say whether none did."""
+        todo = list(texts)
+        for number, text in enumerate(todo, 1):
+            if not self.execute(text):
+                self.tell_skipped(len(todo) - number)
+                return False
+        return True
+
+    def tell_skipped(self, number: int) -> None:
+        """Say how many statements after one that failed were not run."""
+        if number:
+            tell(f"not run: the {number} after it")
+
+    def execute(self, text: str, *, confirmed: bool = False) -> bool:
+        """Run one statement and show its answer, or what is wrong with it."""
+        before = self.balance
+        try:
+            self.preload.finish()
+            if not (confirmed or self._agreed(text)):
+                return False
+            started = time.monotonic()
+            self._progress.restart()
+            answer = self.session.execute(text)
+            shown = self.shown(answer)
+        except DpdbError as error:
+            tell(error_text(text, error))
+            return False
+        except KeyboardInterrupt:
+            self._progress.clear()
+            tell(_cancelled(before, self.balance))
+            return False
+        finally:
+            self.explained.cache_clear()
+        if answer.query and not answer.explain:
+            self.answer = answer
+            self._loaded = True
+        self.show(shown)
+        if self.settings.is_on("timer"):
+            tell(f"{time.monotonic() - started:.2f} s")
+        return True
+
+    def shown(self, answer: Answer) -> str:
+        """The answer in the mode that is set; at the terminal not wider than it."""
+        mode = self.settings["mode"]
+        if mode != "table":
+            return FORMATS[mode](answer)
+        if answer.explain:
+            from dpdb.answers.formats.explain_tree import tree  # noqa: PLC0415 (sqlglot)
+
+            return tree(answer, self._bounded)
+        shown = FORMATS["table"](answer)
+        page = shown.removesuffix(footer(answer))
+        if self.file is None and answer.rows and is_too_wide(page):
+            return FORMATS["vertical"](answer)
+        return shown
+
+    def show(self, text: str) -> None:
+        """Print to the terminal, or where `.output` says."""
+        try:
+            print(text, file=self.file, flush=True)
+        except OSError as error:
+            if self.file is None:
+                raise
+            self.redirect(None)
+            tell(f"answers are shown here again: {error.strerror}")
+
+    def redirect(self, file: TextIO | None) -> None:
+        """Send answers to `file` from now on, or to the terminal."""
+        if self.file is not None:
+            with suppress(OSError):  # what could not be written was said
+                self.file.close()
+        self.file = file
+
+    def _agreed(self, text: str) -> bool:
+        """Whether a query that takes more than half of what is left may do so."""
+        if not self.settings.is_on("confirm"):
+            return True
+        quote = self.explained(text)
+        if not isinstance(quote, Answer):
+            return True
+        cost, left = quote.cost.epsilon, quote.balance.epsilon_left
+        if not left / 2 < cost <= left or not quote.balance.queries_left:
+            return True
+        question = f"This takes ε {decimal(cost)} of the ε {decimal(left)} left. Run it? [y/N] "
+        return self.ask(question, None).strip().casefold() in ("y", "yes")
+
+    def summary(self) -> str:
+        """The session in a line."""
+        balance = self.balance
+        budget = balance.budget
+        spent = budget.epsilon - balance.epsilon_left
+        queries = budget.queries - balance.queries_left
+        return (
+            f"{queries} of {budget.queries} queries asked, "
+            f"ε {decimal(spent, 6)} of {decimal(budget.epsilon)} spent."
+        )
+
+
+def _cancelled(before: Balance, after: Balance) -> str:
+    spent = before.epsilon_left - after.epsilon_left
+    if before.queries_left == after.queries_left:
+        return "cancelled; nothing was spent"
+    return f"cancelled; the ε {decimal(spent, 6)} it was debited stays spent"

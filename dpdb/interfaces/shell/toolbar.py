@@ -1,0 +1,80 @@
+"""The line below the prompt: the budget, and what the statement being typed would take.
+
+It says what EXPLAIN would: nothing in it comes from rows.
+"""
+
+from __future__ import annotations
+
+from prompt_toolkit.formatted_text import StyleAndTextTuples
+from wcwidth import wcswidth
+
+from dpdb.answers.answer import Answer
+from dpdb.answers.formats.escape import printable
+from dpdb.errors import DpdbError, InvalidOption, MissingBounds, TooLarge
+from dpdb.interfaces.shell.terminal import cut
+from dpdb.ledger.protocol import Balance
+from dpdb.policy.numbers import decimal
+
+BAR = 10
+"""Cells of the budget's bar."""
+REFUSED = "class:refused"
+
+Quote = Answer | DpdbError | None
+
+
+def toolbar(balance: Balance, quote: Quote, width: int) -> StyleAndTextTuples:
+    """The budget and the price, as much of both as fits."""
+    wide = _budget(balance, bar=True)
+    price, style = _price(quote)
+    budget = wide if wcswidth(wide) + wcswidth(price) <= width else _budget(balance, bar=False)
+    if wcswidth(budget) + wcswidth(price) > width and price:
+        # The price is of the moment, and the rest can be asked for.
+        budget = f" ε {decimal(balance.epsilon_left)} left "
+    return [("", cut(budget, width)), (style, cut(price, max(width - wcswidth(budget), 1)))]
+
+
+def _budget(balance: Balance, *, bar: bool) -> str:
+    budget = balance.budget
+    epsilon = f"ε {decimal(balance.epsilon_left)} of {decimal(budget.epsilon)}"
+    queries = f"{balance.queries_left} of {budget.queries} queries left"
+    return f" {epsilon} {_bar(balance)} {queries} " if bar else f" {epsilon}, {queries} "
+
+
+def _bar(balance: Balance) -> str:
+    left = round(BAR * balance.epsilon_left / balance.budget.epsilon)
+    return "█" * left + "░" * (BAR - left)
+
+
+def _price(quote: Quote) -> tuple[str, str]:
+    """What the statement would cost, or why it would be refused; nothing while it is unfinished."""
+    match quote:
+        case MissingBounds() | TooLarge() | InvalidOption():
+            return f" refused: {printable(quote.message)} ", REFUSED
+        case Answer(cost=cost, balance=balance):
+            text = f"{price_text(quote)} "
+            short = (
+                cost.epsilon > balance.epsilon_left
+                or cost.delta > balance.delta_left
+                or cost.queries > balance.queries_left
+            )
+            return (f" refused:{text}", REFUSED) if short else (text, "")
+    return "", ""
+
+
+def price_text(quote: Answer) -> str:
+    """The price and the noise at 95 %, of each release that adds some."""
+    if not quote.cost.queries:
+        known = quote.plan is not None and quote.plan.settled
+        return " costs nothing" if known else " costs nothing: answered before"
+    return f" costs ε {decimal(quote.cost.epsilon)}{_errors(quote)}"
+
+
+def _errors(quote: Answer) -> str:
+    known = [drawn for drawn in quote.releases if drawn.margin is not None]
+    if len(known) == 1:
+        return f", ± {_figure(known[0].margin)}"
+    return "".join(f", {d.aggregate} ± {_figure(d.margin)}" for d in known[:3])
+
+
+def _figure(value: float | None) -> str:
+    return f"{value:.3g}" if value and not 1 <= value < 10**6 else f"{value:.0f}"

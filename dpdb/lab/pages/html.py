@@ -1,0 +1,96 @@
+"""Reports as HTML: one file each, with nothing to load from anywhere else.
+
+The templates are beside this file. Every value that a template shows is escaped, but for what
+it marks as safe: drawings, whose texts were escaped when they were written, and colours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from dpdb.answers.formats.escape import printable
+from dpdb.lab.pages.rates import rates
+from dpdb.lab.pages.report import Report, counted
+from dpdb.lab.plots.style import DARK, LIGHT, MARKS, SHAPES, declared
+from dpdb.lab.plots.svg import in_page
+
+_HEADINGS = {"off": "Without privacy", "foil": "With another defence:", "private": "With privacy,"}
+_LONGEST = 130
+"""Letters of a statement that are shown."""
+
+
+@dataclass(frozen=True)
+class _Neighbours:
+    """The reports before and after one, among several."""
+
+    before: Report | None
+    after: Report | None
+
+
+def page(told: Report, pages: Sequence[Report] = ()) -> str:
+    """One report; among `pages` it links to its neighbours and the index."""
+    return (
+        templates()
+        .get_template("report.html")
+        .render(
+            told=told,
+            neighbours=_neighbours(told, pages),
+            headings=_HEADINGS,
+            rates=in_page(rates(told)),
+            figures=[(figure.title, in_page(figure)) for figure in told.figures],
+        )
+    )
+
+
+def index(reports: Sequence[Report]) -> str:
+    """The page that links to all of them."""
+    return templates().get_template("index.html").render(reports=reports)
+
+
+@cache
+def templates() -> Environment:
+    """The templates, which escape what they show."""
+    environment = Environment(
+        loader=PackageLoader("dpdb.lab.pages"),
+        autoescape=True,
+        finalize=_visible,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters |= {"counted": counted, "cut": _cut, "percent": _percent}
+    environment.globals |= {
+        "light": declared(LIGHT),
+        "dark": declared(DARK),
+        "marks": SHAPES + MARKS,
+    }
+    return environment
+
+
+def _visible(value: object) -> object:
+    """A value before it is escaped: control characters of a text are written out.
+
+    What is safe is no longer text, but has a method by this name.
+    """
+    return value if hasattr(value, "__html__") else printable(str(value))
+
+
+def _neighbours(told: Report, pages: Sequence[Report]) -> _Neighbours | None:
+    if not pages:
+        return None
+    place = pages.index(told)
+    after = pages[place + 1] if place + 1 < len(pages) else None
+    return _Neighbours(pages[place - 1] if place else None, after)
+
+
+def _cut(sql: str) -> str:
+    return sql if len(sql) <= _LONGEST else sql[: _LONGEST - 1] + "…"
+
+
+def _percent(rate: float, digits: int = 1) -> str:
+    return f"{rate:.{digits}%}"

@@ -1,0 +1,111 @@
+"""A report as a page for the terminal, to be projected."""
+
+from __future__ import annotations
+
+import textwrap
+
+from dpdb.answers.formats.escape import printable
+from dpdb.lab.pages.report import Act, Report, Success, counted
+from dpdb.lab.plots.terminal import WIDTH, drawn
+
+_BAR = 40
+
+
+def page(told: Report) -> str:
+    """The whole story."""
+    parts = [
+        f"{told.title}\n{'━' * WIDTH}\n{_wrapped(told.source)}",
+        _section("The secret", _wrapped(told.secret)),
+        _section("The idea", _wrapped(told.idea)),
+        *(_act(act) for act in told.acts),
+        _section("How often it succeeds", rates(told)),
+        *(_section(figure.title, drawn(figure)) for figure in told.figures),
+        _section("What stopped it", _wrapped(told.stopped)),
+    ]
+    if told.further:
+        tasks = "\n".join(_wrapped(task, first="  • ") for task in told.further)
+        parts.append(_section("What to try next", tasks))
+    return "\n\n".join(parts) + "\n"
+
+
+def _section(title: str, body: str) -> str:
+    return f"{title.upper()}\n{body}"
+
+
+def _wrapped(text: str, first: str = "  ") -> str:
+    return textwrap.fill(
+        printable(text), WIDTH, initial_indent=first, subsequent_indent=" " * len(first)
+    )
+
+
+_HEADINGS = {"off": "Without privacy", "foil": "With another defence:", "private": "With privacy,"}
+
+
+def _act(act: Act) -> str:
+    heading = _HEADINGS[act.side]
+    title = heading if act.side == "off" else f"{heading} {act.defence}"
+    body = [_wrapped(act.note)] if act.note else []
+    lines = [_exchange(line.sql, line.answer, line.refused) for line in act.lines]
+    if act.omitted:
+        lines.insert(-1, f"  … {act.omitted} more")
+    body += lines
+    body.append(_wrapped(act.inference, first="  ∴ "))
+    mark = "✘" if act.hits < act.tries else "✔"
+    guess = f"  → guess {act.guess} · truth {act.truth} · {mark} {act.verdict}"
+    body.append(printable(guess))
+    return f"── {printable(title)}\n" + "\n".join(body)
+
+
+def _exchange(sql: str, answer: str, refused: bool) -> str:
+    """A statement, cut to a line, and below it what came back."""
+    asked = _cut(printable(sql), WIDTH - 4)
+    came = _cut(printable(answer), WIDTH - 8)
+    return f"  > {asked}\n      {'✋ ' if refused else ''}{came}"
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def rates(told: Report) -> str:
+    """Bars of the success rates, with their intervals and ceilings, which plotext's bars lack."""
+    width = max(len(success.defence) for success in told.successes)
+    lines = [f"  {counted(told)}, seed {told.seed}, 95 % intervals", ""]
+    lines += [
+        f"  {printable(s.defence):<{width}}  {_bar(s, told.baseline)} {_figures(s)}"
+        for s in told.successes
+    ]
+    if told.baseline is not None:
+        lines.append(f"\n  ┊ a guess without any answer is right in {_percent(told.baseline)}")
+    if any(success.ceiling is not None for success in told.successes):
+        lines.append("  ◆ the most that ε allows; ✘ more than that: the ε is not what it claims")
+    return "\n".join(lines)
+
+
+def _bar(success: Success, baseline: float | None) -> str:
+    """█ up to the rate, ├─┤ over the interval, ┊ for guessing and ◆ for the ceiling."""
+    cells = ["█" if place < round(success.rate * _BAR) else " " for place in range(_BAR + 1)]
+    if baseline is not None:
+        cells[_place(baseline)] = "┊"
+    low, high = _place(success.low), _place(success.high)
+    if high > low:
+        cells[low + 1 : high] = "─" * (high - low - 1)
+        cells[low], cells[high] = "├", "┤"
+    if success.ceiling is not None:
+        cells[_place(success.ceiling)] = "◆"
+    return "".join(cells)
+
+
+def _place(rate: float) -> int:
+    return round(rate * _BAR)
+
+
+def _figures(success: Success) -> str:
+    text = f"{_percent(success.rate):>7} [{success.low * 100:.1f}, {success.high * 100:.1f}]"
+    if success.ceiling is None:
+        return text
+    return f"{text} ◆ {_percent(success.ceiling)}{' ✘' if success.broken else ''}"
+
+
+def _percent(rate: float) -> str:
+    return f"{rate * 100:.1f} %"

@@ -1,0 +1,90 @@
+"""Figures in characters, to be read without colours.
+
+Plotext draws such charts, too, but tells curves apart by colour alone, covers a part of them
+with its legend, puts ticks at numbers that are not round, and takes longer to import than numpy.
+Here each curve has a letter on it, and axes are labelled below and beside the chart.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from string import ascii_lowercase
+
+from dpdb.answers.formats.escape import printable
+from dpdb.lab.plots.axis import Axis, marked, roomy, tight
+from dpdb.lab.plots.braille import ACROSS, DOWN, characters, spots, trace
+from dpdb.lab.plots.figures import Figure, Lines, Tiles
+
+WIDTH = 92
+ROWS = 16
+_SHADES = "█░▒·"
+
+
+def drawn(figure: Figure, width: int = WIDTH) -> str:
+    """A figure at most `width` characters wide, without its title."""
+    match figure:
+        case Lines():
+            return _lines(figure, width)
+        case Tiles():
+            return _tiles(figure, width)
+
+
+def _lines(figure: Lines, width: int) -> str:
+    """Curves of dots between two axes; each has a letter on it, explained below."""
+    up = roomy(figure.height, ROWS * DOWN - 1, 0)
+    labels = {round(up(y)) // DOWN: marked(y) for y in up.ticks}
+    margin = 2 + max(map(len, labels.values()))
+    across = tight(figure.width, 0, (width - margin - 2) * ACROSS - 1)
+    lines = [f"  {printable(figure.up)}"] if figure.up else []
+    for row, content in enumerate(_plot(figure, across, up)):
+        label = labels.get(row, "")
+        lines.append(f"{label:>{margin}} {'┤' if label else '│'}{content}".rstrip())
+    lines += [" " * (margin + 1) + line for line in _floor(across)]
+    lines.append(f"{printable(figure.across):^{width}}".rstrip())
+    lines += [f"  {_letter(i)}  {printable(s.label)}" for i, s in enumerate(figure.series)]
+    if figure.level is not None:
+        lines.append(f"  ┄  {printable(figure.level_label)}: {figure.level:.4g}")
+    return "\n".join(lines)
+
+
+def _plot(figure: Lines, across: Axis, up: Axis) -> list[str]:
+    """The rows between the axes."""
+    curves = [trace([(across(x), up(y)) for x, y in series.points]) for series in figure.series]
+    cells = characters(curves)
+    cells |= {cell: _letter(index) for index, cell in enumerate(spots(curves))}
+    level = None if figure.level is None else round(up(figure.level)) // DOWN
+    columns = (round(across.end) + 1) // ACROSS
+    return [
+        "".join(cells.get((column, row), "┄" if row == level else " ") for column in range(columns))
+        for row in range(ROWS)
+    ]
+
+
+def _letter(index: int) -> str:
+    return ascii_lowercase[index % len(ascii_lowercase)]
+
+
+def _floor(across: Axis) -> tuple[str, str]:
+    """The horizontal axis, and its numbers as far as there is room for them."""
+    columns = (round(across.end) + 1) // ACROSS
+    axis, numbers = ["─"] * columns, ""
+    for x in across.ticks:
+        place, label = round(across(x)) // ACROSS, marked(x)
+        axis[place] = "┬"
+        # Numbers stand on a line that begins a column further left, below the corner.
+        start = min(max(place + 1 - len(label) // 2, 0), columns + 1 - len(label))
+        if start > len(numbers) or not numbers:
+            numbers = f"{numbers:<{start}}{label}"
+    return "└" + "".join(axis), numbers
+
+
+def _tiles(figure: Tiles, width: int) -> str:
+    margin = max(len(row.label) for row in figure.rows)
+    lines = []
+    for row in figure.rows:
+        cells = "".join(_SHADES[kind] for kind in row.cells)
+        pieces = textwrap.wrap(cells, width - margin - 4, drop_whitespace=False) or [""]
+        lines.append(f"  {row.label:<{margin}}  {pieces[0]}")
+        lines += [f"  {'':<{margin}}  {piece}" for piece in pieces[1:]]
+    legend = "   ".join(f"{_SHADES[i]} {text}" for i, text in enumerate(figure.legend))
+    return "\n".join([*lines, f"  {legend}"])

@@ -1,0 +1,221 @@
+"""What `dpdb risk` finds out, as a page and as a JSON object."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from tabulate import tabulate
+
+from dpdb.answers.formats.escape import printable
+from dpdb.lab.risk.adversary import LARGEST, Adversary, exceeding
+
+NOTICE = "For the custodian's eyes, not to be published: exact, worked out from every row."
+REMARK = """\
+This is for one answer with Laplace noise of scale Δf/ε, as in the paper. The ε of several
+answers add up. dpdb's own noise follows from the policy's bounds: EXPLAIN shows it."""
+_MOST_WORLDS = 10
+_FEW_WORLDS = 5
+
+
+@dataclass(frozen=True)
+class Answered:
+    """An answer that the adversary was given."""
+
+    response: float
+    missing: int
+    """By its place among the distinct values: which row the file lacks."""
+    drawn: bool
+    """Whether the answer was drawn from that file, or just given."""
+
+
+@dataclass(frozen=True, repr=False)
+class Finding:
+    """One query, and what the custodian wants to know about it."""
+
+    query: str
+    adversary: Adversary
+    most: Fraction | None
+    """The greatest risk allowed."""
+    bounding: float | None
+    """The ε of equation 7 for it."""
+    largest: float | None
+    """The largest ε for it."""
+    epsilon: float | None
+    """The ε at which worlds and beliefs are shown."""
+    answered: Answered | None = None
+
+    @property
+    def ratio(self) -> float | None:
+        """How much likelier a greater answer is from all of X than from the true file."""
+        worlds = self.adversary.worlds
+        if self.answered is None or self.epsilon is None or not worlds.sensitivity:
+            return None
+        world = float(worlds.answers[self.answered.missing])
+        scale = self.adversary.scale(self.epsilon)
+        return exceeding(self.answered.response, worlds.whole, world, scale)
+
+    def table(self) -> list[dict[str, Any]]:
+        """The worlds by falling risk, or belief after an answer: all, or the first few of many."""
+        if self.epsilon is None:
+            return []
+        worlds, adversary = self.adversary.worlds, self.adversary
+        columns = {
+            "missing": worlds.missing,
+            "rows": worlds.counts,
+            "answer": worlds.answers,
+            "sensitivity": worlds.local,
+            "risk": adversary.risks(self.epsilon),
+        }
+        order = columns["risk"]
+        if self.answered is not None:
+            order = adversary.beliefs(self.answered.response, self.epsilon)
+            if worlds.sensitivity:
+                columns["density"] = adversary.densities(self.answered.response, self.epsilon)
+            columns |= {"belief": order, "confidence": order - adversary.prior}
+        few = len(order) if len(order) <= _MOST_WORLDS else _FEW_WORLDS
+        first = np.argsort(-order, kind="stable")[:few]
+        return [{name: column[i].item() for name, column in columns.items()} for i in first]
+
+
+def as_object(finding: Finding) -> dict[str, Any]:
+    """For scripts."""
+    worlds, adversary = finding.adversary.worlds, finding.adversary
+    found: dict[str, Any] = {
+        "notice": NOTICE,
+        "query": finding.query,
+        "private": False,
+        "worlds": worlds.number,
+        "prior": adversary.prior,
+        "whole": worlds.whole,
+        "sensitivity": worlds.sensitivity,
+        "widest": worlds.widest,
+    }
+    if finding.most is not None:
+        found |= {
+            "max_risk": float(finding.most),
+            "epsilon_bound": finding.bounding,
+            "epsilon_exact": finding.largest,
+            "any_epsilon": finding.largest == LARGEST,
+        }
+    if finding.epsilon is not None:
+        found |= {
+            "epsilon": finding.epsilon,
+            "scale": adversary.scale(finding.epsilon),
+            "risk_bound": adversary.bound(finding.epsilon),
+            "risk": adversary.risk(finding.epsilon),
+            "most_at_risk": finding.table(),
+        }
+    if finding.answered is not None:
+        ratio = finding.ratio
+        found |= {
+            "response": finding.answered.response,
+            "missing": float(worlds.missing[finding.answered.missing]),
+            "drawn": finding.answered.drawn,
+            "ratio": None if ratio is None or math.isinf(ratio) else ratio,
+        }
+    return found
+
+
+def as_page(finding: Finding) -> str:
+    """For the terminal."""
+    parts = [[printable(finding.query), *_universe(finding)]]
+    if finding.most is not None:
+        parts.append(list(_choice(finding)))
+    if finding.epsilon is not None:
+        parts.append(list(_worlds(finding)))
+    if finding.answered is not None:
+        parts.append(list(_guess(finding)))
+    return "\n\n".join("\n".join(lines) for lines in parts)
+
+
+def _universe(finding: Finding) -> Iterator[str]:
+    worlds = finding.adversary.worlds
+    yield (
+        f"  n    {worlds.number:<12}  possible worlds: X, the rows it counts, less one; "
+        f"prior belief 1/n = {finding.adversary.prior:.4g}"
+    )
+    yield f"  f(X) {worlds.whole:<12.8g}  the answer over all rows"
+    yield f"  Δf   {worlds.sensitivity:<12.8g}  the most that one more row changes a world's answer"
+    yield f"  Δv   {worlds.widest:<12.8g}  the most that two worlds' answers differ"
+
+
+def _choice(finding: Finding) -> Iterator[str]:
+    """The ε for the risk that is allowed."""
+    adversary, prior = finding.adversary, f"1/n = {finding.adversary.prior:.4g}"
+    yield f"No world may be believed more than {float(finding.most or 0):.6g}:"
+    if finding.bounding is None or finding.largest is None:
+        yield f"  no ε does that: a blind guess is right with {prior}"
+    elif finding.largest == 0:
+        yield f"  only ε = 0 does that, which tells nothing: a blind guess is right with {prior}"
+    elif finding.largest == LARGEST:
+        yield f"  any ε does that: no belief rises above {_chance(adversary.risk(LARGEST))}"
+        yield "  Worlds with the same answer hide which row is missing, but not what its value is."
+    else:
+        yield from (
+            f"  {how:<24} ε <= {_down(epsilon)}, noise scale {_up(adversary.scale(epsilon))}"
+            for how, epsilon in (
+                ("bound (equation 7)", finding.bounding),
+                ("exact, by binary search", finding.largest),
+            )
+        )
+
+
+def _worlds(finding: Finding) -> Iterator[str]:
+    assert finding.epsilon is not None
+    adversary, rows = finding.adversary, finding.table()
+    yield (
+        f"At ε = {_down(finding.epsilon)}, noise scale {adversary.scale(finding.epsilon):.6g}, "
+        f"the risk is at most {_chance(adversary.risk(finding.epsilon))} "
+        f"(bound: {_chance(adversary.bound(finding.epsilon))})"
+    )
+    names = {"answer": "f(ω)", "sensitivity": "LS(ω)", "risk": "worst β(ω)",
+             "density": "P(κ(ω)=γ)", "belief": "β(ω)"}  # fmt: skip
+    chances = ("risk", "density", "belief", "confidence")
+    shown = [
+        [_chance(row[key]) if key in chances else f"{row[key]:.8g}" for key in row] for row in rows
+    ]
+    heads = [names.get(key, key) for key in rows[0]]
+    table = tabulate(shown, heads, tablefmt="plain", disable_numparse=True, stralign="right")
+    yield from (f"  {line}" for line in table.splitlines())
+    others = len(adversary.worlds.missing) - len(rows)
+    if others:
+        yield f"  … and {others:,} other missing values, with no more than the last of these"
+
+
+def _guess(finding: Finding) -> Iterator[str]:
+    """What the adversary makes of the answer."""
+    assert finding.answered is not None
+    worlds, answered = finding.adversary.worlds, finding.answered
+    missing, best = float(worlds.missing[answered.missing]), finding.table()[0]
+    drawn = f", drawn from the world without {missing:.8g}" if answered.drawn else ""
+    yield f"After the answer {answered.response:.8g}{drawn}:"
+    yield (
+        f"  best guess: without {best['missing']:.8g}, believed {_chance(best['belief'])}, "
+        f"which is {_chance(best['confidence'])} above the prior"
+    )
+    if best["rows"] > 1:
+        yield f"  {best['rows']} rows have this value: that much for each of them"
+    if finding.ratio is not None:
+        yield (
+            f"  a greater answer is {finding.ratio:.4f} times as likely from X as from the world "
+            f"without {missing:.8g}"
+        )
+
+
+def _chance(value: float) -> str:
+    return f"{value:.4f}" if value == 0 or abs(value) >= 0.001 else f"{value:.2e}"
+
+
+def _down(value: float) -> str:
+    """Six digits, rounded to the safe side."""
+    return f"{Context(prec=6, rounding=ROUND_FLOOR).create_decimal_from_float(value).normalize():f}"
+
+
+def _up(value: float) -> str:
+    return f"{Context(prec=6, rounding=ROUND_CEILING).create_decimal_from_float(value):f}"

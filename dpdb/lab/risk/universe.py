@@ -1,0 +1,59 @@
+"""The values that a query counts, read exactly: the universe of the adversary."""
+
+from __future__ import annotations
+
+from dpdb.engines.memory.engine import MemoryEngine
+from dpdb.errors import Unsupported
+from dpdb.lab.risk.worlds import Array
+from dpdb.plan.expressions import Slot
+from dpdb.plan.planner import outline
+from dpdb.plan.query import NO_OPTIONS, Aggregate, Function, Query
+from dpdb.policy.catalog import Kind, Policy
+from dpdb.sql.statements import Select, statement
+
+
+def counted_values(text: str, policy: Policy, engine: MemoryEngine) -> tuple[Aggregate, Array]:
+    """The query's aggregate, and the sorted values that it counts: the universe X."""
+    found = statement(text, policy)
+    if not isinstance(found, Select) or found.explain:
+        raise Unsupported("the risk is that of a SELECT")
+    _check_shape(found.query)
+    [aggregate] = found.query.aggregates
+    argument = aggregate.argument
+    counts = aggregate.function is Function.COUNT
+    if argument is not None and argument.kind is Kind.DATE and not counts:
+        raise Unsupported("the risk is worked out for numbers, not for dates",
+                          place=aggregate.place)  # fmt: skip
+    [[values]] = engine.values(outline(found.query, policy), {})
+    return aggregate, values
+
+
+def _check_shape(query: Query) -> None:
+    """One answer, that is one number, of rows that are one person each."""
+    bare = [isinstance(o.expression, Slot) and o.expression.role == "aggregate"
+            for o in query.outputs]  # fmt: skip
+    refused = {
+        "GROUP BY": bool(query.keys),
+        "a subquery": bool(query.subqueries),
+        "HAVING": query.having is not None,
+        "ORDER BY, LIMIT or OFFSET": query.cut,
+        "OPTIONS": query.options != NO_OPTIONS,
+        "more or less than one aggregate, by itself,": bare != [True],
+        "units of several rows": query.table.rows_per_unit > 1,
+    }
+    for name, present in refused.items():
+        if present:
+            raise Unsupported(f"the risk is not worked out for queries with {name}",
+                              hint="SELECT AVG(column) FROM table WHERE …")  # fmt: skip
+
+
+class Universe:
+    """The values that queries over one file count, read exactly; the file is read once."""
+
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+        self._engine = MemoryEngine()
+
+    def counted(self, text: str) -> tuple[Aggregate, Array]:
+        """The query's aggregate, and the sorted values that it counts: the universe X."""
+        return counted_values(text, self._policy, self._engine)

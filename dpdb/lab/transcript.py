@@ -1,0 +1,37 @@
+"""What was said in one run of an attack: questions and answers, the guess and the truth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dpdb.answers.answer import Answer
+from dpdb.lab.defences import Defence
+
+
+@dataclass(frozen=True)
+class Guess:
+    """What the attacker believes, and how it follows from the answers."""
+
+    value: object
+    because: str
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """A statement, and the answer or the reason why there is none."""
+
+    sql: str
+    answer: Answer | None
+    refusal: str | None = None
+
+
+@dataclass(frozen=True)
+class Showing:
+    """One run of an attack against one defence, with the truth beside the guess."""
+
+    defence: Defence
+    exchanges: tuple[Exchange, ...]
+    guess: Guess
+    truth: object
+    hits: int
+    tries: int

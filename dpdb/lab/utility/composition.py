@@ -1,0 +1,47 @@
+"""What many queries of the same ε reveal together, by each composition theorem."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpdb.errors import InvalidOption
+from dpdb.policy.budget import LARGEST_QUERIES, SMALLEST_DELTA
+from dpdb.privacy.accounting.composition import (
+    ComposedLoss,
+    advanced,
+    advanced_as_printed,
+    concentrated,
+    sequential,
+)
+from dpdb.privacy.accounting.loss import pure
+
+
+@dataclass(frozen=True)
+class Together:
+    """The ε of `queries` queries; all but the first are at δ = `delta`."""
+
+    queries: int
+    delta: float
+    sequential: float
+    advanced: float
+    advanced_as_printed: float
+    """With k·ε² in place of k·ε·(e^ε - 1): not a bound, but often seen."""
+    concentrated: float
+
+
+def together(epsilon: Fraction, queries: int, delta: Fraction) -> Together:
+    """Of `queries` Laplace releases of `epsilon` each."""
+    if not 1 <= queries <= LARGEST_QUERIES:
+        raise InvalidOption("queries is a whole number, at least 1")
+    if not SMALLEST_DELTA <= delta < 1:
+        raise InvalidOption("delta must be above 0, from 1e-100, and below 1")
+    sums = ComposedLoss(*(queries * part for part in ComposedLoss.of(pure(epsilon)).parts))
+    return Together(
+        queries,
+        float(delta),
+        float(sequential(sums)),
+        float(advanced(sums, delta)),
+        advanced_as_printed(float(epsilon), queries, float(delta)),
+        float(concentrated(sums, delta)),
+    )

@@ -1,0 +1,208 @@
+"""What noise does to each of some queries, in words and as an object."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+
+from dpdb.errors import InvalidOption
+from dpdb.lab.utility.accuracy import (
+    Differential,
+    minimum_true_answer,
+    noise_quantile,
+    relative_error,
+)
+from dpdb.lab.utility.composition import Together, together
+from dpdb.policy.budget import SMALLEST_DELTA
+from dpdb.privacy.gaussian_calibration import analytic_sigma, classic_sigma
+
+
+@dataclass(frozen=True)
+class AnswerUtility:
+    """How far noise of the size that is asked about is off from a true answer."""
+
+    answer: float
+    relative_error: float
+    satisfied: bool
+    """Whether that is within the threshold (eq. 9)."""
+
+
+@dataclass(frozen=True)
+class QueryUtility:
+    """One query's noise."""
+
+    sensitivity: float
+    noise_index: float
+    epsilon: float
+    scale: float
+    noise: float
+    """What the noise is at least, with the probability that is asked about (eq. 4)."""
+    relative_error: float
+    """The threshold."""
+    minimum_true_answer: float
+    answers: tuple[AnswerUtility, ...]
+
+
+@dataclass(frozen=True)
+class Deviations:
+    """The σ of Gaussian noise that is as private but for a probability δ."""
+
+    delta: float
+    classic: float | None
+    """By the usual formula, where that holds: Dwork and Roth 2014, Theorem 3.22."""
+    least: float
+    """Balle and Wang 2018, Algorithm 1."""
+
+
+@dataclass(frozen=True)
+class Utility:
+    """All queries that share one ε."""
+
+    epsilon: float
+    probability: float
+    alpha: float
+    queries: tuple[QueryUtility, ...]
+    gaussian: Deviations | None = None
+    together: Together | None = None
+
+
+def deviations(mechanism: Differential, delta: Fraction) -> Deviations:
+    """Of one query; δ is from 10^-100 on, and below 1."""
+    if len(mechanism.sensitivities) != 1:
+        raise InvalidOption("Gaussian noise is worked out for one query")
+    if delta < SMALLEST_DELTA or float(delta) >= 1:
+        raise InvalidOption("delta must be above 0, from 1e-100, and below 1")
+    needed = float(mechanism.sensitivities[0]), float(mechanism.epsilon), float(delta)
+    classic = classic_sigma(*needed) if mechanism.epsilon <= 1 else None
+    return Deviations(float(delta), classic, analytic_sigma(*needed))
+
+
+def utility(
+    mechanism: Differential,
+    probability: Fraction,
+    thresholds: Sequence[Fraction],
+    answers: Sequence[Sequence[Fraction]],
+    *,
+    delta: Fraction | None = None,
+    number: int | None = None,
+) -> Utility:
+    """What is worth knowing of each query; thresholds and answers are by query."""
+    queries = (
+        _query(mechanism, query, probability, thresholds[query], answers[query])
+        for query in range(len(mechanism.index))
+    )
+    return Utility(
+        epsilon=float(mechanism.epsilon),
+        probability=float(probability),
+        alpha=float(mechanism.alpha),
+        queries=tuple(queries),
+        gaussian=None if delta is None else deviations(mechanism, delta),
+        together=None
+        if number is None or delta is None
+        else together(mechanism.epsilon, number, delta),
+    )
+
+
+def _query(
+    mechanism: Differential,
+    query: int,
+    probability: Fraction,
+    threshold: Fraction,
+    answers: Sequence[Fraction],
+) -> QueryUtility:
+    scale = mechanism.scales[query]
+    noise = noise_quantile(scale, probability)
+    return QueryUtility(
+        sensitivity=float(mechanism.sensitivities[query]),
+        noise_index=float(mechanism.index[query]),
+        epsilon=float(mechanism.epsilons[query]),
+        scale=float(scale),
+        noise=noise,
+        relative_error=float(threshold),
+        minimum_true_answer=minimum_true_answer(scale, probability, threshold),
+        answers=tuple(
+            AnswerUtility(
+                float(answer),
+                relative_error(noise, answer),
+                mechanism.satisfies(query, answer, probability, threshold),
+            )
+            for answer in answers
+        ),
+    )
+
+
+def as_object(told: Utility) -> dict[str, object]:
+    """The report in the types of JSON."""
+    return asdict(told)
+
+
+def as_text(told: Utility) -> str:
+    """The report in words."""
+    number = len(told.queries)
+    index = [query.noise_index for query in told.queries]
+    head = f"ε = {told.epsilon:g}"
+    if number > 1:
+        head += f", shared by {number} queries on one database"
+    if len(set(index)) > 1:
+        proportions = " : ".join(f"{gamma:g}" for gamma in index)
+        head += f"\nnoise in the proportion {proportions} (DIFF), α = {_number(told.alpha)}"
+    parts = [head, *(_paragraph(told, i) for i in range(number))]
+    if told.gaussian is not None:
+        parts.append(_gaussian(told.gaussian))
+    if told.together is not None:
+        parts.append(_together(told.together))
+    return "\n\n".join(parts)
+
+
+def _gaussian(found: Deviations) -> str:
+    lines = [f"with Gaussian noise, at δ = {found.delta:g}"]
+    if found.classic is not None:
+        lines.append(_line("σ", found.classic, "its standard deviation, Δ·√(2·ln(1.25/δ))/ε"))
+    lines.append(_line("σ", found.least, "the least that is (ε, δ)-differentially private"))
+    return "\n".join(lines)
+
+
+def _together(found: Together) -> str:
+    return "\n".join(
+        [
+            f"{found.queries} such queries together, at δ = {found.delta:g}",
+            _line("Σε", found.sequential, "by sequential composition, at δ = 0"),
+            _line("ε", found.advanced, "by advanced composition, √(2k·ln(1/δ))·ε + k·ε·(e^ε - 1)"),
+            _line("", found.advanced_as_printed, "as that is often printed, with k·ε²: too little"),
+            _line("ε", found.concentrated, "by zero-concentrated differential privacy"),
+        ]
+    )
+
+
+def _paragraph(told: Utility, place: int) -> str:
+    query, alone = told.queries[place], len(told.queries) == 1
+    seldom, often = _percent(told.probability), _percent(1 - told.probability)
+    within = _percent(query.relative_error)
+    divided = f"{query.sensitivity:g} / {query.epsilon:.4g}" + ("" if alone else ", its share of ε")
+    rows = [
+        ("λ", query.scale, f"the scale of the noise: {divided}"),
+        ("z", query.noise,
+         f"{seldom} of the time the noise is at least {_number(query.noise)}, up or down"),
+        ("MTA", query.minimum_true_answer,
+         f"the smallest true answer that is off by at most {within}, {often} of the time"),
+    ]  # fmt: skip
+    for answer in query.answers:
+        verdict = "within" if answer.satisfied else "more than"
+        words = f"the relative error of {answer.answer:.12g} by that noise: {verdict} {within}"
+        rows.append(("RE", answer.relative_error, words))
+    title = ("" if alone else f"query {place + 1}: ") + f"Δ = {query.sensitivity:g}"
+    return "\n".join([title, *(_line(*row) for row in rows)])
+
+
+def _line(symbol: str, value: float, words: str) -> str:
+    return f"  {symbol:<3} {_number(value):>9}  {words}"
+
+
+def _percent(share: float) -> str:
+    return f"{share * 100:.10g} %"
+
+
+def _number(value: float) -> str:
+    """A tenth is enough above a hundred, as in the paper; four digits below."""
+    return f"{value:.1f}".removesuffix(".0") if 100 <= value < 1e9 else f"{value:.4g}"

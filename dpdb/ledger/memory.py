@@ -1,0 +1,132 @@
+"""The budget: what has been spent, exactly, and refusing what it does not cover."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from threading import Lock
+
+from dpdb.errors import BudgetExceeded
+from dpdb.ledger.protocol import Balance, Price
+from dpdb.plan.regions import Region
+from dpdb.policy.budget import Budget, Neighbors
+from dpdb.policy.numbers import decimal
+from dpdb.privacy.accounting.accountants import accountant
+from dpdb.privacy.accounting.composition import NO_LOSS, ComposedLoss, parallel
+
+MAX_APART = 1000
+"""As many statements are compared with the next, to see whether their filters exclude it.
+
+Those after them pay in full.
+"""
+MAX_TURNS = 20_000
+"""As many ends of intervals are compared: a list of values has two for each."""
+
+
+@dataclass(frozen=True)
+class _Spent:
+    """The statements so far, in groups.
+
+    The members of a group have filters that exclude each other: no row sees two of them, and
+    they compose in parallel. The groups are on the same rows.
+    """
+
+    balance: Balance
+    groups: tuple[tuple[tuple[Region, ComposedLoss], ...], ...] = ()
+
+
+@dataclass
+class MemoryLedger:
+    """The budget of one session; both limits hold, whatever is asked."""
+
+    budget: Budget
+    neighbors: Neighbors = Neighbors.ADD_REMOVE
+    _spent: _Spent = field(init=False, repr=False)
+    _lock: Lock = field(default_factory=Lock, repr=False)
+
+    def __post_init__(self) -> None:
+        self._spent = _Spent(self._balance(NO_LOSS, 0))
+
+    @property
+    def balance(self) -> Balance:
+        """What is left."""
+        return self._spent.balance
+
+    def price(self, sums: ComposedLoss, region: Region | None, queries: int = 1) -> Price:
+        """What a statement would cost that adds `sums` for rows of `region`."""
+        return self._price(self._after(sums, region, queries))
+
+    def charge(self, sums: ComposedLoss, region: Region | None, queries: int = 1) -> Price:
+        """Take what that costs: all of it or, raising BudgetExceeded, nothing."""
+        with self._lock:
+            after = self._after(sums, region, queries)
+            price = self._price(after)
+            self._check(price, after)
+            self._spent = after
+        return price
+
+    def _after(self, sums: ComposedLoss, region: Region | None, queries: int) -> _Spent:
+        """What will have been spent."""
+        groups, together = self._spent.groups, self.balance.sums
+        asked = self.budget.queries - self.balance.queries_left + queries
+        if region is None or region.everything or self._full(region):
+            return _Spent(self._balance(together + sums, asked), groups)
+        member = (region, sums)
+        for index, group in enumerate(groups):
+            # The same filter again is the commonest, and need not be looked into.
+            if all(region != other and region.excludes(other) for other, _ in group):
+                grown = (*group, member)
+                more = self._of(grown) - self._of(group)
+                groups = (*groups[:index], grown, *groups[index + 1 :])
+                return _Spent(self._balance(together + more, asked), groups)
+        return _Spent(self._balance(together + sums, asked), (*groups, (member,)))
+
+    def _full(self, region: Region) -> bool:
+        """Whether comparing all filters would take too long if this one's were kept."""
+        kept = [other.turns for group in self._spent.groups for other, _ in group]
+        return len(kept) >= MAX_APART or sum(kept) + region.turns > MAX_TURNS
+
+    def _of(self, group: tuple[tuple[Region, ComposedLoss], ...]) -> ComposedLoss:
+        """What a group reveals: under `replace` a row can go from one filter to another."""
+        rows = 2 if self.neighbors is Neighbors.REPLACE else 1
+        return parallel((sums for _, sums in group), rows)
+
+    def _balance(self, sums: ComposedLoss, queries: int) -> Balance:
+        keeper, budget = accountant(self.budget), self.budget
+        return Balance(
+            budget,
+            budget.epsilon - keeper.epsilon(sums),
+            keeper.delta - keeper.delta_spent(sums),
+            budget.queries - queries,
+            sums,
+        )
+
+    def _price(self, after: _Spent) -> Price:
+        now, then = self.balance, after.balance
+        return Price(
+            now.epsilon_left - then.epsilon_left,
+            now.delta_left - then.delta_left,
+            now.queries_left - then.queries_left,
+        )
+
+    def _check(self, price: Price, after: _Spent) -> None:
+        """Refuse a price that is not covered, saying by how much."""
+        balance = self.balance
+        if price.queries > balance.queries_left:
+            raise BudgetExceeded(
+                f"the limit of {balance.budget.queries} queries is used up: "
+                f"{price.queries} requested, {balance.queries_left} left, "
+                f"{price.queries - balance.queries_left} too many",
+                hint="repeating an answered query is free",
+            )
+        if accountant(self.budget).covers(after.balance.sums):
+            return
+        name, asked, left = "epsilon", price.epsilon, balance.epsilon_left
+        way = "SET epsilon, or a larger error"
+        if asked <= left:
+            name, asked, left = "delta", price.delta, balance.delta_left
+            way = "OPTIONS(delta = …)"
+        raise BudgetExceeded(
+            f"not enough {name}: {decimal(asked)} requested, {decimal(left)} left, "
+            f"short by {decimal(asked - left)}",
+            hint=f"ask for less with {way}, or repeat an answered query: that is free",
+        )

@@ -1,0 +1,62 @@
+"""The values a GROUP BY column can have: declared, never looked up in the data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+
+from dpdb.errors import Unsupported
+from dpdb.plan.expressions import ColumnRef, Compare, Expr, InList, Literal, Logic
+from dpdb.plan.ranges import EVERYTHING, Environment, Interval, interval, narrow
+from dpdb.policy.catalog import Kind, Value
+
+MAX_RANGE = 10_000
+"""An integer or date column with bounds this near needs no list of values."""
+
+
+def key_values(key: ColumnRef, where: Expr | None, known: Environment) -> tuple[Value, ...]:
+    """The declared values of `key` that a row for which `where` is true can have."""
+    inside = interval(key, narrow(where, known)) if key.kind.ordinal else EVERYTHING
+    if inside.empty:
+        # The conditions exclude each other: no row is left, and any keys will do.
+        inside = interval(key, known)
+    values = _declared(key, inside)
+    admitted = [set(constants) for constants in _equalities(key, where)]
+    narrowed = [v for v in values if all(v in constants for constants in admitted)]
+    if key.kind.ordinal:
+        narrowed = [v for v in narrowed if inside.lower <= Fraction(v) <= inside.upper]
+    return tuple(narrowed) or values
+
+
+def _declared(key: ColumnRef, inside: Interval) -> tuple[Value, ...]:
+    """The values declared one by one, or the whole numbers `inside` declared bounds."""
+    column = key.column
+    if column.values is not None:
+        return column.values
+    if key.kind is Kind.BOOLEAN:
+        return (False, True)
+    if key.kind in (Kind.INTEGER, Kind.DATE) and column.bounds is not None:
+        assert isinstance(inside.lower, Fraction)
+        assert isinstance(inside.upper, Fraction)
+        lower, upper = math.ceil(inside.lower), math.floor(inside.upper)
+        if upper - lower < MAX_RANGE:
+            return tuple(range(lower, upper + 1))
+    raise Unsupported(
+        f"{column.name} has no declared values to group by",
+        hint="which values occur may itself be private: list them in the policy as `values`",
+    )
+
+
+def _equalities(key: ColumnRef, where: Expr | None) -> Iterator[tuple[Value, ...]]:
+    """The constants that conjuncts of `where` hold `key` to."""
+    match where:
+        case Logic(operator="and", operands=operands):
+            for operand in operands:
+                yield from _equalities(key, operand)
+        case Compare(operator="=", left=left, right=right):
+            for side, other in ((left, right), (right, left)):
+                if side == key and isinstance(other, Literal) and other.value is not None:
+                    yield (other.value,)
+        case InList(operand=operand, values=values) if operand == key:
+            yield values

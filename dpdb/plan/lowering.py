@@ -1,0 +1,249 @@
+"""One aggregate into the releases behind it: sensitivities, mechanisms, grids."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import NamedTuple
+
+from dpdb.errors import MissingBounds, TooLarge, Unsupported
+from dpdb.plan import splits
+from dpdb.plan.expressions import Cast, ColumnRef, Expr, Slot, children
+from dpdb.plan.group_keys import key_values
+from dpdb.plan.mechanism_choice import MechanismChoice
+from dpdb.plan.plan import Release
+from dpdb.plan.query import NO_OPTIONS, Aggregate, Function, Options, Query
+from dpdb.plan.ranges import Environment, Interval, interval, narrow, nullable
+from dpdb.plan.statistics import Count, Distinct, Grid, Ranks, Tally, Total, fit_grid
+from dpdb.policy.catalog import Kind, Policy, Table
+from dpdb.policy.numbers import MAGNITUDE_LIMIT, grid_step
+from dpdb.privacy.accounting.accountants import BudgetShare
+from dpdb.privacy.sensitivity import Contribution
+
+MAX_MAGNITUDE = 10**100
+"""Squares and sums of such values are far within double precision."""
+SQUARES_LIMIT = 2**20
+"""Values are put on at most this many steps either side of the centre before squaring."""
+
+
+RowCount = Callable[[Table], int]
+
+
+@dataclass(frozen=True)
+class PlanningContext:
+    """What a plan is made on."""
+
+    policy: Policy
+    rows: RowCount
+    options: Options = NO_OPTIONS
+
+
+def exposure(aggregate: Aggregate, query: Query, policy: Policy, cells: int = 1) -> Contribution:
+    """How a privacy unit's rows can enter the aggregate."""
+    argument = aggregate.argument
+    optional = (
+        query.where is not None
+        or aggregate.where is not None
+        or bool(query.keys)
+        # Of a unit with several rows any number of them may be there.
+        or query.table.unit is not None
+        or (argument is not None and nullable(argument))
+    )
+    return Contribution(policy.neighbors, optional, cells, query.table.rows_per_unit)
+
+
+class Lowered(NamedTuple):
+    """What an aggregate is lowered to."""
+
+    releases: list[Release]
+    range: Interval
+    """Where the exact answer must lie."""
+    public_rows: int | None
+    """The number of rows counted, where everybody knows it."""
+
+
+@dataclass(frozen=True)
+class AggregateLowering:
+    """The releases behind one aggregate."""
+
+    context: PlanningContext
+    query: Query
+    aggregate: Aggregate
+    known: Environment
+    cells: int
+    share: BudgetShare
+
+    def lower(self) -> Lowered:
+        """The releases, where the answer must lie, and a count that is public."""
+        aggregate = self.aggregate
+        match aggregate.function:
+            case Function.COUNT:
+                if self._contribution.fixed:
+                    return Lowered([], Interval(), self.context.rows(self.query.table))
+                return Lowered([self._count(self.share)], Interval(), None)
+            case Function.COUNT_DISTINCT:
+                statistic = Distinct(self._argument, aggregate.where)
+                choice, share = self._choice, self.share
+                units = self._names_units
+                noise = choice.for_units(share) if units else choice.for_distinct(share)
+                return Lowered([Release("count_distinct", statistic, noise)], Interval(), None)
+            case Function.SUM:
+                grid = self._grid()
+                total = Total(self._argument, aggregate.where, grid)
+                return Lowered([self._total("sum", total, self.share)], Interval(), None)
+            case Function.AVG:
+                return self._average()
+            case Function.MIN:
+                return self._quantile(Fraction(0))
+            case Function.MAX:
+                return self._quantile(Fraction(1))
+            case Function.QUANTILE:
+                assert aggregate.fraction is not None
+                return self._quantile(aggregate.fraction)
+            case Function.MODE:
+                return self._mode()
+        return self._variance()
+
+    @property
+    def _argument(self) -> Expr:
+        assert self.aggregate.argument is not None
+        return self.aggregate.argument
+
+    @property
+    def _names_units(self) -> bool:
+        """Whether the argument is the column that says whose a row is."""
+        argument = self._argument
+        return isinstance(argument, ColumnRef) and argument.column.name == self.query.table.unit
+
+    @property
+    def _contribution(self) -> Contribution:
+        return exposure(self.aggregate, self.query, self.context.policy, self.cells)
+
+    @property
+    def _choice(self) -> MechanismChoice:
+        return MechanismChoice(self.context.options, self._contribution, self.aggregate.place)
+
+    def _count(self, share: BudgetShare) -> Release:
+        statistic = Count(self.aggregate.argument, self.aggregate.where)
+        if self.aggregate.argument is not None and not nullable(self.aggregate.argument):
+            statistic = Count(None, self.aggregate.where)
+        return Release("count", statistic, self._choice.for_total(1, 1, share))
+
+    def _total(self, name: str, statistic: Total, share: BudgetShare, n: int = 1) -> Release:
+        unit = statistic.grid.step**statistic.power / n
+        mechanism = self._choice.for_total(*statistic.bounds, share)
+        return Release(name, statistic, mechanism, unit)
+
+    def _average(self) -> Lowered:
+        """A sum centred on the middle of the bounds, over a count."""
+        share, grid = self.share, self._grid()
+        statistic = Total(self._argument, self.aggregate.where, grid, grid.centre)
+        if self._contribution.fixed:
+            n = self.context.rows(self.query.table)
+            return Lowered([self._total("avg", statistic, share, max(n, 1))], self._range(grid), n)
+        for_sum, for_count = (share.part(part) for part in splits.AVERAGE_SPLIT)
+        drawn = [self._total("sum", statistic, for_sum), self._count(for_count)]
+        return Lowered(drawn, self._range(grid), None)
+
+    def _variance(self) -> Lowered:
+        """Centred squares, a centred sum and a count."""
+        share, grid = self.share, self._grid(SQUARES_LIMIT)
+        where, centre = self.aggregate.where, grid.centre
+        half = max(grid.upper - centre, centre - grid.lower)
+        squares = Total(self._argument, where, grid, centre, power=2, offset=half**2 // 2)
+        total = Total(self._argument, where, grid, centre)
+        # Of two rows a half-width away a sample's variance is twice the population's.
+        widest = {
+            Function.VAR_POP: (half * grid.step) ** 2,
+            Function.VAR_SAMP: 2 * (half * grid.step) ** 2,
+            Function.STDDEV_POP: half * grid.step,
+            Function.STDDEV_SAMP: Fraction(3, 2) * half * grid.step,
+        }
+        bounds = Interval(Fraction(0), widest[self.aggregate.function])
+        if self._contribution.fixed:
+            parts = [share.part(part) for part in splits.VARIANCE_SPLIT_PUBLIC_COUNT]
+            n = self.context.rows(self.query.table)
+            return Lowered([
+                self._total("sum_of_squares", squares, parts[0]),
+                self._total("sum", total, parts[1]),
+            ], bounds, n)  # fmt: skip
+        parts = [share.part(part) for part in splits.VARIANCE_SPLIT]
+        return Lowered([
+            self._total("sum_of_squares", squares, parts[0]),
+            self._total("sum", total, parts[1]),
+            self._count(parts[2]),
+        ], bounds, None)  # fmt: skip
+
+    def _quantile(self, fraction: Fraction) -> Lowered:
+        grid = self._grid()
+        statistic = Ranks(self._argument, self.aggregate.where, grid, fraction)
+        mechanism = self._choice.for_quantile(fraction, grid, self.share)
+        return Lowered([Release("quantile", statistic, mechanism)], self._range(grid), None)
+
+    def _mode(self) -> Lowered:
+        if not isinstance(self._argument, ColumnRef):
+            raise Unsupported("MODE takes a column", place=self.aggregate.place)
+        values = key_values(self._argument, None, {})
+        statistic = Tally(self._argument, self.aggregate.where, values)
+        mechanism = self._choice.for_mode(self.share)
+        return Lowered([Release("mode", statistic, mechanism)], interval(self._argument, {}), None)
+
+    def _grid(self, limit: int = MAGNITUDE_LIMIT) -> Grid:
+        """The public grid for the argument: from its bounds, at most `limit` steps a side."""
+        narrowed = narrow(self.aggregate.where, _narrowed(self.query.where, *self.known.items()))
+        bounds = interval(self._argument, narrowed)
+        if bounds.empty:
+            # The conditions exclude each other, so no row will be counted.
+            bounds = interval(self._argument, self.known)
+        if not (isinstance(bounds.lower, Fraction) and isinstance(bounds.upper, Fraction)):
+            raise self._missing_bounds()
+        if max(abs(bounds.lower), abs(bounds.upper)) > MAX_MAGNITUDE:
+            raise TooLarge(
+                "the values can be too large to be aggregated",
+                hint="narrow the bounds, for instance with CLAMP",
+                place=self.aggregate.place,
+            )
+        return fit_grid(
+            _step(self._argument, bounds.lower, bounds.upper), bounds.lower, bounds.upper, limit
+        )
+
+    def _range(self, grid: Grid) -> Interval:
+        return Interval(grid.lower * grid.step, grid.upper * grid.step)
+
+    def _missing_bounds(self) -> MissingBounds:
+        argument = self._argument
+        named = next(_unbounded(argument, self.known), None)
+        if named is None:
+            what, hint = "this expression", "wrap it in CLAMP(expression, low, high)"
+        else:
+            what = named.column.name
+            hint = (
+                f"declare bounds for {what} in the policy, or --bounds {what}=LOW:HIGH, "
+                f"or write CLAMP({what}, low, high), or WHERE {what} BETWEEN low AND high"
+            )
+        message = f"{what} has no bounds, so one row could change the answer without limit"
+        return MissingBounds(message, hint=hint, place=self.aggregate.place)
+
+
+@lru_cache(maxsize=16)
+def _narrowed(where: Expr | None, *known: tuple[str | Slot | Cast, Interval]) -> Environment:
+    """What WHERE tells of the columns: the same for all aggregates, so it is remembered."""
+    return narrow(where, dict(known))
+
+
+def _unbounded(expression: Expr, known: Environment) -> Iterator[ColumnRef]:
+    if isinstance(expression, ColumnRef) and not interval(expression, known).bounded:
+        yield expression
+    for child in children(expression):
+        yield from _unbounded(child, known)
+
+
+def _step(argument: Expr, lower: Fraction, upper: Fraction) -> Fraction:
+    """A column's own step, whole steps for integers and dates, otherwise by magnitude."""
+    if argument.kind in (Kind.INTEGER, Kind.DATE):
+        return Fraction(1)
+    if isinstance(argument, ColumnRef) and argument.column.bounds is not None:
+        return argument.column.step
+    return grid_step(lower, upper)

@@ -1,0 +1,122 @@
+"""Which mechanism hides a statistic, and with how much noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpdb.errors import InvalidOption, Place, TooLarge
+from dpdb.plan.query import Options
+from dpdb.plan.statistics import Grid
+from dpdb.policy.budget import SMALLEST_DELTA
+from dpdb.privacy import sensitivity
+from dpdb.privacy.accounting.accountants import BudgetShare
+from dpdb.privacy.gaussian_calibration import epsilon_of, variance_for
+from dpdb.privacy.gradual_release import LOOKS
+from dpdb.privacy.mechanisms import (
+    MAX_SCALE,
+    SLACK,
+    Exponential,
+    Gaussian,
+    Laplace,
+    Mechanism,
+    Smooth,
+)
+from dpdb.privacy.sensitivity import Contribution
+
+
+@dataclass(frozen=True)
+class MechanismChoice:
+    """The mechanisms for one aggregate, as its query asks for them."""
+
+    options: Options
+    contribution: Contribution
+    place: Place | None
+
+    def for_total(self, lower: int, upper: int, share: BudgetShare) -> Mechanism:
+        """For a sum over rows that add between `lower` and `upper` each."""
+        return self._noise(
+            sensitivity.total(lower, upper, self.contribution),
+            sensitivity.total_squared(lower, upper, self.contribution),
+            share,
+        )
+
+    def for_distinct(self, share: BudgetShare) -> Mechanism:
+        """For a number of different values."""
+        return self._noise(
+            sensitivity.distinct(self.contribution),
+            sensitivity.distinct_squared(self.contribution),
+            share,
+        )
+
+    def for_units(self, share: BudgetShare) -> Mechanism:
+        """For a number of different privacy units."""
+        change = sensitivity.units(self.contribution)
+        return self._noise(change, change, share)
+
+    def for_quantile(self, fraction: Fraction, grid: Grid, share: BudgetShare) -> Mechanism:
+        """For a value of the grid."""
+        if self.options.sensitivity == "smooth":
+            return self._smooth(fraction, grid, share)
+        return self._exponential(sensitivity.rank(fraction, self.contribution), share)
+
+    def for_mode(self, share: BudgetShare) -> Mechanism:
+        """For one of some declared values."""
+        return self._exponential(sensitivity.tally(self.contribution), share)
+
+    def _noise(self, change: int, squared: int, share: BudgetShare) -> Mechanism:
+        mechanism: Laplace | Gaussian
+        if self.options.mechanism == "gaussian" and squared:
+            mechanism = self._gaussian(change, squared, share)
+        else:
+            looks = 1 if self.options.relative_error is None else LOOKS
+            if looks > 1 and share.epsilon < 2 * SLACK:
+                raise self._too_large()
+            mechanism = Laplace(change, share.epsilon, looks)
+        if mechanism.scale > MAX_SCALE:
+            raise self._too_large()
+        return mechanism
+
+    def _gaussian(self, change: int, squared: int, share: BudgetShare) -> Gaussian:
+        self._check_delta(share, "Gaussian noise")
+        single = self.contribution.touched == 1
+        if not share.concentrated:
+            variance = variance_for(change, squared, single, share.epsilon, share.delta)
+            return Gaussian(squared, variance, share.epsilon, share.delta)
+        variance = squared / share.epsilon**2
+        alone = epsilon_of(variance, change, squared, single, share.delta)
+        return Gaussian(squared, variance, alone, share.delta)
+
+    def _smooth(self, fraction: Fraction, grid: Grid, share: BudgetShare) -> Smooth:
+        self._check_delta(share, "noise of smooth sensitivity")
+        rows, cells = self.contribution.rows_per_unit, self.contribution.touched
+        mechanism = Smooth(fraction, share.epsilon, share.delta, rows, cells)
+        if mechanism.largest_scale((grid.lower, grid.upper)) > MAX_SCALE:
+            raise self._too_large()
+        return mechanism
+
+    def _exponential(self, change: Fraction, share: BudgetShare) -> Exponential:
+        # It is ε²/8-zCDP: a share that stands for ρ = ε²/2 has room for twice its ε.
+        mechanism = Exponential(change, share.epsilon * (2 if share.concentrated else 1))
+        if mechanism.epsilon < 2 * SLACK:
+            raise TooLarge(
+                "epsilon is too small to select a value with",
+                hint="ask for more epsilon, or for fewer things at once",
+                place=self.place,
+            )
+        return mechanism
+
+    def _check_delta(self, share: BudgetShare, what: str) -> None:
+        if share.delta < SMALLEST_DELTA:
+            raise InvalidOption(
+                f"{what} needs delta above 0",
+                hint="--delta 1e-6, or delta in the policy: far below 1 / the number of rows",
+                place=self.place,
+            )
+
+    def _too_large(self) -> TooLarge:
+        return TooLarge(
+            "epsilon is too small for values this large: the noise would be all there is",
+            hint="narrow the bounds, or ask for more epsilon",
+            place=self.place,
+        )

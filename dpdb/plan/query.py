@@ -1,0 +1,114 @@
+"""The logical plan: what is left of a SELECT once its text has been read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from fractions import Fraction
+
+from dpdb.errors import Place
+from dpdb.plan.expressions import ColumnRef, Expr
+from dpdb.policy.catalog import Kind, Table
+
+
+class Function(StrEnum):
+    """The aggregate functions."""
+
+    COUNT = "count"
+    COUNT_DISTINCT = "count_distinct"
+    SUM = "sum"
+    AVG = "avg"
+    VAR_SAMP = "var_samp"
+    VAR_POP = "var_pop"
+    STDDEV_SAMP = "stddev_samp"
+    STDDEV_POP = "stddev_pop"
+    MIN = "min"
+    MAX = "max"
+    QUANTILE = "quantile"
+    MODE = "mode"
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """An aggregate call: `argument` is None for COUNT(*), `where` is its FILTER."""
+
+    function: Function
+    argument: Expr | None = None
+    where: Expr | None = None
+    fraction: Fraction | None = None
+    place: Place | None = field(default=None, compare=False)
+
+    @property
+    def kind(self) -> Kind:
+        """The type of the answer."""
+        match self.function:
+            case Function.COUNT | Function.COUNT_DISTINCT:
+                return Kind.INTEGER
+            case Function.SUM | Function.MIN | Function.MAX | Function.QUANTILE | Function.MODE:
+                assert self.argument is not None
+                return self.argument.kind
+            case Function.AVG if self.argument and self.argument.kind is Kind.DATE:
+                return Kind.DATE
+        return Kind.NUMBER
+
+
+@dataclass(frozen=True)
+class Output:
+    """A column of the answer; `expression` has aggregates and keys as its leaves."""
+
+    label: str
+    expression: Expr
+
+
+@dataclass(frozen=True)
+class Ordering:
+    """One ORDER BY term."""
+
+    expression: Expr
+    descending: bool
+    nulls_first: bool
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a query asks for besides its answer; None leaves it to the session."""
+
+    epsilon: Fraction | None = None
+    delta: Fraction | None = None
+    noise_index: tuple[Fraction, ...] | None = None
+    error: Fraction | None = None
+    relative_error: Fraction | None = None
+    confidence: Fraction | None = None
+    mechanism: str | None = None
+    sensitivity: str | None = None
+
+    @property
+    def has_accuracy_goal(self) -> bool:
+        """Whether the noise is to keep to something that is asked for."""
+        return bool(self.noise_index or self.error or self.relative_error)
+
+
+NO_OPTIONS = Options()
+
+
+@dataclass(frozen=True)
+class Query:
+    """One SELECT. `outputs`, `having` and `order` refer to `aggregates`, `keys` and
+    `subqueries` through slots."""
+
+    table: Table
+    outputs: tuple[Output, ...]
+    aggregates: tuple[Aggregate, ...]
+    where: Expr | None = None
+    keys: tuple[ColumnRef, ...] = ()
+    having: Expr | None = None
+    order: tuple[Ordering, ...] = ()
+    limit: int | None = None
+    offset: int = 0
+    subqueries: tuple[Query, ...] = ()
+    options: Options = NO_OPTIONS
+
+    @property
+    def cut(self) -> bool:
+        """Whether rows of the answer are left out or moved."""
+        return self.limit is not None or bool(self.offset) or bool(self.order)

@@ -1,0 +1,68 @@
+"""The budget of a session, the neighbour relation and the composition theorem."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+
+from dpdb.errors import InvalidOption, Place
+from dpdb.policy.numbers import decimal
+
+SMALLEST_EPSILON = Fraction(1, 10**9)
+LARGEST_EPSILON = Fraction(10**4)
+SMALLEST_DELTA = Fraction(1, 10**100)
+"""The least that a composition theorem, or a release, can work with."""
+LARGEST_QUERIES = 10**9
+
+
+class Neighbors(StrEnum):
+    """The neighbour relations: what one privacy unit may change."""
+
+    ADD_REMOVE = "add-remove"
+    REPLACE = "replace"
+
+
+class Composition(StrEnum):
+    """The theorems by which statements add up."""
+
+    PURE = "pure"
+    ADVANCED = "advanced"
+    ZCDP = "zcdp"
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The total privacy loss and number of queries allowed."""
+
+    epsilon: Fraction = Fraction(1)
+    delta: Fraction = Fraction(0)
+    queries: int = 10
+    composition: Composition = Composition.PURE
+
+
+def valid_epsilon(value: Fraction, place: Place | None = None) -> Fraction:
+    """`value` if it can be a privacy loss."""
+    if not SMALLEST_EPSILON <= value <= LARGEST_EPSILON:
+        raise InvalidOption(
+            f"epsilon must be between {decimal(SMALLEST_EPSILON)} and {decimal(LARGEST_EPSILON)}",
+            place=place,
+        )
+    return value
+
+
+def valid_delta(value: Fraction, place: Place | None = None) -> Fraction:
+    """`value` if it can be a probability of failure."""
+    if not 0 <= value < 1:
+        raise InvalidOption("delta must be at least 0 and below 1", place=place)
+    return value
+
+
+def valid_budget(budget: Budget) -> Budget:
+    """`budget` if the theorem it is to be kept by has the δ it needs."""
+    if budget.composition is not Composition.PURE and budget.delta < SMALLEST_DELTA:
+        raise InvalidOption(
+            f"composition = {budget.composition} needs delta of {decimal(SMALLEST_DELTA)} or more",
+            hint="for instance delta = 1e-6; it should be far below 1 / the number of rows",
+        )
+    return budget

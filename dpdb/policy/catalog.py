@@ -1,0 +1,99 @@
+"""What the custodian declares: tables, their columns, and the policy they stand in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from fractions import Fraction
+from pathlib import Path
+
+from dpdb.policy.budget import Budget, Neighbors
+
+Value = bool | int | Fraction | str
+"""A constant: dates are integers, days since 1970-01-01."""
+
+
+class Kind(StrEnum):
+    """The types of columns and expressions."""
+
+    INTEGER = "integer"
+    NUMBER = "number"
+    TEXT = "text"
+    BOOLEAN = "boolean"
+    DATE = "date"
+
+    @property
+    def ordinal(self) -> bool:
+        """Whether values lie on a line and can be bounded."""
+        return self in (Kind.INTEGER, Kind.NUMBER, Kind.DATE)
+
+
+@dataclass(frozen=True, repr=False)
+class Column:
+    """One column as declared.
+
+    `lower`, `upper` and `step` are in the column's own unit (days for dates).
+    Cells are clamped to the bounds; a cell that cannot be read, or is not among
+    declared `values`, is NULL, or in a column that is not `nullable` the lower
+    bound, respectively the first declared value.
+    """
+
+    name: str
+    kind: Kind
+    lower: Fraction | None = None
+    upper: Fraction | None = None
+    step: Fraction = Fraction(1)
+    values: tuple[Value, ...] | None = None
+    nullable: bool = True
+    guessed: bool = False
+    """No policy declares the type: a query reads it as text or number, as it needs."""
+
+    def __repr__(self) -> str:
+        return f"Column({self.name!r})"
+
+    @property
+    def bounds(self) -> tuple[Fraction, Fraction] | None:
+        """The declared range, from bounds or numeric declared values."""
+        if self.lower is None or self.upper is None:
+            return None
+        return self.lower, self.upper
+
+
+@dataclass(frozen=True)
+class Table:
+    """One CSV file and what is declared of it."""
+
+    name: str
+    path: Path
+    columns: tuple[Column, ...]
+    unit: str | None = None
+    """The column that names the privacy unit; None where each row is a unit."""
+    rows_per_unit: int = 1
+    """A query counts at most so many rows of a unit."""
+
+    def column(self, name: str) -> Column | None:
+        """The column called `name`; an exact match goes before one in another case."""
+        folded = name.casefold()
+        matches = [column for column in self.columns if column.name.casefold() == folded]
+        return next((c for c in matches if c.name == name), matches[0] if matches else None)
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Everything about the data that is public."""
+
+    tables: tuple[Table, ...]
+    budget: Budget = field(default_factory=Budget)
+    neighbors: Neighbors = Neighbors.ADD_REMOVE
+    noise: str = "system"
+    """The source of noise: `system` or `opendp`."""
+    sample_key: str = ""
+    """Of a unit with more rows than its cap, another key makes others count."""
+
+    def table(self, name: str) -> Table | None:
+        """The table called `name`; `table` means the only one."""
+        folded = name.casefold()
+        for table in self.tables:
+            if table.name.casefold() == folded:
+                return table
+        return self.tables[0] if folded == "table" and len(self.tables) == 1 else None

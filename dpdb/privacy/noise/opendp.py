@@ -1,0 +1,76 @@
+"""Noise from OpenDP's samplers, for those who want a second, proven implementation.
+
+OpenDP's `make_laplace` and `make_gaussian` over integers sample the discrete distributions with
+rational arithmetic (CKS 2020) and take their scale as a double. What is exact is turned into the
+least double that is not below it: more noise than was paid for, never less.
+"""
+
+# ruff: noqa: PLC0415 - opendp may be missing, and numpy is loaded by the first draw
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, cast
+
+from dpdb.errors import UsageError
+from dpdb.privacy.noise.gaussian import check_variance
+from dpdb.privacy.noise.rounding import root_up, round_up
+from dpdb.privacy.noise.source import check_scale
+from dpdb.privacy.noise.system import SystemNoise
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+
+class OpenDPNoise:
+    """The same protocol as SystemNoise, drawn by OpenDP; `below` is SystemNoise's.
+
+    OpenDP's work is not constant: the time of a draw may depend on its value.
+    """
+
+    private = True
+
+    def __init__(self) -> None:
+        try:
+            import opendp.prelude as opendp
+        except ImportError as missing:
+            raise UsageError(
+                "the noise source 'opendp' needs the opendp package",
+                hint='pip install "dpdb[opendp]"',
+            ) from missing
+        opendp.enable_features("contrib")
+        self._opendp = opendp
+        self._system = SystemNoise()
+
+    def laplace(self, scale: Fraction, size: int) -> npt.NDArray[np.int64]:
+        """`size` independent draws with P(x) ∝ exp(-|x|/scale), made by adding noise to zeros.
+
+        OpenDP saturates at the ends of int64, which a draw at the largest scale allowed, 2^56,
+        reaches with probability below exp(-127).
+        """
+        import numpy as np
+
+        check_scale(scale)
+        dp = self._opendp
+        vectors = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
+        release = dp.m.make_laplace(*vectors, scale=round_up(scale))
+        return np.array(cast("list[int]", release([0] * size)), dtype=np.int64)
+
+    def gaussian(self, variance: Fraction, size: int) -> npt.NDArray[np.int64]:
+        """`size` independent draws with P(x) ∝ exp(-x²/(2·variance)), by noise on zeros again.
+
+        The variance grows by 2^-50 of itself at most, far within the margin of any bound on δ
+        that was worked out for it (`gaussian.discrete_profile`).
+        """
+        import numpy as np
+
+        check_variance(variance)
+        dp = self._opendp
+        vectors = dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T="i64")
+        release = dp.m.make_gaussian(*vectors, scale=root_up(variance))
+        return np.array(cast("list[int]", release([0] * size)), dtype=np.int64)
+
+    def below(self, bound: int) -> int:
+        """A uniform integer in [0, bound), from the operating system's entropy."""
+        return self._system.below(bound)

@@ -1,0 +1,57 @@
+"""Order statistics with noise of their smooth sensitivity, drawn from the rows.
+
+"NRS" is Nissim, Raskhodnikova, Smith, "Smooth Sensitivity and Sampling in Private Data Analysis"
+(STOC 2007, full version). The noise is as large as these rows, and rows near to them, ask for. So
+its scale is as secret as they are: only what `mechanisms.Smooth` says of itself may be shown. The
+sensitivity is computed in `noise.smooth_sensitivity`.
+"""
+
+# ruff: noqa: PLC0415 - numpy is loaded by the first release, not from here
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from dpdb.privacy.mechanisms import Smooth
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from dpdb.privacy.noise.source import Noise
+
+
+def statistic_and_scale(
+    values: npt.NDArray[np.int64], grid: tuple[int, int], mechanism: Smooth
+) -> tuple[int, Fraction]:
+    """The order statistic of sorted `values` and the scale of its noise: both are secret."""
+    from dpdb.privacy.noise.smooth_sensitivity import order_statistic, smooth_sensitivity
+
+    rows = mechanism.rows_per_unit
+    sensitivity = smooth_sensitivity(values, grid, mechanism.fraction, mechanism.beta, rows)
+    statistic = order_statistic(values, grid, mechanism.fraction)
+    return statistic, mechanism.scale(Fraction(sensitivity))
+
+
+def release(
+    values: npt.NDArray[np.int64], grid: tuple[int, int], mechanism: Smooth, noise: Noise
+) -> int:
+    """The noisy order statistic of sorted `values`, within the grid."""
+    statistic, scale = statistic_and_scale(values, grid, mechanism)
+    return min(max(statistic + rounded_laplace(scale, noise), grid[0]), grid[1])
+
+
+def rounded_laplace(scale: Fraction, noise: Noise) -> int:
+    """Z ~ Laplace(scale), which is continuous, rounded to the nearest integer: exactly.
+
+    Let r = exp(-1/(2·scale)) and h = floor(2Z). Given Z >= 0, P(h = g) ∝ r^g; given Z < 0,
+    P(-1-h = g) ∝ r^g; and Z is nearest to floor(Z + 1/2) = floor((h + 1)/2).
+    A discrete Laplace x of twice the scale has P(x) ∝ r^|x|, so that g = max(x, -1-x) has
+    P(g) ∝ r^g + r^(g+1) ∝ r^g.
+    """
+    (x,) = noise.laplace(2 * scale, 1).tolist()
+    half = max(x, -1 - x)
+    if noise.below(2):
+        half = -1 - half
+    return int(half + 1) // 2

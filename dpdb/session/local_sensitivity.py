@@ -1,0 +1,101 @@
+"""Local sensitivities, as in Evans, Girkins and Sartor: read off the data.
+
+Δf(D) = max |f(D) - f(D')| over D' = D less one row (their equation 5). Noise of
+this scale is itself a function of the rows, so what it protects is not
+differentially private: only teaching mode uses it.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from dpdb.plan.query import Function
+
+Array = npt.NDArray[np.float64]
+
+
+def statistic(function: Function, values: Array, fraction: float = 0.5) -> float:
+    """The exact statistic f(D) of the counted values, sorted; only counts can be of none."""
+    match function:
+        case Function.COUNT:
+            return len(values)
+        case Function.COUNT_DISTINCT:
+            return len(np.unique(values))
+        case Function.SUM:
+            return float(values.sum())
+        case Function.AVG:
+            return float(values.mean())
+        case Function.MIN:
+            return float(values[0])
+        case Function.MAX:
+            return float(values[-1])
+        case Function.QUANTILE:
+            return float(np.quantile(values, fraction))
+        case Function.MODE:
+            distinct, counts = np.unique(values, return_counts=True)
+            return float(distinct[counts.argmax()])
+    return _spread(function, values)
+
+
+def sensitivity(function: Function, values: Array, fraction: float = 0.5) -> float:
+    """Δf(D) in closed form, O(n) on sorted values.
+
+    With one row there is none to leave out: the paper takes its value.
+    """
+    if function in (Function.COUNT, Function.COUNT_DISTINCT):
+        return 1.0
+    if len(values) == 1:
+        return abs(float(values[0]))
+    match function:
+        case Function.SUM:
+            # Equation 7 says max(D); where values can be negative it is max |d|.
+            return float(np.abs(values).max())
+        case Function.AVG:
+            # Equation 8: Σ/n - (Σ-d)/(n-1) = (d - mean)/(n-1).
+            return float(np.abs(values - values.mean()).max() / (len(values) - 1))
+        case Function.MAX:
+            return float(values[-1] - values[-2])
+        case Function.MIN:
+            return float(values[1] - values[0])
+        case Function.QUANTILE:
+            return _quantile(values, fraction)
+        case Function.MODE:
+            return float(values[-1] - values[0])
+    return _variance(function, values)
+
+
+def _quantile(values: Array, fraction: float) -> float:
+    """Lee and Clifton, equation 15, for any quantile.
+
+    Leaving out a row moves the values above it down one place, so only the
+    rows at and beside the quantile's place make different answers.
+    """
+    place = int(fraction * (len(values) - 1))
+    around = {0, len(values) - 1, *range(max(0, place - 2), min(len(values), place + 4))}
+    whole = np.quantile(values, fraction)
+    left_out = [np.quantile(np.delete(values, i), fraction) for i in around]
+    return float(max(abs(whole - without) for without in left_out))
+
+
+def _variance(function: Function, values: Array) -> float:
+    """Leaving out d takes n/(n-1)·(d - mean)² from the sum of squares.
+
+    The change is monotone in that square, so the rows nearest to the mean and
+    farthest from it are the ones to leave out.
+    """
+    place = int(np.searchsorted(values, values.mean()))
+    around = {0, len(values) - 1, max(place - 1, 0), min(place, len(values) - 1)}
+    whole = _spread(function, values)
+    return max(abs(whole - _spread(function, np.delete(values, i))) for i in around)
+
+
+def _spread(function: Function, values: Array) -> float:
+    """Variance or standard deviation; of one row 0."""
+    sample = function in (Function.VAR_SAMP, Function.STDDEV_SAMP)
+    squares = float(((values - values.mean()) ** 2).sum())
+    variance = squares / max(len(values) - 1 if sample else len(values), 1)
+    deviation = function in (Function.STDDEV_SAMP, Function.STDDEV_POP)
+    return math.sqrt(variance) if deviation else variance

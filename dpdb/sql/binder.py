@@ -1,0 +1,251 @@
+"""A SELECT's text into a Query: the allow-list.
+
+Whatever is not named here is refused, with its place. The text goes no
+further, nor do sqlglot's trees.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+from sqlglot.errors import ParseError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from dpdb.errors import (
+    Place,
+    SyntaxFault,
+    TooLarge,
+    TypeMismatch,
+    UnknownName,
+    Unsupported,
+    did_you_mean,
+)
+from dpdb.plan.expressions import ColumnRef, Literal, Slot
+from dpdb.plan.query import NO_OPTIONS, Options, Ordering, Output, Query
+from dpdb.policy.catalog import Policy
+from dpdb.sql.dialect import parse
+from dpdb.sql.labels import labels
+from dpdb.sql.scopes import MAX_OUTPUTS, AnswerExpressions, Constants, RowExpressions, Scope
+from dpdb.sql.tokens import read_tokens
+from dpdb.sql.trees import Effort, only, place
+
+
+def read(text: str, policy: Policy, options: Options = NO_OPTIONS) -> Query:
+    """The query that `text`, a SELECT, asks."""
+    tokens = read_tokens(text)
+    try:
+        trees = parse(tokens, text)
+    except ParseError as error:
+        raise _syntax_fault(error) from None
+    except RecursionError:
+        raise TooLarge("the statement is nested too deeply") from None
+    except Exception:
+        raise SyntaxFault("this is not valid SQL") from None
+    if len(trees) != 1 or not isinstance(trees[0], exp.Select):
+        raise Unsupported("only a single SELECT is answered")
+    return Binder(text, policy, tokens).query(trees[0], options)
+
+
+def _syntax_fault(error: ParseError) -> SyntaxFault:
+    """sqlglot's complaint in one line, without the text around it."""
+    details = error.errors[0] if error.errors else {}
+    found = str(details.get("highlight") or "")
+    line, end = details.get("line"), details.get("col")
+    where = Place(line, max(1, end - len(found) + 1)) if line and end is not None else None
+    return SyntaxFault(f"this is not valid SQL near '{found}'" if found else
+                       "this is not valid SQL: it ends too soon", place=where)  # fmt: skip
+
+
+@dataclass
+class Binder:
+    """Reads a statement's SELECT and those within it."""
+
+    text: str
+    policy: Policy
+    tokens: list[Token]
+    """From this SELECT on."""
+    effort: Effort = field(default_factory=Effort)
+    """Of the whole statement."""
+    subqueries: list[Query] = field(default_factory=list)
+
+    def query(self, tree: exp.Select, options: Options = NO_OPTIONS) -> Query:
+        """The SELECT as a Query."""
+        only(tree, self.text, "expressions", "from_", "where", "group", "having", "order",
+             "limit", "offset")  # fmt: skip
+        written = labels(self.tokens)
+        if not all(written) or len(written) != len(tree.expressions):
+            raise SyntaxFault("an expression is missing between SELECT and FROM")
+        scope = self._scope(tree)
+        rows = RowExpressions(self, scope)
+        where = tree.args.get("where")
+        keys = self._keys(tree, scope)
+        condition = rows.condition(where.this) if where else None
+        answers = AnswerExpressions(self, rows, scope, keys)
+        outputs = self._outputs(tree, answers, written)
+        having = tree.args.get("having")
+        query = Query(
+            table=scope.table,
+            outputs=outputs,
+            where=condition,
+            keys=keys,
+            having=answers.condition(having.this) if having else None,
+            order=tuple(self._orderings(tree, answers, outputs)),
+            limit=self._count(tree.args.get("limit")),
+            offset=self._count(tree.args.get("offset")) or 0,
+            aggregates=tuple(answers.aggregates),
+            subqueries=tuple(self.subqueries),
+            options=options,
+        )
+        if not query.aggregates:
+            raise Unsupported(
+                "a query needs an aggregate such as COUNT(*)", hint="single rows are never shown"
+            )
+        return query
+
+    def subquery(self, node: exp.Subquery) -> Slot:
+        """A scalar subquery: a release of its own, a constant to the query around it."""
+        only(node, self.text, "this")
+        if not isinstance(node.this, exp.Select):
+            raise Unsupported("only a SELECT can be a subquery", place=place(node, self.text))
+        inner = Binder(self.text, self.policy, self._tokens_of(node), self.effort)
+        query = inner.query(node.this)
+        if len(query.outputs) != 1 or query.keys or query.having or query.cut:
+            raise Unsupported(
+                "a subquery gives one value: one aggregate, no GROUP BY, HAVING or LIMIT",
+                place=place(node, self.text),
+            )
+        if query not in self.subqueries:
+            self.subqueries.append(query)
+        kind = query.outputs[0].expression.kind
+        return Slot("subquery", self.subqueries.index(query), kind)
+
+    def _tokens_of(self, node: exp.Subquery) -> list[Token]:
+        """The statement's tokens from the subquery's SELECT on."""
+        start = _start(node)
+        before = [
+            index
+            for index, token in enumerate(self.tokens)
+            if token.token_type is TokenType.SELECT and token.start < start
+        ]
+        # Subqueries at the very beginning of this one have their SELECTs there, too.
+        nested = sum(_start(inner) == start for inner in node.find_all(exp.Select))
+        if len(before) < nested:
+            raise Unsupported("a subquery begins with SELECT", place=place(node, self.text))
+        return self.tokens[before[-nested] :]
+
+    def _scope(self, tree: exp.Select) -> Scope:
+        source = tree.args.get("from_")
+        if source is None or not isinstance(source.this, exp.Table):
+            raise Unsupported("a query reads FROM one table", place=place(tree, self.text))
+        node = source.this
+        if not isinstance(node.this, exp.Identifier):
+            raise Unsupported("only a table's name can be in FROM", place=place(node, self.text))
+        only(node, self.text, "this", "alias")
+        if node.args.get("alias"):
+            only(node.args["alias"], self.text, "this")
+        table = self.policy.table(node.name)
+        if table is None:
+            known = [table.name for table in self.policy.tables]
+            hint = did_you_mean(node.name, known) or f"tables are {', '.join(known)}"
+            raise UnknownName(f"no table {node.name}", hint=hint, place=place(node, self.text))
+        names = (
+            {node.alias.casefold()} if node.alias else {node.name.casefold(), table.name.casefold()}
+        )
+        return Scope(table, frozenset(names))
+
+    def _keys(self, tree: exp.Select, scope: Scope) -> tuple[ColumnRef, ...]:
+        group = tree.args.get("group")
+        if group is None:
+            return ()
+        only(group, self.text, "expressions")
+        self._check_number(group.expressions, "keys")
+        keys: dict[ColumnRef, None] = {}
+        for node in group.expressions:
+            chosen = self._by_position(node.unnest(), tree.expressions)
+            if isinstance(chosen, exp.Column) and scope.table.column(chosen.name) is None:
+                chosen = self._by_alias(chosen, tree.expressions)
+            chosen = chosen.this if isinstance(chosen, exp.Alias) else chosen
+            found = scope.column(chosen, self.text) if isinstance(chosen, exp.Column) else None
+            if not isinstance(found, ColumnRef):
+                raise Unsupported("GROUP BY takes columns", place=place(node, self.text))
+            keys[found] = None
+        return tuple(keys)
+
+    def _by_alias(self, node: exp.Column, items: list[exp.Expr]) -> exp.Expr:
+        """GROUP BY takes aliases, too, where no column has the name."""
+        name = node.name.casefold()
+        return next((item for item in items if item.alias.casefold() == name), node)
+
+    def _by_position(self, node: exp.Expr, items: list[exp.Expr]) -> exp.Expr:
+        """GROUP BY 1 means the first item of the SELECT list."""
+        if not (isinstance(node, exp.Literal) and not node.args.get("is_string")):
+            return node
+        number = str(node.this)
+        short = number.isascii() and number.isdigit() and len(number) < 10
+        if not (short and 1 <= int(number) <= len(items)):
+            raise UnknownName(f"no column {number} in the answer", place=place(node, self.text))
+        return items[int(number) - 1]
+
+    def _outputs(
+        self, tree: exp.Select, answers: AnswerExpressions, written: list[str]
+    ) -> tuple[Output, ...]:
+        items = tree.expressions
+        self._check_number(items, "columns asked for")
+        outputs = []
+        for item, label in zip(items, written, strict=True):
+            if isinstance(item, exp.Star):
+                raise Unsupported(
+                    "SELECT * is not supported",
+                    hint="single rows are never shown; try SELECT COUNT(*)",
+                    place=place(item, self.text),
+                )
+            if isinstance(item, exp.Alias):
+                only(item, self.text, "this", "alias")
+                expression = answers.expression(item.this)
+                answers.aliases.setdefault(item.alias.casefold(), expression)
+                outputs.append(Output(item.alias, expression))
+            else:
+                outputs.append(Output(label, answers.expression(item)))
+        return tuple(outputs)
+
+    def _orderings(
+        self, tree: exp.Select, answers: AnswerExpressions, outputs: tuple[Output, ...]
+    ) -> list[Ordering]:
+        order = tree.args.get("order")
+        if order is None:
+            return []
+        only(order, self.text, "expressions")
+        self._check_number(order.expressions, "terms of ORDER BY")
+        result = []
+        for term in order.expressions:
+            only(term, self.text, "this", "desc", "nulls_first")
+            chosen = self._by_position(term.this, tree.expressions)
+            if chosen is term.this:
+                expression = answers.ordering(chosen)
+            else:
+                expression = outputs[int(str(term.this.this)) - 1].expression
+            descending = bool(term.args.get("desc"))
+            result.append(Ordering(expression, descending, bool(term.args.get("nulls_first"))))
+        return result
+
+    def _check_number(self, items: list[exp.Expr], what: str) -> None:
+        if len(items) > MAX_OUTPUTS:
+            raise TooLarge(
+                f"{len(items)} {what}, {MAX_OUTPUTS} are allowed", place=place(items[0], self.text)
+            )
+
+    def _count(self, node: exp.Expr | None) -> int | None:
+        """The number in LIMIT or OFFSET."""
+        if node is None:
+            return None
+        only(node, self.text, "expression")
+        value = Constants(self.text, self.effort).expression(node.expression)
+        if not (isinstance(value, Literal) and type(value.value) is int and value.value >= 0):
+            raise TypeMismatch("a whole number is needed here", place=place(node, self.text))
+        return value.value
+
+
+def _start(node: exp.Expr) -> int:
+    """Where in the text the first part of `node` stands that has a place."""
+    return min((found.meta["start"] for found in node.walk() if "start" in found.meta), default=-1)

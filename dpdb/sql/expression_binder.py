@@ -1,0 +1,287 @@
+"""sqlglot's expressions into ours, one allowed node at a time."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from fractions import Fraction
+
+from sqlglot import exp
+
+from dpdb.errors import Place, StatementError, TooLarge, UnknownName, Unsupported, did_you_mean
+from dpdb.plan.expressions import (
+    Arithmetic,
+    Call,
+    Cast,
+    Expr,
+    InList,
+    IsNull,
+    Like,
+    Literal,
+    Not,
+    compare,
+    height,
+    logic,
+    size,
+)
+from dpdb.plan.folding import lower
+from dpdb.policy.catalog import Kind
+from dpdb.sql import types
+from dpdb.sql.functions import ARGUMENTS, call
+from dpdb.sql.literals import like_pattern, number_literal
+from dpdb.sql.trees import Effort, check_depth, node_name, only, place
+
+MAX_LIST = 1_000
+MAX_PATTERN = 1_000
+
+COMPARISONS: dict[type[exp.Expr], str] = {
+    exp.EQ: "=",
+    exp.NEQ: "<>",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+}
+ARITHMETIC: dict[type[exp.Expr], str] = {
+    exp.Add: "+",
+    exp.Sub: "-",
+    exp.Mul: "*",
+    exp.Div: "/",
+    exp.Mod: "%",
+}
+CAST_TARGETS = {
+    exp.DataType.Type.INT: Kind.INTEGER,
+    exp.DataType.Type.BIGINT: Kind.INTEGER,
+    exp.DataType.Type.SMALLINT: Kind.INTEGER,
+    exp.DataType.Type.DOUBLE: Kind.NUMBER,
+    exp.DataType.Type.FLOAT: Kind.NUMBER,
+    exp.DataType.Type.DECIMAL: Kind.NUMBER,
+    exp.DataType.Type.TEXT: Kind.TEXT,
+    exp.DataType.Type.VARCHAR: Kind.TEXT,
+    exp.DataType.Type.BOOLEAN: Kind.BOOLEAN,
+    exp.DataType.Type.DATE: Kind.DATE,
+}
+
+
+class Translator(ABC):
+    """Reads scalar expressions; what stands at their leaves is for subclasses to say."""
+
+    def __init__(self, text: str, effort: Effort):
+        self.text = text
+        self.effort = effort
+
+    @abstractmethod
+    def leaf(self, node: exp.Expr) -> Expr | None:
+        """The meaning of a column, aggregate or subquery here; None if it is neither."""
+
+    @property
+    @abstractmethod
+    def function_names(self) -> list[str]:
+        """The functions there are here, for "did you mean"."""
+
+    def place(self, node: exp.Expr) -> Place | None:
+        return place(node, self.text)
+
+    def condition(self, node: exp.Expr) -> Expr:
+        """A boolean expression."""
+        return types.of_kind(self.expression(node), Kind.BOOLEAN, self.place(node))
+
+    def expression(self, node: exp.Expr, depth: int = 0) -> Expr:
+        """Any allowed expression."""
+        check_depth(depth, node, self.text)
+        self.effort.spend(1, node, self.text)
+        if (found := self.leaf(node)) is not None:
+            check_depth(depth + height(found), node, self.text)
+            self.effort.spend(size(found), node, self.text)
+            return found
+        match node:
+            case exp.Paren():
+                only(node, self.text, "this")
+                return self.expression(node.this, depth + 1)
+            case exp.Literal() | exp.Boolean() | exp.Null():
+                return self._literal(node)
+            case exp.Neg():
+                return self._negative(node, depth)
+            case exp.And() | exp.Or():
+                return self._logic(node, depth)
+            case exp.Not():
+                only(node, self.text, "this")
+                return Not(self._boolean(node.this, depth))
+            case exp.Between() | exp.In() | exp.Like() | exp.ILike() | exp.Escape() | exp.Is():
+                return self._predicate(node, depth)
+            case exp.Case() | exp.If():
+                return self._case(node, depth)
+            case exp.Cast() | exp.TryCast():
+                return self._cast(node, depth)
+        if type(node) in ARITHMETIC:
+            return self._arithmetic(node, depth)
+        if type(node) in COMPARISONS:
+            only(node, self.text, "this", "expression")
+            return self._compare(COMPARISONS[type(node)], node.this, node.expression, depth)
+        if isinstance(node, exp.Func):
+            return self._function(node, depth)
+        raise Unsupported(f"{node_name(node)} is not supported", place=self.place(node))
+
+    def _boolean(self, node: exp.Expr, depth: int) -> Expr:
+        return types.of_kind(self.expression(node, depth + 1), Kind.BOOLEAN, self.place(node))
+
+    def _number(self, node: exp.Expr, depth: int) -> Expr:
+        return types.numeric(self.expression(node, depth + 1), self.place(node))
+
+    def _literal(self, node: exp.Expr) -> Literal:
+        match node:
+            case exp.Null():
+                return Literal(None, Kind.TEXT)
+            case exp.Boolean():
+                return Literal(bool(node.this), Kind.BOOLEAN)
+        only(node, self.text, "this", "is_string")
+        if node.args.get("is_string"):
+            return Literal(str(node.this), Kind.TEXT)
+        return number_literal(str(node.this), self.place(node))
+
+    def _negative(self, node: exp.Expr, depth: int) -> Expr:
+        only(node, self.text, "this")
+        operand = self._number(node.this, depth)
+        if isinstance(operand, Literal) and isinstance(operand.value, (int, Fraction)):
+            return Literal(-operand.value, operand.kind)
+        return Arithmetic("-", Literal(0, Kind.INTEGER), operand, operand.kind)
+
+    def _logic(self, node: exp.Expr, depth: int) -> Expr:
+        """A chain of ANDs leans left, a level for each; it is one level to us."""
+        kind, operands = type(node), []
+        while type(node) is kind:
+            only(node, self.text, "this", "expression")
+            operands.append(node.expression)
+            node = node.this
+        parts = [self._boolean(part, depth) for part in (node, *reversed(operands))]
+        return logic("and" if kind is exp.And else "or", parts)
+
+    def _arithmetic(self, node: exp.Expr, depth: int) -> Expr:
+        only(node, self.text, "this", "expression")
+        operator, where = ARITHMETIC[type(node)], self.place(node)
+        left, right = (self.expression(side, depth + 1) for side in (node.this, node.expression))
+        if operator in "+-" and Kind.DATE in (left.kind, right.kind):
+            return types.date_arithmetic(operator, left, right, where)
+        left, right = types.numeric(left, where), types.numeric(right, where)
+        whole = operator != "/" and left.kind is right.kind is Kind.INTEGER
+        return Arithmetic(operator, left, right, Kind.INTEGER if whole else Kind.NUMBER)
+
+    def _compare(self, operator: str, left: exp.Expr, right: exp.Expr, depth: int) -> Expr:
+        sides = [self.expression(side, depth + 1) for side in (left, right)]
+        (first, second), _ = types.unify(sides, self.place(left))
+        return compare(operator, first, second)
+
+    def _predicate(self, node: exp.Expr, depth: int) -> Expr:
+        match node:
+            case exp.Between():
+                only(node, self.text, "this", "low", "high")
+                low = self._compare("<=", node.args["low"], node.this, depth)
+                return logic("and", [low, self._compare("<=", node.this, node.args["high"], depth)])
+            case exp.In():
+                only(node, self.text, "this", "expressions")
+                return self._in(node, depth)
+            case exp.Is():
+                only(node, self.text, "this", "expression")
+                return self._is(node, depth)
+            case exp.Escape():
+                only(node, self.text, "this", "expression")
+                escape = self.expression(node.expression, depth + 1)
+                if not (isinstance(escape, Literal) and len(str(escape.value)) == 1):
+                    raise Unsupported("ESCAPE takes one character", place=self.place(node))
+                return self._like(node.this, str(escape.value), depth)
+        return self._like(node, "", depth)
+
+    def _is(self, node: exp.Expr, depth: int) -> Expr:
+        if isinstance(node.expression, exp.Null):
+            return IsNull(self.expression(node.this, depth + 1))
+        if isinstance(node.expression, exp.Boolean):
+            truth = Literal(False, Kind.BOOLEAN)
+            operand = self._boolean(node.this, depth)
+            asked = operand if node.expression.this else Not(operand)
+            return Call("coalesce", (asked, truth), Kind.BOOLEAN)
+        raise Unsupported("IS takes NULL, TRUE or FALSE", place=self.place(node))
+
+    def _in(self, node: exp.Expr, depth: int) -> Expr:
+        items = node.expressions
+        if len(items) > MAX_LIST:
+            raise TooLarge(
+                f"a list of {len(items)} values, {MAX_LIST} are allowed", place=self.place(node)
+            )
+        parts = [self.expression(part, depth + 1) for part in (node.this, *items)]
+        (operand, *values), _ = types.unify(parts, self.place(node))
+        if not all(isinstance(value, Literal) for value in values):
+            return logic("or", [compare("=", operand, value) for value in values])
+        constants = {v.value for v in values if isinstance(v, Literal) and v.value is not None}
+        null = any(isinstance(v, Literal) and v.value is None for v in values)
+        return InList(operand, tuple(sorted(constants, key=repr)), null)
+
+    def _like(self, node: exp.Expr, escape: str, depth: int) -> Expr:
+        only(node, self.text, "this", "expression", "negate")
+        operand, pattern = (
+            types.of_kind(self.expression(side, depth + 1), Kind.TEXT, self.place(side))
+            for side in (node.this, node.expression)
+        )
+        if not isinstance(pattern, Literal):
+            raise Unsupported("a LIKE pattern must be a constant", place=self.place(node))
+        if pattern.value is None:
+            return Literal(None, Kind.BOOLEAN)
+        written = str(pattern.value)
+        if len(written) > MAX_PATTERN:
+            raise TooLarge(f"a pattern longer than {MAX_PATTERN}", place=self.place(node))
+        if isinstance(node, exp.ILike):
+            written, operand = lower(written), Call("lower", (operand,), Kind.TEXT)
+        like = Like(operand, like_pattern(written, escape))
+        return Not(like) if node.args.get("negate") else like
+
+    def _case(self, node: exp.Expr, depth: int) -> Expr:
+        if isinstance(node, exp.If):
+            only(node, self.text, "this", "true", "false")
+            ifs, default, operand = [node], node.args.get("false"), None
+        else:
+            only(node, self.text, "this", "ifs", "default")
+            ifs, default, operand = node.args["ifs"], node.args.get("default"), node.this
+        branches = []
+        for branch in ifs:
+            if operand is None:
+                condition = self._boolean(branch.this, depth)
+            else:
+                condition = self._compare("=", operand, branch.this, depth)
+            branches.append((condition, self.expression(branch.args["true"], depth + 1)))
+        otherwise = (
+            Literal(None, Kind.TEXT) if default is None else self.expression(default, depth + 1)
+        )
+        return types.case(branches, otherwise, self.place(node))
+
+    def _cast(self, node: exp.Expr, depth: int) -> Expr:
+        only(node, self.text, "this", "to", "safe")
+        target = node.args["to"]
+        kind = CAST_TARGETS.get(target.this) if not target.expressions else None
+        if kind is None:
+            names = ", ".join(sorted(kind.name for kind in Kind))
+            raise Unsupported(
+                "this type is not supported", hint=f"types are {names}", place=self.place(node)
+            )
+        operand = self.expression(node.this, depth + 1)
+        if kind is Kind.DATE and isinstance(operand, Literal) and isinstance(operand.value, str):
+            return types.date_literal(operand.value, self.place(node))
+        return operand if operand.kind is kind else Cast(operand, kind)
+
+    def _function(self, node: exp.Func, depth: int) -> Expr:
+        arguments = ARGUMENTS.get(type(node))
+        if arguments is not None:
+            only(node, self.text, "this", "expressions", "expression", "decimals", "start",
+                 "length", "ignore_nulls")  # fmt: skip
+            name, parts = arguments[0], arguments[1](node)
+        elif isinstance(node, exp.Anonymous) and str(node.this).upper() == "CLAMP":
+            name, parts = "clamp", node.expressions
+        else:
+            raise self._unknown(node)
+        translated = [self.expression(part, depth + 1) for part in parts]
+        return call(name, translated, self.place(node))
+
+    def _unknown(self, node: exp.Func) -> StatementError:
+        """A function nobody knows is a slip; one that SQL has is left out on purpose."""
+        if not isinstance(node, exp.Anonymous):
+            return Unsupported(f"{node_name(node)} is not supported", place=self.place(node))
+        name = str(node.this)
+        hint = did_you_mean(name, self.function_names)
+        return UnknownName(f"no function {name} here", hint=hint, place=self.place(node))

@@ -1,0 +1,44 @@
+"""Constants in a query's text: numbers and LIKE patterns."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from dpdb.errors import Place, TooLarge, TypeMismatch
+from dpdb.plan.expressions import Literal
+from dpdb.policy.catalog import Kind
+from dpdb.policy.numbers import exact_number
+
+MAX_NUMBER = Fraction(10) ** 300
+MAX_DIGITS = 400
+"""Characters of a number: intervals are exact, and longer ones would take their time."""
+
+
+def number_literal(text: str, where: Place | None) -> Literal:
+    """A number as written, exactly."""
+    value = exact_number(text) if len(text) <= MAX_DIGITS else None
+    if value is None:
+        raise TypeMismatch("this number cannot be read", place=where)
+    if abs(value) > MAX_NUMBER:
+        raise TooLarge("this number is too large", place=where)
+    if value.denominator == 1 and "." not in text and "e" not in text.lower():
+        return Literal(int(value), Kind.INTEGER)
+    return Literal(value, Kind.NUMBER)
+
+
+def like_pattern(written: str, escape: str) -> tuple[str | None, ...]:
+    """A LIKE pattern's parts: literal text, None for `%`, the empty string for `_`."""
+    parts: list[str | None] = []
+    literal = ""
+    characters = iter(written)
+    for character in characters:
+        if character == escape:
+            literal += next(characters, "")
+        elif character in "%_":
+            parts += [literal] if literal else []
+            literal = ""
+            if character == "_" or not parts or parts[-1] is not None:
+                parts.append(None if character == "%" else "")
+        else:
+            literal += character
+    return (*parts, literal) if literal else tuple(parts)

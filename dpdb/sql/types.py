@@ -1,0 +1,100 @@
+"""Types of expressions: what fits what, and reading columns nobody declared."""
+
+from __future__ import annotations
+
+import datetime
+
+from dpdb.errors import Place, TypeMismatch
+from dpdb.plan.expressions import Arithmetic, Case, Cast, ColumnRef, Expr, Literal
+from dpdb.policy.catalog import Kind
+from dpdb.policy.numbers import EPOCH
+
+
+def numeric(expression: Expr, place: Place | None, *, dates: bool = False) -> Expr:
+    """`expression` as a number, or also as a date where `dates` have a meaning."""
+    match expression:
+        case Literal(value=None):
+            return Literal(None, Kind.NUMBER)
+        case ColumnRef(column=column) if column.guessed:
+            return Cast(expression, Kind.NUMBER)
+    wanted = (Kind.INTEGER, Kind.NUMBER, Kind.DATE) if dates else (Kind.INTEGER, Kind.NUMBER)
+    if expression.kind not in wanted:
+        raise TypeMismatch(f"a number is needed here, not {expression.kind}", place=place)
+    return expression
+
+
+def of_kind(expression: Expr, kind: Kind, place: Place | None) -> Expr:
+    """`expression` if it has the `kind`; NULL and undeclared columns take it on."""
+    match expression:
+        case Literal(value=None):
+            return Literal(None, kind)
+        case Literal(value=str(text), kind=Kind.TEXT) if kind is Kind.DATE:
+            return date_literal(text, place)
+        case ColumnRef(column=column) if column.guessed and kind is not Kind.TEXT:
+            return Cast(expression, Kind.NUMBER if kind is Kind.INTEGER else kind)
+    if expression.kind is not kind:
+        raise TypeMismatch(f"a {kind} is needed here, not {expression.kind}", place=place)
+    return expression
+
+
+def unify(expressions: list[Expr], place: Place | None) -> tuple[list[Expr], Kind]:
+    """The expressions at one common type, and that type."""
+    firm = [e.kind for e in expressions if not _loose(e)]
+    kinds = set(firm) or {e.kind for e in expressions if not _is_null(e)} or {Kind.TEXT}
+    if Kind.DATE in kinds:
+        # A string beside a date is a date: people write WHERE born < '1990-01-01'.
+        kinds -= {Kind.TEXT} if _only_literal_text(expressions) else set()
+    if kinds <= {Kind.INTEGER, Kind.NUMBER}:
+        common = Kind.INTEGER if kinds == {Kind.INTEGER} else Kind.NUMBER
+        unified = [numeric(e, place) for e in expressions]
+        if any(e.kind is Kind.NUMBER for e in unified):
+            common = Kind.NUMBER
+        return unified, common
+    if len(kinds) > 1:
+        names = " and ".join(sorted(kinds))
+        raise TypeMismatch(f"{names} do not mix", place=place)
+    common = kinds.pop()
+    return [of_kind(e, common, place) for e in expressions], common
+
+
+def _loose(expression: Expr) -> bool:
+    """Whether the expression takes the type its company has."""
+    return _is_null(expression) or (isinstance(expression, ColumnRef) and expression.column.guessed)
+
+
+def _is_null(expression: Expr) -> bool:
+    return isinstance(expression, Literal) and expression.value is None
+
+
+def _only_literal_text(expressions: list[Expr]) -> bool:
+    return all(isinstance(e, Literal) for e in expressions if e.kind is Kind.TEXT)
+
+
+def date_literal(text: str, place: Place | None) -> Literal:
+    """The date written in `text`, as days since the epoch."""
+    try:
+        day = datetime.datetime.strptime(text, "%Y-%m-%d").date()
+    except ValueError:
+        raise TypeMismatch(
+            f"'{text}' is not a date", hint="write YYYY-MM-DD", place=place
+        ) from None
+    return Literal((day - EPOCH).days, Kind.DATE)
+
+
+def case(branches: list[tuple[Expr, Expr]], default: Expr, place: Place | None) -> Case:
+    """A CASE whose results have one type."""
+    results, kind = unify([*(value for _, value in branches), default], place)
+    conditions = [of_kind(condition, Kind.BOOLEAN, place) for condition, _ in branches]
+    return Case(tuple(zip(conditions, results[:-1], strict=True)), results[-1], kind)
+
+
+def date_arithmetic(operator: str, left: Expr, right: Expr, where: Place | None) -> Expr:
+    """Dates differ by days, and move by days."""
+    match operator, left.kind, right.kind:
+        case "-", Kind.DATE, Kind.DATE:
+            return Arithmetic("-", left, right, Kind.INTEGER)
+        case ("+", Kind.DATE, Kind.INTEGER) | ("-", Kind.DATE, Kind.INTEGER):
+            return Arithmetic(operator, left, right, Kind.DATE)
+        case "+", Kind.INTEGER, Kind.DATE:
+            return Arithmetic("+", left, right, Kind.DATE)
+    raise TypeMismatch("only days can be added to a date", place=where)

@@ -1,0 +1,307 @@
+"""The evaluator: expressions over columns, total and row by row.
+
+No row can raise: what is undefined, overflows or cannot be read is NULL.
+Arithmetic is in double precision, a function of the one row alone; what is
+aggregated is put on a public grid afterwards. Which steps are taken follows
+from the expression and the policy; none is left out because of what rows hold.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from dpdb.plan.expressions import (
+    Arithmetic,
+    Call,
+    Case,
+    Cast,
+    ColumnRef,
+    Compare,
+    Expr,
+    InList,
+    IsNull,
+    Like,
+    Literal,
+    Logic,
+    Not,
+    Slot,
+    children,
+)
+from dpdb.policy.catalog import Column, Kind
+from dpdb.vectors.cast import cast
+from dpdb.vectors.columns import Codes, Numbers
+from dpdb.vectors.functions import apply
+from dpdb.vectors.like import matches
+from dpdb.vectors.vector import (
+    AnyVector,
+    Array,
+    Bools,
+    TextVector,
+    Vector,
+    alike,
+    array,
+    choose,
+    compare,
+    constant,
+    either,
+    finite,
+    truth,
+)
+
+_COMPARE: dict[str, Callable[[Any, Any], Any]] = {
+    "=": operator.eq,
+    "<>": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+}
+_ARITHMETIC: dict[str, Callable[[Array, Array], Array]] = {
+    "+": np.add,
+    "-": np.subtract,
+    "*": np.multiply,
+    "/": np.divide,
+    "%": np.fmod,
+}
+_FEW = 8
+"""So many constants are looked for one by one."""
+
+
+@dataclass(frozen=True, repr=False)
+class Frame:
+    """Rows to evaluate over: columns by name, and the values of slots."""
+
+    columns: Mapping[str, Numbers | Codes]
+    slots: Mapping[Slot, AnyVector] = field(default_factory=dict)
+
+    def within(self, rows: slice) -> Frame:
+        """Some of the rows."""
+        return Frame({name: c.within(rows) for name, c in self.columns.items()}, self.slots)
+
+
+def evaluate(expression: Expr, frame: Frame) -> AnyVector:
+    """The value of `expression` on every row."""
+    only = _only_column(expression)
+    if only is not None and not isinstance(expression, ColumnRef):
+        held = frame.columns[only.name]
+        if isinstance(held, Codes):
+            return _on_dictionary(expression, only, held, frame).take(held.codes)
+    return _evaluate(expression, frame)
+
+
+def holds(condition: Expr, frame: Frame) -> Bools:
+    """Where `condition` is true. That asks less than telling false from NULL."""
+    only = _only_column(condition)
+    if only is not None and not isinstance(condition, ColumnRef):
+        held = frame.columns[only.name]
+        if isinstance(held, Codes):
+            small = _on_dictionary(condition, only, held, frame)
+            assert isinstance(small, Vector)
+            if public_dictionary(only):
+                return _spread(small.values, held.codes)
+            return small.take(held.codes).values
+    match condition:
+        case Logic(operator="and", operands=operands):
+            return reduce(operator.and_, (holds(operand, frame) for operand in operands))
+        case Logic(operands=operands):
+            return reduce(operator.or_, (holds(operand, frame) for operand in operands))
+    return _truth(condition, frame).values
+
+
+def public_dictionary(column: Column) -> bool:
+    """Whether the policy says what values the column has; texts found in the file are private."""
+    return column.values is not None or column.kind is Kind.BOOLEAN
+
+
+def _spread(chosen: Bools, codes: Array) -> Bools:
+    """Whether each code is one of the chosen; comparing is faster than looking up.
+
+    Which way is taken tells what is chosen, so the dictionary must be public.
+    """
+    if len(chosen) == 1:  # a constant, whatever the code
+        return chosen
+    true = np.flatnonzero(chosen)
+    if len(true) == 0:
+        return np.zeros(1, dtype=bool)
+    first, last = int(true[0]), int(true[-1])
+    if first == last:
+        return np.asarray(codes == first)
+    if last - first + 1 == len(true):
+        return np.asarray((codes >= first) & (codes <= last))
+    return chosen.take(codes)
+
+
+def _only_column(expression: Expr) -> Column | None:
+    """The column that `expression` reads if it is just one."""
+    columns = columns_of(expression)
+    return next(iter(columns.values())) if len(columns) == 1 else None
+
+
+def columns_of(expression: Expr) -> dict[str, Column]:
+    """The columns that `expression` reads, by name."""
+    if isinstance(expression, ColumnRef):
+        return {expression.column.name: expression.column}
+    found: dict[str, Column] = {}
+    for child in children(expression):
+        found |= columns_of(child)
+    return found
+
+
+def _on_dictionary(expression: Expr, column: Column, held: Codes, frame: Frame) -> AnyVector:
+    """The value on each value that the column can have.
+
+    NULL, the last, is there twice: a vector of one row would be taken for a constant.
+    """
+    number = len(held.values)
+    each = Codes(np.array([*range(number + 1), number]), held.values)
+    return _evaluate(expression, Frame({column.name: each}, frame.slots))
+
+
+def _evaluate(expression: Expr, frame: Frame) -> AnyVector:
+    match expression:
+        case Literal(value=value, kind=kind):
+            return constant(value, kind)
+        case ColumnRef(column=column):
+            return _column(frame.columns[column.name], column)
+        case Slot():
+            return frame.slots[expression]
+        case Cast(operand=operand, kind=kind):
+            return cast(evaluate(operand, frame), operand.kind, kind)
+        case Case():
+            return _case(expression, frame)
+        case Call(arguments=arguments):
+            return apply(expression, [evaluate(a, frame) for a in arguments])
+        case Arithmetic(operator=symbol, left=left, right=right):
+            a, b = _numbers(left, frame), _numbers(right, frame)
+            return finite(_ARITHMETIC[symbol](a.values, b.values), either(a.null, b.null))
+    return _condition(expression, frame)
+
+
+def _condition(expression: Expr, frame: Frame) -> Vector:
+    match expression:
+        case Compare(
+            operator=symbol, left=ColumnRef(column=column), right=Literal(value=int(value))
+        ):
+            if (held := _whole_numbers(column, frame)) is not None:
+                return truth(_COMPARE[symbol](held.units, int(float(value))), held.null)
+        case Compare(
+            operator=symbol, left=Literal(value=int(value)), right=ColumnRef(column=column)
+        ):
+            if (held := _whole_numbers(column, frame)) is not None:
+                return truth(_COMPARE[symbol](int(float(value)), held.units), held.null)
+        case Logic(operator="and", operands=operands):
+            return reduce(_and, (_truth(operand, frame) for operand in operands))
+        case Logic(operands=operands):
+            return reduce(_or, (_truth(operand, frame) for operand in operands))
+        case Not(operand=operand):
+            inner = _truth(operand, frame)
+            return truth(~inner.values, inner.null)
+        case IsNull(operand=operand):
+            return _is_null(evaluate(operand, frame))
+        case InList():
+            return _in_list(expression, frame)
+        case Like(operand=operand, pattern=pattern):
+            texts = evaluate(operand, frame)
+            assert isinstance(texts, TextVector)
+            return texts.look_up(lambda text: matches(text, pattern), Kind.BOOLEAN)
+    assert isinstance(expression, Compare)
+    left, right = evaluate(expression.left, frame), evaluate(expression.right, frame)
+    return compare(_COMPARE[expression.operator], left, right)
+
+
+def _whole_numbers(column: Column, frame: Frame) -> Numbers | None:
+    """The column if it is held as whole numbers, which are compared as they are.
+
+    Each of them is a double, too, and so is the constant beside it: the answer is
+    the same, without the work of making doubles.
+    """
+    held = frame.columns[column.name]
+    return held if isinstance(held, Numbers) and held.step == 1 else None
+
+
+def _truth(expression: Expr, frame: Frame) -> Vector:
+    found = evaluate(expression, frame)
+    assert isinstance(found, Vector)
+    return found
+
+
+def _numbers(expression: Expr, frame: Frame) -> Vector:
+    found = evaluate(expression, frame)
+    assert isinstance(found, Vector)
+    return found
+
+
+def _column(held: Numbers | Codes, column: Column) -> AnyVector:
+    if isinstance(held, Numbers):
+        return Vector(_unscaled(held), held.null)
+    if column.kind is Kind.TEXT:
+        return TextVector(held.codes, tuple(str(value) for value in held.values))
+    table = array([*held.values, 0], column.kind)
+    null = held.codes == len(held.values) if column.nullable else None
+    return Vector(table[held.codes], null)
+
+
+def _unscaled(column: Numbers) -> Array:
+    """The numbers themselves: for decimal steps, the doubles nearest to them."""
+    if column.step is None or column.step == 1:
+        return column.units.astype(np.float64, copy=False)
+    scaled = column.units * float(column.step.numerator)
+    return np.asarray(scaled / float(column.step.denominator))
+
+
+def _and(left: Vector, right: Vector) -> Vector:
+    both = left.values & right.values
+    if left.null is None and right.null is None:
+        return Vector(both)
+    false = _false(left) | _false(right)
+    return Vector(both, ~both & ~false)
+
+
+def _or(left: Vector, right: Vector) -> Vector:
+    one = left.values | right.values
+    null = either(left.null, right.null)
+    return Vector(one, None if null is None else null & ~one)
+
+
+def _false(vector: Vector) -> Bools:
+    return ~vector.values if vector.null is None else ~vector.values & ~vector.null
+
+
+def _is_null(vector: AnyVector) -> Vector:
+    if vector.null is None:
+        return Vector(np.zeros(1, dtype=np.bool_))
+    return Vector(vector.null)
+
+
+def _in_list(expression: InList, frame: Frame) -> Vector:
+    operand = evaluate(expression.operand, frame)
+    if isinstance(operand, TextVector):
+        wanted = frozenset(expression.values)
+        found = operand.look_up(lambda text: text in wanted, Kind.BOOLEAN)
+    else:
+        listed = np.sort(array(expression.values, expression.operand.kind))
+        found = Vector(_among(operand.values, listed), operand.null)
+    missing = ~found.values if expression.null else None
+    return truth(found.values, either(found.null, missing))
+
+
+def _among(values: Array, listed: Array) -> Bools:
+    """Whether each value is listed. How that is found hangs on the list's length alone."""
+    if len(listed) <= _FEW:
+        return reduce(operator.or_, [values == each for each in listed], np.zeros(1, np.bool_))
+    places = np.searchsorted(listed, values).clip(max=len(listed) - 1)
+    return np.asarray(listed[places] == values)
+
+
+def _case(expression: Case, frame: Frame) -> AnyVector:
+    values = [evaluate(value, frame) for _, value in expression.branches]
+    default = evaluate(expression.default, frame)
+    conditions = [_truth(condition, frame).values for condition, _ in expression.branches]
+    *values, result = alike([*values, default])
+    for condition, value in zip(reversed(conditions), reversed(values), strict=True):
+        result = choose(condition, value, result)
+    return result

@@ -1,0 +1,82 @@
+"""What one cell means: a strict grammar, the same for every row.
+
+Nothing here raises: a text that is no number, date or boolean is None. What
+Python would also take for a number (`1_000`, Arabic digits, `inf`) is none.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+import re
+
+from dpdb.policy.numbers import EPOCH
+
+LONGEST = 10_000
+"""The most bytes that a cell may have in the file, quotes included; a longer one is missing."""
+
+SPACE = " \t\n\v\f\r"
+"""What may stand around a number."""
+_SPACE = rf"[{SPACE}]*+"
+# Possessive throughout: however long a cell, no part of it is read twice.
+_NUMBER = re.compile(
+    _SPACE + r"[+-]?(?:[0-9]++(?:\.[0-9]*+)?+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?+" + _SPACE
+)
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_BOOLEANS = {
+    **dict.fromkeys(("true", "t", "yes", "1"), True),
+    **dict.fromkeys(("false", "f", "no", "0"), False),
+}
+_QUOTED = re.compile(rb'"((?:[^"]|"")*+)(?:"(.*))?', re.DOTALL)
+"""What stands within the quotes, and what still follows them in the cell."""
+
+
+def text(raw: bytes) -> str:
+    """The text of a cell from its bytes in the file, quotes included.
+
+    Bytes that are not UTF-8 become U+FFFD, and so does NUL. No other cell loses
+    anything by that, as no byte that separates cells is ever part of it.
+    """
+    return _unquoted(raw).decode("utf-8", "replace").replace("\0", "\N{REPLACEMENT CHARACTER}")
+
+
+def is_whole(raw: bytes) -> bool:
+    """Whether the text of the cell says all that its bytes do."""
+    try:
+        raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return b"\0" not in raw
+
+
+def _unquoted(raw: bytes) -> bytes:
+    """The content of a cell: quotes around it are dropped, double ones within are one."""
+    found = _QUOTED.fullmatch(raw)
+    if found is None:
+        return raw
+    # Quotes that come after the closing one are text, as they are in a cell without quotes.
+    return found[1].replace(b'""', b'"') + (found[2] or b"")
+
+
+def number(text: str) -> float | None:
+    """The number written in `text`, correctly rounded: ASCII digits, maybe within spaces."""
+    if _NUMBER.fullmatch(text) is None:
+        return None
+    value = float(text)
+    # 1e400 is no number. Adding zero makes -0.0 the same zero as 0.0.
+    return value + 0.0 if math.isfinite(value) else None
+
+
+def date(text: str) -> int | None:
+    """The days from 1970-01-01 to the date written `YYYY-MM-DD`."""
+    if _DATE.fullmatch(text) is None:
+        return None
+    try:
+        return datetime.date.fromisoformat(text).toordinal() - EPOCH.toordinal()
+    except ValueError:  # 30 February
+        return None
+
+
+def boolean(text: str) -> bool | None:
+    """Whether `text` says true or false, in any case."""
+    return _BOOLEANS.get(text.lower())

@@ -1,0 +1,163 @@
+"""Values of an expression over many rows at once, with SQL's NULL.
+
+There is one numeric domain: integers, numbers and dates are doubles, booleans
+are booleans, whatever the rows hold. Columns and grids keep within ±2^53, where
+doubles are exact, and zero has one sign. Whether there is a NULL mask follows
+from the policy and the expression. So a row's value is a function of that row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpdb.policy.catalog import Kind, Value
+
+Bools = npt.NDArray[np.bool_]
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, repr=False)
+class Vector:
+    """Numbers, dates or booleans; a boolean that is NULL is stored as false."""
+
+    values: Array
+    null: Bools | None = None
+
+    def __post_init__(self) -> None:
+        assert self.values.dtype in (np.float64, np.bool_), self.values.dtype
+
+    def take(self, indices: Array) -> Vector:
+        """The vector with the rows at `indices`; a constant stays one."""
+        null = None if self.null is None else _taken(self.null, indices)
+        return Vector(_taken(self.values, indices), null)
+
+
+@dataclass(frozen=True, repr=False)
+class TextVector:
+    """Texts as indices into a dictionary; its length stands for NULL."""
+
+    codes: Array
+    dictionary: tuple[str, ...]
+
+    @property
+    def null(self) -> Bools:
+        """Which rows are NULL."""
+        return np.asarray(self.codes == len(self.dictionary))
+
+    def take(self, indices: Array) -> TextVector:
+        """The vector with the rows at `indices`; a constant stays one."""
+        return TextVector(_taken(self.codes, indices), self.dictionary)
+
+    def map(self, function: Callable[[str], str]) -> TextVector:
+        """The vector with every text changed."""
+        return TextVector(self.codes, tuple(function(text) for text in self.dictionary))
+
+    def look_up(self, function: Callable[[str], float | None], kind: Kind) -> Vector:
+        """What `function` says of every text; None is NULL."""
+        answers = [function(text) for text in self.dictionary]
+        table = array([0 if a is None else a for a in answers] + [0], kind)
+        missing = np.array([a is None for a in answers] + [True])
+        return Vector(table[self.codes], missing[self.codes])
+
+    def texts(self) -> Array:
+        """The texts themselves, NULL as the empty string."""
+        return np.array([*self.dictionary, ""], dtype=object)[self.codes]
+
+
+AnyVector = Vector | TextVector
+
+
+def _taken(array: Array, indices: Array) -> Array:
+    return array if len(array) == 1 else array[indices]
+
+
+def either(first: Bools | None, second: Bools | None) -> Bools | None:
+    """Where either is NULL."""
+    if first is None or second is None:
+        return second if first is None else first
+    return first | second
+
+
+def truth(values: Array, null: Bools | None) -> Vector:
+    """A boolean vector, false where it is NULL."""
+    return Vector(values if null is None else values & ~null, null)
+
+
+def numbers(values: Array, null: Bools | None = None) -> Vector:
+    """A vector of doubles that are finite; adding zero makes -0.0 the same zero as 0.0."""
+    return Vector(values + 0.0, null)
+
+
+def finite(values: Array, null: Bools | None) -> Vector:
+    """A vector of doubles, NULL where arithmetic left the finite numbers.
+
+    It has a mask even where no row did: whether one did is nobody's business.
+    """
+    lost = ~np.isfinite(values)
+    return numbers(np.where(lost, 0.0, values), lost if null is None else lost | null)
+
+
+def array(values: Iterable[Value | float], kind: Kind) -> Array:
+    """Values of a kind that is no text, as its vectors hold them: the nearest doubles."""
+    if kind is Kind.BOOLEAN:
+        return np.array([*values], dtype=np.bool_)
+    return np.array([float(value) for value in values], dtype=np.float64) + 0.0
+
+
+def constant(value: Value | None, kind: Kind) -> AnyVector:
+    """A constant, as a vector of one row that stretches to any length."""
+    if kind is Kind.TEXT:
+        return TextVector(np.zeros(1, dtype=np.int64), () if value is None else (str(value),))
+    if value is None:
+        return Vector(array([False], kind), np.ones(1, dtype=np.bool_))
+    return Vector(array([value], kind))
+
+
+def text_merge(parts: list[TextVector]) -> list[TextVector]:
+    """The same texts over one common dictionary, without repetitions."""
+    index: dict[str, int] = {}
+    for part in parts:
+        for text in part.dictionary:
+            index.setdefault(text, len(index))
+    dictionary = tuple(index)
+    return [
+        TextVector(
+            np.array([*(index[text] for text in part.dictionary), len(index)])[part.codes],
+            dictionary,
+        )
+        for part in parts
+    ]
+
+
+def compare(test: Callable[[Any, Any], Any], left: AnyVector, right: AnyVector) -> Vector:
+    """A comparison, NULL where either side is."""
+    null = either(left.null, right.null)
+    if isinstance(left, TextVector) and isinstance(right, TextVector):
+        return truth(np.asarray(test(left.texts(), right.texts()), dtype=bool), null)
+    assert isinstance(left, Vector)
+    assert isinstance(right, Vector)
+    return truth(test(left.values, right.values), null)
+
+
+def alike(vectors: list[AnyVector]) -> list[AnyVector]:
+    """Vectors of one kind; texts over one dictionary."""
+    texts = [vector for vector in vectors if isinstance(vector, TextVector)]
+    return list(text_merge(texts)) if texts else vectors
+
+
+def choose(condition: Bools, yes: AnyVector, no: AnyVector) -> AnyVector:
+    """`yes` where the condition is true, `no` elsewhere."""
+    if isinstance(yes, TextVector) and isinstance(no, TextVector):
+        return TextVector(np.where(condition, yes.codes, no.codes), yes.dictionary)
+    assert isinstance(yes, Vector)
+    assert isinstance(no, Vector)
+    null = None
+    if yes.null is not None or no.null is not None:
+        yes_null = False if yes.null is None else yes.null
+        null = np.where(condition, yes_null, False if no.null is None else no.null)
+    return Vector(np.where(condition, yes.values, no.values), null)

@@ -1,0 +1,204 @@
+"""What is done with an exact result hangs on its value alone, which noise then hides.
+
+Statements run on neighbouring files with every exact result overwritten by one
+constant, in whatever representation it came: the rows are then seen through
+nothing but that representation, and every byte that is printed must be the same.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dpdb.answers import estimates
+from dpdb.answers.formats.render import FORMATS
+from dpdb.engines.memory import engine
+from dpdb.engines.protocol import Exact
+from dpdb.interfaces.cli import main as cli
+from dpdb.plan.statistics import Total
+from dpdb.privacy.noise import exponential, smooth
+from dpdb.privacy.noise.system import SystemNoise
+from dpdb.vectors.vector import Vector
+from tests.sql.test_corpora import ACCEPTED, HERE
+from tests.support.noiseless import Noiseless
+from tests.system.test_transcript import QUERIES
+
+POLICY = """
+[tables.t]
+path = "t.csv"
+[tables.t.columns]
+id = { type = "integer", bounds = [0, 1000] }
+name = { type = "text" }
+age = { type = "integer", bounds = [0, 120] }
+income = { type = "number", bounds = [-9007199254740992, 9007199254740992] }
+zip = { type = "integer", values = [10001, 10002] }
+city = { type = "text", values = ["Rome", "Oslo"] }
+smoker = { type = "boolean" }
+born = { type = "date" }
+"""
+ROWS = 512
+LARGE = (2**53 // ROWS, 2**53, 2**62 // ROWS, 2**62 // ROWS + 1, 2**63 // ROWS)
+"""With 511 and 512 rows their sums lie on either side of 2^53, 2^62 and 2^63."""
+SHAPES = [
+    "SELECT SUM({x}) + 0 = SUM({x}) AS leak FROM t",
+    "SELECT SUM(-{x}) + 0 = SUM(-{x}), SUM({x}), SUM({x}) % 7, ROUND(SUM({x}), -3) FROM t",
+    "SELECT COUNT(*), AVG({x}), SUM(CASE WHEN age > 30 THEN {x} ELSE -{x} END) FROM t",
+    "SELECT SUM({x}) > 9007199254740993, SUM({x}) IN (0, 5), COALESCE(SUM({x}), 0.5) FROM t",
+    "SELECT CAST(SUM({x}) AS TEXT), CAST(SUM({x}) AS BOOLEAN), GREATEST(SUM({x}), 5) FROM t",
+    "SELECT zip, SUM({x}) AS s FROM t GROUP BY zip HAVING s = s + 0 ORDER BY s DESC LIMIT 1",
+    "SELECT COUNT(*) FROM t WHERE age < (SELECT SUM({x}) FROM t)",
+    "SELECT COUNT(*) FROM t WHERE (SELECT SUM({x}) + 1 FROM t) < 9007199254740993",
+    "SELECT SUM(income), SUM(income) + 0 = SUM(income), SUM(income + {x}) FROM t",
+    "SELECT zip, SUM(income) = SUM(income) + 0, VARIANCE(age), AVG(income) FROM t GROUP BY zip",
+]
+ENOUGH = "SET epsilon = 40"
+"""Planning refuses noise that would not fit 64 bits."""
+STATEMENTS = ";\n".join(
+    [
+        ENOUGH,
+        *(shape.format(x=x) for shape in SHAPES for x in LARGE),
+        "SET epsilon = 1",
+        *ACCEPTED,
+        QUERIES,
+    ]
+)
+CONSTANTS = (2**53 + 1, -(2**60) - 1)
+
+
+def _files(folder: Path, rows: int, *, abel: bool) -> Path:
+    """Three tables; the neighbour has a row less of each that statements speak of."""
+    folder.mkdir()
+    lines = [
+        f"{i},n{i % 40},{20 + i % 60},{2**53 if i % 3 else -(2**52) + i},{10001 + i % 2},"
+        f"{['Rome', 'Oslo'][i % 2]},{['true', 'false'][i % 2]},19{40 + i % 60}-02-17"
+        for i in range(rows)
+    ]
+    header = "id,name,age,income,zip,city,smoker,born"
+    (folder / "t.csv").write_text("\n".join([header, *lines]) + "\n")
+    sample = HERE.parents[2] / "sample_data"
+    people = (sample / "people.csv").read_text().splitlines(keepends=True)[: 1 + rows]
+    visits = (HERE / "visits.csv").read_text().splitlines(keepends=True)
+    if not abel:
+        people, visits = people[:-1], visits[:-1]
+    (folder / "people.csv").write_text("".join(people))
+    (folder / "visits.csv").write_text("".join(visits))
+    tables = [
+        (path / f"{name}.toml").read_text() for path, name in ((sample, "people"), (HERE, "visits"))
+    ]
+    declared = [text[text.index("[tables.") :] for text in tables]
+    (folder / "all.toml").write_text("\n".join([*declared, POLICY]))
+    return folder / "all.toml"
+
+
+class Overwriting:
+    """Makes exact results that hold a constant, and remembers how they were represented."""
+
+    def __init__(self, constant: int):
+        self.constant = constant
+        self.representations: list[object] = []
+
+    def __call__(self, cells: object) -> Exact:
+        exact = Exact(cells)  # type: ignore[arg-type]
+        if isinstance(exact.cells, list):
+            self.representations.append([each.dtype for each in exact.cells])
+            # Of ranks the number is exact, too. Their selection is not what is tested.
+            return Exact([np.zeros(3, dtype=each.dtype) for each in exact.cells])
+        self.representations.append((exact.cells.dtype, exact.cells.shape))
+        return Exact(np.full_like(exact.cells, self.constant))
+
+
+@pytest.fixture(autouse=True)
+def undisturbed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No noise, and of every selection the middle."""
+    for name in ("laplace", "gaussian"):
+        monkeypatch.setattr(SystemNoise, name, lambda self, scale, size: np.zeros(size, np.int64))
+    monkeypatch.setattr(SystemNoise, "below", lambda self, bound: Noiseless().below(bound))
+    middle = lambda values, grid, *rest: (grid[0] + grid[1]) // 2  # noqa: E731
+    monkeypatch.setattr(exponential, "select_value", middle)
+    monkeypatch.setattr(exponential, "select_index", lambda counts, *rest: 0)
+    monkeypatch.setattr(smooth, "release", middle)
+    monkeypatch.setattr(cli, "wait_for_tick", lambda started: None)
+
+
+@pytest.fixture(scope="module")
+def neighbours(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    folder = tmp_path_factory.mktemp("coupled")
+    return _files(folder / "with", ROWS, abel=True), _files(folder / "less", ROWS - 1, abel=False)
+
+
+Transcript = tuple[int, str, str, list[object]]
+
+
+@pytest.fixture
+def transcripts(
+    neighbours: tuple[Path, Path],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> Callable[[str, int, str], Iterator[Transcript]]:
+    """Exit code, standard output and error, and representations, for each of the files."""
+
+    def run(statements: str, constant: int, form: str) -> Iterator[Transcript]:
+        for policy in neighbours:
+            overwriting = Overwriting(constant)
+            monkeypatch.setattr(engine, "Exact", overwriting)
+            options = ["--format", form, "--on-error", "continue", "--epsilon", "10000"]
+            options += ["--queries", "10000", "--delta", "0.001"]
+            code = cli.main([str(policy), "-c", statements, *options])
+            captured = capsys.readouterr()
+            yield code, captured.out, captured.err, overwriting.representations
+
+    return run
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_no_byte_hangs_on_how_a_result_is_held(transcripts, form: str) -> None:
+    constants = CONSTANTS if form == "json" else CONSTANTS[:1]
+    for constant in constants:
+        one, other = transcripts(STATEMENTS, constant, form)
+        for mine, yours in zip(one[1].splitlines(), other[1].splitlines(), strict=True):
+            assert mine == yours
+        assert one == other
+
+
+def test_the_statements_are_answered(transcripts) -> None:
+    """Without this, equal transcripts could be of the same early failure."""
+    one, _ = transcripts(STATEMENTS, 5, "json")
+    failed = [json.loads(line)["statement"] for line in one[1].splitlines() if '"error"' in line]
+    assert len(failed) < 30, failed
+    assert "dpdb failed" not in one[1] + one[2]
+    assert {kind for found in one[3] if isinstance(found, tuple) for kind in found[:1]} == {
+        np.dtype(np.int64),
+        np.dtype(object),
+    }
+
+
+def _old_total(self: engine._Statistics, statistic: Total) -> np.ndarray:
+    """The type follows the sum."""
+    total = _NEW_TOTAL(self, statistic)
+    small = all(abs(int(value)) < 2**62 for value in total)
+    return total.astype(np.int64 if small else object)
+
+
+_NEW_TOTAL = engine._Statistics._total
+LEAK = f"{ENOUGH}; {SHAPES[0].format(x=2**62 // ROWS)}"
+
+
+def test_the_old_representation_would_be_found(transcripts, monkeypatch) -> None:
+    monkeypatch.setattr(engine._Statistics, "_total", _old_total)
+    one, other = transcripts(LEAK, 5, "json")
+    assert one != other
+
+
+def test_the_old_leak_would_be_printed(transcripts, monkeypatch) -> None:
+    """The type follows the sum, and is kept to the end."""
+    monkeypatch.setattr(engine._Statistics, "_total", _old_total)
+    monkeypatch.setattr(Vector, "__post_init__", lambda vector: None)
+    monkeypatch.setattr(estimates, "drawn", lambda e, draws: [draws[i] for i in e.releases])
+    monkeypatch.setattr(estimates, "scaled", lambda units, step: units)
+    monkeypatch.setattr(estimates, "numbers", Vector)
+    one, other = transcripts(LEAK, 2**53 + 1, "csv")
+    assert one[:3] != other[:3]

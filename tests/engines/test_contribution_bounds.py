@@ -1,0 +1,306 @@
+"""Which rows of a privacy unit count when it has more than its cap.
+
+The rule is written down here a second time, over lists of Python: each cell comes with the text
+that it should be hashed as, worked out by hand. The engine must agree, on random files.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Sequence
+from hashlib import md5
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from dpdb.engines.memory.engine import MemoryEngine
+from dpdb.policy.catalog import Policy
+from tests.support.exactly import raw, write
+
+
+class Column(NamedTuple):
+    declared: str
+    cells: dict[str, Any]
+    """How each is written in the file, and as what it is hashed."""
+
+
+def hexadecimal(text: str) -> str:
+    return md5(text.encode()).hexdigest()
+
+
+def texts(*values: str) -> dict[str, Any]:
+    return {value: hexadecimal(value) for value in values} | {"": "~"}
+
+
+WHO = texts("ann", "bob", "čeněk", "d|e", "~", "7")
+COLUMNS = {
+    "who": Column('type = "text"', WHO),
+    "id": Column('type = "integer"', {"7": "7", "-3": "-3", "9000000000000000": "9000000000000000",
+                                      "007": "7", "": "~"}),
+    "n": Column('type = "integer", bounds = [0, 5]',
+                {"0": "0", "3": "3", "5": "5", "99": "5", "-1": "0", "x": "~", "": "~"}),
+    "money": Column('type = "number", bounds = [-1, 1], step = 0.01',
+                    {"0.5": "50", "-0.25": "-25", "7": "100", "0.004": "0", "": "~"}),
+    "born": Column('type = "date"', {"1970-01-02": "1", "1969-12-31": "-1", "no": "~"}),
+    "b": Column('type = "boolean"', {"true": "1", "false": "0", "": "~"}),
+    "code": Column('type = "integer", values = [30, 4]', {"4": "4", "30": "30", "31": "~"}),
+    "price": Column('type = "number", values = [0.5, 1.25]', {"0.5": "2", "1.25": "5", "2": "~"}),
+    "day": Column('type = "date", values = [2000-01-01, 2000-01-03]',
+                  {"2000-01-01": "10957", "2000-01-03": "10959", "": "~"}),
+    "lab": Column('type = "text", values = ["b", "a"]',
+                  {"a": hexadecimal("a"), "b": hexadecimal("b"), "c": "~"}),
+    "note": Column('type = "text"', texts("x", "x|y", "~", "ä")),
+    "sure": Column('type = "boolean", nullable = false', {"true": "1", "": "0"}),
+}  # fmt: skip
+WIDE = {"2.5": 2.5, "-1e9": -1e9, "7": 7.0, "": None}
+"""A number without a step: what breaks ties."""
+NUMBERS = {"0": 0, "3": 3, "5": 5, "99": 5, "-1": 0}
+QUERY = (
+    "SELECT COUNT(*), SUM(n), COUNT(n), SUM(CLAMP(wide, -9, 9)), COUNT(DISTINCT note), MEDIAN(n),"
+    " COUNT(*) FILTER (WHERE b) FROM t{where}"
+)
+Row = dict[str, str]
+
+
+def drawn(seed: int, number: int = 120) -> list[Row]:
+    chance = random.Random(seed)
+    return [
+        {name: chance.choice(list(column.cells)) for name, column in COLUMNS.items()}
+        | {"wide": chance.choice(list(WIDE))}
+        for _ in range(number)
+    ]
+
+
+def written(
+    folder: Path,
+    rows: Iterable[Row],
+    unit: str,
+    cap: int,
+    *,
+    key: str = "",
+    names: Sequence[str] = (*COLUMNS, "wide"),
+) -> Policy:
+    """A file and its policy, with columns in this order."""
+    declared = {name: column.declared for name, column in COLUMNS.items()}
+    declared["wide"] = 'type = "number"'
+    lines = [",".join(f'"{row[name]}"' for name in names) for row in rows]
+    policy = [
+        f'[privacy]\nsample_key = "{key}"\n[tables.t]\nunit = "{unit}"\nrows_per_unit = {cap}',
+        "[tables.t.columns]",
+        *(f"{name} = {{ {declared[name]} }}" for name in names),
+    ]
+    folder.mkdir(parents=True, exist_ok=True)
+    return write(folder, "t", "\n".join([",".join(names), *lines, ""]), "\n".join(policy))
+
+
+# ------------------------------------------------------------------------- the rule, once more
+
+
+class Rule(NamedTuple):
+    """How rows are chosen; what is not the default is what they must not be chosen by."""
+
+    key: str = ""
+    before_where: bool = False
+    owner: bool = True
+    sorted: bool = True
+    ties: bool = True
+    smallest: bool = False
+
+
+def rank(row: Row, unit: str, rule: Rule) -> Any:
+    names = sorted(COLUMNS) if rule.sorted else list(COLUMNS)
+    hashed = [COLUMNS[name].cells[row[name]] for name in names]
+    owner = [COLUMNS[unit].cells[row[unit]]] if rule.owner else []
+    wide = WIDE[row["wide"]]
+    order = (wide is None, wide or 0) if rule.ties else ()
+    if rule.smallest:
+        return order
+    return hexadecimal("|".join([rule.key, *owner, *hashed])), order
+
+
+def kept(
+    rows: list[Row], unit: str, cap: int, where: Callable[[Row], bool], rule: Rule
+) -> list[Row]:
+    if not rule.before_where:
+        rows = list(filter(where, rows))
+    groups: dict[str, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(COLUMNS[unit].cells[row[unit]], []).append(row)
+    groups.pop("~", None)
+    chosen = [
+        row
+        for group in groups.values()
+        for row in sorted(group, key=lambda row: rank(row, unit, rule))[:cap]
+    ]
+    return list(filter(where, chosen))
+
+
+def by_hand(rows: list[Row]) -> list[Any]:
+    """What QUERY's releases are of these rows; sums without bounds of their own are in 1e-9."""
+    numbers = sorted(NUMBERS[row["n"]] for row in rows if row["n"] in NUMBERS)
+    wide = [WIDE[row["wide"]] for row in rows]
+    clamped = [min(max(value, -9.0), 9.0) for value in wide if value is not None]
+    notes = {row["note"] for row in rows} - {""}
+    true = sum(row["b"] == "true" for row in rows)
+    total = round(sum(clamped) * 10**9)
+    return [[len(rows)], [sum(numbers)], [len(numbers)], [total], [len(notes)], [numbers], [true]]
+
+
+FILTERS: dict[str, Callable[[Row], bool]] = {
+    "": lambda _: True,
+    " WHERE lab = 'a' OR b": lambda row: row["lab"] == "a" or row["b"] == "true",
+    " WHERE n > 2": lambda row: NUMBERS.get(row["n"], 0) > 2,
+}
+
+
+@pytest.mark.parametrize("where", FILTERS)
+@pytest.mark.parametrize("unit", ["who", "id", "note"])
+@pytest.mark.parametrize("cap", [1, 4, 50])
+def test_the_rows_with_the_smallest_hashes_after_the_filter(
+    tmp_path: Path, unit: str, cap: int, where: str
+) -> None:
+    for seed, key in enumerate(["", "2026", "k|ey"]):
+        rows = drawn(seed)
+        policy = written(tmp_path / str(seed), rows, unit, cap, key=key)
+        expected = kept(rows, unit, cap, FILTERS[where], Rule(key))
+        assert raw(QUERY.format(where=where), policy) == by_hand(expected)
+
+
+def few_kinds(seed: int) -> list[Row]:
+    """Rows that are alike but for the number without a step, so that it decides."""
+    alike = drawn(seed, 2)
+    chance = random.Random(seed)
+    return [{**chance.choice(alike), "wide": chance.choice(list(WIDE))} for _ in range(60)]
+
+
+def test_numbers_without_a_step_break_ties_in_their_order(tmp_path: Path) -> None:
+    by_place = []
+    for seed in range(5):
+        rows = [row | {"who": "ann"} for row in few_kinds(seed)]
+        found = raw(QUERY.format(where=""), written(tmp_path / str(seed), rows, "who", 35))
+        assert found == by_hand(kept(rows, "who", 35, FILTERS[""], Rule()))
+        by_place.append(found == by_hand(kept(rows, "who", 35, FILTERS[""], Rule(ties=False))))
+    assert not all(by_place)
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        Rule(before_where=True),
+        Rule(owner=False),
+        Rule(sorted=False),
+        Rule(smallest=True),
+        Rule("another key"),
+    ],
+    ids=str,
+)
+def test_other_rules_choose_other_rows(tmp_path: Path, rule: Rule) -> None:
+    """What the cap was before, and what it might be: these files tell each from what it is."""
+    where = " WHERE n > 2"
+    rows = drawn(1)
+    policy = written(tmp_path, rows, "who", 4)
+    found = raw(QUERY.format(where=where), policy)
+    assert found == by_hand(kept(rows, "who", 4, FILTERS[where], Rule()))
+    assert found != by_hand(kept(rows, "who", 4, FILTERS[where], rule))
+
+
+def test_the_order_of_rows_and_of_columns_changes_nothing(tmp_path: Path) -> None:
+    rows, names = drawn(9), [*COLUMNS, "wide"]
+    results = []
+    for number in range(6):
+        chance = random.Random(number)
+        shuffled = chance.sample(rows, len(rows)) if number else rows
+        order = chance.sample(names, len(names)) if number else names
+        policy = written(tmp_path / str(number), shuffled, "who", 3, names=order)
+        results.append([raw(QUERY.format(where=where), policy) for where in FILTERS])
+    assert all(result == results[0] for result in results)
+
+
+# ------------------------------------------------------------------------- what follows from it
+
+
+def values(folder: Path, rows: Iterable[tuple[str, int]], cap: int, key: str = "") -> Policy:
+    policy = (
+        f'[privacy]\nsample_key = "{key}"\n[tables.t]\nunit = "who"\nrows_per_unit = {cap}\n'
+        '[tables.t.columns]\nwho = { type = "text" }\n'
+        'x = { type = "integer", bounds = [0, 99] }\n'
+        'g = { type = "integer", values = [0, 1] }\n'
+    )
+    lines = "".join(f"{who},{x},{x % 3}\n" for who, x in rows)
+    return write(folder, "t", f"who,x,g\n{lines}", policy)
+
+
+def test_the_mean_of_what_is_kept_is_the_mean(tmp_path: Path) -> None:
+    """500 units of 20 rows, 5 of each kept: α = 0.001. The smallest of each would have mean 14.
+
+    Samples without replacement of r out of n: Var = Σ S²/r·(1 - r/n) over the units, divided
+    by the square of their number (Cochran 1977, "Sampling Techniques", theorem 2.2).
+    """
+    chance = random.Random(4)
+    units = [[chance.randrange(100) for _ in range(20)] for _ in range(500)]
+    rows = [(f"u{i}", x) for i, unit in enumerate(units) for x in unit]
+    [[total], [count]] = raw("SELECT SUM(x), COUNT(*) FROM t", values(tmp_path, rows, 5))
+    assert count == 500 * 5
+    means = [sum(unit) / 20 for unit in units]
+    spread = [
+        sum((x - mean) ** 2 for x in unit) / 19 for unit, mean in zip(units, means, strict=True)
+    ]
+    error = (sum(spread) / 5 * (1 - 5 / 20)) ** 0.5 / 500
+    assert abs(total / count - sum(means) / 500) < 3.29 * error
+    assert sum(sum(sorted(unit)[:5]) for unit in units) / count < 15
+
+
+def test_with_other_sample_keys_every_row_has_its_turn(tmp_path: Path) -> None:
+    """300 keys choose 5 rows of 20: 75 times each, by a χ² with 19 degrees of freedom, α = 0.001.
+
+    Each is chosen n·p times on average, with Var = n·p·(1 - p)·20/19 within the plane of a
+    constant sum, so that Σ(observed - n·p)²/(n·p·(1 - p))·19/20 is such a χ².
+    """
+    rows = [("ann", x) for x in range(20)]
+    times = [0] * 20
+    for key in range(300):
+        policy = values(tmp_path, rows, 5, key=f"key {key}")
+        [chosen] = raw("SELECT MEDIAN(x) FROM t", policy)
+        for x in chosen[0]:
+            times[x] += 1
+    assert sum(times) == 300 * 5
+    expected, rest = 75, 0.75
+    assert sum((n - expected) ** 2 for n in times) / (expected * rest) * 19 / 20 < 43.82
+
+
+def test_one_sample_serves_all_aggregates_groups_and_filters(tmp_path: Path) -> None:
+    chance = random.Random(2)
+    rows = [(chance.choice("abcd"), chance.randrange(100)) for _ in range(200)]
+    engine, policy = MemoryEngine(), values(tmp_path, rows, 7)
+    [[median], [total], [count], [zero], [one]] = raw(
+        "SELECT MEDIAN(x), SUM(x), COUNT(*), COUNT(*) FILTER (WHERE g = 0),"
+        " COUNT(*) FILTER (WHERE g = 1) FROM t",
+        policy,
+        engine,
+    )
+    assert (len(median), sum(median), count) == (28, total, 28)
+    [groups] = raw("SELECT g, COUNT(*) FROM t GROUP BY g", policy, engine)
+    # Rows of the undeclared key 2 were in the sample, too.
+    assert groups == [zero, one] == [sum(x % 3 == g for x in median) for g in (0, 1)]
+    assert sum(groups) < 28
+
+
+def test_rows_that_are_filtered_out_take_nobody_s_place(tmp_path: Path) -> None:
+    policy = values(tmp_path, [("ann", x) for x in range(100)], 5)
+    for low in (0, 40, 95, 96, 99):
+        [[count]] = raw(f"SELECT COUNT(*) FROM t WHERE x >= {low}", policy)
+        assert count == min(5, 100 - low)
+
+
+def test_rows_of_nobody_are_left_out(tmp_path: Path) -> None:
+    policy = values(tmp_path, [("", x) for x in range(9)] + [("ann", 1)], 3)
+    assert raw("SELECT COUNT(*), COUNT(DISTINCT who) FROM t", policy) == [[1], [1]]
+    assert raw("SELECT COUNT(*) FROM t WHERE who IS NULL", policy) == [[0]]
+
+
+def test_a_subquery_has_a_sample_of_its_own(tmp_path: Path) -> None:
+    """Of the 50 rows below the average 5 count, though the average was that of 5 others."""
+    policy = values(tmp_path, [("ann", 0)] * 50 + [("ann", 90)] * 50, 5)
+    [[count]] = raw("SELECT COUNT(*) FROM t WHERE x < (SELECT AVG(x) FROM t WHERE x > 5)", policy)
+    assert count == 5

@@ -1,0 +1,189 @@
+"""A cell is read alike in any company: a function of its own bytes and of its column alone."""
+
+import csv
+import io
+from dataclasses import replace
+from fractions import Fraction
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from dpdb.engines.memory import csv_records
+from dpdb.engines.memory.csv_loader import load
+from dpdb.engines.memory.csv_records import Cells
+from dpdb.engines.memory.plain_numbers import plain_numbers
+from dpdb.policy.catalog import Column, Kind, Table
+from dpdb.vectors import grammar
+from dpdb.vectors.columns import Codes
+
+BLOCKS = (16, 17, 40, 1000, 1 << 20)
+COLUMNS = (
+    Column("a", Kind.NUMBER),
+    Column("b", Kind.INTEGER, Fraction(-1000), Fraction(1000)),
+    Column("c", Kind.NUMBER, Fraction(0), Fraction(10**6), Fraction(1, 100)),
+    Column("d", Kind.TEXT),
+    Column("e", Kind.DATE),
+    Column("f", Kind.BOOLEAN),
+    Column("g", Kind.INTEGER, Fraction(1), Fraction(7), values=(1, 7), nullable=False),
+)
+
+SPACES = st.sampled_from([b"", b"", b"", b" ", b"\t", b"  "])
+DIGITS = st.integers(0, 10**20).map(lambda n: str(n).encode())
+NUMBERS = st.tuples(
+    SPACES,
+    st.sampled_from([b"", b"", b"-", b"+"]),
+    DIGITS | st.just(b""),
+    st.just(b"") | st.tuples(st.just(b"."), DIGITS | st.just(b"")).map(b"".join),
+    st.sampled_from([b"", b"", b"", b"e5", b"E-7", b"e+300", b"e400", b"e 5", b" 5"]),
+    SPACES,
+).map(b"".join)
+OTHERS = st.sampled_from(
+    [b"", b"n.v.", b"NA", b"-", b".", b"?", b"inf", b"-Infinity", b"nan", b"1_000", b"0x1F", b"1,0",
+     b"+1e 5", b"-0", b"0.5", b"1.115", b"99.995", b"\0", b"7\0", b"\xff", b"Jos\xe9", b"Jos\xe8",
+     b"\xc3", "é".encode(), "٣".encode(), b"\xef\xbb\xbf5", b"2024-02-29", b"2023-02-29", b"TRUE",
+     b"no", b"9007199254740993", b"9223372036854775808", b"2.2250738585072011e-308",
+     b'5" pipe', b'a"b"', b"'7'", b"12345678", b"123456789", b"1234567.1234567", b"1" * 10_001]
+)  # fmt: skip
+QUOTED = st.sampled_from(
+    [b'""', b'"7"', b'"-7.50"', b'"a,b"', b'"a\nb"', b'"a\r\nb"', b'"a\rb"', b'"say ""hi"""',
+     b'"7"7', b'"a"b"c"', b'" 7 "', b'"""7"""', b'"7" ']
+)  # fmt: skip
+CELLS = NUMBERS | st.floats().map(lambda x: repr(x).encode()) | OTHERS | QUOTED
+RECORDS = st.tuples(
+    st.lists(CELLS, min_size=1, max_size=9).map(b",".join),
+    st.sampled_from([b"\n", b"\n", b"\r\n", b"\r"]),
+).map(b"".join)
+
+anywhere = settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200, deadline=None
+)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "t.csv"
+
+
+def rows_of(path, content, columns=COLUMNS, block=1 << 20, unit=None):
+    """The rows as Python values, written so that -0.0 and 0.0 differ; None for NULL."""
+    path.write_bytes(b",".join(c.name.encode() for c in columns) + b"\n" + content)
+    with patch.object(csv_records, "BLOCK", block):
+        found = load(Table("t", path, columns, unit), [column.name for column in columns])
+    shown = []
+    for column in columns:
+        held = found.columns[column.name]
+        if isinstance(held, Codes):
+            shown.append([(*held.values, None)[code] for code in held.codes.tolist()])
+        else:
+            null = [False] * found.rows if held.null is None else held.null.tolist()
+            shown.append(
+                [
+                    None if n else repr(unit)
+                    for unit, n in zip(held.units.tolist(), null, strict=True)
+                ]
+            )
+    return list(zip(*shown, strict=True))
+
+
+@anywhere
+@given(st.lists(RECORDS, min_size=1, max_size=12), st.sampled_from(BLOCKS))
+@example([b"0.1,1\n", b"+1e 5,2\n", b"n.v.,3\n"], 1 << 20)
+@example([b" +0.3066101993807095\n", b"n.v.\n"], 1 << 20)
+@example([b"1,2\n", b'5" pipe\n', b'"a\nb",3\n'], 16)
+def test_a_line_is_read_alike_alone_and_among_others(path, lines, block):
+    alone = [row for line in lines for row in rows_of(path, line)]
+    assert rows_of(path, b"".join(lines), block=block) == alone
+    assert rows_of(path, b"".join(lines[::-1])) == [
+        row for line in lines[::-1] for row in rows_of(path, line)
+    ]
+
+
+@anywhere
+@given(st.lists(RECORDS, min_size=1, max_size=8).map(b"".join))
+def test_a_cell_means_what_the_grammar_says(path, content):
+    """The csv module finds the cells, and each is read by itself."""
+    lines = io.StringIO(content.decode("utf-8", "replace").replace("\0", "\ufffd"), newline="")
+    texts = [row[0] for row in csv.reader(lines) if row]
+    wanted = [None if len(text) > grammar.LONGEST else grammar.number(text) for text in texts]
+    found = [row[0] for row in rows_of(path, content)]
+    assert found == [None if value is None else repr(value) for value in wanted]
+
+
+def plainly(raw):
+    """What a cell is read as among others, and whether it is plain."""
+    text = b"1" * 16 + raw + b"2" * 8
+    numbers, plain, whole = plain_numbers(Cells(text, np.array([16]), np.array([16 + len(raw)])))
+    return float(numbers[0]), bool(plain[0]), bool(whole[0])
+
+
+@settings(max_examples=2000, deadline=None)
+@given(CELLS | st.from_regex(rb"\A-?[0-9]{0,16}(\.[0-9]{0,8})?\Z") | st.binary(max_size=20))
+@example(b"")
+@example(b".")
+@example(b"-")
+@example(b'"')
+@example(b"1.2.3")
+@example(b"999999999999999")
+@example(b"99999999.9999999")
+def test_a_plain_number_is_that_of_the_grammar(raw):
+    number, plain, whole = plainly(raw)
+    if plain:
+        assert repr(number) == repr(grammar.number(grammar.text(raw)))
+        assert whole == (b"." not in raw)
+
+
+@given(st.integers(-(10**15) + 1, 10**15 - 1), st.integers(0, 7))
+def test_decimals_of_fifteen_digits_are_plain(mantissa, decimals):
+    sign, digits = "-" * (mantissa < 0), str(abs(mantissa)).zfill(decimals)
+    whole, fraction = digits[: len(digits) - decimals], digits[len(digits) - decimals :]
+    text = f"{sign}{whole}.{fraction}" if decimals else f"{sign}{whole}"
+    assert plainly(text.encode())[:2] == (grammar.number(text), True)
+    assert plainly(f'"{text}"'.encode())[:2] == (grammar.number(text), True)
+
+
+def test_no_number_is_the_negative_zero(path):
+    for text in (b"-0", b"-0.0", b"-00.000", b" -0", b"-1e-400", b'"-0"'):
+        assert rows_of(path, text + b"\n", COLUMNS[:1]) == [("0.0",)]
+
+
+def test_what_is_nullable_follows_from_the_policy(path):
+    path.write_bytes(b"x\n1\n2\n")
+    for nullable in (True, False):
+        for column in (Column("x", Kind.NUMBER, nullable=nullable), Column("x", Kind.INTEGER)):
+            declared = replace(column, nullable=nullable)
+            held = load(Table("t", path, (declared,)), ["x"]).columns["x"]
+            assert (held.null is not None) == nullable
+
+
+# Cells that name privacy units
+
+
+@pytest.mark.parametrize(
+    ("column", "whole", "lost"),
+    [
+        (Column("u", Kind.INTEGER), [b"7", b"7.0", b" +7", b'"7"', b"7e0", b"9007199254740992"],
+         [b"7.4", b"6.5", b"9007199254740993", b"1e30", b"x", b"", b"7e-1"]),
+        (Column("u", Kind.INTEGER, Fraction(1), Fraction(9)), [b"1", b"9"], [b"0", b"10", b"-1"]),
+        (Column("u", Kind.INTEGER, Fraction(1), Fraction(9), nullable=False), [b"1"],
+         [b"", b"x", b"0"]),
+        (Column("u", Kind.INTEGER, Fraction(0), Fraction(9), step=Fraction(2)), [b"2"], [b"3"]),
+        (Column("u", Kind.INTEGER, Fraction(7), Fraction(8), values=(7, 8)), [b"7", b"8.0"],
+         [b"7.4", b"9"]),
+        (Column("u", Kind.NUMBER), [b"0.5", b"7"], [b"0.1", b"9007199254740993"]),
+        (Column("u", Kind.NUMBER, Fraction(0), Fraction(99), step=Fraction(1, 100)),
+         [b"0.1", b"12.34", b"99.00"], [b"0.001", b"99.01", b"-0.01", b"12.340000000000000001"]),
+        (Column("u", Kind.DATE, Fraction(0), Fraction(1)), [b"1970-01-02"], [b"1970-01-03"]),
+        (Column("u", Kind.TEXT), ["José".encode(), b'"Abel"'],
+         [b"Jos\xe9", b"Jos\xe8", b"a\0", b"", b"x" * 10_001]),
+        (Column("u", Kind.TEXT, nullable=False), [b"Abel"], [b"", b"Jos\xe9"]),
+    ],
+)  # fmt: skip
+def test_a_cell_that_loses_anything_names_no_unit(path, column, whole, lost):
+    content = b"".join(cell + b",\n" for cell in (*whole, *lost))
+    other = Column("other", Kind.TEXT)
+    found = [row[0] for row in rows_of(path, content, (column, other), unit="u")]
+    assert None not in found[: len(whole)]
+    assert found[len(whole) :] == [None] * len(lost)

@@ -1,0 +1,148 @@
+"""Completion: what fits at the cursor, and nothing from the rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from prompt_toolkit.completion import CompleteEvent
+from prompt_toolkit.document import Document
+
+from dpdb.interfaces.shell.commands import COMMANDS
+from dpdb.interfaces.shell.completion import ShellCompleter
+from dpdb.interfaces.shell.vocabulary import AGGREGATES, FUNCTIONS
+from dpdb.policy.reader import policy_for, read_policy
+from dpdb.sql.aggregates import AGGREGATE_NAMES
+from dpdb.sql.functions import FUNCTION_NAMES
+from dpdb.sql.option_names import OPTIONS, SETTINGS
+
+POLICY = """
+[tables.people.columns]
+name = { type = "text" }
+age = { type = "integer", bounds = [18, 65] }
+zip = { type = "integer", values = [31643, 80127] }
+member = { type = "boolean" }
+city = { type = "text", values = ["Rome", "Val d'Or"] }
+born = { type = "date", values = [2000-01-31] }
+"net worth" = { type = "number" }
+[tables.pets.columns]
+kind = { type = "text", values = ["cat"] }
+"""
+COLUMNS = {"name", "age", "zip", "member", "city", "born", '"net worth"'}
+SECRET = "Zebulon"
+
+
+@pytest.fixture
+def completer(tmp_path: Path) -> ShellCompleter:
+    header = "name,age,zip,member,city,born,net worth\n"
+    (tmp_path / "people.csv").write_text(f"{header}{SECRET},44,31643,true,{SECRET},2000-01-31,7\n")
+    (tmp_path / "pets.csv").write_text(f"kind\n{SECRET}\n")
+    (tmp_path / "people.toml").write_text(POLICY)
+    return ShellCompleter(read_policy(tmp_path / "people.toml"), dict.fromkeys(COMMANDS, ""))
+
+
+def offered(completer: ShellCompleter, text: str) -> list[str]:
+    """What is offered at the `|` in the text, or at its end."""
+    before, _, after = text.partition("|")
+    document = Document(before + after, len(before))
+    found = completer.get_completions(document, CompleteEvent(completion_requested=True))
+    return [completion.text for completion in found]
+
+
+@pytest.mark.parametrize(("text", "expected"), [
+    ("", {"SELECT", "EXPLAIN SELECT", "SHOW BUDGET", "SHOW TABLES", "DESCRIBE", "SET"}),
+    ("SELECT COUNT(*) FROM ", {"people", "pets"}),
+    ("SELECT COUNT(*) FROM pe", {"people", "pets"}),
+    ("DESCRIBE ", {"people", "pets"}),
+    ("SHOW ", {"BUDGET", "TABLES"}),
+    ("EXPLAIN ", {"SELECT"}),
+    ("SELECT COUNT(*) FROM people WHERE zip = ", {"31643", "80127"}),
+    ("SELECT COUNT(*) FROM people WHERE zip = 3", {"31643"}),
+    ("SELECT COUNT(*) FROM people WHERE zip IN (31643, ", {"31643", "80127"}),
+    ("SELECT COUNT(*) FROM people WHERE zip NOT IN (8", {"80127"}),
+    ("SELECT COUNT(*) FROM people WHERE city <> ", {"'Rome'", "'Val d''Or'"}),
+    ("SELECT COUNT(*) FROM people WHERE city = 'V", {"'Val d''Or'"}),
+    ("SELECT COUNT(*) FROM people WHERE born = ", {"'2000-01-31'"}),
+    ("SELECT COUNT(*) FROM people WHERE member = ", {"true", "false"}),
+    ("SELECT COUNT(*) FROM people WHERE people.", COLUMNS),
+    ("SELECT |FROM pets", None),
+    ("SELECT COUNT(*) FROM people GROUP ", {"BY"}),
+    ("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(", {f"{name} = " for name in OPTIONS}),
+    ("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 1, d", {"delta = "}),
+    ("SET ", {f"{name} = " for name in SETTINGS}),
+    ("SELECT 1; SHOW ", {"BUDGET", "TABLES"}),
+    (".mo", {".mode"}),
+    (".timer ", {"on", "off"}),
+    (".schema p", {"people", "pets"}),
+    (".help sens", {"sensitivity"}),
+    ("SELECT 'x ", set()),
+    ("SELECT COUNT(*) FROM people LIMIT 1", set()),
+])  # fmt: skip
+def test_offers(completer: ShellCompleter, text: str, expected: set[str] | None) -> None:
+    if expected is not None:
+        assert set(offered(completer, text)) == expected
+
+
+def test_operands(completer: ShellCompleter) -> None:
+    first = set(offered(completer, "SELECT | FROM people"))
+    assert first >= COLUMNS | {f"{name}(" for name in (*AGGREGATES, *FUNCTIONS)}
+    assert "kind" not in first
+    inside = set(offered(completer, "SELECT SUM(| FROM people"))
+    assert inside >= COLUMNS | {"ABS("}
+    assert "SUM(" not in inside
+    rows = set(offered(completer, "SELECT COUNT(*) FROM people WHERE "))
+    assert rows >= COLUMNS | {"ABS(", "NOT"}
+    assert "COUNT(" not in rows
+    assert {"*", "DISTINCT"} <= set(offered(completer, "SELECT COUNT("))
+    assert "kind" in offered(completer, "SELECT | FROM pets")
+
+
+def test_keywords_after_operands(completer: ShellCompleter) -> None:
+    assert "FROM" in offered(completer, "SELECT COUNT(*) ")
+    assert "WHERE" in offered(completer, "SELECT COUNT(*) FROM people ")
+    assert {"AND", "GROUP BY"} <= set(
+        offered(completer, "SELECT COUNT(*) FROM people WHERE age > 3 ")
+    )
+
+
+def test_small_letters_stay_small(completer: ShellCompleter) -> None:
+    assert offered(completer, "select cou")[0] == "count("
+    assert "where" in offered(completer, "select count(*) from people wh")
+
+
+def test_file_names_after_read(
+    completer: ShellCompleter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "queries.sql").touch()
+    monkeypatch.chdir(tmp_path)
+    assert offered(completer, ".read que") == ["ries.sql"]
+
+
+def test_never_a_value_from_the_rows(completer: ShellCompleter) -> None:
+    statement = (
+        f"SELECT zip, COUNT(*) FROM people WHERE city = 'Z' AND name = 'Z' AND kind = '{SECRET}"
+    )
+    for end in range(len(statement)):
+        found = completer.get_completions(
+            Document(statement[:end]), CompleteEvent(completion_requested=True)
+        )
+        for completion in found:
+            assert SECRET not in completion.text + completion.display_text
+            assert "44" not in completion.text
+
+
+def test_nothing_comes_up_at_an_empty_prompt(completer: ShellCompleter) -> None:
+    typed = CompleteEvent(text_inserted=True)
+    assert not list(completer.get_completions(Document("SHOW TABLES;"), typed))
+
+
+def test_the_vocabulary_is_the_dialect() -> None:
+    assert list(AGGREGATES) == AGGREGATE_NAMES
+    assert list(FUNCTIONS) == FUNCTION_NAMES
+
+
+def test_what_teaching_can_set_is_offered_there_only(tmp_path: Path) -> None:
+    (tmp_path / "pets.csv").write_text("kind\n")
+    policy = policy_for(tmp_path / "pets.csv")
+    plain, taught = (ShellCompleter(policy, {}, teach=teach) for teach in (False, True))
+    assert set(offered(taught, "SET ")) - set(offered(plain, "SET ")) == {"dp = ", "reveal = "}

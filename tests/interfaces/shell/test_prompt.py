@@ -1,0 +1,253 @@
+"""The prompt, driven as people do: the program in a pseudo-terminal."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import stat
+import sys
+from pathlib import Path
+
+import pexpect
+import pytest
+
+from tests.support.terminal import PEOPLE, Terminal, hung_up
+
+COUNT = "SELECT COUNT(*) FROM people"
+
+
+def test_first_session(tmp_path: Path) -> None:
+    with Terminal(PEOPLE, "--queries", "2", home=tmp_path) as terminal:
+        terminal.wait_for_prompt()
+        first, second, *_ = terminal.lines
+        assert first.startswith("people(name text, age 18 to 65, income 0 to 1000000, zip 40 val")
+        assert second.startswith("ε 1, k 2: ε/k = 0.5 a query")
+        # Enter goes on until there is a semicolon, on an indented line.
+        terminal.send("SELECT COUNT(*)\r")
+        terminal.wait(lambda t: t.cursor_line.strip() == "...>")
+        terminal.send("FROM people;\r")
+        terminal.wait_for_prompt(2)
+        assert re.search(
+            r"\d+ ± 6\n±6 is 0.06 % of \d+\nspent ε 0.5 · left: ε 0.5 of 1, 1 of 2 queries",
+            terminal.text,
+        )
+        # The rest of the budget is not spent without a question.
+        terminal.send("SELECT AVG(age) FROM people;\r")
+        terminal.wait("This takes ε 0.5 of the ε 0.5 left. Run it? [y/N]")
+        terminal.send("y\r")
+        terminal.wait_for_prompt(3)
+        assert "0 of 2 queries" in terminal.text
+        shown = terminal.run("SELECT SUM(age) FROM people;")
+        assert "error: the limit of 2 queries is used up" in shown
+        terminal.send("\x04")
+        assert "2 of 2 queries asked, ε 1 of 1 spent." in terminal.end()
+    assert terminal.process.exitstatus == 0
+
+
+def test_history_is_private_and_comes_back(tmp_path: Path) -> None:
+    umask = os.umask(0)
+    try:
+        with Terminal(PEOPLE, home=tmp_path) as terminal:
+            terminal.wait_for_prompt()
+            terminal.run(".tables")
+            terminal.send("\x04")
+            terminal.end()
+    finally:
+        os.umask(umask)
+    history = tmp_path / ".local" / "state" / "dpdb" / "history"
+    assert stat.S_IMODE(history.stat().st_mode) == 0o600
+    history.chmod(0o644)
+    with Terminal(PEOPLE, home=tmp_path) as terminal:
+        terminal.wait_for_prompt()
+        assert stat.S_IMODE(history.stat().st_mode) == 0o600
+        terminal.send("\x12.tab")  # Ctrl-R
+        terminal.wait(lambda t: any("dpdb> .tables" in line for line in t.lines))
+
+
+def test_completion_menu_and_toolbar(tmp_path: Path) -> None:
+    with Terminal(PEOPLE, home=tmp_path) as terminal:
+        terminal.wait_for_prompt()
+        terminal.run(".timer off")  # so that what plans is there
+        terminal.run("SHOW TABLES;")
+        terminal.send("SELECT SU")
+        terminal.wait("SUM(x)")
+        assert "the total; x needs bounds" in terminal.text
+        terminal.send("M(age) FROM peo")
+        terminal.wait("5 columns")
+        terminal.send("ple WHERE zip = 316")
+        terminal.wait("31643")
+        assert "declared for zip" in terminal.text
+        terminal.send("43")
+        terminal.wait("costs ε 0.1, ± 1947")
+        assert "ε 1 of 1 ██████████ 10 of 10 queries left" in terminal.toolbar
+        terminal.send("\x15SELECT SUM(name) FROM people")
+        terminal.send("\x15SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 2) " + COUNT[7:])
+        terminal.wait("refused: costs ε 2")
+        red = re.findall(r"\x1b\[[\d;]*41[\d;]*m refused", terminal.raw)
+        assert red
+
+
+def test_ctrl_c_clears_the_line_and_cancels_a_query(tmp_path: Path) -> None:
+    with Terminal(PEOPLE, home=tmp_path, how="endless") as terminal:
+        terminal.wait_for_prompt()
+        terminal.send("SELECT nonsense")
+        terminal.wait("nonsense")
+        terminal.send("\x03")
+        terminal.wait_for_prompt(2)
+        terminal.send(COUNT + ";\r")
+        terminal.wait("at work")
+        terminal.send("\x03")
+        terminal.wait_for_prompt(3)
+        assert "cancelled; the ε 0.1 it was debited stays spent" in terminal.text
+        terminal.wait("ε 0.9 of 1")
+
+
+def test_hangup_in_a_query_ends_it(tmp_path: Path) -> None:
+    terminal = Terminal(PEOPLE, home=tmp_path, how="endless")
+    terminal.wait_for_prompt()
+    terminal.send(COUNT + ";\r")
+    terminal.wait("at work")
+    assert os.WTERMSIG(terminal.hang_up()) == signal.SIGHUP
+
+
+def test_a_terminal_that_is_gone_ends_it_even_where_hangups_are_ignored(tmp_path: Path) -> None:
+    command = f"trap '' HUP; exec {sys.executable} -m dpdb {PEOPLE}"
+    child = pexpect.spawn("/bin/sh", ["-c", command], timeout=60,
+                          env={**os.environ, "HOME": str(tmp_path), "TERM": "xterm"})  # fmt: skip
+    child.expect("dpdb>")
+    assert os.WIFEXITED(hung_up(child))
+
+
+def test_editor_and_suggestion(tmp_path: Path) -> None:
+    editor = tmp_path / "editor"
+    editor.write_text('#!/bin/sh\nprintf "SHOW TABLES;" > "$1"\n')
+    editor.chmod(0o755)
+    with Terminal(PEOPLE, home=tmp_path, EDITOR=str(editor)) as terminal:
+        terminal.wait_for_prompt()
+        terminal.send("SELECT\x18\x05")  # Ctrl-X Ctrl-E
+        terminal.wait(" people  |         5")
+        terminal.wait(lambda t: t.cursor_line == "dpdb>")
+        terminal.send("SHO")
+        terminal.wait(lambda t: t.cursor_line == "dpdb> SHOW TABLES;")
+        terminal.send("\x05\r")
+        terminal.wait(lambda t: t.text.count(" people  |         5") == 2)
+
+
+def test_vi_keys(tmp_path: Path) -> None:
+    with Terminal(PEOPLE, home=tmp_path, DPDB_EDITING="vi") as terminal:
+        terminal.wait_for_prompt()
+        terminal.send("show tables;\x1b0")
+        terminal.send("i")  # before the first letter, not an i
+        terminal.send("-- \r")
+        terminal.wait_for_prompt(2)
+        assert "-- show tables;" in terminal.text
+
+
+def test_teaching_mode_is_in_the_prompt(tmp_path: Path) -> None:
+    with Terminal(PEOPLE, "--teach", "--seed", "1", home=tmp_path) as terminal:
+        terminal.wait(lambda t: t.cursor_line == "dpdb (teaching)>")
+        terminal.send(f"{COUNT};\r")
+        terminal.wait("· not private")
+
+
+def test_pasted_statements_run_in_turn(tmp_path: Path) -> None:
+    pasted = f"SHOW TABLES;\n.mode csv\n{COUNT};\nSELECT 1;\n{COUNT};"
+    with Terminal(PEOPLE, home=tmp_path) as terminal:
+        terminal.wait_for_prompt()
+        terminal.send(f"\x1b[200~{pasted}\x1b[201~\r")
+        terminal.wait("not run: the 1 after it")
+        assert " people  |         5" in terminal.text
+        assert re.search(r"mode: csv\nCOUNT\(\*\)\n\d+\nerror: ", terminal.text)
+
+
+def test_without_colour(tmp_path: Path) -> None:
+    def typed(*arguments: str, **environment: str) -> str:
+        with Terminal(PEOPLE, *arguments, home=tmp_path, **environment) as terminal:
+            terminal.wait_for_prompt()
+            terminal.send("SELECT COUNT(1)")
+            terminal.wait("COUNT(1)")
+            return terminal.raw
+
+    colour = re.compile(r"\x1b\[[\d;]*\b(?:3[0-8]|4[0-8]|9\d|10\d)[\d;]*m")
+    assert colour.search(typed())
+    assert not colour.search(typed(NO_COLOR="1"))
+    assert not colour.search(typed("--no-color"))
+
+
+def test_dumb_terminal(tmp_path: Path) -> None:
+    with Terminal(PEOPLE, home=tmp_path, TERM="dumb") as terminal:
+        terminal.wait_for_prompt()
+        terminal.send("SELECT COUNT(*)\rFROM people;\r")
+        terminal.wait("spent ε 0.1")
+        terminal.wait_for_prompt(2)
+        assert "\x1b" not in terminal.raw
+
+
+@pytest.mark.parametrize("columns", [40, 80])
+def test_narrow_windows(tmp_path: Path, columns: int) -> None:
+    with Terminal(PEOPLE, home=tmp_path, columns=columns) as terminal:
+        terminal.wait_for_prompt()
+        assert terminal.lines[2] == "dpdb>"
+        terminal.run("SELECT zip, COUNT(*), AVG(age), SUM(age) AS total FROM people "
+                     "WHERE zip IN (31643, 80127) GROUP BY zip;")  # fmt: skip
+        assert ("     zip = 31643" in terminal.text) == (columns == 40)
+        assert ("-------+-----" in terminal.text) == (columns == 80)
+
+
+def test_wide_characters(tmp_path: Path) -> None:
+    (tmp_path / "städte.csv").write_text("都市,n\n京,1\n")
+    (tmp_path / "städte.toml").write_text(
+        '[tables."städte".columns]\n"都市" = { type = "text", values = ["京都市", "x"] }\n'
+    )
+    with Terminal(str(tmp_path / "städte.csv"), home=tmp_path) as terminal:
+        terminal.wait_for_prompt()
+        assert "städte(都 市  2 values)" in terminal.lines[0].replace("都市", "都 市 ")
+        terminal.send("SELECT 都市, COUNT(*) FROM städte GROUP BY 都市;\r")
+        terminal.wait("spent ε 0.1")
+        rules = [line for line in terminal.lines if line.startswith("---")]
+        assert rules == ["--------+------------"]
+
+
+def test_without_a_file_it_asks(tmp_path: Path) -> None:
+    with Terminal(home=tmp_path) as terminal:
+        terminal.wait("database csv:")
+        terminal.send("sample_data/stu")
+        terminal.wait("students.csv")
+        terminal.send("\t")
+        terminal.wait("sample_data/students.csv")
+        terminal.send("\x15nowhere.csv\r")
+        terminal.wait("error: cannot read nowhere.csv")
+        terminal.send("sample_data/students.csv\r")
+        terminal.wait("epsilon [1]:")
+        terminal.send("much\r")
+        terminal.wait("error: a number is needed")
+        terminal.send("5\r")
+        terminal.wait("query limit [10]:")
+        terminal.send("2\r")
+        terminal.wait_for_prompt()
+        assert "ε 5, k 2: ε/k = 2.5 a query" in terminal.text
+
+
+def test_answers_go_where_stdout_goes(tmp_path: Path) -> None:
+    answers = tmp_path / "answers.txt"
+    shell = f"exec {sys.executable} -m dpdb {PEOPLE} --format csv > {answers}"
+    child = pexpect.spawn("/bin/sh", ["-c", shell], encoding="utf-8", timeout=60,
+                          env={**os.environ, "HOME": str(tmp_path)})  # fmt: skip
+    child.expect("dpdb>")
+    child.send(".tables\r")
+    child.expect("dpdb>")
+    child.send("\x04")
+    child.expect(pexpect.EOF)
+    assert "table,columns\npeople,5" in answers.read_text()
+
+
+def test_nothing_heavy_before_the_prompt(tmp_path: Path) -> None:
+    listed = tmp_path / "modules"
+    with Terminal(PEOPLE, home=tmp_path, how=f"modules:{listed}") as terminal:
+        terminal.wait_for_prompt()
+        terminal.send("\x04")
+        terminal.end()
+    modules = set(listed.read_text().split())
+    assert "prompt_toolkit" in modules
+    assert modules.isdisjoint({"pandas", "numpy", "sqlglot", "dpdb.session.session"})

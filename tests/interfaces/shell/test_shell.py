@@ -1,0 +1,281 @@
+"""Dot commands, confirmation and questions, without a terminal."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from dpdb.answers.answer import Answer
+from dpdb.answers.formats.escape import printable
+from dpdb.errors import MissingBounds
+from dpdb.interfaces.shell.commands import COMMANDS, run_typed
+from dpdb.interfaces.shell.settings import Settings
+from dpdb.interfaces.shell.shell import Shell
+from dpdb.ledger.protocol import Balance
+from dpdb.policy.budget import Budget, Neighbors
+from dpdb.policy.reader import policy_for
+from dpdb.session.session import Session
+from tests.support.noiseless import Noiseless
+
+DATA = "city,age,income,born\nRome,20,100,2000-01-01\nRome,40,300,\nOslo,60,500,1999-12-31\n"
+POLICY = """
+[budget]
+epsilon = 1
+queries = 4
+[tables.t.columns]
+city = { type = "text", values = ["Oslo", "Rome", "Bern"] }
+age = { type = "integer", bounds = [0, 100] }
+income = { type = "number" }
+born = { type = "date", bounds = [1990-01-01, 2009-12-31] }
+"""
+Make = Callable[..., Shell]
+
+
+@pytest.fixture
+def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "t.csv").write_text(DATA)
+    (tmp_path / "t.toml").write_text(POLICY)
+
+    def build(*replies: str, neighbors: Neighbors = Neighbors.ADD_REMOVE) -> Shell:
+        given: Iterator[str] = iter(replies)
+        policy = replace(policy_for(tmp_path / "t.csv"), neighbors=neighbors)
+
+        def open_session(progress: object) -> Session:
+            return Session(policy, noise=Noiseless())
+
+        return Shell(policy, Settings(), lambda question, _: next(given), open_session)
+
+    return build
+
+
+def left(shell: Shell) -> tuple[float, int]:
+    return float(shell.balance.epsilon_left), shell.balance.queries_left
+
+
+def test_balance_before_there_is_a_session(make: Make) -> None:
+    budget = Budget(Fraction(1), Fraction(0), 4)
+    assert make().balance == Balance(budget, Fraction(1), Fraction(0), 4)
+
+
+def test_more_than_half_is_confirmed(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
+    half, more = (
+        "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 0.5) COUNT(*) FROM t;",
+        "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 0.3) COUNT(age) FROM t;",
+    )
+    shell = make("no", "y")
+    run_typed(shell, half)  # exactly half is not more than half
+    assert left(shell) == (0.5, 3)
+    run_typed(shell, more)
+    assert left(shell) == (0.5, 3)
+    run_typed(shell, more)
+    assert left(shell) == (0.2, 2)
+    run_typed(shell, "SELECT COUNT(*), COUNT(age) FROM t;")
+    assert "not enough epsilon" in capsys.readouterr().err
+    run_typed(shell, half)  # a repeat is free, and nothing to ask about
+    assert left(shell) == (0.2, 2)
+
+
+def test_confirmation_can_be_switched_off(make: Make) -> None:
+    shell = make()
+    run_typed(shell, ".confirm off")
+    run_typed(shell, "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 1) COUNT(*) FROM t;")
+    assert left(shell) == (0, 3)
+
+
+def test_interrupted_before_the_debit_nothing_is_spent(
+    make: Make, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shell = make()
+
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(shell.preload, "finish", interrupted)
+    run_typed(shell, "SELECT COUNT(*) FROM t; SELECT COUNT(age) FROM t;")
+    assert capsys.readouterr().err == "cancelled; nothing was spent\nnot run: the 1 after it\n"
+    assert left(shell) == (1, 4)
+
+
+def test_unknown_command(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
+    run_typed(make(), ".tabels")
+    assert capsys.readouterr().err == "error: no command .tabels\nhint: did you mean .tables?\n"
+
+
+def test_tables_and_schema(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
+    shell = make()
+    run_typed(shell, ".mode csv\n.tables\n.schema")
+    assert capsys.readouterr().out == (
+        "table,columns\nt,4\n"
+        "column,type,lower,upper,values,nulls\n"
+        'city,text,,,"Oslo, Rome, Bern",true\n'
+        "age,integer,0,100,,true\n"
+        "income,number,,,,true\n"
+        "born,date,1990-01-01,2009-12-31,,true\n"
+    )
+    run_typed(shell, ".schema T")
+    assert "city" in capsys.readouterr().out
+    run_typed(shell, ".schema nothing")
+    assert "no table nothing" in capsys.readouterr().err
+
+
+def test_output_goes_to_a_file_and_back(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
+    shell = make()
+    run_typed(shell, ".output a.txt\nSELECT COUNT(*) FROM t;\n.output\n.tables")
+    assert Path("a.txt").read_text() == (
+        "   COUNT(*)\n------------\n     3 ± 12\n±12 is 400 % of 3\nspent ε 0.25 · left: ε 0.75 of 1, 3 of 4 queries\n"
+    )
+    assert " t       |" in capsys.readouterr().out
+    run_typed(shell, ".output /nowhere/at/all")
+    assert "cannot write" in capsys.readouterr().err
+
+
+def test_read_stops_where_a_statement_fails(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("q.sql").write_text("SHOW TABLES; SELECT 1; SELECT COUNT(*) FROM t; SHOW BUDGET")
+    shell = make()
+    run_typed(shell, ".read q.sql")
+    assert capsys.readouterr().err.endswith("not run: the 2 after it\n")
+    assert left(shell) == (1, 4)
+    run_typed(shell, ".read missing.sql")
+    assert "cannot read missing.sql" in capsys.readouterr().err
+
+
+def test_history_and_quit(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
+    shell = make()
+    run_typed(shell, "SHOW\nTABLES;")
+    capsys.readouterr()
+    run_typed(shell, ".history")
+    assert capsys.readouterr().err == "SHOW\nTABLES;\n.history\n"
+    with pytest.raises(EOFError):
+        run_typed(shell, ".quit")
+
+
+def test_modes_and_timer(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
+    shell = make()
+    run_typed(shell, ".mode jsn")
+    assert "hint: did you mean json?" in capsys.readouterr().err
+    run_typed(
+        shell, ".timer on\n.mode json\nSELECT COUNT(*) FROM t;\nEXPLAIN SELECT COUNT(*) FROM t;"
+    )
+    said = capsys.readouterr()
+    answer, explained = said.out.splitlines()
+    assert '"rows": [[3]]' in answer
+    assert re.fullmatch(r"timer: on\nmode: json\n0\.\d\d s\n0\.\d\d s\n", said.err)
+    assert '"explain": true' in explained
+
+
+@pytest.mark.parametrize(
+    "topic", ["", "ε", "sensitivity", "k", "intervals", "keys", "repeats", "settings"]
+)
+def test_every_help_fits_a_screen(
+    make: Make, capsys: pytest.CaptureFixture[str], topic: str
+) -> None:
+    run_typed(make(), f".help {topic}")
+    lines = capsys.readouterr().err.splitlines()
+    assert 4 < len(lines) <= 24
+    assert max(map(len, lines)) <= 80
+    if not topic:
+        assert all(any(line.startswith(f"  {name}") for line in lines) for name in COMMANDS)
+
+
+def test_no_help_on_it(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
+    run_typed(make(), ".help epsilom")
+    assert "did you mean epsilon?" in capsys.readouterr().err
+
+
+def test_ask_builds_a_query(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
+    shell = make("wage", "age", "mean", "city = 'Roma", "city = 'Rome'", "")
+    run_typed(shell, ".ask")
+    said = capsys.readouterr()
+    assert "SELECT MEAN(age) FROM t WHERE city = 'Rome';" in said.err
+    assert "no field wage" in said.err
+    assert "error: a string, name or comment is not closed" in said.err
+    assert left(shell) == (0.75, 3)
+
+
+def test_ask_asks_for_bounds_where_there_are_none(
+    make: Make, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell = make("income", "sum", "0", "lots", "-1", "1000", "", "n")
+    run_typed(shell, ".ask")
+    said = capsys.readouterr()
+    assert said.err.endswith("\nSELECT SUM(CLAMP(income, 0, 1000)) FROM t;\n")
+    assert "a number is needed" in said.err
+    assert "the largest is not below 0" in said.err
+    assert left(shell) == (1, 4)
+
+
+def test_dates_are_not_summed(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
+    run_typed(make("born", "sum", "mean", "", ""), ".ask")
+    said = capsys.readouterr()
+    assert "there are count, mean, min, max, median" in said.err
+    assert "SELECT MEAN(born) FROM t;" in said.err
+    assert re.search(r"1999-12-31 ± \d+ days", said.out)
+
+
+def test_text_can_only_be_counted(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
+    run_typed(make("city", "sum", "count", "True", "n"), ".ask")
+    said = capsys.readouterr()
+    assert "no function sum" in said.err
+    assert said.err.endswith("\nSELECT COUNT(city) FROM t;\n")
+
+
+def test_chart_needs_an_answer_by_group(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
+    shell = make()
+    run_typed(shell, ".chart")
+    assert "there is no answer to draw" in capsys.readouterr().err
+    run_typed(shell, "SELECT COUNT(*) FROM t;\n.chart")
+    assert "a chart needs an answer with one key" in capsys.readouterr().err
+
+
+def test_what_files_say_cannot_move_the_cursor(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("\x1b[2Jname,b\n1,2\n")
+    from dpdb.interfaces.shell.banner import greeting  # noqa: PLC0415
+
+    shown = greeting(policy_for(tmp_path / "x.csv"), 100)
+    assert "\x1b" not in shown
+    assert printable("\x1b[2Jname") in shown
+
+
+@pytest.mark.parametrize("neighbors", list(Neighbors))
+def test_price_of_what_is_typed_reads_no_rows(make: Make, neighbors: Neighbors) -> None:
+    """Under `replace` a mean's noise hangs on n; nothing is loaded to show it."""
+    shell = make(neighbors=neighbors)
+    shell.preload.finish()
+    Path("t.csv").rename("hidden")
+    quote = shell.quote("SELECT AVG(age) FROM t WHERE city = 'Rome'")
+    assert isinstance(quote, Answer)
+    assert float(quote.cost.epsilon) == 0.25
+    assert bool(quote.releases) == (neighbors is Neighbors.ADD_REMOVE)
+    assert isinstance(shell.quote("SELECT AVG(income) FROM t"), MissingBounds)
+    Path("hidden").rename("t.csv")
+    run_typed(shell, "SELECT COUNT(age) FROM t;")
+    later = shell.quote("SELECT AVG(age) FROM t")
+    assert isinstance(later, Answer)
+    assert later.releases
+
+
+def test_nothing_is_priced_while_that_would_keep_one_waiting(make: Make) -> None:
+    assert make().quote("SELECT COUNT(*) FROM t") is None
+
+
+def test_a_full_disk(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
+    shell = make()
+    run_typed(shell, ".output /dev/full\nSHOW TABLES;\nSHOW TABLES;")
+    said = capsys.readouterr()
+    assert "answers are shown here again" in said.err
+    assert " t       |" in said.out
+
+
+def test_words_from_other_shells(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
+    shell = make()
+    run_typed(shell, "help;")
+    assert ".quit" in capsys.readouterr().err
+    for word in ("exit", "quit;", ".exit"):
+        with pytest.raises(EOFError):
+            run_typed(shell, word)

@@ -1,0 +1,264 @@
+"""EXPLAIN's tree, charts, the toolbar, colours: texts that can be checked on paper."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from prompt_toolkit.formatted_text import fragment_list_to_text
+from pygments.token import Comment, Error, Keyword, Name, String
+
+from dpdb.answers.answer import Answer, ReleaseReport
+from dpdb.answers.formats.explain_tree import tree
+from dpdb.answers.formats.footer import footer
+from dpdb.answers.formats.render import as_table
+from dpdb.errors import MissingBounds, SyntaxFault, UnknownName
+from dpdb.interfaces.shell.banner import greeting
+from dpdb.interfaces.shell.chart import chart
+from dpdb.interfaces.shell.highlight import DpdbLexer
+from dpdb.interfaces.shell.toolbar import toolbar
+from dpdb.ledger.protocol import Balance, Price
+from dpdb.policy.budget import Budget, Composition
+from dpdb.policy.catalog import Policy
+from dpdb.policy.reader import read_policy
+from dpdb.session.session import Session
+from tests.support.noiseless import Noiseless
+
+POLICY = """
+[budget]
+epsilon = {epsilon}
+queries = {queries}
+[privacy]
+neighbors = "{neighbors}"
+[tables.t.columns]
+g = {{ type = "integer", values = [1, 2] }}
+x = {{ type = "integer", bounds = [0, 10], nullable = false }}
+y = {{ type = "number" }}
+d = {{ type = "date", bounds = [2000-01-01, 2009-12-31] }}
+"""
+
+
+def policy(folder: Path, epsilon: str = "1.0", queries: int = 10,
+           neighbors: str = "add-remove") -> Policy:  # fmt: skip
+    (folder / "t.csv").write_text("g,x,y,d\n" + "1,5,0.5,2001-01-01\n" * 4)
+    (folder / "t.toml").write_text(
+        POLICY.format(epsilon=epsilon, queries=queries, neighbors=neighbors)
+    )
+    return read_policy(folder / "t.toml")
+
+
+def explained(policy: Policy, select: str, *given: str) -> str:
+    answer = Session(policy, noise=Noiseless()).execute(f"EXPLAIN {select}")
+    return tree(answer, given)
+
+
+def test_the_example_of_shoaran_thomo_and_weber(tmp_path: Path) -> None:
+    """Example 1: a count at ε = 0.01 has noise of 230 or more in 10 %, and an MTA of 2300."""
+    assert explained(policy(tmp_path, "0.01", 1), "SELECT COUNT(*) FROM t") == (
+        "COUNT(*)\n"
+        "└─ count by Laplace noise\n"
+        "   ├─ Δ      1, the most one row can change it\n"
+        "   ├─ ε      0.01\n"
+        "   ├─ scale  Δ/ε = 100\n"
+        "   ├─ noise  ± 69 (50%), ± 230 (90%), ± 300 (95%)\n"
+        "   └─ MTA    690 (50%), 2300 (90%), 3000 (95%): noise within 10 %\n"
+        "ε/k = 0.01/1 = 0.01\n"
+        "would cost ε 0.01 · left: ε 0.01 of 0.01, 1 of 1 queries"
+    )
+
+
+UNITS = """
+[tables.t]
+unit = "who"
+rows_per_unit = 3
+[tables.t.columns]
+who = { type = "text" }
+x = { type = "integer", bounds = [0, 100] }
+d = { type = "date", bounds = [2000-01-01, 2009-12-31] }
+g = { type = "integer", values = [1, 2] }
+y = { type = "number" }
+"""
+CAPPED = "at most 3 rows per who, chosen by a keyed hash"
+
+
+@pytest.mark.parametrize(("select", "notes"), [
+    ("COUNT(*) FROM t", [CAPPED]),
+    ("COUNT(x), MODE(g), SUM(g), SUM(CLAMP(y, 0, 1)) FROM t WHERE x > 3", [CAPPED]),
+    ("AVG(x), SUM(x + 1) FROM t", [CAPPED, "x: values are clamped to 0 … 100"]),
+    ("MAX(d) FROM t", [CAPPED, "d: values are clamped to 2000-01-01 … 2009-12-31"]),
+    ("COUNT(DISTINCT x) FROM t", [CAPPED, "x: values are clamped to 0 … 100"]),
+    ("COUNT(*) FROM t WHERE y > (SELECT AVG(x) FROM t)",
+     [CAPPED, "x: values are clamped to 0 … 100"]),
+])  # fmt: skip
+def test_rows_that_are_left_out_and_values_that_are_clamped(
+    tmp_path: Path, select: str, notes: list[str]
+) -> None:
+    """At the prompt and in a batch, from the policy alone: there is no file."""
+    (tmp_path / "t.toml").write_text(UNITS)
+    answer = Session(read_policy(tmp_path / "t.toml")).execute(f"EXPLAIN SELECT {select}")
+    assert list(answer.notes) == notes
+    for shown in (tree(answer, ()), as_table(answer)):
+        assert shown.splitlines()[-1 - len(notes) : -1] == notes
+    assert "the rows of one who can change it" in tree(answer, ())
+
+
+def test_rows_that_are_units_are_not_capped(tmp_path: Path) -> None:
+    assert Session(policy(tmp_path)).execute("EXPLAIN SELECT COUNT(*) FROM t").notes == ()
+
+
+@pytest.mark.parametrize(("select", "bounds"), [
+    ("SUM(x) FROM t", "0 to 10, declared in the policy"),
+    ("SUM(x) FROM t WHERE x < 5", "0 to 4, by WHERE; declared 0 to 10"),
+    ("SUM(y) FROM t WHERE y BETWEEN 0 AND 2", "0 to 2, by WHERE"),
+    ("SUM(CLAMP(y, -1, 1)) FROM t", "-1 to 1, by CLAMP"),
+    ("SUM(x * x + 1) FROM t", "1 to 101, worked out from x"),
+    ("MAX(d) FROM t", "2000-01-01 to 2009-12-31, declared in the policy"),
+    ("AVG(x) FROM t", "0 to 10, declared in the policy; each less 5"),
+])  # fmt: skip
+def test_where_bounds_came_from(tmp_path: Path, select: str, bounds: str) -> None:
+    assert f"bounds {bounds}\n" in explained(policy(tmp_path), f"SELECT {select}")
+
+
+def test_bounds_from_the_command_line(tmp_path: Path) -> None:
+    shown = explained(policy(tmp_path), "SELECT SUM(x) FROM t", "x")
+    assert "bounds 0 to 10, by --bounds\n" in shown
+
+
+def test_a_public_number_of_rows(tmp_path: Path) -> None:
+    """Of 4 rows one can change the mean by 10/4."""
+    replacing = policy(tmp_path, neighbors="replace")
+    assert "Δ      2.5, the" in explained(replacing, "SELECT AVG(x) FROM t")
+    assert "nothing is drawn" in explained(replacing, "SELECT COUNT(*) FROM t")
+
+
+def test_subqueries_and_shares(tmp_path: Path) -> None:
+    shown = explained(policy(tmp_path), "SELECT COUNT(*), SUM(x) FROM t WHERE x > "
+                                        "(SELECT MEDIAN(x) FROM t)")  # fmt: skip
+    assert shown.index("MEDIAN(x)") < shown.index("COUNT(*)\n") < shown.index("SUM(x)")
+    assert shown.count("a part of the query's 0.1") == 3
+    assert "quantile by the exponential mechanism" in shown
+
+
+BUDGET = Budget(Fraction(1), Fraction(0), 10)
+FULL = Balance(BUDGET, Fraction(1), Fraction(0), 10)
+LOW = Balance(BUDGET, Fraction(1, 20), Fraction(0), 1)
+
+
+def answer(
+    rows: list[tuple[object, ...]], margins: list[float | None], columns: list[str]
+) -> Answer:
+    intervals = tuple(
+        (None, (row[1] - m, row[1] + m)) for row, m in zip(rows, margins, strict=True)
+    )
+    return Answer("", tuple(columns), tuple(rows), FULL, intervals, query=True)
+
+
+def test_chart() -> None:
+    counts = answer([("a", 10), ("京", 30), ("none", -10)], [5, 10, 5], ["k", "COUNT(*)"])
+    # 42 columns leave 28 for -15 to 40: 27/55 of a column for each unit, zero in the seventh.
+    assert chart(counts, "", 42) == (
+        "COUNT(*) by k, ± at 95 %\n"
+        "   a        ███├─┼──┤              10 ± 5\n"
+        "  京        ██████████├────┼────┤ 30 ± 10\n"
+        "none ├─┼──┤██                     -10 ± 5"
+    )
+
+
+def test_chart_of_a_named_column() -> None:
+    counts = answer([("a", 10)], [5], ["k", "COUNT(*)"])
+    assert chart(counts, "count(*)", 60)
+    with pytest.raises(UnknownName, match="no column cnt"):
+        chart(counts, "cnt", 60)
+
+
+def quote(cost: str, *margins: float | None, balance: Balance = FULL) -> Answer:
+    drawn = tuple(
+        ReleaseReport("c", "count", "laplace", Fraction(1), Fraction(1), Fraction(1), margin=margin)
+        for margin in margins
+    )
+    price = Price(Fraction(cost), Fraction(0), 1)
+    return Answer("", (), (), balance, releases=drawn, cost=price, query=True, explain=True)
+
+
+@pytest.mark.parametrize(("balance", "priced", "width", "text", "refused"), [
+    (FULL, None, 80, " ε 1 of 1 ██████████ 10 of 10 queries left ", False),
+    (FULL, quote("0.1", 30), 80,
+     " ε 1 of 1 ██████████ 10 of 10 queries left  costs ε 0.1, ± 30 ", False),
+    (FULL, quote("0.1", 2.5e7, 62), 60, " ε 1 left  costs ε 0.1, count ± 2.5e+07, count ± 62 ",
+     False),
+    (FULL, quote("0.1", None), 40, " ε 1 left  costs ε 0.1 ", False),
+    (LOW, quote("0.1", 30, balance=LOW), 80,
+     " ε 0.05 of 1 ░░░░░░░░░░ 1 of 10 queries left  refused: costs ε 0.1, ± 30 ", True),
+    (FULL, MissingBounds("y has no bounds"), 68,
+     " ε 1 of 1, 10 of 10 queries left  refused: y has no bounds ", True),
+    (FULL, SyntaxFault("it ends too soon"), 80, " ε 1 of 1 ██████████ 10 of 10 queries left ",
+     False),
+])  # fmt: skip
+def test_toolbar(
+    balance: Balance, priced: Answer | MissingBounds | None, width: int, text: str, refused: bool
+) -> None:
+    shown = toolbar(balance, priced, width)
+    assert fragment_list_to_text(shown) == text
+    assert any(style == "class:refused" for style, *_ in shown) == refused
+
+
+@pytest.mark.parametrize("width", [20, 40, 80])
+def test_toolbar_never_wraps(width: int) -> None:
+    long = MissingBounds("净值 " * 40)
+    assert len(fragment_list_to_text(toolbar(FULL, long, width))) <= width
+
+
+def test_colours() -> None:
+    text = ".mode csv\nselect COUNT(\"a\") from t -- ;\nwhere x = 'it''s' /* a /* b */ */ and 'open"
+    tokens = list(DpdbLexer(ensurenl=False, stripnl=False).get_tokens(text))
+    assert "".join(part for _, part in tokens) == text
+    kinds = {part: kind for kind, part in tokens}
+    assert kinds[".mode"] is Name.Decorator
+    assert kinds["select"] is Keyword
+    assert kinds["COUNT"] is Name.Function
+    assert kinds['"a"'] is Name.Variable
+    assert kinds["-- ;"] is Comment.Single
+    assert kinds["'it''s'"] is String.Single
+    assert kinds["and"] is Keyword
+    assert kinds["'open"] is Error
+
+
+@pytest.mark.parametrize(
+    ("composition", "said"),
+    [
+        (Composition.PURE, "ε 1, k 50: ε/k = 0.02 a query"),
+        (Composition.ADVANCED, r"ε 1, k 50: by advanced at δ 1e-06, ε 0.0[23]\d* a query"),
+        (Composition.ZCDP, r"ε 1, k 50: by zcdp at δ 1e-06, ε 0.03\d* a query"),
+    ],
+)
+def test_the_greeting_says_what_a_query_gets(
+    tmp_path: Path, composition: Composition, said: str
+) -> None:
+    budget = Budget(Fraction(1), Fraction(1, 10**6), 50, composition)
+    shown = greeting(replace(policy(tmp_path), budget=budget), 100)
+    assert re.search(said, shown)
+
+
+@pytest.mark.parametrize(
+    ("select", "said"),
+    [
+        # At ε = 0.1 a count is within ± 30; the table has 4 rows of x = 5.
+        ("SELECT COUNT(*) FROM t", "±30 is 750 % of 4"),
+        ("SELECT 1000 * COUNT(*) FROM t", "±30000 is 750 % of 4000"),
+        ("SELECT COUNT(*) FROM t WHERE x > 5", "±30 is more than any part of 0"),
+        ("SELECT x, COUNT(*) FROM t WHERE x IN (4, 5) GROUP BY x", "± is 750 % of the answers"),
+        ("SELECT -COUNT(*) FROM t", "±30 is 750 % of 4"),
+        # How far a selected value can be off does not follow from its bounds.
+        (
+            "SELECT MEDIAN(x) FROM t",
+            "MEDIAN(x) is chosen by rank, and has no interval: how near it is depends on the rows",
+        ),
+    ],
+)
+def test_the_noise_beside_the_answer(tmp_path: Path, select: str, said: str) -> None:
+    answer = Session(policy(tmp_path), noise=Noiseless()).execute(select)
+    lines = footer(answer).split("\n")[1:]
+    assert lines[:-1] == [said]

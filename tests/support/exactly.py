@@ -1,0 +1,78 @@
+"""The exact results of a query, as `session` gets them, for tests that look behind the noise."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from dpdb.answers.estimates import points, scalar
+from dpdb.engines.memory.engine import MemoryEngine
+from dpdb.plan.expressions import Slot
+from dpdb.plan.plan import Plan, Release
+from dpdb.plan.planner import plan
+from dpdb.plan.statistics import Ranks, Total
+from dpdb.policy.catalog import Policy
+from dpdb.policy.reader import read_policy
+from dpdb.privacy.accounting.accountants import BudgetShare
+from dpdb.sql.statements import Select, statement
+
+EPSILON = Fraction(10_000)
+"""Asked for each query: planning refuses bounds whose noise would not fit 64 bits."""
+
+
+def planned(text: str, policy: Policy, engine: MemoryEngine | None = None) -> Plan:
+    """The plan of a SELECT, with a release even of what is known without a row."""
+    found = statement(text, policy)
+    assert isinstance(found, Select)
+    rows = (engine or MemoryEngine()).rows
+    with (
+        mock.patch("dpdb.plan.planner.obstacle", return_value=None),
+        mock.patch("dpdb.plan.allocation.obstacle", return_value=None),
+    ):
+        return plan(found.query, policy, BudgetShare(EPSILON), rows)
+
+
+def _cells(plan: Plan, engine: MemoryEngine) -> list[Any]:
+    subqueries = {}
+    for index, subplan in enumerate(plan.subplans):
+        # Without noise the exact results are what would have been drawn.
+        inner = points(subplan, _cells(subplan, engine))
+        kind = subplan.outputs[0].expression.kind
+        subqueries[Slot("subquery", index, kind)] = scalar(subplan, inner, {})
+    return [exact.cells for exact in engine.exact(plan, subqueries)]
+
+
+def raw(text: str, policy: Policy, engine: MemoryEngine | None = None) -> list[Any]:
+    """What the engine hands to each mechanism, in grid steps, cell by cell."""
+    engine = engine or MemoryEngine()
+    return [
+        [cell.tolist() for cell in cells] if isinstance(cells, list) else cells.tolist()
+        for cells in _cells(planned(text, policy, engine), engine)
+    ]
+
+
+def exactly(text: str, policy: Policy, engine: MemoryEngine | None = None) -> list[list[Fraction]]:
+    """The exact value of every release, cell by cell, in the analyst's unit."""
+    engine = engine or MemoryEngine()
+    releases = planned(text, policy, engine).releases
+    results = raw(text, policy, engine)
+    return [[_value(r, cell) for cell in cells] for r, cells in zip(releases, results, strict=True)]
+
+
+def _value(release: Release, cell: Any) -> Any:
+    statistic = release.statistic
+    if isinstance(statistic, Ranks):
+        return [value * statistic.grid.step for value in cell]
+    if isinstance(statistic, Total) and statistic.power == 1:
+        return cell * statistic.grid.step
+    return cell if isinstance(cell, list) else Fraction(cell)
+
+
+def write(folder: Path, name: str, rows: str | bytes, policy: str) -> Policy:
+    """A CSV file (its header included) and its policy."""
+    content = rows if isinstance(rows, bytes) else rows.encode()
+    (folder / f"{name}.csv").write_bytes(content)
+    (folder / f"{name}.toml").write_text(policy, encoding="utf-8")
+    return read_policy(folder / f"{name}.toml")

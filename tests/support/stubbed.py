@@ -1,0 +1,64 @@
+"""dpdb with parts exchanged, for tests: `python -m tests.support.stubbed HOW [arguments]`.
+
+HOW is `noise` (the same noise every time), `endless` (an engine that never comes
+to an answer) or `modules:FILE` (write what is imported at the first prompt).
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import sys
+import time
+from fractions import Fraction
+from pathlib import Path
+
+HOW = sys.argv[1]
+
+
+class Repeated:
+    """Laplace noise by the inverse of its distribution, from a fixed sequence."""
+
+    private = True
+
+    def __init__(self) -> None:
+        self._random = random.Random(3)
+
+    def laplace(self, scale: Fraction, size: int):
+        import numpy as np  # noqa: PLC0415 (not in `modules`)
+
+        drawn = [self._random.expovariate(1) - self._random.expovariate(1) for _ in range(size)]
+        return np.array([round(float(scale) * x) for x in drawn], dtype=np.int64)
+
+    def below(self, bound: int) -> int:
+        return math.floor(self._random.random() * bound)
+
+
+def exchange() -> None:
+    import dpdb.session.session  # noqa: PLC0415
+    from dpdb.engines.memory.engine import MemoryEngine  # noqa: PLC0415
+
+    dpdb.session.session.source = lambda _: Repeated()
+    if HOW == "endless":
+        MemoryEngine.exact = work_for_ever
+
+
+def work_for_ever(*_: object) -> None:
+    print("at work", flush=True)
+    time.sleep(3600)
+
+
+def record_modules(path: Path) -> None:
+    from dpdb.interfaces.shell.preload import Preload  # noqa: PLC0415
+
+    Preload.begin = lambda _: path.write_text("\n".join(sys.modules))
+
+
+if __name__ == "__main__":
+    if HOW.startswith("modules:"):
+        record_modules(Path(HOW.partition(":")[2]))
+    else:
+        exchange()
+    from dpdb.interfaces.cli.main import main
+
+    raise SystemExit(main(sys.argv[2:]))

@@ -1,0 +1,84 @@
+"""The manual's pages are shown by every way in: `dpdb help`, `.help`, and the links of README."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dpdb import manual
+from dpdb.errors import UsageError
+from dpdb.manual.terminal import rendered
+from tests.support.terminal import Terminal
+
+PAPER = "sample_data/people.csv"
+
+
+def dpdb_help(*words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "dpdb", "help", *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("name", manual.PAGES)
+def test_help_prints_the_page_that_readme_links(name: str) -> None:
+    run = dpdb_help(name)
+    assert run.stdout.strip() == manual.page(name).strip()
+    assert run.returncode == 0
+
+
+def test_help_alone_lists_every_page_with_its_title() -> None:
+    listed = dpdb_help().stdout
+    for name in manual.PAGES:
+        assert f"{name} " in listed
+        assert manual.title(name) in listed
+
+
+def test_no_page_is_left_out() -> None:
+    written = {path.stem for path in Path(manual.__file__).parent.glob("*.md")}
+    assert written == set(manual.PAGES)
+
+
+def test_topic_is_a_section() -> None:
+    section = dpdb_help("intervals").stdout
+    assert section.startswith("## Intervals: what ± means\n")
+    assert section.strip() in manual.page("accuracy")
+    assert "## Options" not in section
+
+
+def test_topics_do_not_hide_each_other() -> None:
+    sections = [s.topic for name in manual.PAGES for s in manual.sections(name)]
+    assert len(sections) == len(set(sections))
+    assert not set(sections) & set(manual.PAGES)
+
+
+def test_unknown_topic_is_refused_with_a_hint() -> None:
+    run = dpdb_help("intervls")
+    assert run.returncode == 2
+    assert "did you mean intervals?" in run.stderr
+    with pytest.raises(UsageError):
+        manual.topic("nothing of the kind")
+
+
+def test_help_at_a_terminal_is_laid_out(tmp_path: Path) -> None:
+    with Terminal("help", "intervals", home=tmp_path, columns=60) as terminal:
+        screen = terminal.end()
+    assert "## " not in screen
+    assert "251 ± 30" in screen
+    assert max(map(len, screen.split("\n"))) <= 60
+
+
+def test_help_at_the_prompt_is_the_same_text(tmp_path: Path) -> None:
+    with Terminal(PAPER, home=tmp_path, columns=80, lines=60) as terminal:
+        terminal.wait(lambda t: t.cursor_line.startswith("dpdb>"))
+        terminal.send(".help sensitivity\r")
+        terminal.wait(lambda t: "The narrower they are" in "\n".join(t.lines))
+        shown = "\n".join(terminal.lines)
+        terminal.send("\x04")
+    assert "the largest income in" in shown
+
+
+def test_without_colour_there_are_no_escape_sequences() -> None:
+    assert "\x1b" not in rendered(manual.page("sql"), 80, color=False)
+    assert "\x1b" in rendered(manual.page("sql"), 80, color=True)

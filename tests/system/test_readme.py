@@ -1,0 +1,92 @@
+"""README and the manual are run: their commands, their policies, their lists of names."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dpdb import manual
+from dpdb.policy.reader import read_policy
+from dpdb.sql.aggregates import AGGREGATE_NAMES
+from dpdb.sql.functions import FUNCTION_NAMES
+from dpdb.sql.option_names import OPTIONS, SETTINGS
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+MANUAL = "\n".join(manual.page(name) for name in manual.PAGES)
+BLOCKS = dict.fromkeys(
+    re.findall(r"```console\n\$ (.*?)\n(.*?)```", f"{README}\n{MANUAL}", flags=re.DOTALL)
+)
+POLICIES = re.findall(r"```toml\n(.*?)```", manual.page("policy"), flags=re.DOTALL)
+
+
+def masked(text: str) -> str:
+    """The text without what noise changes: noisy values and the widths they cause."""
+    text = re.sub(r"-?[\d.]+ ± [\d.]+(?: \(only noise\))?", "NOISY", text)
+    text = re.sub(r"(?m)^.* is only noise.*\n", "", text)
+    text = re.sub(r"±[\d.]+ is (?:[\d.]+ %|more than any part) of [\d.]+", "RELATIVE", text)
+    text = re.sub(r"± is [\d.]+ %(?: to [\d.]+ %)? of the answers", "RELATIVE", text)
+    text = re.sub(r'"(rows|intervals)": \[\[.*?\]\](?=, ")', r'"\1": NOISY', text)
+    text = re.sub(r"-{2,}", "--", text)
+    return re.sub(r" +", " ", re.sub(r"(?m)^ +| +$", "", text))
+
+
+@pytest.mark.parametrize(("command", "expected"), BLOCKS, ids=[b[0][:50] for b in BLOCKS])
+def test_command(command: str, expected: str) -> None:
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    run = subprocess.run(
+        command,
+        shell=True,
+        cwd=ROOT,
+        env={**os.environ, "PATH": path, "MAKEFLAGS": "-s --no-print-directory"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    assert masked(run.stdout) == masked(expected)
+
+
+def test_masking_hides_only_noise() -> None:
+    assert masked("a | 5 ± 3\n--+----\nleft 0.9") == "a | NOISY\n--+--\nleft 0.9"
+    assert masked("spent ε 0.1") != masked("spent ε 0.2")
+
+
+def test_there_are_commands() -> None:
+    assert len(BLOCKS) >= 10
+
+
+def test_policy_is_one(tmp_path: Path) -> None:
+    (tmp_path / "people.toml").write_text(POLICIES[0], encoding="utf-8")
+    policy = read_policy(tmp_path / "people.toml")
+    assert [column.name for column in policy.tables[0].columns] == [
+        "age", "income", "zip", "born", "member", "name",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [*OPTIONS, *SETTINGS])
+def test_option_or_setting_is_listed(name: str) -> None:
+    assert re.search(rf"`(?:SET )?{name} = ", MANUAL)
+
+
+@pytest.mark.parametrize("name", [*AGGREGATE_NAMES, *FUNCTION_NAMES])
+def test_name_is_listed(name: str) -> None:
+    assert re.search(rf"`{name}\b", manual.page("sql"))
+
+
+@pytest.mark.parametrize("name", ["README.md", *manual.PAGES])
+def test_links_lead_somewhere(name: str) -> None:
+    folder = ROOT if name == "README.md" else ROOT / "dpdb" / "manual"
+    text = README if name == "README.md" else manual.page(name)
+    prose = re.sub(r"```.*?```|`.*?`", "", text, flags=re.DOTALL)
+    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", prose):
+        assert (folder / target).exists(), target
+
+
+def test_readme_is_read_in_two_minutes() -> None:
+    assert len(README.splitlines()) <= 160
