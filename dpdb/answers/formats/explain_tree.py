@@ -98,7 +98,7 @@ def _facts(
         yield "scale", f"{SCALES[name]} = {_figure(drawn.scale)}"
     mechanism = release.mechanism
     if isinstance(mechanism, Laplace | Gaussian):
-        yield from _noise(mechanism, release.unit, drawn.candidates)
+        yield from _noise(mechanism, release.unit, drawn.competing_rows)
     elif drawn.scale is None:
         yield "noise", "in proportion to the smooth sensitivity"
     else:
@@ -106,13 +106,13 @@ def _facts(
 
 
 def _noise(
-    mechanism: Laplace | Gaussian, unit: Fraction, candidates: int
+    mechanism: Laplace | Gaussian, unit: Fraction, competing_rows: int
 ) -> Iterator[tuple[str, str]]:
     """How large the noise is, and from which answer on that matters little.
 
     The latter is Shoaran, Thomo and Weber's minimum true answer, equation 6.
     """
-    each = [at_once(confidence, candidates) for confidence in CONFIDENCES]
+    each = [at_once(confidence, competing_rows) for confidence in CONFIDENCES]
     margins = [Fraction(mechanism.quantile(confidence)) * unit for confidence in each]
     shown = [f"± {_figure(m)} ({c:.0%})" for m, c in zip(margins, CONFIDENCES, strict=True)]
     yield "noise", ", ".join(shown)
