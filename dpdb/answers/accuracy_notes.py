@@ -23,8 +23,8 @@ def claims(planned: Plan) -> tuple[str, ...]:
         for drawn in _shown(planned)
         if drawn.margin is None
     ]
-    if planned.candidates > 1 and any(drawn.margin is not None for drawn in _shown(planned)):
-        number = planned.candidates
+    if planned.competing_rows > 1 and any(drawn.margin is not None for drawn in _shown(planned)):
+        number = planned.competing_rows
         notes.append(f"± holds for all {number} groups at once, as noise decides which are shown")
     return tuple(dict.fromkeys(notes))
 

@@ -28,8 +28,8 @@ class ReleaseReport:
     epsilon: Fraction
     delta: Fraction = Fraction(0)
     margin: float | None = None
-    """Noise is within ± this much with probability CONFIDENCE, of all candidates at once."""
-    candidates: int = 1
+    """Noise is within ± this much with probability CONFIDENCE, for all competing rows at once."""
+    competing_rows: int = 1
     """Of how many rows noise has a say in which are shown."""
 
 

@@ -52,7 +52,7 @@ def confidence_intervals(
     subqueries = sorted(slots(expression, "subquery") & noisy_ones)
     if not (plan.released_for(output) or subqueries) or not expression.kind.ordinal:
         return None
-    each = at_once(confidence, (len(aggregates) + len(subqueries)) * plan.candidates)
+    each = at_once(confidence, (len(aggregates) + len(subqueries)) * plan.competing_rows)
     known: dict[Slot, Bounds] = {}
     for index in aggregates:
         estimate = plan.estimates[index]

@@ -21,11 +21,11 @@ def own_reports(planned: Plan) -> tuple[ReleaseReport, ...]:
     for index, release in enumerate(planned.releases):
         labels = [o.label for o in planned.outputs if index in planned.released_for(o)]
         label = labels[0] if labels else release.aggregate
-        drawn.append(_report(release, label, planned.candidates))
+        drawn.append(_report(release, label, planned.competing_rows))
     return tuple(drawn)
 
 
-def _report(release: Release, label: str, candidates: int) -> ReleaseReport:
+def _report(release: Release, label: str, competing_rows: int) -> ReleaseReport:
     """One release; numbers are in the analyst's units, but a score's, which has none."""
     mechanism = release.mechanism
     loss = mechanism.loss
@@ -37,15 +37,16 @@ def _report(release: Release, label: str, candidates: int) -> ReleaseReport:
         scale=None,
         epsilon=loss.epsilon,
         delta=loss.delta,
-        candidates=candidates,
+        competing_rows=competing_rows,
     )
     match mechanism:
         case Laplace() | Gaussian():
+            margin = mechanism.quantile(at_once(CONFIDENCE, competing_rows))
             return replace(
                 report,
                 sensitivity=mechanism.sensitivity * release.unit,
                 scale=mechanism.scale * release.unit,
-                margin=mechanism.quantile(at_once(CONFIDENCE, candidates)) * float(release.unit),
+                margin=margin * float(release.unit),
             )
         case Exponential():
             return replace(report, sensitivity=mechanism.sensitivity, scale=mechanism.scale)

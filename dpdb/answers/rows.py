@@ -20,7 +20,7 @@ from dpdb.plan.plan import Plan
 from dpdb.plan.query import Output
 from dpdb.plan.ranges import Interval
 from dpdb.policy.catalog import Kind
-from dpdb.policy.numbers import EPOCH
+from dpdb.policy.numbers import days_of, iso_date
 from dpdb.vectors.evaluate import Frame, evaluate
 from dpdb.vectors.vector import AnyVector, TextVector, Vector
 
@@ -78,7 +78,7 @@ def _saying_nothing(column: list[CellInterval], bounds: Interval) -> list[bool]:
 
 def _number(end: Cell) -> float | None:
     """The end of an interval, of dates in days."""
-    return (datetime.date.fromisoformat(end) - EPOCH).days if isinstance(end, str) else end
+    return days_of(datetime.date.fromisoformat(end)) if isinstance(end, str) else end
 
 
 def _rows(columns: list[list[T]], kept: list[int]) -> tuple[tuple[T, ...], ...]:
@@ -139,6 +139,6 @@ def _listed(vector: AnyVector, kind: Kind, number: int) -> list[Cell]:
 
 def _date(days: float) -> str | None:
     try:
-        return (EPOCH + datetime.timedelta(days=round(days))).isoformat()
+        return iso_date(round(days))
     except (OverflowError, ValueError):
         return None

@@ -42,7 +42,7 @@ def allocate(
     alone = [AggregateLowering(terms, query, aggregate, {}, cells, share) for aggregate in noisy]
     if options.error is not None:
         confidence = float(options.confidence or CONFIDENCE)
-        each_row = at_once(confidence, candidates(query, cells, terms))
+        each_row = at_once(confidence, competing_rows(query, cells, terms))
         return iter([least_for_error(each, options.error, number, each_row) for each in alone])
     if options.noise_index is not None:
         return iter(by_noise_index(alone, options.noise_index))
@@ -78,10 +78,12 @@ def is_public(aggregate: Aggregate, query: Query, terms: PlanningContext) -> boo
     return obstacle(query.table, conjunction(query.where, aggregate.where)) is not None
 
 
-def candidates(query: Query, cells: int, terms: PlanningContext) -> int:
-    """Among how many rows noise decides which are shown: 1 where it decides nothing.
+def competing_rows(query: Query, cells: int, terms: PlanningContext) -> int:
+    """The number of rows among which noise decides which are shown; 1 where it decides nothing.
 
-    HAVING can decide so, and ORDER BY where LIMIT or OFFSET leaves rows out.
+    Noise decides through HAVING, and through ORDER BY where LIMIT or OFFSET leaves rows out. The
+    intervals of all these rows must hold at once, or the rows that noise favours would be the
+    ones whose intervals fail.
     """
     cut = bool(query.offset) or (query.limit is not None and query.limit < cells)
     deciding = [query.having] if query.having else []

@@ -13,7 +13,7 @@ from fractions import Fraction
 from itertools import product
 
 from dpdb.errors import TooLarge
-from dpdb.plan.allocation import allocate, candidates, is_public
+from dpdb.plan.allocation import allocate, competing_rows, is_public
 from dpdb.plan.expressions import Slot, conjunction
 from dpdb.plan.group_keys import key_values
 from dpdb.plan.lowering import AggregateLowering, PlanningContext, RowCount
@@ -73,7 +73,7 @@ def _planned(query: Query, terms: PlanningContext, split: Iterator[BudgetShare])
     planned = _assembled(
         query, cells, tuple(releases), tuple(estimates), subplans, policy=terms.policy
     )
-    return replace(planned, candidates=candidates(query, len(cells), terms))
+    return replace(planned, competing_rows=competing_rows(query, len(cells), terms))
 
 
 Groups = tuple[tuple[Value, ...], ...]

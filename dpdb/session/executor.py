@@ -100,7 +100,7 @@ def _is_accurate(plan: Plan, released: NoisyResult, options: Options) -> bool:
     (release,), (draws,) = plan.releases, released.noisy.draws
     assert isinstance(release.mechanism, Laplace)
     assert options.relative_error is not None
-    confidence = at_once(float(options.confidence or CONFIDENCE), plan.candidates)
+    confidence = at_once(float(options.confidence or CONFIDENCE), plan.competing_rows)
     margin = release.mechanism.quantile(confidence)
     return all(enough(value, margin, options.relative_error) for value in draws.tolist())
 

@@ -318,5 +318,5 @@ def _identity(planned: Plan, options: Options) -> object:
     """Equal for queries that are answered with the same draws: asking again is free."""
     if options.relative_error is None:
         return planned.identity
-    confidence = at_once(float(options.confidence or CONFIDENCE), planned.candidates)
+    confidence = at_once(float(options.confidence or CONFIDENCE), planned.competing_rows)
     return planned.identity, options.relative_error, confidence

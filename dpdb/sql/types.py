@@ -7,7 +7,7 @@ import datetime
 from dpdb.errors import Place, TypeMismatch
 from dpdb.plan.expressions import Arithmetic, Case, Cast, ColumnRef, Expr, Literal
 from dpdb.policy.catalog import Kind
-from dpdb.policy.numbers import EPOCH
+from dpdb.policy.numbers import days_of
 
 
 def numeric(expression: Expr, place: Place | None, *, dates: bool = False) -> Expr:
@@ -78,7 +78,7 @@ def date_literal(text: str, place: Place | None) -> Literal:
         raise TypeMismatch(
             f"'{text}' is not a date", hint="write YYYY-MM-DD", place=place
         ) from None
-    return Literal((day - EPOCH).days, Kind.DATE)
+    return Literal(days_of(day), Kind.DATE)
 
 
 def case(branches: list[tuple[Expr, Expr]], default: Expr, place: Place | None) -> Case:

@@ -28,7 +28,7 @@ from dpdb.plan.plan import Plan
 from dpdb.plan.statistics import Count, Ranks, Tally, Total
 from dpdb.policy.budget import Neighbors
 from dpdb.policy.catalog import Column, Kind, Table
-from dpdb.policy.numbers import EPOCH
+from dpdb.policy.numbers import days_of
 from dpdb.privacy import sensitivity
 from dpdb.privacy.sensitivity import Contribution
 from dpdb.vectors.columns import Codes, Numbers
@@ -62,7 +62,7 @@ def _in_memory() -> Iterator[None]:
 
 
 def day(text: str) -> Fraction:
-    return Fraction((datetime.date.fromisoformat(text) - EPOCH).days)
+    return Fraction(days_of(datetime.date.fromisoformat(text)))
 
 
 def integer(name: str, lower: int, upper: int, *, nullable: bool = True) -> Column:

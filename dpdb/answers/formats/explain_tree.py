@@ -5,7 +5,6 @@ All of it is planned from the statement and the policy.
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Collection, Iterator
 from fractions import Fraction
 from itertools import groupby
@@ -18,7 +17,7 @@ from dpdb.plan.plan import Plan, Release, at_once
 from dpdb.plan.statistics import Ranks, Total
 from dpdb.policy.budget import Composition
 from dpdb.policy.catalog import Kind
-from dpdb.policy.numbers import EPOCH, decimal
+from dpdb.policy.numbers import decimal, iso_date
 from dpdb.privacy.mechanisms import Gaussian, Laplace
 
 CONFIDENCES = (0.5, 0.9, 0.95)
@@ -99,7 +98,7 @@ def _facts(
         yield "scale", f"{SCALES[name]} = {_figure(drawn.scale)}"
     mechanism = release.mechanism
     if isinstance(mechanism, Laplace | Gaussian):
-        yield from _noise(mechanism, release.unit, drawn.candidates)
+        yield from _noise(mechanism, release.unit, drawn.competing_rows)
     elif drawn.scale is None:
         yield "noise", "in proportion to the smooth sensitivity"
     else:
@@ -107,13 +106,13 @@ def _facts(
 
 
 def _noise(
-    mechanism: Laplace | Gaussian, unit: Fraction, candidates: int
+    mechanism: Laplace | Gaussian, unit: Fraction, competing_rows: int
 ) -> Iterator[tuple[str, str]]:
     """How large the noise is, and from which answer on that matters little.
 
     The latter is Shoaran, Thomo and Weber's minimum true answer, equation 6.
     """
-    each = [at_once(confidence, candidates) for confidence in CONFIDENCES]
+    each = [at_once(confidence, competing_rows) for confidence in CONFIDENCES]
     margins = [Fraction(mechanism.quantile(confidence)) * unit for confidence in each]
     shown = [f"± {_figure(m)} ({c:.0%})" for m, c in zip(margins, CONFIDENCES, strict=True)]
     yield "noise", ", ".join(shown)
@@ -157,12 +156,8 @@ def _columns(expression: Expr) -> Iterator[str]:
 
 
 def _span(bounds: tuple[Fraction, Fraction], kind: Kind) -> str:
-    low, high = (_date(b) if kind is Kind.DATE else _figure(b) for b in bounds)
+    low, high = (iso_date(int(b)) if kind is Kind.DATE else _figure(b) for b in bounds)
     return f"{low} to {high}"
-
-
-def _date(days: Fraction) -> str:
-    return (EPOCH + datetime.timedelta(days=int(days))).isoformat()
 
 
 def _figure(value: Fraction) -> str:
