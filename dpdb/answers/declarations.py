@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from dpdb.answers.answer import Cell
 from dpdb.policy.catalog import Column, Kind, Value
-from dpdb.policy.numbers import EPOCH
+from dpdb.policy.numbers import date_text
 
 COLUMN_COLUMNS = ("column", "type", "lower", "upper", "values", "nulls")
 
@@ -35,7 +35,7 @@ def column_row(column: Column) -> tuple[Cell, ...]:
 def plain_value(value: Value, kind: Kind) -> Cell:
     """A declared value as it is shown."""
     if kind is Kind.DATE and isinstance(value, (int, Fraction)):
-        return type(EPOCH).fromordinal(EPOCH.toordinal() + int(value)).isoformat()
+        return date_text(int(value))
     if isinstance(value, Fraction):
         return int(value) if value.denominator == 1 else float(value)
     return value

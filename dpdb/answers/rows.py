@@ -20,7 +20,7 @@ from dpdb.plan.plan import Plan
 from dpdb.plan.query import Output
 from dpdb.plan.ranges import Interval
 from dpdb.policy.catalog import Kind
-from dpdb.policy.numbers import EPOCH
+from dpdb.policy.numbers import EPOCH, date_text
 from dpdb.vectors.evaluate import Frame, evaluate
 from dpdb.vectors.vector import AnyVector, TextVector, Vector
 
@@ -139,6 +139,6 @@ def _listed(vector: AnyVector, kind: Kind, number: int) -> list[Cell]:
 
 def _date(days: float) -> str | None:
     try:
-        return (EPOCH + datetime.timedelta(days=round(days))).isoformat()
+        return date_text(round(days))
     except (OverflowError, ValueError):
         return None

@@ -32,6 +32,14 @@ def grid_step(lower: Fraction, upper: Fraction) -> Fraction:
     return Fraction(10) ** (exponent - 10)
 
 
+def date_text(days: int) -> str:
+    """The date so many days after 1970-01-01, as `YYYY-MM-DD`.
+
+    An `OverflowError` says that no calendar has it: years are from 1 to 9999.
+    """
+    return (EPOCH + datetime.timedelta(days=days)).isoformat()
+
+
 def decimal(value: Fraction, digits: int = 10) -> str:
     """A fraction as people write it."""
     return f"{float(value):.{digits}g}"

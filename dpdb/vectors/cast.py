@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import datetime
-
 import numpy as np
 
 from dpdb.policy.catalog import Kind
-from dpdb.policy.numbers import EPOCH, MAGNITUDE_LIMIT
+from dpdb.policy.numbers import MAGNITUDE_LIMIT, date_text
 from dpdb.vectors import grammar
 from dpdb.vectors.vector import AnyVector, Array, TextVector, Vector, either, numbers, truth
 
@@ -73,6 +71,6 @@ def _text(value: float, kind: Kind) -> str:
 def _date_text(days: int) -> str:
     """A date as text; nothing beyond the calendar's years."""
     try:
-        return (EPOCH + datetime.timedelta(days=days)).isoformat()
+        return date_text(days)
     except OverflowError:
         return ""

@@ -5,7 +5,6 @@ All of it is planned from the statement and the policy.
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Collection, Iterator
 from fractions import Fraction
 from itertools import groupby
@@ -18,7 +17,7 @@ from dpdb.plan.plan import Plan, Release, at_once
 from dpdb.plan.statistics import Ranks, Total
 from dpdb.policy.budget import Composition
 from dpdb.policy.catalog import Kind
-from dpdb.policy.numbers import EPOCH, decimal
+from dpdb.policy.numbers import date_text, decimal
 from dpdb.privacy.mechanisms import Gaussian, Laplace
 
 CONFIDENCES = (0.5, 0.9, 0.95)
@@ -157,12 +156,8 @@ def _columns(expression: Expr) -> Iterator[str]:
 
 
 def _span(bounds: tuple[Fraction, Fraction], kind: Kind) -> str:
-    low, high = (_date(b) if kind is Kind.DATE else _figure(b) for b in bounds)
+    low, high = (date_text(int(b)) if kind is Kind.DATE else _figure(b) for b in bounds)
     return f"{low} to {high}"
-
-
-def _date(days: Fraction) -> str:
-    return (EPOCH + datetime.timedelta(days=int(days))).isoformat()
 
 
 def _figure(value: Fraction) -> str:
