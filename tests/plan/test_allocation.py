@@ -76,7 +76,9 @@ def test_which_aggregates_are_public(text: str, private: bool, replaced: bool) -
 @pytest.mark.parametrize("share", [SHARE, CONCENTRATED], ids=["pure", "zcdp"])
 @pytest.mark.parametrize("mechanism", ["laplace", "gaussian"])
 @pytest.mark.parametrize("error", [Fraction(95, 2), Fraction(3000)])
-def test_the_least_epsilon_for_an_error(error: Fraction, mechanism: str, share: BudgetShare) -> None:
+def test_the_least_epsilon_for_an_error(
+    error: Fraction, mechanism: str, share: BudgetShare
+) -> None:
     """To six digits: it keeps the error, and an ε less by one in the last digit does not."""
     text = options(f"error = {float(error)}, mechanism = {mechanism}", "SUM(pay)")
     [found] = shares(text, share=share)
