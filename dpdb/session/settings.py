@@ -25,7 +25,7 @@ class Settings:
 
     @property
     def unprotected(self) -> bool:
-        """Whether answers are without privacy, or with that of the paper, which is none."""
+        """Whether noise is off or of local sensitivity: neither is differentially private."""
         return not self.protected or self.sensitivity == "local"
 
     def filled(self, options: Options) -> Options:
@@ -37,20 +37,23 @@ class Settings:
             sensitivity=options.sensitivity or self.sensitivity,
         )
 
-    def changed(self, found: Assign, *, teach: bool) -> Settings:
+    def changed(self, assign: Assign, *, teach: bool) -> Settings:
         """The settings after SET name = value."""
-        taught = found.name in TEACHING or (found.name, found.value) == ("sensitivity", "local")
-        if taught and not teach:
+        teaching = assign.name in TEACHING or (assign.name, assign.value) == (
+            "sensitivity",
+            "local",
+        )
+        if teaching and not teach:
             raise InvalidOption(
-                f"{found.name} can be set in teaching mode only",
+                f"{assign.name} can be set in teaching mode only",
                 hint="start dpdb with --teach; a session cannot enter it later",
-                place=found.place,
+                place=assign.place,
             )
-        match found.name, found.value:
+        match assign.name, assign.value:
             case "epsilon", "default":
                 return replace(self, epsilon=None)
             case "epsilon", Fraction() as value:
-                return replace(self, epsilon=valid_epsilon(value, found.place))
+                return replace(self, epsilon=valid_epsilon(value, assign.place))
             case "repeats", "free" | "fresh" as value:
                 return replace(self, repeats_are_paid=value == "fresh")
             case "dp", "on" | "off" as value:
@@ -61,5 +64,5 @@ class Settings:
                 return replace(self, sensitivity=value)
             case "reveal", "on" | "off" as value:
                 return replace(self, reveal=value == "on")
-        meaning = {**SETTINGS, **TEACHING}[found.name]
-        raise InvalidOption(f"{found.name}: {meaning}", place=found.place)
+        meaning = {**SETTINGS, **TEACHING}[assign.name]
+        raise InvalidOption(f"{assign.name}: {meaning}", place=assign.place)

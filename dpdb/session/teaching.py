@@ -28,8 +28,7 @@ from dpdb.session.local_sensitivity import sensitivity, statistic
 from dpdb.vectors.vector import AnyVector, finite
 
 if TYPE_CHECKING:
-    from dpdb.engines.memory.engine import MemoryEngine
-    from dpdb.engines.protocol import Exact
+    from dpdb.engines.protocol import Exact, OpenEngine
     from dpdb.privacy.noise.source import Noise
 
 
@@ -73,7 +72,7 @@ class UnprotectedResult:
 class UnprotectedExecutor:
     """Answers plans without protecting them."""
 
-    engine: MemoryEngine
+    engine: OpenEngine
     noise: Noise
     epsilon: Fraction | None
     """The share of each aggregate; None for exact answers."""

@@ -25,7 +25,7 @@ import pytest
 from dpdb.errors import BudgetExceeded
 from dpdb.ledger import memory
 from dpdb.ledger.memory import MemoryLedger
-from dpdb.ledger.protocol import Price
+from dpdb.ledger.protocol import Price, Receipt
 from dpdb.plan.expressions import conjunction
 from dpdb.plan.plan import Plan
 from dpdb.plan.regions import Region, region
@@ -537,7 +537,7 @@ class Meeting(MemoryLedger):
 def charged_at_once(change: Callable[[MemoryLedger], object]) -> int:
     """How many of two charges, of which the budget covers one, are accepted."""
     budget = Budget(Fraction(1), Fraction(0), 10)
-    accepted: list[Price] = []
+    accepted: list[Receipt] = []
     kept = Meeting(budget, Barrier(2))
     change(kept)
 
@@ -564,7 +564,7 @@ def test_without_a_lock_they_would() -> None:
 def test_many_charges_at_once_add_up() -> None:
     budget = Budget(Fraction(1), Fraction(0), 1000)
     kept = MemoryLedger(budget)
-    accepted: list[Price] = []
+    accepted: list[Receipt] = []
 
     def charge() -> None:
         for number in range(100):
@@ -578,7 +578,7 @@ def test_many_charges_at_once_add_up() -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    spent = sum((price.epsilon for price in accepted), Fraction(0))
+    spent = sum((receipt.price.epsilon for receipt in accepted), Fraction(0))
     assert spent == 1 - kept.balance.epsilon_left
     assert spent == 1
     assert kept.balance.queries_left == 1000 - len(accepted)
