@@ -39,6 +39,7 @@ def of_kind(expression: Expr, kind: Kind, place: Place | None) -> Expr:
 
 def unify(expressions: list[Expr], place: Place | None) -> tuple[list[Expr], Kind]:
     """The expressions at one common type, and that type."""
+    expressions = _truths(expressions)
     firm = [e.kind for e in expressions if not _loose(e)]
     kinds = set(firm) or {e.kind for e in expressions if not _is_null(e)} or {Kind.TEXT}
     if Kind.DATE in kinds:
@@ -55,6 +56,18 @@ def unify(expressions: list[Expr], place: Place | None) -> tuple[list[Expr], Kin
         raise TypeMismatch(f"{names} do not mix", place=place)
     common = kinds.pop()
     return [of_kind(e, common, place) for e in expressions], common
+
+
+def _truths(expressions: list[Expr]) -> list[Expr]:
+    """The expressions, with the constants 1 and 0 read as true and false beside a boolean."""
+    if not any(e.kind is Kind.BOOLEAN for e in expressions):
+        return expressions
+    return [
+        Literal(bool(e.value), Kind.BOOLEAN)
+        if isinstance(e, Literal) and e.kind is Kind.INTEGER and e.value in (0, 1)
+        else e
+        for e in expressions
+    ]
 
 
 def _loose(expression: Expr) -> bool:
