@@ -59,7 +59,7 @@ def settled() -> Purchase:
 def buy(plan: Plan, options: Options, ledger: MemoryLedger, executor: Executor) -> Purchase:
     """Debit before data, and no refunds: what happens after it is paid for."""
     price = ledger.charge(ComposedLoss.of(plan.loss), plan.region)
-    return Purchase(executor.execute(plan), price, accuracy_notes.kept(options, plan))
+    return Purchase(executor.execute(plan), price, accuracy_notes.error_notes(options, plan))
 
 
 def buy_gradually(
@@ -89,7 +89,7 @@ def buy_gradually(
         releases = releases or executor.execute_gradually(plans)
         released = releases(step)
         reached = _is_accurate(plan, released, options)
-        notes = accuracy_notes.bought(options, plan, reached=reached)
+        notes = accuracy_notes.relative_error_notes(options, plan, reached=reached)
         yield Purchase(released, price, notes, step)
         if reached:
             return

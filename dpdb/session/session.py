@@ -230,8 +230,8 @@ class Session:
             private=self._private,
             revealed=released.revealed if self.settings.reveal else (),
             notes=bought.notes
-            + accuracy_notes.claims(planned)
-            + accuracy_notes.only_noise(columns, shown.only_noise),
+            + accuracy_notes.interval_notes(planned)
+            + accuracy_notes.only_noise_notes(columns, shown.only_noise),
         )
 
     def _explained(self, text: str, query: Query, rows: RowCount) -> Answer:
@@ -239,8 +239,8 @@ class Session:
         released = (
             _identity(planned, options) in self._purchases and not self.settings.repeats_are_paid
         )
-        lawless = self.settings.unprotected
-        if not self.settings.protected or (not lawless and (released or planned.settled)):
+        unprotected = self.settings.unprotected
+        if not self.settings.protected or (not unprotected and (released or planned.settled)):
             price = FREE
         elif options.relative_error is not None:
             price = self._ledger.price(ComposedLoss.of(planned.loss), None)
@@ -257,9 +257,9 @@ class Session:
             explain=True,
             private=self._private,
             notes=(
-                *accuracy_notes.promised(options, planned),
-                *accuracy_notes.claims(planned),
-                *contribution_notes.altered(planned),
+                *accuracy_notes.planned_error_notes(options, planned),
+                *accuracy_notes.interval_notes(planned),
+                *contribution_notes.contribution_notes(planned),
             ),
             plan=planned,
         )
