@@ -1,4 +1,4 @@
-"""What SHOW and DESCRIBE tell of a policy and of a budget: no row has a say in it."""
+"""The rows of SHOW BUDGET, which follow from the ledger's balance and never from rows of data."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ THEOREMS: tuple[tuple[str, type[Accountant]], ...] = (
 
 
 def budget_rows(balance: Balance, share: Fraction) -> Rows:
-    """SHOW BUDGET: what there was and is, and what each theorem says of the session so far."""
+    """Total, spent and left of the budget, and the session's ε by each composition theorem."""
     budget, delta = balance.budget, balance.budget.delta
     queries = budget.queries
     rows: list[tuple[Cell, ...]] = [
@@ -33,9 +33,9 @@ def budget_rows(balance: Balance, share: Fraction) -> Rows:
     for name, theorem in THEOREMS:
         keeper = theorem(budget)
         if delta >= SMALLEST_DELTA or theorem is Sequential:
-            # Of a session that takes more δ than the theorem leaves, it says nothing.
-            silent = keeper.delta_spent(balance.sums) > keeper.delta
-            spent = None if silent else float(keeper.epsilon(balance.sums))
+            # The theorem gives no ε once releases have used more δ than it leaves them.
+            without_epsilon = keeper.delta_spent(balance.sums) > keeper.delta
+            spent = None if without_epsilon else float(keeper.epsilon(balance.sums))
             rows.append((f"epsilon by {name}", None, spent, None))
     return tuple(rows)
 
