@@ -1,4 +1,4 @@
-"""The SQL that people type here, as sqlglot is to read it."""
+"""The SQL dialect of dpdb, for sqlglot to parse."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from sqlglot.parser import Parser as BaseParser
 from sqlglot.tokenizer_core import Token, TokenType
 from sqlglot.tokens import Tokenizer as BaseTokenizer
 
-# sqlglot writes warnings to stderr about text it half understands; what is not
-# understood is refused here, with its place.
+# sqlglot writes warnings to stderr about text that it half understands. The binder refuses such
+# text, with its place.
 logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
 
 
@@ -22,14 +22,14 @@ class Dpdb(Dialect):
     class Tokenizer(BaseTokenizer):
         """The default lexical rules: `'` for strings, `"` and backticks for names, no backslashes.
 
-        No word turns the rest of the text into one opaque command.
+        No word makes one opaque command of the text after it.
         """
 
         COMMANDS: ClassVar[set[TokenType]] = set()
         IDENTIFIERS: ClassVar[list[str | tuple[str, str]]] = ['"', "`"]
 
     class Parser(BaseParser):
-        """The default grammar, with more names for the same aggregates."""
+        """The default grammar, with more names for aggregates that it knows."""
 
         FUNCTIONS: ClassVar[dict[str, Any]] = {
             **BaseParser.FUNCTIONS,

@@ -1,4 +1,4 @@
-"""sqlglot's expressions into ours, one allowed node at a time."""
+"""The expression binder: sqlglot's expressions into ours, by an allow-list of their nodes."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ CAST_TARGETS = {
 }
 
 
-class Translator(ABC):
-    """Reads scalar expressions; what stands at their leaves is for subclasses to say."""
+class ExpressionBinder(ABC):
+    """Binds scalar expressions. A subclass says what their leaves may be."""
 
     def __init__(self, text: str, effort: Effort):
         self.text = text
@@ -73,14 +73,15 @@ class Translator(ABC):
 
     @abstractmethod
     def leaf(self, node: exp.Expr) -> Expr | None:
-        """The meaning of a column, aggregate or subquery here; None if it is neither."""
+        """The expression that a leaf stands for; None if `node` is no leaf here."""
 
     @property
     @abstractmethod
     def function_names(self) -> list[str]:
-        """The functions there are here, for "did you mean"."""
+        """The names of the functions that may be called here, for "did you mean"."""
 
     def place(self, node: exp.Expr) -> Place | None:
+        """Where `node` stands in the statement."""
         return place(node, self.text)
 
     def condition(self, node: exp.Expr) -> Expr:
@@ -91,10 +92,10 @@ class Translator(ABC):
         """Any allowed expression."""
         check_depth(depth, node, self.text)
         self.effort.spend(1, node, self.text)
-        if (found := self.leaf(node)) is not None:
-            check_depth(depth + height(found), node, self.text)
-            self.effort.spend(size(found), node, self.text)
-            return found
+        if (leaf := self.leaf(node)) is not None:
+            check_depth(depth + height(leaf), node, self.text)
+            self.effort.spend(size(leaf), node, self.text)
+            return leaf
         match node:
             case exp.Paren():
                 only(node, self.text, "this")
@@ -148,7 +149,7 @@ class Translator(ABC):
         return Arithmetic("-", Literal(0, Kind.INTEGER), operand, operand.kind)
 
     def _logic(self, node: exp.Expr, depth: int) -> Expr:
-        """A chain of ANDs leans left, a level for each; it is one level to us."""
+        """A chain of ANDs or ORs as one operation; sqlglot nests it, a level for each operator."""
         kind, operands = type(node), []
         while type(node) is kind:
             only(node, self.text, "this", "expression")
@@ -196,10 +197,10 @@ class Translator(ABC):
         if isinstance(node.expression, exp.Null):
             return IsNull(self.expression(node.this, depth + 1))
         if isinstance(node.expression, exp.Boolean):
-            truth = Literal(False, Kind.BOOLEAN)
+            false = Literal(False, Kind.BOOLEAN)
             operand = self._boolean(node.this, depth)
-            asked = operand if node.expression.this else Not(operand)
-            return Call("coalesce", (asked, truth), Kind.BOOLEAN)
+            tested = operand if node.expression.this else Not(operand)
+            return Call("coalesce", (tested, false), Kind.BOOLEAN)
         raise Unsupported("IS takes NULL, TRUE or FALSE", place=self.place(node))
 
     def _in(self, node: exp.Expr, depth: int) -> Expr:
@@ -285,20 +286,20 @@ class Translator(ABC):
         raise Unsupported("this type is not supported", place=self.place(node))
 
     def _function(self, node: exp.Func, depth: int) -> Expr:
-        arguments = ARGUMENTS.get(type(node))
-        if arguments is not None:
+        known = ARGUMENTS.get(type(node))
+        if known is not None:
             only(node, self.text, "this", "expressions", "expression", "decimals", "start",
                  "length", "ignore_nulls")  # fmt: skip
-            name, parts = arguments[0], arguments[1](node)
+            name, parts = known[0], known[1](node)
         elif isinstance(node, exp.Anonymous) and str(node.this).upper() == "CLAMP":
             name, parts = "clamp", node.expressions
         else:
             raise self._unknown(node)
-        translated = [self.expression(part, depth + 1) for part in parts]
-        return call(name, translated, self.place(node))
+        arguments = [self.expression(part, depth + 1) for part in parts]
+        return call(name, arguments, self.place(node))
 
     def _unknown(self, node: exp.Func) -> StatementError:
-        """A function nobody knows is a slip; one that SQL has is left out on purpose."""
+        """The error for a function outside the list: SQL's are unsupported, others unknown."""
         if not isinstance(node, exp.Anonymous):
             return Unsupported(f"{node_name(node)} is not supported", place=self.place(node))
         name = str(node.this)

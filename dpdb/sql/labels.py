@@ -1,4 +1,4 @@
-"""Names for the columns of an answer: the expressions as written, in one spelling."""
+"""Labels for the columns of an answer: the expressions as written, in one spelling."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _is_top(tokens: list[Token]) -> bool:
 
 
 def _label(tokens: list[Token]) -> str:
-    """Keywords and functions in upper case, names and constants as they are."""
+    """The tokens as text: keywords and functions in upper case, the others as written."""
     text = ""
     for index, token in enumerate(tokens):
         following = tokens[index + 1] if index + 1 < len(tokens) else None
@@ -56,6 +56,7 @@ def _spelling(token: Token, following: Token | None) -> str:
 
 
 def _spaced(tokens: list[Token], index: int) -> bool:
+    """Whether there is a space before the token at `index`."""
     before, token = tokens[index - 1], tokens[index]
     if token.token_type in _NO_SPACE_BEFORE or before.token_type in _NO_SPACE_AFTER:
         return False
