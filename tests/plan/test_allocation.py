@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from dpdb.errors import InvalidOption
-from dpdb.plan.allocation import allocate, candidates, is_public
+from dpdb.plan.allocation import allocate, competing_rows, is_public
 from dpdb.plan.lowering import AggregateLowering, PlanningContext
 from dpdb.plan.plan import Release
 from dpdb.policy.budget import Composition
@@ -182,4 +182,4 @@ def test_a_relative_error_needs_losses_that_add_up(composition: Composition) -> 
 )
 def test_noise_decides_among_all_groups_or_none(rest: str, expected: int) -> None:
     asked = query(f"zip, COUNT(*) FROM t GROUP BY zip {rest}")
-    assert candidates(asked, 3, PlanningContext(PRIVATE, known_rows)) == expected
+    assert competing_rows(asked, 3, PlanningContext(PRIVATE, known_rows)) == expected

@@ -8,7 +8,13 @@ from fractions import Fraction
 import pytest
 
 from dpdb.errors import MissingBounds, TooLarge, Unsupported
-from dpdb.plan.lowering import SQUARES_LIMIT, AggregateLowering, Lowered, PlanningContext, exposure
+from dpdb.plan.lowering import (
+    SQUARES_LIMIT,
+    AggregateLowering,
+    Lowered,
+    PlanningContext,
+    contribution_of,
+)
 from dpdb.plan.ranges import Interval
 from dpdb.plan.statistics import Count, Distinct, Ranks, Tally, Total
 from dpdb.policy.catalog import Policy
@@ -34,9 +40,9 @@ def lowered(text: str, policy: Policy = PRIVATE, cells: int = 1) -> Lowered:
     return AggregateLowering(context, asked, aggregate, {}, cells, ONE).lower()
 
 
-def parts(found: Lowered) -> list[tuple[str, Fraction]]:
+def parts(contribution: Lowered) -> list[tuple[str, Fraction]]:
     """The releases' names and their part of ε."""
-    return [(release.aggregate, release.mechanism.epsilon) for release in found.releases]
+    return [(release.aggregate, release.mechanism.epsilon) for release in contribution.releases]
 
 
 def test_a_count_is_of_rows_unless_what_is_counted_can_be_null() -> None:
@@ -61,21 +67,21 @@ def test_a_sum_is_in_steps_of_its_columns_grid() -> None:
 
 
 def test_an_average_is_a_centred_sum_and_a_count() -> None:
-    found = lowered("AVG(age)")
-    assert parts(found) == [("sum", Fraction(13, 25)), ("count", Fraction(12, 25))]
-    total, count = found.releases
+    contribution = lowered("AVG(age)")
+    assert parts(contribution) == [("sum", Fraction(13, 25)), ("count", Fraction(12, 25))]
+    total, count = contribution.releases
     assert isinstance(total.statistic, Total)
     assert total.statistic.centre == 50
     assert (total.mechanism.sensitivity, count.mechanism.sensitivity) == (50, 1)
-    assert found[1:] == (Interval(Fraction(0), Fraction(100)), None)
+    assert contribution[1:] == (Interval(Fraction(0), Fraction(100)), None)
 
 
 def test_an_average_over_a_public_count_is_one_release_in_its_own_unit() -> None:
-    found = lowered("AVG(age)", PUBLIC)
-    [release] = found.releases
-    assert parts(found) == [("avg", Fraction(1))]
+    contribution = lowered("AVG(age)", PUBLIC)
+    [release] = contribution.releases
+    assert parts(contribution) == [("avg", Fraction(1))]
     assert release.mechanism.sensitivity * release.unit == Fraction(100, ROWS)
-    assert found.public_rows == ROWS
+    assert contribution.public_rows == ROWS
 
 
 @pytest.mark.parametrize(
@@ -83,17 +89,17 @@ def test_an_average_over_a_public_count_is_one_release_in_its_own_unit() -> None
     [("VAR_POP", 2500), ("VAR_SAMP", 5000), ("STDDEV_POP", 50), ("STDDEV_SAMP", 75)],
 )
 def test_a_variance_is_of_squares_a_sum_and_a_count(function: str, widest: int) -> None:
-    found = lowered(f"{function}(age)")
+    contribution = lowered(f"{function}(age)")
     names = [("sum_of_squares", Fraction(1, 2)), ("sum", Fraction(1, 4)), ("count", Fraction(1, 4))]
-    assert parts(found) == names
-    squares = found.releases[0].statistic
+    assert parts(contribution) == names
+    squares = contribution.releases[0].statistic
     assert isinstance(squares, Total)
     assert (squares.centre, squares.power, squares.offset) == (50, 2, 1250)
     assert squares.bounds == (-1250, 1250)
-    assert found.range == Interval(Fraction(0), Fraction(widest))
+    assert contribution.range == Interval(Fraction(0), Fraction(widest))
     public = lowered(f"{function}(age)", PUBLIC)
     assert parts(public) == [("sum_of_squares", Fraction(2, 3)), ("sum", Fraction(1, 3))]
-    assert public[1:] == (found.range, ROWS)
+    assert public[1:] == (contribution.range, ROWS)
 
 
 def test_the_greatest_variances_are_those_of_the_ends_of_the_bounds() -> None:
@@ -119,12 +125,12 @@ def test_values_are_squared_on_a_coarse_grid() -> None:
     [("MIN(pay)", 0), ("MEDIAN(pay)", Fraction(1, 2)), ("MAX(pay)", 1)],
 )
 def test_order_statistics_are_ranks(text: str, fraction: Fraction) -> None:
-    found = lowered(text)
-    [release] = found.releases
+    contribution = lowered(text)
+    [release] = contribution.releases
     assert isinstance(release.statistic, Ranks)
     assert (release.aggregate, release.statistic.fraction) == ("quantile", fraction)
     assert release.mechanism.sensitivity == max(fraction, 1 - fraction)
-    assert found.range == Interval(Fraction(0), Fraction(1000))
+    assert contribution.range == Interval(Fraction(0), Fraction(1000))
 
 
 def test_a_mode_is_of_declared_values() -> None:
@@ -188,11 +194,15 @@ def test_values_that_squares_of_doubles_cannot_hold_are_refused() -> None:
 )
 def test_a_row_can_be_left_out_by_a_null_a_filter_or_a_key(text: str, optional: bool) -> None:
     asked = query(text)
-    found = exposure(asked.aggregates[0], asked, PUBLIC, 3)
-    assert (found.optional, found.cells, found.rows_per_unit) == (optional, 3, 1)
+    contribution = contribution_of(asked.aggregates[0], asked, PUBLIC, 3)
+    assert (contribution.optional, contribution.group_count, contribution.rows_per_unit) == (
+        optional,
+        3,
+        1,
+    )
 
 
 def test_a_row_of_several_can_always_be_left_out() -> None:
     policy = small_policy(unit="id", rows_per_unit=2)
     asked = query("SUM(age)", policy)
-    assert exposure(asked.aggregates[0], asked, policy).optional
+    assert contribution_of(asked.aggregates[0], asked, policy).optional

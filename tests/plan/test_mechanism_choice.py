@@ -20,9 +20,9 @@ from dpdb.privacy.sensitivity import Contribution
 SHARE = BudgetShare(Fraction(1, 2), Fraction(1, 10**6))
 CONCENTRATED = BudgetShare(Fraction(1, 2), Fraction(1, 10**6), concentrated=True)
 ALONE = Contribution(Neighbors.ADD_REMOVE, optional=False)
-MOVED = Contribution(Neighbors.REPLACE, optional=True, cells=4)
+MOVED = Contribution(Neighbors.REPLACE, optional=True, group_count=4)
 """A row can leave one group for another."""
-OWNED = Contribution(Neighbors.ADD_REMOVE, optional=True, cells=2, rows_per_unit=3)
+OWNED = Contribution(Neighbors.ADD_REMOVE, optional=True, group_count=2, rows_per_unit=3)
 GAUSSIAN, SMOOTH = Options(mechanism="gaussian"), Options(sensitivity="smooth")
 HALF = Fraction(1, 2)
 
@@ -103,7 +103,7 @@ def test_a_selection_has_twice_the_epsilon_of_a_concentrated_share() -> None:
 def test_smooth_sensitivity_is_asked_for() -> None:
     grid = Grid(Fraction(1), 0, 100)
     found = choice(OWNED, SMOOTH).for_quantile(HALF, grid, SHARE)
-    assert found == Smooth(HALF, SHARE.epsilon, SHARE.delta, rows_per_unit=3, cells_per_unit=2)
+    assert found == Smooth(HALF, SHARE.epsilon, SHARE.delta, rows_per_unit=3, rows_per_unit=2)
 
 
 @pytest.mark.parametrize("options", [GAUSSIAN, SMOOTH], ids=["gaussian", "smooth"])

@@ -106,8 +106,8 @@ def test_a_subquerys_answer_bounds_what_it_is_compared_with() -> None:
 
 
 def test_candidates_are_the_groups_where_noise_decides_which_are_shown() -> None:
-    assert planned("zip, COUNT(*) FROM t GROUP BY zip").candidates == 1
-    assert planned("zip, COUNT(*) FROM t GROUP BY zip HAVING COUNT(*) > 3").candidates == 3
+    assert planned("zip, COUNT(*) FROM t GROUP BY zip").competing_rows == 1
+    assert planned("zip, COUNT(*) FROM t GROUP BY zip HAVING COUNT(*) > 3").competing_rows == 3
 
 
 @pytest.mark.parametrize("neighbors", Neighbors)
