@@ -103,7 +103,7 @@ def test_a_selection_has_twice_the_epsilon_of_a_concentrated_share() -> None:
 def test_smooth_sensitivity_is_asked_for() -> None:
     grid = Grid(Fraction(1), 0, 100)
     found = choice(OWNED, SMOOTH).for_quantile(HALF, grid, SHARE)
-    assert found == Smooth(HALF, SHARE.epsilon, SHARE.delta, rows_per_unit=3, rows_per_unit=2)
+    assert found == Smooth(HALF, SHARE.epsilon, SHARE.delta, rows_per_unit=3, groups_per_unit=2)
 
 
 @pytest.mark.parametrize("options", [GAUSSIAN, SMOOTH], ids=["gaussian", "smooth"])
