@@ -11,7 +11,7 @@ import csv
 import io
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from hashlib import md5
@@ -66,11 +66,13 @@ def _records(table: Table) -> list[dict[str, bytes]]:
     except OSError as error:
         raise DataFileError(f"cannot read {table.path}") from error
     csv.field_size_limit(2**31 - 1)
-    header, *records = [each for each in csv.reader(io.StringIO(text, newline=""))]
+    header, *records = list(csv.reader(io.StringIO(text, newline="")))
     names = [name.encode("latin-1").decode() for name in header]
     if len(names) > 1:
         records = [record for record in records if record]
-    padded = ([*record, *[""] * len(names)] for record in records)
+    # A cell that is too long is missing, and so is one at the end of a short record.
+    shown = ([cell if len(cell) <= grammar.LONGEST else "" for cell in each] for each in records)
+    padded = ([*record, *[""] * len(names)] for record in shown)
     return [
         {name: cell.encode("latin-1") for name, cell in zip(names, record, strict=False)}
         for record in padded
@@ -273,6 +275,3 @@ def _columns(table: Table, cells: Mapping[str, bytes]) -> list[tuple[str, Column
     """The table's columns and their names in the file, which may be in another case."""
     folded = {name.casefold(): name for name in cells}
     return [(c.name if c.name in cells else folded[c.name.casefold()], c) for c in table.columns]
-
-
-OpenEngine = Callable[[], Engine]

@@ -123,13 +123,9 @@ def _called(name: str, arguments: list[Any]) -> Any:
         return None
     match name:
         case "lower":
-            return first.translate(
-                str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
-            )
+            return first.translate(str.maketrans(string.ascii_uppercase, string.ascii_lowercase))
         case "upper":
-            return first.translate(
-                str.maketrans(string.ascii_lowercase, string.ascii_uppercase)
-            )
+            return first.translate(str.maketrans(string.ascii_lowercase, string.ascii_uppercase))
         case "length":
             return float(len(first))
         case "substr":

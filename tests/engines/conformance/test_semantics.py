@@ -43,7 +43,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from dpdb.engines.memory.engine import MemoryEngine
+from dpdb.engines.protocol import Engine
 from dpdb.errors import MissingBounds, TooLarge
 from dpdb.plan.statistics import Grid, Total
 from dpdb.policy.catalog import Policy
@@ -75,9 +75,9 @@ TEXTS = ["a", "b", "A", "ab", "abc", "Abc", "a%c", "a_c", "10%", "x_y", "x!y", "
 class World:
     """The same rows twice."""
 
-    def __init__(self, policy: Policy, duck: duckdb.DuckDBPyConnection):
+    def __init__(self, policy: Policy, duck: duckdb.DuckDBPyConnection, engine: Engine):
         self.policy = policy
-        self.engine = MemoryEngine()
+        self.engine = engine
         self.duck = duck
 
 
@@ -104,7 +104,7 @@ def _cells(chance: random.Random) -> list[str]:
     ]
 
 
-def _world(folder: Path, seed: int) -> World:
+def _world(folder: Path, seed: int, engine: Engine) -> World:
     chance = random.Random(seed)
     rows = [[str(row), *_cells(chance)] for row in range(ROWS)]
     chance.shuffle(rows)
@@ -121,12 +121,12 @@ def _world(folder: Path, seed: int) -> World:
         duck.execute(f"CREATE MACRO ascii_{name}(x) AS translate(x, '{old}', '{new}')")
     values = [[cell or None for cell in row] for row in rows]
     duck.executemany("INSERT INTO t VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
-    return World(read_policy(folder / "t.toml"), duck)
+    return World(read_policy(folder / "t.toml"), duck, engine)
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory):
-    return _world(tmp_path_factory.mktemp("world"), seed=1)
+def world(tmp_path_factory, open_engine):
+    return _world(tmp_path_factory.mktemp("world"), seed=1, engine=open_engine())
 
 
 def _constants(text: str) -> str:
