@@ -11,6 +11,7 @@ from unittest import mock
 
 from dpdb.answers.estimates import points, scalar
 from dpdb.engines.memory.engine import MemoryEngine
+from dpdb.engines.protocol import Engine
 from dpdb.plan.expressions import Slot
 from dpdb.plan.plan import Plan, Release
 from dpdb.plan.planner import plan
@@ -31,7 +32,7 @@ def nothing_settled() -> Iterator[None]:
         yield
 
 
-def planned(text: str, policy: Policy, engine: MemoryEngine | None = None) -> Plan:
+def planned(text: str, policy: Policy, engine: Engine | None = None) -> Plan:
     """The plan of a SELECT, with a release even of what is known without a row."""
     found = statement(text, policy)
     assert isinstance(found, Select)
@@ -40,7 +41,7 @@ def planned(text: str, policy: Policy, engine: MemoryEngine | None = None) -> Pl
         return plan(found.query, policy, BudgetShare(EPSILON), rows)
 
 
-def _cells(plan: Plan, engine: MemoryEngine) -> list[Any]:
+def _cells(plan: Plan, engine: Engine) -> list[Any]:
     subqueries = {}
     for index, subplan in enumerate(plan.subplans):
         # Without noise the exact results are what would have been drawn.
@@ -50,7 +51,7 @@ def _cells(plan: Plan, engine: MemoryEngine) -> list[Any]:
     return [exact.cells for exact in engine.exact(plan, subqueries)]
 
 
-def raw(text: str, policy: Policy, engine: MemoryEngine | None = None) -> list[Any]:
+def raw(text: str, policy: Policy, engine: Engine | None = None) -> list[Any]:
     """What the engine hands to each mechanism, in grid steps, cell by cell."""
     engine = engine or MemoryEngine()
     return [
@@ -59,7 +60,7 @@ def raw(text: str, policy: Policy, engine: MemoryEngine | None = None) -> list[A
     ]
 
 
-def exactly(text: str, policy: Policy, engine: MemoryEngine | None = None) -> list[list[Fraction]]:
+def exactly(text: str, policy: Policy, engine: Engine | None = None) -> list[list[Fraction]]:
     """The exact value of every release, cell by cell, in the analyst's unit."""
     engine = engine or MemoryEngine()
     releases = planned(text, policy, engine).releases

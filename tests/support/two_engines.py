@@ -11,7 +11,7 @@ from pathlib import Path
 import duckdb
 from hypothesis import strategies as st
 
-from dpdb.engines.memory.engine import MemoryEngine
+from dpdb.engines.protocol import Engine
 from dpdb.plan.statistics import Grid, Total
 from dpdb.policy.catalog import Policy
 from dpdb.policy.reader import read_policy
@@ -42,9 +42,9 @@ TEXTS = ["a", "b", "A", "ab", "abc", "Abc", "a%c", "a_c", "10%", "x_y", "x!y", "
 class World:
     """The same rows twice."""
 
-    def __init__(self, policy: Policy, duck: duckdb.DuckDBPyConnection):
+    def __init__(self, policy: Policy, duck: duckdb.DuckDBPyConnection, engine: Engine):
         self.policy = policy
-        self.engine = MemoryEngine()
+        self.engine = engine
         self.duck = duck
 
 
@@ -71,7 +71,7 @@ def random_cells(chance: random.Random) -> list[str]:
     ]
 
 
-def two_engines(folder: Path, seed: int) -> World:
+def two_engines(folder: Path, seed: int, engine: Engine) -> World:
     chance = random.Random(seed)
     rows = [[str(row), *random_cells(chance)] for row in range(ROWS)]
     chance.shuffle(rows)
@@ -88,7 +88,7 @@ def two_engines(folder: Path, seed: int) -> World:
         duck.execute(f"CREATE MACRO ascii_{name}(x) AS translate(x, '{old}', '{new}')")
     values = [[cell or None for cell in row] for row in rows]
     duck.executemany("INSERT INTO t VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
-    return World(read_policy(folder / "t.toml"), duck)
+    return World(read_policy(folder / "t.toml"), duck, engine)
 
 
 def duck_rows(world: World, *expressions: str) -> list[tuple[object, ...]]:
