@@ -1,67 +1,39 @@
-"""What a statement gives back: plain values, ready to be shown or serialised."""
+"""The answer that a session gives: a record that shows itself in Python and in a notebook."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from dpdb.ledger.protocol import FREE, Balance, Price
+from dpdb.answers.formats.render import as_table
+from dpdb.answers.record import AnswerRecord
 
 if TYPE_CHECKING:
-    from dpdb.plan.plan import Plan
-
-Cell = int | float | str | bool | None
-CellInterval = tuple[Cell, Cell] | None
+    import pandas as pd
 
 
-@dataclass(frozen=True)
-class ReleaseReport:
-    """One noisy thing, as reported: numbers are in the analyst's units."""
+class Answer(AnswerRecord):
+    """What a statement gives back: its columns, rows and intervals as plain values, and its cost.
 
-    column: str
-    aggregate: str
-    mechanism: str
-    sensitivity: Fraction | None
-    """None, as is the scale, where it hangs on the rows: smooth sensitivity is as secret."""
-    scale: Fraction | None
-    epsilon: Fraction
-    delta: Fraction = Fraction(0)
-    margin: float | None = None
-    """Noise is within ± this much with probability CONFIDENCE, of all candidates at once."""
-    candidates: int = 1
-    """Of how many rows noise has a say in which are shown."""
+    `repr(answer)` is the table that the command line prints, and a notebook shows the same as HTML.
+    Neither shows anything else that the answer knows.
+    """
 
+    def to_pandas(self) -> pd.DataFrame:
+        """The rows as a DataFrame; raises UsageError where pandas is not installed.
 
-@dataclass(frozen=True)
-class Disclosure:
-    """What privacy forbids to show and teaching mode can: an exact statistic and its noise."""
+        The type of a column follows from the query, never from what is in the column: `Int64`,
+        `Float64`, `boolean`, `str`, and `datetime64[s]` for dates; whole numbers that do not fit 64
+        bits are `Float64`. A NULL is pandas' missing value.
+        """
+        from dpdb.answers.formats.data_frame import data_frame  # noqa: PLC0415 (pandas)
 
-    column: str
-    stat: float
-    scale: float
+        return data_frame(self)
 
+    def __repr__(self) -> str:
+        return as_table(self)
 
-@dataclass(frozen=True)
-class Answer:
-    """Everything about an answered statement."""
+    def _repr_html_(self) -> str:
+        """What IPython shows in a notebook."""
+        from dpdb.answers.formats.html import as_html  # noqa: PLC0415 (jinja2)
 
-    statement: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
-    balance: Balance
-    intervals: tuple[tuple[CellInterval, ...], ...] = ()
-    only_noise: tuple[tuple[bool, ...], ...] = ()
-    """Which values say nothing that the policy does not say; empty where none does."""
-    releases: tuple[ReleaseReport, ...] = ()
-    cost: Price = FREE
-    query: bool = False
-    """Whether this answers a SELECT, rather than showing or setting something."""
-    repeat: bool = False
-    explain: bool = False
-    private: bool = True
-    revealed: tuple[Disclosure, ...] = ()
-    notes: tuple[str, ...] = ()
-    """Of intervals, of an error that was asked for, of what EXPLAIN's rows and values are."""
-    plan: Plan | None = None
-    """What EXPLAIN explains."""
+        return as_html(self)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from dpdb.answers.answer import Cell
+from dpdb.answers.record import Cell
 from dpdb.ledger.protocol import Balance
 from dpdb.policy.budget import SMALLEST_DELTA
 from dpdb.privacy.accounting.accountants import Accountant, Advanced, Concentrated, Sequential

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpdb.answers import accuracy_notes
-from dpdb.answers.answer import Disclosure
 from dpdb.answers.estimates import Noisy, points, scalar
+from dpdb.answers.record import Disclosure
 from dpdb.errors import BudgetExceeded
 from dpdb.ledger.memory import MemoryLedger
 from dpdb.ledger.protocol import FREE, Price
