@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, TextIO
 
 from dpdb.answers.answer import Answer
 from dpdb.answers.formats.footer import footer
-from dpdb.answers.formats.render import FORMATS, error_text
-from dpdb.errors import DpdbError
+from dpdb.answers.formats.render import FORMATS
+from dpdb.errors import DpdbError, error_text
 from dpdb.interfaces.shell.preload import Preload
 from dpdb.interfaces.shell.progress import Progress
 from dpdb.interfaces.shell.settings import Settings
@@ -74,7 +74,7 @@ class Shell:
     def _explained(self, text: str) -> Answer | DpdbError:
         try:
             if self.policy.neighbors is Neighbors.REPLACE and not self._loaded:
-                return self.session.price(text)
+                return self.session.quote(text)
             return self.session.execute(f"EXPLAIN {text}")
         except DpdbError as error:
             return error
