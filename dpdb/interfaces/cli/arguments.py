@@ -1,4 +1,4 @@
-"""The command line's arguments: names, checks, and the policy they ask for."""
+"""The arguments of the command line: names, checks, and the policy that they make."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ exit codes: 0 all answered, 1 a statement failed, 2 usage, policy or file,
 
 
 def parser() -> argparse.ArgumentParser:
-    """What reads the command line."""
+    """The parser of the command line."""
     result = argparse.ArgumentParser(
         prog="dpdb",
         usage="dpdb [FILE.csv | POLICY.toml]... [-c STATEMENTS]... [-f FILE]... [options]",
@@ -137,7 +137,7 @@ def _policy(path: Path) -> Policy:
 
 
 def policy_of(options: argparse.Namespace) -> Policy:
-    """The policies of all files as one, with what the command line says on top."""
+    """The policies of all files as one, with the options of the command line in place of theirs."""
     if not options.files:
         raise UsageError("no CSV file or policy given", hint="dpdb people.csv -c 'SELECT …'")
     policies = [_policy(Path(name)) for name in options.files]
