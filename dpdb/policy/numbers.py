@@ -1,4 +1,4 @@
-"""Numbers that are exact: how they are read, written and put on a grid."""
+"""Exact numbers and dates: reading, writing, and the step of a grid."""
 
 from __future__ import annotations
 
@@ -8,24 +8,23 @@ from fractions import Fraction
 
 _EPOCH = datetime.date(1970, 1, 1)
 MAGNITUDE_LIMIT = 2**53
-"""No value, in steps of its grid, is larger: all are exact both as int64 and as double."""
-
+"""The largest value in steps of its grid: up to it int64 and double are both exact."""
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
 
 
 def exact_number(text: str) -> Fraction | None:
-    """The number that `text` writes, exactly; None if it is none, or absurdly long."""
+    """The exact number that `text` writes; None if it is not a number, or is absurdly long."""
     if len(text) > 4_200 or not _NUMBER.fullmatch(text):
         return None
     return Fraction(text)
 
 
 def grid_step(lower: Fraction, upper: Fraction) -> Fraction:
-    """The grid for values in [lower, upper] where none is declared.
+    """The step of the grid for values in [lower, upper] where the policy declares none.
 
-    A power of ten that leaves nine or ten significant digits: far below any
-    noise, and far from the magnitude limit.
+    It is a power of ten that leaves nine or ten significant digits, which is far finer than any
+    noise, and far from MAGNITUDE_LIMIT.
     """
     magnitude = max(abs(lower), abs(upper), Fraction(1, 10**9))
     exponent = len(str(magnitude.numerator // magnitude.denominator)) if magnitude >= 1 else 0
@@ -46,5 +45,5 @@ def iso_date(days: int) -> str:
 
 
 def decimal(value: Fraction, digits: int = 10) -> str:
-    """A fraction as people write it."""
+    """A fraction in decimal digits, rounded to `digits` significant digits."""
     return f"{float(value):.{digits}g}"
