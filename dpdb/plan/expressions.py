@@ -233,8 +233,11 @@ def slots(expression: Expr, role: str) -> set[int]:
     return set().union(*(slots(child, role) for child in children(expression)))
 
 
-def column_names(expression: Expr) -> set[str]:
-    """The names of the columns within an expression."""
+def columns_of(expression: Expr) -> dict[str, Column]:
+    """The columns that an expression reads, by name."""
     if isinstance(expression, ColumnRef):
-        return {expression.column.name}
-    return set().union(*(column_names(child) for child in children(expression)))
+        return {expression.column.name: expression.column}
+    columns: dict[str, Column] = {}
+    for child in children(expression):
+        columns |= columns_of(child)
+    return columns

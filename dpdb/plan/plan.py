@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dpdb.plan.expressions import ColumnRef, Expr, Slot, column_names, conjunction, slots
+from dpdb.plan.expressions import ColumnRef, Expr, Slot, columns_of, conjunction, slots
 from dpdb.plan.obstacles import Obstacle
 from dpdb.plan.query import Aggregate, Ordering, Output
 from dpdb.plan.ranges import Environment, Interval, interval
@@ -124,12 +124,12 @@ class Plan:
         return self.table.name, self.where, self.groups, self.keys, self.releases, nested
 
     @property
-    def columns(self) -> frozenset[str]:
+    def column_names(self) -> frozenset[str]:
         """The names of the columns that the plan reads, without those of subqueries."""
         read = [self.where, *self.keys]
         for part in (*(e.aggregate for e in self.estimates), *(r.statistic for r in self.releases)):
             read += (part.argument, part.where)
-        return frozenset().union(*(column_names(each) for each in read if each is not None))
+        return frozenset().union(*(columns_of(each) for each in read if each is not None))
 
     def interval_of(self, output: Output) -> Interval:
         """The interval of the exact value of an output, whatever the rows are."""
