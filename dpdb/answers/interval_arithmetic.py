@@ -1,7 +1,7 @@
 """Interval arithmetic over the cells of an answer.
 
-The same as `sql.intervals` does once for all rows of a table, done for each
-cell with the intervals of its aggregates (Moore 1966, chapter 2).
+The same as `plan.ranges` does once for all rows of a table, done for each
+cell with the intervals of its aggregates ([Moo66] chapter 2).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Noisy results into an answer: post-processing only.
 
 Everything here is computed from noisy values, public scales and the plan, so
-it can give away nothing more (Dwork and Roth 2014, Proposition 2.1).
+it can give away nothing more ([DR14] Proposition 2.1).
 """
 
 from __future__ import annotations

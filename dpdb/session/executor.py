@@ -67,9 +67,9 @@ def buy_gradually(
 ) -> Iterator[Purchase]:
     """The answers to plans of rising ε, up to the first that is as accurate as asked.
 
-    Gradual release of Laplace noise (Koufogiannis, Han, Pappas 2017): what has been paid in
+    Gradual release of Laplace noise ([KHP17]): what has been paid in
     the end is the price of the last answer alone. How much that is depends on the noisy
-    answers, and on nothing else: ex-post privacy (Ligett, Neel, Roth, Waggoner, Wu 2017).
+    answers, and on nothing else: ex-post privacy ([LNRWW17]).
     Each step's increment is debited before it is looked at. What theorems other than the
     sum of ε need to know is that of the last plan from the first step on: they have nothing
     to say of a price that hangs on the answers.

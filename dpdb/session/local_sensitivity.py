@@ -1,6 +1,6 @@
-"""Local sensitivities, as in Evans, Girkins and Sartor: read off the data.
+"""Local sensitivities, as in [EGS]: read off the data.
 
-Δf(D) = max |f(D) - f(D')| over D' = D less one row (their equation 5). Noise of
+Δf(D) = max |f(D) - f(D')| over D' = D less one row ([EGS] equation 5). Noise of
 this scale is itself a function of the rows, so what it protects is not
 differentially private: only teaching mode uses it.
 """
@@ -68,7 +68,7 @@ def sensitivity(function: Function, values: Array, fraction: float = 0.5) -> flo
 
 
 def _quantile(values: Array, fraction: float) -> float:
-    """Lee and Clifton, equation 15, for any quantile.
+    """[LC11] equation 15, for any quantile.
 
     Leaving out a row moves the values above it down one place, so only the
     rows at and beside the quantile's place make different answers.

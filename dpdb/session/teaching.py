@@ -1,7 +1,7 @@
 """Teaching mode: what privacy forbids, to be seen failing.
 
-With privacy off answers are exact. With the local sensitivity of Evans,
-Girkins and Sartor each statistic gets Laplace noise of scale k·Δf/ε where Δf
+With privacy off answers are exact. With the local sensitivity of [EGS]
+each statistic gets Laplace noise of scale k·Δf/ε where Δf
 is read off the data: a system that looks private and is not.
 """
 

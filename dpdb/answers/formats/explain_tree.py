@@ -110,7 +110,7 @@ def _noise(
 ) -> Iterator[tuple[str, str]]:
     """How large the noise is, and from which answer on that matters little.
 
-    The latter is Shoaran, Thomo and Weber's minimum true answer, equation 6.
+    The latter is the minimum true answer of [STW] equation 6.
     """
     each = [at_once(confidence, competing_rows) for confidence in CONFIDENCES]
     margins = [Fraction(mechanism.quantile(confidence)) * unit for confidence in each]

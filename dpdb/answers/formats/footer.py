@@ -47,7 +47,7 @@ def _paid(answer: Answer) -> str:
 def _accuracy(answer: Answer) -> Iterator[str]:
     """The relative error that the noise may make, from the noisy values alone.
 
-    Shoaran, Thomo, Weber, equation 5, with the answer in place of the truth.
+    [STW] equation 5, with the answer in place of the truth.
     """
     noisy = [
         (reach, abs(cell))
@@ -81,7 +81,7 @@ def _percent(share: float) -> str:
 
 
 def _revealed(answer: Answer) -> Iterator[str]:
-    """The exact statistics and noise scales, as Evans et al. print them."""
+    """The exact statistics and noise scales, as [EGS] print them."""
     for shown in answer.revealed:
         yield f"# stat={_whole(shown.stat)} b={_whole(shown.scale)}"
 
