@@ -1,7 +1,7 @@
 """The rows of an answer, from noisy results: computed, kept by HAVING, sorted and cut.
 
 Everything here is computed from noisy values, public scales and the plan. That is
-post-processing, which gives nothing more away (Dwork and Roth 2014, Proposition 2.1).
+post-processing, which gives nothing more away ([DR14] Proposition 2.1).
 """
 
 from __future__ import annotations

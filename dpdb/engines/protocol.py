@@ -111,6 +111,6 @@ class OpenEngine(Engine, Protocol):
         """For each aggregate of the plan the values that it counts in each cell.
 
         They are sorted doubles, neither clamped nor on a grid. Where a cell has none, all but
-        a count get the mean of the column: the rule of Evans, Girkins and Sartor for a query that
+        a count get the mean of the column: the rule of [EGS] for a query that
         no row matches. Raises as `exact` does.
         """

@@ -1,4 +1,4 @@
-"""Numbers that are exact: how they are read, written and put on a grid."""
+"""Exact numbers and dates: reading, writing, and the step of a grid."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?
 
 
 def exact_number(text: str) -> Fraction | None:
-    """The number that `text` writes, exactly; None if it is none, or absurdly long."""
+    """The exact number that `text` writes; None if it is not a number, or is absurdly long."""
     if len(text) > 4_200 or not _NUMBER.fullmatch(text):
         return None
     return Fraction(text)
@@ -37,10 +37,10 @@ def as_written(value: Number) -> Fraction | None:
 
 
 def grid_step(lower: Fraction, upper: Fraction) -> Fraction:
-    """The grid for values in [lower, upper] where none is declared.
+    """The step of the grid for values in [lower, upper] where the policy declares none.
 
-    A power of ten that leaves nine or ten significant digits: far below any
-    noise, and far from the magnitude limit.
+    It is a power of ten that leaves nine or ten significant digits, which is far finer than any
+    noise, and far from MAGNITUDE_LIMIT.
     """
     magnitude = max(abs(lower), abs(upper), Fraction(1, 10**9))
     exponent = len(str(magnitude.numerator // magnitude.denominator)) if magnitude >= 1 else 0
@@ -61,5 +61,5 @@ def iso_date(days: int) -> str:
 
 
 def decimal(value: Fraction, digits: int = 10) -> str:
-    """A fraction as people write it."""
+    """A fraction in decimal digits, rounded to `digits` significant digits."""
     return f"{float(value):.{digits}g}"

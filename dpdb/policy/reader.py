@@ -1,4 +1,4 @@
-"""Policies from TOML, from the command line, and from nothing but a CSV's header."""
+"""Policies from TOML files, from `--bounds`, and from the header of a CSV file alone."""
 
 from __future__ import annotations
 
@@ -27,10 +27,11 @@ from dpdb.policy.csv_header import read_header
 from dpdb.policy.numbers import MAGNITUDE_LIMIT, days_of, grid_step
 
 MAX_VALUES = 100_000
+"""The most values that a column can declare."""
 
 
 def policy_for(csv: Path) -> Policy:
-    """The policy beside a CSV file, or what its header alone allows."""
+    """The policy beside a CSV file, or else a policy of the undeclared columns in its header."""
     beside = csv.with_suffix(".toml")
     if beside.is_file():
         return read_policy(beside)
@@ -39,7 +40,7 @@ def policy_for(csv: Path) -> Policy:
 
 
 def read_policy(path: Path) -> Policy:
-    """The policy in a TOML file; what it says wrongly is an error naming the line."""
+    """The policy in a TOML file; raises PolicyError with the line of a mistake."""
     try:
         text = path.read_text(encoding="utf-8-sig")
         document = tomllib.loads(text, parse_float=Decimal)
@@ -55,7 +56,10 @@ def read_policy(path: Path) -> Policy:
 
 
 def with_bounds(policy: Policy, bounds: Mapping[str, tuple[Fraction, Fraction]]) -> Policy:
-    """The policy with `--bounds` put in; they make an undeclared column a number."""
+    """The policy with the bounds of `--bounds`, which make an undeclared column a number.
+
+    Raises UsageError for bounds that no column can have.
+    """
     tables = []
     unused = set(bounds)
     for table in policy.tables:
@@ -90,7 +94,7 @@ def _bounded(column: Column, lower: Fraction, upper: Fraction) -> Column:
 
 @dataclass(frozen=True)
 class PolicyReader:
-    """Reads one policy file; knows its text, to say which line is wrong."""
+    """Reads one policy file; its text serves to name the line of a mistake."""
 
     path: Path
     text: str
@@ -176,7 +180,7 @@ class PolicyReader:
             or not named.nullable
             or (named.bounds is not None and named.values is None)
         ):
-            # Clamped, rounded or filled in, two units would become one.
+            # A column that is clamped, rounded or filled in could turn two units into one.
             raise self._error(
                 "a unit is text or an integer, without bounds, and nullable", (*where, "unit")
             )
@@ -275,10 +279,10 @@ class PolicyReader:
         return Fraction(value)
 
     def _table(self, section: dict[str, Any], key: str, above: tuple[str, ...]) -> dict[str, Any]:
-        found = section.get(key, {})
-        if not isinstance(found, dict):
+        subsection = section.get(key, {})
+        if not isinstance(subsection, dict):
             raise self._error(f"{key} is a section or {{ … }}", (*above, key))
-        return found
+        return subsection
 
     def _known(
         self, section: dict[str, Any], keys: tuple[str, ...], where: tuple[str, ...]
@@ -303,22 +307,22 @@ def _shown(value: object) -> str:
 
 
 def _line(text: str, where: tuple[str, ...]) -> int | None:
-    """The line on which the key at `where` is set, or the nearest one above it.
+    """The line that sets the key at `where`, or else the nearest section above; None if neither.
 
-    tomllib says where syntax is wrong, not where a value stands: look for the
-    last keys in turn, each after the one before.
+    tomllib does not give the lines of values, so the keys are searched for one after the other,
+    each from the line of the one before.
     """
     lines = text.splitlines()
     start = 0
-    found = None
+    last = None
     for depth, key in enumerate(where):
         quoted = rf"""(?:{re.escape(key)}|"{re.escape(key)}"|'{re.escape(key)}')"""
         pattern = re.compile(rf"^\s*\[[^\]]*\b{quoted}\s*[\].]|(?:^|[\s{{,.]){quoted}\s*[=.]")
         for number in range(start, len(lines)):
             if pattern.search(lines[number].split("#")[0]):
-                start = found = number
+                start = last = number
                 break
         else:
             if depth == 0:
                 return None
-    return None if found is None else found + 1
+    return None if last is None else last + 1

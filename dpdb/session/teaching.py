@@ -1,6 +1,6 @@
 """Teaching mode: answers without differential privacy, so that attacks on them can be seen.
 
-With privacy off, answers are exact. With the local sensitivity of Evans, Girkins and Sartor,
+With privacy off, answers are exact. With the local sensitivity of [EGS],
 each statistic gets Laplace noise of scale k·Δf/ε, where Δf is read off the data: a system that
 looks private and is not.
 """

@@ -17,7 +17,7 @@ logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
 
 
 class Dpdb(Dialect):
-    """Standard SQL with the names of the statistical functions of Evans et al."""
+    """Standard SQL with the names of the statistical functions of [EGS]."""
 
     class Tokenizer(BaseTokenizer):
         """The default lexical rules: `'` for strings, `"` and backticks for names, no backslashes.

@@ -31,7 +31,7 @@ from dpdb.plan.expressions import (
     Logic,
     Not,
     Slot,
-    children,
+    columns_of,
 )
 from dpdb.policy.catalog import Column, Kind
 from dpdb.vectors.cast import cast
@@ -139,16 +139,6 @@ def _only_column(expression: Expr) -> Column | None:
     """The column that `expression` reads, if it reads exactly one."""
     columns = columns_of(expression)
     return next(iter(columns.values())) if len(columns) == 1 else None
-
-
-def columns_of(expression: Expr) -> dict[str, Column]:
-    """The columns that `expression` reads, by name."""
-    if isinstance(expression, ColumnRef):
-        return {expression.column.name: expression.column}
-    found: dict[str, Column] = {}
-    for child in children(expression):
-        found |= columns_of(child)
-    return found
 
 
 def _on_dictionary(expression: Expr, column: Column, held: Codes, frame: Frame) -> AnyVector:

@@ -112,7 +112,7 @@ def _noise(
 ) -> Iterator[tuple[str, str]]:
     """How large the noise is, and the least answer that it changes by at most 10 %.
 
-    The latter is the minimum true answer (MTA) of Shoaran, Thomo and Weber, equation 6.
+    The latter is the minimum true answer (MTA) of [STW] equation 6.
     """
     each = [at_once(confidence, competing_rows) for confidence in CONFIDENCES]
     margins = [Fraction(mechanism.quantile(confidence)) * unit for confidence in each]

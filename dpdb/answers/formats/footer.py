@@ -47,8 +47,7 @@ def _paid(answer: AnswerRecord) -> str:
 def _accuracy(answer: AnswerRecord) -> Iterator[str]:
     """The relative error that the noise may make, from the noisy values alone.
 
-    This is the relative error of Shoaran, Thomo and Weber, equation 5, with the noisy answer in
-    place of the true one, so it comes from noisy values alone.
+    This is the relative error of [STW] equation 5, with the noisy answer in place of the true one, so it comes from noisy values alone.
     """
     noisy = [
         (reach, abs(cell))
@@ -82,7 +81,7 @@ def _percent(share: float) -> str:
 
 
 def _revealed(answer: AnswerRecord) -> Iterator[str]:
-    """The exact statistics and noise scales, as Evans et al. print them."""
+    """The exact statistics and noise scales, as [EGS] print them."""
     for shown in answer.revealed:
         yield f"# stat={_whole(shown.stat)} b={_whole(shown.scale)}"
 

@@ -13,13 +13,13 @@ from dpdb.engines.memory import exact_sums
 from dpdb.engines.memory.contribution_bounds import Units
 from dpdb.engines.memory.csv_loader import Loaded, load, load_more
 from dpdb.engines.protocol import WORD, Exact, OpenEngine, Progress, representation
-from dpdb.plan.expressions import ColumnRef, Expr, Literal, Slot
+from dpdb.plan.expressions import ColumnRef, Expr, Literal, Slot, columns_of
 from dpdb.plan.plan import Plan
 from dpdb.plan.query import Aggregate, Function
 from dpdb.plan.statistics import Count, Distinct, Grid, Ranks, Statistic, Tally, Total
 from dpdb.policy.catalog import Column, Kind, Table, Value
 from dpdb.vectors.columns import Codes, Numbers
-from dpdb.vectors.evaluate import Frame, columns_of, evaluate, holds, public_dictionary
+from dpdb.vectors.evaluate import Frame, evaluate, holds, public_dictionary
 from dpdb.vectors.vector import AnyVector, TextVector, Vector
 
 Array = npt.NDArray[Any]
@@ -55,7 +55,7 @@ class MemoryEngine(OpenEngine):
         return [select.counted_values(estimate.aggregate) for estimate in plan.estimates]
 
     def _select(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> _Statistics:
-        table, names = plan.table, plan.columns
+        table, names = plan.table, plan.column_names
         if table.unit is not None:
             # Which of a unit's rows count hangs on all declared columns.
             names = frozenset(column.name for column in table.columns)
@@ -117,7 +117,7 @@ class _Statistics:
         """The values an aggregate counts in each cell, sorted, as doubles.
 
         Where there are none, all but a count gets the mean of the column: the
-        rule of Evans et al. for a query that no row matches.
+        rule of [EGS] for a query that no row matches.
         """
         argument = Literal(1, Kind.INTEGER) if aggregate.argument is None else aggregate.argument
         vector = evaluate(argument, self._frame)

@@ -18,7 +18,10 @@ _PRECISION = 2**128  # the largest denominator of a variance that is drawn
 
 
 def check_variance(variance: Fraction) -> None:
-    """Refuse a variance outside (0, 2^110]: σ up to 2^55 has Laplace candidates in 64 bits."""
+    """Raise ValueError for a variance outside (0, 2^110].
+
+    For σ up to 2^55 the Laplace candidates fit 64 bits.
+    """
     if not 0 < variance <= LARGEST_VARIANCE:
         raise ValueError("the variance of the noise must be over 0 and at most 2^110")
 

@@ -1,4 +1,4 @@
-"""Numbers rounded up to doubles: never less noise than was paid for."""
+"""Rounding of scales up to doubles, so that noise is never less than what was paid for."""
 
 from __future__ import annotations
 
