@@ -45,9 +45,10 @@ def _paid(answer: AnswerRecord) -> str:
 
 
 def _accuracy(answer: AnswerRecord) -> Iterator[str]:
-    """The relative error that the noise may make, from the noisy values alone.
+    """The relative error that the noise may make: a line on all the numbers of the answer.
 
-    This is the relative error of [STW] equation 5, with the noisy answer in place of the true one, so it comes from noisy values alone.
+    It is that of [STW] equation 5 with the noisy answer in place of the true one, so that it
+    comes from noisy values alone.
     """
     noisy = [
         (reach, abs(cell))
