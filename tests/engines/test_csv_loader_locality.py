@@ -226,6 +226,8 @@ def test_the_reader_goes_the_same_way_whatever_one_row_holds(cells):
         (Column("u", Kind.TEXT), ["José".encode(), b'"Abel"'],
          [b"Jos\xe9", b"Jos\xe8", b"a\0", b"", b"x" * 10_001]),
         (Column("u", Kind.TEXT, nullable=False), [b"Abel"], [b"", b"Jos\xe9"]),
+        (Column("u", Kind.TEXT, values=("Abel", "Jos\ufffd")), [b"Abel", "Jos\ufffd".encode()],
+         [b"Jos\xe9", b"Jos\xe8", b"Jos\0", b"Cain"]),
     ],
 )  # fmt: skip
 def test_a_cell_that_loses_anything_names_no_unit(path, column, whole, lost):
