@@ -34,11 +34,11 @@ def _of_plan(planned: Plan) -> Iterator[int]:
     for subplan in planned.subplans:
         yield from _of_plan(subplan)
     for release in planned.releases:
-        yield len(planned.groups) * candidates(release)
+        yield len(planned.groups) * candidate_count(release)
 
 
-def candidates(release: Release) -> int:
-    """How many candidates a release weighs in one cell at most, whatever its rows are."""
+def candidate_count(release: Release) -> int:
+    """How many candidates a release weighs for one group at most, whatever its rows are."""
     match release.mechanism, release.statistic:
         case Exponential() as mechanism, Ranks(grid=grid):
             # Values within reach of the target on either side, and the gaps between them.

@@ -79,7 +79,7 @@ class MechanismChoice:
 
     def _gaussian(self, change: int, squared: int, share: BudgetShare) -> Gaussian:
         self._check_delta(share, "Gaussian noise")
-        single = self.contribution.touched == 1
+        single = self.contribution.groups_touched == 1
         if not share.concentrated:
             variance = variance_for(change, squared, single, share.epsilon, share.delta)
             return Gaussian(squared, variance, share.epsilon, share.delta)
@@ -89,8 +89,8 @@ class MechanismChoice:
 
     def _smooth(self, fraction: Fraction, grid: Grid, share: BudgetShare) -> Smooth:
         self._check_delta(share, "noise of smooth sensitivity")
-        rows, cells = self.contribution.rows_per_unit, self.contribution.touched
-        mechanism = Smooth(fraction, share.epsilon, share.delta, rows, cells)
+        rows, groups = self.contribution.rows_per_unit, self.contribution.groups_touched
+        mechanism = Smooth(fraction, share.epsilon, share.delta, rows, groups)
         if mechanism.largest_scale((grid.lower, grid.upper)) > MAX_SCALE:
             raise self._too_large()
         return mechanism

@@ -73,8 +73,11 @@ class Plan:
     offset: int
     sample_key: str
     """Which rows of a unit count that has more than its cap."""
-    candidates: int = 1
-    """Of how many rows noise has a say in which are shown; their intervals hold at once."""
+    competing_rows: int = 1
+    """The number of rows among which noise decides which are shown.
+
+    The intervals of these rows hold at once.
+    """
 
     @property
     def every_release(self) -> Iterator[Release]:

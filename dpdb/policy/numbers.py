@@ -6,7 +6,7 @@ import datetime
 import re
 from fractions import Fraction
 
-EPOCH = datetime.date(1970, 1, 1)
+_EPOCH = datetime.date(1970, 1, 1)
 MAGNITUDE_LIMIT = 2**53
 """No value, in steps of its grid, is larger: all are exact both as int64 and as double."""
 
@@ -30,6 +30,19 @@ def grid_step(lower: Fraction, upper: Fraction) -> Fraction:
     magnitude = max(abs(lower), abs(upper), Fraction(1, 10**9))
     exponent = len(str(magnitude.numerator // magnitude.denominator)) if magnitude >= 1 else 0
     return Fraction(10) ** (exponent - 10)
+
+
+def days_of(date: datetime.date) -> int:
+    """The number of days from 1970-01-01 to `date`: dates are whole numbers everywhere in dpdb."""
+    return (date - _EPOCH).days
+
+
+def iso_date(days: int) -> str:
+    """The date `days` after 1970-01-01, written YYYY-MM-DD.
+
+    Raises OverflowError for a date outside the years 1 to 9999.
+    """
+    return (_EPOCH + datetime.timedelta(days=days)).isoformat()
 
 
 def decimal(value: Fraction, digits: int = 10) -> str:

@@ -24,7 +24,7 @@ from dpdb.policy.budget import (
 )
 from dpdb.policy.catalog import Column, Kind, Policy, Table, Value
 from dpdb.policy.csv_header import read_header
-from dpdb.policy.numbers import EPOCH, MAGNITUDE_LIMIT, grid_step
+from dpdb.policy.numbers import MAGNITUDE_LIMIT, days_of, grid_step
 
 MAX_VALUES = 100_000
 
@@ -258,10 +258,10 @@ class PolicyReader:
                 number = self._fraction(value, where)
                 return int(number) if number.denominator == 1 else number
             case Kind.DATE, datetime.date() if not isinstance(value, datetime.datetime):
-                return (value - EPOCH).days
+                return days_of(value)
             case Kind.DATE, str():
                 try:
-                    return (datetime.date.fromisoformat(value) - EPOCH).days
+                    return days_of(datetime.date.fromisoformat(value))
                 except ValueError:
                     pass
         raise self._error(f"{_shown(value)} is not a {kind}", where)

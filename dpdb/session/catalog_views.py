@@ -26,7 +26,7 @@ THEOREMS: tuple[tuple[str, type[Accountant]], ...] = (
 
 
 def budget_rows(balance: Balance, share: Fraction) -> Rows:
-    """SHOW BUDGET: what there was and is, and what each theorem says of the session so far."""
+    """Total, spent and left of the budget, and the session's ε by each composition theorem."""
     budget, delta = balance.budget, balance.budget.delta
     queries = budget.queries
     rows: list[tuple[Cell, ...]] = [

@@ -50,7 +50,7 @@ def purchases(
     (plan,) = plans
     receipt = ledger.charge(ComposedLoss.of(plan.loss), plan.region)
     result = executor.execute(plan, receipt)
-    yield Purchase(result, receipt.price, accuracy_notes.kept(options, plan))
+    yield Purchase(result, receipt.price, accuracy_notes.error_notes(options, plan))
 
 
 def _gradual_purchases(
@@ -76,7 +76,7 @@ def _gradual_purchases(
         receipt = charged if receipt is None else receipt + charged
         result = gradual.execute(step, receipt)
         reached = _is_accurate(plan, result, options)
-        notes = accuracy_notes.bought(options, plan, reached=reached)
+        notes = accuracy_notes.relative_error_notes(options, plan, reached=reached)
         yield Purchase(result, receipt.price, notes, step)
         if reached:
             return
@@ -99,6 +99,6 @@ def _is_accurate(plan: Plan, result: NoisyResult, options: Options) -> bool:
     (release,), (draws,) = plan.releases, result.noisy.draws
     assert isinstance(release.mechanism, Laplace)
     assert options.relative_error is not None
-    confidence = at_once(float(options.confidence or CONFIDENCE), plan.candidates)
+    confidence = at_once(float(options.confidence or CONFIDENCE), plan.competing_rows)
     margin = release.mechanism.quantile(confidence)
     return all(enough(value, margin, options.relative_error) for value in draws.tolist())

@@ -216,8 +216,8 @@ class Session:
             private=self._private,
             revealed=purchase.result.revealed if self.settings.reveal else (),
             notes=purchase.notes
-            + accuracy_notes.claims(planned)
-            + accuracy_notes.only_noise(columns, shown.only_noise),
+            + accuracy_notes.interval_notes(planned)
+            + accuracy_notes.only_noise_notes(columns, shown.only_noise),
         )
 
     def _explained(self, text: str, query: Query, rows: RowCount) -> Answer:
@@ -240,9 +240,9 @@ class Session:
             explain=True,
             private=self._private,
             notes=(
-                *accuracy_notes.promised(options, planned),
-                *accuracy_notes.claims(planned),
-                *contribution_notes.altered(planned),
+                *accuracy_notes.planned_error_notes(options, planned),
+                *accuracy_notes.interval_notes(planned),
+                *contribution_notes.contribution_notes(planned),
             ),
             plan=planned,
         )
@@ -292,5 +292,5 @@ def _identity(planned: Plan, options: Options) -> object:
     """Equal for queries that are answered with the same draws: asking again is free."""
     if options.relative_error is None:
         return planned.identity
-    confidence = at_once(float(options.confidence or CONFIDENCE), planned.candidates)
+    confidence = at_once(float(options.confidence or CONFIDENCE), planned.competing_rows)
     return planned.identity, options.relative_error, confidence

@@ -28,7 +28,7 @@ from dpdb.plan.plan import Plan
 from dpdb.plan.statistics import Count, Ranks, Tally, Total
 from dpdb.policy.budget import Neighbors
 from dpdb.policy.catalog import Column, Kind, Table
-from dpdb.policy.numbers import EPOCH
+from dpdb.policy.numbers import days_of
 from dpdb.privacy import sensitivity
 from dpdb.privacy.sensitivity import Contribution
 from dpdb.vectors.columns import Codes, Numbers
@@ -62,7 +62,7 @@ def _in_memory() -> Iterator[None]:
 
 
 def day(text: str) -> Fraction:
-    return Fraction((datetime.date.fromisoformat(text) - EPOCH).days)
+    return Fraction(days_of(datetime.date.fromisoformat(text)))
 
 
 def integer(name: str, lower: int, upper: int, *, nullable: bool = True) -> Column:
@@ -699,13 +699,13 @@ def test_capping_nothing_keeps_nothing() -> None:
 # ------------------------------------------------------------------------- the formulas alone
 
 
-def changes(exposure: Contribution, lower: int, upper: int) -> Iterator[int]:
+def changes(contribution: Contribution, lower: int, upper: int) -> Iterator[int]:
     """All ℓ1 changes of Σ y over two cells, or one, when one row is changed, by definition."""
-    cells = range(exposure.cells)
+    cells = range(contribution.group_count)
     counted = [(cell, y) for cell in cells for y in range(lower, upper + 1)]
-    nowhere = [(0, 0)] if exposure.optional or exposure.neighbors is ADD_REMOVE else []
+    nowhere = [(0, 0)] if contribution.optional or contribution.neighbors is ADD_REMOVE else []
     vectors = [[y if cell == at else 0 for cell in cells] for at, y in [*counted, *nowhere]]
-    others = vectors if exposure.neighbors is REPLACE else [[0] * exposure.cells]
+    others = vectors if contribution.neighbors is REPLACE else [[0] * contribution.group_count]
     for left, right in product(vectors, others):
         yield sum(abs(a - b) for a, b in zip(left, right, strict=True))
 
@@ -715,9 +715,9 @@ def changes(exposure: Contribution, lower: int, upper: int) -> Iterator[int]:
 def test_the_formula_of_totals_is_the_largest_change(relation: Neighbors, optional: bool) -> None:
     for cells in (1, 2, 3) if optional else (1,):
         for lower, upper in combinations(range(-4, 5), 2):
-            exposure = Contribution(relation, optional, cells)
-            expected = max(changes(exposure, lower, upper))
-            assert sensitivity.total(lower, upper, exposure) == expected
+            contribution = Contribution(relation, optional, cells)
+            expected = max(changes(contribution, lower, upper))
+            assert sensitivity.total(lower, upper, contribution) == expected
             several = Contribution(relation, optional, cells, rows_per_unit=3)
             assert sensitivity.total(lower, upper, several) >= 3 * expected
 
@@ -750,7 +750,7 @@ def test_the_formula_of_ranks_is_the_largest_change(percent: int) -> None:
             replaced = max(replaced, max(after) - min(after))
     assert sensitivity.rank(fraction, Contribution(ADD_REMOVE, True)) == entered
     assert sensitivity.rank(fraction, Contribution(REPLACE, True)) == replaced
-    assert sensitivity.rank(fraction, Contribution(REPLACE, True, cells=2)) >= 2 * entered
+    assert sensitivity.rank(fraction, Contribution(REPLACE, True, group_count=2)) >= 2 * entered
 
 
 def test_ranks_and_tallies_have_the_exponential_mechanism() -> None:

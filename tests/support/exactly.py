@@ -28,10 +28,7 @@ def planned(text: str, policy: Policy, engine: Engine | None = None) -> Plan:
     found = statement(text, policy)
     assert isinstance(found, Select)
     rows = (engine or MemoryEngine()).rows
-    with (
-        mock.patch("dpdb.plan.planner.obstacle", return_value=None),
-        mock.patch("dpdb.plan.allocation.obstacle", return_value=None),
-    ):
+    with mock.patch("dpdb.plan.allocation.obstacle", return_value=None):
         return plan(found.query, policy, BudgetShare(EPSILON), rows)
 
 

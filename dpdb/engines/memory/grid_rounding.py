@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpdb.policy.catalog import Column, Kind
-from dpdb.policy.numbers import EPOCH, MAGNITUDE_LIMIT
+from dpdb.policy.numbers import MAGNITUDE_LIMIT, days_of
 
 Floats = NDArray[np.float64]
 """Numbers, or dates in days; not finite where a cell is neither."""
 
 _DATE_LIMITS = (
-    Fraction(datetime.date.min.toordinal() - EPOCH.toordinal()),
-    Fraction(datetime.date.max.toordinal() - EPOCH.toordinal()),
+    Fraction(days_of(datetime.date.min)),
+    Fraction(days_of(datetime.date.max)),
 )
 
 

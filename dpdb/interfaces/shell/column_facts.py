@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import datetime
-
 from dpdb.answers.formats.escape import printable
 from dpdb.interfaces.shell.vocabulary import KEYWORDS
 from dpdb.policy.catalog import Column, Kind, Value
-from dpdb.policy.numbers import EPOCH, decimal
+from dpdb.policy.numbers import decimal, iso_date
 
 NO_BOUNDS = "no bounds"
 
@@ -30,7 +28,7 @@ def shown(value: Value, kind: Kind) -> str:
         case str():
             return printable(value)
         case _ if kind is Kind.DATE:
-            return (EPOCH + datetime.timedelta(days=int(value))).isoformat()
+            return iso_date(int(value))
         case int():
             return str(value)
     return decimal(value)
