@@ -1,10 +1,11 @@
 """An answer as a DataFrame of pandas.
 
-This module alone of the room imports pandas: it is given noisy values, and makes no others of them.
+It is the one module of the room that imports pandas, and it is given nothing but noisy values.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from dpdb.answers.formats.sheet import sheet
@@ -22,7 +23,7 @@ _TYPES = {
     Kind.BOOLEAN: "boolean",
     Kind.DATE: "datetime64[s]",
 }
-_BEYOND = "Float64"
+INT64_MAX = 2**63 - 1
 
 
 def data_frame(answer: AnswerRecord) -> pd.DataFrame:
@@ -32,16 +33,17 @@ def data_frame(answer: AnswerRecord) -> pd.DataFrame:
     except ImportError:
         raise UsageError("to_pandas() needs pandas", hint='pip install "dpdb[pandas]"') from None
     header, rows = sheet(answer)
-    types = [_TYPES[kind] for kind in answer.kinds] if answer.kinds and not answer.explain else None
+    kinds: Sequence[Kind | None] = answer.kinds or [None] * len(header)
     columns = {}
-    for i in range(len(header)):
+    for i, kind in enumerate(kinds):
         cells = [row[i] for row in rows]
-        known = types and (_BEYOND if _is_beyond(cells) else types[i])
-        columns[i] = pd.Series(cells, dtype=known or None)
+        columns[i] = pd.Series(cells, dtype=_type(kind, cells))
     # Two columns may have the same name, so the names come last.
     return pd.DataFrame(columns).set_axis(header, axis="columns")
 
 
-def _is_beyond(cells: list[Cell]) -> bool:
-    """Whether a whole number among the cells does not fit 64 bits."""
-    return any(isinstance(cell, int) and not -(2**63) <= cell < 2**63 for cell in cells)
+def _type(kind: Kind | None, cells: list[Cell]) -> str | None:
+    """The type of a column; None, for pandas to choose, where no query says what it is."""
+    if kind is Kind.INTEGER and any(isinstance(c, int) and abs(c) > INT64_MAX for c in cells):
+        return _TYPES[Kind.NUMBER]
+    return None if kind is None else _TYPES[kind]
