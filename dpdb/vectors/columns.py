@@ -19,17 +19,18 @@ class Numbers:
     `units` are whole multiples of `step`, in the narrowest type that holds the
     bounds; without a step (numbers without bounds) they are the numbers
     themselves, as doubles. `null` is None where the column is not nullable, whatever
-    its cells are; what `units` hold where a cell is NULL means nothing.
+    its cells are. Where a cell is NULL `units` hold the `filler`, which is public.
     """
 
     units: NDArray[Any]
     step: Fraction | None
     null: NDArray[np.bool_] | None
+    filler: int
 
     def within(self, rows: slice) -> Numbers:
         """Some of the rows."""
         null = None if self.null is None else self.null[rows]
-        return Numbers(self.units[rows], self.step, null)
+        return Numbers(self.units[rows], self.step, null, self.filler)
 
     def __repr__(self) -> str:
         return "Numbers(...)"
