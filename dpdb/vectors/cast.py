@@ -7,7 +7,7 @@ import numpy as np
 from dpdb.policy.catalog import Kind
 from dpdb.policy.numbers import MAGNITUDE_LIMIT, iso_date
 from dpdb.vectors import grammar
-from dpdb.vectors.vector import AnyVector, Array, TextVector, Vector, either, numbers, truth
+from dpdb.vectors.vector import AnyVector, Array, TextVector, Vector, either, one_zero, truth
 
 
 def cast(vector: AnyVector, source: Kind, target: Kind) -> AnyVector:
@@ -22,7 +22,7 @@ def cast(vector: AnyVector, source: Kind, target: Kind) -> AnyVector:
         case Kind.INTEGER | Kind.DATE:
             whole = np.rint(_doubles(vector))
             outside = np.abs(whole) > MAGNITUDE_LIMIT
-            return numbers(np.where(outside, 0.0, whole), either(vector.null, outside))
+            return Vector(one_zero(np.where(outside, 0.0, whole)), either(vector.null, outside))
     return Vector(_doubles(vector), vector.null)
 
 

@@ -135,7 +135,9 @@ class _NumbersBuilder(_OrdinalBuilder):
         grid = self._grid
         units = _joined(self._units, np.dtype(np.float64) if grid is None else grid.dtype)
         null = _joined(self._null, np.dtype(np.bool_)) if self._nullable else None
-        return Numbers(units, grid.step if grid else None, null)
+        if grid is None:
+            return Numbers(units, None, null, 0)
+        return Numbers(units, grid.step, null, int(grid.units(np.array([grid.filler]))[0]))
 
 
 class _ChoiceBuilder(_OrdinalBuilder):

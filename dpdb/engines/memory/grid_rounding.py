@@ -41,7 +41,7 @@ class Grid:
     @property
     def dtype(self) -> np.dtype[Any]:
         """The narrowest type that holds every multiple."""
-        return _narrowest(self.lowest, self.highest)
+        return narrowest(self.lowest, self.highest)
 
     def units(self, numbers: Floats) -> NDArray[Any]:
         """The nearest multiples, halves to even, kept on the grid."""
@@ -81,7 +81,7 @@ def _nearest(numbers: Floats, step: Fraction) -> Floats:
     return nearest
 
 
-def _narrowest(lowest: int, highest: int) -> np.dtype[Any]:
+def narrowest(lowest: int, highest: int) -> np.dtype[Any]:
     """The first integer type that holds both; never uint64, which mixes badly with int64."""
     for name in ("int8", "uint8", "int16", "uint16", "int32", "uint32"):
         limits = np.iinfo(name)
