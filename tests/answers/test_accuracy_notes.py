@@ -6,7 +6,13 @@ from fractions import Fraction
 
 import pytest
 
-from dpdb.answers.accuracy_notes import bought, claims, kept, only_noise, promised
+from dpdb.answers.accuracy_notes import (
+    error_notes,
+    interval_notes,
+    only_noise_notes,
+    planned_error_notes,
+    relative_error_notes,
+)
 from dpdb.plan.query import Options
 from dpdb.privacy.accounting.accountants import BudgetShare
 from tests.support.plans import planned
@@ -37,12 +43,12 @@ KNOWN = "no row can pass the filter on {}: that is known, and costs nothing"
     ],
 )  # fmt: skip
 def test_what_intervals_hold_for_and_what_has_none(text: str, expected: list[str]) -> None:
-    assert list(claims(planned(text, share=SHARE))) == expected
+    assert list(interval_notes(planned(text, share=SHARE))) == expected
 
 
 def test_of_smooth_sensitivity_the_noise_is_secret() -> None:
     text = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(sensitivity = smooth) MEDIAN(age)"
-    [note] = claims(planned(text, share=SHARE))
+    [note] = interval_notes(planned(text, share=SHARE))
     assert note.startswith("MEDIAN(age) has noise of a size that is secret, and has no interval")
 
 
@@ -61,32 +67,32 @@ def test_of_smooth_sensitivity_the_noise_is_secret() -> None:
 def test_which_columns_are_only_noise(
     flags: list[tuple[bool, bool]], expected: tuple[str, ...]
 ) -> None:
-    assert only_noise(["a", "b"], flags) == expected
+    assert only_noise_notes(["a", "b"], flags) == expected
 
 
 def test_what_an_error_costs() -> None:
     plan, error = planned("COUNT(*)", share=SHARE), Options(error=Fraction(5))
     note = "ε 0.25 is the least that keeps the noise within ±5, 95 % sure"
-    assert kept(error, plan) == promised(error, plan) == (note,)
+    assert error_notes(error, plan) == planned_error_notes(error, plan) == (note,)
     surer = Options(error=Fraction(5), confidence=Fraction(99, 100))
-    assert kept(surer, plan) == (note.replace("95", "99"),)
-    assert kept(Options(), plan) == promised(Options(), plan) == ()
+    assert error_notes(surer, plan) == (note.replace("95", "99"),)
+    assert error_notes(Options(), plan) == planned_error_notes(Options(), plan) == ()
 
 
 def test_what_a_relative_error_may_cost_and_what_it_did() -> None:
     plan, relative = planned("COUNT(*)", share=SHARE), Options(relative_error=Fraction(1, 10))
-    assert kept(relative, plan) == ()
-    assert promised(relative, plan) == (
+    assert error_notes(relative, plan) == ()
+    assert planned_error_notes(relative, plan) == (
         "at most: ε is spent in steps, until the noise is within 10 % of the answer, 95 % sure",
     )
     price = (
         "ex-post privacy: how much was paid follows from the noisy answers, and from nothing else"
     )
-    assert bought(relative, plan, reached=True) == (
+    assert relative_error_notes(relative, plan, reached=True) == (
         "at ε 0.25 the noise is within 10 % of the answer, 95 % sure",
         price,
     )
-    assert bought(relative, plan, reached=False) == (
+    assert relative_error_notes(relative, plan, reached=False) == (
         "ε 0.25 was not enough for noise within 10 % of the answer, 95 % sure",
         price,
     )
@@ -97,4 +103,4 @@ def test_what_a_relative_error_may_cost_and_what_it_did() -> None:
 )
 def test_what_is_known_for_nothing_keeps_any_error(options: Options) -> None:
     plan = planned("COUNT(*) FROM t WHERE age > 200")
-    assert kept(options, plan) == promised(options, plan) == ()
+    assert error_notes(options, plan) == planned_error_notes(options, plan) == ()

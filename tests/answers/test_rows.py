@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpdb.answers.answer import Cell
 from dpdb.answers.estimates import Noisy, points
+from dpdb.answers.record import Cell
 from dpdb.answers.rows import ResultRows, result_rows
 from tests.support.plans import planned
 

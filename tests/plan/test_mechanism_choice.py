@@ -13,6 +13,7 @@ from dpdb.plan.query import Options
 from dpdb.plan.statistics import Grid
 from dpdb.policy.budget import SMALLEST_DELTA, Neighbors
 from dpdb.privacy.accounting.accountants import BudgetShare
+from dpdb.privacy.gaussian_calibration import epsilon_of, variance_for
 from dpdb.privacy.gradual_release import LOOKS
 from dpdb.privacy.mechanisms import MAX_SCALE, SLACK, Exponential, Gaussian, Laplace, Smooth
 from dpdb.privacy.sensitivity import Contribution
@@ -58,6 +59,21 @@ def test_gaussian_noise_of_the_l2_sensitivity_is_asked_for(
         assert isinstance(mechanism, Gaussian)
         assert mechanism.squared == squared
         assert (mechanism.epsilon, mechanism.delta) == (SHARE.epsilon, SHARE.delta)
+
+
+def test_a_unit_that_touches_one_group_needs_less_gaussian_noise() -> None:
+    """Its change is in one value, and the discrete Gaussian of one value is known better."""
+    for contribution, single in ((ALONE, True), (OWNED, False)):
+        for share in (SHARE, CONCENTRATED):
+            found = choice(contribution, GAUSSIAN).for_total(0, 1, share)
+            assert isinstance(found, Gaussian)
+            change = contribution.rows_per_unit
+            if share.concentrated:
+                expected = epsilon_of(found.variance, change, change**2, single, share.delta)
+                assert found.epsilon == expected
+            else:
+                expected = variance_for(change, change**2, single, share.epsilon, share.delta)
+                assert found.variance == expected
 
 
 def test_a_concentrated_share_sets_the_variance() -> None:

@@ -8,6 +8,7 @@ counting, adding up and sorting.
 from __future__ import annotations
 
 import csv
+import datetime
 import io
 import math
 from collections import defaultdict
@@ -25,7 +26,7 @@ from dpdb.plan.expressions import ColumnRef, Expr, Slot
 from dpdb.plan.plan import Plan
 from dpdb.plan.statistics import Count, Distinct, Grid, Ranks, Statistic, Tally, Total
 from dpdb.policy.catalog import Column, Kind, Table
-from dpdb.policy.numbers import EPOCH, MAGNITUDE_LIMIT, exact_number
+from dpdb.policy.numbers import MAGNITUDE_LIMIT, days_of, exact_number
 from dpdb.vectors import grammar
 from dpdb.vectors.vector import AnyVector, TextVector
 from tests.support.plain_values import Cell, Scalars, evaluate
@@ -119,8 +120,8 @@ def _on_column_grid(column: Column, value: float) -> Fraction | float:
     if bounds is None and column.kind is Kind.NUMBER:
         return float(value)
     if bounds is None and column.kind is Kind.DATE:
-        first, last = type(EPOCH).min.toordinal(), type(EPOCH).max.toordinal()
-        bounds = Fraction(first - EPOCH.toordinal()), Fraction(last - EPOCH.toordinal())
+        first, last = days_of(datetime.date.min), days_of(datetime.date.max)
+        bounds = Fraction(first), Fraction(last)
     limit = MAGNITUDE_LIMIT * column.step
     lower, upper = bounds or (-limit, limit)
     clamped = min(max(float(value), float(lower)), float(upper))
