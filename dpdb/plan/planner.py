@@ -102,6 +102,7 @@ def _assembled(
     *,
     policy: Policy,
 ) -> Plan:
+    """The plan with these parts and with the answer's columns, order and limit from the query."""
     return Plan(
         table=query.table,
         where=query.where,

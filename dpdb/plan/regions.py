@@ -228,6 +228,7 @@ def _any(parts: Sequence[Limits]) -> Limits:
 
 
 def _by_column(parts: Sequence[Limits]) -> dict[str, list[ColumnLimit]]:
+    """The limits of all parts, by the name of the column."""
     by_column: dict[str, list[ColumnLimit]] = {}
     for part in parts:
         for name, limit in part.items():

@@ -202,6 +202,7 @@ def epsilon_of(
 def _delta(
     variance: Fraction, sensitivity: int, squared: int, single: bool, epsilon: Fraction
 ) -> float:
+    """The δ of this noise at ε, with the arguments of `variance_for`."""
     if variance <= 0 or squared < 1:
         raise ValueError("variance and sensitivity must be positive")
     if single:
