@@ -312,7 +312,7 @@ def _shown(value: object) -> str:
     """A value as an error message shows it, shortened to 40 characters."""
     try:
         text = str(value)
-    except ValueError:  # of integers with thousands of digits
+    except ValueError:  # an integer has thousands of digits
         text = "this number"
     return text if len(text) <= 40 else f"{text[:40]}…"
 
