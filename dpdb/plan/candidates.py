@@ -22,7 +22,7 @@ _WIDEST = 82
 
 def check_candidates(planned: Plan) -> None:
     """Raise TooLarge for a plan whose selections weigh too many candidates."""
-    number = sum(_of_plan(planned))
+    number = sum(_candidate_counts(planned))
     if number > MAX_CANDIDATES:
         raise TooLarge(
             f"selecting these values can take {number} candidates, {MAX_CANDIDATES} are allowed",
@@ -30,9 +30,10 @@ def check_candidates(planned: Plan) -> None:
         )
 
 
-def _of_plan(planned: Plan) -> Iterator[int]:
+def _candidate_counts(planned: Plan) -> Iterator[int]:
+    """The number of candidates of each release of a plan, for all groups, subqueries included."""
     for subplan in planned.subplans:
-        yield from _of_plan(subplan)
+        yield from _candidate_counts(subplan)
     for release in planned.releases:
         yield len(planned.groups) * candidate_count(release)
 

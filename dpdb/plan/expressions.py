@@ -178,6 +178,7 @@ def logic(operator: str, operands: list[Expr]) -> Expr:
 
 
 def _is(expression: Expr, operator: str) -> bool:
+    """Whether `expression` is an AND or OR with this operator."""
     return isinstance(expression, Logic) and expression.operator == operator
 
 

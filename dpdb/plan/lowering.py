@@ -242,6 +242,7 @@ def _narrowed(where: Expr | None, *known: tuple[str | Slot | Cast, Interval]) ->
 
 
 def _unbounded(expression: Expr, known: Environment) -> Iterator[ColumnRef]:
+    """The columns within an expression that have no bounds."""
     if isinstance(expression, ColumnRef) and not interval(expression, known).bounded:
         yield expression
     for child in children(expression):

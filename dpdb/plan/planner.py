@@ -30,9 +30,11 @@ NO_SHARE = BudgetShare(Fraction(0))
 
 
 def plan(query: Query, policy: Policy, share: BudgetShare, rows: RowCount) -> Plan:
-    """The plan for `query` that spends at most `share`, divided among its aggregates.
+    """The plan for `query`, with `share` divided among its aggregates.
 
-    `rows` gives the number of rows of a table, where that number is public.
+    A query with an error goal has what the goal needs instead, which may be more than `share`.
+    `rows` gives the number of rows of a table, where that number is public. Raises TooLarge for
+    more than MAX_GROUPS groups or noisy values.
     """
     context = PlanningContext(policy, rows, query.options)
     # Subqueries are planned first, but their answers do not change the number of groups.
@@ -102,6 +104,7 @@ def _assembled(
     *,
     policy: Policy,
 ) -> Plan:
+    """The plan with these parts and with the answer's columns, order and limit from the query."""
     return Plan(
         table=query.table,
         where=query.where,

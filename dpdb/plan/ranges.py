@@ -171,6 +171,7 @@ def _name(expression: Expr) -> str | Cast | None:
 
 
 def _meet(expression: Expr, limit: Interval, known: Environment) -> Environment:
+    """`known` with the interval of `expression`, if that is a column, narrowed to `limit`."""
     name = _name(expression)
     return known if name is None else {**known, name: interval(expression, known).meet(limit)}
 
@@ -183,6 +184,7 @@ def _point(value: object) -> Interval:
 
 
 def _hull(intervals: list[Interval]) -> Interval:
+    """The smallest interval around all intervals."""
     result = intervals[0]
     for other in intervals[1:]:
         result = result.join(other)
@@ -237,10 +239,12 @@ def _arithmetic(operator: str, left: Interval, right: Interval) -> Interval:
 
 
 def _times(a: Bound, b: Bound) -> Bound:
+    """a·b, where 0·∞ is 0."""
     return Fraction(0) if a == 0 or b == 0 else a * b
 
 
 def _over(a: Bound, b: Bound) -> Bound:
+    """a/b for b other than 0; a finite number over an infinite one is 0."""
     if isinstance(b, float):
         return Fraction(0) if isinstance(a, Fraction) else a * math.copysign(1, b)
     return a / b
@@ -262,6 +266,7 @@ def _cast(operand: Expr, kind: Kind, known: Environment) -> Interval:
 
 
 def _rounded(inner: Interval, to: Callable[[Bound], int]) -> Interval:
+    """The interval with its finite ends rounded by `to`, a monotone rounding."""
     lower = Fraction(to(inner.lower)) if isinstance(inner.lower, Fraction) else inner.lower
     upper = Fraction(to(inner.upper)) if isinstance(inner.upper, Fraction) else inner.upper
     return Interval(lower, upper)
@@ -315,4 +320,5 @@ def _absolute(inner: Interval) -> Interval:
 
 
 def _clamp(bound: Bound, low: Interval, high: Interval) -> Bound:
+    """The bound, clamped as CLAMP(bound, low, high) does."""
     return min(max(bound, low.lower), high.upper)

@@ -150,7 +150,7 @@ def _limits(condition: Expr, *, wanted: bool) -> Limits:
             span = NO_POINT if wanted else EVERY_POINT
             return {column.name: ColumnLimit(column, span, null=wanted)}
         case Call(name="coalesce", arguments=(operand, Literal(value=False))) if wanted:
-            return _limits(operand, wanted=True)  # IS TRUE
+            return _limits(operand, wanted=True)  # this is how IS TRUE is written
     return {}
 
 
@@ -228,6 +228,7 @@ def _any(parts: Sequence[Limits]) -> Limits:
 
 
 def _by_column(parts: Sequence[Limits]) -> dict[str, list[ColumnLimit]]:
+    """The limits of all parts, by the name of the column."""
     by_column: dict[str, list[ColumnLimit]] = {}
     for part in parts:
         for name, limit in part.items():

@@ -50,6 +50,7 @@ def header_and_offset(path: Path) -> tuple[tuple[str, ...], int]:
 
 
 def _first_bytes(path: Path) -> bytes:
+    """The first bytes of the file, enough for the longest header that is allowed."""
     try:
         # The kind of file is checked before opening, because opening a pipe may wait for ever.
         if not stat.S_ISREG(os.stat(path).st_mode):
@@ -93,6 +94,7 @@ def _first_record(path: Path, start: bytes) -> tuple[list[str], int, int]:
 
 
 def _decoded(path: Path, line: int, cells: list[str]) -> tuple[str, ...]:
+    """The cells of the header, read as Latin-1, decoded from UTF-8."""
     try:
         names = tuple(cell.encode("latin-1").decode("utf-8") for cell in cells)
     except UnicodeDecodeError as error:
@@ -109,6 +111,7 @@ def _decoded(path: Path, line: int, cells: list[str]) -> tuple[str, ...]:
 
 
 def _check_names(path: Path, line: int, names: tuple[str, ...]) -> None:
+    """Raise DataFileError for names that are missing, repeated or not separated by commas."""
     where = f"{path}, line {line}"
     for delimiter, called in ((";", "semicolons"), ("\t", "tabs")):
         if len(names) == 1 and delimiter in names[0]:

@@ -121,7 +121,7 @@ def discrete_profile(variance: Fraction, sensitivity: int, epsilon: Fraction) ->
     v = float(variance)
     c = epsilon * variance / sensitivity - Fraction(sensitivity, 2)
     x = max(math.floor(c) + 1, -math.ceil(9 * math.sqrt(v)))
-    peak = max(x, 0)  # A(peak) is taken out of all terms
+    peak = max(x, 0)  # all terms are divided by A(peak)
     offset, rate = float(x - c), float(sensitivity / variance)
     total = 0.0
     for j in range(_TERMS):
@@ -202,6 +202,7 @@ def epsilon_of(
 def _delta(
     variance: Fraction, sensitivity: int, squared: int, single: bool, epsilon: Fraction
 ) -> float:
+    """The δ of this noise at ε, with the arguments of `variance_for`."""
     if variance <= 0 or squared < 1:
         raise ValueError("variance and sensitivity must be positive")
     if single:

@@ -137,6 +137,7 @@ def _exp(value: Fraction) -> Fraction:
 
 
 def _decimal(value: Fraction) -> Decimal:
+    """The value with 30 digits, rounded up."""
     return _UPWARDS.divide(Decimal(value.numerator), Decimal(value.denominator))
 
 

@@ -34,7 +34,7 @@ def concentrated_delta(rho: Fraction, epsilon: Fraction) -> float:
     if not rho:
         return 0.0
     p, e = float(rho), float(epsilon)
-    low, high = -690.0, math.log(max(1.0, (e + 1) / (2 * p)))  # of ln(s)
+    low, high = -690.0, math.log(max(1.0, (e + 1) / (2 * p)))  # bounds of ln(s)
     for _ in range(50):
         middle = (low + high) / 2
         s = math.exp(middle)

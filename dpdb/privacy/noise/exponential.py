@@ -66,6 +66,7 @@ def select_index(counts: Sequence[int], mechanism: Exponential, noise: Noise) ->
 
 
 def _choose(integer_weights: list[int], noise: Noise) -> int:
+    """An index, selected with probability exactly proportional to its weight."""
     totals = list(accumulate(integer_weights))
     return bisect_right(totals, noise.below(totals[-1]))
 

@@ -39,7 +39,7 @@ P(W = 0) > 2^-52. Over m steps and c groups that differ, a ratio of probabilitie
 than a factor exp(m·c·2^-136).
 """
 _BITS = 192
-_DIGITS = 80  # scales are at most 2^56, so 1 - r loses 17 of them; 58 make up 192 bits
+_DIGITS = 80  # 1 - r loses 17 for scales up to 2^56, and 192 bits need 58
 
 
 def ladder(scales: Sequence[Fraction], size: int, noise: Noise) -> list[npt.NDArray[np.int64]]:

@@ -129,7 +129,7 @@ def _search(down: Doubles, up: Doubles, fade: Doubles) -> float:
     best[0] = last = len(up) - 1
     largest = 0.0
     while stride:
-        places = np.arange(stride, rows + 1, 2 * stride)  # u + 1; what is beyond has best 0
+        places = np.arange(stride, rows + 1, 2 * stride)  # u + 1; places beyond have best 0
         first, final = best[places + stride], best[places - stride]
         lengths = (final - first + 1).ravel()
         ends = lengths.cumsum()

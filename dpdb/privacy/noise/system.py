@@ -35,9 +35,9 @@ _T_LIMIT = 2**56  # leaves 7 bits of an int64 for the geometric part: see _block
 _S_LIMIT = 2**62
 _LAST_WORD = 2**64 - 1
 _INVERSE_E = exp_digits(Fraction(1), 64)
-_SPARE = 64  # candidates in the smallest block, and bits beyond those expected
-_BLOCK_LIMIT = 2**16  # candidates in the largest: the arrays stay in the cache
-_SMALL_BLOCK = 2**12  # up to this size all rounds but the rarest are drawn at once
+_SPARE = 64  # candidates in the smallest block, and bits beyond the expected number
+_BLOCK_LIMIT = 2**16  # candidates in the largest block, whose arrays fit the cache
+_SMALL_BLOCK = 2**12  # blocks up to this size draw 8 rounds at once, larger ones 2
 _ROUND_LIMIT = 120  # reached with probability 1/120!
 
 
@@ -102,7 +102,7 @@ class SystemNoise:
         """
         import numpy as np
 
-        drawn = self._uniform(size, 2 * t)  # a sign and a u in one
+        drawn = self._uniform(size, 2 * t)  # each word holds a sign and a u
         minus = (drawn & np.uint64(1)).view(np.int64)
         u = drawn >> np.uint64(1)
         y = self._geometric(size)
@@ -112,7 +112,7 @@ class SystemNoise:
         y += u.view(np.int64)
         y //= s
         kept = self._accepts(u, t)
-        kept &= y >= minus  # false for minus zero alone
+        kept &= y >= minus  # rejects minus zero only
         y *= 1 - 2 * minus
         return y[kept]
 
@@ -183,7 +183,7 @@ class SystemNoise:
         last = _LAST_WORD - 2**64 % bound
         (over,) = (words > last).nonzero()
         while over.size:
-            words = words.copy()  # what comes from bytes is read-only
+            words = words.copy()  # an array made from bytes is read-only
             words[over] = self._words(over.size)
             over = over[words[over] > last]
         return words % bound
