@@ -181,6 +181,13 @@ def test_exit_codes(run: Run, people: Path, words: list[str], code: int) -> None
         assert "error: " in ran.err
 
 
+def test_bounds_that_no_double_reaches(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "p.csv").write_text("x\n1\n")
+    ran = run(tmp_path / "p.csv", "--bounds", "x=0:1e400", "-c", "SELECT COUNT(x) FROM p")
+    assert (ran.code, ran.out) == (2, "")
+    assert "1e300" in ran.err
+
+
 @pytest.mark.parametrize("path", [".", "..", "/", ""])
 def test_a_folder_is_no_data_file(run: Run, path: str) -> None:
     ran = run(path, "-c", COUNT)
