@@ -12,6 +12,8 @@ MAGNITUDE_LIMIT = 2**53
 Number = int | float | str | Fraction
 """A number as a program may give it."""
 
+_HUGE = Fraction(10) ** 300
+"""Doubles reach to 1.8e308."""
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
 
 
@@ -45,6 +47,16 @@ def grid_step(lower: Fraction, upper: Fraction) -> Fraction:
     magnitude = max(abs(lower), abs(upper), Fraction(1, 10**9))
     exponent = len(str(magnitude.numerator // magnitude.denominator)) if magnitude >= 1 else 0
     return Fraction(10) ** (exponent - 10)
+
+
+def fits_doubles(lower: Fraction, upper: Fraction, step: Fraction) -> bool:
+    """Whether every multiple of `step` within the bounds is a finite double.
+
+    So must be the products on the way to it: steps times the step's numerator, and numbers
+    times its denominator. Otherwise large values alone would be infinite, or raise.
+    """
+    largest = max(Fraction(1), abs(lower), abs(upper))
+    return largest * step.denominator < _HUGE and step.numerator < _HUGE
 
 
 def days_of(date: datetime.date) -> int:

@@ -24,7 +24,7 @@ from dpdb.policy.budget import (
 )
 from dpdb.policy.catalog import Column, Kind, Policy, Table, Value
 from dpdb.policy.csv_header import read_header
-from dpdb.policy.numbers import MAGNITUDE_LIMIT, days_of, grid_step
+from dpdb.policy.numbers import MAGNITUDE_LIMIT, days_of, fits_doubles, grid_step
 
 MAX_VALUES = 100_000
 """The most values that a column can declare."""
@@ -90,6 +90,8 @@ def _bounded(column: Column, lower: Fraction, upper: Fraction) -> Column:
         raise UsageError(f"--bounds: {column.name} has no value between these")
     if max(abs(lower), abs(upper)) / step > MAGNITUDE_LIMIT:
         raise UsageError("--bounds: bounds reach at most 2^53 steps from zero")
+    if not fits_doubles(lower, upper, step):
+        raise UsageError("--bounds: bounds reach at most 1e300 from zero")
     return replace(column, kind=kind, lower=lower, upper=upper, step=step, guessed=False)
 
 
@@ -238,6 +240,8 @@ class PolicyReader:
             raise self._error("step is above 0, and divides the bounds", (*where, "step"))
         if max(abs(lower), abs(upper)) / step > MAGNITUDE_LIMIT:
             raise self._error("bounds reach at most 2^53 steps from zero", here)
+        if not fits_doubles(lower, upper, step):
+            raise self._error("step has too many digits", (*where, "step"))
         return replace(column, lower=lower, upper=upper, step=step)
 
     def _with_values(self, column: Column, listed: object, where: tuple[str, ...]) -> Column:
@@ -254,6 +258,8 @@ class PolicyReader:
         step = Fraction(1, math.lcm(*(number.denominator for number in numbers)))
         if max(abs(number) for number in numbers) / step > MAGNITUDE_LIMIT:
             raise self._error("values reach at most 2^53, in steps of their last decimal", here)
+        if not fits_doubles(min(numbers), max(numbers), step):
+            raise self._error("values have too many decimals", here)
         return replace(column, values=values, lower=min(numbers), upper=max(numbers), step=step)
 
     def _constant(self, value: object, kind: Kind, where: tuple[str, ...]) -> Value:

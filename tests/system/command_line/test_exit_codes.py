@@ -285,3 +285,10 @@ def test_main_returns_a_code(people: Path, capsys: pytest.CaptureFixture[str]) -
     assert main([str(people), "-c", "SHOW TABLES"]) == 0
     assert main([str(people), "-c", "SELECT"]) == 1
     assert "people" in capsys.readouterr().out
+
+
+def test_bounds_that_no_double_reaches(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "p.csv").write_text("x\n1\n")
+    ran = run(tmp_path / "p.csv", "--bounds", "x=0:1e400", "-c", "SELECT COUNT(x) FROM p")
+    assert (ran.code, ran.out) == (2, "")
+    assert "1e300" in ran.err

@@ -101,6 +101,10 @@ BROKEN: list[tuple[str | bytes, int | None, str]] = [
     (column('type = "date", bounds = [00:00:00, 2001-01-01]'), 5, "date"),
     (column('type = "date", bounds = ["2000-01-01", "tomorrow"]'), 5, "date"),
     (column('type = "date", bounds = [2000-13-01, 2001-01-01]'), 5, ""),
+    # Doubles that would be infinite for some values
+    (column(f'type = "number", bounds = [0, 100_000_000_000], step = 1.{"0" * 297}1'), 5, "digits"),
+    (column('type = "number", bounds = [0, 1e-295], step = 1.00000000000001e-299'), 5, "digits"),
+    (column('type = "number", values = [1.00000000000001e-299, 0]'), 5, "too many decimals"),
     # Units
     (f'{TABLE}unit = "e"\n[tables.t.columns]\na = {{ type = "text" }}\n', 3, "unit"),
     (f'{TABLE}unit = 3\n[tables.t.columns]\na = {{ type = "text" }}\n', 3, "unit"),
