@@ -6,7 +6,6 @@ column has a grid: the double nearest to one is what an expression sees.
 
 from __future__ import annotations
 
-import datetime
 import math
 import operator
 import re
@@ -32,7 +31,7 @@ from dpdb.plan.expressions import (
     Slot,
 )
 from dpdb.policy.catalog import Kind
-from dpdb.policy.numbers import EPOCH
+from dpdb.policy.numbers import iso_date
 from dpdb.vectors import grammar
 
 Cell = Fraction | float | str | bool | None
@@ -191,7 +190,7 @@ def _written(value: Any, kind: Kind) -> str | None:
             return str(int(value))
         case Kind.DATE:
             try:
-                return (EPOCH + datetime.timedelta(days=int(value))).isoformat()
+                return iso_date(int(value))
             except OverflowError:
                 return None
     return repr(value)

@@ -18,3 +18,9 @@ ENGINES: dict[str, OpenEngine] = {"memory": MemoryEngine, "plain": PlainEngine}
 def open_engine(request: pytest.FixtureRequest) -> OpenEngine:
     """Opens an engine that has read nothing yet."""
     return ENGINES[request.param]
+
+
+@pytest.fixture(params=[name for name in ENGINES if name != "plain"], scope="module")
+def open_fast_engine(request: pytest.FixtureRequest) -> OpenEngine:
+    """Opens an engine that is to be compared with the plain one, or asked very often."""
+    return ENGINES[request.param]
