@@ -8,12 +8,12 @@ counting, adding up and sorting.
 from __future__ import annotations
 
 import csv
-import datetime
 import io
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import date
 from fractions import Fraction
 from hashlib import md5
 from typing import Any
@@ -36,14 +36,28 @@ Row = Mapping[str, Cell]
 
 @dataclass
 class PlainEngine(Engine):
-    """Reads the file anew for every plan."""
+    """Reads each file once."""
+
+    _read: dict[Table, list[Row]] = field(default_factory=dict, repr=False)
 
     def rows(self, table: Table) -> int:
-        return len(_records(table))
+        return len(self._rows(table))
 
     def exact(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> tuple[Exact, ...]:
-        statistics = _Statistics(plan, {slot: _scalar(vector) for slot, vector in slots.items()})
+        scalars = {slot: _scalar(vector) for slot, vector in slots.items()}
+        statistics = _Statistics(plan, self._rows(plan.table), scalars)
         return tuple(Exact(statistics.of(release.statistic)) for release in plan.releases)
+
+    def _rows(self, table: Table) -> list[Row]:
+        if table not in self._read:
+            self._read[table] = [
+                {
+                    column.name: _held(column, cells[name], names_unit=column.name == table.unit)
+                    for name, column in _columns(table, cells)
+                }
+                for cells in _records(table)
+            ]
+        return self._read[table]
 
 
 def _scalar(vector: AnyVector) -> Cell:
@@ -120,8 +134,7 @@ def _on_column_grid(column: Column, value: float) -> Fraction | float:
     if bounds is None and column.kind is Kind.NUMBER:
         return float(value)
     if bounds is None and column.kind is Kind.DATE:
-        first, last = days_of(datetime.date.min), days_of(datetime.date.max)
-        bounds = Fraction(first), Fraction(last)
+        bounds = Fraction(days_of(date.min)), Fraction(days_of(date.max))
     limit = MAGNITUDE_LIMIT * column.step
     lower, upper = bounds or (-limit, limit)
     clamped = min(max(float(value), float(lower)), float(upper))
@@ -185,16 +198,10 @@ def _written(value: Cell, column: Column) -> str:
 class _Statistics:
     """The statistics of one plan."""
 
-    def __init__(self, plan: Plan, slots: Scalars) -> None:
+    def __init__(self, plan: Plan, every: list[Row], slots: Scalars) -> None:
         self.plan, self.slots = plan, slots
-        table = plan.table
-        every: list[Row] = [
-            {c.name: _held(c, cells[name], names_unit=c.name == table.unit)
-             for name, c in _columns(table, cells)}
-            for cells in _records(table)
-        ]  # fmt: skip
         rows = [row for row in every if self._holds(plan.where, row)]
-        rows = _capped(rows, table, plan.sample_key)
+        rows = _capped(rows, plan.table, plan.sample_key)
         self.cells = [rows]
         if plan.keys:
             places = {group: place for place, group in enumerate(plan.groups)}

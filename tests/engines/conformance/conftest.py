@@ -25,3 +25,15 @@ def open_engine(request: pytest.FixtureRequest) -> OpenEngine:
 def world(tmp_path_factory: pytest.TempPathFactory, open_engine: OpenEngine) -> World:
     """The same rows in the engine and in DuckDB."""
     return two_engines(tmp_path_factory.mktemp("world"), seed=1, engine=open_engine())
+
+
+@pytest.fixture(params=[name for name in ENGINES if name != "plain"], scope="module")
+def open_fast_engine(request: pytest.FixtureRequest) -> OpenEngine:
+    """Opens an engine that is to be compared with the plain one, or asked very often."""
+    return ENGINES[request.param]
+
+
+@pytest.fixture(scope="module")
+def fast_world(tmp_path_factory: pytest.TempPathFactory, open_fast_engine: OpenEngine) -> World:
+    """For generated expressions, of which there are many."""
+    return two_engines(tmp_path_factory.mktemp("world"), seed=1, engine=open_fast_engine())

@@ -16,7 +16,7 @@ from dpdb.errors import DataFileError
 from dpdb.plan.plan import Plan
 from dpdb.plan.statistics import Count, Distinct, Ranks, Tally, Total
 from dpdb.policy.catalog import Policy
-from tests.engines.conformance.conftest import ENGINES, OpenEngine
+from tests.engines.conformance.conftest import OpenEngine
 from tests.engines.conformance.test_order import QUERIES, TOP, UNITS, wild_rows, written
 from tests.support.exactly import planned, raw, write
 from tests.support.plain_engine import PlainEngine
@@ -195,8 +195,6 @@ def test_a_missing_file_is_said_to_be_missing(open_engine: OpenEngine, tmp_path:
 
 # ------------------------------------------------------------------------- against plain Python
 
-fast_engines = pytest.mark.parametrize("name", [name for name in ENGINES if name != "plain"])
-
 
 def same_as_plain(policy: Policy, texts: list[str], engine: Engine) -> None:
     """The same integers, bit by bit, in the same types."""
@@ -207,21 +205,23 @@ def same_as_plain(policy: Policy, texts: list[str], engine: Engine) -> None:
         assert [shown(result) for result in results(plan, engine)] == expected, text
 
 
-@fast_engines
 @pytest.mark.parametrize("cap", CAPS)
-def test_hostile_cells_are_the_same_as_in_plain_python(name: str, tmp_path: Path, cap: str) -> None:
+def test_hostile_cells_are_the_same_as_in_plain_python(
+    open_fast_engine: OpenEngine, tmp_path: Path, cap: str
+) -> None:
     """Cells that are cut off or too long, that are no numbers, doubles or UTF-8."""
     chance = random.Random(5)
     mixed = [",".join(chance.choice(HOSTILE[7:]).split(",")[:1] + chance.choice(ROWS).split(",")[1:])
              for _ in range(60)]  # fmt: skip
     policy = table(tmp_path, [*ROWS, *mixed, *HOSTILE], CAPS[cap])
-    same_as_plain(policy, STATEMENTS, ENGINES[name]())
+    same_as_plain(policy, STATEMENTS, open_fast_engine())
 
 
-@fast_engines
 @pytest.mark.parametrize("unit", UNITS)
-def test_wild_values_are_the_same_as_in_plain_python(name: str, tmp_path: Path, unit: str) -> None:
+def test_wild_values_are_the_same_as_in_plain_python(
+    open_fast_engine: OpenEngine, tmp_path: Path, unit: str
+) -> None:
     """2^53 beside ones, values over thirty orders of magnitude, units with many rows."""
     rows = random.Random(3).sample(wild_rows(seed=6), 150)
     policy = written(tmp_path, rows, neighbors="replace", unit=UNITS[unit])
-    same_as_plain(policy, QUERIES[::3], ENGINES[name]())
+    same_as_plain(policy, QUERIES[::3], open_fast_engine())

@@ -176,25 +176,25 @@ GENERATED = settings(
 
 @GENERATED
 @given(pair=TRUTH)
-def test_a_generated_condition_holds_on_the_same_rows(world, pair):
-    check_condition(world, *pair)
+def test_a_generated_condition_holds_on_the_same_rows(fast_world, pair):
+    check_condition(fast_world, *pair)
 
 
 @GENERATED
 @given(pair=NUMBER)
-def test_a_generated_number_is_the_same_on_every_row(world, pair):
-    values = [value for (value,) in duck_rows(world, pair[1])]
+def test_a_generated_number_is_the_same_on_every_row(fast_world, pair):
+    values = [value for (value,) in duck_rows(fast_world, pair[1])]
     # Doubles leave their range only after more operations than are nested here.
     assert all(value is None or math.isfinite(value) for value in values)
     ours = f"CLAMP({pair[0]}, -500, 500)"
     theirs = f"CASE WHEN ({pair[1]}) IS NOT NULL THEN greatest(-500, least(500, {pair[1]})) END"
-    check_number(world, ours, theirs)
+    check_number(fast_world, ours, theirs)
 
 
 @GENERATED
 @given(pair=TEXT)
-def test_a_generated_text_is_the_same_on_every_row(world, pair):
-    check_text(world, *pair)
+def test_a_generated_text_is_the_same_on_every_row(fast_world, pair):
+    check_text(fast_world, *pair)
 
 
 RANGES = st.one_of(
@@ -216,15 +216,15 @@ CONDITION = _opaque(
 
 @GENERATED
 @given(pair=_grown(2)[0], condition=CONDITION)
-def test_bounds_narrowed_by_where_hold_the_values(world, pair, condition):
+def test_bounds_narrowed_by_where_hold_the_values(fast_world, pair, condition):
     """What WHERE admits is not clamped: the planned bounds are around all of it."""
     text = f"SELECT SUM({pair[0]}) FROM t WHERE {condition[0]}"
     try:
-        grid = grid_of_sum(text, world)
+        grid = grid_of_sum(text, fast_world)
     except (MissingBounds, TooLarge):
         assume(False)
-    rows = duck_rows(world, f"({pair[1]})::DOUBLE", f"({condition[1]})")
+    rows = duck_rows(fast_world, f"({pair[1]})::DOUBLE", f"({condition[1]})")
     expected = sum(
         grid_point(value, grid) for value, chosen in rows if chosen and value is not None
     )
-    assert exactly(text, world.policy, world.engine) == [[expected]]
+    assert exactly(text, fast_world.policy, fast_world.engine) == [[expected]]
