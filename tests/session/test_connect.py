@@ -198,10 +198,11 @@ def test_threads_are_answered_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> 
     for thread in threads:
         thread.start()
     threads[-1].join(0.1)
-    assert len(inside) == 1
+    together = len(inside)
     answer.set()
     for thread in threads:
         thread.join()
+    assert together == 1
     assert len({each.rows for each in answers}) == 1
     assert sorted(each.repeat for each in answers) == [False, True, True]
     assert db.balance.queries_left == 9
