@@ -25,7 +25,7 @@ from dpdb.privacy.accounting.loss import pure
 from dpdb.privacy.gradual_release import levels
 from dpdb.privacy.noise.source import Noise
 from dpdb.privacy.noise.sources import source
-from dpdb.session import catalog_views
+from dpdb.session import budget_view
 from dpdb.session.settings import Settings
 from dpdb.session.tick import wait_for_tick
 from dpdb.sql.statements import Assign, Describe, Select, ShowBudget, ShowTables, statement
@@ -117,8 +117,8 @@ class Session:
                 return self._select(text, self._asked(query))
             case ShowBudget():
                 share = self._share(self.settings.filled(NO_OPTIONS))
-                rows = catalog_views.budget_rows(self.balance, share.epsilon)
-                return self._shown(text, catalog_views.BUDGET_COLUMNS, rows)
+                rows = budget_view.budget_rows(self.balance, share.epsilon)
+                return self._shown(text, budget_view.BUDGET_COLUMNS, rows)
             case ShowTables():
                 tables = tuple((table.name, len(table.columns)) for table in self.policy.tables)
                 return self._shown(text, ("table", "columns"), tables)
@@ -259,7 +259,7 @@ class Session:
             notes=(
                 *accuracy_notes.planned_error_notes(options, planned),
                 *accuracy_notes.interval_notes(planned),
-                *contribution_notes.contribution_notes(planned),
+                *contribution_notes.bounding_notes(planned),
             ),
             plan=planned,
         )

@@ -137,7 +137,7 @@ def _policy(path: Path) -> Policy:
 
 
 def policy_of(options: argparse.Namespace) -> Policy:
-    """The policies of all files as one, with the options of the command line in place of theirs."""
+    """The policies of all files as one, changed by the options of the command line."""
     if not options.files:
         raise UsageError("no CSV file or policy given", hint="dpdb people.csv -c 'SELECT …'")
     policies = [_policy(Path(name)) for name in options.files]

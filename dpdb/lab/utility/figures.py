@@ -1,4 +1,4 @@
-"""The figures on utility: of Shoaran, Thomo, Weber, and of Hu's chapter 7."""
+"""The figures of Shoaran, Thomo and Weber, and those of Hu's chapter 7."""
 
 from __future__ import annotations
 
