@@ -14,7 +14,7 @@ from dpdb.plan.statistics import Distinct, Ranks, Total
 from dpdb.policy.catalog import Column, Table
 
 
-def contribution_notes(planned: Plan) -> tuple[str, ...]:
+def bounding_notes(planned: Plan) -> tuple[str, ...]:
     """A note for each cap on a unit's rows, and for each column whose values are clamped."""
     plans = list(_with_subplans(planned))
     caps = [_cap(each.table) for each in plans if each.table.unit is not None]

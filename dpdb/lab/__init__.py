@@ -1,5 +1,5 @@
 """The annexe: attacks on statistical databases, and studies of epsilon, for class and custodian.
 
-Attacks are tried with their defence off, then on. Nothing that answers queries may know the lab;
-it is reached from the command line only.
+Attacks are tried with their defence off, then on. Only the command line may use the lab; nothing
+that answers queries may know it.
 """

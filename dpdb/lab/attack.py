@@ -1,10 +1,9 @@
-"""What an attack is: a guess at a secret, made with nothing but SQL.
+"""An attack: a guess at a secret, made with nothing but SQL.
 
-An attack's file holds one class. `scenario` invents the data and keeps the
-truth for scoring; `run` is given a database to ask and nothing else. It may
-import from here, `dpdb.lab.database`, `dpdb.lab.scenario`, `dpdb.lab.controls`,
-`dpdb.lab.mistakes` and `dpdb.lab.least_squares`, and nothing of dpdb below the session: a test
-sees to that.
+An attack's file holds one class. Its `scenario` invents the data and keeps the truth for scoring;
+its `run` gets a database to ask and nothing else. The file may import this module,
+`dpdb.lab.database`, `dpdb.lab.scenario`, `dpdb.lab.controls`, `dpdb.lab.mistakes` and
+`dpdb.lab.least_squares`, but nothing of dpdb below the session; a test checks that.
 """
 
 from __future__ import annotations
@@ -27,27 +26,27 @@ if TYPE_CHECKING:
     from dpdb.lab.transcript import Showing
 
 PROTECTED_AT = (0.1, 1.0, 5.0)
-"""The privacy losses at which an attack is tried unless other ones are asked for."""
+"""The ε at which an attack is tried, unless others are given."""
 
 
 Scenes = Callable[["np.random.Generator"], Scenario]
-"""Where scenarios come from."""
+"""Draws a scenario with a generator of random numbers."""
 
 
 class Attack(ABC):
-    """An attack, its story, and the game that it is scored by."""
+    """An attack, its story, and the game by which it is scored."""
 
     place: ClassVar[int] = 99
-    """Where it stands in the list."""
+    """Its place in the list of attacks."""
     title: ClassVar[str]
     source: ClassVar[str]
-    """Who described it."""
+    """The paper or book that describes it."""
     secret: ClassVar[str]
     idea: ClassVar[str]
     stopped: ClassVar[str]
-    """What differential privacy does about it, and what it does not."""
+    """What stops it: what differential privacy does about it, and what it does not."""
     further: ClassVar[tuple[str, ...]] = ()
-    """What to try next."""
+    """Tasks for a class to try next."""
 
     queries: ClassVar[int] = 1
     """The query limit of protected sessions: each query gets ε divided by this."""
@@ -56,13 +55,13 @@ class Attack(ABC):
     foils: ClassVar[tuple[Defence, ...]] = ()
     """Other defences, which should have stopped it and do not."""
     worlds: int | None = 2
-    """How many truths the scenario draws from, all alike; None if that is not the game."""
+    """The number of equally likely truths; None if the secret is not drawn from a list."""
     distance: ClassVar[int] = 1
-    """How many privacy units differ between two of these worlds."""
+    """The number of privacy units in which two of these worlds differ."""
 
     @property
     def name(self) -> str:
-        """By which the command line knows it: its file's."""
+        """The name on the command line: that of its file, with hyphens."""
         return type(self).__module__.rpartition(".")[2].replace("_", "-")
 
     @abstractmethod
@@ -71,10 +70,10 @@ class Attack(ABC):
 
     @abstractmethod
     def run(self, session: Database, rng: np.random.Generator) -> Guess:
-        """Guess the secret; all that may be done with the session is to execute SQL."""
+        """Guess the secret; the session may be used only to execute SQL."""
 
     def score(self, guess: object, truth: object) -> tuple[int, int]:
-        """How many guesses were right, of how many."""
+        """How many guesses were right, and how many were made."""
         return int(guess == truth), 1
 
     def figures(self, showings: Sequence[Showing]) -> Sequence[Figure]:
@@ -82,14 +81,14 @@ class Attack(ABC):
         return ()
 
     def on(self, file: DataFile) -> tuple[Attack, Scenes]:
-        """The attack and its scenarios on a file of one's own, where it suits any file."""
+        """The attack and its scenarios on a given file; an error if it needs its own data."""
         raise UsageError(
             f"{self.name} makes its own data, and cannot be tried on {file.table.name}",
             hint="--data goes with differencing and membership",
         )
 
     def defences(self, epsilons: Sequence[float] = PROTECTED_AT) -> tuple[Defence, ...]:
-        """What the attack is tried against, in the order of the story."""
+        """The defences that the attack is tried against, in the order of the story."""
         protected = (Protected(epsilon, self.queries) for epsilon in epsilons)
         return self.off, *self.foils, *protected
 
@@ -101,10 +100,9 @@ class Attack(ABC):
     def ceiling(self, epsilon: float) -> float | None:
         """The highest success rate that ε-differential privacy allows.
 
-        With m worlds all alike, d units apart, no answer is more than e^(dε)
-        times as likely in one as in another, so the best guess is right with
-        probability at most e^(dε) / (e^(dε) + m - 1); for membership, with
-        m = 2 and d = 1, that is e^ε / (1 + e^ε).
+        Let m worlds be equally likely and d units apart. No answer is more than e^(dε) times as
+        likely in one world as in another, so the best guess is right with probability at most
+        e^(dε) / (e^(dε) + m - 1). For membership, where m = 2 and d = 1, that is e^ε / (1 + e^ε).
         """
         if self.worlds is None:
             return None

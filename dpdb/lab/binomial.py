@@ -1,4 +1,4 @@
-"""How sure a success rate is: exact binomial intervals, without scipy."""
+"""Exact binomial confidence intervals of success rates, without scipy."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import numpy.typing as npt
 def interval(hits: int, tries: int, confidence: float = 0.95) -> tuple[float, float]:
     """The two-sided interval of Clopper and Pearson [CP34].
 
-    Each end is the rate at which so extreme a number of hits would have a
-    probability of (1 - confidence) / 2.
+    At each end's rate, a number of hits at least as extreme as `hits` has the probability
+    (1 - confidence) / 2.
     """
     tail = (1 - confidence) / 2
     low = 0.0 if hits == 0 else _solve(lambda p: at_least(hits, tries, p) < tail)

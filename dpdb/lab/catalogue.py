@@ -1,4 +1,4 @@
-"""Finding attacks: every file in `attacks` is one."""
+"""The catalogue of attacks: each file in `attacks` is one."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from dpdb.lab.attack import Attack
 
 def catalogue() -> dict[str, Attack]:
     """All attacks by name, in the order of the story."""
-    found = []
+    every = []
     for module in pkgutil.iter_modules(attacks.__path__):
         members = vars(import_module(f"{attacks.__name__}.{module.name}")).values()
-        found += [
+        every += [
             member()
             for member in members
             if inspect.isclass(member)
             and issubclass(member, Attack)
             and member.__module__.endswith(f".{module.name}")
         ]
-    return {attack.name: attack for attack in sorted(found, key=lambda a: (a.place, a.name))}
+    return {attack.name: attack for attack in sorted(every, key=lambda a: (a.place, a.name))}
 
 
 def find(name: str) -> Attack:

@@ -1,4 +1,4 @@
-"""What is done instead of differential privacy: refusing, rounding, blurring, sticky noise."""
+"""Older controls than differential privacy: refusal, rounding, generalisation, sticky noise."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from dpdb.answers.answer import Answer
 from dpdb.answers.record import ReleaseReport
 from dpdb.errors import Unsupported
-from dpdb.lab.altered import Altered
+from dpdb.lab.altered_database import AlteredDatabase
 from dpdb.lab.database import Database
 from dpdb.lab.defences import Defence, exactly, unprotected
 from dpdb.lab.scenario import Scenario
@@ -34,12 +34,12 @@ class Rounded(Defence):
 
     def open(self, scenario: Scenario, directory: Path, seed: int) -> Database:
         database = unprotected(scenario, directory)
-        return Altered(database, lambda value: round(value / self.to) * self.to)
+        return AlteredDatabase(database, lambda value: round(value / self.to) * self.to)
 
 
 @dataclass(frozen=True)
 class QuerySetSize(Defence):
-    """The control of the 1970s: no answer about fewer than `least` rows, or all but so few."""
+    """The control of the 1970s: no answer about fewer than `least` rows or all but so few."""
 
     least: int
 
@@ -76,9 +76,9 @@ class _SizeControl:
 
 @dataclass(frozen=True)
 class Generalised(Defence):
-    """A k-anonymous table, queried exactly: each row is like k - 1 others in what is known.
+    """A k-anonymous table, queried exactly: each row shares its quasi-identifiers with k - 1.
 
-    `coarser` blurs one row of quasi-identifiers.
+    `coarser` makes the quasi-identifiers of one row coarser.
     """
 
     k: int
@@ -135,7 +135,9 @@ class _StickyNoise:
         conditions = text.partition(" WHERE ")[2].split(" AND ")
         noise = sum(map(self._noise, conditions))
         drawn = ReleaseReport("", "", "laplace", Fraction(1), 1 / self.each, self.each)
-        sticky = Altered(self.database, lambda exact: exact + noise, (drawn,) * len(conditions))
+        sticky = AlteredDatabase(
+            self.database, lambda exact: exact + noise, (drawn,) * len(conditions)
+        )
         return sticky.execute(text)
 
     def _noise(self, condition: str) -> float:

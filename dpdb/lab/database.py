@@ -1,4 +1,4 @@
-"""What an attacker holds of a database: a way to ask, and nothing else."""
+"""A database as an attacker sees it: SQL goes in, and an answer comes out."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ if TYPE_CHECKING:
 
 
 class Refused(Exception):
-    """The database does not answer this: outside the policy, the budget or its control."""
+    """The database refuses a statement, because of its policy, its budget or its control."""
 
 
 class Database(Protocol):
-    """A `Session`, or something that looks like one: text goes in, an answer comes out."""
+    """A `Session`, or something with the same one method."""
 
     def execute(self, text: str) -> Answer:
-        """Answer one statement; where an attack asks, what fails is `Refused`."""
+        """Answer one statement; for an attack, any refusal is raised as `Refused`."""
         ...
 
 

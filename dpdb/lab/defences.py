@@ -1,4 +1,4 @@
-"""What stands between an attack and the rows: nothing, the paper's noise, or privacy."""
+"""Defences: the ways to answer an attack's questions, without privacy and with it."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from dpdb.privacy.noise.source import Noise
 from dpdb.session.session import Session
 
 MANY = 10**6
-"""A query limit that is none."""
+"""A query limit that no attack reaches."""
 
 
 class Side(StrEnum):
-    """What kind of thing a defence is: for the order and the colours of the story."""
+    """The kind of a defence, for the colours and headings of reports."""
 
     OFF = "off"
     FOIL = "foil"
@@ -31,27 +31,27 @@ class Defence(ABC):
 
     @property
     def side(self) -> Side:
-        """What kind of thing it is."""
+        """Its kind: no protection, another defence, or privacy."""
         return Side.FOIL
 
     @property
     @abstractmethod
     def label(self) -> str:
-        """What it is called in tables and charts."""
+        """Its name in tables and charts."""
 
     @property
     def note(self) -> str:
-        """What it does, in a sentence; empty where the label says it all."""
+        """Its effect, in a sentence; empty where the label is enough."""
         return ""
 
     @property
     def epsilon(self) -> float | None:
-        """The privacy loss it claims, if it claims one."""
+        """The ε that it claims; None if it claims none."""
         return None
 
     @abstractmethod
     def open(self, scenario: Scenario, directory: Path, seed: int) -> Database:
-        """A new session, with the rows written to `directory`."""
+        """A new database with the scenario's rows, which are written to `directory`."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Unprotected(Defence):
 
 @dataclass(frozen=True)
 class Protected(Defence):
-    """dpdb as it is: a budget of ε for so many queries."""
+    """dpdb with differential privacy: a budget of ε for `queries` queries."""
 
     budget: float
     queries: int
@@ -95,18 +95,18 @@ class Protected(Defence):
 
 
 def unprotected(scenario: Scenario, directory: Path, noise: Noise | None = None) -> Session:
-    """A session that answers exactly, and as often as it is asked."""
+    """A session that answers exactly, with no limit on ε or queries."""
     policy = scenario.policy(directory, Fraction(1), MANY)
     return with_settings(Session(policy, noise=noise, teach=True), ("SET dp = 'off'",))
 
 
 def with_settings(session: Session, settings: tuple[str, ...]) -> Session:
-    """The session, after these statements."""
+    """The session after it has executed the statements `settings`."""
     for setting in settings:
         session.execute(setting)
     return session
 
 
 def exactly(epsilon: float) -> Fraction:
-    """The decimal number that was meant: 0.1 is a tenth."""
+    """The decimal number that a double is written as: 0.1 gives exactly a tenth."""
     return Fraction(repr(epsilon))

@@ -1,4 +1,4 @@
-"""What counts of subsets say of everybody's bit."""
+"""Least squares: an estimate of everybody's bit from counts of subsets."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 def estimates(
     subsets: npt.NDArray[np.int64] | Sequence[Sequence[int]], counts: Sequence[float]
 ) -> npt.NDArray[np.float64]:
-    """For each of n bits the number that fits the counts best: ½ where they say nothing of it.
+    """Estimates of n bits from m counts; ½ for a bit that the counts say nothing about.
 
-    Each of m subsets is a row of n zeros and ones, and its count is that of the ones among the
-    bits it chooses. Of all x with the least |S·x - counts|, where S is the m × n matrix of the
-    subsets, this is the one nearest to (½, …, ½).
+    Each subset is a row of n zeros and ones, and its count is the number of ones among the bits
+    that it chooses. Let S be the m × n matrix of the subsets. Among all x with the least
+    |S·x - counts|, the result is the one nearest to (½, …, ½).
     """
     import numpy as np  # noqa: PLC0415 (a list of attacks does without)
 

@@ -1,4 +1,4 @@
-"""Differential privacy done wrong: defences that claim an ε which they do not keep."""
+"""Mistakes in differential privacy: defences that claim an ε and do not keep it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from math import log
 from pathlib import Path
 
 from dpdb.answers.record import ReleaseReport
-from dpdb.lab.altered import Altered
+from dpdb.lab.altered_database import AlteredDatabase
 from dpdb.lab.database import Database
 from dpdb.lab.defences import MANY, Defence, Protected, Side, exactly, unprotected, with_settings
 from dpdb.lab.scenario import Scenario
@@ -81,12 +81,12 @@ class DoubleLaplace(Defence):
             return exact + (-scale * log(abs(u)) if u > 0 else scale * log(abs(u)))
 
         drawn = ReleaseReport("", "", "laplace", self.sensitivity, self.sensitivity / each, each)
-        return Altered(unprotected(scenario, directory), noisy, (drawn,))
+        return AlteredDatabase(unprotected(scenario, directory), noisy, (drawn,))
 
 
 @dataclass(frozen=True)
 class EachItsOwn(Defence):
-    """Noise for each answer as if it were the only one: nobody adds up."""
+    """Noise for each answer as if it were the only one: the answers' ε are not added up."""
 
     each: float
 
@@ -111,7 +111,7 @@ class EachItsOwn(Defence):
 
 @dataclass(frozen=True)
 class KeysOfTheRows(Defence):
-    """Counts of whatever groups there are: noisy, or with no `budget` exact."""
+    """Counts of the groups that have rows: noisy, or exact if there is no `budget`."""
 
     column: str
     budget: float | None = None
@@ -145,7 +145,7 @@ class KeysOfTheRows(Defence):
 
 @dataclass(frozen=True)
 class Undeclared(Protected):
-    """dpdb where nobody has said which values a column may have."""
+    """dpdb where the policy declares no values for a column."""
 
     column: str = ""
 
@@ -167,7 +167,7 @@ class Undeclared(Protected):
 
 @dataclass(frozen=True)
 class RowsAsUnits(Defence):
-    """Privacy for each row, where a person has many."""
+    """Privacy for each row, where a person has many rows."""
 
     budget: float
     queries: int

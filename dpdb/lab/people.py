@@ -13,6 +13,6 @@ Patel Quinn Rossi Sato Tran
 
 
 def names(number: int) -> list[str]:
-    """So many different names, up to 500; always the same."""
+    """`number` different names, at most 500; always the same ones."""
     first, last = _FIRST.split(), _LAST.split()
     return [f"{first[i % 25]} {last[(i + i // 100) % 20]}" for i in range(number)]

@@ -1,4 +1,4 @@
-"""The data of one trial: rows, what is declared of them, and the truth to score by."""
+"""The data of one trial: rows, their declaration, and the truth for scoring."""
 
 from __future__ import annotations
 
@@ -24,9 +24,8 @@ Row = Sequence[object]
 class Scenario:
     """One table with a secret in it.
 
-    `columns` is what stands under [tables.NAME.columns] in a policy file, in
-    the order of the rows' cells; for somebody's own file, the columns that its
-    policy declares.
+    `columns` is the text under [tables.NAME.columns] of a policy file, in the order of the rows'
+    cells. For somebody's own file, it is the columns that its policy declares.
     """
 
     columns: str | tuple[Column, ...]
@@ -39,7 +38,7 @@ class Scenario:
 
     @property
     def declared(self) -> tuple[Column, ...]:
-        """The columns with what is public of them."""
+        """The columns with their declarations."""
         return _declared(self.columns) if isinstance(self.columns, str) else self.columns
 
     def policy(self, directory: Path, epsilon: Fraction, queries: int) -> Policy:
@@ -54,7 +53,7 @@ class Scenario:
         return Policy((table,), budget, Neighbors(self.neighbors))
 
     def with_keys_of_its_rows(self, name: str) -> Scenario:
-        """The mistake of declaring whatever values a column happens to have."""
+        """The scenario with the mistake of declaring the values that the rows of a column have."""
         place = [column.name for column in self.declared].index(name)
         values = tuple(sorted({str(row[place]) for row in self.rows}))
         columns = tuple(
@@ -74,7 +73,7 @@ def _declared(columns: str) -> tuple[Column, ...]:
 
 @dataclass(frozen=True, repr=False)
 class Victim:
-    """One row of somebody's file, and what singles it out; both names are as SQL writes them."""
+    """One row of a file, and the column and text that single it out, as SQL writes them."""
 
     index: int
     column: str
@@ -82,25 +81,25 @@ class Victim:
 
     @property
     def alone(self) -> str:
-        """The condition that only this row fulfils."""
+        """A condition that this row alone fulfils."""
         return f"{self.column} = {self.text}"
 
     @property
     def others(self) -> str:
-        """The condition that all other rows fulfil, also those without a name."""
+        """A condition that all other rows fulfil, even those where the column is NULL."""
         return f"{self.column} != {self.text} OR {self.column} IS NULL"
 
 
 @dataclass(frozen=True, repr=False)
 class DataFile:
-    """Somebody's own CSV file, to try an attack on."""
+    """Somebody's own CSV file, on which an attack is tried."""
 
     table: Table
     rows: tuple[tuple[str, ...], ...]
 
     @classmethod
     def read(cls, path: Path) -> DataFile:
-        """The file, by the policy beside it or its header alone."""
+        """The file, declared by the policy beside it, or by its header alone."""
         table = policy_for(path).tables[0]
         with table.path.open(encoding="utf-8-sig", newline="", errors="replace") as file:
             rows = tuple(
@@ -110,11 +109,11 @@ class DataFile:
         return cls(table, rows)
 
     def place(self, column: Column) -> int:
-        """Where a column stands in a row."""
+        """The index of a column in a row."""
         return self.table.columns.index(column)
 
     def victim(self) -> Victim:
-        """The first row that one cell of text singles out."""
+        """The first row with a cell of text that no other row has."""
         for column in self.table.columns:
             if column.kind is Kind.TEXT:
                 cells = Counter(row[self.place(column)] for row in self.rows)
@@ -125,7 +124,7 @@ class DataFile:
         raise DataFileError("no cell of text singles out a row of this file")
 
     def measure(self) -> Column:
-        """The last numeric column with bounds; the victim's is to be found out."""
+        """The last numeric column with bounds; the victim's cell in it is the secret."""
         measures = [
             c
             for c in self.table.columns

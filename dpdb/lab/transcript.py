@@ -1,4 +1,4 @@
-"""What was said in one run of an attack: questions and answers, the guess and the truth."""
+"""The transcript of one run of an attack: questions and answers, the guess and the truth."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dpdb.lab.defences import Defence
 
 @dataclass(frozen=True)
 class Guess:
-    """What the attacker believes, and how it follows from the answers."""
+    """The attacker's guess, and how it follows from the answers."""
 
     value: object
     because: str
@@ -18,7 +18,7 @@ class Guess:
 
 @dataclass(frozen=True)
 class Exchange:
-    """A statement, and the answer or the reason why there is none."""
+    """A statement and its answer, or the reason of its refusal."""
 
     sql: str
     answer: Answer | None

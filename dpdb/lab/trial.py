@@ -1,4 +1,4 @@
-"""Running an attack: once, to be looked at, and many times, to be counted."""
+"""Trials of an attack: the first run is shown, and all are counted."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Progress = Callable[[Attack, Defence], None]
 
 @dataclass
 class Wire:
-    """All that an attack holds of a database: statements go in, and a record is kept."""
+    """The database that an attack gets: it answers statements and records every exchange."""
 
     _database: Database
     exchanges: list[Exchange] = field(default_factory=list)
@@ -41,7 +41,7 @@ class Wire:
 
 @dataclass(frozen=True)
 class Game:
-    """Who attacks, what, and through which defence."""
+    """An attack, its scenarios and the defence that it is tried against."""
 
     attack: Attack
     scenes: Scenes
@@ -50,7 +50,7 @@ class Game:
 
 @dataclass(frozen=True)
 class Rate:
-    """How often an attack succeeds against one defence."""
+    """The success rate of an attack against one defence."""
 
     defence: Defence
     hits: int
@@ -59,7 +59,7 @@ class Rate:
     high: float
     """The ends of the 95 % interval."""
     ceiling: float | None
-    """What the ε that the defence claims would allow."""
+    """The highest rate that the ε claimed by the defence allows; None if there is none."""
 
     @property
     def rate(self) -> float:
@@ -107,7 +107,7 @@ def run_trials(
 
 
 def run_once(game: Game, directory: Path, seed: int, trial: int) -> Showing:
-    """One secret, one session, one guess."""
+    """One run: a scenario is drawn, a session opened, and the attack guesses once."""
     attack, defence = game.attack, game.defence
     scenario = game.scenes(_generator(seed, trial, attack.name, "scenario"))
     noise = int(_generator(seed, trial, attack.name, defence.label).integers(2**62))
@@ -118,5 +118,5 @@ def run_once(game: Game, directory: Path, seed: int, trial: int) -> Showing:
 
 
 def _generator(seed: int, trial: int, *purpose: str) -> np.random.Generator:
-    """Independent random numbers for each purpose, the same for the same seed."""
+    """A generator of random numbers for one purpose; the same arguments give the same numbers."""
     return np.random.default_rng([seed, trial, *(zlib.crc32(word.encode()) for word in purpose)])

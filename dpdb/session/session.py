@@ -278,7 +278,7 @@ class Session:
             notes=(
                 *accuracy_notes.planned_error_notes(options, planned),
                 *accuracy_notes.interval_notes(planned),
-                *contribution_notes.contribution_notes(planned),
+                *contribution_notes.bounding_notes(planned),
             ),
             plan=planned,
         )

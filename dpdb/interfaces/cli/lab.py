@@ -105,7 +105,7 @@ def _one(options: argparse.Namespace) -> int:
         _write(options.html, html.page(report))
     if options.png:
         from dpdb.lab.pages.rates import rates  # noqa: PLC0415
-        from dpdb.lab.plots.saving import save_png  # noqa: PLC0415 (matplotlib)
+        from dpdb.lab.plots.files import save_png  # noqa: PLC0415 (matplotlib)
 
         save_png(rates(report), options.png)
     if not (options.json or options.html or options.png):

@@ -37,7 +37,7 @@ def main(words: list[str]) -> int:
     counted = {}
     for text in (piece.text for query in options.query for piece in split(query)):
         try:
-            counted[text] = universe.counted(text)
+            counted[text] = universe.counted_values(text)
         except StatementError as error:
             print(error_text(text, error), file=sys.stderr)
             return error.exit_code
@@ -172,7 +172,7 @@ def _draw(figures: list[Lines], path: Path | None) -> None:
         for figure in figures:
             print(f"\n{figure.title}\n{terminal.drawn(figure)}")
         return
-    from dpdb.lab.plots.saving import save  # noqa: PLC0415 (matplotlib)
+    from dpdb.lab.plots.files import save  # noqa: PLC0415 (matplotlib)
 
     if len(figures) == 1:
         save(figures[0], path)

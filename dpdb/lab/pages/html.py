@@ -1,7 +1,7 @@
-"""Reports as HTML: one file each, with nothing to load from anywhere else.
+"""Reports as HTML: one file each, which loads nothing from elsewhere.
 
-The templates are beside this file. Every value that a template shows is escaped, but for what
-it marks as safe: drawings, whose texts were escaped when they were written, and colours.
+The templates are beside this file. They escape every value that they show, except those that
+they mark as safe: colours, and drawings, whose texts are escaped when they are drawn.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from dpdb.lab.plots.svg import in_page
 
 _HEADINGS = {"off": "Without privacy", "foil": "With another defence:", "private": "With privacy,"}
 _LONGEST = 130
-"""Letters of a statement that are shown."""
+"""How many letters of a statement are shown."""
 
 
 @dataclass(frozen=True)
 class _Neighbours:
-    """The reports before and after one, among several."""
+    """The reports before and after a report, among several."""
 
     before: Report | None
     after: Report | None
 
 
 def page(report: Report, pages: Sequence[Report] = ()) -> str:
-    """One report; among `pages` it links to its neighbours and the index."""
+    """The page of a report; among `pages`, it links to its neighbours and the index."""
     return (
         templates()
         .get_template("report.html")
@@ -47,13 +47,13 @@ def page(report: Report, pages: Sequence[Report] = ()) -> str:
 
 
 def index(reports: Sequence[Report]) -> str:
-    """The page that links to all of them."""
+    """The page that links to all reports."""
     return templates().get_template("index.html").render(reports=reports)
 
 
 @cache
 def templates() -> Environment:
-    """The templates, which escape what they show."""
+    """The environment of the templates, with escaping switched on."""
     environment = Environment(
         loader=PackageLoader("dpdb.lab.pages"),
         autoescape=True,
@@ -73,9 +73,9 @@ def templates() -> Environment:
 
 
 def _visible(value: object) -> object:
-    """A value before it is escaped: control characters of a text are written out.
+    """A value before it is escaped, with the control characters of a text written out.
 
-    What is safe is no longer text, but has a method by this name.
+    Values marked as safe have the method `__html__`, and stay as they are.
     """
     return value if hasattr(value, "__html__") else printable(str(value))
 

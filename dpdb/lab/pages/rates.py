@@ -1,4 +1,4 @@
-"""The chart of success rates: what stands in pages and in pictures."""
+"""The chart of success rates, for pages and pictures."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _COLOURS = {"off": "s0", "foil": "s2", "private": "s1"}
 
 
 def rates(report: Report) -> Bars:
-    """Bars of success rates with their 95 % intervals, ceilings, and what guessing achieves."""
+    """Bars of success rates with their 95 % intervals and ceilings, and the rate of guessing."""
     return Bars(
         title=f"Success rates of {report.title}",
         bars=[

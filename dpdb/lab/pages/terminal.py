@@ -1,4 +1,4 @@
-"""A report as a page for the terminal, to be projected."""
+"""A report as a page for the terminal, narrow enough for a projector."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _BAR = 40
 
 
 def page(report: Report) -> str:
-    """The whole story."""
+    """The whole report as text."""
     parts = [
         f"{report.title}\n{'━' * WIDTH}\n{_wrapped(report.source)}",
         _section("The secret", _wrapped(report.secret)),
@@ -57,7 +57,7 @@ def _act(act: Act) -> str:
 
 
 def _exchange(sql: str, answer: str, refused: bool) -> str:
-    """A statement, cut to a line, and below it what came back."""
+    """A statement, cut to one line, and its answer below it."""
     asked = _cut(printable(sql), WIDTH - 4)
     came = _cut(printable(answer), WIDTH - 8)
     return f"  > {asked}\n      {'✋ ' if refused else ''}{came}"
@@ -68,7 +68,7 @@ def _cut(text: str, width: int) -> str:
 
 
 def rates(report: Report) -> str:
-    """Bars of the success rates, with their intervals and ceilings, which plotext's bars lack."""
+    """Bars of the success rates, with their intervals and ceilings."""
     width = max(len(success.defence) for success in report.successes)
     lines = [f"  {counted(report)}, seed {report.seed}, 95 % intervals", ""]
     lines += [

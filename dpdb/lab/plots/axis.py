@@ -18,7 +18,7 @@ class Axis:
     end: float
 
     def __call__(self, value: float) -> float:
-        """Where `value` stands."""
+        """The place of `value` on the axis."""
         share = (value - self.low) / (self.high - self.low)
         return self.start + share * (self.end - self.start)
 
@@ -51,7 +51,7 @@ def marked(value: float) -> str:
 
 
 def _apart(low: float, high: float) -> tuple[float, float]:
-    """The two ends; around one and the same value, some room."""
+    """The two ends; where they are the same value, with some room on both sides."""
     if low < high:
         return low, high
     room = abs(low) / 2 or 1.0

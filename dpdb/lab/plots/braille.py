@@ -1,4 +1,4 @@
-"""Curves as dots, two across and four down in every character."""
+"""Curves as dots of Braille characters: two dots across and four down in each character."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import partial
 from itertools import pairwise
 
 ACROSS, DOWN = 2, 4
-"""Dots in a character."""
+"""The dots in a character, across and down."""
 
 Cell = tuple[int, int]
 """A character's column and row, from the left and from the top; dots are counted likewise."""
@@ -41,14 +41,14 @@ def characters(curves: Sequence[set[Cell]]) -> dict[Cell, str]:
 
 def spots(curves: Sequence[set[Cell]]) -> list[Cell]:
     """A cell for each curve's letter: on the curve, away from the others, high up."""
-    found: list[Cell] = []
+    chosen: list[Cell] = []
     for index, own in enumerate(curves):
         others: dict[int, list[int]] = {}
         for x, y in set().union(*curves[:index], *curves[index + 1 :]):
             others.setdefault(x // ACROSS, []).append(y)
-        free = {dot for dot in own if _cell(dot) not in found} or own
-        found.append(_cell(max(free, key=partial(_merit, others))))
-    return found
+        free = {dot for dot in own if _cell(dot) not in chosen} or own
+        chosen.append(_cell(max(free, key=partial(_merit, others))))
+    return chosen
 
 
 def _cell(dot: Cell) -> Cell:

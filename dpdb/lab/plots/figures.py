@@ -1,4 +1,4 @@
-"""Pictures as data; how they are drawn is the renderers' affair."""
+"""Figures as data, which the renderers draw."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class TileRow:
 
 @dataclass(frozen=True)
 class Tiles:
-    """Strips of cells below each other: who was found out, which numbers are possible."""
+    """Strips of cells, one below the other, for example a cell for each person."""
 
     title: str
     legend: Sequence[str]
@@ -100,9 +100,9 @@ class Bar:
     low: float
     high: float
     ceiling: float | None = None
-    """What the rate should not exceed."""
+    """The highest rate that should be possible; None if there is none."""
     broken: bool = False
-    """Whether it does exceed that, beyond the interval."""
+    """Whether the whole interval is above the ceiling."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The colours of charts, for light and dark, and which mark has which."""
+"""The colours of charts, for light and dark, and the colour of each mark."""
 
 from __future__ import annotations
 

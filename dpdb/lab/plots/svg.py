@@ -1,4 +1,4 @@
-"""Matplotlib's SVG made small, legible in the light and in the dark, and spoken by screen readers.
+"""Matplotlib's SVG, made smaller, with colours for light and dark, and text for screen readers.
 
 Matplotlib writes one palette into every mark. Here each of its colours becomes a class,
 so that a style sheet gives the class one colour for light and another for dark.
@@ -49,9 +49,9 @@ def _smaller(chart: Chart, *, titled: bool) -> ElementTree.Element:
         _rewrite(element)
     root.attrib = {"viewBox": root.attrib["viewBox"], "class": "chart", "role": "img"}
     for place, (tag, text) in enumerate((("title", chart.title), ("desc", chart.description))):
-        told = ElementTree.Element(tag)
-        told.text = printable(text)
-        root.insert(place, told)
+        caption = ElementTree.Element(tag)
+        caption.text = printable(text)
+        root.insert(place, caption)
     return root
 
 
@@ -106,4 +106,4 @@ def _style(element: ElementTree.Element, style: str) -> None:
 
 
 def _rounded(numbers: str) -> str:
-    return re.sub(r"-?\d+\.\d+", lambda found: f"{float(found[0]):.1f}".removesuffix(".0"), numbers)
+    return re.sub(r"-?\d+\.\d+", lambda match: f"{float(match[0]):.1f}".removesuffix(".0"), numbers)

@@ -1,4 +1,4 @@
-"""For the custodian: which epsilon is safe enough for a query on this very file.
+"""A study for the custodian: the ε that is safe enough for a query on one file.
 
 It reads the file exactly and protects nothing, so nothing that answers analysts may know it.
 """

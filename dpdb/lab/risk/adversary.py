@@ -1,15 +1,15 @@
-"""The risk of disclosure, and the epsilon that keeps it low enough.
+"""The adversary, the risk of disclosure, and the ε that keeps it low enough.
 
 [LC11] sections 4 to 6. The adversary knows all n rows of X and that the file asked
 about is X less one of them: n possible worlds ω, alike before the answer. The
 answer γ is f(ω) with Laplace noise of scale λ = Δf/ε, and Bayes' rule makes of
 it a belief β in each world. The risk is the greatest belief.
 
-That the risk at γ = f(ω_i) is the worst, whatever γ, is the triangle
-inequality. Belief in ω_i is 1/Σ_k exp((|γ-f(ω_i)| - |γ-f(ω_k)|)/λ), and each
-term is least, exp(-|f(ω_i)-f(ω_k)|/λ), at γ = f(ω_i): all of them at once. So
-equation 3 is attained, and the largest of it over the worlds is the supremum
-of the risk over all answers. It never falls as ε rises, because no term rises.
+The worst answer for ω_i is γ = f(ω_i), by the triangle inequality. The belief in ω_i is
+1/Σ_k exp((|γ-f(ω_i)| - |γ-f(ω_k)|)/λ). Each term is least, exp(-|f(ω_i)-f(ω_k)|/λ), at
+γ = f(ω_i), so all terms are least there at once. So equation 3 is attained, and its maximum
+over the worlds is the supremum of the risk over all answers. The risk never falls as ε rises,
+because no term rises.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from dpdb.lab.risk.worlds import Array, Rows, Worlds
 from dpdb.policy.budget import LARGEST_EPSILON
 
 LARGEST = float(LARGEST_EPSILON)
-"""No larger epsilon is looked for: what is safe here is taken to be safe at any."""
+"""The largest ε of the search; a query that is safe at it counts as safe at any."""
 _CLOSE = 1e-9
 """Relative width at which the search ends."""
 _REACH = 500.0
@@ -34,13 +34,13 @@ _REACH = 500.0
 
 @dataclass(frozen=True, repr=False)
 class Adversary:
-    """What can be believed about which world is the file, after one answer."""
+    """The beliefs about which world is the file, after one answer."""
 
     worlds: Worlds
 
     @property
     def prior(self) -> float:
-        """α(ω) = 1/n: all worlds are alike before the answer (section 4.3)."""
+        """α(ω) = 1/n: before the answer all worlds are equally likely (section 4.3)."""
         return 1 / self.worlds.number
 
     def scale(self, epsilon: float) -> float:
@@ -48,7 +48,7 @@ class Adversary:
         return self.worlds.sensitivity / epsilon
 
     def densities(self, response: float, epsilon: float) -> Array:
-        """P(κ(ω) = γ): how likely the answer is in each world; with sensitivity only."""
+        """P(κ(ω) = γ), the density of the answer in each world; the sensitivity must not be 0."""
         distances = np.abs(response - self.worlds.answers)
         scale = self.scale(epsilon)
         return np.asarray(np.exp(-distances / scale) / (2 * scale))
@@ -64,7 +64,7 @@ class Adversary:
     def risks(self, epsilon: float) -> Array:
         """The greatest β(ω) that any answer can cause, by which value is missing (equation 3)."""
         places, counts, which = self._places
-        # What is at a place is in both directions' sums.
+        # Both sums include the worlds at the place itself.
         near = (
             _behind(places, counts, epsilon) + _behind(-places[::-1], counts[::-1], epsilon)[::-1]
         )
@@ -75,7 +75,7 @@ class Adversary:
         return float(self.risks(epsilon).max())
 
     def bound(self, epsilon: float) -> float:
-        """The bound on the risk that takes all worlds to be Δv apart (equation 5)."""
+        """The bound on the risk if all worlds were Δv apart (equation 5)."""
         others = self.worlds.number - 1
         return 1 / (1 + others * math.exp(-epsilon * self._widest))
 

@@ -1,4 +1,4 @@
-"""The paper's three figures, of any query: exact, and the custodian's own."""
+"""The three figures of Lee and Clifton, for any query; they are exact, so for the custodian."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dpdb.lab.risk.adversary import LARGEST, Adversary
 from dpdb.lab.risk.worlds import Array
 
 PRIVATE = "(for the custodian only)"
-"""A figure travels without the page around it."""
+"""A note in each title, as a figure travels without the page around it."""
 _MOST_CURVES = 6
 _MOST_NAMES = 3
 _STEPS = 200
@@ -41,7 +41,7 @@ def distributions(query: str, adversary: Adversary, epsilon: float) -> Lines:
 
 
 def _named(missing: Array) -> str:
-    """Worlds of the same answer, by the value that is missing."""
+    """The label of worlds with the same answer: the values that they lack."""
     names = [f"{value:.6g}" for value in missing[:_MOST_NAMES]]
     others = ["…"] if len(missing) > _MOST_NAMES else []
     return f"without {' or '.join([*names, *others])}"

@@ -1,8 +1,7 @@
-"""The values that a query counts, read exactly: the universe of the adversary."""
+"""The adversary's universe: the values that a query counts, read exactly."""
 
 from __future__ import annotations
 
-from dpdb.engines.protocol import OpenEngine
 from dpdb.errors import Unsupported
 from dpdb.lab.risk.worlds import Array
 from dpdb.plan.expressions import Slot
@@ -13,24 +12,31 @@ from dpdb.session.backends import open_engine
 from dpdb.sql.statements import Select, statement
 
 
-def counted_values(text: str, policy: Policy, engine: OpenEngine) -> tuple[Aggregate, Array]:
-    """The query's aggregate, and the sorted values that it counts: the universe X."""
-    found = statement(text, policy)
-    if not isinstance(found, Select) or found.explain:
-        raise Unsupported("the risk is that of a SELECT")
-    _check_shape(found.query)
-    [aggregate] = found.query.aggregates
-    argument = aggregate.argument
-    counts = aggregate.function is Function.COUNT
-    if argument is not None and argument.kind is Kind.DATE and not counts:
-        raise Unsupported("the risk is worked out for numbers, not for dates",
-                          place=aggregate.place)  # fmt: skip
-    [[values]] = engine.values(outline(found.query, policy), {})
-    return aggregate, values
+class Universe:
+    """The values that queries over one file count, read exactly; the file is read once."""
+
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+        self._engine = open_engine()
+
+    def counted_values(self, text: str) -> tuple[Aggregate, Array]:
+        """The query's aggregate, and the sorted values that it counts: the universe X."""
+        select = statement(text, self._policy)
+        if not isinstance(select, Select) or select.explain:
+            raise Unsupported("the risk is that of a SELECT")
+        _check_shape(select.query)
+        [aggregate] = select.query.aggregates
+        argument = aggregate.argument
+        counts = aggregate.function is Function.COUNT
+        if argument is not None and argument.kind is Kind.DATE and not counts:
+            raise Unsupported("the risk is worked out for numbers, not for dates",
+                              place=aggregate.place)  # fmt: skip
+        [[values]] = self._engine.values(outline(select.query, self._policy), {})
+        return aggregate, values
 
 
 def _check_shape(query: Query) -> None:
-    """One answer, that is one number, of rows that are one person each."""
+    """Refuse queries with more than one number, and tables where a unit has several rows."""
     bare = [isinstance(o.expression, Slot) and o.expression.role == "aggregate"
             for o in query.outputs]  # fmt: skip
     refused = {
@@ -46,15 +52,3 @@ def _check_shape(query: Query) -> None:
         if present:
             raise Unsupported(f"the risk is not worked out for queries with {name}",
                               hint="SELECT AVG(column) FROM table WHERE …")  # fmt: skip
-
-
-class Universe:
-    """The values that queries over one file count, read exactly; the file is read once."""
-
-    def __init__(self, policy: Policy) -> None:
-        self._policy = policy
-        self._engine = open_engine()
-
-    def counted(self, text: str) -> tuple[Aggregate, Array]:
-        """The query's aggregate, and the sorted values that it counts: the universe X."""
-        return counted_values(text, self._policy, self._engine)

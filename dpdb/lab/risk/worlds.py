@@ -1,4 +1,4 @@
-"""Possible worlds: what a statistic is of a file with one of its rows missing.
+"""Possible worlds: the values of a statistic of a file from which one row is missing.
 
 [LC11] sections 4 to 6. The universe X has n rows; a possible world ω is X less one of
 them. No world is ever made: each statistic f has a closed form for one row left
@@ -30,22 +30,22 @@ FEWEST_ROWS = 3
 
 @dataclass(frozen=True, repr=False)
 class Worlds:
-    """The possible worlds, those alike taken together: which row's value is missing."""
+    """The possible worlds, grouped by the value of the row that is missing."""
 
     whole: float
     """f(X), over all rows."""
     missing: Array
     """The distinct values of a row, ascending."""
     counts: Rows
-    """How many rows have that value: so many worlds lack one of them."""
+    """The number of rows with that value, and so of worlds that lack one of them."""
     shifts: Array
-    """f(ω) - f(X), which keeps the digits that f(ω) would lose."""
+    """f(ω) - f(X); the difference keeps digits that f(ω) loses in a double."""
     local: Array
     """LS(ω), the most that f changes when one more row leaves ω."""
 
     @property
     def number(self) -> int:
-        """n: of worlds, and of rows in X."""
+        """n, the number of worlds and of rows in X."""
         return int(self.counts.sum())
 
     @property
@@ -62,7 +62,7 @@ class Worlds:
     def widest(self) -> float:
         """Δv: the largest distance between two worlds' answers (equation 5).
 
-        At most 2·Δf: two worlds are one row each from X less both their rows.
+        It is at most 2·Δf: without both missing rows, X is one row less than either world.
         """
         return float(np.ptp(self.shifts))
 
@@ -77,10 +77,10 @@ def worlds(function: Function, values: Array, fraction: Fraction | None = None) 
     if function is Function.COUNT:
         values = np.ones(len(values))
     with np.errstate(all="ignore"):
-        found = _worlds(_statistic(function, values, fraction))
-    if not np.isfinite([found.whole, found.sensitivity, found.widest]).all():
+        possible = _worlds(_statistic(function, values, fraction))
+    if not np.isfinite([possible.whole, possible.sensitivity, possible.widest]).all():
         raise TooLarge("the values are too large to compute with")
-    return found
+    return possible
 
 
 def _worlds(statistic: _Statistic) -> Worlds:
@@ -95,7 +95,7 @@ def _worlds(statistic: _Statistic) -> Worlds:
 
 @dataclass(frozen=True, repr=False)
 class _Statistic(ABC):
-    """f over sorted values; all but `whole` as differences from it."""
+    """f over sorted values; the methods give differences from `whole`."""
 
     values: Array
 
@@ -113,9 +113,9 @@ class _Statistic(ABC):
         """f(X - x - y) - f(X)."""
 
     def others(self, left_out: Rows) -> Iterator[Rows]:
-        """Rows y among which is the one that changes f(X - x) most; some may be x itself.
+        """Candidates y for the row that changes f(X - x) most; some may be x itself.
 
-        Here the smallest and the greatest: what is monotone in y changes most at an end.
+        By default these are the smallest and the greatest rows, where f is monotone in y.
         """
         n = len(self.values)
         for place in (0, 1, n - 2, n - 1):
@@ -137,7 +137,7 @@ class _Sum(_Statistic):
 
 
 class _Centred(_Statistic):
-    """What is worked out from distances to the mean, where sums lose no digits."""
+    """A statistic computed from distances to the mean, where sums lose fewer digits."""
 
     @property
     def mean(self) -> float:
@@ -191,7 +191,7 @@ class _Spread(_Centred):
         return self._of(left, n - 2) - self.whole
 
     def others(self, left_out: Rows) -> Iterator[Rows]:
-        """The change is monotone in the distance from the world's mean: the ends, or beside it."""
+        """The ends and the rows beside the mean: the change is monotone in the distance to it."""
         yield from super().others(left_out)
         n = len(self.values)
         middle = np.searchsorted(self.distances, -self.distances[left_out] / (n - 1))

@@ -1,1 +1,1 @@
-"""A room of people with a secret bit each, found out by counts, until there is a budget."""
+"""A game for class: counts reconstruct the secret bits of a room, until there is a budget."""

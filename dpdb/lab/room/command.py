@@ -1,4 +1,4 @@
-"""`dpdb lab room`: whose bits, how fast, and where to."""
+"""`dpdb lab room`: its arguments, the secret bits, and where the game is shown."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dpdb.lab.scenario import DataFile
 
 FEWEST, USUAL, MOST = 10, 30, 60
 WORDS = (("0", "1"), ("false", "true"), ("f", "t"), ("no", "yes"), ("n", "y"))
-"""What a secret bit is written as: nothing, and something."""
+"""The spellings of a secret bit in a file: those of 0 and of 1."""
 
 
 def main(words: list[str]) -> int:

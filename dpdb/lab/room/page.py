@@ -1,4 +1,4 @@
-"""The room as a page: its end as it stands there, and with JavaScript the way to it."""
+"""The room as a page: it shows the end of each stage, and with JavaScript every step."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dpdb.lab.room.play import play, right, stages
 
 
 def page(bits: Sequence[int], whose: str, seed: int) -> str:
-    """All stages, each with every step, in a file that needs no other."""
+    """The page with all stages and their steps, in one file."""
     with TemporaryDirectory(prefix="dpdb-room-") as directory:
         played = [
             (stage, list(play(stage, bits, Path(directory), seed))) for stage in stages(len(bits))

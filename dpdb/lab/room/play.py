@@ -1,4 +1,4 @@
-"""The room as it is played: questions about random subsets, and what is believed after each."""
+"""The game: questions about random subsets, and the guesses after each answer."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from dpdb.lab.scenario import Scenario
 from dpdb.lab.trial import Wire
 
 HONEST = Fraction(1)
-"""The ε of the one honest count: its noise has scale 1/ε, and 95 of 100 are within ± 3."""
+"""The ε of the one honest count; its noise has scale 1/ε, and is within ± 3 in 95 of 100."""
 EACH = Fraction(1, 50)
 """The ε of each of the attacker's questions under a budget."""
 ATTACKS = 50
-"""How many of them there are: together they cost as much as the honest count."""
+"""The number of these questions; together they cost as much as the honest count."""
 BUDGET = HONEST + ATTACKS * EACH
 ROUNDED_TO = 3
 EXACTLY, ROUNDED = 2, 10
-"""Questions a seat, where nothing limits them."""
+"""Questions for each seat, where no budget limits them."""
 UNKNOWN = "·"
 SURE = 0.25
 """A bit is believed once its estimate is nearer than this to 0 or to 1."""
@@ -42,24 +42,24 @@ class Stage:
     note: str
     defence: Defence
     questions: int | None = None
-    """How many subsets are asked about; None where that goes on until a budget is used up."""
+    """The number of questions about subsets; None to go on until the budget is used up."""
 
     @property
     def budget(self) -> bool:
-        """Whether there is one; then the ones in the whole room are counted first."""
+        """Whether there is a budget; then the first question counts the whole room."""
         return self.questions is None
 
 
 @dataclass(frozen=True)
 class Step:
-    """What is known after a question."""
+    """The state of the game after a question."""
 
     sql: str
     answer: str
     asked: int
     """Questions about subsets so far."""
     guesses: str
-    """For each seat 0, 1 or, while it is open, `UNKNOWN`."""
+    """One character for each seat: 0, 1 or, while it is open, `UNKNOWN`."""
     left: float | None = None
     """The share of the budget that is left, if there is one."""
     honest: str = ""
@@ -68,7 +68,7 @@ class Step:
 
 
 def stages(seats: int) -> tuple[Stage, ...]:
-    """The play for so many seats."""
+    """The stages of the game for so many seats."""
     return (
         Stage(
             "Exact counts",
@@ -96,12 +96,12 @@ def stages(seats: int) -> tuple[Stage, ...]:
 
 
 def ceiling() -> float:
-    """How often a seat can be found out at most: e^ε / (1 + e^ε) (Wasserman and Zhou 2010)."""
+    """The highest chance to guess a seat: e^ε / (1 + e^ε) (Wasserman and Zhou 2010)."""
     return 1 / (1 + math.exp(-float(BUDGET)))
 
 
 def coins(seats: int, seed: int) -> tuple[int, ...]:
-    """A room that nobody has typed in."""
+    """Random secret bits, for a room that nobody types in."""
     return tuple(np.random.default_rng([seed, seats]).integers(2, size=seats).tolist())
 
 
@@ -125,7 +125,7 @@ def play(stage: Stage, bits: Sequence[int], directory: Path, seed: int) -> Itera
 def _asked(
     database: Wire, step: Step, chosen: Sequence[tuple[int, ...]], counts: list[float]
 ) -> Step:
-    """The step after this one: the last of the subsets is asked about, and its count added."""
+    """The next step: ask about the last of the subsets, and add its count to `counts`."""
     sql = question(chosen[-1])
     try:
         answer = database.execute(sql)
@@ -161,23 +161,23 @@ def subsets(seats: int, seed: int) -> Iterator[tuple[int, ...]]:
 
 
 def question(subset: Sequence[int]) -> str:
-    """How many ones there are in the seats that are chosen."""
+    """The statement that counts the ones in the seats of a subset."""
     chosen = ", ".join(str(seat) for seat, inside in enumerate(subset, 1) if inside)
     return f"{WHOLE_ROOM} AND seat IN ({chosen})"
 
 
 def believed(values: Sequence[float]) -> str:
-    """What the estimates of the bits come to, seat by seat."""
+    """The guesses that estimates of the bits lead to, a character for each seat."""
     return "".join("0" if x < SURE else "1" if x > 1 - SURE else UNKNOWN for x in values)
 
 
 def right(guesses: str, bits: Sequence[int]) -> int:
-    """How many of the guesses are the secret."""
+    """The number of guesses that are right."""
     return sum(guess == str(bit) for guess, bit in zip(guesses, bits, strict=True))
 
 
 def columns(seats: int) -> str:
-    """What is public of the room."""
+    """The declaration of the room's columns."""
     return (
         f'seat = {{ type = "integer", bounds = [1, {seats}], nullable = false }}\n'
         'secret = { type = "integer", bounds = [0, 1], nullable = false }\n'
@@ -185,7 +185,7 @@ def columns(seats: int) -> str:
 
 
 def _said(answer: Answer) -> str:
-    """The count, with how far its noise reaches."""
+    """The count as text, with its margin if it has one."""
     value = f"{number(answer):g}"
     if not answer.intervals:
         return value

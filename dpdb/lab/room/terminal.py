@@ -1,4 +1,4 @@
-"""The room in the terminal: seats that are solved while one watches."""
+"""The room in the terminal, where seats are solved while the class watches."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from dpdb.lab.room.play import UNKNOWN, Stage, Step, right
 
 ROWS = 5
 FRAMES = 60
-"""So many pictures of a stage are shown at most; between them, several answers arrive."""
+"""The greatest number of pictures of a stage; several answers may arrive between two."""
 WIDTH = 88
 
 
 @dataclass(frozen=True)
 class Projector:
-    """Shows stages: step by step where somebody watches, and their ends elsewhere."""
+    """Shows stages: every step on a terminal, and only the last one elsewhere."""
 
     console: Console
     delay: float

@@ -1,4 +1,4 @@
-"""How useful noisy answers are: from epsilon, probability and error alone.
+"""How useful noisy answers are, computed from ε, probabilities and errors alone.
 
-The room may not know data, sessions or noise: all of it is worked out with formulas.
+The room may not know data, sessions or samplers of noise.
 """

@@ -1,4 +1,4 @@
-"""How useful a noisy answer is: how large the noise, how small an answer may be.
+"""The accuracy of a noisy answer: the size of the noise, and the least answer worth asking for.
 
 After [STW], with the numbers of its equations.
 Noise follows the Laplace distribution. Budgets and scales are exact; what has a logarithm in
@@ -16,7 +16,7 @@ from dpdb.errors import InvalidOption
 from dpdb.policy.budget import valid_epsilon
 
 LARGEST = Fraction(10**50)
-"""No number given here is larger, none smaller than its inverse: so no result overflows."""
+"""Numbers must be at most this, and at least its inverse, so that no result overflows."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Differential:
 
     With an index of equal numbers this is the usual mechanism of one scale for all, λ = ΣΔ/ε
     (sections 2 and 5), and with one query λ = Δ/ε. Sensitivities and the index's numbers are
-    positive, one for each query; what is not raises `InvalidOption`, here and below.
+    positive, one for each query; others raise `InvalidOption`, here and in the functions below.
     """
 
     sensitivities: tuple[Fraction, ...]

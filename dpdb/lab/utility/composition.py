@@ -1,4 +1,4 @@
-"""What many queries of the same ε reveal together, by each composition theorem."""
+"""The ε of many queries together, by each composition theorem."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from dpdb.privacy.accounting.loss import pure
 
 
 @dataclass(frozen=True)
-class Together:
-    """The ε of `queries` queries; all but the first are at δ = `delta`."""
+class ComposedEpsilon:
+    """The ε of `queries` queries by each theorem; all but `sequential` hold at δ = `delta`."""
 
     queries: int
     delta: float
     sequential: float
     advanced: float
     advanced_as_printed: float
-    """With k·ε² in place of k·ε·(e^ε - 1): not a bound, but often seen."""
+    """Advanced composition with k·ε² in place of k·ε·(e^ε - 1): often printed, but no bound."""
     concentrated: float
 
 
-def together(epsilon: Fraction, queries: int, delta: Fraction) -> Together:
-    """Of `queries` Laplace releases of `epsilon` each."""
+def composed_epsilon(epsilon: Fraction, queries: int, delta: Fraction) -> ComposedEpsilon:
+    """The composed ε of `queries` Laplace releases of `epsilon` each."""
     if not 1 <= queries <= LARGEST_QUERIES:
         raise InvalidOption("queries is a whole number, at least 1")
     if not SMALLEST_DELTA <= delta < 1:
         raise InvalidOption("delta must be above 0, from 1e-100, and below 1")
     sums = ComposedLoss(*(queries * part for part in ComposedLoss.of(pure(epsilon)).parts))
-    return Together(
+    return ComposedEpsilon(
         queries,
         float(delta),
         float(sequential(sums)),

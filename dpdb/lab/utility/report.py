@@ -1,4 +1,4 @@
-"""What noise does to each of some queries, in words and as an object."""
+"""The report of `dpdb utility`: the noise on each query, in words and as an object."""
 
 from __future__ import annotations
 
@@ -13,40 +13,40 @@ from dpdb.lab.utility.accuracy import (
     noise_quantile,
     relative_error,
 )
-from dpdb.lab.utility.composition import Together, together
+from dpdb.lab.utility.composition import ComposedEpsilon, composed_epsilon
 from dpdb.policy.budget import SMALLEST_DELTA
 from dpdb.privacy.gaussian_calibration import analytic_sigma, classic_sigma
 
 
 @dataclass(frozen=True)
 class AnswerUtility:
-    """How far noise of the size that is asked about is off from a true answer."""
+    """The relative error of one true answer, at the noise of its query."""
 
     answer: float
     relative_error: float
     satisfied: bool
-    """Whether that is within the threshold (eq. 9)."""
+    """Whether the relative error is within the threshold (eq. 9)."""
 
 
 @dataclass(frozen=True)
 class QueryUtility:
-    """One query's noise."""
+    """The noise of one query, and the answers that are large enough for it."""
 
     sensitivity: float
     noise_index: float
     epsilon: float
     scale: float
     noise: float
-    """What the noise is at least, with the probability that is asked about (eq. 4)."""
+    """The size that the noise reaches with the given probability (eq. 4)."""
     relative_error: float
-    """The threshold."""
+    """The threshold of the relative error."""
     minimum_true_answer: float
     answers: tuple[AnswerUtility, ...]
 
 
 @dataclass(frozen=True)
 class Deviations:
-    """The σ of Gaussian noise that is as private but for a probability δ."""
+    """The σ of Gaussian noise that makes one query (ε, δ)-differentially private."""
 
     delta: float
     classic: float | None
@@ -57,18 +57,18 @@ class Deviations:
 
 @dataclass(frozen=True)
 class Utility:
-    """All queries that share one ε."""
+    """The utility of all queries that share one ε."""
 
     epsilon: float
     probability: float
     alpha: float
     queries: tuple[QueryUtility, ...]
     gaussian: Deviations | None = None
-    together: Together | None = None
+    together: ComposedEpsilon | None = None
 
 
 def deviations(mechanism: Differential, delta: Fraction) -> Deviations:
-    """Of one query; δ is from 10^-100 on, and below 1."""
+    """The σ of one query; δ is at least 10^-100, and below 1."""
     if len(mechanism.sensitivities) != 1:
         raise InvalidOption("Gaussian noise is worked out for one query")
     if delta < SMALLEST_DELTA or float(delta) >= 1:
@@ -87,7 +87,7 @@ def utility(
     delta: Fraction | None = None,
     number: int | None = None,
 ) -> Utility:
-    """What is worth knowing of each query; thresholds and answers are by query."""
+    """The utility of each query; `thresholds` and `answers` have an entry for each query."""
     queries = (
         _query(mechanism, query, probability, thresholds[query], answers[query])
         for query in range(len(mechanism.index))
@@ -100,7 +100,7 @@ def utility(
         gaussian=None if delta is None else deviations(mechanism, delta),
         together=None
         if number is None or delta is None
-        else together(mechanism.epsilon, number, delta),
+        else composed_epsilon(mechanism.epsilon, number, delta),
     )
 
 
@@ -132,52 +132,52 @@ def _query(
     )
 
 
-def as_object(told: Utility) -> dict[str, object]:
-    """The report in the types of JSON."""
-    return asdict(told)
+def as_object(result: Utility) -> dict[str, object]:
+    """The utility in the types of JSON."""
+    return asdict(result)
 
 
-def as_text(told: Utility) -> str:
-    """The report in words."""
-    number = len(told.queries)
-    index = [query.noise_index for query in told.queries]
-    head = f"ε = {told.epsilon:g}"
+def as_text(result: Utility) -> str:
+    """The utility in words."""
+    number = len(result.queries)
+    index = [query.noise_index for query in result.queries]
+    head = f"ε = {result.epsilon:g}"
     if number > 1:
         head += f", shared by {number} queries on one database"
     if len(set(index)) > 1:
         proportions = " : ".join(f"{gamma:g}" for gamma in index)
-        head += f"\nnoise in the proportion {proportions} (DIFF), α = {_number(told.alpha)}"
-    parts = [head, *(_paragraph(told, i) for i in range(number))]
-    if told.gaussian is not None:
-        parts.append(_gaussian(told.gaussian))
-    if told.together is not None:
-        parts.append(_together(told.together))
+        head += f"\nnoise in the proportion {proportions} (DIFF), α = {_number(result.alpha)}"
+    parts = [head, *(_paragraph(result, i) for i in range(number))]
+    if result.gaussian is not None:
+        parts.append(_gaussian(result.gaussian))
+    if result.together is not None:
+        parts.append(_together(result.together))
     return "\n\n".join(parts)
 
 
-def _gaussian(found: Deviations) -> str:
-    lines = [f"with Gaussian noise, at δ = {found.delta:g}"]
-    if found.classic is not None:
-        lines.append(_line("σ", found.classic, "its standard deviation, Δ·√(2·ln(1.25/δ))/ε"))
-    lines.append(_line("σ", found.least, "the least that is (ε, δ)-differentially private"))
+def _gaussian(sigmas: Deviations) -> str:
+    lines = [f"with Gaussian noise, at δ = {sigmas.delta:g}"]
+    if sigmas.classic is not None:
+        lines.append(_line("σ", sigmas.classic, "its standard deviation, Δ·√(2·ln(1.25/δ))/ε"))
+    lines.append(_line("σ", sigmas.least, "the least that is (ε, δ)-differentially private"))
     return "\n".join(lines)
 
 
-def _together(found: Together) -> str:
+def _together(total: ComposedEpsilon) -> str:
     return "\n".join(
         [
-            f"{found.queries} such queries together, at δ = {found.delta:g}",
-            _line("Σε", found.sequential, "by sequential composition, at δ = 0"),
-            _line("ε", found.advanced, "by advanced composition, √(2k·ln(1/δ))·ε + k·ε·(e^ε - 1)"),
-            _line("", found.advanced_as_printed, "as that is often printed, with k·ε²: too little"),
-            _line("ε", found.concentrated, "by zero-concentrated differential privacy"),
+            f"{total.queries} such queries together, at δ = {total.delta:g}",
+            _line("Σε", total.sequential, "by sequential composition, at δ = 0"),
+            _line("ε", total.advanced, "by advanced composition, √(2k·ln(1/δ))·ε + k·ε·(e^ε - 1)"),
+            _line("", total.advanced_as_printed, "as that is often printed, with k·ε²: too little"),
+            _line("ε", total.concentrated, "by zero-concentrated differential privacy"),
         ]
     )
 
 
-def _paragraph(told: Utility, place: int) -> str:
-    query, alone = told.queries[place], len(told.queries) == 1
-    seldom, often = _percent(told.probability), _percent(1 - told.probability)
+def _paragraph(result: Utility, place: int) -> str:
+    query, alone = result.queries[place], len(result.queries) == 1
+    seldom, often = _percent(result.probability), _percent(1 - result.probability)
     within = _percent(query.relative_error)
     divided = f"{query.sensitivity:g} / {query.epsilon:.4g}" + ("" if alone else ", its share of ε")
     rows = [
@@ -204,5 +204,5 @@ def _percent(share: float) -> str:
 
 
 def _number(value: float) -> str:
-    """A tenth is enough above a hundred, as in the paper; four digits below."""
+    """A number with one decimal from 100 on, as in the paper, and with four digits below."""
     return f"{value:.1f}".removesuffix(".0") if 100 <= value < 1e9 else f"{value:.4g}"

@@ -1,4 +1,4 @@
-"""Figures as files; the name's ending says which kind."""
+"""Figures as files, SVG or PNG by the ending of the name."""
 
 from __future__ import annotations
 

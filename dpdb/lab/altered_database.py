@@ -1,4 +1,4 @@
-"""Answers with other numbers in them."""
+"""A database whose answers are altered, for defences that change exact answers."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from dpdb.lab.database import Database
 
 
 @dataclass(frozen=True)
-class Altered:
-    """A database whose numbers are changed on the way out."""
+class AlteredDatabase:
+    """Answers as `database` does, with every number changed by `change`."""
 
     database: Database
     change: Callable[[float], float]
-    drawn: tuple[ReleaseReport, ...] = ()
-    """What the answers say of their noise."""
+    releases: tuple[ReleaseReport, ...] = ()
+    """The reports of noise that the answers carry."""
 
     def execute(self, text: str) -> Answer:
-        """Answer one statement."""
+        """Answer one statement; only answers to queries are changed."""
         answer = self.database.execute(text)
         if not answer.query:
             return answer
         rows = tuple(tuple(map(self._cell, row)) for row in answer.rows)
-        return replace(answer, rows=rows, releases=self.drawn)
+        return replace(answer, rows=rows, releases=self.releases)
 
     def _cell(self, cell: Cell) -> Cell:
         if isinstance(cell, int | float) and not isinstance(cell, bool):

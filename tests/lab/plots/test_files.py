@@ -14,7 +14,7 @@ import pytest
 
 from dpdb.errors import UsageError
 from dpdb.lab.plots.figures import Bar, Bars, Chart, Lines, Series, TileRow, Tiles
-from dpdb.lab.plots.saving import save
+from dpdb.lab.plots.files import save
 from dpdb.lab.plots.style import DARK, LIGHT
 from dpdb.lab.plots.svg import in_page
 
