@@ -1,6 +1,6 @@
 """How long until the first prompt, and until the first answer: python scripts/startup.py [ROUNDS].
 
-Beside the least that any Python program takes, and what pandas alone takes to
+Beside the least that any Python program takes, and what numpy alone takes to
 import. The goal is a prompt within 0.25 s on an idle machine.
 """
 
@@ -25,7 +25,7 @@ def main() -> None:
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else ROUNDS
     for name, measure in {
         "python -c pass": lambda: [_python("pass")],
-        'python -c "import pandas"': lambda: [_python("import pandas")],
+        'python -c "import numpy"': lambda: [_python("import numpy")],
     }.items():
         _report([name], rounds, measure)
     with tempfile.TemporaryDirectory() as home:

@@ -134,7 +134,7 @@ class Session:
 
     @property
     def _engine(self) -> MemoryEngine:
-        """Made when first needed: pandas takes longer to import than the prompt to appear."""
+        """Made when first needed: numpy takes longer to import than the prompt to appear."""
         if self._loaded_engine is None:
             from dpdb.engines.memory.engine import MemoryEngine  # noqa: PLC0415
 
