@@ -2,7 +2,7 @@
 
     python scripts/startup.py [ROUNDS]
 
-For comparison, it also measures an empty Python program and the import of pandas. The goal is a
+For comparison, it also measures an empty Python program and the import of numpy. The goal is a
 prompt within 0.25 s on an idle machine.
 """
 
@@ -27,7 +27,7 @@ def main() -> None:
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else ROUNDS
     for name, measure in {
         "python -c pass": lambda: [_python("pass")],
-        'python -c "import pandas"': lambda: [_python("import pandas")],
+        'python -c "import numpy"': lambda: [_python("import numpy")],
     }.items():
         _report([name], rounds, measure)
     with tempfile.TemporaryDirectory() as home:

@@ -167,7 +167,7 @@ class Session:
 
     @property
     def _engine(self) -> OpenEngine:
-        """Made when first needed: it takes longer to import than the prompt to appear."""
+        """Made when first needed: numpy takes longer to import than the prompt to appear."""
         if self._loaded_engine is None:
             self._loaded_engine = open_engine(self._progress)
         return self._loaded_engine

@@ -16,7 +16,7 @@ import pytest
 
 from dpdb.answers import estimates
 from dpdb.answers.formats.render import FORMATS
-from dpdb.engines.memory import engine
+from dpdb.engines.memory import engine, statistics
 from dpdb.engines.protocol import Exact
 from dpdb.interfaces.cli import main as cli
 from dpdb.plan.statistics import Total
@@ -173,26 +173,26 @@ def test_the_statements_are_answered(transcripts) -> None:
     }
 
 
-def _old_total(self: engine._Statistics, statistic: Total) -> np.ndarray:
+def _old_total(self: statistics.Statistics, statistic: Total) -> np.ndarray:
     """The type follows the sum."""
     total = _NEW_TOTAL(self, statistic)
     small = all(abs(int(value)) < 2**62 for value in total)
     return total.astype(np.int64 if small else object)
 
 
-_NEW_TOTAL = engine._Statistics._total
+_NEW_TOTAL = statistics.Statistics._total
 LEAK = f"{ENOUGH}; {SHAPES[0].format(x=2**62 // ROWS)}"
 
 
 def test_the_old_representation_would_be_found(transcripts, monkeypatch) -> None:
-    monkeypatch.setattr(engine._Statistics, "_total", _old_total)
+    monkeypatch.setattr(statistics.Statistics, "_total", _old_total)
     one, other = transcripts(LEAK, 5, "json")
     assert one != other
 
 
 def test_the_old_leak_would_be_printed(transcripts, monkeypatch) -> None:
     """The type follows the sum, and is kept to the end."""
-    monkeypatch.setattr(engine._Statistics, "_total", _old_total)
+    monkeypatch.setattr(statistics.Statistics, "_total", _old_total)
     monkeypatch.setattr(Vector, "__post_init__", lambda vector: None)
     monkeypatch.setattr(estimates, "drawn", lambda e, draws: [draws[i] for i in e.releases])
     monkeypatch.setattr(estimates, "scaled", lambda units, step: units)

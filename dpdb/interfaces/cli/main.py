@@ -192,7 +192,7 @@ def _init(words: list[str]) -> int:
     )
     own.add_argument("file", metavar="FILE.csv", type=Path)
     options = own.parse_args(words)
-    from dpdb.interfaces.cli.init import draft  # noqa: PLC0415 (pandas)
+    from dpdb.interfaces.cli.init import draft  # noqa: PLC0415 (numpy)
 
     print(draft(options.file), end="")
     return 0
