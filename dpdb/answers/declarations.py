@@ -1,4 +1,4 @@
-"""What is declared of a column, as plain values."""
+"""The policy's declarations of a column, as plain values to show."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def declared_range(column: Column) -> str:
 
 
 def column_row(column: Column) -> tuple[Cell, ...]:
-    """A column's row of DESCRIBE."""
+    """The column's row in the answer to DESCRIBE; its cells are those of `COLUMN_COLUMNS`."""
     kind = "text or number (guessed)" if column.guessed else str(column.kind)
     values = None
     if column.values is not None:
@@ -33,7 +33,7 @@ def column_row(column: Column) -> tuple[Cell, ...]:
 
 
 def plain_value(value: Value, kind: Kind) -> Cell:
-    """A declared value as it is shown."""
+    """A declared value as a cell: dates, which are held as days, become `YYYY-MM-DD`."""
     if kind is Kind.DATE and isinstance(value, (int, Fraction)):
         return iso_date(int(value))
     if isinstance(value, Fraction):

@@ -27,10 +27,10 @@ def allocate(
     """The share of each noisy aggregate, in the order in which the aggregates are planned."""
     options = context.options
     number = _number_of_shares(query, context)
-    if not number:
-        return iter([])
     if not options.has_accuracy_goal:
-        return iter([share.part(Fraction(1, number))] * number)
+        return iter([share.part(Fraction(1, number))] * number if number else [])
+    if _is_settled(query):
+        return iter([])
     if query.subqueries:
         raise InvalidOption("an error, or a noise_index, cannot be kept with a subquery")
     if options.noise_index is None and any(_made_of_noise(o.expression) for o in query.outputs):
@@ -78,6 +78,11 @@ def is_public(aggregate: Aggregate, query: Query, context: PlanningContext) -> b
     if is_public_count(aggregate, query, context):
         return True
     return obstacle_of(aggregate, query) is not None
+
+
+def _is_settled(query: Query) -> bool:
+    """Whether the policy alone answers the query: it has no noise, so it keeps to any error."""
+    return not query.subqueries and all(obstacle_of(each, query) for each in query.aggregates)
 
 
 def is_public_count(aggregate: Aggregate, query: Query, context: PlanningContext) -> bool:

@@ -1,4 +1,4 @@
-"""From a policy to a session: its files are looked for, its noise is chosen."""
+"""From a policy to a session: its files are looked for, and its noise is chosen."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from dpdb.vectors.vector import AnyVector, Array, TextVector, Vector, either, nu
 
 
 def cast(vector: AnyVector, source: Kind, target: Kind) -> AnyVector:
-    """The values as `target`, NULL where they cannot be."""
+    """The values converted to `target`; NULL where they cannot be."""
     if isinstance(vector, TextVector):
         return _read(vector, target)
     match target:
@@ -47,8 +47,8 @@ def _read(vector: TextVector, target: Kind) -> AnyVector:
 def _written(vector: Vector, source: Kind) -> TextVector:
     """Numbers, dates and booleans as text, each by itself.
 
-    Each different double is written once, told from others by its bits: what is
-    the same for numpy need not be written the same.
+    Each double is written once. Doubles are distinguished by their bits, as numbers that are
+    equal for numpy can differ as text.
     """
     bits, codes = np.unique(_doubles(vector).view(np.int64), return_inverse=True)
     texts = [_text(value, source) for value in bits.view(np.float64).tolist()]
@@ -69,7 +69,7 @@ def _text(value: float, kind: Kind) -> str:
 
 
 def _date_text(days: int) -> str:
-    """A date as text; nothing beyond the calendar's years."""
+    """A date as text; the empty string, which stands for NULL, outside the years 1 to 9999."""
     try:
         return iso_date(days)
     except OverflowError:

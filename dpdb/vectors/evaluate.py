@@ -68,7 +68,7 @@ _ARITHMETIC: dict[str, Callable[[Array, Array], Array]] = {
     "%": np.fmod,
 }
 _FEW = 8
-"""So many constants are looked for one by one."""
+"""A list of up to so many constants is searched one by one."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -79,7 +79,7 @@ class Frame:
     slots: Mapping[Slot, AnyVector] = field(default_factory=dict)
 
     def within(self, rows: slice) -> Frame:
-        """Some of the rows."""
+        """The frame with the columns cut to `rows`."""
         return Frame({name: c.within(rows) for name, c in self.columns.items()}, self.slots)
 
 
@@ -94,7 +94,7 @@ def evaluate(expression: Expr, frame: Frame) -> AnyVector:
 
 
 def holds(condition: Expr, frame: Frame) -> Bools:
-    """Where `condition` is true. That asks less than telling false from NULL."""
+    """Where `condition` is true; false and NULL are not told apart, which is faster."""
     only = _only_column(condition)
     if only is not None and not isinstance(condition, ColumnRef):
         held = frame.columns[only.name]
@@ -113,14 +113,14 @@ def holds(condition: Expr, frame: Frame) -> Bools:
 
 
 def public_dictionary(column: Column) -> bool:
-    """Whether the policy says what values the column has; texts found in the file are private."""
+    """Whether the policy gives all of the column's values; texts read from a file are private."""
     return column.values is not None or column.kind is Kind.BOOLEAN
 
 
 def _spread(chosen: Bools, codes: Array) -> Bools:
-    """Whether each code is one of the chosen; comparing is faster than looking up.
+    """Whether the value of each code is chosen; comparing codes is faster than looking them up.
 
-    Which way is taken tells what is chosen, so the dictionary must be public.
+    How long this takes depends on which values are chosen, so the dictionary must be public.
     """
     if len(chosen) == 1:  # a constant, whatever the code
         return chosen
@@ -136,15 +136,15 @@ def _spread(chosen: Bools, codes: Array) -> Bools:
 
 
 def _only_column(expression: Expr) -> Column | None:
-    """The column that `expression` reads if it is just one."""
+    """The column that `expression` reads, if it reads exactly one."""
     columns = columns_of(expression)
     return next(iter(columns.values())) if len(columns) == 1 else None
 
 
 def _on_dictionary(expression: Expr, column: Column, held: Codes, frame: Frame) -> AnyVector:
-    """The value on each value that the column can have.
+    """The value of `expression` for each value that the column can have, and last for NULL.
 
-    NULL, the last, is there twice: a vector of one row would be taken for a constant.
+    NULL is there twice, as a vector of one row would be taken for a constant.
     """
     number = len(held.values)
     each = Codes(np.array([*range(number + 1), number]), held.values)
@@ -236,7 +236,7 @@ def _column(held: Numbers | Codes, column: Column) -> AnyVector:
 
 
 def _unscaled(column: Numbers) -> Array:
-    """The numbers themselves: for decimal steps, the doubles nearest to them."""
+    """The numbers of the column; where the step is a decimal, the doubles nearest to them."""
     if column.step is None or column.step == 1:
         return column.units.astype(np.float64, copy=False)
     scaled = column.units * float(column.step.numerator)
@@ -280,7 +280,7 @@ def _in_list(expression: InList, frame: Frame) -> Vector:
 
 
 def _among(values: Array, listed: Array) -> Bools:
-    """Whether each value is listed. How that is found hangs on the list's length alone."""
+    """Whether each value is in the list. The way to search depends on the list's length alone."""
     if len(listed) <= _FEW:
         return reduce(operator.or_, [values == each for each in listed], np.zeros(1, np.bool_))
     places = np.searchsorted(listed, values).clip(max=len(listed) - 1)

@@ -28,7 +28,7 @@ from dpdb.vectors.vector import (
 
 
 def apply(call: Call, arguments: list[AnyVector]) -> AnyVector:
-    """The value of a call for its arguments' values."""
+    """The value of a call, from the values of its arguments."""
     name = call.name
     match name:
         case "coalesce":

@@ -23,7 +23,7 @@ from dpdb.privacy import sensitivity
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.mechanisms import Gaussian, Laplace
 from dpdb.privacy.sensitivity import Contribution
-from dpdb.sql.binder import read
+from dpdb.sql.binder import bind
 from tests.privacy.test_sensitivity import (
     ANYTHING_FITS,
     CAP,
@@ -59,7 +59,7 @@ def _in_memory() -> Iterator[None]:
 
 def planned_for(here: World, sql: str, options: Options = GAUSSIAN) -> Plan:
     share = BudgetShare(PLENTY, Fraction(1, 10**6))
-    return plan(read(sql, here.policy, options), here.policy, share, lambda table: 3)
+    return plan(bind(sql, here.policy, options), here.policy, share, lambda table: 3)
 
 
 def squares(planned: Plan) -> list[int]:

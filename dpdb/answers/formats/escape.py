@@ -26,5 +26,5 @@ def _visible(character: str) -> str:
 
 
 def spreadsheet(text: str) -> str:
-    """`text` as a spreadsheet shows it, and does not compute it (CWE-1236)."""
+    """`text` so that a spreadsheet shows it and does not compute it as a formula (CWE-1236)."""
     return f"'{text}" if text.startswith(_FORMULA) else text

@@ -1,4 +1,4 @@
-"""Answers as text: a pure function of the answer, for each format."""
+"""Answers as text. Each format is a pure function of the answer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ONLY_NOISE = "only noise"
 
 
 def as_csv(answer: Answer) -> str:
-    """Comma-separated values, with a header; above it, if need be, that they are not private."""
+    """Comma-separated values with a header; a comment above marks answers that are not private."""
     buffer = io.StringIO()
     if not answer.private:
         buffer.write(f"# {NOT_PRIVATE}\n")
@@ -36,14 +36,14 @@ def _csv_cell(cell: Cell) -> Cell:
 
 
 def as_table(answer: Answer) -> str:
-    """A table with `±` beside each noisy number, and what it cost."""
-    header, rows = _page(answer)
+    """A table with `±` beside each noisy number, and the footer below it."""
+    header, rows = _header_and_cells(answer)
     return _tabulated(header, rows, "presto") + footer(answer)
 
 
 def as_markdown(answer: Answer) -> str:
-    """A Markdown table; below it, if need be, that it is not private."""
-    header, rows = _page(answer)
+    """A Markdown table; a line below marks an answer that is not private."""
+    header, rows = _header_and_cells(answer)
     table = _tabulated(_quoted(header), [_quoted(row) for row in rows], "github")
     return table if answer.private else f"{table}\n\n*{NOT_PRIVATE}*"
 
@@ -54,8 +54,8 @@ def _quoted(cells: list[str]) -> list[str]:
 
 
 def as_vertical(answer: Answer) -> str:
-    """A line for each cell, for rows too wide for the screen."""
-    header, rows = _page(answer)
+    """A line for each cell, for rows that are too wide for the screen."""
+    header, rows = _header_and_cells(answer)
     width = max(map(_columns, header), default=0)
     names = [" " * (width - _columns(name)) + name for name in header]
     blocks = [
@@ -86,7 +86,7 @@ def _numeric(cell: str) -> bool:
 
 
 def _sheet(answer: Answer) -> tuple[list[str], list[tuple[Cell, ...]]]:
-    """What a statement shows: its rows, or for EXPLAIN what would be drawn."""
+    """The header and the rows: those of the answer, or for EXPLAIN a row for each release."""
     if not answer.explain:
         return list(answer.columns), list(answer.rows)
     header = [
@@ -101,27 +101,27 @@ def _sheet(answer: Answer) -> tuple[list[str], list[tuple[Cell, ...]]]:
     ]
     rows: list[tuple[Cell, ...]] = [
         (
-            drawn.column,
-            drawn.aggregate,
-            drawn.mechanism,
-            number(drawn.sensitivity),
-            float(drawn.epsilon),
-            number(drawn.scale),
-            drawn.margin,
-            None if drawn.margin is None else drawn.margin * 10,
+            report.column,
+            report.aggregate,
+            report.mechanism,
+            number(report.sensitivity),
+            float(report.epsilon),
+            number(report.scale),
+            report.margin,
+            None if report.margin is None else report.margin * 10,
         )
-        for drawn in answer.releases
+        for report in answer.releases
     ]
     return header, rows
 
 
-def _page(answer: Answer) -> tuple[list[str], list[list[str]]]:
-    """Header and cells as text, safe to print."""
+def _header_and_cells(answer: Answer) -> tuple[list[str], list[list[str]]]:
+    """The header and the cells of each row as text that is safe to print."""
     header, rows = _sheet(answer)
-    ranges = answer.intervals or tuple((None,) * len(header) for _ in rows)
+    intervals = answer.intervals or tuple((None,) * len(header) for _ in rows)
     cells = [
-        [cell_text(cell, interval) for cell, interval in zip(row, intervals, strict=True)]
-        for row, intervals in zip(rows, ranges, strict=True)
+        [cell_text(cell, interval) for cell, interval in zip(row, of_row, strict=True)]
+        for row, of_row in zip(rows, intervals, strict=True)
     ]
     for row, flags in zip(cells, answer.only_noise, strict=False):
         row[:] = [f"{cell} ({ONLY_NOISE})" if flag else cell
@@ -130,7 +130,7 @@ def _page(answer: Answer) -> tuple[list[str], list[list[str]]]:
 
 
 def _columns(text: str) -> int:
-    """How wide a text is on a terminal."""
+    """The width of a text on a terminal, in columns."""
     from wcwidth import wcswidth  # noqa: PLC0415 (json and csv do without)
 
     return wcswidth(text)
@@ -140,7 +140,7 @@ def error_text(statement: str, error: DpdbError) -> str:
     """`error: …`, the line of the statement with a caret, and a hint."""
     parts = [f"error: {printable(error.message)}"]
     lines = statement.split("\n")
-    # What a budget does not cover is not wrong in any one place.
+    # No one place of the statement is at fault where the budget is too small.
     wrong = not isinstance(error, BudgetExceeded)
     if wrong and error.place and error.place.line <= len(lines):
         parts += _pointed(lines[error.place.line - 1], error.place.column)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from dpdb.engines.memory import exact_sums
 from dpdb.engines.memory.contribution_bounds import Units
 from dpdb.engines.memory.csv_loader import Loaded, load, load_more
-from dpdb.engines.protocol import WORD, Exact, representation
+from dpdb.engines.protocol import WORD, Exact, OpenEngine, Progress, representation
 from dpdb.plan.expressions import ColumnRef, Expr, Literal, Slot, columns_of
 from dpdb.plan.plan import Plan
 from dpdb.plan.query import Aggregate, Function
@@ -23,7 +23,6 @@ from dpdb.vectors.evaluate import Frame, evaluate, holds, public_dictionary
 from dpdb.vectors.vector import AnyVector, TextVector, Vector
 
 Array = npt.NDArray[Any]
-Progress = Callable[[float], None]
 _BLOCK = 2**16
 """Rows for which computed expressions are worked out at a time."""
 _SHORT = _BLOCK // 64
@@ -31,7 +30,7 @@ _SHORT = _BLOCK // 64
 
 
 @dataclass
-class MemoryEngine:
+class MemoryEngine(OpenEngine):
     """Holds in memory the columns that it was asked about."""
 
     progress: Progress | None = None

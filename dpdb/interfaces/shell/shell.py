@@ -16,7 +16,6 @@ from dpdb.interfaces.shell.preload import Preload
 from dpdb.interfaces.shell.progress import Progress
 from dpdb.interfaces.shell.settings import Settings
 from dpdb.interfaces.shell.terminal import Ask, is_too_wide, tell
-from dpdb.ledger.memory import MemoryLedger
 from dpdb.ledger.protocol import Balance
 from dpdb.policy.budget import Neighbors
 from dpdb.policy.catalog import Policy
@@ -65,7 +64,7 @@ class Shell:
     def balance(self) -> Balance:
         """What is left of the budget."""
         if "session" not in self.__dict__:
-            return MemoryLedger(self.policy.budget).balance
+            return Balance.after(self.policy.budget)
         return self.session.balance
 
     def quote(self, text: str) -> Answer | DpdbError | None:

@@ -67,6 +67,10 @@ class ComposedLoss:
     def __sub__(self, other: ComposedLoss) -> ComposedLoss:
         return ComposedLoss(*(a - b for a, b in zip(self.parts, other.parts, strict=True)))
 
+    def is_at_most(self, other: ComposedLoss) -> bool:
+        """Whether no theorem can find more loss here than in `other`: no part is larger."""
+        return all(a <= b for a, b in zip(self.parts, other.parts, strict=True))
+
 
 NO_LOSS = ComposedLoss()
 
