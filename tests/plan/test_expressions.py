@@ -19,7 +19,7 @@ from dpdb.plan.expressions import (
     Not,
     Slot,
     children,
-    column_names,
+    columns_of,
     compare,
     conjunction,
     height,
@@ -88,14 +88,14 @@ def test_every_operand_is_found(expression: Expr, operands: tuple[Expr, ...]) ->
     assert children(expression) == operands
     assert size(expression) == 1 + len(operands)
     assert height(expression) == bool(operands)
-    assert column_names(expression) == column_names(Logic("and", (expression,)))
+    assert columns_of(expression) == columns_of(Logic("and", (expression,)))
 
 
 def test_depth_and_size_are_of_all_that_is_within() -> None:
     expression = Not(Logic("and", (A, compare("<", X, Arithmetic("+", Y, ONE, Kind.INTEGER)))))
     assert height(expression) == 4
     assert size(expression) == 8
-    assert column_names(expression) == {"a", "x", "y"}
+    assert columns_of(expression).keys() == {"a", "x", "y"}
 
 
 def test_slots_are_told_apart_by_their_role() -> None:
