@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from dpdb.answers.answer import ReleaseReport
 from dpdb.answers.declarations import declared_range
+from dpdb.answers.record import ReleaseReport
 from dpdb.answers.release_reports import own_reports
 from dpdb.plan.expressions import conjunction, slots
 from dpdb.plan.obstacles import hint

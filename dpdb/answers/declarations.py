@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from dpdb.answers.answer import Cell
+from dpdb.answers.record import Cell
 from dpdb.policy.catalog import Column, Kind, Value
 from dpdb.policy.numbers import iso_date
 

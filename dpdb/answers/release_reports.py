@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dpdb.answers.answer import ReleaseReport
+from dpdb.answers.record import ReleaseReport
 from dpdb.plan.plan import CONFIDENCE, Plan, Release, at_once
 from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace
 

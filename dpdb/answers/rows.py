@@ -12,9 +12,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from dpdb.answers.answer import Cell, CellInterval
 from dpdb.answers.confidence_intervals import confidence_intervals
 from dpdb.answers.estimates import Noisy, Values, vector
+from dpdb.answers.record import Cell, CellInterval
 from dpdb.plan.expressions import Slot
 from dpdb.plan.plan import Plan
 from dpdb.plan.query import Output

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 
-from dpdb.answers.answer import Answer, ReleaseReport
+from dpdb.answers.answer import Answer
+from dpdb.answers.record import ReleaseReport
 from dpdb.errors import Unsupported
 from dpdb.lab.altered import Altered
 from dpdb.lab.database import Database

@@ -8,7 +8,7 @@ from fractions import Fraction
 from math import log
 from pathlib import Path
 
-from dpdb.answers.answer import ReleaseReport
+from dpdb.answers.record import ReleaseReport
 from dpdb.lab.altered import Altered
 from dpdb.lab.database import Database
 from dpdb.lab.defences import MANY, Defence, Protected, Side, exactly, unprotected, with_settings

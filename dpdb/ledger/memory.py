@@ -62,7 +62,6 @@ class MemoryLedger(Ledger):
             after = self._after(loss, region, queries)
             price = self._price(after)
             self._check(price, after)
-            self._spent = after
         return Receipt(loss, region, price)
 
     def _after(self, loss: ComposedLoss, region: Region | None, queries: int) -> _Spent:

@@ -58,6 +58,13 @@ def valid_delta(value: Fraction, place: Place | None = None) -> Fraction:
     return value
 
 
+def valid_queries(value: int) -> int:
+    """`value` if it can be a number of queries."""
+    if type(value) is not int or not 1 <= value <= LARGEST_QUERIES:
+        raise InvalidOption("queries is a whole number, at least 1")
+    return value
+
+
 def valid_budget(budget: Budget) -> Budget:
     """`budget` if it has the δ that its theorem needs; otherwise raises InvalidOption."""
     if budget.composition is not Composition.PURE and budget.delta < SMALLEST_DELTA:

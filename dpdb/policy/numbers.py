@@ -8,7 +8,9 @@ from fractions import Fraction
 
 _EPOCH = datetime.date(1970, 1, 1)
 MAGNITUDE_LIMIT = 2**53
-"""The largest value in steps of its grid: up to it int64 and double are both exact."""
+"""No value, in steps of its grid, is larger: all are exact both as int64 and as double."""
+Number = int | float | str | Fraction
+"""A number as a program may give it."""
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
 
@@ -18,6 +20,20 @@ def exact_number(text: str) -> Fraction | None:
     if len(text) > 4_200 or not _NUMBER.fullmatch(text):
         return None
     return Fraction(text)
+
+
+def as_written(value: Number) -> Fraction | None:
+    """The number that a program's argument writes: 0.1 is a tenth; None if it is no number."""
+    match value:
+        case bool():
+            return None
+        case int() | Fraction():
+            return Fraction(value)
+        case float():
+            return exact_number(float.__repr__(value))
+        case str():
+            return exact_number(value)
+    return None
 
 
 def grid_step(lower: Fraction, upper: Fraction) -> Fraction:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from dpdb.answers import declarations
-from dpdb.answers.answer import Cell
+from dpdb.answers.record import Cell
 from dpdb.errors import UnknownName, did_you_mean
 from dpdb.ledger.protocol import Balance
 from dpdb.policy.budget import SMALLEST_DELTA

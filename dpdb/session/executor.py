@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpdb.answers.answer import Disclosure
 from dpdb.answers.estimates import Noisy, points, scalar
+from dpdb.answers.record import Disclosure
 from dpdb.errors import InternalError
 from dpdb.plan.expressions import Slot
 from dpdb.plan.plan import Plan, Release

@@ -69,7 +69,7 @@ def sensitivity(function: Function, values: Array, fraction: float = 0.5) -> flo
 
 
 def _of_quantile(values: Array, fraction: float) -> float:
-    """Δf of a quantile: [LC11] equation 15.
+    """Δf of a quantile: after [LC11] equation 15.
 
     Leaving out a row moves the values above it down by one place, so only the rows at the
     quantile's place and beside it change the quantile differently.

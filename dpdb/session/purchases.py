@@ -58,9 +58,9 @@ def _gradual_purchases(
 ) -> Iterator[Purchase]:
     """The answers to plans of rising ε, up to the first that is as accurate as asked.
 
-    Gradual release of Laplace noise ([KHP17]): what has been paid in
+    Gradual release of Laplace noise [KHP17]: what has been paid in
     the end is the price of the last answer alone. How much that is depends on the noisy
-    answers, and on nothing else: ex-post privacy ([LNRWW17]).
+    answers, and on nothing else: ex-post privacy [LNRWW17].
     Each step is charged for before its answer is looked at.
     """
     gradual = GradualExecutor(executor, plans)

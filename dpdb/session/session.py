@@ -5,18 +5,20 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from fractions import Fraction
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from dpdb.answers import accuracy_notes, contribution_notes, release_reports
-from dpdb.answers.answer import Answer, Cell
-from dpdb.errors import DpdbError, InternalError, InvalidOption, Place
-from dpdb.ledger.protocol import FREE, Balance
+from dpdb.answers.answer import Answer
+from dpdb.answers.record import Cell
+from dpdb.errors import DpdbError, InternalError, InvalidOption, Place, Unsupported, printable
+from dpdb.ledger.protocol import FREE, Balance, Price
 from dpdb.plan.candidates import check_candidates
 from dpdb.plan.plan import CONFIDENCE, Plan, at_once
 from dpdb.plan.planner import outline, plan
 from dpdb.plan.query import NO_OPTIONS, Options, Query
 from dpdb.policy.budget import valid_budget
-from dpdb.policy.catalog import Policy, Table
+from dpdb.policy.catalog import Kind, Policy, Table
 from dpdb.policy.numbers import decimal
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.accounting.composition import ComposedLoss
@@ -31,6 +33,8 @@ from dpdb.session.tick import wait_for_tick
 from dpdb.sql.statements import Assign, Describe, Select, ShowBudget, ShowTables, statement
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from dpdb.engines.protocol import OpenEngine, Progress
     from dpdb.plan.lowering import RowCount
     from dpdb.session.executor import Executor
@@ -44,6 +48,8 @@ class Session:
     policy: the price is taken before any row is looked at. With `teach` the session is in
     teaching mode, which no session can enter or leave later: privacy can be switched off in it,
     and every answer is marked as not private. So is every answer whose noise can be foretold.
+
+    Threads may share a session: it answers one statement at a time.
     """
 
     def __init__(
@@ -64,6 +70,15 @@ class Session:
         self._progress = progress
         self._loaded_engine: OpenEngine | None = None
         self._purchases: dict[object, Purchase] = {}
+        self._lock = Lock()
+
+    def __repr__(self) -> str:
+        """The tables, and what is left of the budget."""
+        balance, budget = self.balance, self.policy.budget
+        tables = ", ".join(printable(table.name) for table in self.policy.tables)
+        epsilon = f"ε {decimal(balance.epsilon_left, 6)} of {decimal(budget.epsilon)}"
+        queries = f"{balance.queries_left} of {budget.queries} queries"
+        return f"<Session on {tables}: {epsilon}, {queries} left>"
 
     @property
     def balance(self) -> Balance:
@@ -77,29 +92,49 @@ class Session:
         """
         started = time.monotonic()
         try:
-            return self._execute(text)
-        except DpdbError as error:
-            # What is wrong with the statement as a whole is shown at its beginning.
-            error.place = error.place or Place(1, 1)
-            raise
-        except Exception:
-            # Its text could hold a cell: neither message nor traceback goes further.
-            raise InternalError(
-                "dpdb failed to answer this statement", hint="what it cost stays paid"
-            ) from None
+            return self._guarded(self._execute, text)
         finally:
             if self._timed:
                 wait_for_tick(started)
 
-    def price(self, text: str) -> Answer:
-        """What a SELECT would cost, told without looking into a file.
+    def price(self, text: str) -> Price:
+        """What a SELECT would cost, told without looking into a file; raises DpdbError.
+
+        An answer with a relative error may cost less: it is bought until it is accurate enough.
+        """
+        return self.quote(text).cost
+
+    def quote(self, text: str) -> Answer:
+        """What EXPLAIN says of a SELECT, but for its noise, told without looking into a file.
 
         Under `replace` noise can hang on the number of rows. That is public, but no
         reason to load a file while somebody types: the noise is left out. Only where
         the noise is given, and the price hangs on that number, is it asked for.
         """
+        return self._guarded(self._quote, text)
+
+    def _guarded(self, answer: Callable[[str], Answer], text: str) -> Answer:
+        """One statement at a time; an error says which statement failed, and nothing of a row."""
+        try:
+            with self._lock:
+                return answer(text)
+        except DpdbError as error:
+            # What is wrong with the statement as a whole is shown at its beginning.
+            error.place = error.place or Place(1, 1)
+            error.statement = text
+            raise
+        except Exception:
+            # Its text could hold a cell: neither message nor traceback goes further.
+            failed = InternalError(
+                "dpdb failed to answer this statement", hint="what it cost stays paid"
+            )
+            failed.statement = text
+            raise failed from None
+
+    def _quote(self, text: str) -> Answer:
         explained = statement(f"EXPLAIN {text}", self.policy)
-        assert isinstance(explained, Select)
+        if not isinstance(explained, Select):
+            raise Unsupported("only a SELECT has a price")
         query = self._asked(explained.query)
         rows = (lambda _: 1) if query.options.error is None else self._rows
         return replace(self._explained(text, query, rows), releases=())
@@ -207,6 +242,7 @@ class Session:
             columns=columns,
             rows=shown.rows,
             intervals=shown.intervals,
+            kinds=_kinds(planned),
             only_noise=shown.only_noise,
             releases=release_reports.reports(planned),
             cost=FREE if repeat else purchase.price,
@@ -275,6 +311,7 @@ class Session:
             columns=tuple(output.label for output in planned.outputs),
             rows=shown.rows,
             intervals=shown.intervals,
+            kinds=_kinds(planned),
             cost=price,
             balance=self.balance,
             query=True,
@@ -286,6 +323,11 @@ class Session:
         self.settings = self.settings.changed(assign, teach=self.teach)
         value = decimal(assign.value) if isinstance(assign.value, Fraction) else assign.value
         return self._shown(text, ("setting", "value"), ((assign.name, value),))
+
+
+def _kinds(planned: Plan) -> tuple[Kind, ...]:
+    """The types of the columns of an answer."""
+    return tuple(output.expression.kind for output in planned.outputs)
 
 
 def _identity(planned: Plan, options: Options) -> object:

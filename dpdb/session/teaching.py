@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpdb.answers import release_reports
-from dpdb.answers.answer import Disclosure
 from dpdb.answers.estimates import Values, scalar
+from dpdb.answers.record import Disclosure
 from dpdb.errors import Unsupported
 from dpdb.plan.expressions import Slot
 from dpdb.plan.plan import Estimate, Plan

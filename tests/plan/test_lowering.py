@@ -102,6 +102,19 @@ def test_a_variance_is_of_squares_a_sum_and_a_count(function: str, widest: int) 
     assert public[1:] == (contribution.range, ROWS)
 
 
+def test_variances_are_in_the_columns_unit() -> None:
+    """Pay is up to 1000 in steps of a cent."""
+    for function, widest in (("VAR_POP", 500**2), ("STDDEV_POP", 500), ("STDDEV_SAMP", 750)):
+        assert lowered(f"{function}(pay)").range.upper == widest
+
+
+def test_an_average_over_no_rows_is_in_the_unit_of_one() -> None:
+    asked = query("AVG(age)", PUBLIC)
+    context = PlanningContext(PUBLIC, lambda table: 0)
+    found = AggregateLowering(context, asked, asked.aggregates[0], {}, 1, ONE).lower()
+    assert (found.releases[0].unit, found.public_rows) == (1, 0)
+
+
 def test_the_greatest_variances_are_those_of_the_ends_of_the_bounds() -> None:
     """Half of the rows on each; of a sample, two rows."""
     assert (100**2 + 0**2) / 2 - 50**2 == 2500

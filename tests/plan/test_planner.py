@@ -7,6 +7,7 @@ from fractions import Fraction
 import pytest
 
 from dpdb.errors import TooLarge
+from dpdb.plan.plan import CONFIDENCE, at_once
 from dpdb.plan.planner import outline
 from dpdb.plan.ranges import Interval
 from dpdb.policy.budget import Neighbors
@@ -67,6 +68,8 @@ def test_groups_are_the_product_of_the_keys_values_that_the_filter_admits() -> N
 
 
 def test_too_many_groups_are_refused() -> None:
+    plan = planned("COUNT(*) FROM t WHERE age < 100 GROUP BY year, age")
+    assert len(plan.groups) == 100_000
     with pytest.raises(TooLarge, match="makes 101000 groups, 100000 are allowed"):
         planned("COUNT(*) FROM t GROUP BY year, age")
 
@@ -108,6 +111,14 @@ def test_a_subquerys_answer_bounds_what_it_is_compared_with() -> None:
 def test_candidates_are_the_groups_where_noise_decides_which_are_shown() -> None:
     assert planned("zip, COUNT(*) FROM t GROUP BY zip").competing_rows == 1
     assert planned("zip, COUNT(*) FROM t GROUP BY zip HAVING COUNT(*) > 3").competing_rows == 3
+
+
+def test_an_error_is_kept_of_all_groups_that_noise_chooses_among() -> None:
+    goal = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(error = 40) "
+    text = goal + "zip, COUNT(*) FROM t GROUP BY zip HAVING COUNT(*) > 3"
+    [count] = planned(text).releases
+    assert count.mechanism.quantile(at_once(CONFIDENCE, 3)) == 40
+    assert count.mechanism.quantile(at_once(CONFIDENCE, 4)) > 40
 
 
 @pytest.mark.parametrize("neighbors", Neighbors)

@@ -48,7 +48,7 @@ PUBLIC = small_policy(Neighbors.REPLACE)
 
 
 def query(text: str, policy: Policy = PRIVATE) -> Query:
-    """The query of `SELECT text FROM t`; with options, the whole statement."""
+    """The query of `SELECT text FROM t`; what is there already need not be added."""
     whole = text if text.startswith("SELECT") else f"SELECT {text}"
     found = statement(whole if "FROM t" in whole else f"{whole} FROM t", policy)
     assert isinstance(found, Select)

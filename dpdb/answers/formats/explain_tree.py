@@ -9,9 +9,9 @@ from collections.abc import Collection, Iterator
 from fractions import Fraction
 from itertools import groupby
 
-from dpdb.answers.answer import Answer, ReleaseReport
 from dpdb.answers.formats.escape import printable
 from dpdb.answers.formats.footer import footer
+from dpdb.answers.record import AnswerRecord, ReleaseReport
 from dpdb.plan.expressions import Call, Cast, ColumnRef, Expr, children
 from dpdb.plan.plan import Plan, Release, at_once
 from dpdb.plan.statistics import Ranks, Total
@@ -36,8 +36,8 @@ CHANGES = {
 }
 
 
-def tree(answer: Answer, given: Collection[str]) -> str:
-    """The tree of an EXPLAIN; the columns in `given` got their bounds on the command line."""
+def tree(answer: AnswerRecord, given: Collection[str]) -> str:
+    """The tree of an EXPLAIN; columns in `given` have their bounds from the command line."""
     assert answer.plan is not None
     planned = list(zip(_releases(answer.plan), answer.releases, strict=True))
     total = sum((report.epsilon for report in answer.releases), Fraction(0))
@@ -169,7 +169,7 @@ def _figure(value: Fraction) -> str:
     return f"{float(value):.4g}"
 
 
-def _share(answer: Answer, total: Fraction) -> str:
+def _share(answer: AnswerRecord, total: Fraction) -> str:
     """The query's share of ε, in the terms of [EGS]."""
     budget = answer.balance.budget
     pure = budget.composition is Composition.PURE

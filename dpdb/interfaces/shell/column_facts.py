@@ -1,4 +1,4 @@
-"""What the policy says of a column, in a few words."""
+"""A column's declaration in the policy, in a few words."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def about(column: Column) -> str:
 
 
 def shown(value: Value, kind: Kind) -> str:
-    """A declared value as it is read."""
+    """A declared value as people read it."""
     match value:
         case bool():
             return str(value).lower()

@@ -11,10 +11,11 @@ import pytest
 from prompt_toolkit.formatted_text import fragment_list_to_text
 from pygments.token import Comment, Error, Keyword, Name, String
 
-from dpdb.answers.answer import Answer, ReleaseReport
+from dpdb.answers.answer import Answer
 from dpdb.answers.formats.explain_tree import tree
 from dpdb.answers.formats.footer import footer
 from dpdb.answers.formats.render import as_table
+from dpdb.answers.record import ReleaseReport
 from dpdb.errors import MissingBounds, SyntaxFault, UnknownName
 from dpdb.interfaces.shell.banner import greeting
 from dpdb.interfaces.shell.chart import chart

@@ -27,7 +27,8 @@ from dp_accounting.rdp import RdpAccountant
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpdb.answers.answer import Answer, ReleaseReport
+from dpdb.answers.answer import Answer
+from dpdb.answers.record import ReleaseReport
 from dpdb.errors import BudgetExceeded, InvalidOption
 from dpdb.interfaces.cli.main import main
 from dpdb.ledger.memory import MemoryLedger

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from dpdb.answers.formats.json_lines import error_as_json
-from dpdb.answers.formats.render import FORMATS, error_text
-from dpdb.errors import DpdbError
+from dpdb.answers.formats.render import FORMATS
+from dpdb.errors import DpdbError, error_text
 from dpdb.policy.budget import Budget
 from dpdb.policy.reader import policy_for
 from dpdb.session.session import Session
