@@ -18,7 +18,7 @@ TEACHING = {
 }
 """The names that SET takes in teaching mode only.
 
-There sensitivity can also be 'local', the Δf that Evans et al. read off the data.
+There sensitivity can also be 'local', the Δf that [EGS] reads off the data.
 """
 OPTIONS = {
     "epsilon": "what the query may spend",

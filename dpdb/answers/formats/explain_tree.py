@@ -170,7 +170,7 @@ def _figure(value: Fraction) -> str:
 
 
 def _share(answer: AnswerRecord, total: Fraction) -> str:
-    """What the query gets of ε, in the paper's terms."""
+    """The query's share of ε, in the terms of [EGS]."""
     budget = answer.balance.budget
     pure = budget.composition is Composition.PURE
     if pure and total == answer.balance.share.epsilon:
