@@ -27,10 +27,10 @@ def allocate(
     """What each noisy aggregate may spend, in the order they are planned."""
     options = terms.options
     number = _number_of_shares(query, terms)
-    if not number:
-        return iter([])
     if not options.has_accuracy_goal:
-        return iter([share.part(Fraction(1, number))] * number)
+        return iter([share.part(Fraction(1, number))] * number if number else [])
+    if _is_settled(query):
+        return iter([])
     if query.subqueries:
         raise InvalidOption("an error, or a noise_index, cannot be kept with a subquery")
     if options.noise_index is None and any(_made_of_noise(o.expression) for o in query.outputs):
@@ -75,6 +75,16 @@ def is_public(aggregate: Aggregate, query: Query, terms: PlanningContext) -> boo
     counts = aggregate.function is Function.COUNT
     if counts and exposure(aggregate, query, terms.policy).fixed:
         return True
+    return _is_never(aggregate, query)
+
+
+def _is_settled(query: Query) -> bool:
+    """Whether the policy alone answers it: any error is kept, as there is no noise."""
+    return not query.subqueries and all(_is_never(each, query) for each in query.aggregates)
+
+
+def _is_never(aggregate: Aggregate, query: Query) -> bool:
+    """Whether no row can have a part in an aggregate."""
     return obstacle(query.table, conjunction(query.where, aggregate.where)) is not None
 
 

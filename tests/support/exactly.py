@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -22,15 +24,22 @@ EPSILON = Fraction(10_000)
 """Asked for each query: planning refuses bounds whose noise would not fit 64 bits."""
 
 
+@contextmanager
+def nothing_settled() -> Iterator[None]:
+    """Plans have a release even of what the policy knows without a row."""
+    with (
+        mock.patch("dpdb.plan.planner.obstacle", return_value=None),
+        mock.patch("dpdb.plan.allocation.obstacle", return_value=None),
+    ):
+        yield
+
+
 def planned(text: str, policy: Policy, engine: MemoryEngine | None = None) -> Plan:
     """The plan of a SELECT, with a release even of what is known without a row."""
     found = statement(text, policy)
     assert isinstance(found, Select)
     rows = (engine or MemoryEngine()).rows
-    with (
-        mock.patch("dpdb.plan.planner.obstacle", return_value=None),
-        mock.patch("dpdb.plan.allocation.obstacle", return_value=None),
-    ):
+    with nothing_settled():
         return plan(found.query, policy, BudgetShare(EPSILON), rows)
 
 
