@@ -67,9 +67,6 @@ def test_values_are_not_shown(path):
     assert repr(columns) == "{'x': Numbers(...), 'y': Codes(...)}"
 
 
-# The header
-
-
 def test_header_names_are_kept_as_they_are(path):
     path.write_bytes('\ufeff\n Name,"a,""b""","two\nlines",É\x1b]0;x\x07\r\n1,2,3,4\n'.encode())
     assert read_header(path) == (" Name", 'a,"b"', "two\nlines", "É\x1b]0;x\x07")

@@ -58,6 +58,11 @@ def test_filters_that_admit_none_leave_all(where: str) -> None:
     assert values("zip", where) == (1, 2, 3)
 
 
+def test_so_they_do_where_values_are_between_bounds() -> None:
+    assert values("age", "age > 200") == tuple(range(101))
+    assert values("born", "born = DATE '2000-01-01'") == tuple(range(7))
+
+
 @pytest.mark.parametrize("name", ["note", "loose", "pay", "id"])
 def test_a_column_without_declared_values_is_refused(name: str) -> None:
     with pytest.raises(Unsupported, match=f"{name} has no declared values to group by"):

@@ -192,9 +192,6 @@ def test_without_delta_there_is_one_theorem() -> None:
     assert rows[4:] == ["epsilon by sequential composition"]
 
 
-# ------------------------------------------------------------------------------ the way in
-
-
 CSV = "x\n1\n2\n3\n"
 POLICY = '{}[tables.t]\npath = "t.csv"\n[tables.t.columns]\nx = {{ type = "integer", bounds = [0, 9] }}\n'
 

@@ -21,9 +21,6 @@ from tests.support.hostile import WHERE, check, unsafe
 ESCAPES = "\x1b]0;owned\x07\x1b[31m\x9b2J\x9d0;owned\x9c\u202e\u2066\u200f\x7f\x00\x08\u2028"
 
 
-# --- Characters
-
-
 @pytest.mark.parametrize("character", [*sorted(unsafe(ESCAPES)), "\ufeff", "\xad", "\U000e0041"])
 @pytest.mark.parametrize(
     "text",

@@ -59,9 +59,6 @@ def test_a_policy_instead_of_a_file(run: Run, people: Path) -> None:
     assert ran.rows == [["people", 5]]
 
 
-# --- Bounds, and no policy at all
-
-
 def test_without_a_policy(run: Run, make: Make) -> None:
     path = make("age,name\n30,x\n40,y\n,\n")
     script = (
