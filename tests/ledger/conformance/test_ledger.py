@@ -237,6 +237,14 @@ def test_the_same_rows_again_are_paid_again(open_ledger: OpenLedger, relation: N
         assert ledger.balance.epsilon_left == 1 - Fraction(spent, 4)
 
 
+def test_rows_must_exclude_all_others_to_share(open_ledger: OpenLedger) -> None:
+    """The third excludes the first, and overlaps the second: x = 2 is seen twice."""
+    ledger = open_ledger(Budget(Fraction(1), Fraction(0), 10), ADD_REMOVE)
+    for where in (at(1), at(2), between(2, 3)):
+        ledger.charge(of(Fraction(1, 4)), where)
+    assert ledger.balance.epsilon_left == Fraction(1, 2)
+
+
 @pytest.mark.parametrize("everything", [None, region(TABLE, None)])
 def test_all_rows_share_with_none(open_ledger: OpenLedger, everything: Region | None) -> None:
     ledger = open_ledger(Budget(Fraction(1), Fraction(0), 10), ADD_REMOVE)
