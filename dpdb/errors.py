@@ -32,19 +32,19 @@ if TYPE_CHECKING:
 
 
 LONGEST = 300
-"""Characters of a message or hint that are shown."""
+"""How many characters of a message or a hint are shown."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where in a statement something stands; line and column count from 1."""
+    """A place in a statement; lines and columns are counted from 1."""
 
     line: int
     column: int
 
 
 class DpdbError(Exception):
-    """Anything dpdb reports in one line instead of a traceback."""
+    """An error that dpdb reports in one line instead of a traceback."""
 
     exit_code: ClassVar[int] = 1
 
@@ -79,19 +79,19 @@ class Unsupported(StatementError):
 
 
 class UnknownName(StatementError):
-    """A table, column, function or setting that does not exist."""
+    """A table, column, function or setting does not exist."""
 
 
 class TypeMismatch(StatementError):
-    """An operation is applied to a type it has no meaning for."""
+    """An operation is applied to a type for which it has no meaning."""
 
 
 class MissingBounds(StatementError):
-    """Without declared bounds the sensitivity of an aggregate is infinite."""
+    """An aggregate has no declared bounds, so its sensitivity is infinite."""
 
 
 class TooLarge(StatementError):
-    """A statement, a list, a nesting or a result over its limit."""
+    """A statement, a list, a nesting or a result is over its limit."""
 
 
 class InvalidOption(DpdbError):
@@ -105,7 +105,7 @@ class BudgetExceeded(DpdbError):
 
 
 class InternalError(DpdbError):
-    """Something in dpdb failed that must not; what it says may be of a row, and is not told."""
+    """A fault in dpdb. The text of its cause may hold a cell, and so is never shown."""
 
 
 class SetupError(DpdbError):
@@ -127,12 +127,12 @@ class DataFileError(SetupError):
 
 
 def clipped(text: str) -> str:
-    """Text that stays on a screen: names can be as long as their writer likes."""
+    """`text` cut to `LONGEST` characters, as names in it can be of any length."""
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str | None:
-    """A hint naming the known name closest to `name`, if one is close."""
+    """A hint with the known name that is closest to `name`; None if none is close."""
     if len(name) > LONGEST:
         return None
     by_folded = {candidate.casefold(): candidate for candidate in known}

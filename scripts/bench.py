@@ -47,7 +47,7 @@ def main() -> None:
 
 
 def _busy() -> str:
-    """A warning where others wanted the processors too: then times say little."""
+    """A warning where other processes are busy, too, as times then mean little."""
     if not hasattr(os, "getloadavg"):
         return ""
     load, processors = os.getloadavg()[0], os.cpu_count() or 1

@@ -1,4 +1,4 @@
-"""How far answers at epsilon = 1 are from the exact ones."""
+"""The error of answers at ε = 1, as the root of the mean squared error (RMSE)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Floats = npt.NDArray[np.float64]
 
 
 class Question(NamedTuple):
-    """A query, what a good RMSE is, and that of SmartNoise SQL 1.0.10."""
+    """A query, the goal of its RMSE, and the RMSE of SmartNoise SQL 1.0.10."""
 
     what: str
     goal: float
@@ -28,7 +28,7 @@ class Question(NamedTuple):
 
     @property
     def query(self) -> str:
-        """Its SQL; a grouped one names the group first."""
+        """The SQL of the query; a grouped one gives the group first."""
         if self.grouped:
             return f"SELECT zip, {self.what} FROM people GROUP BY zip ORDER BY zip"
         return f"SELECT {self.what} FROM people"
@@ -45,7 +45,7 @@ QUESTIONS = (
 
 
 def run(_: Path) -> None:
-    """Measure and print."""
+    """Measure the section and print its table."""
     private = session(read_policy(SAMPLE.with_suffix(".toml")), epsilon="1")
     frame = pd.read_csv(SAMPLE)
     exact = {
@@ -72,7 +72,7 @@ def run(_: Path) -> None:
 
 
 def _errors(private: Session, question: Question, exact: Floats | float) -> Floats:
-    """A row for every run, a column for every cell."""
+    """The errors of the answers: a row for every run, a column for every cell."""
     answers = [[row[-1] for row in private.execute(question.query).rows] for _ in range(RUNS)]
     return np.array(answers, dtype=np.float64) - np.asarray(exact, dtype=np.float64)
 
@@ -80,7 +80,7 @@ def _errors(private: Session, question: Question, exact: Floats | float) -> Floa
 def _row(question: Question, errors: Floats) -> tuple[str, ...]:
     squares = (errors**2).mean(axis=1)
     rmse = float(np.sqrt(squares.mean()))
-    # The delta method: a root's error is that of its square over twice the root.
+    # The delta method: the standard error of a root is that of its square over twice the root.
     uncertain = _standard_error(squares) / (2 * rmse)
     biases = errors.mean(axis=1)
     return (
@@ -96,7 +96,10 @@ def _row(question: Question, errors: Floats) -> tuple[str, ...]:
 
 
 def _met(rmse: float, uncertain: float, goal: float) -> str:
-    """Some goals are what theory promises: half of all runs lie above those, by a little."""
+    """Whether the goal is met; unclear within two standard errors above it.
+
+    Some goals are the RMSE that theory gives, and half of all runs lie a little above those.
+    """
     return "unclear" if goal < rmse <= goal + 2 * uncertain else met(rmse <= goal)
 
 
@@ -105,5 +108,5 @@ def _standard_error(values: Floats) -> float:
 
 
 def _digits(value: float) -> str:
-    """Enough digits to compare: RMSEs here reach from tenths to hundreds."""
+    """A number with enough digits to compare RMSEs from tenths to hundreds."""
     return f"{value:.1f}" if abs(value) >= 100 else f"{value:.3f}"

@@ -1,4 +1,4 @@
-"""Other mechanisms than the usual ones, and the risk of a large file."""
+"""The speed of Gaussian noise and of options, and of `dpdb risk` on a large file."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ QUERIES = {
 
 
 def run(directory: Path) -> None:
-    """Measure and print."""
+    """Measure the section and print its tables."""
     _noise()
     table = write_people(directory / "people.csv", ROWS)
     _queries(Policy((table,)))
@@ -55,7 +55,7 @@ def _noise() -> None:
 
 
 def _queries(policy: Policy) -> None:
-    """Each as it is asked usually, and with an option."""
+    """Time each query with its usual options and with another one."""
     plenty = Budget(Fraction(10**9), Fraction(999, 1000), 10**9)
     private = Session(replace(policy, budget=plenty))
     for setting in ("repeats = 'fresh'", "epsilon = 0.1"):
@@ -79,7 +79,7 @@ def _queries(policy: Policy) -> None:
 
 
 def _risk(path: Path) -> None:
-    """The whole process, beside one that does no more than read the file."""
+    """Time the whole process, beside one that only reads the file."""
     dpdb = str(Path(sys.executable).with_name("dpdb"))
     reading = [sys.executable, "-c", f"import pandas; pandas.read_csv({str(path)!r})"]
     rows = []

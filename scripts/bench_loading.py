@@ -1,4 +1,4 @@
-"""Loading a large CSV file: time and peak memory, against pandas.read_csv."""
+"""The time and the peak memory of loading a large CSV file, beside those of pandas.read_csv."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _CONTESTANTS = {
 
 
 class Load(NamedTuple):
-    """One load: seconds, and peak memory in bytes after and before."""
+    """One load: its seconds, and the peak memory in bytes after it and before it."""
 
     seconds: float
     peak: int
@@ -56,7 +56,7 @@ class Load(NamedTuple):
 
 
 def run(directory: Path) -> None:
-    """Measure and print."""
+    """Measure the section and print its table."""
     table = write_people(directory / "people.csv", ROWS)
     declared = directory / "table.pickle"
     declared.write_bytes(pickle.dumps(table))
@@ -76,8 +76,8 @@ def run(directory: Path) -> None:
 
 def _load(program: str, declared: Path) -> Load:
     command = [sys.executable, "-c", program, str(declared)]
-    found = subprocess.run(command, check=True, capture_output=True, text=True)
-    return Load(*json.loads(found.stdout))
+    process = subprocess.run(command, check=True, capture_output=True, text=True)
+    return Load(*json.loads(process.stdout))
 
 
 def _row(name: str, loads: list[Load], size: int, reference: float) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Ten thousand rows: single queries, many noisy cells, and the whole process."""
+"""The speed on ten thousand rows: single queries, many noisy cells, and the whole process."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PROCESS_TIMES = 2
 
 
 def run(directory: Path) -> None:
-    """Measure and print."""
+    """Measure the section and print its tables."""
     _queries()
     _cells(directory)
     _process()
@@ -65,7 +65,7 @@ def _queries() -> None:
 
 
 def _cells(directory: Path) -> None:
-    """Noise for as many cells as an answer may have, alone and in an answer."""
+    """Time the noise of as many cells as an answer may have, alone and in an answer."""
     number = CELLS[0] * CELLS[1]
     private = session(Policy((_crossed(directory / "crossed.csv"),)))
     noise = source("system")
@@ -96,7 +96,7 @@ def _cell_goal(name: str, seconds: float) -> tuple[str, str]:
 
 
 def _crossed(path: Path) -> Table:
-    """Two columns whose declared values make many cells, most of them empty."""
+    """A table of two columns whose declared values make many cells, most of them without rows."""
     lines = (f"{i * 7 % CELLS[0]},{i * 11 % CELLS[1]}\n" for i in range(10_000))
     path.write_text("a,b\n" + "".join(lines), encoding="utf-8")
     columns = (

@@ -1,4 +1,4 @@
-"""What the sections of the benchmark share: data, sessions, turns and tables."""
+"""Tools that the sections of the benchmark share: data, sessions, timing and tables."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def write_people(path: Path, rows: int) -> Table:
 
 
 def session(policy: Policy, epsilon: str = "0.1") -> Session:
-    """A session that does not run out and never repeats an answer."""
+    """A session with an ample budget, in which repeated queries are executed again."""
     plenty = Budget(Fraction(10**9), Fraction(0), 10**9)
     opened = Session(replace(policy, budget=plenty))
     opened.execute("SET repeats = 'fresh'")
@@ -61,7 +61,7 @@ def session(policy: Policy, epsilon: str = "0.1") -> Session:
 
 
 def take_turns(contestants: Mapping[str, Act], rounds: int) -> dict[str, list[float]]:
-    """The seconds each took in every round, after one round to warm up."""
+    """The seconds that each contestant took in every round, after one round to warm up."""
     times: dict[str, list[float]] = {name: [] for name in contestants}
     for number in range(rounds + 1):
         for name, act in contestants.items():
@@ -74,26 +74,26 @@ def take_turns(contestants: Mapping[str, Act], rounds: int) -> dict[str, list[fl
 
 
 def medians(contestants: Mapping[str, Act], rounds: int) -> dict[str, float]:
-    """The median of the seconds each took."""
+    """The median of the seconds that each contestant took."""
     times = take_turns(contestants, rounds)
     return {name: statistics.median(taken) for name, taken in times.items()}
 
 
 def milliseconds(seconds: float) -> str:
-    """Seconds as milliseconds, with three digits where they say anything."""
+    """Seconds as milliseconds, with three decimals below 10 and one from there on."""
     value = seconds * 1000
     return f"{value:.3f}" if value < 10 else f"{value:.1f}"
 
 
 def met(reached: bool) -> str:
-    """Whether a goal is."""
+    """Whether a goal is reached, as a word for a table."""
     return "yes" if reached else "no"
 
 
 def show(title: str, headers: Sequence[str], rows: Rows, note: str = "") -> None:
     """Print a table under its title, and a note below it."""
     print(f"\n{title}\n")
-    # Cells are formatted already: to read them as numbers would drop their digits.
+    # Cells are formatted already; tabulate would drop digits if it read them as numbers.
     align = ["left" if i == 0 else "right" for i in range(len(headers))]
     print(tabulate(rows, headers, disable_numparse=True, colalign=align))
     if note:

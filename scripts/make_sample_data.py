@@ -132,7 +132,7 @@ def draw_ages(rng: random.Random, count: int, total: int) -> list[int]:
 
 
 def draw_name(rng: random.Random) -> str:
-    """Draw a full name that is not one the lessons look for."""
+    """Draw a full name other than those that the lessons look for."""
     while True:
         name = f"{pick(rng, FIRST_NAMES)} {pick(rng, LAST_NAMES)}"
         if name not in (LESSON_NAME, PRESENT_NAME):
@@ -140,7 +140,7 @@ def draw_name(rng: random.Random) -> str:
 
 
 def draw_person(rng: random.Random, name: str, age: int, zip_code: int) -> Person:
-    """Draw the money of somebody whose name, age and zip are settled."""
+    """Draw income and net worth of a person with this name, age and zip."""
     income = lognormal_cents(rng, median=42_000, sigma=0.6)
     # Savings for every adult year, plus luck or debt; far below RICHEST even at the extremes.
     net_worth = 0.15 * (age - YOUNGEST) * income / 100 + 60_000 * normal(rng)

@@ -1,7 +1,9 @@
-"""How long until the first prompt, and until the first answer: python scripts/startup.py [ROUNDS].
+"""Measure the time to the first prompt and to the first answer.
 
-Beside the least that any Python program takes, and what pandas alone takes to
-import. The goal is a prompt within 0.25 s on an idle machine.
+    python scripts/startup.py [ROUNDS]
+
+For comparison, it also measures an empty Python program and the import of pandas. The goal is a
+prompt within 0.25 s on an idle machine.
 """
 
 from __future__ import annotations
@@ -45,7 +47,7 @@ def _python(code: str) -> float:
 
 
 def _shell(home: str) -> list[float]:
-    """Seconds to the first prompt, and from there to the answer of a count typed at once."""
+    """The seconds to the first prompt, and from there to the answer of a count typed at once."""
     started = time.perf_counter()
     child = pexpect.spawn(
         sys.executable, ["-m", "dpdb", str(PEOPLE)], env={"HOME": home, "TERM": "xterm"}, timeout=60

@@ -1,4 +1,7 @@
-"""What is said of an error that was asked for: no row has a say in it."""
+"""Notes on accuracy: what intervals hold for, and what was spent to keep an error.
+
+They follow from the plan, the options and the noisy intervals, never from rows.
+"""
 
 from __future__ import annotations
 
@@ -15,64 +18,68 @@ from dpdb.policy.numbers import decimal
 from dpdb.privacy.mechanisms import Smooth
 
 
-def claims(planned: Plan) -> tuple[str, ...]:
-    """What the intervals hold for, and what has none."""
-    notes = list(_obstacles(planned))
+def interval_notes(planned: Plan) -> tuple[str, ...]:
+    """Notes that say which values have no interval, and for how many groups the others hold."""
+    notes = list(_obstacle_notes(planned))
     notes += [
-        f"{drawn.column} {_way(drawn)}, and has no interval: how near it is depends on the rows"
-        for drawn in _shown(planned)
-        if drawn.margin is None
+        f"{report.column} {_way(report)}, and has no interval: how near it is depends on the rows"
+        for report in _shown_reports(planned)
+        if report.margin is None
     ]
-    if planned.candidates > 1 and any(drawn.margin is not None for drawn in _shown(planned)):
-        number = planned.candidates
+    with_interval = any(report.margin is not None for report in _shown_reports(planned))
+    if planned.competing_rows > 1 and with_interval:
+        number = planned.competing_rows
         notes.append(f"± holds for all {number} groups at once, as noise decides which are shown")
     return tuple(dict.fromkeys(notes))
 
 
-def _way(drawn: ReleaseReport) -> str:
-    """How a value comes about whose distance from the exact one is not known."""
-    if drawn.mechanism == Smooth.name:
+def _way(report: ReleaseReport) -> str:
+    """How the release without a margin makes its value: a phrase to follow the column's name."""
+    if report.mechanism == Smooth.name:
         return "has noise of a size that is secret"
-    return "is chosen by rank" if drawn.aggregate == "quantile" else "is chosen by frequency"
+    return "is chosen by rank" if report.aggregate == "quantile" else "is chosen by frequency"
 
 
-def _shown(planned: Plan) -> Iterator[ReleaseReport]:
-    """The releases that the columns of the answer are made of."""
-    drawn = own_reports(planned)
+def _shown_reports(planned: Plan) -> Iterator[ReleaseReport]:
+    """The reports of the releases from which the answer's columns are computed."""
+    reports = own_reports(planned)
     for output in planned.outputs:
-        yield from (drawn[index] for index in sorted(planned.released_for(output)))
+        yield from (reports[index] for index in sorted(planned.released_for(output)))
         for index in sorted(slots(output.expression, "subquery")):
-            yield from _shown(planned.subplans[index])
+            yield from _shown_reports(planned.subplans[index])
 
 
-def only_noise(columns: Sequence[str], flags: Sequence[Sequence[bool]]) -> tuple[str, ...]:
-    """Which columns hold values whose intervals say nothing, from the intervals alone."""
+def only_noise_notes(columns: Sequence[str], flags: Sequence[Sequence[bool]]) -> tuple[str, ...]:
+    """A note for each column with an interval as wide as the column's bounds.
+
+    `flags` has a row for each row of the answer: whether each cell has such an interval.
+    """
     notes = []
-    for name, said in zip(columns, zip(*flags, strict=True), strict=False):
-        if any(said):
-            part = f" in {sum(said)} of {len(said)} rows" if len(said) > 1 else ""
+    for name, column in zip(columns, zip(*flags, strict=True), strict=False):
+        if any(column):
+            part = f" in {sum(column)} of {len(column)} rows" if len(column) > 1 else ""
             notes.append(f"{name} is only noise{part}: ± is as wide as its bounds allow")
     return tuple(notes)
 
 
-def _obstacles(planned: Plan) -> Iterator[str]:
-    """What no row can pass, and why that is known."""
-    found = {
+def _obstacle_notes(planned: Plan) -> Iterator[str]:
+    """A note for each filter that no row can pass, with the declaration that rules rows out."""
+    columns = {
         conjunction(planned.where, estimate.aggregate.where): estimate.obstacle.column
         for estimate in planned.estimates
         if estimate.obstacle is not None
     }
-    for condition, column in found.items():
+    for condition, column in columns.items():
         why = "" if column is None else f" on {column.name}{declared_range(column)}"
         slip = None if column is None or condition is None else hint(column, condition)
         maybe = "" if slip is None else f"; {slip}"
         yield f"no row can pass the filter{why}: that is known, and costs nothing{maybe}"
     for subplan in planned.subplans:
-        yield from _obstacles(subplan)
+        yield from _obstacle_notes(subplan)
 
 
-def kept(options: Options, planned: Plan) -> tuple[str, ...]:
-    """What was spent for an error that was asked for."""
+def error_notes(options: Options, planned: Plan) -> tuple[str, ...]:
+    """The ε that the option `error` takes; no note without that option."""
     if options.error is None or planned.settled:
         return ()
     return (
@@ -81,20 +88,20 @@ def kept(options: Options, planned: Plan) -> tuple[str, ...]:
     )
 
 
-def promised(options: Options, planned: Plan) -> tuple[str, ...]:
-    """For EXPLAIN: what will be spent for an error that is asked for."""
+def planned_error_notes(options: Options, planned: Plan) -> tuple[str, ...]:
+    """EXPLAIN's notes on the options `error` and `relative_error`: what they will take."""
     if options.relative_error is None or planned.settled:
-        return kept(options, planned)
+        return error_notes(options, planned)
     return (f"at most: ε is spent in steps, until the noise is within {_part(options)}",)
 
 
-def bought(options: Options, planned: Plan, *, reached: bool) -> tuple[str, ...]:
-    """What came of a relative error that was asked for, and what is promised of its price."""
+def relative_error_notes(options: Options, planned: Plan, *, reached: bool) -> tuple[str, ...]:
+    """Whether the last step `planned` reached the relative error, and how private its price is."""
     spent = decimal(planned.loss.epsilon)
-    found = f"at ε {spent} the noise is within {_part(options)}"
+    within = f"at ε {spent} the noise is within {_part(options)}"
     missed = f"ε {spent} was not enough for noise within {_part(options)}"
     return (
-        found if reached else missed,
+        within if reached else missed,
         "ex-post privacy: how much was paid follows from the noisy answers, and from nothing else",
     )
 

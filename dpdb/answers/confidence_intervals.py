@@ -1,4 +1,7 @@
-"""Intervals around noisy answers, from public scales and the noisy values alone."""
+"""Confidence intervals around noisy answers.
+
+They are computed from public scales and noisy values alone, and so are post-processing.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from dpdb.answers.estimates import (
     Noisy,
     average,
     deviation,
-    drawn,
+    noisy_values,
     points,
     scaled,
     step_of,
@@ -29,22 +32,23 @@ from dpdb.vectors.evaluate import Frame
 from dpdb.vectors.vector import Vector, numbers
 
 TINY_SCALE = 1e-30
-"""The scale of no noise, for formulas that divide by it."""
+"""Stands for the scale 0 in formulas that divide by a scale."""
 _DIGITS = 36
-"""Binary digits to which the ends of a mean's interval are computed, of the bounds' width."""
+"""An end of a mean's interval is exact to 2^-36 of the distance from the mean to its bound."""
 _TRIED_AT_ONCE = 2048
+"""The number of points that one round of the search for these ends tries."""
 
 
 def confidence_intervals(
     plan: Plan, noisy: Noisy, output: Output, frame: Frame, confidence: float = CONFIDENCE
 ) -> tuple[Vector, Vector] | None:
-    """The ends of an interval for each cell of a column; None where there is none.
+    """The lower and the upper ends of the intervals of a column's cells; None without intervals.
 
-    Of an expression over several aggregates and subqueries each is held to the power of
-    `confidence` that makes all of them hold at once, their noises being independent;
-    interval arithmetic does the rest. Intervals cover at least `confidence`. Where noise
-    has a say in which rows are shown, those of all rows hold at once, and so those of
-    the rows shown, whichever they are.
+    Each interval covers the exact value with probability at least `confidence`. Where an
+    expression has several aggregates and subqueries, each gets the interval at the power of
+    `confidence` at which all of them hold at once, as their noises are independent; interval
+    arithmetic does the rest. Where noise decides which rows are shown, the intervals of all
+    candidate rows hold at once, and so do those of the rows that are shown.
     """
     expression = output.expression
     aggregates = sorted(slots(expression, "aggregate"))
@@ -52,7 +56,7 @@ def confidence_intervals(
     subqueries = sorted(slots(expression, "subquery") & noisy_ones)
     if not (plan.released_for(output) or subqueries) or not expression.kind.ordinal:
         return None
-    each = at_once(confidence, (len(aggregates) + len(subqueries)) * plan.candidates)
+    each = at_once(confidence, (len(aggregates) + len(subqueries)) * plan.competing_rows)
     known: dict[Slot, Bounds] = {}
     for index in aggregates:
         estimate = plan.estimates[index]
@@ -65,16 +69,16 @@ def confidence_intervals(
         if box is None:
             return None
         known[Slot("subquery", index, plan.subplans[index].outputs[0].expression.kind)] = box
-    found = bounds_of(expression, known, frame)
-    if found is None:
+    bounds = bounds_of(expression, known, frame)
+    if bounds is None:
         return None
-    low, high = found
+    low, high = bounds
     undefined = ~(np.isfinite(low) & np.isfinite(high))
     return tuple(numbers(np.where(undefined, 0.0, end), undefined) for end in (low, high))  # type: ignore[return-value]
 
 
 def _of_subquery(plan: Plan, noisy: Noisy, confidence: float) -> Bounds | None:
-    """Where a scalar subquery's answer lies; infinite ends where it may be undefined."""
+    """The interval of a scalar subquery's exact answer; infinite where that may be undefined."""
     output = plan.outputs[0]
     frame = Frame({}, {**noisy.subqueries, **points(plan, noisy.draws)})
     ends = confidence_intervals(plan, noisy, output, frame, confidence)
@@ -88,9 +92,10 @@ def _of_subquery(plan: Plan, noisy: Noisy, confidence: float) -> Bounds | None:
 def interval_of(
     estimate: Estimate, plan: Plan, draws: Draws, confidence: float
 ) -> tuple[Array, Array] | None:
-    """Where an aggregate's exact value lies with probability `confidence`, cell by cell.
+    """The interval that holds an aggregate's exact value with probability `confidence`, by cell.
 
-    None of a selected value: how far apart the data lie around it is secret.
+    A value chosen by the exponential mechanism has none: how near it is depends on the gaps
+    between the data, which are secret.
     """
     function = estimate.aggregate.function
     if estimate.obstacle is not None:
@@ -100,7 +105,7 @@ def interval_of(
         assert estimate.rows is not None
         rows = np.array([float(estimate.rows)])
         return rows, rows
-    own = drawn(estimate, draws)
+    own = noisy_values(estimate, draws)
     releases = [plan.releases[index] for index in estimate.releases]
     if not isinstance(releases[0].mechanism, Laplace | Gaussian):
         return None
@@ -119,6 +124,7 @@ def interval_of(
 
 
 def _around(values: Array, release: Release, confidence: float) -> tuple[Array, Array]:
+    """The noisy values, in steps of the grid, less and plus the noise's margin."""
     assert isinstance(release.mechanism, Laplace | Gaussian)
     margin = int(release.mechanism.quantile(confidence))
     return values - margin, values + margin
@@ -127,11 +133,12 @@ def _around(values: Array, release: Release, confidence: float) -> tuple[Array, 
 def _mean(
     own: Draws, releases: list[Release], estimate: Estimate, confidence: float
 ) -> tuple[Array, Array]:
-    """A mean's interval, after Fieller (1954).
+    """A mean's interval, after [Fie54].
 
-    With S and N exact and s, t their noises, S = mN makes S̃ - mÑ = s - m·t: for
-    the true mean m it has the known distribution of two independent noises. The
-    interval is all m within the bounds that a test at 1 - confidence does not reject.
+    Let S and N be the exact sum and count, S̃ and Ñ the noisy ones, s and t the noises. The
+    true mean m satisfies S = mN, so S̃ - mÑ = s - m·t, which has the known distribution of two
+    independent noises. The interval is all m within the bounds that a test at level
+    1 - confidence does not reject.
     """
     statistic, kind = releases[0].statistic, type(releases[0].mechanism)
     assert isinstance(statistic, Total)
@@ -147,7 +154,7 @@ def _mean(
         scales = of_sum, np.abs(mean) * of_count
         # Whole noise is at most continuous noise and one more, in the stochastic order:
         # P(x >= z) <= P(L >= z - 1) for all whole z. Of Laplace noise that is 2r <= 1 + r,
-        # of Gaussian Proposition 25 of Canonne, Kamath, Steinke. So s - m·t is within 1 + |m|.
+        # of Gaussian noise it is [CKS20] Proposition 25. So s - m·t is within 1 + |m|.
         distance = np.maximum(np.abs(total - mean * count) - 1 - np.abs(mean), 0)
         return _plausible(distance, *scales, confidence, kind)
 
@@ -156,11 +163,11 @@ def _mean(
 
 
 def _last_accepted(accepted: Callable[[Array], Array], inside: Array, ends: Array) -> Array:
-    """The points farthest from `inside` towards each of `ends` that are accepted.
+    """On the way from `inside` to each of `ends`, the farthest point that is accepted.
 
-    Where noise has thrown even `inside` out, nothing is known but the end. The way
-    is searched in rounds of `digits` binary digits: several where there are few
-    cells, as an array of hundreds is tried as fast as one of two.
+    Where even `inside` is rejected, the result is the end itself. Each round of the search
+    finds `digits` binary digits of the place: more digits where there are fewer cells, as
+    hundreds of points are tried as fast as two.
     """
     reached = accepted(ends) | ~accepted(inside)
     digits = max(1, min(6, (_TRIED_AT_ONCE // ends.size).bit_length() - 1))
@@ -177,9 +184,10 @@ def _last_accepted(accepted: Callable[[Array], Array], inside: Array, ends: Arra
 def _plausible(
     distance: Array, first: float, second: Array, confidence: float, kind: type[Mechanism]
 ) -> npt.NDArray[np.bool_]:
-    """Whether two noises of these scales, added, could be that large: with `confidence` not more.
+    """Whether the sum of two noises of these scales is as large as `distance` often enough.
 
-    The sum of two normal noises is normal, of variance the sum of theirs.
+    That is, with probability at least 1 - confidence. The sum of two independent normal noises
+    is normal, and its variance is the sum of their variances.
     """
     if kind is Laplace:
         return two_laplace_tail(distance, first, second) >= 1 - confidence
@@ -190,7 +198,7 @@ def two_laplace_tail(distance: Array, first: float, second: Array) -> Array:
     """P(|X + Y| > distance) for independent Laplace X, Y of scales a = first, b = second.
 
     (a²·e^(-d/a) - b²·e^(-d/b)) / (a² - b²), and (1 + d/2a)·e^(-d/a) where a = b
-    (Kotz, Kozubowski, Podgórski 2001, section 2.3).
+    ([KKP01] section 2.3).
     """
     # Near a = b the quotient loses its digits: the formula for equal scales is closer.
     first, second = max(first, TINY_SCALE), np.maximum(second, TINY_SCALE)
@@ -204,7 +212,10 @@ def two_laplace_tail(distance: Array, first: float, second: Array) -> Array:
 def _variance(
     ends: list[tuple[Array, Array]], release: Release, estimate: Estimate
 ) -> tuple[Array, Array]:
-    """The variance grows with the squares and falls with the sum's distance from zero."""
+    """A variance's interval, from the intervals of its sum of squares, its sum and its count.
+
+    The variance grows with the sum of squares and falls as the sum moves away from zero.
+    """
     (squares_low, squares_high), (total_low, total_high) = ends[:2]
     far = np.maximum(np.abs(total_low), np.abs(total_high))
     near = np.where(

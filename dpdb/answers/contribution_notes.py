@@ -1,4 +1,7 @@
-"""Which rows are left out before the noise, and which values are changed: planned, not counted."""
+"""EXPLAIN's notes on bounding: which rows are left out before the noise, which values clamped.
+
+They say what the plan will do, not how many rows or values that meets: that would be private.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,8 @@ from dpdb.plan.statistics import Distinct, Ranks, Total
 from dpdb.policy.catalog import Column, Table
 
 
-def altered(planned: Plan) -> tuple[str, ...]:
-    """For EXPLAIN: which rows are left out before noise is drawn, and which values are changed."""
+def contribution_notes(planned: Plan) -> tuple[str, ...]:
+    """A note for each cap on a unit's rows, and for each column whose values are clamped."""
     plans = list(_with_subplans(planned))
     caps = [_cap(each.table) for each in plans if each.table.unit is not None]
     clamps = [

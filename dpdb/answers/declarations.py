@@ -1,4 +1,4 @@
-"""What is declared of a column, as plain values."""
+"""The policy's declarations of a column, as plain values to show."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from dpdb.answers.record import Cell
 from dpdb.policy.catalog import Column, Kind, Value
-from dpdb.policy.numbers import EPOCH
+from dpdb.policy.numbers import iso_date
 
 COLUMN_COLUMNS = ("column", "type", "lower", "upper", "values", "nulls")
 
@@ -20,7 +20,7 @@ def declared_range(column: Column) -> str:
 
 
 def column_row(column: Column) -> tuple[Cell, ...]:
-    """A column's row of DESCRIBE."""
+    """The column's row in the answer to DESCRIBE; its cells are those of `COLUMN_COLUMNS`."""
     kind = "text or number (guessed)" if column.guessed else str(column.kind)
     values = None
     if column.values is not None:
@@ -33,9 +33,9 @@ def column_row(column: Column) -> tuple[Cell, ...]:
 
 
 def plain_value(value: Value, kind: Kind) -> Cell:
-    """A declared value as it is shown."""
+    """A declared value as a cell: dates, which are held as days, become `YYYY-MM-DD`."""
     if kind is Kind.DATE and isinstance(value, (int, Fraction)):
-        return type(EPOCH).fromordinal(EPOCH.toordinal() + int(value)).isoformat()
+        return iso_date(int(value))
     if isinstance(value, Fraction):
         return int(value) if value.denominator == 1 else float(value)
     return value

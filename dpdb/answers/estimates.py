@@ -1,4 +1,4 @@
-"""Aggregates from noisy releases: ratios, clamping, units."""
+"""Estimates of aggregates from noisy releases: ratios, clamping, the column's unit."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ from dpdb.vectors.vector import AnyVector, TextVector, Vector, array, constant, 
 
 Array = npt.NDArray[Any]
 Draws = Sequence[Array]
-"""For each release its noisy values: grid steps, a whole number for each cell."""
+"""For each release its noisy values: whole numbers of grid steps, one for each cell."""
 Values = Mapping[Slot, AnyVector]
+"""For each aggregate or subquery its values, one for each cell."""
 
 
 @dataclass(frozen=True, repr=False)
 class Noisy:
-    """The noisy values of a plan, and of the subqueries in it."""
+    """The noisy values of a plan, and the noisy results of its subqueries."""
 
     draws: Draws
     subqueries: Values
@@ -35,7 +36,7 @@ class Noisy:
 
 @np.errstate(all="ignore")
 def points(plan: Plan, draws: Draws) -> Values:
-    """The value of every aggregate, from the noisy values of the releases."""
+    """The estimate of every aggregate, from the noisy values of the releases."""
     return {
         Slot("aggregate", i, estimate.aggregate.kind): point(estimate, plan, draws)
         for i, estimate in enumerate(plan.estimates)
@@ -57,18 +58,18 @@ def vector(values: Sequence[Value], kind: Kind) -> AnyVector:
     return Vector(array(values, kind))
 
 
-def drawn(estimate: Estimate, draws: Draws) -> Draws:
-    """The noisy values behind an aggregate as doubles, however the engine held the exact ones.
+def noisy_values(estimate: Estimate, draws: Draws) -> Draws:
+    """The noisy values of an aggregate's releases as doubles, in steps of the grid.
 
-    From here on everything is done in doubles: their rounding is post-processing, and
-    far below the noise of whatever is too large for them.
+    From here on everything is computed in doubles. Their rounding is post-processing, and where
+    a value is too large for a double to be exact, the noise is far larger than the rounding.
     """
     return [draws[index].astype(np.float64) for index in estimate.releases]
 
 
 def point(estimate: Estimate, plan: Plan, draws: Draws) -> AnyVector:
-    """An aggregate's value in each cell, from the noisy values."""
-    own = drawn(estimate, draws)
+    """The estimate of an aggregate in each cell, in the column's unit."""
+    own = noisy_values(estimate, draws)
     releases = [plan.releases[index] for index in estimate.releases]
     if estimate.obstacle is not None:
         counts = estimate.aggregate.function in (Function.COUNT, Function.COUNT_DISTINCT)
@@ -87,18 +88,18 @@ def point(estimate: Estimate, plan: Plan, draws: Draws) -> AnyVector:
 
 
 def step_of(release: Release) -> Fraction:
-    """The step of the grid that a release's values are counted in."""
+    """The size of one step of the release's grid, in the column's unit; 1 without a grid."""
     statistic = release.statistic
     return Fraction(1) if not hasattr(statistic, "grid") else statistic.grid.step
 
 
 def scaled(units: Array, step: Fraction) -> Array:
-    """Grid steps in the analyst's unit: whole numbers stay whole, decimals as written."""
+    """Grid steps times the step's size: whole numbers stay whole, decimals are as written."""
     return np.asarray(units * float(step.numerator) / float(step.denominator))
 
 
 def _counts(own: Draws, estimate: Estimate, position: int) -> Array:
-    """The number of rows to divide by: at least one, however the noise fell."""
+    """The number of rows to divide by: the public one, or the noisy one if that is at least 1."""
     counts = own[position] if estimate.rows is None else np.array([float(estimate.rows)])
     return np.maximum(counts, 1.0)
 
@@ -108,7 +109,7 @@ def _clamped(values: Array, estimate: Estimate) -> Array:
 
 
 def average(own: Draws, release: Release, estimate: Estimate) -> Array:
-    """The centre of the bounds plus the mean distance from it."""
+    """A mean: the centre of the bounds plus the noisy mean distance from it."""
     assert isinstance(release.statistic, Total)
     offset = own[0] / _counts(own, estimate, 1)
     mean = (offset + release.statistic.centre) * float(release.statistic.grid.step)
@@ -123,7 +124,11 @@ def _variance(own: Draws, release: Release, estimate: Estimate) -> Array:
 def deviation(
     squares: Array, total: Array, counts: Array, release: Release, estimate: Estimate
 ) -> Array:
-    """offset + Z/N - (Y/N)², times N/(N-1) for a sample's; or its root."""
+    """A variance, offset + Z/N - (Y/N)², or a standard deviation, its root.
+
+    Z is the sum of squares, Y the sum and N the count. For a sample the variance is multiplied
+    by N/(N-1).
+    """
     statistic = release.statistic
     assert isinstance(statistic, Total)
     variance = statistic.offset + squares / counts - (total / counts) ** 2

@@ -1,7 +1,7 @@
 """Interval arithmetic over the cells of an answer.
 
-The same as `sql.intervals` does once for all rows of a table, done for each
-cell with the intervals of its aggregates (Moore 1966, chapter 2).
+`plan.ranges` does it once, for all rows of a table; here it is done for each cell, with the
+intervals of the cell's aggregates ([Moo66] chapter 2).
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ from dpdb.vectors.vector import Vector, constant
 
 Array = npt.NDArray[Any]
 Bounds = tuple[Array, Array]
+"""The lower and the upper ends, one of each for every cell."""
 
 
 def bounds_of(expression: Expr, known: Mapping[Slot, Bounds], frame: Frame) -> Bounds | None:
-    """The range of `expression` in each cell; None where it is not worked out.
+    """The bounds of `expression` in each cell; None if it has a part that has no rule here.
 
-    An end that is not finite says that the expression may be undefined there.
+    Where an end is not finite, the expression may be undefined in that cell.
     """
     match expression:
         case Slot() if expression in known:
@@ -45,8 +46,8 @@ def bounds_of(expression: Expr, known: Mapping[Slot, Bounds], frame: Frame) -> B
             return None if None in sides else _arithmetic(operator, *sides)  # type: ignore[arg-type]
         case Call(arguments=arguments):
             parts = [bounds_of(argument, known, frame) for argument in arguments]
-            found = [part for part in parts if part is not None]
-            return _call(expression, found) if len(found) == len(parts) else None
+            known_parts = [part for part in parts if part is not None]
+            return _call(expression, known_parts) if len(known_parts) == len(parts) else None
     return None
 
 

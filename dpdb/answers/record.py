@@ -14,29 +14,31 @@ if TYPE_CHECKING:
 
 Cell = int | float | str | bool | None
 CellInterval = tuple[Cell, Cell] | None
+"""The two ends of a cell's 95 % interval; None where the cell has none."""
 
 
 @dataclass(frozen=True)
 class ReleaseReport:
-    """One noisy thing, as reported: numbers are in the analyst's units."""
+    """One release as it is reported; sensitivity, scale and margin are in the column's unit."""
 
     column: str
     aggregate: str
     mechanism: str
     sensitivity: Fraction | None
-    """None, as is the scale, where it hangs on the rows: smooth sensitivity is as secret."""
+    """None where it depends on the rows (smooth sensitivity), and so must stay secret."""
     scale: Fraction | None
+    """The scale of the noise; None where the sensitivity is None."""
     epsilon: Fraction
     delta: Fraction = Fraction(0)
     margin: float | None = None
-    """Noise is within ± this much with probability CONFIDENCE, of all candidates at once."""
-    candidates: int = 1
-    """Of how many rows noise has a say in which are shown."""
+    """With probability CONFIDENCE the noise of all competing rows is within ± this much at once."""
+    competing_rows: int = 1
+    """The number of groups among which noise decides which are shown; 1 where all are."""
 
 
 @dataclass(frozen=True)
 class Disclosure:
-    """What privacy forbids to show and teaching mode can: an exact statistic and its noise."""
+    """An exact statistic and the scale of its noise, which only teaching mode may show."""
 
     column: str
     stat: float
@@ -45,7 +47,7 @@ class Disclosure:
 
 @dataclass(frozen=True, repr=False)
 class AnswerRecord:
-    """Everything about an answered statement."""
+    """A statement with its rows, their accuracy, its price and what is left of the budget."""
 
     statement: str
     columns: tuple[str, ...]
@@ -53,7 +55,7 @@ class AnswerRecord:
     balance: Balance
     intervals: tuple[tuple[CellInterval, ...], ...] = ()
     only_noise: tuple[tuple[bool, ...], ...] = ()
-    """Which values say nothing that the policy does not say; empty where none does."""
+    """For each cell, whether its interval is as wide as its bounds, so that it tells nothing."""
     kinds: tuple[Kind, ...] = ()
     """The types of the columns of a query, from its plan; empty where no query is answered."""
     releases: tuple[ReleaseReport, ...] = ()
@@ -61,10 +63,13 @@ class AnswerRecord:
     query: bool = False
     """Whether this answers a SELECT, rather than showing or setting something."""
     repeat: bool = False
+    """Whether the answer was paid for before, and so is free."""
     explain: bool = False
+    """Whether this answers an EXPLAIN: a plan and a price, and no rows."""
     private: bool = True
+    """Whether the answer is differentially private; in teaching mode none is."""
     revealed: tuple[Disclosure, ...] = ()
     notes: tuple[str, ...] = ()
-    """Of intervals, of an error that was asked for, of what EXPLAIN's rows and values are."""
+    """Sentences on intervals, on an error asked for and, for EXPLAIN, on rows left out."""
     plan: Plan | None = None
-    """What EXPLAIN explains."""
+    """The plan that EXPLAIN shows."""

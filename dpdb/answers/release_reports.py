@@ -1,4 +1,4 @@
-"""What is drawn for a plan, as it is reported: no row has a say in it."""
+"""Reports of the releases of a plan: they follow from the plan, never from rows."""
 
 from __future__ import annotations
 
@@ -10,23 +10,26 @@ from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace
 
 
 def reports(planned: Plan) -> tuple[ReleaseReport, ...]:
-    """What is drawn for a plan, named by the columns it is drawn for."""
+    """A report for each release of a plan and of its subqueries, subqueries first."""
     nested = tuple(report for subplan in planned.subplans for report in reports(subplan))
     return nested + own_reports(planned)
 
 
 def own_reports(planned: Plan) -> tuple[ReleaseReport, ...]:
-    """The same without the subqueries'."""
-    drawn = []
+    """A report for each release of a plan, without its subqueries.
+
+    A report has the label of the first column that needs the release.
+    """
+    own = []
     for index, release in enumerate(planned.releases):
         labels = [o.label for o in planned.outputs if index in planned.released_for(o)]
         label = labels[0] if labels else release.aggregate
-        drawn.append(_report(release, label, planned.candidates))
-    return tuple(drawn)
+        own.append(_report(release, label, planned.competing_rows))
+    return tuple(own)
 
 
-def _report(release: Release, label: str, candidates: int) -> ReleaseReport:
-    """One release; numbers are in the analyst's units, but a score's, which has none."""
+def _report(release: Release, label: str, competing_rows: int) -> ReleaseReport:
+    """The report of one release; the numbers of an exponential mechanism are those of its score."""
     mechanism = release.mechanism
     loss = mechanism.loss
     report = ReleaseReport(
@@ -37,15 +40,16 @@ def _report(release: Release, label: str, candidates: int) -> ReleaseReport:
         scale=None,
         epsilon=loss.epsilon,
         delta=loss.delta,
-        candidates=candidates,
+        competing_rows=competing_rows,
     )
     match mechanism:
         case Laplace() | Gaussian():
+            margin = mechanism.quantile(at_once(CONFIDENCE, competing_rows))
             return replace(
                 report,
                 sensitivity=mechanism.sensitivity * release.unit,
                 scale=mechanism.scale * release.unit,
-                margin=mechanism.quantile(at_once(CONFIDENCE, candidates)) * float(release.unit),
+                margin=margin * float(release.unit),
             )
         case Exponential():
             return replace(report, sensitivity=mechanism.sensitivity, scale=mechanism.scale)

@@ -1,7 +1,7 @@
-"""Noisy results into an answer: post-processing only.
+"""The rows of an answer, from noisy results: computed, kept by HAVING, sorted and cut.
 
-Everything here is computed from noisy values, public scales and the plan, so
-it can give away nothing more (Dwork and Roth 2014, Proposition 2.1).
+Everything here is computed from noisy values, public scales and the plan. That is
+post-processing, which gives nothing more away ([DR14] Proposition 2.1).
 """
 
 from __future__ import annotations
@@ -20,30 +20,30 @@ from dpdb.plan.plan import Plan
 from dpdb.plan.query import Output
 from dpdb.plan.ranges import Interval
 from dpdb.policy.catalog import Kind
-from dpdb.policy.numbers import EPOCH
+from dpdb.policy.numbers import days_of, iso_date
 from dpdb.vectors.evaluate import Frame, evaluate
 from dpdb.vectors.vector import AnyVector, TextVector, Vector
 
 T = TypeVar("T")
 _ROUNDING = 1e-9
-"""Of the bounds' width."""
+"""An interval may fall short of its bounds by this part of their width, for rounding."""
 
 
 @dataclass(frozen=True)
 class ResultRows:
-    """The rows of an answer."""
+    """The rows of an answer, and for each cell its interval and whether that tells anything."""
 
     rows: tuple[tuple[Cell, ...], ...]
     intervals: tuple[tuple[CellInterval, ...], ...]
     only_noise: tuple[tuple[bool, ...], ...] = ()
-    """Which values say nothing: their intervals are as wide as the policy's bounds allow."""
+    """For each cell, whether its interval is as wide as the policy's bounds allow."""
 
 
 @np.errstate(all="ignore")
 def result_rows(plan: Plan, points: Values, subqueries: Values, noisy: Noisy | None) -> ResultRows:
-    """The answer's rows: computed, kept by HAVING, sorted and cut.
+    """The rows of the answer, from the aggregates' estimates `points` and the subqueries' values.
 
-    Without `noisy`, nothing is known of how noisy the points are.
+    Without `noisy`, as in teaching mode, no cell has an interval.
     """
     frame = Frame({}, {**subqueries, **_keys(plan), **points})
     number = len(plan.groups)
@@ -57,15 +57,15 @@ def result_rows(plan: Plan, points: Values, subqueries: Values, noisy: Noisy | N
     ]
     kept = _sorted(plan, frame, _having(plan, frame))
     kept = kept[plan.offset : None if plan.limit is None else plan.offset + plan.limit]
-    nothing = [
-        _saying_nothing(column, plan.interval_of(output))
+    only_noise = [
+        _only_noise(column, plan.interval_of(output))
         for output, column in zip(plan.outputs, intervals, strict=True)
     ]
-    return ResultRows(_rows(columns, kept), _rows(intervals, kept), _rows(nothing, kept))
+    return ResultRows(_rows(columns, kept), _rows(intervals, kept), _rows(only_noise, kept))
 
 
-def _saying_nothing(column: list[CellInterval], bounds: Interval) -> list[bool]:
-    """Which intervals are all of the bounds, but for what doubles round."""
+def _only_noise(column: list[CellInterval], bounds: Interval) -> list[bool]:
+    """For each interval, whether it is as wide as the bounds, but for the rounding of doubles."""
     if not bounds.bounded or bounds.lower >= bounds.upper:
         return [False] * len(column)
     rounding = float(bounds.upper - bounds.lower) * _ROUNDING
@@ -78,15 +78,16 @@ def _saying_nothing(column: list[CellInterval], bounds: Interval) -> list[bool]:
 
 def _number(end: Cell) -> float | None:
     """The end of an interval, of dates in days."""
-    return (datetime.date.fromisoformat(end) - EPOCH).days if isinstance(end, str) else end
+    return days_of(datetime.date.fromisoformat(end)) if isinstance(end, str) else end
 
 
 def _rows(columns: list[list[T]], kept: list[int]) -> tuple[tuple[T, ...], ...]:
-    """Columns turned into rows, of which some are kept."""
+    """The rows at the indices `kept`, from the columns."""
     return tuple(zip(*([column[i] for i in kept] for column in columns), strict=True))
 
 
 def _keys(plan: Plan) -> dict[Slot, AnyVector]:
+    """The values of each GROUP BY key, one for each group."""
     return {
         Slot("key", i, key.kind): vector([cell[i] for cell in plan.groups], key.kind)
         for i, key in enumerate(plan.keys)
@@ -103,6 +104,7 @@ def _intervals(plan: Plan, noisy: Noisy, output: Output, frame: Frame) -> list[C
 
 
 def _having(plan: Plan, frame: Frame) -> list[int]:
+    """The indices of the groups for which HAVING is true."""
     if plan.having is None:
         return list(range(len(plan.groups)))
     kept = evaluate(plan.having, frame)
@@ -111,6 +113,7 @@ def _having(plan: Plan, frame: Frame) -> list[int]:
 
 
 def _sorted(plan: Plan, frame: Frame, kept: list[int]) -> list[int]:
+    """The indices `kept` in the order of ORDER BY: by the last term first, as sorting is stable."""
     for ordering in reversed(plan.order):
         expression = ordering.expression
         values = _listed(evaluate(expression, frame), expression.kind, len(plan.groups))
@@ -138,7 +141,8 @@ def _listed(vector: AnyVector, kind: Kind, number: int) -> list[Cell]:
 
 
 def _date(days: float) -> str | None:
+    """The date as text; None for NaN and for days that no calendar has."""
     try:
-        return (EPOCH + datetime.timedelta(days=round(days))).isoformat()
+        return iso_date(round(days))
     except (OverflowError, ValueError):
         return None

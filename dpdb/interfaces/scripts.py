@@ -1,4 +1,4 @@
-"""Files of statements: how much of one is read, and what of it may be shown."""
+"""Files of statements: how much of one is read, and what an error may say about it."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from dpdb.errors import Unsupported, UsageError
 from dpdb.sql.splitting import split
 
 LONGEST_FILE = 10_000_000
-"""Characters of statements that are read from one file, or from standard input."""
+"""How many characters are read from one file of statements, or from standard input."""
 _STATEMENT = re.compile(r"(select|explain|show|describe|desc|set)\b", re.IGNORECASE)
 
 
 def statements(name: str) -> Iterator[str | Unsupported]:
     """The statements in the file `name`; `-` is standard input.
 
-    The wrong file can be named, one of rows: of what does not begin as a statement there is
-    an error in its place, which says nothing of its text.
+    Somebody may name the wrong file, even one of data. So a piece of text that does not begin
+    like a statement gives an error in its place, and the error shows nothing of the text.
     """
     shown = "standard input" if name == "-" else name
     for number, piece in enumerate(split(_text(name)), 1):
@@ -48,7 +48,7 @@ def _text(name: str) -> str:
 
 
 def _bounded(file: TextIO, name: str) -> str:
-    """What the file holds; a device such as /dev/zero holds more than will ever be read."""
+    """The text of the file; one that is too long, such as /dev/zero, is an error."""
     text = file.read(LONGEST_FILE + 1)
     if len(text) > LONGEST_FILE:
         raise UsageError(f"{name} holds more than {LONGEST_FILE} characters of statements")

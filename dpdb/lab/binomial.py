@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 
 def interval(hits: int, tries: int, confidence: float = 0.95) -> tuple[float, float]:
-    """The two-sided interval of Clopper and Pearson (Biometrika 26, 1934).
+    """The two-sided interval of Clopper and Pearson [CP34].
 
     Each end is the rate at which so extreme a number of hits would have a
     probability of (1 - confidence) / 2.

@@ -104,7 +104,7 @@ class Generalised(Defence):
 class Sticky(Defence):
     """Laplace noise for each condition of a question, always the same for the same condition.
 
-    The static noise of Diffix (Francis, Probst Eide and Munz 2017), without its other parts;
+    The static noise of Diffix ([FPM17]), without its other parts;
     there it is normal and not of Laplace's distribution.
     """
 

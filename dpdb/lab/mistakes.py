@@ -20,7 +20,7 @@ from dpdb.session.session import Session
 
 @dataclass(frozen=True)
 class LocalSensitivity(Defence):
-    """The noise of Evans, Girkins and Sartor: Δf is read off the data, and b is shown."""
+    """The noise of [EGS]: Δf is read off the data, and b is shown."""
 
     budget: float
     queries: int = 1
@@ -45,7 +45,7 @@ class LocalSensitivity(Defence):
 
 @dataclass(frozen=True)
 class DoubleLaplace(Defence):
-    """The textbook's Laplace noise, in doubles: Evans, Girkins and Sartor, Definition 3.
+    """The textbook's Laplace noise, in doubles: [EGS] Definition 3.
 
     X(u) = -b·log|u| for u > 0 and b·log|u| for u ≤ 0, with u uniform in (-1, 1)
     and b = k·Δf/ε.

@@ -1,16 +1,17 @@
-"""Invented students with grants, for the trackers."""
+"""Invented students with grants, and what both trackers do with them."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dpdb.lab.database import Database, Refused, number
 from dpdb.lab.people import names
 
 if TYPE_CHECKING:
     import numpy as np
 
 LEVELS = 8
-"""A grant is any number of thousands below this, all as likely."""
+"""A grant is a whole number of thousands below this; all are equally likely."""
 
 COLUMNS = f"""
 name    = {{ type = "text" }}
@@ -21,7 +22,7 @@ grant_k = {{ type = "integer", bounds = [0, {LEVELS - 1}], nullable = false }}
 
 
 def students(rng: np.random.Generator, number: int = 100) -> list[tuple[str, str, str, int]]:
-    """Rows of which the first is the only woman in physics; half are women, a fifth physicists."""
+    """`number` rows. The first is the only woman in physics; half are women, a fifth physicists."""
     grants = rng.integers(LEVELS, size=number).tolist()
     rows = []
     for i, (name, grant) in enumerate(zip(names(number), grants, strict=True)):
@@ -29,3 +30,16 @@ def students(rng: np.random.Generator, number: int = 100) -> list[tuple[str, str
         woman = i == 0 or (subject != "physics" and i % 5 in (1, 2, 3))
         rows.append((name, "F" if woman else "M", subject, int(grant)))
     return rows
+
+
+def asked_directly(session: Database, question: str) -> str:
+    """What the database says to the question that its control should refuse, in words."""
+    try:
+        return f"asked directly: {number(session.execute(question)):g}"
+    except Refused:
+        return "asked directly: refused"
+
+
+def nearest_grant(estimate: float) -> int:
+    """The possible grant that is nearest to an estimate, in thousands."""
+    return min(max(round(estimate), 0), LEVELS - 1)

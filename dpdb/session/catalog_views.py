@@ -1,17 +1,22 @@
-"""What SHOW and DESCRIBE tell of a policy and of a budget: no row has a say in it."""
+"""What SHOW and DESCRIBE tell of a policy and of a budget: it does not depend on rows."""
 
 from __future__ import annotations
 
 from fractions import Fraction
 
+from dpdb.answers import declarations
 from dpdb.answers.record import Cell
+from dpdb.errors import UnknownName, did_you_mean
 from dpdb.ledger.protocol import Balance
 from dpdb.policy.budget import SMALLEST_DELTA
+from dpdb.policy.catalog import Policy
 from dpdb.privacy.accounting.accountants import Accountant, Advanced, Concentrated, Sequential
+from dpdb.sql.statements import Describe
 
 Rows = tuple[tuple[Cell, ...], ...]
 BUDGET_COLUMNS = ("budget", "total", "spent", "left")
-
+TABLE_COLUMNS = ("table", "columns")
+COLUMN_COLUMNS = declarations.COLUMN_COLUMNS
 
 THEOREMS: tuple[tuple[str, type[Accountant]], ...] = (
     ("sequential composition", Sequential),
@@ -21,7 +26,7 @@ THEOREMS: tuple[tuple[str, type[Accountant]], ...] = (
 
 
 def budget_rows(balance: Balance, share: Fraction) -> Rows:
-    """SHOW BUDGET: what there was and is, and what each theorem says of the session so far."""
+    """Total, spent and left of the budget, and the session's ε by each composition theorem."""
     budget, delta = balance.budget, balance.budget.delta
     queries = budget.queries
     rows: list[tuple[Cell, ...]] = [
@@ -33,11 +38,26 @@ def budget_rows(balance: Balance, share: Fraction) -> Rows:
     for name, theorem in THEOREMS:
         keeper = theorem(budget)
         if delta >= SMALLEST_DELTA or theorem is Sequential:
-            # Of a session that takes more δ than the theorem leaves, it says nothing.
+            # The theorem gives no ε once releases have used more δ than it leaves them.
             silent = keeper.delta_spent(balance.sums) > keeper.delta
             spent = None if silent else float(keeper.epsilon(balance.sums))
             rows.append((f"epsilon by {name}", None, spent, None))
     return tuple(rows)
+
+
+def table_rows(policy: Policy) -> Rows:
+    """SHOW TABLES: each table, and how many columns are declared for it."""
+    return tuple((table.name, len(table.columns)) for table in policy.tables)
+
+
+def column_rows(policy: Policy, statement: Describe) -> Rows:
+    """DESCRIBE: what is declared about each column of a table."""
+    table = policy.table(statement.table)
+    if table is None:
+        known = [table.name for table in policy.tables]
+        hint = did_you_mean(statement.table, known) or f"tables are {', '.join(known)}"
+        raise UnknownName(f"no table {statement.table}", hint=hint, place=statement.place)
+    return tuple(declarations.column_row(column) for column in table.columns)
 
 
 def _amount(name: str, total: Fraction, left: Fraction) -> tuple[Cell, ...]:

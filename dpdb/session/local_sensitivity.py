@@ -1,8 +1,8 @@
-"""Local sensitivities, as in Evans, Girkins and Sartor: read off the data.
+"""Local sensitivities, as in [EGS]: read off the data.
 
-Δf(D) = max |f(D) - f(D')| over D' = D less one row (their equation 5). Noise of
-this scale is itself a function of the rows, so what it protects is not
-differentially private: only teaching mode uses it.
+Δf(D) = max |f(D) - f(D')| over D' = D less one row ([EGS] equation 5). The scale of such noise
+is itself a function of the rows, so answers with it are not differentially private: only
+teaching mode uses it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Array = npt.NDArray[np.float64]
 
 
 def statistic(function: Function, values: Array, fraction: float = 0.5) -> float:
-    """The exact statistic f(D) of the counted values, sorted; only counts can be of none."""
+    """The exact statistic f(D) of the sorted values; only counts may have no values at all."""
     match function:
         case Function.COUNT:
             return len(values)
@@ -37,13 +37,14 @@ def statistic(function: Function, values: Array, fraction: float = 0.5) -> float
         case Function.MODE:
             distinct, counts = np.unique(values, return_counts=True)
             return float(distinct[counts.argmax()])
-    return _spread(function, values)
+    return _variance_or_deviation(function, values)
 
 
 def sensitivity(function: Function, values: Array, fraction: float = 0.5) -> float:
-    """Δf(D) in closed form, O(n) on sorted values.
+    """Δf(D) in closed form, in O(n) for n sorted values.
 
-    With one row there is none to leave out: the paper takes its value.
+    A file of one row has none left without it; there Δf is the size of that row's value, as in
+    the paper.
     """
     if function in (Function.COUNT, Function.COUNT_DISTINCT):
         return 1.0
@@ -61,17 +62,17 @@ def sensitivity(function: Function, values: Array, fraction: float = 0.5) -> flo
         case Function.MIN:
             return float(values[1] - values[0])
         case Function.QUANTILE:
-            return _quantile(values, fraction)
+            return _of_quantile(values, fraction)
         case Function.MODE:
             return float(values[-1] - values[0])
-    return _variance(function, values)
+    return _of_variance(function, values)
 
 
-def _quantile(values: Array, fraction: float) -> float:
-    """Lee and Clifton, equation 15, for any quantile.
+def _of_quantile(values: Array, fraction: float) -> float:
+    """Δf of a quantile: after [LC11] equation 15.
 
-    Leaving out a row moves the values above it down one place, so only the
-    rows at and beside the quantile's place make different answers.
+    Leaving out a row moves the values above it down by one place, so only the rows at the
+    quantile's place and beside it change the quantile differently.
     """
     place = int(fraction * (len(values) - 1))
     around = {0, len(values) - 1, *range(max(0, place - 2), min(len(values), place + 4))}
@@ -80,20 +81,20 @@ def _quantile(values: Array, fraction: float) -> float:
     return float(max(abs(whole - without) for without in left_out))
 
 
-def _variance(function: Function, values: Array) -> float:
-    """Leaving out d takes n/(n-1)·(d - mean)² from the sum of squares.
+def _of_variance(function: Function, values: Array) -> float:
+    """Δf of a variance or standard deviation.
 
-    The change is monotone in that square, so the rows nearest to the mean and
-    farthest from it are the ones to leave out.
+    Leaving out d takes n/(n-1)·(d - mean)² from the sum of squares. The change is monotone in
+    that square, so it is greatest for a row nearest to the mean or farthest from it.
     """
     place = int(np.searchsorted(values, values.mean()))
     around = {0, len(values) - 1, max(place - 1, 0), min(place, len(values) - 1)}
-    whole = _spread(function, values)
-    return max(abs(whole - _spread(function, np.delete(values, i))) for i in around)
+    whole = _variance_or_deviation(function, values)
+    return max(abs(whole - _variance_or_deviation(function, np.delete(values, i))) for i in around)
 
 
-def _spread(function: Function, values: Array) -> float:
-    """Variance or standard deviation; of one row 0."""
+def _variance_or_deviation(function: Function, values: Array) -> float:
+    """The variance or the standard deviation; 0 for one row."""
     sample = function in (Function.VAR_SAMP, Function.STDDEV_SAMP)
     squares = float(((values - values.mean()) ** 2).sum())
     variance = squares / max(len(values) - 1 if sample else len(values), 1)

@@ -1,4 +1,4 @@
-"""What SET has set in a session."""
+"""The settings of a session, which SET changes."""
 
 from __future__ import annotations
 
@@ -14,22 +14,26 @@ from dpdb.sql.statements import Assign
 
 @dataclass(frozen=True)
 class Settings:
-    """What SET has set."""
+    """The values of a session's settings."""
 
     epsilon: Fraction | None = None
+    """The ε that a query may spend; None for an even share of the budget."""
     mechanism: str = "laplace"
     sensitivity: str = "global"
     repeats_are_paid: bool = False
+    """Whether a repeated query is paid for again and gets fresh noise."""
     protected: bool = True
+    """Whether answers are noisy at all; teaching mode can switch that off."""
     reveal: bool = False
+    """Whether exact statistics are shown below the answers; in teaching mode only."""
 
     @property
     def unprotected(self) -> bool:
-        """Whether answers are without privacy, or with that of the paper, which is none."""
+        """Whether noise is off or of local sensitivity; neither is differentially private."""
         return not self.protected or self.sensitivity == "local"
 
     def filled(self, options: Options) -> Options:
-        """A query's options, with the settings for what they leave open."""
+        """The options of a query, with the settings in place of options that are not given."""
         return replace(
             options,
             epsilon=self.epsilon if options.epsilon is None else options.epsilon,
@@ -37,20 +41,21 @@ class Settings:
             sensitivity=options.sensitivity or self.sensitivity,
         )
 
-    def changed(self, found: Assign, *, teach: bool) -> Settings:
+    def changed(self, assignment: Assign, *, teach: bool) -> Settings:
         """The settings after SET name = value."""
-        taught = found.name in TEACHING or (found.name, found.value) == ("sensitivity", "local")
-        if taught and not teach:
+        pair = assignment.name, assignment.value
+        teaching_only = assignment.name in TEACHING or pair == ("sensitivity", "local")
+        if teaching_only and not teach:
             raise InvalidOption(
-                f"{found.name} can be set in teaching mode only",
+                f"{assignment.name} can be set in teaching mode only",
                 hint="start dpdb with --teach; a session cannot enter it later",
-                place=found.place,
+                place=assignment.place,
             )
-        match found.name, found.value:
+        match pair:
             case "epsilon", "default":
                 return replace(self, epsilon=None)
             case "epsilon", Fraction() as value:
-                return replace(self, epsilon=valid_epsilon(value, found.place))
+                return replace(self, epsilon=valid_epsilon(value, assignment.place))
             case "repeats", "free" | "fresh" as value:
                 return replace(self, repeats_are_paid=value == "fresh")
             case "dp", "on" | "off" as value:
@@ -61,5 +66,5 @@ class Settings:
                 return replace(self, sensitivity=value)
             case "reveal", "on" | "off" as value:
                 return replace(self, reveal=value == "on")
-        meaning = {**SETTINGS, **TEACHING}[found.name]
-        raise InvalidOption(f"{found.name}: {meaning}", place=found.place)
+        meaning = {**SETTINGS, **TEACHING}[assignment.name]
+        raise InvalidOption(f"{assignment.name}: {meaning}", place=assignment.place)

@@ -1,8 +1,8 @@
-"""Teaching mode: what privacy forbids, to be seen failing.
+"""Teaching mode: answers without differential privacy, so that attacks on them can be seen.
 
-With privacy off answers are exact. With the local sensitivity of Evans,
-Girkins and Sartor each statistic gets Laplace noise of scale k·Δf/ε where Δf
-is read off the data: a system that looks private and is not.
+With privacy off, answers are exact. With the local sensitivity of [EGS],
+each statistic gets Laplace noise of scale k·Δf/ε, where Δf is read off the data: a system that
+looks private and is not.
 """
 
 from __future__ import annotations
@@ -28,19 +28,18 @@ from dpdb.session.local_sensitivity import sensitivity, statistic
 from dpdb.vectors.vector import AnyVector, finite
 
 if TYPE_CHECKING:
-    from dpdb.engines.memory.engine import MemoryEngine
-    from dpdb.engines.protocol import Exact
+    from dpdb.engines.protocol import Exact, OpenEngine
     from dpdb.privacy.noise.source import Noise
 
 
 def disclosures(planned: Plan, exact: Sequence[Exact]) -> list[Disclosure]:
-    """For teaching mode: what the noise of each release is about to hide."""
-    shown = []
+    """The exact statistic and the noise scale of each release, which SET reveal shows."""
+    disclosed = []
     for release, report, result in zip(
         planned.releases, release_reports.own_reports(planned), exact, strict=True
     ):
         if report.margin is not None and report.scale is not None:
-            shown += [
+            disclosed += [
                 Disclosure(report.column, float(int(value) * release.unit), float(report.scale))
                 for value in result.cells
             ]
@@ -50,19 +49,19 @@ def disclosures(planned: Plan, exact: Sequence[Exact]) -> list[Disclosure]:
                 stat, scale = smooth.statistic_and_scale(
                     values, (grid.lower, grid.upper), release.mechanism
                 )
-                shown.append(
+                disclosed.append(
                     Disclosure(report.column, float(stat * grid.step), float(scale * grid.step))
                 )
-    return shown
+    return disclosed
 
 
 _STEPS = 2**20
-"""Grid steps to a noise scale: fine enough to look continuous."""
+"""The grid steps in one noise scale: fine enough for the noise to look continuous."""
 
 
 @dataclass(frozen=True)
 class UnprotectedResult:
-    """Unprotected answers, and what is behind them."""
+    """The unprotected values of a plan, and the exact statistics behind them."""
 
     points: Values
     subqueries: Values
@@ -71,15 +70,15 @@ class UnprotectedResult:
 
 @dataclass(frozen=True)
 class UnprotectedExecutor:
-    """Answers plans without protecting them."""
+    """Executes plans without differential privacy."""
 
-    engine: MemoryEngine
+    engine: OpenEngine
     noise: Noise
     epsilon: Fraction | None
-    """The share of each aggregate; None for exact answers."""
+    """The ε of each aggregate, for noise of local sensitivity; None for exact answers."""
 
     def execute(self, plan: Plan) -> UnprotectedResult:
-        """The aggregates of `plan`, subqueries first."""
+        """The values of the aggregates of `plan`; subqueries are executed first."""
         subqueries: dict[Slot, AnyVector] = {}
         revealed: list[Disclosure] = []
         for index, subplan in enumerate(plan.subplans):
@@ -93,6 +92,7 @@ class UnprotectedExecutor:
     def _points(
         self, plan: Plan, subqueries: Mapping[Slot, AnyVector]
     ) -> tuple[Values, list[Disclosure]]:
+        """The value of each aggregate in each cell, and the statistics and scales behind it."""
         points: dict[Slot, AnyVector] = {}
         revealed = []
         values = self.engine.values(plan, subqueries)
@@ -119,6 +119,7 @@ class UnprotectedExecutor:
 
 
 def _check(estimate: Estimate) -> None:
+    """Refuse aggregates of texts and booleans, which have no local sensitivity."""
     kind = estimate.aggregate.kind
     if kind in (Kind.TEXT, Kind.BOOLEAN):
         raise Unsupported(
@@ -128,7 +129,7 @@ def _check(estimate: Estimate) -> None:
 
 
 def _label(plan: Plan, index: int) -> str:
-    """The first column that the aggregate is part of."""
+    """The label of the first column that is the aggregate; otherwise the aggregate's name."""
     slot = Slot("aggregate", index, plan.estimates[index].aggregate.kind)
     labels = [output.label for output in plan.outputs if output.expression == slot]
     return labels[0] if labels else plan.estimates[index].aggregate.function.upper()

@@ -1,13 +1,13 @@
-"""The tick on which answers leave, so that how long one took tells little of the rows."""
+"""Answers leave on a tick, so that the time one takes tells little about the rows."""
 
 from __future__ import annotations
 
 import time
 
 TICK = 0.01
-"""In seconds."""
+"""The length of a tick in seconds."""
 
 
 def wait_for_tick(started: float) -> None:
-    """Sleep to the end of the tick, counted from `started` on the monotonic clock."""
+    """Sleep until a whole number of ticks after `started`, a time of the monotonic clock."""
     time.sleep(-(time.monotonic() - started) % TICK)

@@ -1,4 +1,4 @@
-"""Aggregate calls: their names, arguments and types."""
+"""Calls of aggregates: their names, arguments and types."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from dpdb.errors import TypeMismatch, Unsupported
-from dpdb.plan.expressions import Expr, Literal, conjunction
+from dpdb.plan.expressions import Cast, Expr, Literal, conjunction
 from dpdb.plan.query import Aggregate, Function
 from dpdb.policy.catalog import Kind
 from dpdb.sql import types
 from dpdb.sql.trees import node_name, only, place
 
 if TYPE_CHECKING:
-    from dpdb.sql.expression_binder import Translator
+    from dpdb.sql.expression_binder import ExpressionBinder
 
 AGGREGATE_NAMES = [
-    "COUNT", "SUM", "AVG", "MEAN", "MIN", "MAX", "VARIANCE", "VAR_SAMP", "VAR_POP", "STDDEV",
-    "SD", "STDDEV_SAMP", "STDDEV_POP", "MEDIAN", "QUANTILE_CONT", "PERCENTILE_CONT", "MODE",
+    "COUNT", "COUNT_IF", "SUM", "AVG", "MEAN", "MIN", "MAX", "VARIANCE", "VAR", "VAR_SAMP",
+    "VAR_POP", "STDDEV", "STDEV", "STD", "SD", "STDDEV_SAMP", "STDDEV_POP", "MEDIAN",
+    "QUANTILE_CONT", "PERCENTILE_CONT", "MODE",
 ]  # fmt: skip
 
 _FUNCTIONS: dict[type[exp.Expr], Function] = {
@@ -41,12 +42,12 @@ _FUNCTIONS: dict[type[exp.Expr], Function] = {
 
 
 def is_aggregate(node: exp.Expr) -> bool:
-    """Whether `node` is an aggregate call, with or without what may follow it."""
+    """Whether `node` is an aggregate call, with or without FILTER or WITHIN GROUP."""
     return isinstance(node, (exp.AggFunc, exp.Filter, exp.WithinGroup))
 
 
-def aggregate(node: exp.Expr, rows: Translator) -> Aggregate:
-    """The aggregate call at `node`; `rows` reads what is inside it."""
+def aggregate(node: exp.Expr, rows: ExpressionBinder) -> Aggregate:
+    """The aggregate call at `node`; `rows` binds the expressions inside it."""
     match node:
         case exp.Filter():
             only(node, rows.text, "this", "expression")
@@ -56,6 +57,11 @@ def aggregate(node: exp.Expr, rows: Translator) -> Aggregate:
             return replace(inner, where=conjunction(inner.where, condition))
         case exp.WithinGroup():
             return _within_group(node, rows)
+        case exp.CountIf():
+            only(node, rows.text, "this")
+            return Aggregate(
+                Function.COUNT, where=rows.condition(node.this), place=place(node, rows.text)
+            )
     function = _FUNCTIONS.get(type(node))
     if function is None:
         names = ", ".join(AGGREGATE_NAMES)
@@ -66,7 +72,7 @@ def aggregate(node: exp.Expr, rows: Translator) -> Aggregate:
     return _call(node, function, rows)
 
 
-def _call(node: exp.Expr, function: Function, rows: Translator) -> Aggregate:
+def _call(node: exp.Expr, function: Function, rows: ExpressionBinder) -> Aggregate:
     where = place(node, rows.text)
     if isinstance(node, exp.Count):
         only(node, rows.text, "this", "big_int")
@@ -90,7 +96,7 @@ def _call(node: exp.Expr, function: Function, rows: Translator) -> Aggregate:
     return _typed(Aggregate(function, rows.expression(node.this), None, fraction, where))
 
 
-def _within_group(node: exp.WithinGroup, rows: Translator) -> Aggregate:
+def _within_group(node: exp.WithinGroup, rows: ExpressionBinder) -> Aggregate:
     """`PERCENTILE_CONT(q) WITHIN GROUP (ORDER BY x)` and `MODE() WITHIN GROUP (ORDER BY x)`."""
     only(node, rows.text, "this", "expression")
     where = place(node, rows.text)
@@ -109,7 +115,7 @@ def _within_group(node: exp.WithinGroup, rows: Translator) -> Aggregate:
     raise Unsupported("WITHIN GROUP goes with PERCENTILE_CONT(q) or MODE()", place=where)
 
 
-def _fraction(node: exp.Expr | None, rows: Translator) -> Fraction:
+def _fraction(node: exp.Expr | None, rows: ExpressionBinder) -> Fraction:
     value = rows.expression(node) if node is not None else None
     if isinstance(value, Literal) and value.kind in (Kind.INTEGER, Kind.NUMBER):
         assert isinstance(value.value, (int, Fraction))
@@ -123,14 +129,17 @@ def _fraction(node: exp.Expr | None, rows: Translator) -> Fraction:
 
 
 def _typed(aggregate: Aggregate) -> Aggregate:
-    """The aggregate with its argument read as the type the function needs."""
+    """The aggregate with its argument converted to the type that its function needs."""
     argument, where = aggregate.argument, aggregate.place
     assert argument is not None
     match aggregate.function:
         case Function.COUNT | Function.MODE:
             return aggregate
+        case Function.SUM | Function.AVG if argument.kind is Kind.BOOLEAN:
+            # The mean of true and false is the part that is true.
+            fitted: Expr = Cast(argument, Kind.INTEGER)
         case Function.AVG | Function.MIN | Function.MAX | Function.QUANTILE:
-            fitted: Expr = types.numeric(argument, where, dates=True)
+            fitted = types.numeric(argument, where, dates=True)
         case _:
             fitted = types.numeric(argument, where)
     return replace(aggregate, argument=fitted)

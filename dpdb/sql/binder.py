@@ -1,7 +1,7 @@
-"""A SELECT's text into a Query: the allow-list.
+"""The binder: the text of a SELECT into a Query, by an allow-list.
 
-Whatever is not named here is refused, with its place. The text goes no
-further, nor do sqlglot's trees.
+Whatever this room does not name is refused, with its place in the text. Neither the text nor
+sqlglot's trees go any further.
 """
 
 from __future__ import annotations
@@ -30,9 +30,12 @@ from dpdb.sql.scopes import MAX_OUTPUTS, AnswerExpressions, Constants, RowExpres
 from dpdb.sql.tokens import read_tokens
 from dpdb.sql.trees import Effort, only, place
 
+SCHEMAS = ("main", "public")
+"""What a table's name may be qualified with: DuckDB's and PostgreSQL's default."""
 
-def read(text: str, policy: Policy, options: Options = NO_OPTIONS) -> Query:
-    """The query that `text`, a SELECT, asks."""
+
+def bind(text: str, policy: Policy, options: Options = NO_OPTIONS) -> Query:
+    """The query that `text`, a single SELECT, asks of the policy's tables."""
     tokens = read_tokens(text)
     try:
         trees = parse(tokens, text)
@@ -48,26 +51,27 @@ def read(text: str, policy: Policy, options: Options = NO_OPTIONS) -> Query:
 
 
 def _syntax_fault(error: ParseError) -> SyntaxFault:
-    """sqlglot's complaint in one line, without the text around it."""
+    """sqlglot's complaint as ours: the word it stumbled over and its place."""
     details = error.errors[0] if error.errors else {}
-    found = str(details.get("highlight") or "")
+    word = str(details.get("highlight") or "")
     line, end = details.get("line"), details.get("col")
-    where = Place(line, max(1, end - len(found) + 1)) if line and end is not None else None
-    return SyntaxFault(f"this is not valid SQL near '{found}'" if found else
+    where = Place(line, max(1, end - len(word) + 1)) if line and end is not None else None
+    return SyntaxFault(f"this is not valid SQL near '{word}'" if word else
                        "this is not valid SQL: it ends too soon", place=where)  # fmt: skip
 
 
 @dataclass
 class Binder:
-    """Reads a statement's SELECT and those within it."""
+    """Binds one SELECT; a SELECT within it gets a binder of its own."""
 
     text: str
     policy: Policy
     tokens: list[Token]
-    """From this SELECT on."""
+    """The tokens of the statement from this SELECT on."""
     effort: Effort = field(default_factory=Effort)
-    """Of the whole statement."""
+    """The number of expressions read so far in the whole statement."""
     subqueries: list[Query] = field(default_factory=list)
+    """The different scalar subqueries read so far in this SELECT."""
 
     def query(self, tree: exp.Select, options: Options = NO_OPTIONS) -> Query:
         """The SELECT as a Query."""
@@ -104,7 +108,7 @@ class Binder:
         return query
 
     def subquery(self, node: exp.Subquery) -> Slot:
-        """A scalar subquery: a release of its own, a constant to the query around it."""
+        """The slot of a scalar subquery, which is a constant to the query around it."""
         only(node, self.text, "this")
         if not isinstance(node.this, exp.Select):
             raise Unsupported("only a SELECT can be a subquery", place=place(node, self.text))
@@ -128,20 +132,28 @@ class Binder:
             for index, token in enumerate(self.tokens)
             if token.token_type is TokenType.SELECT and token.start < start
         ]
-        # Subqueries at the very beginning of this one have their SELECTs there, too.
+        # A subquery may begin with another one: then several SELECTs stand before the place.
         nested = sum(_start(inner) == start for inner in node.find_all(exp.Select))
         if len(before) < nested:
             raise Unsupported("a subquery begins with SELECT", place=place(node, self.text))
         return self.tokens[before[-nested] :]
 
     def _scope(self, tree: exp.Select) -> Scope:
+        """The one table in FROM, with its name or its alias."""
         source = tree.args.get("from_")
         if source is None or not isinstance(source.this, exp.Table):
             raise Unsupported("a query reads FROM one table", place=place(tree, self.text))
         node = source.this
         if not isinstance(node.this, exp.Identifier):
             raise Unsupported("only a table's name can be in FROM", place=place(node, self.text))
-        only(node, self.text, "this", "alias")
+        only(node, self.text, "this", "alias", "db")
+        schema = node.args.get("db")
+        if schema is not None and schema.name.casefold() not in SCHEMAS:
+            raise UnknownName(
+                f"no schema {schema.name}",
+                hint=f"tables are in {' or '.join(SCHEMAS)}, or named without a schema",
+                place=place(node, self.text),
+            )
         if node.args.get("alias"):
             only(node.args["alias"], self.text, "this")
         table = self.policy.table(node.name)
@@ -155,6 +167,7 @@ class Binder:
         return Scope(table, frozenset(names))
 
     def _keys(self, tree: exp.Select, scope: Scope) -> tuple[ColumnRef, ...]:
+        """The columns of GROUP BY, each once."""
         group = tree.args.get("group")
         if group is None:
             return ()
@@ -166,19 +179,19 @@ class Binder:
             if isinstance(chosen, exp.Column) and scope.table.column(chosen.name) is None:
                 chosen = self._by_alias(chosen, tree.expressions)
             chosen = chosen.this if isinstance(chosen, exp.Alias) else chosen
-            found = scope.column(chosen, self.text) if isinstance(chosen, exp.Column) else None
-            if not isinstance(found, ColumnRef):
+            key = scope.column(chosen, self.text) if isinstance(chosen, exp.Column) else None
+            if not isinstance(key, ColumnRef):
                 raise Unsupported("GROUP BY takes columns", place=place(node, self.text))
-            keys[found] = None
+            keys[key] = None
         return tuple(keys)
 
     def _by_alias(self, node: exp.Column, items: list[exp.Expr]) -> exp.Expr:
-        """GROUP BY takes aliases, too, where no column has the name."""
+        """The item of the SELECT list whose alias is the name; otherwise the node itself."""
         name = node.name.casefold()
         return next((item for item in items if item.alias.casefold() == name), node)
 
     def _by_position(self, node: exp.Expr, items: list[exp.Expr]) -> exp.Expr:
-        """GROUP BY 1 means the first item of the SELECT list."""
+        """The item of the SELECT list that a position stands for; otherwise the node itself."""
         if not (isinstance(node, exp.Literal) and not node.args.get("is_string")):
             return node
         number = str(node.this)
@@ -247,5 +260,5 @@ class Binder:
 
 
 def _start(node: exp.Expr) -> int:
-    """Where in the text the first part of `node` stands that has a place."""
-    return min((found.meta["start"] for found in node.walk() if "start" in found.meta), default=-1)
+    """The offset in the text of the first part of `node` that has one; -1 if none has."""
+    return min((part.meta["start"] for part in node.walk() if "start" in part.meta), default=-1)

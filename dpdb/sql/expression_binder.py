@@ -1,4 +1,4 @@
-"""sqlglot's expressions into ours, one allowed node at a time."""
+"""The expression binder: sqlglot's expressions into ours, by an allow-list of their nodes."""
 
 from __future__ import annotations
 
@@ -57,13 +57,15 @@ CAST_TARGETS = {
     exp.DataType.Type.DECIMAL: Kind.NUMBER,
     exp.DataType.Type.TEXT: Kind.TEXT,
     exp.DataType.Type.VARCHAR: Kind.TEXT,
+    exp.DataType.Type.CHAR: Kind.TEXT,
+    exp.DataType.Type.TINYINT: Kind.INTEGER,
     exp.DataType.Type.BOOLEAN: Kind.BOOLEAN,
     exp.DataType.Type.DATE: Kind.DATE,
 }
 
 
-class Translator(ABC):
-    """Reads scalar expressions; what stands at their leaves is for subclasses to say."""
+class ExpressionBinder(ABC):
+    """Binds scalar expressions. A subclass says what their leaves may be."""
 
     def __init__(self, text: str, effort: Effort):
         self.text = text
@@ -71,14 +73,15 @@ class Translator(ABC):
 
     @abstractmethod
     def leaf(self, node: exp.Expr) -> Expr | None:
-        """The meaning of a column, aggregate or subquery here; None if it is neither."""
+        """The expression that a leaf stands for; None if `node` is no leaf here."""
 
     @property
     @abstractmethod
     def function_names(self) -> list[str]:
-        """The functions there are here, for "did you mean"."""
+        """The names of the functions that may be called here, for "did you mean"."""
 
     def place(self, node: exp.Expr) -> Place | None:
+        """Where `node` stands in the statement."""
         return place(node, self.text)
 
     def condition(self, node: exp.Expr) -> Expr:
@@ -89,10 +92,10 @@ class Translator(ABC):
         """Any allowed expression."""
         check_depth(depth, node, self.text)
         self.effort.spend(1, node, self.text)
-        if (found := self.leaf(node)) is not None:
-            check_depth(depth + height(found), node, self.text)
-            self.effort.spend(size(found), node, self.text)
-            return found
+        if (leaf := self.leaf(node)) is not None:
+            check_depth(depth + height(leaf), node, self.text)
+            self.effort.spend(size(leaf), node, self.text)
+            return leaf
         match node:
             case exp.Paren():
                 only(node, self.text, "this")
@@ -146,7 +149,7 @@ class Translator(ABC):
         return Arithmetic("-", Literal(0, Kind.INTEGER), operand, operand.kind)
 
     def _logic(self, node: exp.Expr, depth: int) -> Expr:
-        """A chain of ANDs leans left, a level for each; it is one level to us."""
+        """A chain of ANDs or ORs as one operation; sqlglot nests it, a level for each operator."""
         kind, operands = type(node), []
         while type(node) is kind:
             only(node, self.text, "this", "expression")
@@ -194,10 +197,10 @@ class Translator(ABC):
         if isinstance(node.expression, exp.Null):
             return IsNull(self.expression(node.this, depth + 1))
         if isinstance(node.expression, exp.Boolean):
-            truth = Literal(False, Kind.BOOLEAN)
+            false = Literal(False, Kind.BOOLEAN)
             operand = self._boolean(node.this, depth)
-            asked = operand if node.expression.this else Not(operand)
-            return Call("coalesce", (asked, truth), Kind.BOOLEAN)
+            tested = operand if node.expression.this else Not(operand)
+            return Call("coalesce", (tested, false), Kind.BOOLEAN)
         raise Unsupported("IS takes NULL, TRUE or FALSE", place=self.place(node))
 
     def _in(self, node: exp.Expr, depth: int) -> Expr:
@@ -254,32 +257,49 @@ class Translator(ABC):
     def _cast(self, node: exp.Expr, depth: int) -> Expr:
         only(node, self.text, "this", "to", "safe")
         target = node.args["to"]
-        kind = CAST_TARGETS.get(target.this) if not target.expressions else None
-        if kind is None:
+        kind = CAST_TARGETS.get(target.this)
+        sized = [size for size in target.expressions if isinstance(size, exp.DataTypeParam)]
+        whole = len(sized) == len(target.expressions)
+        if kind is None or not whole or (sized and kind not in (Kind.TEXT, Kind.NUMBER)):
             names = ", ".join(sorted(kind.name for kind in Kind))
             raise Unsupported(
                 "this type is not supported", hint=f"types are {names}", place=self.place(node)
             )
+        sizes = [self.expression(size.this, depth + 1) for size in sized]
         operand = self.expression(node.this, depth + 1)
         if kind is Kind.DATE and isinstance(operand, Literal) and isinstance(operand.value, str):
             return types.date_literal(operand.value, self.place(node))
-        return operand if operand.kind is kind else Cast(operand, kind)
+        converted = operand if operand.kind is kind else Cast(operand, kind)
+        return self._sized(converted, sizes, node)
+
+    def _sized(self, operand: Expr, sizes: list[Expr], node: exp.Expr) -> Expr:
+        """VARCHAR(n) cuts off after n characters, DECIMAL(p, s) rounds to s places."""
+        match operand.kind, sizes:
+            case _, []:
+                return operand
+            case Kind.TEXT, [length]:
+                return call("substr", [operand, Literal(1, Kind.INTEGER), length], self.place(node))
+            case Kind.NUMBER, [_]:
+                return call("round", [operand, Literal(0, Kind.INTEGER)], self.place(node))
+            case Kind.NUMBER, [_, places]:
+                return call("round", [operand, places], self.place(node))
+        raise Unsupported("this type is not supported", place=self.place(node))
 
     def _function(self, node: exp.Func, depth: int) -> Expr:
-        arguments = ARGUMENTS.get(type(node))
-        if arguments is not None:
+        known = ARGUMENTS.get(type(node))
+        if known is not None:
             only(node, self.text, "this", "expressions", "expression", "decimals", "start",
                  "length", "ignore_nulls")  # fmt: skip
-            name, parts = arguments[0], arguments[1](node)
+            name, parts = known[0], known[1](node)
         elif isinstance(node, exp.Anonymous) and str(node.this).upper() == "CLAMP":
             name, parts = "clamp", node.expressions
         else:
             raise self._unknown(node)
-        translated = [self.expression(part, depth + 1) for part in parts]
-        return call(name, translated, self.place(node))
+        arguments = [self.expression(part, depth + 1) for part in parts]
+        return call(name, arguments, self.place(node))
 
     def _unknown(self, node: exp.Func) -> StatementError:
-        """A function nobody knows is a slip; one that SQL has is left out on purpose."""
+        """The error for a function outside the list: SQL's are unsupported, others unknown."""
         if not isinstance(node, exp.Anonymous):
             return Unsupported(f"{node_name(node)} is not supported", place=self.place(node))
         name = str(node.this)

@@ -43,11 +43,11 @@ ARGUMENTS: dict[type[exp.Expr], tuple[str, Callable[[exp.Expr], list[exp.Expr]]]
     exp.Length: ("length", _first),
     exp.Substring: ("substr", _named("this", "start", "length")),
 }
-"""For each of sqlglot's nodes our name, and where it keeps the arguments."""
+"""For each of sqlglot's nodes, our name of the function and how to read its arguments."""
 
 
 def call(name: str, arguments: list[Expr], where: Place | None) -> Expr:
-    """A function call with its arguments' number and types checked."""
+    """A call of the function `name`, once the number and the types of its arguments fit."""
     match name, arguments:
         case "abs" | "floor" | "ceil", [operand]:
             number = types.numeric(operand, where)

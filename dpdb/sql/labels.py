@@ -1,4 +1,4 @@
-"""Names for the columns of an answer: the expressions as written, in one spelling."""
+"""Labels for the columns of an answer: the expressions as written, in one spelling."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ def labels(tokens: list[Token]) -> list[str]:
     """A label for each item between the outermost SELECT and FROM."""
     items: list[list[Token]] = [[]]
     depth = 0
-    for token in tokens[1:]:
+    first = 3 if _is_top(tokens) else 1
+    for token in tokens[first:]:
         depth += (token.token_type is TokenType.L_PAREN) - (token.token_type is TokenType.R_PAREN)
         if depth == 0 and token.token_type is TokenType.FROM:
             break
@@ -25,8 +26,14 @@ def labels(tokens: list[Token]) -> list[str]:
     return [_label(item) for item in items]
 
 
+def _is_top(tokens: list[Token]) -> bool:
+    """Whether SELECT is followed by TOP and a number, which is another way to write LIMIT."""
+    types = [token.token_type for token in tokens[1:3]]
+    return types == [TokenType.TOP, TokenType.NUMBER]
+
+
 def _label(tokens: list[Token]) -> str:
-    """Keywords and functions in upper case, names and constants as they are."""
+    """The tokens as text: keywords and functions in upper case, the others as written."""
     text = ""
     for index, token in enumerate(tokens):
         following = tokens[index + 1] if index + 1 < len(tokens) else None
@@ -49,6 +56,7 @@ def _spelling(token: Token, following: Token | None) -> str:
 
 
 def _spaced(tokens: list[Token], index: int) -> bool:
+    """Whether there is a space before the token at `index`."""
     before, token = tokens[index - 1], tokens[index]
     if token.token_type in _NO_SPACE_BEFORE or before.token_type in _NO_SPACE_AFTER:
         return False

@@ -11,11 +11,11 @@ from dpdb.policy.numbers import exact_number
 
 MAX_NUMBER = Fraction(10) ** 300
 MAX_DIGITS = 400
-"""Characters of a number: intervals are exact, and longer ones would take their time."""
+"""How many characters a number may have: longer ones make exact arithmetic slow."""
 
 
 def number_literal(text: str, where: Place | None) -> Literal:
-    """A number as written, exactly."""
+    """The exact number that `text` writes."""
     value = exact_number(text) if len(text) <= MAX_DIGITS else None
     if value is None:
         raise TypeMismatch("this number cannot be read", place=where)
@@ -27,7 +27,7 @@ def number_literal(text: str, where: Place | None) -> Literal:
 
 
 def like_pattern(written: str, escape: str) -> tuple[str | None, ...]:
-    """A LIKE pattern's parts: literal text, None for `%`, the empty string for `_`."""
+    """The parts of a LIKE pattern: literal text, None for `%`, the empty string for `_`."""
     parts: list[str | None] = []
     literal = ""
     characters = iter(written)

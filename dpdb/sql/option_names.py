@@ -1,4 +1,4 @@
-"""The names that SET and OPTIONS know, and what they mean."""
+"""The names of settings and options, each with its meaning for people."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ SETTINGS = {
     "sensitivity": "'global', or 'smooth' for MIN, MAX and quantiles; when teaching also 'local'",
     "repeats": "'free': a repeated query is answered as before; 'fresh': it is paid for again",
 }
-"""The names SET knows."""
+"""The names that SET takes."""
 TEACHING = {
     "dp": "off: exact answers, as from any database",
     "reveal": "on: print the exact statistic and the noise scale under each answer",
 }
-"""The names SET knows besides in teaching mode, where sensitivity can also be 'local':
-the paper's Δf, read off the data."""
+"""The names that SET takes in teaching mode only.
+
+There sensitivity can also be 'local', the Δf that Evans et al. read off the data.
+"""
 OPTIONS = {
     "epsilon": "what the query may spend",
     "delta": "the probability of failure it may spend",
@@ -28,4 +30,4 @@ OPTIONS = {
     "mechanism": "'laplace' or 'gaussian': the noise on counts and sums",
     "sensitivity": "'global' or 'smooth': of MIN, MAX and quantiles",
 }
-"""The options of one query."""
+"""The names that OPTIONS, of one query, takes."""

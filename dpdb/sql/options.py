@@ -1,4 +1,4 @@
-"""What one query may ask for besides its answer: OPTIONS(name = value, …)."""
+"""The options of one query: OPTIONS(name = value, …), read and checked."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class _Item:
 
 
 def read_options(text: str, tokens: list[Token]) -> Options:
-    """The options written by `tokens`, which are of `text`."""
+    """The options that `tokens` write; the tokens are a part of `text`."""
     options = NO_OPTIONS
     for item in _items(text, tokens):
         if item.name not in OPTIONS:
@@ -48,7 +48,7 @@ def read_options(text: str, tokens: list[Token]) -> Options:
 
 
 def _items(text: str, tokens: list[Token]) -> Iterator[_Item]:
-    """The items between commas, other than those within brackets."""
+    """The items between commas; a comma within brackets belongs to an item."""
     pieces: list[list[Token]] = [[]]
     depth = 0
     for token in tokens:
@@ -86,10 +86,10 @@ def _value(item: _Item) -> Fraction | str | tuple[Fraction, ...]:
     return _word(item, SENSITIVITIES)
 
 
-def _between(item: _Item, least: Fraction, most: Fraction, range_: str) -> Fraction:
+def _between(item: _Item, least: Fraction, most: Fraction, span: str) -> Fraction:
     value = number(item.value, item.place)
     if not least <= value <= most:
-        raise InvalidOption(f"{item.name} must be between {range_}", place=item.place)
+        raise InvalidOption(f"{item.name} must be between {span}", place=item.place)
     return value
 
 
@@ -129,7 +129,7 @@ def _consistent(options: Options) -> Options:
 
 
 def number(tokens: list[Token], where: Place | None) -> Fraction:
-    """A number, perhaps with a sign, exactly as written."""
+    """The exact number that `tokens` write, perhaps with a sign."""
     kinds = [token.token_type for token in tokens]
     if kinds[-1:] == [TokenType.NUMBER] and _BEFORE_DIGITS.issuperset(kinds[:-1]):
         value = exact_number("".join(token.text for token in tokens))

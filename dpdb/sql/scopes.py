@@ -1,4 +1,4 @@
-"""The expressions of a SELECT and their leaves: over a row, over the answer, over nothing."""
+"""Binders for the expressions of a SELECT: over a row, over the answer, and constants."""
 
 from __future__ import annotations
 
@@ -12,56 +12,61 @@ from dpdb.plan.expressions import ColumnRef, Expr, Literal, Slot
 from dpdb.plan.query import Aggregate
 from dpdb.policy.catalog import Kind, Table
 from dpdb.sql.aggregates import AGGREGATE_NAMES, aggregate, is_aggregate
-from dpdb.sql.expression_binder import Translator
+from dpdb.sql.expression_binder import ExpressionBinder
 from dpdb.sql.functions import FUNCTION_NAMES
 from dpdb.sql.trees import Effort, only, place
 
 MAX_OUTPUTS = 200
 
 
-class Reader(Protocol):
-    """What reads the SELECT that the expressions are of."""
+class SubqueryBinder(Protocol):
+    """The binder of the SELECT around the expressions, which binds their subqueries."""
 
     text: str
     effort: Effort
 
     def subquery(self, node: exp.Subquery) -> Slot:
-        """The slot that a scalar subquery's answer will be in."""
+        """The slot for the value of a scalar subquery."""
         ...
 
 
 @dataclass(frozen=True)
 class Scope:
-    """The table a SELECT reads, and the names it goes by."""
+    """The table that a SELECT reads, and the names that may qualify its columns."""
 
     table: Table
     names: frozenset[str]
 
     def column(self, node: exp.Column, text: str) -> Expr:
-        """A column; or a string, where a double-quoted name is none of the columns'."""
+        """The column that is named; a double-quoted name that no column has is a string."""
         only(node, text, "this", "table")
         name, qualifier = node.name, node.args.get("table")
         if qualifier is not None and qualifier.name.casefold() not in self.names:
             raise UnknownName(f"no table {qualifier.name} here", place=place(node, text))
         if not isinstance(node.this, exp.Identifier):
             raise Unsupported("* is only supported in COUNT(*)", place=place(node, text))
-        found = self.table.column(name)
-        if found is not None:
-            return ColumnRef(found)
-        if node.this.args.get("quoted") and qualifier is None:
+        column = self.table.column(name)
+        if column is not None:
+            return ColumnRef(column)
+        if _may_be_text(node.this, text) and qualifier is None:
             return Literal(name, Kind.TEXT)
         known = [column.name for column in self.table.columns]
         hint = did_you_mean(name, known) or f"columns are {', '.join(known)}"
         raise UnknownName(f"no column {name}", hint=hint, place=place(node, text))
 
 
-class RowExpressions(Translator):
-    """Expressions over a row: the leaves are columns and scalar subqueries."""
+def _may_be_text(name: exp.Identifier, text: str) -> bool:
+    """Whether a name is in double quotes, which many people put around strings."""
+    return bool(name.args.get("quoted")) and text[name.meta.get("start", 0)] == '"'
 
-    def __init__(self, reader: Reader, table: Scope):
-        super().__init__(reader.text, reader.effort)
-        self._reader = reader
-        self._scope = table
+
+class RowExpressions(ExpressionBinder):
+    """Binds expressions over a row: their leaves are columns and scalar subqueries."""
+
+    def __init__(self, binder: SubqueryBinder, scope: Scope):
+        super().__init__(binder.text, binder.effort)
+        self._binder = binder
+        self._scope = scope
 
     @property
     def function_names(self) -> list[str]:
@@ -71,7 +76,7 @@ class RowExpressions(Translator):
         if isinstance(node, exp.Column):
             return self._scope.column(node, self.text)
         if isinstance(node, exp.Subquery):
-            return self._reader.subquery(node)
+            return self._binder.subquery(node)
         if is_aggregate(node):
             raise Unsupported(
                 "an aggregate cannot be used here",
@@ -82,13 +87,13 @@ class RowExpressions(Translator):
 
 
 @dataclass
-class AnswerExpressions(Translator):
-    """Expressions over the answer: the leaves are aggregates, keys, aliases, subqueries.
+class AnswerExpressions(ExpressionBinder):
+    """Binds expressions over the answer: their leaves are aggregates, keys, aliases, subqueries.
 
     A column hides an alias of its name, as in PostgreSQL and DuckDB.
     """
 
-    reader: Reader
+    binder: SubqueryBinder
     rows: RowExpressions
     scope: Scope
     keys: tuple[ColumnRef, ...]
@@ -96,7 +101,7 @@ class AnswerExpressions(Translator):
     aliases: dict[str, Expr] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        super().__init__(self.reader.text, self.reader.effort)
+        super().__init__(self.binder.text, self.binder.effort)
 
     @property
     def function_names(self) -> list[str]:
@@ -106,21 +111,21 @@ class AnswerExpressions(Translator):
         if is_aggregate(node):
             return self._aggregate(node)
         if isinstance(node, exp.Subquery):
-            return self.reader.subquery(node)
+            return self.binder.subquery(node)
         if isinstance(node, exp.Column):
             return self._name(node)
         return None
 
     def _aggregate(self, node: exp.Expr) -> Slot:
-        found = aggregate(node, self.rows)
-        if found not in self.aggregates:
+        call = aggregate(node, self.rows)
+        if call not in self.aggregates:
             if len(self.aggregates) == MAX_OUTPUTS:
                 raise TooLarge(f"more than {MAX_OUTPUTS} aggregates", place=self.place(node))
-            self.aggregates.append(found)
-        return Slot("aggregate", self.aggregates.index(found), found.kind)
+            self.aggregates.append(call)
+        return Slot("aggregate", self.aggregates.index(call), call.kind)
 
     def ordering(self, node: exp.Expr) -> Expr:
-        """A term of ORDER BY: a name that stands alone is an alias before it is a column."""
+        """A term of ORDER BY; a name by itself is an alias rather than a column."""
         name = node.unnest()
         alias = self._alias(name) if isinstance(name, exp.Column) else None
         return self.expression(node) if alias is None else alias
@@ -145,8 +150,8 @@ class AnswerExpressions(Translator):
         return Slot("key", self.keys.index(column), column.kind)
 
 
-class Constants(Translator):
-    """Expressions without leaves."""
+class Constants(ExpressionBinder):
+    """Binds expressions without leaves, as LIMIT and OFFSET take them."""
 
     @property
     def function_names(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""Text into statements: cut at `;` outside strings and comments."""
+"""A text split into statements at each `;` outside strings and comments."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 _TOKEN = re.compile(
     r"""
-      (?P<skip> --[^\r\n]* | '(?:[^']|'')*' | "(?:[^"]|"")*" )
+      (?P<skip> --[^\r\n]* | '(?:[^']|'')*' | "(?:[^"]|"")*" | `(?:[^`]|``)*` )
     | (?P<open> /\* )
     | (?P<end> ; )
-    | (?P<loose> ['"] )      # a quote that never closes
+    | (?P<loose> ['"`] )     # a quote that never closes
     """,
     re.VERBOSE,
 )
@@ -21,7 +21,7 @@ _IGNORED = re.compile(r"(?:\s|--[^\r\n]*(?:[\r\n]|$))*")
 
 @dataclass(frozen=True)
 class Piece:
-    """One statement's text, from its first word; `complete` if a `;` ended it."""
+    """The text of one statement from its first word on; `complete` says that a `;` ended it."""
 
     text: str
     complete: bool
@@ -44,7 +44,7 @@ def split(text: str) -> Iterator[Piece]:
 
 
 def _comment_end(text: str, position: int) -> int:
-    """Comments nest, as in PostgreSQL and DuckDB."""
+    """Where the comment that `position` is in ends. Comments nest, as in PostgreSQL and DuckDB."""
     depth = 1
     while depth and (match := _COMMENT.search(text, position)):
         position = match.end()
@@ -53,7 +53,7 @@ def _comment_end(text: str, position: int) -> int:
 
 
 def _piece(text: str, *, complete: bool) -> Iterator[Piece]:
-    """The statement in `text`, if there is more than space and comments."""
+    """The statement in `text`; none if there is only space and comments."""
     start = 0
     while True:
         ignored = _IGNORED.match(text, start)

@@ -1,4 +1,4 @@
-"""Which statement a text is: SELECT, or one of the few around it."""
+"""Statements: SELECT, EXPLAIN SELECT, SHOW, DESCRIBE and SET, read from their text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from dpdb.errors import Place, SyntaxFault, UnknownName, Unsupported, did_you_mean
 from dpdb.plan.query import NO_OPTIONS, Query
 from dpdb.policy.catalog import Policy
-from dpdb.sql.binder import read
+from dpdb.sql.binder import bind
 from dpdb.sql.option_names import SETTINGS, TEACHING
 from dpdb.sql.options import number, read_options
 from dpdb.sql.tokens import read_tokens
@@ -57,7 +57,7 @@ Statement = Select | ShowBudget | ShowTables | Describe | Assign
 
 
 def statement(text: str, policy: Policy) -> Statement:
-    """The statement that `text` is, without its `;`."""
+    """The statement that `text` writes, without its `;`."""
     words = _Words(text, read_tokens(text))
     match words.leading:
         case ["EXPLAIN", *_]:
@@ -93,18 +93,21 @@ class _Words:
 
     @property
     def leading(self) -> list[str]:
-        """The text of the first few tokens in upper case; all of them of a short statement."""
+        """The first three tokens in upper case; fewer if the statement is shorter."""
         return [token.text.upper() for token in self.tokens[:3]]
 
     def place(self, index: int) -> Place:
-        """Where a token stands; past the last one, the end."""
+        """The place of a token; past the last token, the end of the statement."""
         if index < len(self.tokens):
             return place_at(self.tokens[index].start, self.text)
         return place_at(len(self.text), self.text)
 
 
 def _select(text: str, policy: Policy, words: _Words, skip: int) -> Query:
-    """The query after `skip` tokens; what is read here is blanked out of the text."""
+    """The query after `skip` tokens.
+
+    What stands before SELECT, and the OPTIONS after it, become spaces: places in the text stay.
+    """
     tokens = words.tokens[skip:]
     if not tokens or tokens[0].token_type is not TokenType.SELECT:
         raise Unsupported("EXPLAIN is followed by SELECT", place=words.place(skip))
@@ -121,10 +124,11 @@ def _select(text: str, policy: Policy, words: _Words, skip: int) -> Query:
         text = (
             text[:start] + "".join(c if c == "\n" else " " for c in text[start:stop]) + text[stop:]
         )
-    return read(text, policy, options)
+    return bind(text, policy, options)
 
 
 def _assignment(words: _Words) -> Assign:
+    """SET name = value, where the value is a word or a number."""
     tokens = words.tokens
     if len(tokens) < 4 or tokens[2].token_type is not TokenType.EQ:
         raise SyntaxFault("write SET name = value", place=words.place(min(2, len(tokens))))

@@ -1,4 +1,4 @@
-"""A statement's tokens, within the limits."""
+"""The tokens of a statement, within limits that keep sqlglot's work small."""
 
 from __future__ import annotations
 
@@ -13,13 +13,16 @@ MAX_LENGTH = 100_000
 MAX_TOKENS = 5_000
 MAX_SELECTS = 50
 MAX_NESTING = 20
-"""Parentheses, CASEs and prefix operators within each other: sqlglot recurses on them."""
+"""How deeply parentheses, CASEs and prefix operators may be nested: sqlglot recurses on them."""
 MAX_CHAIN = 250
-"""Tokens in a row without a comma, AND, OR or WHEN between: sqlglot nests each operator."""
+"""How many tokens may follow each other without a comma, AND, OR or WHEN.
+
+sqlglot nests each operator of such a chain one level deeper.
+"""
 
 
 def read_tokens(text: str) -> list[Token]:
-    """The tokens of a statement, within the limits."""
+    """The tokens of a statement; `TooLarge` if it is over one of the limits."""
     if len(text) > MAX_LENGTH:
         raise TooLarge(f"a statement of {len(text)} characters, {MAX_LENGTH} are allowed")
     try:
@@ -54,7 +57,7 @@ def _check_nesting(tokens: list[Token], text: str) -> None:
 
 
 def _check_chains(tokens: list[Token], text: str) -> None:
-    """Refuse what sqlglot would read as a very deep tree; parentheses are chains of their own."""
+    """Refuse chains that sqlglot would make a very deep tree; parentheses begin a new chain."""
     around: list[int] = []
     length = 0
     for token in tokens:

@@ -1,4 +1,4 @@
-"""Small helpers around sqlglot's trees: places in the text, allow-lists of arguments."""
+"""Checks on sqlglot's trees: places in the text, size limits, allow-lists of arguments."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from sqlglot import exp
 from dpdb.errors import Place, SyntaxFault, TooLarge, Unsupported
 
 MAX_DEPTH = 40
-"""Nesting of operators; people write less, and recursion stays far from its limit."""
+"""How deeply operators may be nested: more than people write, far less than recursion can."""
 MAX_EXPRESSIONS = 10_000
-"""Expressions in a statement, each counted as often as it is used."""
+"""How many expressions a statement may have, each counted as often as it is used."""
 
 
 class Effort:
-    """Counts the expressions that are read of a statement, and refuses too many.
+    """Counts the expressions that a statement has, and refuses too many.
 
-    An alias, what is tested by BETWEEN and the operand of CASE are used several times. Within
-    each other they would make of a short text an expression of any size.
+    An alias, the operand of BETWEEN and the operand of CASE are each used several times. Nested
+    in each other they would make an expression of any size from a short text.
     """
 
     def __init__(self) -> None:
         self.spent = 0
 
     def spend(self, number: int, node: exp.Expr, text: str) -> None:
-        """Count `number` more, of what stands at `node`."""
+        """Count `number` more expressions; the error for too many names the place of `node`."""
         self.spent += number
         if self.spent > MAX_EXPRESSIONS:
             raise TooLarge(
@@ -33,8 +33,8 @@ class Effort:
 
 
 def place(node: exp.Expr, text: str) -> Place | None:
-    """Where the first part of `node` that sqlglot has a position for stands in `text`."""
-    starts = [found.meta["start"] for found in node.walk() if "start" in found.meta]
+    """The place of `node` in `text`: that of its first part with a position, None if none has."""
+    starts = [part.meta["start"] for part in node.walk() if "start" in part.meta]
     return place_at(min(starts), text) if starts else None
 
 
@@ -53,7 +53,7 @@ def only(node: exp.Expr, text: str, *allowed: str) -> None:
 
 
 def check_depth(depth: int, node: exp.Expr, text: str) -> None:
-    """Refuse nesting beyond `MAX_DEPTH`, and arguments that sqlglot lets be left out."""
+    """Refuse nesting beyond `MAX_DEPTH`, and an argument that is missing."""
     if not isinstance(node, exp.Expr):
         raise SyntaxFault("an expression is missing")
     if depth > MAX_DEPTH:
@@ -61,6 +61,6 @@ def check_depth(depth: int, node: exp.Expr, text: str) -> None:
 
 
 def node_name(node: exp.Expr) -> str:
-    """What SQL calls the node."""
+    """The name of the node in SQL."""
     names = node.sql_names() if isinstance(node, exp.Func) else []
     return names[0] if names else node.key.upper()

@@ -1,4 +1,7 @@
-"""Types of expressions: what fits what, and reading columns nobody declared."""
+"""Types of expressions: which fit together, and how undeclared columns get one.
+
+An undeclared column is read as text, or as the type that its place in the query needs.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,11 @@ import datetime
 from dpdb.errors import Place, TypeMismatch
 from dpdb.plan.expressions import Arithmetic, Case, Cast, ColumnRef, Expr, Literal
 from dpdb.policy.catalog import Kind
-from dpdb.policy.numbers import EPOCH
+from dpdb.policy.numbers import days_of
 
 
 def numeric(expression: Expr, place: Place | None, *, dates: bool = False) -> Expr:
-    """`expression` as a number, or also as a date where `dates` have a meaning."""
+    """`expression` as a number; with `dates`, a date will do as well."""
     match expression:
         case Literal(value=None):
             return Literal(None, Kind.NUMBER)
@@ -24,7 +27,7 @@ def numeric(expression: Expr, place: Place | None, *, dates: bool = False) -> Ex
 
 
 def of_kind(expression: Expr, kind: Kind, place: Place | None) -> Expr:
-    """`expression` if it has the `kind`; NULL and undeclared columns take it on."""
+    """`expression` at the type `kind`, which NULL and undeclared columns take on."""
     match expression:
         case Literal(value=None):
             return Literal(None, kind)
@@ -38,7 +41,8 @@ def of_kind(expression: Expr, kind: Kind, place: Place | None) -> Expr:
 
 
 def unify(expressions: list[Expr], place: Place | None) -> tuple[list[Expr], Kind]:
-    """The expressions at one common type, and that type."""
+    """The expressions converted to one common type, and that type."""
+    expressions = _truths(expressions)
     firm = [e.kind for e in expressions if not _loose(e)]
     kinds = set(firm) or {e.kind for e in expressions if not _is_null(e)} or {Kind.TEXT}
     if Kind.DATE in kinds:
@@ -57,8 +61,20 @@ def unify(expressions: list[Expr], place: Place | None) -> tuple[list[Expr], Kin
     return [of_kind(e, common, place) for e in expressions], common
 
 
+def _truths(expressions: list[Expr]) -> list[Expr]:
+    """The expressions, with the constants 1 and 0 read as true and false beside a boolean."""
+    if not any(e.kind is Kind.BOOLEAN for e in expressions):
+        return expressions
+    return [
+        Literal(bool(e.value), Kind.BOOLEAN)
+        if isinstance(e, Literal) and e.kind is Kind.INTEGER and e.value in (0, 1)
+        else e
+        for e in expressions
+    ]
+
+
 def _loose(expression: Expr) -> bool:
-    """Whether the expression takes the type its company has."""
+    """Whether the expression takes the type of the others: NULL and undeclared columns do."""
     return _is_null(expression) or (isinstance(expression, ColumnRef) and expression.column.guessed)
 
 
@@ -71,25 +87,25 @@ def _only_literal_text(expressions: list[Expr]) -> bool:
 
 
 def date_literal(text: str, place: Place | None) -> Literal:
-    """The date written in `text`, as days since the epoch."""
+    """The date that `text` writes, as days from 1970-01-01."""
     try:
         day = datetime.datetime.strptime(text, "%Y-%m-%d").date()
     except ValueError:
         raise TypeMismatch(
             f"'{text}' is not a date", hint="write YYYY-MM-DD", place=place
         ) from None
-    return Literal((day - EPOCH).days, Kind.DATE)
+    return Literal(days_of(day), Kind.DATE)
 
 
 def case(branches: list[tuple[Expr, Expr]], default: Expr, place: Place | None) -> Case:
-    """A CASE whose results have one type."""
+    """A CASE with its results at one common type."""
     results, kind = unify([*(value for _, value in branches), default], place)
     conditions = [of_kind(condition, Kind.BOOLEAN, place) for condition, _ in branches]
     return Case(tuple(zip(conditions, results[:-1], strict=True)), results[-1], kind)
 
 
 def date_arithmetic(operator: str, left: Expr, right: Expr, where: Place | None) -> Expr:
-    """Dates differ by days, and move by days."""
+    """A difference of two dates in days, or a date so many days later or earlier."""
     match operator, left.kind, right.kind:
         case "-", Kind.DATE, Kind.DATE:
             return Arithmetic("-", left, right, Kind.INTEGER)

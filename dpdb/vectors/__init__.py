@@ -1,5 +1,5 @@
-"""Expressions over columns of values: total, with SQL's NULL, each row by itself.
+"""The value of expressions over columns: total, with SQL's NULL, each row by itself.
 
-Engines evaluate them before the noise and answers after it, so the room may not know either, nor
-where the columns come from.
+Engines evaluate expressions before the noise, and answers after it. So the room may know neither
+engines nor answers, nor where the columns come from.
 """

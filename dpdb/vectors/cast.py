@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import datetime
-
 import numpy as np
 
 from dpdb.policy.catalog import Kind
-from dpdb.policy.numbers import EPOCH, MAGNITUDE_LIMIT
+from dpdb.policy.numbers import MAGNITUDE_LIMIT, iso_date
 from dpdb.vectors import grammar
-from dpdb.vectors.vector import AnyVector, Array, TextVector, Vector, either, numbers, truth
+from dpdb.vectors.vector import AnyVector, Array, TextVector, Vector, either, one_zero, truth
 
 
 def cast(vector: AnyVector, source: Kind, target: Kind) -> AnyVector:
-    """The values as `target`, NULL where they cannot be."""
+    """The values converted to `target`; NULL where they cannot be."""
     if isinstance(vector, TextVector):
         return _read(vector, target)
     match target:
@@ -24,7 +22,7 @@ def cast(vector: AnyVector, source: Kind, target: Kind) -> AnyVector:
         case Kind.INTEGER | Kind.DATE:
             whole = np.rint(_doubles(vector))
             outside = np.abs(whole) > MAGNITUDE_LIMIT
-            return numbers(np.where(outside, 0.0, whole), either(vector.null, outside))
+            return Vector(one_zero(np.where(outside, 0.0, whole)), either(vector.null, outside))
     return Vector(_doubles(vector), vector.null)
 
 
@@ -49,8 +47,8 @@ def _read(vector: TextVector, target: Kind) -> AnyVector:
 def _written(vector: Vector, source: Kind) -> TextVector:
     """Numbers, dates and booleans as text, each by itself.
 
-    Each different double is written once, told from others by its bits: what is
-    the same for numpy need not be written the same.
+    Each double is written once. Doubles are distinguished by their bits, as numbers that are
+    equal for numpy can differ as text.
     """
     bits, codes = np.unique(_doubles(vector).view(np.int64), return_inverse=True)
     texts = [_text(value, source) for value in bits.view(np.float64).tolist()]
@@ -71,8 +69,8 @@ def _text(value: float, kind: Kind) -> str:
 
 
 def _date_text(days: int) -> str:
-    """A date as text; nothing beyond the calendar's years."""
+    """A date as text; the empty string, which stands for NULL, outside the years 1 to 9999."""
     try:
-        return (EPOCH + datetime.timedelta(days=days)).isoformat()
+        return iso_date(days)
     except OverflowError:
         return ""

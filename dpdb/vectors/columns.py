@@ -1,4 +1,4 @@
-"""How the cells of one column are held."""
+"""The cells of one column in memory: as numbers, or as codes of values."""
 
 from __future__ import annotations
 
@@ -16,20 +16,21 @@ from dpdb.policy.catalog import Value
 class Numbers:
     """A column of integers, numbers or dates.
 
-    `units` are whole multiples of `step`, in the narrowest type that holds the
-    bounds; without a step (numbers without bounds) they are the numbers
-    themselves, as doubles. `null` is None where the column is not nullable, whatever
-    its cells are; what `units` hold where a cell is NULL means nothing.
+    `units` are whole multiples of `step`, in the narrowest type that holds the bounds. Numbers
+    without bounds have no step: there `units` are the numbers themselves, as doubles. `null`
+    says which cells are NULL; it is None exactly where the policy says the column is not
+    nullable. Where a cell is NULL, `units` hold the `filler`, which is public.
     """
 
     units: NDArray[Any]
     step: Fraction | None
     null: NDArray[np.bool_] | None
+    filler: int
 
     def within(self, rows: slice) -> Numbers:
-        """Some of the rows."""
+        """The column cut to `rows`."""
         null = None if self.null is None else self.null[rows]
-        return Numbers(self.units[rows], self.step, null)
+        return Numbers(self.units[rows], self.step, null, self.filler)
 
     def __repr__(self) -> str:
         return "Numbers(...)"
@@ -39,15 +40,15 @@ class Numbers:
 class Codes:
     """A column of texts or booleans, or of any kind with declared values.
 
-    `codes` index `values`; one past the end means NULL. Values stand in the order
-    in which they are declared; texts found in the file are sorted, and private.
+    `codes` index `values`; the code one past the end means NULL. Declared values stand in the
+    order of their declaration; texts that come from the file are sorted, and private.
     """
 
     codes: NDArray[Any]
     values: tuple[Value, ...]
 
     def within(self, rows: slice) -> Codes:
-        """Some of the rows."""
+        """The column cut to `rows`."""
         return Codes(self.codes[rows], self.values)
 
     def __repr__(self) -> str:

@@ -1,7 +1,7 @@
-"""What one cell means: a strict grammar, the same for every row.
+"""The meaning of one cell: a strict grammar, the same for every row.
 
-Nothing here raises: a text that is no number, date or boolean is None. What
-Python would also take for a number (`1_000`, Arabic digits, `inf`) is none.
+Nothing here raises: a text that is no number, date or boolean gives None. That holds for texts
+that Python takes for numbers, too: `1_000`, Arabic digits and `inf`.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ import datetime
 import math
 import re
 
-from dpdb.policy.numbers import EPOCH
+from dpdb.policy.numbers import days_of
 
 LONGEST = 10_000
 """The most bytes that a cell may have in the file, quotes included; a longer one is missing."""
 
 SPACE = " \t\n\v\f\r"
-"""What may stand around a number."""
+"""The characters that may stand around a number."""
 _SPACE = rf"[{SPACE}]*+"
-# Possessive throughout: however long a cell, no part of it is read twice.
+# All repetitions are possessive: no part of a cell is read twice, however long the cell.
 _NUMBER = re.compile(
     _SPACE + r"[+-]?(?:[0-9]++(?:\.[0-9]*+)?+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?+" + _SPACE
 )
@@ -28,7 +28,7 @@ _BOOLEANS = {
     **dict.fromkeys(("false", "f", "no", "0"), False),
 }
 _QUOTED = re.compile(rb'"((?:[^"]|"")*+)(?:"(.*))?', re.DOTALL)
-"""What stands within the quotes, and what still follows them in the cell."""
+"""Two groups: the text within the quotes, and the rest of the cell after them."""
 
 
 def text(raw: bytes) -> str:
@@ -41,7 +41,7 @@ def text(raw: bytes) -> str:
 
 
 def is_whole(raw: bytes) -> bool:
-    """Whether the text of the cell says all that its bytes do."""
+    """Whether `text` replaces nothing in the cell: its bytes are UTF-8 without NUL."""
     try:
         raw.decode("utf-8")
     except UnicodeDecodeError:
@@ -50,7 +50,7 @@ def is_whole(raw: bytes) -> bool:
 
 
 def _unquoted(raw: bytes) -> bytes:
-    """The content of a cell: quotes around it are dropped, double ones within are one."""
+    """The content of a cell, without the quotes around it; a doubled quote within becomes one."""
     found = _QUOTED.fullmatch(raw)
     if found is None:
         return raw
@@ -72,7 +72,7 @@ def date(text: str) -> int | None:
     if _DATE.fullmatch(text) is None:
         return None
     try:
-        return datetime.date.fromisoformat(text).toordinal() - EPOCH.toordinal()
+        return days_of(datetime.date.fromisoformat(text))
     except ValueError:  # 30 February
         return None
 

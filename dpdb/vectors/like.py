@@ -1,4 +1,4 @@
-"""LIKE in time that no pattern can blow up."""
+"""LIKE, in time at most the length of the text times that of the pattern."""
 
 from __future__ import annotations
 
@@ -8,15 +8,14 @@ from functools import lru_cache
 from itertools import groupby
 
 Pattern = Sequence[str | None]
-"""Literal text, the empty string for one character, None for any text."""
+"""The parts of a pattern: literal text, the empty string for `_`, None for `%`."""
 
 
 def matches(text: str, pattern: Pattern) -> bool:
     """Whether the whole of `text` fits `pattern`.
 
-    The pieces between `%`s are found from left to right, each at its first
-    place; trying a later one could not help. Time is at most the length of the
-    text times that of the pattern.
+    The pieces between `%`s are searched from left to right, each at the first place where it
+    fits: a later place could not help.
     """
     pieces, open_start, open_end = _pieces(tuple(pattern))
     if not pieces:
@@ -44,7 +43,7 @@ def matches(text: str, pattern: Pattern) -> bool:
 
 @lru_cache(maxsize=256)
 def _pieces(pattern: tuple[str | None, ...]) -> tuple[list[list[str]], bool, bool]:
-    """What stands between the `%`s, and whether there is one at the start and the end."""
+    """The pieces between the `%`s, and whether the pattern starts and ends with `%`."""
     runs = [(anything, list(parts)) for anything, parts in groupby(pattern, lambda p: p is None)]
     pieces = [[p for p in parts if p is not None] for anything, parts in runs if not anything]
     return pieces, bool(runs) and runs[0][0], bool(runs) and runs[-1][0]
@@ -63,9 +62,9 @@ def _fits(text: str, start: int, piece: list[str]) -> bool:
 
 
 def _find(text: str, start: int, piece: list[str]) -> int:
-    """The first place at which the piece fits.
+    """The first place from `start` on at which the piece fits; -1 if there is none.
 
-    Without repetition in it the expression has nothing to backtrack over.
+    The regular expression has no repetition, and so never backtracks.
     """
     found = _expression(tuple(piece)).search(text, start)
     return -1 if found is None else found.start()

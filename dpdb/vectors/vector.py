@@ -1,9 +1,9 @@
 """Values of an expression over many rows at once, with SQL's NULL.
 
-There is one numeric domain: integers, numbers and dates are doubles, booleans
-are booleans, whatever the rows hold. Columns and grids keep within ±2^53, where
-doubles are exact, and zero has one sign. Whether there is a NULL mask follows
-from the policy and the expression. So a row's value is a function of that row.
+There is one numeric domain: integers, numbers and dates are doubles, and booleans are booleans,
+whatever the rows hold. Columns and grids stay within ±2^53, where doubles are exact, and zero
+has one sign. Whether a vector has a NULL mask follows from the policy and the expression. So
+the value of a row is a function of that row alone.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Vector:
 
 @dataclass(frozen=True, repr=False)
 class TextVector:
-    """Texts as indices into a dictionary; its length stands for NULL."""
+    """Texts as indices into a dictionary; the index one past its end stands for NULL."""
 
     codes: Array
     dictionary: tuple[str, ...]
@@ -58,7 +58,7 @@ class TextVector:
         return TextVector(self.codes, tuple(function(text) for text in self.dictionary))
 
     def look_up(self, function: Callable[[str], float | None], kind: Kind) -> Vector:
-        """What `function` says of every text; None is NULL."""
+        """The result of `function` for every text, as a vector of `kind`; None becomes NULL."""
         answers = [function(text) for text in self.dictionary]
         table = array([0 if a is None else a for a in answers] + [0], kind)
         missing = np.array([a is None for a in answers] + [True])
@@ -77,15 +77,16 @@ def _taken(array: Array, indices: Array) -> Array:
 
 
 def either(first: Bools | None, second: Bools | None) -> Bools | None:
-    """Where either is NULL."""
+    """Where either is NULL; two values of one column share its mask."""
     if first is None or second is None:
         return second if first is None else first
-    return first | second
+    return first if first is second else first | second
 
 
 def truth(values: Array, null: Bools | None) -> Vector:
     """A boolean vector, false where it is NULL."""
-    return Vector(values if null is None else values & ~null, null)
+    # What is greater than a NULL's mask is true, and not NULL.
+    return Vector(values if null is None else np.greater(values, null), null)
 
 
 def numbers(values: Array, null: Bools | None = None) -> Vector:
@@ -93,17 +94,25 @@ def numbers(values: Array, null: Bools | None = None) -> Vector:
     return Vector(values + 0.0, null)
 
 
-def finite(values: Array, null: Bools | None) -> Vector:
-    """A vector of doubles, NULL where arithmetic left the finite numbers.
+def one_zero(fresh: Array) -> Array:
+    """The same doubles with one zero: adding zero to -0.0 gives 0.0.
 
-    It has a mask even where no row did: whether one did is nobody's business.
+    It is done in place, so the array must be one that nothing else holds.
+    """
+    return np.add(fresh, 0.0, out=fresh)
+
+
+def finite(values: Array, null: Bools | None) -> Vector:
+    """A vector of doubles; NULL where arithmetic gave infinity or NaN.
+
+    It always has a NULL mask, because whether any row needs one depends on the rows.
     """
     lost = ~np.isfinite(values)
-    return numbers(np.where(lost, 0.0, values), lost if null is None else lost | null)
+    return Vector(one_zero(np.where(lost, 0.0, values)), either(lost, null))
 
 
 def array(values: Iterable[Value | float], kind: Kind) -> Array:
-    """Values of a kind that is no text, as its vectors hold them: the nearest doubles."""
+    """Constants as the vectors of `kind`, not text, hold them: booleans or the nearest doubles."""
     if kind is Kind.BOOLEAN:
         return np.array([*values], dtype=np.bool_)
     return np.array([float(value) for value in values], dtype=np.float64) + 0.0
@@ -119,7 +128,7 @@ def constant(value: Value | None, kind: Kind) -> AnyVector:
 
 
 def text_merge(parts: list[TextVector]) -> list[TextVector]:
-    """The same texts over one common dictionary, without repetitions."""
+    """The same text vectors over one common dictionary without repetitions."""
     index: dict[str, int] = {}
     for part in parts:
         for text in part.dictionary:
@@ -156,8 +165,15 @@ def choose(condition: Bools, yes: AnyVector, no: AnyVector) -> AnyVector:
         return TextVector(np.where(condition, yes.codes, no.codes), yes.dictionary)
     assert isinstance(yes, Vector)
     assert isinstance(no, Vector)
-    null = None
-    if yes.null is not None or no.null is not None:
-        yes_null = False if yes.null is None else yes.null
-        null = np.where(condition, yes_null, False if no.null is None else no.null)
-    return Vector(np.where(condition, yes.values, no.values), null)
+    return Vector(
+        np.where(condition, yes.values, no.values), _chosen_null(condition, yes.null, no.null)
+    )
+
+
+def _chosen_null(condition: Bools, yes: Bools | None, no: Bools | None) -> Bools | None:
+    """Where the chosen one is NULL."""
+    if yes is None:
+        return None if no is None else np.greater(no, condition)
+    if no is None:
+        return condition & yes
+    return yes if yes is no else np.where(condition, yes, no)

@@ -13,7 +13,7 @@ import pytest
 
 from dpdb.lab.catalogue import find
 from dpdb.lab.pages import html
-from dpdb.lab.pages.report import Line, Report, report
+from dpdb.lab.pages.report import Line, Report, report_of
 from dpdb.lab.plots.figures import Lines, Series
 from dpdb.lab.trial import run_trials
 
@@ -25,7 +25,7 @@ EPSILONS = (0.1, 5.0)
 def reports() -> list[Report]:
     """Bars only, bars and lines, bars and tiles."""
     attacks = [find(name) for name in ("many-rows", "possible-worlds", "floating-point")]
-    return [report(run_trials(attack, attack.defences(EPSILONS), 6, 1)) for attack in attacks]
+    return [report_of(run_trials(attack, attack.defences(EPSILONS), 6, 1)) for attack in attacks]
 
 
 def opened(path: Path) -> str:

@@ -31,7 +31,7 @@ from dpdb.policy.budget import Budget, Neighbors
 from dpdb.policy.catalog import Column, Policy, Table
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.mechanisms import Exponential
-from dpdb.sql.binder import read
+from dpdb.sql.binder import bind
 from dpdb.vectors.columns import Codes, Numbers
 
 Row = tuple[str, ...]
@@ -62,7 +62,7 @@ class World:
         return self.policy.tables[0]
 
     def plan(self, sql: str, epsilon: Fraction = Fraction(1), rows: int = 3) -> Plan:
-        return plan(read(sql, self.policy), self.policy, BudgetShare(epsilon), lambda table: rows)
+        return plan(bind(sql, self.policy), self.policy, BudgetShare(epsilon), lambda table: rows)
 
     def exact(self, planned: Plan, rows: Sequence[Row], slots: Any = None) -> list[Any]:
         """What the engine gives for each release, on these rows."""

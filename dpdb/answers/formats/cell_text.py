@@ -12,7 +12,7 @@ NULL = "NULL"
 
 
 def cell_text(cell: Cell, interval: CellInterval) -> str:
-    """A cell safe to print, with `±` and no more digits than the noise leaves meaning."""
+    """A cell that is safe to print, with `±` and only those digits that noise leaves a meaning."""
     match cell:
         case None:
             return NULL
@@ -28,7 +28,7 @@ def cell_text(cell: Cell, interval: CellInterval) -> str:
 
 
 def _days(cell: str, interval: CellInterval) -> str:
-    """The margin of a noisy date."""
+    """` ± N days` for a noisy date; empty for other texts."""
     match interval:
         case str(), str():
             low, day, high = map(datetime.date.fromisoformat, (interval[0], cell, interval[1]))
@@ -37,7 +37,7 @@ def _days(cell: str, interval: CellInterval) -> str:
 
 
 def margin(cell: float, interval: CellInterval) -> float | None:
-    """How far the interval reaches from the value, on the longer side."""
+    """The distance from the value to the farther end of its interval; None without one."""
     if interval is None:
         return None
     low, high = interval
@@ -47,7 +47,7 @@ def margin(cell: float, interval: CellInterval) -> float | None:
 
 
 def _digits(reach: float) -> int:
-    """Decimals down to the second digit of the margin: the noise hides the rest."""
+    """The number of decimals to show: down to the margin's second digit; noise hides the rest."""
     if reach <= 0:
         return 0
     return min(max(0, 1 - math.floor(math.log10(reach))), 9)

@@ -10,5 +10,5 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def spreadsheet(text: str) -> str:
-    """`text` as a spreadsheet shows it, and does not compute it (CWE-1236)."""
+    """`text` so that a spreadsheet shows it and does not compute it as a formula (CWE-1236)."""
     return f"'{text}" if text.startswith(_FORMULA) else text

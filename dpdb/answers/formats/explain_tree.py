@@ -1,11 +1,10 @@
-"""EXPLAIN as a tree: what a query would draw, how noisy that is, and why.
+"""EXPLAIN as a tree: the releases of a query, how noisy each is, and why.
 
-All of it is planned from the statement and the policy.
+All of it follows from the statement and the policy.
 """
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Collection, Iterator
 from fractions import Fraction
 from itertools import groupby
@@ -18,7 +17,7 @@ from dpdb.plan.plan import Plan, Release, at_once
 from dpdb.plan.statistics import Ranks, Total
 from dpdb.policy.budget import Composition
 from dpdb.policy.catalog import Kind
-from dpdb.policy.numbers import EPOCH, decimal
+from dpdb.policy.numbers import decimal, iso_date
 from dpdb.privacy.mechanisms import Gaussian, Laplace
 
 CONFIDENCES = (0.5, 0.9, 0.95)
@@ -41,15 +40,15 @@ def tree(answer: AnswerRecord, given: Collection[str]) -> str:
     """The tree of an EXPLAIN; columns in `given` have their bounds from the command line."""
     assert answer.plan is not None
     planned = list(zip(_releases(answer.plan), answer.releases, strict=True))
-    total = sum((drawn.epsilon for drawn in answer.releases), Fraction(0))
+    total = sum((report.epsilon for report in answer.releases), Fraction(0))
     lines = []
     for column, group in groupby(planned, lambda pair: pair[1].column):
         lines.append(printable(column))
         parts = list(group)
-        for number, ((release, whose), drawn) in enumerate(parts, 1):
+        for number, ((release, whose), report) in enumerate(parts, 1):
             last = number == len(parts)
-            lines.append(f"{'└' if last else '├'}─ {_title(drawn)}")
-            lines += _branches(list(_facts(release, drawn, total, given, whose)), last=last)
+            lines.append(f"{'└' if last else '├'}─ {_title(report)}")
+            lines += _branches(list(_facts(release, report, total, given, whose)), last=last)
     if not lines:
         known = "no row can pass the filter" if answer.plan.settled else (
             "the number of rows is public here")  # fmt: skip
@@ -58,7 +57,7 @@ def tree(answer: AnswerRecord, given: Collection[str]) -> str:
 
 
 def _releases(plan: Plan) -> Iterator[tuple[Release, str]]:
-    """Every release in the order of drawing, and what its noise hides."""
+    """Every release, in the order of drawing, with the rows that its noise hides."""
     for subplan in plan.subplans:
         yield from _releases(subplan)
     unit = plan.table.unit
@@ -67,8 +66,10 @@ def _releases(plan: Plan) -> Iterator[tuple[Release, str]]:
         yield release, whose
 
 
-def _title(drawn: ReleaseReport) -> str:
-    return f"{drawn.aggregate.replace('_', ' ')} by {NAMES.get(drawn.mechanism, drawn.mechanism)}"
+def _title(report: ReleaseReport) -> str:
+    return (
+        f"{report.aggregate.replace('_', ' ')} by {NAMES.get(report.mechanism, report.mechanism)}"
+    )
 
 
 def _branches(facts: list[tuple[str, str]], *, last: bool) -> list[str]:
@@ -80,40 +81,40 @@ def _branches(facts: list[tuple[str, str]], *, last: bool) -> list[str]:
 
 
 def _facts(
-    release: Release, drawn: ReleaseReport, total: Fraction, given: Collection[str], whose: str
+    release: Release, report: ReleaseReport, total: Fraction, given: Collection[str], whose: str
 ) -> Iterator[tuple[str, str]]:
-    """Name and value of all there is to say about one release."""
+    """The branches of one release: each a name and a text."""
     statistic = release.statistic
     if isinstance(statistic, Total | Ranks):
         yield "bounds", _bounds(statistic, given) + _shift(statistic)
-    name = drawn.mechanism
-    if drawn.sensitivity is None:
+    name = report.mechanism
+    if report.sensitivity is None:
         yield "Δ", "smooth: read off the rows, and as secret as they are"
     else:
-        yield "Δ", f"{_figure(drawn.sensitivity)}, {CHANGES[name].format(whose)}"
-    part = "" if drawn.epsilon == total else f", a part of the query's {decimal(total)}"
-    yield "ε", f"{decimal(drawn.epsilon)}{part}"
-    if drawn.delta:
-        yield "δ", decimal(drawn.delta)
-    if drawn.scale is not None:
-        yield "scale", f"{SCALES[name]} = {_figure(drawn.scale)}"
+        yield "Δ", f"{_figure(report.sensitivity)}, {CHANGES[name].format(whose)}"
+    part = "" if report.epsilon == total else f", a part of the query's {decimal(total)}"
+    yield "ε", f"{decimal(report.epsilon)}{part}"
+    if report.delta:
+        yield "δ", decimal(report.delta)
+    if report.scale is not None:
+        yield "scale", f"{SCALES[name]} = {_figure(report.scale)}"
     mechanism = release.mechanism
     if isinstance(mechanism, Laplace | Gaussian):
-        yield from _noise(mechanism, release.unit, drawn.candidates)
-    elif drawn.scale is None:
+        yield from _noise(mechanism, release.unit, report.competing_rows)
+    elif report.scale is None:
         yield "noise", "in proportion to the smooth sensitivity"
     else:
         yield "noise", "a value within the bounds is chosen; how near depends on the rows"
 
 
 def _noise(
-    mechanism: Laplace | Gaussian, unit: Fraction, candidates: int
+    mechanism: Laplace | Gaussian, unit: Fraction, competing_rows: int
 ) -> Iterator[tuple[str, str]]:
-    """How large the noise is, and from which answer on that matters little.
+    """How large the noise is, and the least answer that it changes by at most 10 %.
 
-    The latter is Shoaran, Thomo and Weber's minimum true answer, equation 6.
+    The latter is the minimum true answer (MTA) of [STW] equation 6.
     """
-    each = [at_once(confidence, candidates) for confidence in CONFIDENCES]
+    each = [at_once(confidence, competing_rows) for confidence in CONFIDENCES]
     margins = [Fraction(mechanism.quantile(confidence)) * unit for confidence in each]
     shown = [f"± {_figure(m)} ({c:.0%})" for m, c in zip(margins, CONFIDENCES, strict=True)]
     yield "noise", ", ".join(shown)
@@ -123,7 +124,7 @@ def _noise(
 
 
 def _bounds(statistic: Total | Ranks, given: Collection[str]) -> str:
-    """The bounds and where they came from."""
+    """The bounds of a statistic's argument, and where they came from."""
     grid, argument = statistic.grid, statistic.argument
     used = grid.lower * grid.step, grid.upper * grid.step
     shown = _span(used, argument.kind)
@@ -143,7 +144,7 @@ def _bounds(statistic: Total | Ranks, given: Collection[str]) -> str:
 
 
 def _shift(statistic: Total | Ranks) -> str:
-    """What is subtracted from each value before it is summed, so that one moves less."""
+    """The centre that is subtracted from each value, so that one row changes a sum by less."""
     if isinstance(statistic, Ranks) or not statistic.centre:
         return ""
     return f"; each less {_figure(statistic.centre * statistic.grid.step)}"
@@ -157,16 +158,12 @@ def _columns(expression: Expr) -> Iterator[str]:
 
 
 def _span(bounds: tuple[Fraction, Fraction], kind: Kind) -> str:
-    low, high = (_date(b) if kind is Kind.DATE else _figure(b) for b in bounds)
+    low, high = (iso_date(int(b)) if kind is Kind.DATE else _figure(b) for b in bounds)
     return f"{low} to {high}"
 
 
-def _date(days: Fraction) -> str:
-    return (EPOCH + datetime.timedelta(days=int(days))).isoformat()
-
-
 def _figure(value: Fraction) -> str:
-    """A number to be read, not to be computed with."""
+    """A number rounded for reading."""
     if value.denominator == 1 or abs(value) >= 1000:
         return str(round(value))
     return f"{float(value):.4g}"

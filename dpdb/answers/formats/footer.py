@@ -1,4 +1,4 @@
-"""What is said below an answer: how accurate it is, what was paid and what is left."""
+"""The lines below an answer: how accurate it is, what was paid and what is left."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dpdb.policy.budget import Composition
 from dpdb.policy.numbers import decimal
 
 DIGITS = 6
-"""Of what is paid and left: what theorems work out has no end of them."""
+"""Significant digits of what is paid and left: a theorem's ε can have any number of them."""
 
 NOT_PRIVATE = "not private"
 
@@ -45,14 +45,15 @@ def _paid(answer: AnswerRecord) -> str:
 
 
 def _accuracy(answer: AnswerRecord) -> Iterator[str]:
-    """The relative error that the noise may make, from the noisy values alone.
+    """The relative error that the noise may make: a line on all the numbers of the answer.
 
-    Shoaran, Thomo, Weber, equation 5, with the answer in place of the truth.
+    It is that of [STW] equation 5 with the noisy answer in place of the true one, so that it
+    comes from noisy values alone.
     """
     noisy = [
         (reach, abs(cell))
-        for row, ranges in zip(answer.rows, answer.intervals, strict=False)
-        for cell, interval in zip(row, ranges, strict=True)
+        for row, intervals in zip(answer.rows, answer.intervals, strict=False)
+        for cell, interval in zip(row, intervals, strict=True)
         if isinstance(cell, int | float) and (reach := margin(cell, interval)) is not None
     ]
     errors = [reach / size for reach, size in noisy if size]
@@ -68,12 +69,12 @@ def _accuracy(answer: AnswerRecord) -> Iterator[str]:
 
 
 def _figure(value: float) -> str:
-    """Whole numbers from 100 on, and four digits below."""
+    """A number as a whole number from 100 on, and with four digits below that."""
     return f"{value:.0f}" if value >= 100 else f"{value:.4g}"
 
 
 def _percent(share: float) -> str:
-    """To two digits, from 10 % on to whole ones."""
+    """A share in percent, with two digits; from 10 % on, whole."""
     percent = 100 * share
     if percent >= 9.95 or not percent:
         return f"{percent:.0f} %"
@@ -81,13 +82,13 @@ def _percent(share: float) -> str:
 
 
 def _revealed(answer: AnswerRecord) -> Iterator[str]:
-    """The exact statistics and noise scales, as Evans et al. print them."""
+    """The exact statistics and noise scales, as [EGS] print them."""
     for shown in answer.revealed:
         yield f"# stat={_whole(shown.stat)} b={_whole(shown.scale)}"
 
 
 def _whole(value: float) -> str:
-    """Whole numbers, rounded half away from zero; small ones to two decimals."""
+    """A number rounded half away from zero to a whole one; below 100, to two decimals."""
     if abs(value) < 100 and value != round(value):
         return f"{value:.2f}"
     return str(int(math.copysign(math.floor(abs(value) + 0.5), value)))

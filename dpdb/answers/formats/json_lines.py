@@ -1,4 +1,4 @@
-"""Answers and errors as JSON, an object on a line."""
+"""Answers and errors as JSON, one object on each line."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def as_json(answer: AnswerRecord) -> str:
     if answer.query:
         fields |= {
             "intervals": answer.intervals,
-            "releases": [_drawn(drawn) for drawn in answer.releases],
+            "releases": [_release(report) for report in answer.releases],
             "cost": {
                 "epsilon": float(cost.epsilon),
                 "delta": float(cost.delta),
@@ -64,13 +64,13 @@ def error_as_json(statement: str, error: DpdbError) -> str:
 
 
 def _dumped(fields: dict[str, Any]) -> str:
-    # What JSON leaves alone and terminals act on: DEL and the C1 controls.
+    # JSON leaves DEL and the C1 controls as they are, and terminals act on them.
     text = json.dumps(fields, ensure_ascii=False, allow_nan=False)
     return "".join(_utf16(c) if _unsafe(c) else c for c in text)
 
 
 def _utf16(character: str) -> str:
-    """A character as JSON writes it, beyond U+FFFF as a surrogate pair."""
+    """A character as an escape of JSON; one beyond U+FFFF is a surrogate pair."""
     units = character.encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{units[i]:02x}{units[i + 1]:02x}" for i in range(0, len(units), 2))
 
@@ -79,18 +79,18 @@ def _unsafe(character: str) -> bool:
     return printable(character) != character
 
 
-def _drawn(drawn: ReleaseReport) -> dict[str, Any]:
+def _release(report: ReleaseReport) -> dict[str, Any]:
     return {
-        "column": drawn.column,
-        "aggregate": drawn.aggregate,
-        "mechanism": drawn.mechanism,
-        "sensitivity": number(drawn.sensitivity),
-        "scale": number(drawn.scale),
-        "epsilon": float(drawn.epsilon),
-        "delta": float(drawn.delta),
+        "column": report.column,
+        "aggregate": report.aggregate,
+        "mechanism": report.mechanism,
+        "sensitivity": number(report.sensitivity),
+        "scale": number(report.scale),
+        "epsilon": float(report.epsilon),
+        "delta": float(report.delta),
     }
 
 
 def number(value: Fraction | None) -> float | None:
-    """A figure of a release; None if it is a secret."""
+    """A number of a release; None where it is secret."""
     return None if value is None else float(value)

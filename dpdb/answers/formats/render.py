@@ -1,4 +1,4 @@
-"""Answers as text: a pure function of the answer, for each format."""
+"""Answers as text. Each format is a pure function of the answer."""
 
 from __future__ import annotations
 

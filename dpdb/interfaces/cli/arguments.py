@@ -1,4 +1,4 @@
-"""The command line's arguments: names, checks, and the policy they ask for."""
+"""The arguments of the command line: names, checks, and the policy that they make."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ exit codes: 0 all answered, 1 a statement failed, 2 usage, policy or file,
 
 
 def parser() -> argparse.ArgumentParser:
-    """What reads the command line."""
+    """The parser of the command line."""
     result = argparse.ArgumentParser(
         prog="dpdb",
         usage="dpdb [FILE.csv | POLICY.toml]... [-c STATEMENTS]... [-f FILE]... [options]",
@@ -135,7 +135,7 @@ def _bounds(text: str) -> tuple[str, tuple[Fraction, Fraction]]:
 
 
 def policy_for_arguments(options: argparse.Namespace) -> Policy:
-    """The policies of all files as one, with what the command line says on top."""
+    """The policies of all files as one, with the options of the command line in place of theirs."""
     if not options.files:
         raise UsageError("no CSV file or policy given", hint="dpdb people.csv -c 'SELECT …'")
     try:

@@ -1,7 +1,7 @@
 """`dpdb init`: a first policy for a CSV file, for its custodian to complete.
 
-It runs for whoever owns the file, and reads its rows to guess types. Nothing
-that it guesses is a bound: those must come from knowledge of the subject.
+It runs for the owner of the file, and reads its rows to guess types. It never guesses bounds:
+they must come from knowledge of the subject.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _sample(path: Path, width: int) -> list[list[str]]:
 
 
 def _rows(reader: Iterator[list[str]]) -> Iterator[list[str]]:
-    """The rows up to the first that Python's reader cannot take."""
+    """The rows before the first that Python's reader cannot read."""
     try:
         yield from reader
     except csv.Error:
@@ -105,7 +105,7 @@ def _key(name: str) -> str:
 
 
 def _string(text: str) -> str:
-    """A TOML string, with what cannot be printed written out."""
+    """A TOML string, in which characters that cannot be printed are escaped."""
     return '"' + "".join(_character(c) for c in text) + '"'
 
 

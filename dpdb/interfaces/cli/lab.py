@@ -1,4 +1,4 @@
-"""`dpdb lab`: which attack, against what, how often, and how to show it."""
+"""`dpdb lab`: the attacks, their options, and the reports they make."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _list(options: argparse.Namespace) -> int:
         raise UsageError("which attack?", hint="name one, or --all --html DIR")
     attacks = catalogue().values()
     if options.json:
-        print(_dumped([{"name": a.name, "title": a.title, "source": a.source} for a in attacks]))
+        print(_json_text([{"name": a.name, "title": a.title, "source": a.source} for a in attacks]))
         return 0
     width = max(len(attack.name) for attack in attacks)
     for attack in attacks:
@@ -96,20 +96,20 @@ def _one(options: argparse.Namespace) -> int:
     from dpdb.lab.pages import terminal  # noqa: PLC0415 (numpy)
     from dpdb.lab.pages.report import as_object  # noqa: PLC0415
 
-    told = _told(find(options.attack), options)
+    report = _try_attack(find(options.attack), options)
     if options.json:
-        print(_dumped(as_object(told)))
+        print(_json_text(as_object(report)))
     if options.html:
         from dpdb.lab.pages import html  # noqa: PLC0415 (jinja2, matplotlib)
 
-        _write(options.html, html.page(told))
+        _write(options.html, html.page(report))
     if options.png:
         from dpdb.lab.pages.rates import rates  # noqa: PLC0415
         from dpdb.lab.plots.saving import save_png  # noqa: PLC0415 (matplotlib)
 
-        save_png(rates(told), options.png)
+        save_png(rates(report), options.png)
     if not (options.json or options.html or options.png):
-        print(terminal.page(told), end="")
+        print(terminal.page(report), end="")
     return 0
 
 
@@ -118,20 +118,20 @@ def _all(options: argparse.Namespace) -> int:
 
     if not options.html or options.attack or options.json or options.png or options.data:
         raise UsageError("--all goes with --html DIR", hint="dpdb lab --all --html reports")
-    reports = [_told(attack, options) for attack in catalogue().values()]
+    reports = [_try_attack(attack, options) for attack in catalogue().values()]
     try:
         options.html.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"cannot make {options.html}: {error.strerror}") from None
-    for told in reports:
-        _write(options.html / f"{told.name}.html", html.page(told, reports))
+    for report in reports:
+        _write(options.html / f"{report.name}.html", html.page(report, reports))
     _write(options.html / "index.html", html.index(reports))
     return 0
 
 
-def _told(attack: Attack, options: argparse.Namespace) -> Report:
-    """Run the trials, with a word of progress for who is waiting at a terminal."""
-    from dpdb.lab.pages.report import report  # noqa: PLC0415 (numpy)
+def _try_attack(attack: Attack, options: argparse.Namespace) -> Report:
+    """The report of an attack's trials; at a terminal, progress is shown while they run."""
+    from dpdb.lab.pages.report import report_of  # noqa: PLC0415 (numpy)
     from dpdb.lab.trial import run_trials  # noqa: PLC0415
 
     scenes: Scenes = attack.scenario
@@ -140,7 +140,7 @@ def _told(attack: Attack, options: argparse.Namespace) -> Report:
     defences = attack.defences(options.epsilon or PROTECTED_AT)
     number = options.trials or attack.trials
     shown = sys.stderr.isatty()
-    told = report(
+    report = report_of(
         run_trials(
             attack,
             defences,
@@ -152,7 +152,7 @@ def _told(attack: Attack, options: argparse.Namespace) -> Report:
     )
     if shown:
         print("\r\033[K", end="", file=sys.stderr, flush=True)
-    return told
+    return report
 
 
 def _progress(attack: Attack, defence: Defence) -> None:
@@ -167,5 +167,5 @@ def _write(path: Path, text: str) -> None:
     print(f"wrote {path}", file=sys.stderr)
 
 
-def _dumped(content: object) -> str:
+def _json_text(content: object) -> str:
     return json.dumps(content, ensure_ascii=False, allow_nan=False)

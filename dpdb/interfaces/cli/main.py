@@ -1,4 +1,4 @@
-"""The command: what to run, the prompt or a batch of statements, and exit codes."""
+"""The command `dpdb`: a subcommand, the prompt or a batch of statements, and the exit code."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
     except OSError as error:
-        # Where whoever read the answers has left, nothing more can be said to them.
+        # Where the reader of a pipe is gone, there is nobody to report an error to.
         if not isinstance(error, BrokenPipeError):
             print(f"error: cannot write: {error.strerror}", file=sys.stderr)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -71,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _make_streams_safe() -> None:
-    """Make a closed stream an empty one, and no character too much for an encoding."""
+    """Replace closed streams by empty ones, and escape characters that an encoding lacks."""
     sys.stdin = sys.stdin or open(os.devnull, encoding="utf-8")  # noqa: SIM115 (for good)
     sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
@@ -87,7 +87,7 @@ def _session(policy: Policy, options: argparse.Namespace, progress: Progress) ->
 
 
 def _prompt(options: argparse.Namespace) -> int:
-    """The shell, for whoever sits at the terminal."""
+    """Run the shell at the terminal."""
     from dpdb.interfaces.shell.prompt import asker, converse  # noqa: PLC0415 (batch does without)
     from dpdb.interfaces.shell.settings import read_settings  # noqa: PLC0415
     from dpdb.interfaces.shell.shell import Shell  # noqa: PLC0415
@@ -98,7 +98,7 @@ def _prompt(options: argparse.Namespace) -> int:
     if options.no_color:
         settings.change("color", "off", "--no-color")
     ask = asker(settings)
-    policy = policy_for_arguments(options) if options.files else _asked(options, ask)
+    policy = policy_for_arguments(options) if options.files else _ask_policy(options, ask)
     shell = Shell(
         policy,
         settings,
@@ -110,8 +110,8 @@ def _prompt(options: argparse.Namespace) -> int:
     return 0
 
 
-def _asked(options: argparse.Namespace, ask: Ask) -> Policy:
-    """The policy of a file that is asked for, as the paper's program did."""
+def _ask_policy(options: argparse.Namespace, ask: Ask) -> Policy:
+    """Ask for the file, ε and the number of queries, as the program of Evans et al. does."""
     from dpdb.interfaces.shell.questions import ask_epsilon, ask_file, ask_queries  # noqa: PLC0415
 
     def read(path: Path) -> Policy:
@@ -127,7 +127,7 @@ def _asked(options: argparse.Namespace, ask: Ask) -> Policy:
 
 
 def _batch(options: argparse.Namespace) -> int:
-    """Run the statements and print their answers; the gravest error's code, or 0."""
+    """Run the statements and print their answers; returns the gravest exit code."""
     policy = policy_for_arguments(options)
     session = _session(policy, options, Progress())
     show = FORMATS[options.format or "table"]
@@ -152,7 +152,7 @@ def _batch(options: argparse.Namespace) -> int:
 
 
 def _report(text: str, error: DpdbError, form: str) -> None:
-    """An error goes to stderr; scripts that read JSON find it among the answers too."""
+    """Print an error to stderr; with JSON, print it among the answers as well."""
     if form == "json":
         print(error_as_json(text, error), flush=True)
     print(error_text(text, error), file=sys.stderr)

@@ -1,6 +1,6 @@
-"""`dpdb risk`: which epsilon is safe enough for a query on this very file.
+"""`dpdb risk`: the ε that is safe enough for a query on one file.
 
-For whoever owns the file: it reads the rows exactly, protects nothing, and says so.
+It is for the owner of the file alone: it reads the rows exactly, protects nothing, and says so.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dpdb.lab.plots.figures import Lines
 from dpdb.lab.risk import figures as risk_figures
 from dpdb.lab.risk.adversary import LARGEST, Adversary
 from dpdb.lab.risk.page import NOTICE, REMARK, Finding, as_object, as_page
-from dpdb.lab.risk.simulation import answered
+from dpdb.lab.risk.simulation import observe
 from dpdb.lab.risk.universe import Universe
 from dpdb.lab.risk.worlds import Array, worlds
 from dpdb.plan.query import Aggregate, Function
@@ -101,7 +101,7 @@ def _epsilon(text: str) -> float:
 
 
 def _check(options: argparse.Namespace) -> None:
-    """Options that make no sense together."""
+    """Refuse options that make no sense together."""
     if options.max_risk is None and options.epsilon is None:
         raise UsageError("say how much risk is too much, or which epsilon it is about",
                          hint="--max-risk 1/3, or --epsilon 1")  # fmt: skip
@@ -128,16 +128,16 @@ def _finding(
     epsilon = options.epsilon
     if epsilon is None and largest and largest < LARGEST:
         epsilon = largest
-    told = None
+    observation = None
     if options.response is not None or options.simulate:
-        told = answered(
+        observation = observe(
             adversary,
             _needed(epsilon),
             missing=options.missing,
             response=options.response,
             seed=options.seed,
         )
-    return Finding(text, adversary, options.max_risk, bounding, largest, epsilon, told)
+    return Finding(text, adversary, options.max_risk, bounding, largest, epsilon, observation)
 
 
 def _needed(epsilon: float | None) -> float:
@@ -167,7 +167,7 @@ def _figures(
 
 
 def _draw(figures: list[Lines], path: Path | None) -> None:
-    """On the terminal, or into a file; several go into one file each, a, b and so on."""
+    """Draw on the terminal or into a file; several figures go into files -a, -b and so on."""
     if path is None:
         for figure in figures:
             print(f"\n{figure.title}\n{terminal.drawn(figure)}")

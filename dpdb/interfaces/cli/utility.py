@@ -1,4 +1,4 @@
-"""`dpdb utility`: what noise does to answers, before any query is asked."""
+"""`dpdb utility`: how useful noisy answers will be, before any query is asked."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 _TENTH = Fraction(1, 10)
 NARROWEST = 40
-"""Columns that a figure in the terminal has at least."""
+"""The least width of a figure in the terminal, in columns."""
 MOST_CURVES = 6
-"""As many as there are colours."""
+"""The number of colours that curves can have."""
 
 EPILOG = """\
 Numbers may be lists (1,10); several sensitivities are queries on one database.
@@ -50,7 +50,7 @@ def main(words: list[str]) -> int:
         if options.figure or options.density:
             _draw(options)
         else:
-            _tell(options)
+            _print_numbers(options)
     except InvalidOption as error:
         raise UsageError(error.message, hint=error.hint) from None
     return 0
@@ -81,10 +81,10 @@ def _parser() -> argparse.ArgumentParser:
     numbers("--queries", "K", "also what so many, each of ε, reveal together at δ")
     numbers("--noise-index", "γ", "of each query: how its noise compares with others' (DIFF)")
     add("--json", action="store_true", help="print the numbers as a JSON object")
-    drawn = parser.add_mutually_exclusive_group()
-    drawn.add_argument("--figure", choices=["1", "2"],
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument("--figure", choices=["1", "2"],
         help="1: noise against probability; 2: minimum true answer against ε")  # fmt: skip
-    drawn.add_argument("--density", nargs="?", const="both", choices=["laplace", "normal", "both"],
+    group.add_argument("--density", nargs="?", const="both", choices=["laplace", "normal", "both"],
         help="Laplace densities, Laplace beside normal, or (default) both")  # fmt: skip
     add("--against", choices=["epsilon", "relative-error"],
         help="what --figure 2 has on its horizontal axis (default: epsilon)")  # fmt: skip
@@ -100,8 +100,8 @@ def _numbers(text: str) -> list[Fraction]:
     return [value for value in values if value is not None]
 
 
-def _tell(options: argparse.Namespace) -> None:
-    """The numbers."""
+def _print_numbers(options: argparse.Namespace) -> None:
+    """Print the numbers, as text or as JSON."""
     if options.plot or options.against:
         raise UsageError("which figure?", hint="--figure 1, --figure 2 or --density")
     if not options.epsilon:
@@ -115,7 +115,7 @@ def _tell(options: argparse.Namespace) -> None:
         if index
         else Differential.uniform(sensitivities, epsilon)
     )
-    told = utility(
+    result = utility(
         mechanism,
         _one(options, "probability", _TENTH),
         _thresholds(options.relative_error or [_TENTH], number),
@@ -123,11 +123,11 @@ def _tell(options: argparse.Namespace) -> None:
         delta=_one(options, "delta", _TENTH) if options.delta else None,
         number=_queries(options),
     )
-    print(json.dumps(as_object(told), allow_nan=False) if options.json else as_text(told))
+    print(json.dumps(as_object(result), allow_nan=False) if options.json else as_text(result))
 
 
 def _queries(options: argparse.Namespace) -> int | None:
-    """How many queries are to be added up."""
+    """The number of queries to compose; None where the option is not given."""
     if not options.queries:
         return None
     queries = _one(options, "queries", _TENTH)
@@ -137,7 +137,7 @@ def _queries(options: argparse.Namespace) -> int | None:
 
 
 def _one(options: argparse.Namespace, name: str, default: Fraction) -> Fraction:
-    """The option's only number."""
+    """The one number of an option; more of them are an error."""
     given: list[Fraction] = getattr(options, name) or [default]
     if len(given) != 1:
         dashed = name.replace("_", "-")
@@ -146,7 +146,7 @@ def _one(options: argparse.Namespace, name: str, default: Fraction) -> Fraction:
 
 
 def _thresholds(given: list[Fraction], number: int) -> list[Fraction]:
-    """The thresholds by query."""
+    """A threshold for each query."""
     if len(given) == 1:
         return given * number
     if len(given) != number:
@@ -155,7 +155,7 @@ def _thresholds(given: list[Fraction], number: int) -> list[Fraction]:
 
 
 def _answers(given: list[Fraction], number: int) -> list[list[Fraction]]:
-    """The answers by query: all for the only one, or one for each."""
+    """A list of answers for each query: all of them for a single query, otherwise one each."""
     if number == 1 or not given:
         return [given] * number
     if len(given) != number:
@@ -164,7 +164,7 @@ def _answers(given: list[Fraction], number: int) -> list[list[Fraction]]:
 
 
 def _draw(options: argparse.Namespace) -> None:
-    """The figures, into files or the terminal."""
+    """Draw the figures, into files or in the terminal."""
     figures = _figures(options)
     if options.plot:
         from dpdb.lab.plots.saving import save  # noqa: PLC0415 (the numbers do without)
@@ -182,7 +182,7 @@ def _draw(options: argparse.Namespace) -> None:
 
 
 def _figures(options: argparse.Namespace) -> dict[str, Lines]:
-    """What is to be drawn, by the numbers that figures have where they come from."""
+    """The figures to draw, keyed by figure number in the paper."""
     if options.against and options.figure != "2":
         raise UsageError("--against goes with --figure 2")
     from dpdb.lab.utility import figures as known  # noqa: PLC0415 (the numbers do without)
@@ -218,7 +218,7 @@ def _curves(values: Sequence[Fraction]) -> Sequence[Fraction]:
 
 
 def _only(options: argparse.Namespace, figure: str, *names: str) -> None:
-    """Refuse the options that the figure does nothing with."""
+    """Refuse the options that have no effect on the figure."""
     for name in ("epsilon", "sensitivity", "probability", "relative_error", "answer",
                  "delta", "queries", "noise_index", "json"):  # fmt: skip
         if getattr(options, name) and name not in names:

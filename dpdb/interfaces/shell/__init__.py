@@ -1,5 +1,5 @@
-"""The prompt: what is typed, completed, coloured, asked and shown at a terminal.
+"""The shell: the prompt with its completion and colours, dot commands, and answers on a terminal.
 
-Dot commands change how things look, never data or budget: whatever touches those is SQL, and goes
-to the session.
+Dot commands change how things look, never data or budget. Whatever touches data or budget is SQL,
+and goes to the session.
 """

@@ -14,7 +14,7 @@ from dpdb.privacy.accounting.accountants import accountant
 
 
 def greeting(policy: Policy, width: int) -> str:
-    """What can be asked about, and what a query gets, in two lines of `width`."""
+    """Two lines of `width` columns: the tables, and the budget with a query's share of it."""
     budget = policy.budget
     each = f"ε {decimal(budget.epsilon)}, k {budget.queries}: {_share(budget)} a query"
     more = f"{each} · .help explains, .ask builds a query, .quit leaves"
@@ -23,7 +23,7 @@ def greeting(policy: Policy, width: int) -> str:
 
 
 def _share(budget: Budget) -> str:
-    """What a query gets: of ε in even parts, or as much as the theorem allows."""
+    """The ε of one query: an even part, or as much as the composition theorem allows."""
     share = accountant(budget).share.epsilon
     if budget.composition is Composition.PURE:
         return f"ε/k = {decimal(share)}"
@@ -31,16 +31,16 @@ def _share(budget: Budget) -> str:
 
 
 def _tables(tables: tuple[Table, ...], width: int) -> str:
-    """As many columns as there is room for, and how many more there are."""
+    """The tables with as many of their columns as there is room for."""
     room = width // len(tables) - len(tables)
     return " ".join(_table(table, room) for table in tables)
 
 
 def _table(table: Table, room: int) -> str:
     items = [f"{printable(column.name)} {column_facts.about(column)}" for column in table.columns]
-    for kept in range(len(items), -1, -1):
-        left = len(items) - kept
-        listed = [*items[:kept], *([f"{left} more: .schema"] if left else [])]
+    for number in range(len(items), -1, -1):
+        left = len(items) - number
+        listed = [*items[:number], *([f"{left} more: .schema"] if left else [])]
         text = f"{printable(table.name)}({', '.join(listed)})"
         if wcswidth(text) <= room:
             break

@@ -1,4 +1,4 @@
-"""Answers by group as bars, with error bars: from noisy values and nothing else."""
+"""An answer by group as bars with error bars, from its noisy values alone."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from dpdb.answers.formats.footer import NOT_PRIVATE
 from dpdb.errors import UnknownName, UsageError, did_you_mean
 
 NARROWEST = 10
-"""Columns that bars have at least."""
+"""The least width of the bars, in columns of the terminal."""
 
 
 @dataclass(frozen=True)
 class _Bar:
-    """One group's bar; without a value there is nothing to draw."""
+    """The bar of one group; without a value it is empty."""
 
     label: str
     text: str
@@ -28,7 +28,7 @@ class _Bar:
 
 
 def chart(answer: Answer, column: str, width: int) -> str:
-    """The noisy `column`, by default the first one, of an answer with one key."""
+    """The chart of the noisy `column`, by default the first, of an answer with one key."""
     noisy = _noisy_columns(answer)
     keys = [i for i in range(len(answer.columns)) if i not in noisy]
     if len(keys) != 1 or not noisy or not answer.rows:
@@ -47,8 +47,8 @@ def chart(answer: Answer, column: str, width: int) -> str:
 
 
 def _noisy_columns(answer: Answer) -> list[int]:
-    """The columns that have intervals, or selected numbers, which have none."""
-    selected = {drawn.column for drawn in answer.releases if drawn.margin is None}
+    """The indices of columns with intervals or with selected numbers, which have no interval."""
+    selected = {report.column for report in answer.releases if report.margin is None}
     return [
         i
         for i, name in enumerate(answer.columns)

@@ -1,13 +1,11 @@
-"""What the policy says of a column, in a few words."""
+"""A column's declaration in the policy, in a few words."""
 
 from __future__ import annotations
-
-import datetime
 
 from dpdb.answers.formats.escape import printable
 from dpdb.interfaces.shell.vocabulary import KEYWORDS
 from dpdb.policy.catalog import Column, Kind, Value
-from dpdb.policy.numbers import EPOCH, decimal
+from dpdb.policy.numbers import decimal, iso_date
 
 NO_BOUNDS = "no bounds"
 
@@ -23,14 +21,14 @@ def about(column: Column) -> str:
 
 
 def shown(value: Value, kind: Kind) -> str:
-    """A declared value as it is read."""
+    """A declared value as people read it."""
     match value:
         case bool():
             return str(value).lower()
         case str():
             return printable(value)
         case _ if kind is Kind.DATE:
-            return (EPOCH + datetime.timedelta(days=int(value))).isoformat()
+            return iso_date(int(value))
         case int():
             return str(value)
     return decimal(value)

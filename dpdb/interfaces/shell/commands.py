@@ -1,4 +1,4 @@
-"""Dot commands: they change how things look, never data or budget."""
+"""Dot commands, which change how things look, never data or budget."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from dpdb.interfaces.shell.shell import Shell
 
 RECENT = 20
-"""Entries that `.history` shows."""
+"""How many entries `.history` shows."""
 
 Run = Callable[["Shell", str], bool]
 
 
 @dataclass(frozen=True)
 class DotCommand:
-    """One dot command; `run` gets its argument and says whether all went well."""
+    """One dot command; `run` takes its argument, and returns whether it succeeded."""
 
     usage: str
     help: str
@@ -47,7 +47,7 @@ def run_typed(shell: Shell, text: str) -> None:
 
 
 def run(shell: Shell, entry: Command) -> bool:
-    """Carry out a dot command, or say what is wrong with it."""
+    """Run a dot command, or print what is wrong with it; returns whether it succeeded."""
     try:
         command = COMMANDS.get(entry.name.lower())
         if command is None:
@@ -100,11 +100,11 @@ def _output(shell: Shell, name: str) -> bool:
 
 
 def _read(shell: Shell, name: str) -> bool:
-    found = list(statements(name))
-    for text in found:
+    texts = list(statements(name))
+    for text in texts:
         if isinstance(text, Unsupported):
             raise text
-    return shell.execute_all(text for text in found if isinstance(text, str))
+    return shell.execute_all(text for text in texts if isinstance(text, str))
 
 
 def _history(shell: Shell, _: str) -> bool:

@@ -1,4 +1,4 @@
-"""What may be typed next: names from the policy and the dialect, never from rows."""
+"""Completion: names from the policy and the dialect, never from rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dpdb.policy.catalog import Column, Kind, Policy
 from dpdb.sql import option_names as names
 
 Candidate = tuple[str, str, str]
-"""What is put in, what is shown for it, and what is said about it."""
+"""The text to insert, the text to show for it, and its meaning."""
 
 AFTER = {
     "SELECT": ("FROM", "AS", "FILTER (WHERE "),
@@ -29,11 +29,11 @@ AFTER = {
     "HAVING": ("AND", "OR", "ORDER BY", "LIMIT"),
     "LIMIT": ("OFFSET",),
 }  # fmt: skip
-"""What can follow an operand, in each clause."""
+"""The words that can follow an operand, in each clause."""
 EXPECTING = ("SELECT", "WHERE", "AND", "OR", "NOT", "BY", "HAVING", "WHEN", "THEN", "ELSE",
              "BETWEEN", "DISTINCT", "CASE", "(", ",", "+", "-", "*", "/", "%",
              "=", "==", "<>", "!=", "<", "<=", ">", ">=")  # fmt: skip
-"""After these an operand is wanted."""
+"""The words and signs after which an operand is expected."""
 FOLLOWING = {"GROUP": ("BY",), "ORDER": ("BY",), "IS": ("NULL", "NOT NULL", "TRUE", "FALSE"),
              "EXPLAIN": ("SELECT",), "SHOW": ("BUDGET", "TABLES")}  # fmt: skip
 
@@ -71,7 +71,7 @@ class ShellCompleter(Completer):
             yield from _matching(argument, [(v, v, "") for v in SETTINGS[name[1:]].values])
 
     def _sql(self, here: Context) -> Iterator[Candidate]:
-        """All that may stand at the cursor, whatever word is begun there."""
+        """All that may stand at the cursor, not yet narrowed to the word begun there."""
         previous, clause = here.previous, here.clause
         values = list(self._values(here))
         if not here.tokens:
@@ -121,7 +121,7 @@ class ShellCompleter(Completer):
             yield "NOT", "NOT", ""
 
     def _values(self, here: Context) -> Iterator[Candidate]:
-        """The declared values of the column that something is compared with."""
+        """The declared values of the column in a comparison, where a constant is expected."""
         column = self._column(here, here.compared)
         if column is None:
             return
@@ -135,8 +135,8 @@ class ShellCompleter(Completer):
             )
 
     def _column(self, here: Context, name: str | None) -> Column | None:
-        found = (table.column((name or "").strip('"')) for table in here.tables)
-        return next((column for column in found if column is not None), None)
+        columns = (table.column((name or "").strip('"')) for table in here.tables)
+        return next((column for column in columns if column is not None), None)
 
 
 def _calls(functions: dict[str, tuple[str, str]]) -> Iterator[Candidate]:
@@ -144,7 +144,7 @@ def _calls(functions: dict[str, tuple[str, str]]) -> Iterator[Candidate]:
 
 
 def _matching(word: str, candidates: Iterable[Candidate]) -> Iterator[Completion]:
-    """The candidates that go on from `word`; a keyword begun in small letters stays small."""
+    """The candidates that begin with `word`; keywords follow it in small letters."""
     folded = word.casefold()
     for text, shown, meaning in candidates:
         if text.casefold() != folded and text.casefold().startswith((folded, f'"{folded}')):

@@ -1,4 +1,4 @@
-"""Where in a statement the cursor is: what may stand there."""
+"""The context of the cursor in a statement, from which completion knows what may follow."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ CLAUSES = ("SELECT", "FROM", "WHERE", "BY", "HAVING", "LIMIT", "OFFSET", "OPTION
 
 @dataclass(frozen=True)
 class Context:
-    """The statement up to the cursor."""
+    """The tokens before the cursor, the word at it, and the tables of the statement."""
 
     tokens: tuple[str, ...]
-    """What stands before the word at the cursor: names as written, keywords in capitals too."""
+    """The tokens before the word at the cursor, as they are written."""
     word: str
-    """The word that the cursor is at the end of; with its quote, where one is open."""
+    """The word that ends at the cursor, with its opening quote if it has one."""
     tables: tuple[Table, ...]
-    """What FROM names, wherever it stands in the statement; otherwise all there are."""
+    """The tables that FROM names, before or after the cursor; without FROM, all tables."""
 
     @property
     def previous(self) -> str:
-        """The token before the word, in capitals."""
+        """The token before the word, in upper case."""
         return self.tokens[-1].upper() if self.tokens else ""
 
     @property
     def clause(self) -> str:
-        """The keyword that began the clause, in the parentheses that the cursor is in."""
+        """The keyword of the clause around the cursor, in upper case; empty before the first."""
         depth = 0
         for part in reversed(self.tokens):
             depth += _nesting(part)
@@ -63,7 +63,7 @@ class Context:
 
     @property
     def compared(self) -> str | None:
-        """The name that a value is wanted for: before `=`, or before `IN (` and a list."""
+        """The name before `=` or `IN (`, where the cursor is at a constant; otherwise None."""
         tokens = list(self.tokens)
         if tokens and tokens[-1] in COMPARISONS:
             return tokens[-2] if len(tokens) > 1 else None
@@ -87,12 +87,12 @@ def _tokens(text: str) -> list[str]:
 
 
 def _nesting(part: str) -> int:
-    """What a token does to the depth, read backwards."""
+    """The change of depth at a token, when tokens are read backwards."""
     return {")": 1, "(": -1}.get(part, 0)
 
 
 def _is_begun(token: str) -> bool:
-    """Whether what is typed next would belong to the token."""
+    """Whether a letter typed next would belong to the token."""
     if token[0] in "'\"":
         return len(token) == 1 or token[-1] != token[0]
     return token[0].isalnum() or token[0] == "_"
@@ -102,5 +102,5 @@ def _tables(tokens: list[str], policy: Policy) -> tuple[Table, ...]:
     named = [
         policy.table(name.strip('"')) for word, name in pairwise(tokens) if word.upper() == "FROM"
     ]
-    found = tuple(dict.fromkeys(table for table in named if table is not None))
-    return found or policy.tables
+    tables = tuple(dict.fromkeys(table for table in named if table is not None))
+    return tables or policy.tables

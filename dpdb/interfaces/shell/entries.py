@@ -1,4 +1,4 @@
-"""What was typed, as dot commands and statements, and whether that is all of it."""
+"""Typed text as entries, which are dot commands and statements, and whether it is complete."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from dpdb.sql.splitting import Piece, split
 
 WORDS = {"help": ".help", "quit": ".quit", "exit": ".quit", ".exit": ".quit"}
-"""What people type who come from other shells, and what it is here."""
+"""The words of other shells, and the dot command that each stands for."""
 _NEXT = "next"
-"""A word put behind a text to see where it falls."""
+"""A word appended to a text, to see whether it begins a statement of its own."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ def finished(text: str) -> bool:
 
 
 def open_text(text: str) -> str:
-    """What is being typed at the end of `text`: all after the last complete entry."""
+    """The unfinished entry at the end of `text`: all after the last complete one."""
     pending = _read(text)[1].removesuffix("\n")
     if not pending:
         last = text.rpartition("\n")[2].lstrip()
@@ -52,27 +52,27 @@ def open_text(text: str) -> str:
 
 
 def open_statement(text: str) -> str:
-    """The statement being typed at the end of `text`: the last one that is there."""
-    found = [entry.text for entry in entries(text) if isinstance(entry, Sql)]
-    return found[-1] if found else ""
+    """The last statement in `text`, complete or not; empty if there is none."""
+    statements = [entry.text for entry in entries(text) if isinstance(entry, Sql)]
+    return statements[-1] if statements else ""
 
 
 def _read(text: str) -> tuple[list[Command | Sql], str]:
-    """What is complete, and the text after it."""
-    found: list[Command | Sql] = []
+    """The complete entries, and the text after them."""
+    complete: list[Command | Sql] = []
     pending = ""
     for line in text.split("\n"):
         stripped = line.strip().rstrip("; ")
         stripped = WORDS.get(stripped.lower(), stripped)
         if not pending and stripped.startswith("."):
             name, _, argument = stripped.partition(" ")
-            found.append(Command(name, argument.strip()))
+            complete.append(Command(name, argument.strip()))
             continue
         pending += line + "\n"
         if _is_closed(pending):
-            found += [Sql(piece.text) for piece in split(pending)]
+            complete += [Sql(piece.text) for piece in split(pending)]
             pending = ""
-    return found, pending
+    return complete, pending
 
 
 def _is_closed(text: str) -> bool:

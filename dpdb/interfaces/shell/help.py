@@ -1,4 +1,4 @@
-"""`.help`: the dot commands and settings, and the pages of the manual."""
+"""`.help`: the list of dot commands, the settings, and the pages of the manual."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Colours for the dialect, while one types."""
+"""Colours for SQL and dot commands while they are typed."""
 
 from __future__ import annotations
 

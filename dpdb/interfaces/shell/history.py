@@ -1,4 +1,4 @@
-"""What was typed, kept for the next session, for nobody else to read."""
+"""The history of entries, in a file that only its owner can read."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from dpdb.interfaces.shell.settings import xdg_home
 
 
 def open_history() -> History:
-    """The history in the XDG state directory; of this session only if there can be none."""
+    """The history in the XDG state directory; where no file can be made, one in memory."""
     path = xdg_home("STATE", ".local/state") / "history"
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # Made before it is written, so that it is never open to others.
+        # The file gets its permissions before it gets any text, so others can never read it.
         file = os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
         os.fchmod(file, 0o600)
         os.close(file)
@@ -25,7 +25,7 @@ def open_history() -> History:
 
 
 class _LenientHistory(FileHistory):
-    """A full disk is no reason not to answer."""
+    """A history whose file cannot be written, as on a full disk, without an error."""
 
     def store_string(self, string: str) -> None:
         with suppress(OSError):

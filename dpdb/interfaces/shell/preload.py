@@ -1,7 +1,7 @@
-"""What takes long to import is imported once the prompt is there.
+"""Modules that are slow to import are imported while the prompt is already there.
 
-In a thread of its own, because Ctrl-C reaches only the main one: numpy cannot
-be imported again after an import that was broken off.
+That happens in a thread, because Ctrl-C reaches only the main thread: after an import that was
+broken off, numpy cannot be imported again.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from threading import Event, Thread
 
 
 class Preload(Thread):
-    """Imports first what plans and prices, then what answers."""
+    """Imports the modules that plan and price first, then those that answer."""
 
     def __init__(self) -> None:
-        super().__init__(name="warming")
+        super().__init__(name="preload")
         self._can_plan = Event()
 
     @property
     def can_plan(self) -> bool:
-        """Whether a session can be made without a wait."""
+        """Whether the modules that plan are imported, so that a session can be made at once."""
         return self._can_plan.is_set()
 
     def run(self) -> None:
@@ -34,11 +34,11 @@ class Preload(Thread):
             import_module(name)
 
     def begin(self) -> None:
-        """Start, if it has not been done."""
+        """Start the thread, unless it was started before."""
         if self.ident is None:
             self.start()
 
     def finish(self) -> None:
-        """Wait until all is there; Ctrl-C ends the wait, not the import."""
+        """Wait until all modules are imported; Ctrl-C ends the wait, not the import."""
         self.begin()
         self.join()

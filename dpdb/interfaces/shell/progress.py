@@ -1,4 +1,4 @@
-"""Time as people see it: a long load shows how far it is."""
+"""The progress of a long load, shown at the terminal."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import sys
 import time
 
 PATIENCE = 0.5
-"""Seconds a load may take before it shows progress."""
+"""The seconds that a load may take before it shows progress."""
 
 
 class Progress:
-    """How far a long load has come, on one line of the terminal that goes away."""
+    """Shows the progress of a long load on one line of the terminal, and then clears the line."""
 
     def __init__(self) -> None:
         self.restart()
 
     def restart(self) -> None:
-        """Count the patience from now on."""
+        """Begin a new load: its `PATIENCE` counts from now."""
         self._started = time.monotonic()
         self._shown = False
 
@@ -28,7 +28,7 @@ class Progress:
             self.clear()
 
     def clear(self) -> None:
-        """Take the line away, whether or not the load came to its end."""
+        """Clear the line, whether or not the load is complete."""
         if self._shown:
             self._shown = False
             _line("")

@@ -1,4 +1,4 @@
-"""The prompt itself: prompt_toolkit, set up, and the loop around it."""
+"""The prompt: prompt_toolkit's session, and the loop that reads and runs entries."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from dpdb.interfaces.shell.toolbar import toolbar
 
 PROMPT = "dpdb> "
 MENU = 5
-"""Lines kept free for completions; more would push a page of help out of a small window."""
+"""The lines kept free for completions; more would push help out of a small window."""
 TEACHING_PROMPT = "dpdb (teaching)> "
 
 Read = Callable[[], str]
@@ -39,7 +39,7 @@ Read = Callable[[], str]
 
 
 def converse(shell: Shell, *, teach: bool) -> None:
-    """Greet, answer until the end of input, and give account of the session."""
+    """Greet, run entries until the end of input, and print the summary of the session."""
     tell(greeting(shell.policy, width()))
     message = TEACHING_PROMPT if teach else PROMPT
     read = _plain_reader(message) if is_dumb_terminal() else _reader(shell, message)
@@ -54,7 +54,7 @@ def converse(shell: Shell, *, teach: bool) -> None:
 
 
 def _one_turn(shell: Shell, read: Read) -> bool:
-    """Read what is typed and run it; False at the end."""
+    """Read one entry and run it; False at the end of input."""
     try:
         run_typed(shell, read())
     except KeyboardInterrupt:
@@ -65,7 +65,7 @@ def _one_turn(shell: Shell, read: Read) -> bool:
 
 
 def asker(settings: Settings) -> Ask:
-    """What puts questions. Ctrl-D is Ctrl-C there: no answer."""
+    """A function that asks questions; Ctrl-D there is the same as Ctrl-C."""
 
     def ask(question: str, completer: Completer | None) -> str:
         try:
@@ -82,7 +82,7 @@ def asker(settings: Settings) -> Ask:
 
 
 def _plain_reader(message: str) -> Read:
-    """For terminals that can do no more than print."""
+    """A reader for terminals that can only print."""
 
     def read() -> str:
         text = input(message)
@@ -136,12 +136,12 @@ def _prompt_session(shell: Shell, message: str) -> PromptSession[str]:
 
 
 def _continuation(columns: int, _line: int = 1, wrapped: int = 0) -> str:
-    """Before a line that Enter began; a line too long for the window goes on below itself."""
+    """The text before a new line of an entry; a line that is wrapped gets spaces."""
     return ("" if wrapped else "...> ").rjust(columns)
 
 
 def _terminal() -> Output:
-    """The terminal, also where answers go somewhere else."""
+    """The terminal, even where standard output goes somewhere else."""
     return create_output(always_prefer_tty=True)
 
 

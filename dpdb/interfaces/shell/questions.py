@@ -1,4 +1,4 @@
-"""Questions: for a file where none was given, and for a query from who knows no SQL."""
+"""Questions: for a file where none was given, and for the parts of a query, for `.ask`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SUMMARIES = ("count", "sum", "mean", "min", "max", "median", "variance", "sd")
 
 
 def ask_until(ask: Ask, question: str, read: Callable[[str], T], completer: Completer | None) -> T:
-    """The first reply that can be read; what is wrong with the others is said."""
+    """The first reply that `read` accepts; before that, errors are printed."""
     while True:
         try:
             return read(ask(question, completer).strip())
@@ -45,7 +45,7 @@ def ask_until(ask: Ask, question: str, read: Callable[[str], T], completer: Comp
 
 
 def ask_file(ask: Ask, read: Callable[[Path], T]) -> T:
-    """What `read` makes of the CSV file, or policy, that is named."""
+    """The result of `read` for the CSV file or policy whose path is given."""
     paths = PathCompleter(expanduser=True, file_filter=_is_readable)
     return ask_until(ask, "database csv: ", lambda name: read(Path(name).expanduser()), paths)
 
@@ -77,7 +77,7 @@ def ask_queries(ask: Ask, default: int) -> int:
 
 
 def ask_query(shell: Shell) -> str | None:
-    """The SELECT that comes of the answers; None if it is not to be run."""
+    """The SELECT that the replies make; None if it is not to be run."""
     ask, policy = shell.ask, shell.policy
     table = policy.tables[0]
     if len(policy.tables) > 1:
@@ -106,7 +106,7 @@ def ask_query(shell: Shell) -> str | None:
 
 
 def _fitting(column: Column) -> Sequence[str]:
-    """The functions that have a meaning for the column."""
+    """The names of the functions that have a meaning for the column."""
     if column.guessed or column.kind in (Kind.INTEGER, Kind.NUMBER):
         return SUMMARIES
     dated = column.kind is Kind.DATE and column.bounds is not None
@@ -118,17 +118,17 @@ def _words(meanings: dict[str, str]) -> Completer:
 
 
 def _table(policy: Policy, name: str) -> Table:
-    found = policy.table(name)
-    if found is None:
+    table = policy.table(name)
+    if table is None:
         raise _unknown("table", name, [table.name for table in policy.tables])
-    return found
+    return table
 
 
 def _column(table: Table, name: str) -> Column:
-    found = table.column(name)
-    if found is None:
+    column = table.column(name)
+    if column is None:
         raise _unknown("field", name, [column.name for column in table.columns])
-    return found
+    return column
 
 
 def _one_of(known: Sequence[str], name: str) -> str:
@@ -158,7 +158,7 @@ def _bound(reply: str, least: Fraction | None = None) -> tuple[str, Fraction]:
 
 
 def _planned(shell: Shell, start: str, condition: str) -> str:
-    """The whole statement, if it could be answered."""
+    """The whole statement; an error if it could not be answered."""
     text = start if condition in ("", "True", "true") else f"{start} WHERE {condition}"
     quote = shell.explained(text)
     if isinstance(quote, DpdbError):
@@ -167,7 +167,7 @@ def _planned(shell: Shell, start: str, condition: str) -> str:
 
 
 class _Condition(Completer):
-    """Completes a condition as in the statement that it will stand in."""
+    """Completes a condition as if the statement before it had been typed, too."""
 
     def __init__(self, policy: Policy, start: str):
         self._start = f"{start} WHERE "

@@ -1,7 +1,7 @@
-"""The settings of the prompt: one table, and where their values come from.
+"""The settings of the prompt: one table, and the sources of their values.
 
-The configuration file, then `--config`, then the environment; the last to speak
-is heard. At the prompt the dot command of its name changes a setting.
+Values come from the configuration file, then from `--config`, then from the environment; a later
+source overrides an earlier one. At the prompt, a setting's dot command changes it.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ SWITCH = ("on", "off")
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting: the values it can have, of which the first is the default."""
+    """One setting and the values that it can have; the first is the default."""
 
     name: str
     values: tuple[str, ...]
     help: str
 
     def checked(self, value: object, source: str) -> str:
-        """`value` as one of ours; TOML's true and false are on and off."""
+        """`value` if the setting can have it; TOML's true and false are `on` and `off`."""
         given = {True: "on", False: "off"}.get(value, value) if isinstance(value, bool) else value
         if given not in self.values:
             raise UsageError(
@@ -50,7 +50,7 @@ SETTINGS = {
 
 
 class Settings:
-    """The values that hold now."""
+    """The values of all settings."""
 
     def __init__(self) -> None:
         self._values = {name: setting.values[0] for name, setting in SETTINGS.items()}
@@ -63,7 +63,7 @@ class Settings:
         return self._values[name] == "on"
 
     def change(self, name: str, value: object, source: str) -> None:
-        """Set one, if name and value are right; `source` is named where they are not."""
+        """Change one setting; an error about its name or value says which `source` it came from."""
         if name not in SETTINGS:
             hint = did_you_mean(name, SETTINGS) or f"settings are {', '.join(SETTINGS)}"
             raise UsageError(f"{source}: no setting {name}", hint=hint)
@@ -100,7 +100,7 @@ def _document(path: Path) -> Iterable[tuple[str, object]]:
 
 
 def xdg_home(kind: str, default: str, environment: Mapping[str, str] = os.environ) -> Path:
-    """Our directory under one of the XDG base directories; relative ones are to be ignored."""
+    """dpdb's directory in an XDG base directory; a relative one is ignored, as XDG demands."""
     base = Path(environment.get(f"XDG_{kind}_HOME", ""))
     return (base if base.is_absolute() else Path.home() / default) / "dpdb"
 

@@ -1,4 +1,4 @@
-"""What the prompt and its dot commands act on: a session, settings, a place for answers."""
+"""The shell: a session, its settings and where its answers go; dot commands act on it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from dpdb.interfaces.shell.preload import Preload
 from dpdb.interfaces.shell.progress import Progress
 from dpdb.interfaces.shell.settings import Settings
 from dpdb.interfaces.shell.terminal import Ask, is_too_wide, tell
-from dpdb.ledger.memory import MemoryLedger
 from dpdb.ledger.protocol import Balance
 from dpdb.policy.budget import Neighbors
 from dpdb.policy.catalog import Policy
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Shell:
-    """Runs what is typed, and shows what comes of it."""
+    """Runs statements and shows their answers."""
 
     def __init__(
         self,
@@ -44,32 +43,32 @@ class Shell:
         self.answer: Answer | None = None
         """The last answer to a query."""
         self.typed: list[str] = []
-        """What was entered in this session."""
+        """The entries of this session."""
         self.file: TextIO | None = None
-        """Where `.output` sends answers, if not to the terminal."""
+        """The file to which `.output` sends answers; None for the terminal."""
         self._open_session = open_session
         self._loaded = False
-        """Whether a query was answered, and so the file read."""
+        """Whether a query was answered, and so the file is read."""
         self._bounded = bounded
-        """Columns that have their bounds from the command line."""
+        """The columns whose bounds come from the command line."""
         self._progress = Progress()
         self.explained = lru_cache(maxsize=64)(self._explained)
-        """What EXPLAIN says of a SELECT, or what is wrong with it."""
+        """The answer of EXPLAIN to a SELECT, or the error in it; remembered while one types."""
 
     @cached_property
     def session(self) -> Session:
-        """Made when first needed: sqlglot takes longer to import than the prompt to appear."""
+        """The session, made when first needed, as its imports take longer than the prompt."""
         return self._open_session(self._progress)
 
     @property
     def balance(self) -> Balance:
         """What is left of the budget."""
         if "session" not in self.__dict__:
-            return MemoryLedger(self.policy.budget).balance
+            return Balance.after(self.policy.budget)
         return self.session.balance
 
     def quote(self, text: str) -> Answer | DpdbError | None:
-        """`explained`, for while one types: None where that is not known at once."""
+        """`explained(text)`, for the toolbar; None where that would take long."""
         return self.explained(text) if text and self.preload.can_plan else None
 
     def _explained(self, text: str) -> Answer | DpdbError:
@@ -81,7 +80,7 @@ class Shell:
             return error
 
     def execute_all(self, texts: Iterable[str]) -> bool:
-        """Run statements up to the first that fails, and say whether none did."""
+        """Run statements up to the first that fails; returns whether all succeeded."""
         todo = list(texts)
         for number, text in enumerate(todo, 1):
             if not self.execute(text):
@@ -90,12 +89,12 @@ class Shell:
         return True
 
     def tell_skipped(self, number: int) -> None:
-        """Say how many statements after one that failed were not run."""
+        """Print how many statements were not run, after one that failed."""
         if number:
             tell(f"not run: the {number} after it")
 
     def execute(self, text: str, *, confirmed: bool = False) -> bool:
-        """Run one statement and show its answer, or what is wrong with it."""
+        """Run one statement and show its answer or its error; returns whether it succeeded."""
         before = self.balance
         try:
             self.preload.finish()
@@ -123,7 +122,7 @@ class Shell:
         return True
 
     def shown(self, answer: Answer) -> str:
-        """The answer in the mode that is set; at the terminal not wider than it."""
+        """The answer as text, in the mode that is set; vertical where a table is too wide."""
         mode = self.settings["mode"]
         if mode != "table":
             return FORMATS[mode](answer)
@@ -132,13 +131,13 @@ class Shell:
 
             return tree(answer, self._bounded)
         shown = FORMATS["table"](answer)
-        page = shown.removesuffix(footer(answer))
-        if self.file is None and answer.rows and is_too_wide(page):
+        table = shown.removesuffix(footer(answer))
+        if self.file is None and answer.rows and is_too_wide(table):
             return FORMATS["vertical"](answer)
         return shown
 
     def show(self, text: str) -> None:
-        """Print to the terminal, or where `.output` says."""
+        """Print to the terminal, or into the file of `.output`."""
         try:
             print(text, file=self.file, flush=True)
         except OSError as error:
@@ -155,7 +154,7 @@ class Shell:
         self.file = file
 
     def _agreed(self, text: str) -> bool:
-        """Whether a query that takes more than half of what is left may do so."""
+        """Whether to run the query; the user is asked where it takes over half of the ε left."""
         if not self.settings.is_on("confirm"):
             return True
         quote = self.explained(text)
@@ -168,7 +167,7 @@ class Shell:
         return self.ask(question, None).strip().casefold() in ("y", "yes")
 
     def summary(self) -> str:
-        """The session in a line."""
+        """The summary of the session: queries and ε spent, in one line."""
         balance = self.balance
         budget = balance.budget
         spent = budget.epsilon - balance.epsilon_left

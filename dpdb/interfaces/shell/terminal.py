@@ -1,4 +1,4 @@
-"""The terminal: how wide it is, saying what is no answer, and what puts questions."""
+"""The terminal: its width, messages beside the answers, and the type of `ask`."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from prompt_toolkit.completion import Completer
 from wcwidth import wcswidth, wcwidth
 
 Ask = Callable[[str, Completer | None], str]
-"""Puts a question, with completion of the reply; Ctrl-C and Ctrl-D raise KeyboardInterrupt."""
+"""Asks a question and completes the reply; Ctrl-C and Ctrl-D raise KeyboardInterrupt."""
 
 
 def tell(text: str) -> None:
-    """Say what is no answer."""
+    """Print a message to stderr, so that stdout has answers alone."""
     print(text, file=sys.stderr, flush=True)
 
 
 def width() -> int:
-    """How many columns the window has now."""
+    """The present width of the window, in columns."""
     return shutil.get_terminal_size().columns
 
 
@@ -29,13 +29,13 @@ def is_too_wide(text: str) -> bool:
 
 
 def cut(text: str, columns: int) -> str:
-    """`text`, or as much of it as fits into `columns` with an ellipsis."""
+    """`text`, cut to fit into `columns` and then ended by an ellipsis."""
     if wcswidth(text) <= columns:
         return text
-    kept, used = "", 0
+    start, used = "", 0
     for character in text:
         used += wcwidth(character)
         if used >= columns:
             break
-        kept += character
-    return f"{kept}…"
+        start += character
+    return f"{start}…"

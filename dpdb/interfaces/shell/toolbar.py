@@ -1,6 +1,6 @@
-"""The line below the prompt: the budget, and what the statement being typed would take.
+"""The line below the prompt: the budget, and the price of the statement that is being typed.
 
-It says what EXPLAIN would: nothing in it comes from rows.
+It shows what EXPLAIN would show, and so nothing in it comes from rows.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dpdb.ledger.protocol import Balance
 from dpdb.policy.numbers import decimal
 
 BAR = 10
-"""Cells of the budget's bar."""
+"""The width of the budget's bar, in columns."""
 REFUSED = "class:refused"
 
 Quote = Answer | DpdbError | None
@@ -28,7 +28,7 @@ def toolbar(balance: Balance, quote: Quote, width: int) -> StyleAndTextTuples:
     price, style = _price(quote)
     budget = wide if wcswidth(wide) + wcswidth(price) <= width else _budget(balance, bar=False)
     if wcswidth(budget) + wcswidth(price) > width and price:
-        # The price is of the moment, and the rest can be asked for.
+        # There is no room for both: the price goes first, as SHOW BUDGET shows the rest.
         budget = f" ε {decimal(balance.epsilon_left)} left "
     return [("", cut(budget, width)), (style, cut(price, max(width - wcswidth(budget), 1)))]
 
@@ -46,7 +46,7 @@ def _bar(balance: Balance) -> str:
 
 
 def _price(quote: Quote) -> tuple[str, str]:
-    """What the statement would cost, or why it would be refused; nothing while it is unfinished."""
+    """The statement's price or refusal and its style; empty while the statement is unfinished."""
     match quote:
         case MissingBounds() | TooLarge() | InvalidOption():
             return f" refused: {printable(quote.message)} ", REFUSED
@@ -62,7 +62,7 @@ def _price(quote: Quote) -> tuple[str, str]:
 
 
 def price_text(quote: Answer) -> str:
-    """The price and the noise at 95 %, of each release that adds some."""
+    """The price, and the 95 % margin of each release that adds noise."""
     if not quote.cost.queries:
         known = quote.plan is not None and quote.plan.settled
         return " costs nothing" if known else " costs nothing: answered before"
@@ -70,7 +70,7 @@ def price_text(quote: Answer) -> str:
 
 
 def _errors(quote: Answer) -> str:
-    known = [drawn for drawn in quote.releases if drawn.margin is not None]
+    known = [report for report in quote.releases if report.margin is not None]
     if len(known) == 1:
         return f", ± {_figure(known[0].margin)}"
     return "".join(f", {d.aggregate} ± {_figure(d.margin)}" for d in known[:3])

@@ -1,7 +1,7 @@
-"""The words of the dialect, for highlighting, completion and help: what sqlglot knows, lightly.
+"""The words of the dialect, for highlighting, completion and help.
 
-Tests hold the names against those that the parser allows; to import the parser
-for them would keep the prompt waiting.
+They are written down here because importing the parser for them would delay the prompt. Tests
+compare them with the words that the parser allows.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ AGGREGATES = {
     ),
     "MODE": ("MODE(x)", "a value among the commonest declared ones"),
 }
-"""Each aggregate's signature, and what it gives."""
+"""The signature of each aggregate, and its meaning."""
 
 FUNCTIONS = {
     "ABS": ("ABS(x)", "the distance from zero"),
@@ -47,7 +47,7 @@ FUNCTIONS = {
     "CAST": ("CAST(x AS type)", "INTEGER, NUMBER, TEXT, BOOLEAN or DATE; NULL where unreadable"),
     "IF": ("IF(condition, x, y)", "x where it is true, y otherwise"),
 }
-"""Each function's signature, and what it gives."""
+"""The signature of each function, and its meaning."""
 
 KEYWORDS = (
     "SELECT", "FROM", "WHERE", "GROUP", "BY", "HAVING", "ORDER", "LIMIT", "OFFSET", "AS", "AND",
@@ -64,4 +64,4 @@ STARTS = {
     "DESCRIBE": "a table's columns",
     "SET": "what each query may spend, and whether repeats are free",
 }
-"""How a statement begins."""
+"""The words that begin a statement, and what each statement is for."""

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from dpdb.lab.attack import Attack
 from dpdb.lab.controls import QuerySetSize
-from dpdb.lab.database import Database, Refused, number
+from dpdb.lab.database import Database, number
 from dpdb.lab.scenario import Scenario
-from dpdb.lab.students import COLUMNS, LEVELS, students
+from dpdb.lab.students import COLUMNS, LEVELS, asked_directly, nearest_grant, students
 from dpdb.lab.transcript import Guess
 
 if TYPE_CHECKING:
@@ -58,12 +58,9 @@ class GeneralTracker(Attack):
 
     def run(self, session: Database, rng: np.random.Generator) -> Guess:
         she, tracker, rest = "name = 'Grace Huber'", "sex = 'M'", "sex = 'F'"
-        try:
-            direct = f"asked directly: {number(session.execute(f'{SUM} {she}')):g}"
-        except Refused:
-            direct = "asked directly: refused"
+        direct = asked_directly(session, f"{SUM} {she}")
         twice = [number(session.execute(f"{SUM} {she} OR {side}")) for side in (tracker, rest)]
         once = [number(session.execute(f"{SUM} {side}")) for side in (tracker, rest)]
-        found = sum(twice) - sum(once)
-        because = f"({twice[0]:g} + {twice[1]:g}) - ({once[0]:g} + {once[1]:g}) = {found:g}"
-        return Guess(min(max(round(found), 0), LEVELS - 1), f"{because}; {direct}.")
+        grant = sum(twice) - sum(once)
+        because = f"({twice[0]:g} + {twice[1]:g}) - ({once[0]:g} + {once[1]:g}) = {grant:g}"
+        return Guess(nearest_grant(grant), f"{because}; {direct}.")

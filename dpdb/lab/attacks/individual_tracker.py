@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from dpdb.lab.attack import Attack
 from dpdb.lab.controls import QuerySetSize
-from dpdb.lab.database import Database, Refused, number
+from dpdb.lab.database import Database, number
 from dpdb.lab.scenario import Scenario
-from dpdb.lab.students import COLUMNS, LEVELS, students
+from dpdb.lab.students import COLUMNS, LEVELS, asked_directly, nearest_grant, students
 from dpdb.lab.transcript import Guess
 
 if TYPE_CHECKING:
@@ -55,14 +55,11 @@ class IndividualTracker(Attack):
 
     def run(self, session: Database, rng: np.random.Generator) -> Guess:
         sums = "SELECT SUM(grant_k) FROM students WHERE subject = 'physics'"
-        try:
-            direct = f"asked directly: {number(session.execute(f'{sums} AND {WOMAN}')):g}"
-        except Refused:
-            direct = "asked directly: refused"
+        direct = asked_directly(session, f"{sums} AND {WOMAN}")
         physics = number(session.execute(sums))
         men = number(session.execute(f"{sums} AND {MAN}"))
-        guess = min(max(round(physics - men), 0), LEVELS - 1)
-        return Guess(guess, f"{physics:g} - {men:g} = {physics - men:g}; {direct}.")
+        grant = physics - men
+        return Guess(nearest_grant(grant), f"{physics:g} - {men:g} = {grant:g}; {direct}.")
 
 
 WOMAN, MAN = "sex = 'F'", "sex = 'M'"

@@ -31,17 +31,17 @@ class _Neighbours:
     after: Report | None
 
 
-def page(told: Report, pages: Sequence[Report] = ()) -> str:
+def page(report: Report, pages: Sequence[Report] = ()) -> str:
     """One report; among `pages` it links to its neighbours and the index."""
     return (
         templates()
         .get_template("report.html")
         .render(
-            told=told,
-            neighbours=_neighbours(told, pages),
+            report=report,
+            neighbours=_neighbours(report, pages),
             headings=_HEADINGS,
-            rates=in_page(rates(told)),
-            figures=[(figure.title, in_page(figure)) for figure in told.figures],
+            rates=in_page(rates(report)),
+            figures=[(figure.title, in_page(figure)) for figure in report.figures],
         )
     )
 
@@ -80,10 +80,10 @@ def _visible(value: object) -> object:
     return value if hasattr(value, "__html__") else printable(str(value))
 
 
-def _neighbours(told: Report, pages: Sequence[Report]) -> _Neighbours | None:
+def _neighbours(report: Report, pages: Sequence[Report]) -> _Neighbours | None:
     if not pages:
         return None
-    place = pages.index(told)
+    place = pages.index(report)
     after = pages[place + 1] if place + 1 < len(pages) else None
     return _Neighbours(pages[place - 1] if place else None, after)
 

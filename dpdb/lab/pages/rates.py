@@ -8,10 +8,10 @@ from dpdb.lab.plots.figures import Bar, Bars
 _COLOURS = {"off": "s0", "foil": "s2", "private": "s1"}
 
 
-def rates(told: Report) -> Bars:
+def rates(report: Report) -> Bars:
     """Bars of success rates with their 95 % intervals, ceilings, and what guessing achieves."""
     return Bars(
-        title=f"Success rates of {told.title}",
+        title=f"Success rates of {report.title}",
         bars=[
             Bar(
                 label=success.defence,
@@ -22,7 +22,7 @@ def rates(told: Report) -> Bars:
                 ceiling=success.ceiling,
                 broken=success.broken,
             )
-            for success in told.successes
+            for success in report.successes
         ],
-        level=told.baseline,
+        level=report.baseline,
     )

@@ -1,4 +1,4 @@
-"""The story of an attack as data: what every renderer shows."""
+"""The report on an attack as data, which every renderer shows."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from dpdb.lab.transcript import Exchange, Showing
 from dpdb.lab.trial import Rate, Trials
 
 SHOWN_FIRST = 2
-"""So many exchanges are shown from the beginning; with more, the last one follows."""
+"""How many exchanges are shown from the beginning; the last one follows them."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """A statement and what came back, both as text."""
+    """A statement and its answer, both as text."""
 
     sql: str
     answer: str
@@ -73,7 +73,7 @@ class Success:
 
 @dataclass(frozen=True)
 class Report:
-    """All there is to tell of one attack."""
+    """The story of one attack, its runs and its success rates."""
 
     name: str
     title: str
@@ -91,15 +91,15 @@ class Report:
     version: str = __version__
 
 
-def counted(told: Report) -> str:
-    """How often it was tried, in words."""
-    guesses = told.successes[0].tries
-    trials = "1 trial" if told.trials == 1 else f"{told.trials} trials"
-    return trials if guesses == told.trials else f"{trials}, {guesses} guesses"
+def counted(report: Report) -> str:
+    """The number of trials and guesses, in words."""
+    guesses = report.successes[0].tries
+    trials = "1 trial" if report.trials == 1 else f"{report.trials} trials"
+    return trials if guesses == report.trials else f"{trials}, {guesses} guesses"
 
 
-def report(trials: Trials) -> Report:
-    """What the trials of an attack showed."""
+def report_of(trials: Trials) -> Report:
+    """The report of an attack's trials."""
     attack = trials.attack
     return Report(
         name=attack.name,
@@ -118,10 +118,10 @@ def report(trials: Trials) -> Report:
     )
 
 
-def as_object(told: Report) -> dict[str, Any]:
+def as_object(report: Report) -> dict[str, Any]:
     """The report in the types of JSON."""
-    plain = dataclasses.asdict(told)
-    for success, source in zip(plain["successes"], told.successes, strict=True):
+    plain = dataclasses.asdict(report)
+    for success, source in zip(plain["successes"], report.successes, strict=True):
         success["ceiling_broken"] = source.broken
     return plain
 
@@ -167,11 +167,11 @@ def _line(exchange: Exchange) -> Line:
 
 
 def _answer(answer: Answer) -> str:
-    """The cells, row after row, with how far the noise reaches, and the scale if revealed."""
-    ranges = answer.intervals or tuple((None,) * len(row) for row in answer.rows)
+    """The cells of an answer, row after row, with their margins; and noise scales if revealed."""
+    intervals = answer.intervals or tuple((None,) * len(row) for row in answer.rows)
     rows = [
         " ".join(_cell(cell, span) for cell, span in zip(row, spans, strict=True))
-        for row, spans in zip(answer.rows, ranges, strict=True)
+        for row, spans in zip(answer.rows, intervals, strict=True)
     ]
     notes = [f"b = {_number(shown.scale)}" for shown in answer.revealed]
     notes += ["answered before"] if answer.repeat else []

@@ -11,19 +11,19 @@ from dpdb.lab.plots.terminal import WIDTH, drawn
 _BAR = 40
 
 
-def page(told: Report) -> str:
+def page(report: Report) -> str:
     """The whole story."""
     parts = [
-        f"{told.title}\n{'━' * WIDTH}\n{_wrapped(told.source)}",
-        _section("The secret", _wrapped(told.secret)),
-        _section("The idea", _wrapped(told.idea)),
-        *(_act(act) for act in told.acts),
-        _section("How often it succeeds", rates(told)),
-        *(_section(figure.title, drawn(figure)) for figure in told.figures),
-        _section("What stopped it", _wrapped(told.stopped)),
+        f"{report.title}\n{'━' * WIDTH}\n{_wrapped(report.source)}",
+        _section("The secret", _wrapped(report.secret)),
+        _section("The idea", _wrapped(report.idea)),
+        *(_act(act) for act in report.acts),
+        _section("How often it succeeds", rates(report)),
+        *(_section(figure.title, drawn(figure)) for figure in report.figures),
+        _section("What stopped it", _wrapped(report.stopped)),
     ]
-    if told.further:
-        tasks = "\n".join(_wrapped(task, first="  • ") for task in told.further)
+    if report.further:
+        tasks = "\n".join(_wrapped(task, first="  • ") for task in report.further)
         parts.append(_section("What to try next", tasks))
     return "\n\n".join(parts) + "\n"
 
@@ -67,17 +67,17 @@ def _cut(text: str, width: int) -> str:
     return text if len(text) <= width else text[: width - 1] + "…"
 
 
-def rates(told: Report) -> str:
+def rates(report: Report) -> str:
     """Bars of the success rates, with their intervals and ceilings, which plotext's bars lack."""
-    width = max(len(success.defence) for success in told.successes)
-    lines = [f"  {counted(told)}, seed {told.seed}, 95 % intervals", ""]
+    width = max(len(success.defence) for success in report.successes)
+    lines = [f"  {counted(report)}, seed {report.seed}, 95 % intervals", ""]
     lines += [
-        f"  {printable(s.defence):<{width}}  {_bar(s, told.baseline)} {_figures(s)}"
-        for s in told.successes
+        f"  {printable(s.defence):<{width}}  {_bar(s, report.baseline)} {_figures(s)}"
+        for s in report.successes
     ]
-    if told.baseline is not None:
-        lines.append(f"\n  ┊ a guess without any answer is right in {_percent(told.baseline)}")
-    if any(success.ceiling is not None for success in told.successes):
+    if report.baseline is not None:
+        lines.append(f"\n  ┊ a guess without any answer is right in {_percent(report.baseline)}")
+    if any(success.ceiling is not None for success in report.successes):
         lines.append("  ◆ the most that ε allows; ✘ more than that: the ε is not what it claims")
     return "\n".join(lines)
 

@@ -1,4 +1,4 @@
-"""What `dpdb risk` finds out, as a page and as a JSON object."""
+"""The findings of `dpdb risk`, as a page and as a JSON object."""
 
 from __future__ import annotations
 
@@ -24,44 +24,44 @@ _FEW_WORLDS = 5
 
 
 @dataclass(frozen=True)
-class Answered:
-    """An answer that the adversary was given."""
+class Observation:
+    """The answer that the adversary observes."""
 
     response: float
     missing: int
-    """By its place among the distinct values: which row the file lacks."""
+    """The row that the file lacks, as an index into the distinct values."""
     drawn: bool
-    """Whether the answer was drawn from that file, or just given."""
+    """Whether the answer was drawn with noise from that file, or given."""
 
 
 @dataclass(frozen=True, repr=False)
 class Finding:
-    """One query, and what the custodian wants to know about it."""
+    """One query with its adversary, the risk allowed and the ε that keeps it."""
 
     query: str
     adversary: Adversary
     most: Fraction | None
     """The greatest risk allowed."""
     bounding: float | None
-    """The ε of equation 7 for it."""
+    """The ε of equation 7 for that risk; None if there is none."""
     largest: float | None
-    """The largest ε for it."""
+    """The largest ε that keeps the exact risk; None if there is none."""
     epsilon: float | None
     """The ε at which worlds and beliefs are shown."""
-    answered: Answered | None = None
+    observation: Observation | None = None
 
     @property
     def ratio(self) -> float | None:
-        """How much likelier a greater answer is from all of X than from the true file."""
+        """The chance of a greater answer from all of X, divided by that from the true file."""
         worlds = self.adversary.worlds
-        if self.answered is None or self.epsilon is None or not worlds.sensitivity:
+        if self.observation is None or self.epsilon is None or not worlds.sensitivity:
             return None
-        world = float(worlds.answers[self.answered.missing])
+        world = float(worlds.answers[self.observation.missing])
         scale = self.adversary.scale(self.epsilon)
-        return exceeding(self.answered.response, worlds.whole, world, scale)
+        return exceeding(self.observation.response, worlds.whole, world, scale)
 
     def table(self) -> list[dict[str, Any]]:
-        """The worlds by falling risk, or belief after an answer: all, or the first few of many."""
+        """The worlds of highest risk, or of highest belief after an observation, as rows."""
         if self.epsilon is None:
             return []
         worlds, adversary = self.adversary.worlds, self.adversary
@@ -73,10 +73,10 @@ class Finding:
             "risk": adversary.risks(self.epsilon),
         }
         order = columns["risk"]
-        if self.answered is not None:
-            order = adversary.beliefs(self.answered.response, self.epsilon)
+        if self.observation is not None:
+            order = adversary.beliefs(self.observation.response, self.epsilon)
             if worlds.sensitivity:
-                columns["density"] = adversary.densities(self.answered.response, self.epsilon)
+                columns["density"] = adversary.densities(self.observation.response, self.epsilon)
             columns |= {"belief": order, "confidence": order - adversary.prior}
         few = len(order) if len(order) <= _MOST_WORLDS else _FEW_WORLDS
         first = np.argsort(-order, kind="stable")[:few]
@@ -84,9 +84,9 @@ class Finding:
 
 
 def as_object(finding: Finding) -> dict[str, Any]:
-    """For scripts."""
+    """The finding in the types of JSON."""
     worlds, adversary = finding.adversary.worlds, finding.adversary
-    found: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "notice": NOTICE,
         "query": finding.query,
         "private": False,
@@ -97,39 +97,39 @@ def as_object(finding: Finding) -> dict[str, Any]:
         "widest": worlds.widest,
     }
     if finding.most is not None:
-        found |= {
+        fields |= {
             "max_risk": float(finding.most),
             "epsilon_bound": finding.bounding,
             "epsilon_exact": finding.largest,
             "any_epsilon": finding.largest == LARGEST,
         }
     if finding.epsilon is not None:
-        found |= {
+        fields |= {
             "epsilon": finding.epsilon,
             "scale": adversary.scale(finding.epsilon),
             "risk_bound": adversary.bound(finding.epsilon),
             "risk": adversary.risk(finding.epsilon),
             "most_at_risk": finding.table(),
         }
-    if finding.answered is not None:
+    if finding.observation is not None:
         ratio = finding.ratio
-        found |= {
-            "response": finding.answered.response,
-            "missing": float(worlds.missing[finding.answered.missing]),
-            "drawn": finding.answered.drawn,
+        fields |= {
+            "response": finding.observation.response,
+            "missing": float(worlds.missing[finding.observation.missing]),
+            "drawn": finding.observation.drawn,
             "ratio": None if ratio is None or math.isinf(ratio) else ratio,
         }
-    return found
+    return fields
 
 
 def as_page(finding: Finding) -> str:
-    """For the terminal."""
+    """The finding as text for the terminal."""
     parts = [[printable(finding.query), *_universe(finding)]]
     if finding.most is not None:
         parts.append(list(_choice(finding)))
     if finding.epsilon is not None:
         parts.append(list(_worlds(finding)))
-    if finding.answered is not None:
+    if finding.observation is not None:
         parts.append(list(_guess(finding)))
     return "\n\n".join("\n".join(lines) for lines in parts)
 
@@ -146,7 +146,7 @@ def _universe(finding: Finding) -> Iterator[str]:
 
 
 def _choice(finding: Finding) -> Iterator[str]:
-    """The ε for the risk that is allowed."""
+    """The largest ε for the risk that is allowed."""
     adversary, prior = finding.adversary, f"1/n = {finding.adversary.prior:.4g}"
     yield f"No world may be believed more than {float(finding.most or 0):.6g}:"
     if finding.bounding is None or finding.largest is None:
@@ -189,12 +189,12 @@ def _worlds(finding: Finding) -> Iterator[str]:
 
 
 def _guess(finding: Finding) -> Iterator[str]:
-    """What the adversary makes of the answer."""
-    assert finding.answered is not None
-    worlds, answered = finding.adversary.worlds, finding.answered
-    missing, best = float(worlds.missing[answered.missing]), finding.table()[0]
-    drawn = f", drawn from the world without {missing:.8g}" if answered.drawn else ""
-    yield f"After the answer {answered.response:.8g}{drawn}:"
+    """The adversary's beliefs after the observation."""
+    assert finding.observation is not None
+    worlds, observation = finding.adversary.worlds, finding.observation
+    missing, best = float(worlds.missing[observation.missing]), finding.table()[0]
+    drawn = f", drawn from the world without {missing:.8g}" if observation.drawn else ""
+    yield f"After the answer {observation.response:.8g}{drawn}:"
     yield (
         f"  best guess: without {best['missing']:.8g}, believed {_chance(best['belief'])}, "
         f"which is {_chance(best['confidence'])} above the prior"
@@ -213,7 +213,7 @@ def _chance(value: float) -> str:
 
 
 def _down(value: float) -> str:
-    """Six digits, rounded to the safe side."""
+    """An ε with six digits, rounded down, which is the safe side."""
     return f"{Context(prec=6, rounding=ROUND_FLOOR).create_decimal_from_float(value).normalize():f}"
 
 

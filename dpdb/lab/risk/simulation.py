@@ -1,4 +1,4 @@
-"""An answer to form beliefs after: one that is given, or one drawn with noise."""
+"""The answer that the adversary observes: one that is given, or one drawn with noise."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ import numpy as np
 
 from dpdb.errors import UsageError
 from dpdb.lab.risk.adversary import Adversary
-from dpdb.lab.risk.page import Answered
+from dpdb.lab.risk.page import Observation
 
 
-def answered(
+def observe(
     adversary: Adversary,
     epsilon: float,
     *,
     missing: float | None,
     response: float | None,
     seed: int | None,
-) -> Answered:
-    """The answer given, or one drawn from the file without the row that is missing.
+) -> Observation:
+    """An answer to the query on the file without one row: `response`, or one drawn with noise.
 
-    `missing` is that row's value; without it, the row most at risk is missing.
+    `missing` is the value of that row; without it, the row most at risk is missing.
     """
     worlds = adversary.worlds
     absent = int(adversary.risks(epsilon).argmax())
@@ -29,6 +29,6 @@ def answered(
             raise UsageError(f"--missing: no row counted has the value {missing:.8g}")
         absent = int(places[0])
     if response is not None:
-        return Answered(response, absent, drawn=False)
+        return Observation(response, absent, drawn=False)
     noise = np.random.default_rng(seed).laplace(scale=adversary.scale(epsilon))
-    return Answered(float(worlds.answers[absent] + noise), absent, drawn=True)
+    return Observation(float(worlds.answers[absent] + noise), absent, drawn=True)

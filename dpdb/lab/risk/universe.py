@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dpdb.engines.memory.engine import MemoryEngine
+from dpdb.engines.protocol import OpenEngine
 from dpdb.errors import Unsupported
 from dpdb.lab.risk.worlds import Array
 from dpdb.plan.expressions import Slot
 from dpdb.plan.planner import outline
 from dpdb.plan.query import NO_OPTIONS, Aggregate, Function, Query
 from dpdb.policy.catalog import Kind, Policy
+from dpdb.session.backends import open_engine
 from dpdb.sql.statements import Select, statement
 
 
-def counted_values(text: str, policy: Policy, engine: MemoryEngine) -> tuple[Aggregate, Array]:
+def counted_values(text: str, policy: Policy, engine: OpenEngine) -> tuple[Aggregate, Array]:
     """The query's aggregate, and the sorted values that it counts: the universe X."""
     found = statement(text, policy)
     if not isinstance(found, Select) or found.explain:
@@ -52,7 +53,7 @@ class Universe:
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
-        self._engine = MemoryEngine()
+        self._engine = open_engine()
 
     def counted(self, text: str) -> tuple[Aggregate, Array]:
         """The query's aggregate, and the sorted values that it counts: the universe X."""

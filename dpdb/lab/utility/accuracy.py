@@ -1,6 +1,6 @@
 """How useful a noisy answer is: how large the noise, how small an answer may be.
 
-After Shoaran, Thomo, Weber, Differential Privacy in Practice; equations are numbered as there.
+After [STW], with the numbers of its equations.
 Noise follows the Laplace distribution. Budgets and scales are exact; what has a logarithm in
 it is not.
 """

@@ -50,9 +50,9 @@ class Deviations:
 
     delta: float
     classic: float | None
-    """By the usual formula, where that holds: Dwork and Roth 2014, Theorem 3.22."""
+    """By the usual formula, where that holds: [DR14] Theorem 3.22."""
     least: float
-    """Balle and Wang 2018, Algorithm 1."""
+    """[BW18] Algorithm 1."""
 
 
 @dataclass(frozen=True)
