@@ -132,10 +132,10 @@ class Session:
             raise failed from None
 
     def _quote(self, text: str) -> Answer:
-        explained = statement(f"EXPLAIN {text}", self.policy)
-        if not isinstance(explained, Select):
+        priced = statement(text, self.policy)
+        if not isinstance(priced, Select):
             raise Unsupported("only a SELECT has a price")
-        query = self._asked(explained.query)
+        query = self._asked(priced.query)
         rows = (lambda _: 1) if query.options.error is None else self._rows
         return replace(self._explained(text, query, rows), releases=())
 
