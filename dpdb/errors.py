@@ -146,6 +146,8 @@ def printable(text: str) -> str:
     Escape sequences in a header would otherwise move the cursor or rename the
     window, and bidirectional marks reorder the line.
     """
+    if text.isprintable():  # Nearly all texts are, and they are shown as they are.
+        return text
     return "".join(_visible(character) for character in text)
 
 

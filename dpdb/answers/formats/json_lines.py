@@ -66,6 +66,8 @@ def error_as_json(statement: str, error: DpdbError) -> str:
 def _dumped(fields: dict[str, Any]) -> str:
     # JSON leaves DEL and the C1 controls as they are, and terminals act on them.
     text = json.dumps(fields, ensure_ascii=False, allow_nan=False)
+    if printable(text) == text:
+        return text
     return "".join(_utf16(c) if _unsafe(c) else c for c in text)
 
 
