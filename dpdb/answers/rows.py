@@ -1,4 +1,4 @@
-"""The rows of an answer, from noisy results: computed, kept by HAVING, sorted and cut.
+"""The rows of an answer, from noisy results: computed, chosen by HAVING, sorted and cut.
 
 Everything here is computed from noisy values, public scales and the plan. That is
 post-processing, which gives nothing more away ([DR14] Proposition 2.1).
@@ -55,13 +55,13 @@ def result_rows(plan: Plan, points: Values, subqueries: Values, noisy: Noisy | N
         [None] * number if noisy is None else _intervals(plan, noisy, output, frame)
         for output in plan.outputs
     ]
-    kept = _sorted(plan, frame, _having(plan, frame))
-    kept = kept[plan.offset : None if plan.limit is None else plan.offset + plan.limit]
+    chosen = _sorted(plan, frame, _having(plan, frame))
+    chosen = chosen[plan.offset : None if plan.limit is None else plan.offset + plan.limit]
     only_noise = [
         _only_noise(column, plan.interval_of(output))
         for output, column in zip(plan.outputs, intervals, strict=True)
     ]
-    return ResultRows(_rows(columns, kept), _rows(intervals, kept), _rows(only_noise, kept))
+    return ResultRows(_rows(columns, chosen), _rows(intervals, chosen), _rows(only_noise, chosen))
 
 
 def _only_noise(column: list[CellInterval], bounds: Interval) -> list[bool]:
@@ -81,9 +81,9 @@ def _number(end: Cell) -> float | None:
     return days_of(datetime.date.fromisoformat(end)) if isinstance(end, str) else end
 
 
-def _rows(columns: list[list[T]], kept: list[int]) -> tuple[tuple[T, ...], ...]:
-    """The rows at the indices `kept`, from the columns."""
-    return tuple(zip(*([column[i] for i in kept] for column in columns), strict=True))
+def _rows(columns: list[list[T]], chosen: list[int]) -> tuple[tuple[T, ...], ...]:
+    """The rows at the indices `chosen`, from the columns."""
+    return tuple(zip(*([column[i] for i in chosen] for column in columns), strict=True))
 
 
 def _keys(plan: Plan) -> dict[Slot, AnyVector]:
@@ -107,21 +107,21 @@ def _having(plan: Plan, frame: Frame) -> list[int]:
     """The indices of the groups for which HAVING is true."""
     if plan.having is None:
         return list(range(len(plan.groups)))
-    kept = evaluate(plan.having, frame)
-    assert isinstance(kept, Vector)
-    return [int(i) for i in np.flatnonzero(np.broadcast_to(kept.values, len(plan.groups)))]
+    passed = evaluate(plan.having, frame)
+    assert isinstance(passed, Vector)
+    return [int(i) for i in np.flatnonzero(np.broadcast_to(passed.values, len(plan.groups)))]
 
 
-def _sorted(plan: Plan, frame: Frame, kept: list[int]) -> list[int]:
-    """The indices `kept` in the order of ORDER BY: by the last term first, as sorting is stable."""
+def _sorted(plan: Plan, frame: Frame, chosen: list[int]) -> list[int]:
+    """The indices `chosen` in the order of ORDER BY, sorted by its last term first."""
     for ordering in reversed(plan.order):
         expression = ordering.expression
         values = _listed(evaluate(expression, frame), expression.kind, len(plan.groups))
-        known = [i for i in kept if values[i] is not None]
+        known = [i for i in chosen if values[i] is not None]
         known.sort(key=lambda i: values[i], reverse=ordering.descending)  # type: ignore[arg-type,return-value]
-        unknown = [i for i in kept if values[i] is None]
-        kept = unknown + known if ordering.nulls_first else known + unknown
-    return kept
+        unknown = [i for i in chosen if values[i] is None]
+        chosen = unknown + known if ordering.nulls_first else known + unknown
+    return chosen
 
 
 def _listed(vector: AnyVector, kind: Kind, number: int) -> list[Cell]:

@@ -175,10 +175,11 @@ def _draw(options: argparse.Namespace) -> None:
             save(figure, path)
             print(f"wrote {path}", file=sys.stderr)
         return
-    from dpdb.lab.plots.terminal import WIDTH, drawn  # noqa: PLC0415
+    from dpdb.lab.plots.terminal import WIDTH, figure_text  # noqa: PLC0415
 
     width = min(WIDTH, max(NARROWEST, shutil.get_terminal_size().columns))
-    print("\n\n".join(f"{figure.title}\n\n{drawn(figure, width)}" for figure in figures.values()))
+    parts = [f"{figure.title}\n\n{figure_text(figure, width)}" for figure in figures.values()]
+    print("\n\n".join(parts))
 
 
 def _figures(options: argparse.Namespace) -> dict[str, Lines]:

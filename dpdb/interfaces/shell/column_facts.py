@@ -15,12 +15,12 @@ def about(column: Column) -> str:
     if column.values is not None:
         return f"{len(column.values)} values"
     if column.bounds is not None:
-        low, high = (shown(bound, column.kind) for bound in column.bounds)
+        low, high = (value_text(bound, column.kind) for bound in column.bounds)
         return f"{low} to {high}"
     return NO_BOUNDS if column.guessed or column.kind.ordinal else str(column.kind)
 
 
-def shown(value: Value, kind: Kind) -> str:
+def value_text(value: Value, kind: Kind) -> str:
     """A declared value as people read it."""
     match value:
         case bool():
@@ -36,7 +36,7 @@ def shown(value: Value, kind: Kind) -> str:
 
 def constant(value: Value, kind: Kind) -> str:
     """A declared value as it is written in SQL."""
-    text = value if isinstance(value, str) else shown(value, kind)
+    text = value if isinstance(value, str) else value_text(value, kind)
     return "'" + text.replace("'", "''") + "'" if kind in (Kind.TEXT, Kind.DATE) else text
 
 

@@ -127,7 +127,7 @@ class ShellCompleter(Completer):
             return
         values = column.values or ((True, False) if column.kind is Kind.BOOLEAN else ())
         for value in values:
-            shown = column_facts.shown(value, column.kind)
+            shown = column_facts.value_text(value, column.kind)
             yield (
                 column_facts.constant(value, column.kind),
                 shown,

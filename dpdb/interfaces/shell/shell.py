@@ -103,7 +103,7 @@ class Shell:
             started = time.monotonic()
             self._progress.restart()
             answer = self.session.execute(text)
-            shown = self.shown(answer)
+            shown = self.answer_text(answer)
         except DpdbError as error:
             tell(error_text(text, error))
             return False
@@ -121,7 +121,7 @@ class Shell:
             tell(f"{time.monotonic() - started:.2f} s")
         return True
 
-    def shown(self, answer: Answer) -> str:
+    def answer_text(self, answer: Answer) -> str:
         """The answer as text, in the mode that is set; vertical where a table is too wide."""
         mode = self.settings["mode"]
         if mode != "table":

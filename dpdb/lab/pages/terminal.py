@@ -6,7 +6,7 @@ import textwrap
 
 from dpdb.answers.formats.escape import printable
 from dpdb.lab.pages.report import Act, Report, Success, counted
-from dpdb.lab.plots.terminal import WIDTH, drawn
+from dpdb.lab.plots.terminal import WIDTH, figure_text
 
 _BAR = 40
 
@@ -19,7 +19,7 @@ def page(report: Report) -> str:
         _section("The idea", _wrapped(report.idea)),
         *(_act(act) for act in report.acts),
         _section("How often it succeeds", rates(report)),
-        *(_section(figure.title, drawn(figure)) for figure in report.figures),
+        *(_section(figure.title, figure_text(figure)) for figure in report.figures),
         _section("What stopped it", _wrapped(report.stopped)),
     ]
     if report.further:

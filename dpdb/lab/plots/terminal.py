@@ -20,7 +20,7 @@ ROWS = 16
 _SHADES = "█░▒·"
 
 
-def drawn(figure: Figure, width: int = WIDTH) -> str:
+def figure_text(figure: Figure, width: int = WIDTH) -> str:
     """A figure at most `width` characters wide, without its title."""
     match figure:
         case Lines():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dpdb.lab.plots.figures import Lines, Series, TileRow, Tiles
-from dpdb.lab.plots.terminal import ROWS, drawn
+from dpdb.lab.plots.terminal import ROWS, figure_text
 from dpdb.lab.utility.figures import laplace_densities
 
 DOTS = [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2), (0, 3), (1, 3)]
@@ -38,7 +38,7 @@ def line(*points: tuple[float, float], label: str = "one") -> Lines:
 
 
 def test_a_straight_line_is_straight() -> None:
-    chart = drawn(line((0, 0), (10, 10)), 80)
+    chart = figure_text(line((0, 0), (10, 10)), 80)
     found = dots(chart)
     columns = 2 * (max(map(len, rows(chart))))
     height = 4 * ROWS
@@ -52,7 +52,7 @@ def test_a_straight_line_is_straight() -> None:
 def test_heights_are_read_off_the_axis() -> None:
     """A curve at 300 is in the row labelled 300, one at 100 in the row labelled 100."""
     low, high = Series("low", [(0, 100), (9, 100)]), Series("high", [(0, 300), (9, 300)])
-    chart = drawn(Lines("t", "x", [low, high, Series("ends", [(0, 0), (0, 400)])]), 60)
+    chart = figure_text(Lines("t", "x", [low, high, Series("ends", [(0, 0), (0, 400)])]), 60)
     for label, letter in (("100", "a"), ("300", "b")):
         (row,) = (text for text in chart.splitlines() if text.strip().startswith(f"{label} ┤"))
         assert letter in row
@@ -61,12 +61,12 @@ def test_heights_are_read_off_the_axis() -> None:
 
 def test_a_peak_between_the_columns_is_not_lost() -> None:
     """Laplace(0, 0.1) is 5 high at 0 and below 0.04 half a column away from there."""
-    top = rows(drawn(laplace_densities(), 80))[0]
+    top = rows(figure_text(laplace_densities(), 80))[0]
     assert top.strip() == "a"
 
 
 def test_letters_are_on_their_curves() -> None:
-    chart = drawn(laplace_densities(), 80)
+    chart = figure_text(laplace_densities(), 80)
     labelled = {
         letter: (row, text.index(letter))
         for row, text in enumerate(rows(chart))
@@ -82,13 +82,15 @@ def test_letters_are_on_their_curves() -> None:
 
 
 def test_the_level_is_drawn_and_explained() -> None:
-    chart = drawn(Lines("t", "x", [Series("s", [(0, 0), (9, 0)])], 4.0, "the truth"), 60)
+    chart = figure_text(Lines("t", "x", [Series("s", [(0, 0), (9, 0)])], 4.0, "the truth"), 60)
     assert "┄┄┄" in rows(chart)[0]
     assert "  ┄  the truth: 4" in chart
 
 
 def test_axes_say_what_they_measure() -> None:
-    chart = drawn(Lines("t", "ε", [Series("s", [(0, 0), (1, 50)])], up="noise"), 60).splitlines()
+    chart = figure_text(
+        Lines("t", "ε", [Series("s", [(0, 0), (1, 50)])], up="noise"), 60
+    ).splitlines()
     assert chart[0] == "  noise"
     assert [text.split()[0] for text in chart if "┤" in text] == ["50", "40", "30", "20", "10", "0"]
     assert chart[-3].split() == ["0", "0.2", "0.4", "0.6", "0.8", "1"]
@@ -97,24 +99,24 @@ def test_axes_say_what_they_measure() -> None:
 
 @pytest.mark.parametrize("width", [40, 57, 92])
 def test_it_fits(width: int) -> None:
-    assert max(map(len, drawn(laplace_densities(), width).splitlines())) <= width
+    assert max(map(len, figure_text(laplace_densities(), width).splitlines())) <= width
     tiles = Tiles("t", ("yes", "no"), [TileRow("some people", [0, 1] * 60)])
-    assert max(map(len, drawn(tiles, width).splitlines())) <= width
+    assert max(map(len, figure_text(tiles, width).splitlines())) <= width
 
 
 @pytest.mark.parametrize("points", [[(1, 1)], [(0, 3), (9, 3)], [(2, 0), (2, 7)]])
 def test_little_to_draw(points: list[tuple[float, float]]) -> None:
-    chart = drawn(line(*points), 40)
+    chart = figure_text(line(*points), 40)
     assert len(rows(chart)) == ROWS
     assert any("a" in text for text in rows(chart))
 
 
 def test_two_equal_curves_keep_two_letters() -> None:
     same = [(0.0, 0.0), (9.0, 9.0)]
-    text = "".join(rows(drawn(Lines("t", "x", [Series("s", same), Series("z", same)]), 60)))
+    text = "".join(rows(figure_text(Lines("t", "x", [Series("s", same), Series("z", same)]), 60)))
     assert "a" in text
     assert "b" in text
 
 
 def test_names_cannot_act() -> None:
-    assert "\x1b" not in drawn(line((0, 0), (1, 1), label="\x1b]0;x\x07"), 60)
+    assert "\x1b" not in figure_text(line((0, 0), (1, 1), label="\x1b]0;x\x07"), 60)
