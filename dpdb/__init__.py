@@ -1,3 +1,102 @@
-"""A statistical database shell that answers SQL about CSV files with differential privacy."""
+"""A statistical database that answers SQL about CSV files with differential privacy.
+
+    import dpdb
+
+    db = dpdb.connect("people.csv", epsilon=1, queries=10)
+    db.price("SELECT AVG(age) FROM people")             # what it would take, for nothing
+    answer = db.execute("SELECT AVG(age) FROM people")
+    answer.rows, answer.intervals, answer.cost, db.balance
+    answer.to_pandas()
+
+`help(dpdb.connect)` says what can be given, `dpdb help python` is the page of the manual. In a
+notebook, `%load_ext dpdb` gives `%dpdb people.csv` and `%%dpdb`.
+
+Where a statement goes, room by room; each room's docstring says what the room may not know:
+
+    interfaces   the command line, the prompt, the notebook
+    lab          attacks, and studies of risk and accuracy
+    session      from a statement to its answer: price, debit, exact results, noise
+    answers      after the noise: estimates, intervals, tables
+    engines      before the noise: exact results from a file
+    vectors      columns, and the expressions evaluated on them
+    ledger       what has been spent, and what is left
+    sql          from text to a query
+    plan         from a query and the policy to releases, their noise and their price
+    privacy      sensitivity, mechanisms, noise, composition
+    policy       what is public about the data
+    errors       everything that can be refused
+
+`import dpdb` loads none of them: a name of the list below is loaded when it is first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dpdb.answers.answer import Answer
+    from dpdb.errors import (
+        BudgetExceeded,
+        DataFileError,
+        DpdbError,
+        InternalError,
+        InvalidOption,
+        MissingBounds,
+        PolicyError,
+        SetupError,
+        StatementError,
+        SyntaxFault,
+        TooLarge,
+        TypeMismatch,
+        UnknownName,
+        Unsupported,
+        UsageError,
+    )
+    from dpdb.policy.catalog import Policy
+    from dpdb.session.connect import connect
+    from dpdb.session.session import Session
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "Answer",
+    "BudgetExceeded",
+    "DataFileError",
+    "DpdbError",
+    "InternalError",
+    "InvalidOption",
+    "MissingBounds",
+    "Policy",
+    "PolicyError",
+    "Session",
+    "SetupError",
+    "StatementError",
+    "SyntaxFault",
+    "TooLarge",
+    "TypeMismatch",
+    "UnknownName",
+    "Unsupported",
+    "UsageError",
+    "__version__",
+    "connect",
+]
+
+_MODULES = {
+    "Answer": "dpdb.answers.answer",
+    "Policy": "dpdb.policy.catalog",
+    "Session": "dpdb.session.session",
+    "connect": "dpdb.session.connect",
+    "load_ipython_extension": "dpdb.interfaces.jupyter",  # what %load_ext looks for
+}
+"""Where names are defined; all others of `__all__` are errors."""
+
+
+def __getattr__(name: str) -> object:
+    if name not in (*__all__, *_MODULES):
+        raise AttributeError(f"module 'dpdb' has no attribute {name!r}")
+    return getattr(import_module(_MODULES.get(name, "dpdb.errors")), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

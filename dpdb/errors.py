@@ -12,15 +12,17 @@
     ├── InternalError              dpdb is at fault
     ├── BudgetExceeded             exit code 3: epsilon or the query limit is used up
     └── SetupError                 exit code 2: before any statement runs
-        ├── UsageError             the command line
+        ├── UsageError             the command line, or the arguments of a call
         ├── PolicyError            the policy file
         └── DataFileError          the CSV file
 
-A message is a function of the query and the policy, never of rows.
+A message is a function of the query and the policy, never of rows. `error_text` is how the command
+line, the prompt and a notebook show an error.
 """
 
 from __future__ import annotations
 
+import unicodedata
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, ClassVar
@@ -51,11 +53,17 @@ class DpdbError(Exception):
         self.message = clipped(message)
         self.hint = None if hint is None else clipped(hint)
         self.place = place
+        self.statement = ""
+        """The statement that failed, in which `place` is; empty where no statement did."""
 
     @property
     def kind(self) -> str:
         """The name by which scripts tell errors apart."""
         return type(self).__name__
+
+    def _render_traceback_(self) -> list[str]:
+        """The lines that IPython shows in place of a traceback (IPython calls this method)."""
+        return error_text(self.statement, self).split("\n")
 
 
 class StatementError(DpdbError):
@@ -107,7 +115,7 @@ class SetupError(DpdbError):
 
 
 class UsageError(SetupError):
-    """The command line is at fault."""
+    """The command line, or the arguments of a call, are at fault."""
 
 
 class PolicyError(SetupError):
@@ -130,3 +138,50 @@ def did_you_mean(name: str, known: Iterable[str]) -> str | None:
     by_folded = {candidate.casefold(): candidate for candidate in known}
     close = get_close_matches(name.casefold(), by_folded, n=1)
     return f"did you mean {by_folded[close[0]]}?" if close else None
+
+
+def printable(text: str) -> str:
+    """`text` with control, format and other invisible characters written out.
+
+    Escape sequences in a header would otherwise move the cursor or rename the
+    window, and bidirectional marks reorder the line.
+    """
+    return "".join(_visible(character) for character in text)
+
+
+def _visible(character: str) -> str:
+    if unicodedata.category(character) in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"):
+        code = ord(character)
+        if code > 0xFFFF:
+            return f"\\U{code:08x}"
+        return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+    return character
+
+
+def display_width(text: str) -> int:
+    """The number of columns that a text takes on a terminal."""
+    from wcwidth import wcswidth  # noqa: PLC0415 (json and csv do without)
+
+    return wcswidth(text)
+
+
+def error_text(statement: str, error: DpdbError) -> str:
+    """`error: …`, the line of the statement with a caret, and a hint."""
+    parts = [f"error: {printable(error.message)}"]
+    lines = statement.split("\n")
+    # What a budget does not cover is not wrong in any one place.
+    wrong = not isinstance(error, BudgetExceeded)
+    if wrong and error.place and error.place.line <= len(lines):
+        parts += _pointed(lines[error.place.line - 1], error.place.column)
+    if error.hint:
+        parts.append(f"hint: {printable(error.hint)}")
+    return "\n".join(parts)
+
+
+def _pointed(line: str, column: int) -> list[str]:
+    """The part of the line around the column, and a caret below it."""
+    start = max(0, column - 50)
+    shown = printable(line[start : start + 76])
+    caret = display_width(printable(line[start : column - 1]))
+    lead = "… " if start else ""
+    return [f"  {lead}{shown}", " " * (2 + len(lead) + caret) + "^"]

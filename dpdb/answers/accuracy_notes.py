@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from dpdb.answers.answer import ReleaseReport
 from dpdb.answers.declarations import declared_range
+from dpdb.answers.record import ReleaseReport
 from dpdb.answers.release_reports import own_reports
 from dpdb.plan.expressions import conjunction, slots
 from dpdb.plan.obstacles import hint
@@ -27,8 +27,8 @@ def interval_notes(planned: Plan) -> tuple[str, ...]:
         if report.margin is None
     ]
     with_interval = any(report.margin is not None for report in _shown_reports(planned))
-    if planned.candidates > 1 and with_interval:
-        number = planned.candidates
+    if planned.competing_rows > 1 and with_interval:
+        number = planned.competing_rows
         notes.append(f"± holds for all {number} groups at once, as noise decides which are shown")
     return tuple(dict.fromkeys(notes))
 

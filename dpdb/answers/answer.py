@@ -1,72 +1,39 @@
-"""The answer to a statement: plain values, ready to be shown or serialised."""
+"""The answer that a session gives: a record that shows itself in Python and in a notebook."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from dpdb.ledger.protocol import FREE, Balance, Price
+from dpdb.answers.formats.render import as_table
+from dpdb.answers.record import AnswerRecord
 
 if TYPE_CHECKING:
-    from dpdb.plan.plan import Plan
-
-Cell = int | float | str | bool | None
-CellInterval = tuple[Cell, Cell] | None
-"""The two ends of a cell's 95 % interval; None where the cell has none."""
+    import pandas as pd
 
 
-@dataclass(frozen=True)
-class ReleaseReport:
-    """One release as it is reported; sensitivity, scale and margin are in the column's unit."""
+class Answer(AnswerRecord):
+    """What a statement gives back: its columns, rows and intervals as plain values, and its cost.
 
-    column: str
-    aggregate: str
-    mechanism: str
-    sensitivity: Fraction | None
-    """None where it depends on the rows (smooth sensitivity), and so must stay secret."""
-    scale: Fraction | None
-    """The scale of the noise; None where the sensitivity is None."""
-    epsilon: Fraction
-    delta: Fraction = Fraction(0)
-    margin: float | None = None
-    """With probability CONFIDENCE the noise of all candidates is within ± this much at once."""
-    candidates: int = 1
-    """The number of groups among which noise decides which are shown; 1 where all are."""
+    `repr(answer)` is the table that the command line prints, and a notebook shows the same as HTML.
+    Neither shows anything else that the answer knows.
+    """
 
+    def to_pandas(self) -> pd.DataFrame:
+        """The rows as a DataFrame; raises UsageError where pandas is not installed.
 
-@dataclass(frozen=True)
-class Disclosure:
-    """An exact statistic and the scale of its noise, which only teaching mode may show."""
+        The type of a column follows from the query, never from what is in the column: `Int64`,
+        `Float64`, `boolean`, `str`, and `datetime64[s]` for dates; whole numbers that do not fit 64
+        bits are `Float64`. A NULL is pandas' missing value.
+        """
+        from dpdb.answers.formats.data_frame import data_frame  # noqa: PLC0415 (pandas)
 
-    column: str
-    stat: float
-    scale: float
+        return data_frame(self)
 
+    def __repr__(self) -> str:
+        return as_table(self)
 
-@dataclass(frozen=True)
-class Answer:
-    """A statement with its rows, their accuracy, its price and what is left of the budget."""
+    def _repr_html_(self) -> str:
+        """What IPython shows in a notebook."""
+        from dpdb.answers.formats.html import as_html  # noqa: PLC0415 (jinja2)
 
-    statement: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
-    balance: Balance
-    intervals: tuple[tuple[CellInterval, ...], ...] = ()
-    only_noise: tuple[tuple[bool, ...], ...] = ()
-    """For each cell, whether its interval is as wide as its bounds, so that it tells nothing."""
-    releases: tuple[ReleaseReport, ...] = ()
-    cost: Price = FREE
-    query: bool = False
-    """Whether this answers a SELECT, rather than showing or setting something."""
-    repeat: bool = False
-    """Whether the answer was paid for before, and so is free."""
-    explain: bool = False
-    """Whether this answers an EXPLAIN: a plan and a price, and no rows."""
-    private: bool = True
-    """Whether the answer is differentially private; in teaching mode none is."""
-    revealed: tuple[Disclosure, ...] = ()
-    notes: tuple[str, ...] = ()
-    """Sentences on intervals, on an error asked for and, for EXPLAIN, on rows left out."""
-    plan: Plan | None = None
-    """The plan that EXPLAIN shows."""
+        return as_html(self)

@@ -56,7 +56,7 @@ def confidence_intervals(
     subqueries = sorted(slots(expression, "subquery") & noisy_ones)
     if not (plan.released_for(output) or subqueries) or not expression.kind.ordinal:
         return None
-    each = at_once(confidence, (len(aggregates) + len(subqueries)) * plan.candidates)
+    each = at_once(confidence, (len(aggregates) + len(subqueries)) * plan.competing_rows)
     known: dict[Slot, Bounds] = {}
     for index in aggregates:
         estimate = plan.estimates[index]
@@ -133,7 +133,7 @@ def _around(values: Array, release: Release, confidence: float) -> tuple[Array, 
 def _mean(
     own: Draws, releases: list[Release], estimate: Estimate, confidence: float
 ) -> tuple[Array, Array]:
-    """A mean's interval, after Fieller (1954).
+    """A mean's interval, after [Fie54].
 
     Let S and N be the exact sum and count, S̃ and Ñ the noisy ones, s and t the noises. The
     true mean m satisfies S = mN, so S̃ - mÑ = s - m·t, which has the known distribution of two
@@ -154,7 +154,7 @@ def _mean(
         scales = of_sum, np.abs(mean) * of_count
         # Whole noise is at most continuous noise and one more, in the stochastic order:
         # P(x >= z) <= P(L >= z - 1) for all whole z. Of Laplace noise that is 2r <= 1 + r,
-        # of Gaussian Proposition 25 of Canonne, Kamath, Steinke. So s - m·t is within 1 + |m|.
+        # of Gaussian noise it is [CKS20] Proposition 25. So s - m·t is within 1 + |m|.
         distance = np.maximum(np.abs(total - mean * count) - 1 - np.abs(mean), 0)
         return _plausible(distance, *scales, confidence, kind)
 
@@ -198,7 +198,7 @@ def two_laplace_tail(distance: Array, first: float, second: Array) -> Array:
     """P(|X + Y| > distance) for independent Laplace X, Y of scales a = first, b = second.
 
     (a²·e^(-d/a) - b²·e^(-d/b)) / (a² - b²), and (1 + d/2a)·e^(-d/a) where a = b
-    (Kotz, Kozubowski, Podgórski 2001, section 2.3).
+    ([KKP01] section 2.3).
     """
     # Near a = b the quotient loses its digits: the formula for equal scales is closer.
     first, second = max(first, TINY_SCALE), np.maximum(second, TINY_SCALE)

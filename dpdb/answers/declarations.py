@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from dpdb.answers.answer import Cell
+from dpdb.answers.record import Cell
 from dpdb.policy.catalog import Column, Kind, Value
-from dpdb.policy.numbers import date_text
+from dpdb.policy.numbers import iso_date
 
 COLUMN_COLUMNS = ("column", "type", "lower", "upper", "values", "nulls")
 
@@ -35,7 +35,7 @@ def column_row(column: Column) -> tuple[Cell, ...]:
 def plain_value(value: Value, kind: Kind) -> Cell:
     """A declared value as a cell: dates, which are held as days, become `YYYY-MM-DD`."""
     if kind is Kind.DATE and isinstance(value, (int, Fraction)):
-        return date_text(int(value))
+        return iso_date(int(value))
     if isinstance(value, Fraction):
         return int(value) if value.denominator == 1 else float(value)
     return value

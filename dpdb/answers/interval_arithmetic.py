@@ -1,7 +1,7 @@
 """Interval arithmetic over the cells of an answer.
 
 `plan.ranges` does it once, for all rows of a table; here it is done for each cell, with the
-intervals of the cell's aggregates (Moore 1966, chapter 2).
+intervals of the cell's aggregates ([Moo66] chapter 2).
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dpdb.answers.answer import ReleaseReport
+from dpdb.answers.record import ReleaseReport
 from dpdb.plan.plan import CONFIDENCE, Plan, Release, at_once
 from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace
 
@@ -24,11 +24,11 @@ def own_reports(planned: Plan) -> tuple[ReleaseReport, ...]:
     for index, release in enumerate(planned.releases):
         labels = [o.label for o in planned.outputs if index in planned.released_for(o)]
         label = labels[0] if labels else release.aggregate
-        own.append(_report(release, label, planned.candidates))
+        own.append(_report(release, label, planned.competing_rows))
     return tuple(own)
 
 
-def _report(release: Release, label: str, candidates: int) -> ReleaseReport:
+def _report(release: Release, label: str, competing_rows: int) -> ReleaseReport:
     """The report of one release; the numbers of an exponential mechanism are those of its score."""
     mechanism = release.mechanism
     loss = mechanism.loss
@@ -40,15 +40,16 @@ def _report(release: Release, label: str, candidates: int) -> ReleaseReport:
         scale=None,
         epsilon=loss.epsilon,
         delta=loss.delta,
-        candidates=candidates,
+        competing_rows=competing_rows,
     )
     match mechanism:
         case Laplace() | Gaussian():
+            margin = mechanism.quantile(at_once(CONFIDENCE, competing_rows))
             return replace(
                 report,
                 sensitivity=mechanism.sensitivity * release.unit,
                 scale=mechanism.scale * release.unit,
-                margin=mechanism.quantile(at_once(CONFIDENCE, candidates)) * float(release.unit),
+                margin=margin * float(release.unit),
             )
         case Exponential():
             return replace(report, sensitivity=mechanism.sensitivity, scale=mechanism.scale)

@@ -1,7 +1,7 @@
 """The rows of an answer, from noisy results: computed, chosen by HAVING, sorted and cut.
 
 Everything here is computed from noisy values, public scales and the plan. That is
-post-processing, which gives nothing more away (Dwork and Roth 2014, Proposition 2.1).
+post-processing, which gives nothing more away ([DR14] Proposition 2.1).
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from typing import TypeVar
 
 import numpy as np
 
-from dpdb.answers.answer import Cell, CellInterval
 from dpdb.answers.confidence_intervals import confidence_intervals
 from dpdb.answers.estimates import Noisy, Values, vector
+from dpdb.answers.record import Cell, CellInterval
 from dpdb.plan.expressions import Slot
 from dpdb.plan.plan import Plan
 from dpdb.plan.query import Output
 from dpdb.plan.ranges import Interval
 from dpdb.policy.catalog import Kind
-from dpdb.policy.numbers import EPOCH, date_text
+from dpdb.policy.numbers import days_of, iso_date
 from dpdb.vectors.evaluate import Frame, evaluate
 from dpdb.vectors.vector import AnyVector, TextVector, Vector
 
@@ -77,8 +77,8 @@ def _only_noise(column: list[CellInterval], bounds: Interval) -> list[bool]:
 
 
 def _number(end: Cell) -> float | None:
-    """The end of an interval as a number: for a date, its days from 1970-01-01."""
-    return (datetime.date.fromisoformat(end) - EPOCH).days if isinstance(end, str) else end
+    """The end of an interval, of dates in days."""
+    return days_of(datetime.date.fromisoformat(end)) if isinstance(end, str) else end
 
 
 def _rows(columns: list[list[T]], chosen: list[int]) -> tuple[tuple[T, ...], ...]:
@@ -143,6 +143,6 @@ def _listed(vector: AnyVector, kind: Kind, number: int) -> list[Cell]:
 def _date(days: float) -> str | None:
     """The date as text; None for NaN and for days that no calendar has."""
     try:
-        return date_text(round(days))
+        return iso_date(round(days))
     except (OverflowError, ValueError):
         return None

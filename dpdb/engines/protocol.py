@@ -1,12 +1,28 @@
-"""The exact results of a plan, kept from being shown."""
+"""What an engine must do: exact statistics of a plan, in one shape, kept from being shown.
+
+An engine is trusted with rows, and nothing that it gives back is private yet. So the protocol says
+in which representation results come, as well as what they are: a result's type, shape or
+order, or an error, would tell of rows what its noise hides.
+"""
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from dpdb.plan.expressions import Slot
+    from dpdb.plan.plan import Plan
+    from dpdb.policy.catalog import Table
+    from dpdb.vectors.vector import AnyVector
+
+Progress = Callable[[float], None]
+"""Is told the fraction of a file that has been read, from 0 to 1."""
 
 MAX_ROWS = 2**31
 
@@ -29,6 +45,7 @@ def representation(largest: int) -> np.dtype[Any]:
 class Exact:
     """What one release's mechanism is to be given, for every cell.
 
+    A cell is a row of the answer before HAVING: one, or each of the plan's groups in order.
     One integer a cell; for ranks a sorted array a cell, for tallies a row of
     counts. Nothing formats it: its repr says nothing.
     """
@@ -41,3 +58,59 @@ class Exact:
 
     def __repr__(self) -> str:
         return "<exact results>"
+
+
+class Engine(Protocol):
+    """Computes the exact statistics of plans over the tables of a policy.
+
+    Whoever asks it must have charged for the plan: the session's executor does so, and nothing
+    else outside the engines does. `tests/engines/conformance` is what every engine must pass.
+    """
+
+    @abstractmethod
+    def rows(self, table: Table) -> int:
+        """The number of rows of a table, those that a filter would leave out included.
+
+        It is asked for only where the policy says that this number is public (neighbours by
+        `replace`). Raises DataFileError where the table cannot be read.
+        """
+
+    @abstractmethod
+    def exact(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> tuple[Exact, ...]:
+        """The exact result of each of the plan's own releases, in their order.
+
+        `slots` has the noisy value of each scalar subquery: a vector of one row. Subplans are
+        not the engine's: their releases are asked for by themselves.
+
+        Results are whole numbers. A `Count` and a `Distinct` have one 64-bit integer a cell, and
+        a `Total` one of `representation(largest)`, where a row adds at most ±`largest`. A
+        `Ranks` has one array a cell, of 64-bit integers: the counted values in steps of the grid,
+        clamped to it and sorted. A `Tally` has one array a cell: the count of each of its values.
+        The number of cells and the type of each array follow from the plan alone. Only the
+        length of a `Ranks` array follows from rows, and only a mechanism may look at it.
+
+        Where a table has a unit, at most `rows_per_unit` of a unit's rows count, of those that
+        pass the plan's `where`; which of them depends on the plan's `sample_key` and on that
+        unit's rows.
+
+        Raises DataFileError where the table cannot be read. No cell of a row may raise: what is
+        undefined, overflows or cannot be read is NULL. The result must not depend on the order
+        of rows. An engine must not add noise, round by what rows hold, keep a log of values, or
+        name a value in an error.
+        """
+
+
+class OpenEngine(Engine, Protocol):
+    """An engine that can also show its values, to the custodian: no private answer may use it.
+
+    Teaching mode and the lab's studies of risk do.
+    """
+
+    @abstractmethod
+    def values(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> list[list[npt.NDArray[Any]]]:
+        """For each aggregate of the plan the values that it counts in each cell.
+
+        They are sorted doubles, neither clamped nor on a grid. Where a cell has none, all but
+        a count get the mean of the column: the rule of [EGS] for a query that
+        no row matches. Raises as `exact` does.
+        """

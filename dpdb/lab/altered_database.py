@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from dpdb.answers.answer import Answer, Cell, ReleaseReport
+from dpdb.answers.answer import Answer
+from dpdb.answers.record import Cell, ReleaseReport
 from dpdb.lab.database import Database
 
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 
 def interval(hits: int, tries: int, confidence: float = 0.95) -> tuple[float, float]:
-    """The two-sided interval of Clopper and Pearson (Biometrika 26, 1934).
+    """The two-sided interval of Clopper and Pearson [CP34].
 
     At each end's rate, a number of hits at least as extreme as `hits` has the probability
     (1 - confidence) / 2.

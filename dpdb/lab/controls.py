@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 
-from dpdb.answers.answer import Answer, ReleaseReport
+from dpdb.answers.answer import Answer
+from dpdb.answers.record import ReleaseReport
 from dpdb.errors import Unsupported
 from dpdb.lab.altered_database import AlteredDatabase
 from dpdb.lab.database import Database
@@ -103,7 +104,7 @@ class Generalised(Defence):
 class Sticky(Defence):
     """Laplace noise for each condition of a question, always the same for the same condition.
 
-    This is the static noise of Diffix (Francis, Probst Eide and Munz 2017) without its other
+    This is the static noise of Diffix ([FPM17]) without its other
     parts. In Diffix the noise is normal, here it has Laplace's distribution.
     """
 

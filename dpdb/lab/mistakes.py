@@ -8,7 +8,7 @@ from fractions import Fraction
 from math import log
 from pathlib import Path
 
-from dpdb.answers.answer import ReleaseReport
+from dpdb.answers.record import ReleaseReport
 from dpdb.lab.altered_database import AlteredDatabase
 from dpdb.lab.database import Database
 from dpdb.lab.defences import MANY, Defence, Protected, Side, exactly, unprotected, with_settings
@@ -20,7 +20,7 @@ from dpdb.session.session import Session
 
 @dataclass(frozen=True)
 class LocalSensitivity(Defence):
-    """The noise of Evans, Girkins and Sartor: Δf is read off the data, and b is shown."""
+    """The noise of [EGS]: Δf is read off the data, and b is shown."""
 
     budget: float
     queries: int = 1
@@ -45,7 +45,7 @@ class LocalSensitivity(Defence):
 
 @dataclass(frozen=True)
 class DoubleLaplace(Defence):
-    """Laplace noise in doubles, by the textbook's formula: Evans, Girkins, Sartor, Definition 3.
+    """Laplace noise in doubles, by the textbook's formula: [EGS] Definition 3.
 
     X(u) = -b·log|u| for u > 0 and b·log|u| for u ≤ 0, with u uniform in (-1, 1)
     and b = k·Δf/ε.

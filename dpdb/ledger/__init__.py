@@ -1,4 +1,5 @@
-"""What has been spent: the price of a statement, and the refusal of what the budget does not cover.
+"""The ledger of a budget: prices of statements, charges, and the balance.
 
-A ledger is told a composed loss and the region of a filter. It may not know queries, rows or noise.
+A ledger receives the composed loss of a statement and the region of its filter, and refuses what
+the budget does not cover. The room may not know queries, rows or noise.
 """

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from threading import Lock
 
 from dpdb.errors import BudgetExceeded
-from dpdb.ledger.protocol import Balance, Price
+from dpdb.ledger.protocol import Balance, Ledger, Price, Receipt
 from dpdb.plan.regions import Region
 from dpdb.policy.budget import Budget, Neighbors
 from dpdb.policy.numbers import decimal
 from dpdb.privacy.accounting.accountants import accountant
-from dpdb.privacy.accounting.composition import NO_LOSS, ComposedLoss, parallel
+from dpdb.privacy.accounting.composition import ComposedLoss, parallel
 
 MAX_APART = 1000
 """As many statements are compared with the next, to see whether their filters exclude it.
@@ -35,7 +35,7 @@ class _Spent:
 
 
 @dataclass
-class MemoryLedger:
+class MemoryLedger(Ledger):
     """The budget of one session; both limits hold, whatever is asked."""
 
     budget: Budget
@@ -44,41 +44,42 @@ class MemoryLedger:
     _lock: Lock = field(default_factory=Lock, repr=False)
 
     def __post_init__(self) -> None:
-        self._spent = _Spent(self._balance(NO_LOSS, 0))
+        self._spent = _Spent(Balance.after(self.budget))
 
     @property
     def balance(self) -> Balance:
         """What is left."""
         return self._spent.balance
 
-    def price(self, sums: ComposedLoss, region: Region | None, queries: int = 1) -> Price:
-        """What a statement would cost that adds `sums` for rows of `region`."""
-        return self._price(self._after(sums, region, queries))
+    def price(self, loss: ComposedLoss, region: Region | None, queries: int = 1) -> Price:
+        """What a statement would cost that adds `loss` for rows of `region`."""
+        with self._lock:
+            return self._price(self._after(loss, region, queries))
 
-    def charge(self, sums: ComposedLoss, region: Region | None, queries: int = 1) -> Price:
+    def charge(self, loss: ComposedLoss, region: Region | None, queries: int = 1) -> Receipt:
         """Take what that costs: all of it or, raising BudgetExceeded, nothing."""
         with self._lock:
-            after = self._after(sums, region, queries)
+            after = self._after(loss, region, queries)
             price = self._price(after)
             self._check(price, after)
             self._spent = after
-        return price
+        return Receipt(loss, region, price)
 
-    def _after(self, sums: ComposedLoss, region: Region | None, queries: int) -> _Spent:
+    def _after(self, loss: ComposedLoss, region: Region | None, queries: int) -> _Spent:
         """What will have been spent."""
         groups, together = self._spent.groups, self.balance.sums
         asked = self.budget.queries - self.balance.queries_left + queries
         if region is None or region.everything or self._full(region):
-            return _Spent(self._balance(together + sums, asked), groups)
-        member = (region, sums)
+            return _Spent(Balance.after(self.budget, together + loss, asked), groups)
+        member = (region, loss)
         for index, group in enumerate(groups):
             # The same filter again is the commonest, and need not be looked into.
             if all(region != other and region.excludes(other) for other, _ in group):
                 grown = (*group, member)
                 more = self._of(grown) - self._of(group)
                 groups = (*groups[:index], grown, *groups[index + 1 :])
-                return _Spent(self._balance(together + more, asked), groups)
-        return _Spent(self._balance(together + sums, asked), (*groups, (member,)))
+                return _Spent(Balance.after(self.budget, together + more, asked), groups)
+        return _Spent(Balance.after(self.budget, together + loss, asked), (*groups, (member,)))
 
     def _full(self, region: Region) -> bool:
         """Whether comparing all filters would take too long if this one's were kept."""
@@ -89,16 +90,6 @@ class MemoryLedger:
         """What a group reveals: under `replace` a row can go from one filter to another."""
         rows = 2 if self.neighbors is Neighbors.REPLACE else 1
         return parallel((sums for _, sums in group), rows)
-
-    def _balance(self, sums: ComposedLoss, queries: int) -> Balance:
-        keeper, budget = accountant(self.budget), self.budget
-        return Balance(
-            budget,
-            budget.epsilon - keeper.epsilon(sums),
-            keeper.delta - keeper.delta_spent(sums),
-            budget.queries - queries,
-            sums,
-        )
 
     def _price(self, after: _Spent) -> Price:
         now, then = self.balance, after.balance

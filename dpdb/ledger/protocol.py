@@ -1,10 +1,13 @@
-"""What a statement costs, and what is left of a budget."""
+"""What a ledger must do: price a statement, charge for it, and tell what is left of a budget."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Protocol
 
+from dpdb.plan.regions import Region
 from dpdb.policy.budget import Budget
 from dpdb.privacy.accounting.accountants import BudgetShare, accountant
 from dpdb.privacy.accounting.composition import NO_LOSS, ComposedLoss
@@ -29,6 +32,30 @@ FREE = Price()
 
 
 @dataclass(frozen=True)
+class Receipt:
+    """What a ledger has charged for: a loss on the rows of a region, and its price.
+
+    The price may be less than the loss, even nothing: losses on rows that exclude each other
+    compose in parallel. So it is the loss that tells what may be released.
+    """
+
+    loss: ComposedLoss
+    region: Region | None
+    """The rows that the loss is on; None for all rows."""
+    price: Price
+
+    def __add__(self, other: Receipt) -> Receipt:
+        """The receipt for two steps of one statement."""
+        if self.region != other.region:
+            raise ValueError("steps of one statement are on the same rows")
+        return Receipt(self.loss + other.loss, self.region, self.price + other.price)
+
+    def covers(self, loss: ComposedLoss, region: Region) -> bool:
+        """Whether `loss` on the rows of `region` was charged for, in each measure of loss."""
+        return loss.is_at_most(self.loss) and self.region in (None, region)
+
+
+@dataclass(frozen=True)
 class Balance:
     """A budget and what is left of it."""
 
@@ -39,7 +66,53 @@ class Balance:
     sums: ComposedLoss = NO_LOSS
     """What the composition theorems need to know of the statements so far."""
 
+    @classmethod
+    def after(cls, budget: Budget, sums: ComposedLoss = NO_LOSS, queries: int = 0) -> Balance:
+        """What is left after so many queries with this loss together; by default, all."""
+        keeper = accountant(budget)
+        return cls(
+            budget,
+            budget.epsilon - keeper.epsilon(sums),
+            keeper.delta - keeper.delta_spent(sums),
+            budget.queries - queries,
+            sums,
+        )
+
     @property
     def share(self) -> BudgetShare:
         """What a query gets that asks for nothing special."""
         return accountant(self.budget).share
+
+
+class Ledger(Protocol):
+    """Keeps one budget: both its limits hold, that of the loss and that of queries.
+
+    Arithmetic is exact. Losses on the rows of different regions may compose in parallel, where
+    the regions exclude each other; a ledger that does not look at regions charges in full, and
+    is sound too. Several threads may use one ledger. It knows no rows and no noise, so that what
+    it says is a function of the statements and of the policy. `tests/ledger/conformance` is what
+    every ledger must pass.
+    """
+
+    @property
+    @abstractmethod
+    def balance(self) -> Balance:
+        """The budget, and what is left of it."""
+
+    @abstractmethod
+    def price(self, loss: ComposedLoss, region: Region | None, queries: int = 1) -> Price:
+        """What `charge` would take for the same arguments, whether it is covered or not.
+
+        It changes nothing.
+        """
+
+    @abstractmethod
+    def charge(self, loss: ComposedLoss, region: Region | None, queries: int = 1) -> Receipt:
+        """Take the price of a statement and give a receipt for its loss.
+
+        `region` is the rows that can have a part in the statement; None stands for all rows.
+        `queries` is 0 for a further step of a statement that has been counted.
+        Raises BudgetExceeded where the budget does not cover it, and then takes nothing.
+        There are no refunds. What was charged must be recorded before this returns, as rows are
+        looked at next.
+        """

@@ -1,5 +1,5 @@
-"""The query and its plan: what is computed, what is added to it, and what that costs.
+"""The query and its plan: exact statistics, the noise that is added to them, and the price.
 
-A plan follows from the query and the policy alone. This is the contract that all others build on;
-it may not know data, numpy, SQL text or an engine.
+A plan follows from the query and the policy alone. The rooms above share it as their contract. The
+room may not know data, numpy, SQL text or an engine.
 """

@@ -1,4 +1,4 @@
-"""How a query's share of the budget is split over its aggregates."""
+"""The allocation of a query's share of the budget to its aggregates."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from fractions import Fraction
 
 from dpdb.errors import InvalidOption, TooLarge
 from dpdb.plan.expressions import Expr, Slot, conjunction, slots
-from dpdb.plan.lowering import AggregateLowering, PlanningContext, exposure
-from dpdb.plan.obstacles import obstacle
+from dpdb.plan.lowering import AggregateLowering, PlanningContext, contribution_of
+from dpdb.plan.obstacles import Obstacle, obstacle
 from dpdb.plan.plan import CONFIDENCE, Release, at_once
 from dpdb.plan.query import Aggregate, Function, Query
 from dpdb.policy.budget import LARGEST_EPSILON, SMALLEST_EPSILON, Composition
@@ -18,19 +18,19 @@ from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.mechanisms import Gaussian, Laplace
 
 _DIGITS = 6
-"""Decimal digits to which the least ε for an error is worked out."""
+"""The number of decimal digits to which the least ε for an error is computed."""
 
 
 def allocate(
-    query: Query, cells: int, share: BudgetShare, terms: PlanningContext
+    query: Query, group_count: int, share: BudgetShare, context: PlanningContext
 ) -> Iterator[BudgetShare]:
-    """What each noisy aggregate may spend, in the order they are planned."""
-    options = terms.options
-    number = _number_of_shares(query, terms)
-    if not number:
-        return iter([])
+    """The share of each noisy aggregate, in the order in which the aggregates are planned."""
+    options = context.options
+    number = _number_of_shares(query, context)
     if not options.has_accuracy_goal:
-        return iter([share.part(Fraction(1, number))] * number)
+        return iter([share.part(Fraction(1, number))] * number if number else [])
+    if _is_settled(query):
+        return iter([])
     if query.subqueries:
         raise InvalidOption("an error, or a noise_index, cannot be kept with a subquery")
     if options.noise_index is None and any(_made_of_noise(o.expression) for o in query.outputs):
@@ -38,21 +38,24 @@ def allocate(
             "an error is kept of COUNT and SUM themselves, not of what is made of them",
             hint="ask for the COUNT or SUM, and compute the rest from its answer",
         )
-    noisy = [a for a in query.aggregates if not is_public(a, query, terms)]
-    alone = [AggregateLowering(terms, query, aggregate, {}, cells, share) for aggregate in noisy]
+    noisy = [a for a in query.aggregates if not is_public(a, query, context)]
+    alone = [
+        AggregateLowering(context, query, aggregate, {}, group_count, share) for aggregate in noisy
+    ]
     if options.error is not None:
         confidence = float(options.confidence or CONFIDENCE)
-        each_row = at_once(confidence, candidates(query, cells, terms))
+        each_row = at_once(confidence, competing_rows(query, group_count, context))
         return iter([least_for_error(each, options.error, number, each_row) for each in alone])
     if options.noise_index is not None:
         return iter(by_noise_index(alone, options.noise_index))
-    if terms.policy.budget.composition is not Composition.PURE:
+    if context.policy.budget.composition is not Composition.PURE:
         raise InvalidOption(
             "relative_error needs a budget of composition = pure",
             hint="what is charged in the end depends on the answers, and only sums allow that",
         )
     match [_only_release(each, "relative_error") for each in alone]:
-        # Of an average what is released is how far it is from the middle of its bounds.
+        # The release of an average is its distance from the middle of the bounds, so a relative
+        # error of the release is not one of the average.
         case [Release(aggregate=name, mechanism=Laplace(sensitivity=change))]:
             if change and name != "avg":
                 return iter([share])
@@ -64,75 +67,96 @@ def _made_of_noise(output: Expr) -> bool:
     return not isinstance(output, Slot) and bool(slots(output, "aggregate"))
 
 
-def _number_of_shares(query: Query, terms: PlanningContext) -> int:
-    """The number of aggregates that have a share, subqueries' too."""
-    own = sum(not is_public(aggregate, query, terms) for aggregate in query.aggregates)
-    return own + sum(_number_of_shares(subquery, terms) for subquery in query.subqueries)
+def _number_of_shares(query: Query, context: PlanningContext) -> int:
+    """The number of aggregates that have a share, those of subqueries included."""
+    own = sum(not is_public(aggregate, query, context) for aggregate in query.aggregates)
+    return own + sum(_number_of_shares(subquery, context) for subquery in query.subqueries)
 
 
-def is_public(aggregate: Aggregate, query: Query, terms: PlanningContext) -> bool:
-    """Whether everybody knows an aggregate: a number of rows, or what no row has a part in."""
-    counts = aggregate.function is Function.COUNT
-    if counts and exposure(aggregate, query, terms.policy).fixed:
+def is_public(aggregate: Aggregate, query: Query, context: PlanningContext) -> bool:
+    """Whether an aggregate follows from what is public, so that it has no noise and no share."""
+    if is_public_count(aggregate, query, context):
         return True
-    return obstacle(query.table, conjunction(query.where, aggregate.where)) is not None
+    return obstacle_of(aggregate, query) is not None
 
 
-def candidates(query: Query, cells: int, terms: PlanningContext) -> int:
-    """Among how many rows noise decides which are shown: 1 where it decides nothing.
+def _is_settled(query: Query) -> bool:
+    """Whether the policy alone answers the query: it has no noise, so it keeps to any error."""
+    return not query.subqueries and all(obstacle_of(each, query) for each in query.aggregates)
 
-    HAVING can decide so, and ORDER BY where LIMIT or OFFSET leaves rows out.
+
+def is_public_count(aggregate: Aggregate, query: Query, context: PlanningContext) -> bool:
+    """Whether an aggregate is the number of all rows of a table, and that number is public."""
+    counts = aggregate.function is Function.COUNT
+    return counts and contribution_of(aggregate, query, context.policy).fixed
+
+
+def obstacle_of(aggregate: Aggregate, query: Query) -> Obstacle | None:
+    """Why no row can count for an aggregate, by WHERE and its FILTER; None if a row might."""
+    return obstacle(query.table, conjunction(query.where, aggregate.where))
+
+
+def competing_rows(query: Query, group_count: int, context: PlanningContext) -> int:
+    """The number of rows among which noise decides which are shown; 1 where it decides nothing.
+
+    Noise decides through HAVING, and through ORDER BY where LIMIT or OFFSET leaves rows out. The
+    intervals of all these rows must hold at once, or the rows that noise favours would be the
+    ones whose intervals fail.
     """
-    cut = bool(query.offset) or (query.limit is not None and query.limit < cells)
+    cut = bool(query.offset) or (query.limit is not None and query.limit < group_count)
     deciding = [query.having] if query.having else []
     deciding += [ordering.expression for ordering in query.order if cut]
-    return cells if any(_is_noisy(each, query, terms) for each in deciding) else 1
+    return group_count if any(_is_noisy(each, query, context) for each in deciding) else 1
 
 
-def _is_noisy(expression: Expr, query: Query, terms: PlanningContext) -> bool:
-    """Whether noise has a part in an expression over the answer."""
+def _is_noisy(expression: Expr, query: Query, context: PlanningContext) -> bool:
+    """Whether an expression over the answer uses a noisy aggregate or subquery."""
     return any(
-        not is_public(query.aggregates[index], query, terms)
+        not is_public(query.aggregates[index], query, context)
         for index in slots(expression, "aggregate")
     ) or any(
-        _number_of_shares(query.subqueries[index], terms) for index in slots(expression, "subquery")
+        _number_of_shares(query.subqueries[index], context)
+        for index in slots(expression, "subquery")
     )
 
 
 def by_noise_index(
     alone: Sequence[AggregateLowering], index: Sequence[Fraction]
 ) -> list[BudgetShare]:
-    """DIFF: noise of scales λᵢ = α·γᵢ, in proportion to a query index γ.
+    """The shares of aggregates whose noise scales are λᵢ = α·γᵢ, for a query index γ (DIFF).
 
-    Shoaran, Thomo, Weber, section 6: εᵢ = Δᵢ/λᵢ, and α = Σ(Δᵢ/γᵢ)/ε (equation 8) makes
-    them add up to ε. Where it is squares of ε that add up, so do these.
+    [STW] section 6: εᵢ = Δᵢ/λᵢ, and the εᵢ add up to ε for α = Σ(Δᵢ/γᵢ)/ε (equation 8). Under
+    concentrated privacy the squares of the εᵢ add up to ε², so the weights are squared.
     """
     if len(index) != len(alone):
         raise InvalidOption(
             f"noise_index is a number for each noisy aggregate: {len(alone)}, not {len(index)}"
         )
     weights = []
-    for drawing, gamma in zip(alone, index, strict=True):
-        release = _only_release(drawing, "noise_index")
+    for lowering, gamma in zip(alone, index, strict=True):
+        release = _only_release(lowering, "noise_index")
         if not isinstance(release.mechanism, Laplace):
             raise InvalidOption("noise_index is for Laplace noise")
         weight = release.mechanism.sensitivity * release.unit / gamma
-        weights.append(weight**2 if drawing.share.concentrated else weight)
+        weights.append(weight**2 if lowering.share.concentrated else weight)
     if not all(weights):
         raise InvalidOption("noise_index is for aggregates that a row can change")
     return [d.share.part(w / sum(weights)) for d, w in zip(alone, weights, strict=True)]
 
 
 def least_for_error(
-    drawing: AggregateLowering, error: Fraction, number: int, confidence: float
+    lowering: AggregateLowering, error: Fraction, number: int, confidence: float
 ) -> BudgetShare:
-    """The least ε whose noise is within ± `error`, with this confidence."""
-    share = replace(drawing.share, delta=drawing.share.delta / number)
+    """The share with the least ε whose noise is within ± `error` with probability `confidence`.
+
+    δ is divided evenly among the `number` of noisy aggregates.
+    """
+    share = replace(lowering.share, delta=lowering.share.delta / number)
 
     def near(units: int, exponent: int) -> bool:
-        tried = replace(share, epsilon=units * Fraction(10) ** exponent)
+        trial = replace(share, epsilon=units * Fraction(10) ** exponent)
         try:
-            release = _only_release(replace(drawing, share=tried), "error")
+            release = _only_release(replace(lowering, share=trial), "error")
         except TooLarge:
             return False
         assert isinstance(release.mechanism, Laplace | Gaussian)
@@ -144,7 +168,7 @@ def least_for_error(
         raise InvalidOption(
             "no epsilon is large enough for an error this small",
             hint=f"epsilon is at most {LARGEST_EPSILON}",
-            place=drawing.aggregate.place,
+            place=lowering.aggregate.place,
         )
     exponent = magnitude - _DIGITS
     below, enough = 10 ** (_DIGITS - 1), 10**_DIGITS
@@ -154,13 +178,13 @@ def least_for_error(
     return replace(share, epsilon=enough * Fraction(10) ** exponent)
 
 
-def _only_release(drawing: AggregateLowering, option: str) -> Release:
-    """The one release, with noise of a known scale, behind an aggregate."""
-    drawn, _, _ = drawing.lower()
-    if len(drawn) == 1 and isinstance(drawn[0].mechanism, Laplace | Gaussian):
-        return drawn[0]
+def _only_release(lowering: AggregateLowering, option: str) -> Release:
+    """The release behind an aggregate that has just one, with noise of a known scale."""
+    releases = lowering.lower().releases
+    if len(releases) == 1 and isinstance(releases[0].mechanism, Laplace | Gaussian):
+        return releases[0]
     raise InvalidOption(
         f"{option} is for COUNT and SUM: how noisy others are depends on the rows",
         hint="ask for SUM(x) and COUNT(*)",
-        place=drawing.aggregate.place,
+        place=lowering.aggregate.place,
     )

@@ -1,4 +1,4 @@
-"""How much work it is to select the values of a plan: told from the plan alone."""
+"""The work of selecting values by the exponential mechanism, bounded from the plan alone."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from dpdb.plan.statistics import Ranks, Tally
 from dpdb.privacy.mechanisms import Exponential, Smooth
 
 MAX_CANDIDATES = 5_000_000
-"""Of all selections of a statement: a few seconds, however many rows there are."""
+"""The most candidates of all selections of a statement: a few seconds of work for any data."""
 _EACH = 200
-"""Candidates that take as long to weigh as a selection takes to begin."""
+"""The fixed work of one selection, as a number of candidates."""
 _SWEPT = 10
-"""Windows of a smooth sensitivity that take as long as one candidate."""
+"""The number of windows of a smooth sensitivity that take as long as one candidate."""
 _WIDEST = 82
-"""In the exponent, β times the widest of those windows: see `smooth_sensitivity`."""
+"""β times the width of the widest window, at most: see `noise.smooth_sensitivity`."""
 
 
 def check_candidates(planned: Plan) -> None:
-    """Refuse a plan whose selections weigh too many candidates."""
-    number = sum(_of_plan(planned))
+    """Raise TooLarge for a plan whose selections weigh too many candidates."""
+    number = sum(_candidate_counts(planned))
     if number > MAX_CANDIDATES:
         raise TooLarge(
             f"selecting these values can take {number} candidates, {MAX_CANDIDATES} are allowed",
@@ -30,15 +30,16 @@ def check_candidates(planned: Plan) -> None:
         )
 
 
-def _of_plan(planned: Plan) -> Iterator[int]:
+def _candidate_counts(planned: Plan) -> Iterator[int]:
+    """The number of candidates of each release of a plan, for all groups, subqueries included."""
     for subplan in planned.subplans:
-        yield from _of_plan(subplan)
+        yield from _candidate_counts(subplan)
     for release in planned.releases:
-        yield len(planned.groups) * candidates(release)
+        yield len(planned.groups) * candidate_count(release)
 
 
-def candidates(release: Release) -> int:
-    """How many candidates a release weighs in one cell at most, whatever its rows are."""
+def candidate_count(release: Release) -> int:
+    """The most candidates that a release weighs for one group, whatever the rows are."""
     match release.mechanism, release.statistic:
         case Exponential() as mechanism, Ranks(grid=grid):
             # Values within reach of the target on either side, and the gaps between them.

@@ -1,8 +1,8 @@
-"""Typed expressions: small frozen records, the same for rows and for aggregates.
+"""Typed expressions over rows, and over aggregates.
 
-Row expressions and expressions over aggregates are the same nodes; they differ
-in their leaves. Equal meaning gives equal records as far as is cheap to see:
-comparisons point one way, the operands of AND, OR and `=` are sorted.
+Both kinds use the same nodes and differ in their leaves: columns for rows, slots for aggregates and
+keys. Expressions of equal meaning are equal records as far as this is cheap to see: comparisons are
+written with `<` and `<=`, and the operands of AND, OR and `=` are sorted.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class ColumnRef:
     column: Column
 
     def __hash__(self) -> int:
-        """By name, as a column can have thousands of values; within a table names differ."""
+        """The hash of the name alone, since a column can have thousands of declared values."""
         return hash(self.column.name)
 
     @property
@@ -37,7 +37,11 @@ class ColumnRef:
 
 @dataclass(frozen=True)
 class Slot:
-    """A value filled in later: a subquery's noisy answer, an aggregate, a group's key."""
+    """A place for a value that is filled in later.
+
+    Its `role` is `aggregate`, `key` or `subquery` (the noisy answer of one), and `index` counts the
+    slots of one role.
+    """
 
     role: str
     index: int
@@ -46,7 +50,7 @@ class Slot:
 
 @dataclass(frozen=True)
 class Arithmetic:
-    """`+`, `-`, `*`, `/` (true division) or `%`; NULL where undefined."""
+    """`left operator right` for `+`, `-`, `*`, `/` (true division) or `%`; NULL where undefined."""
 
     operator: str
     left: Expr
@@ -56,7 +60,7 @@ class Arithmetic:
 
 @dataclass(frozen=True)
 class Compare:
-    """`=`, `<>`, `<` or `<=`."""
+    """`left operator right` for `=`, `<>`, `<` or `<=`."""
 
     operator: str
     left: Expr
@@ -66,7 +70,7 @@ class Compare:
 
 @dataclass(frozen=True)
 class Logic:
-    """`and` or `or` of two operands or more, in three-valued logic."""
+    """The `and` or `or` of at least two operands, in three-valued logic."""
 
     operator: str
     operands: tuple[Expr, ...]
@@ -83,7 +87,7 @@ class Not:
 
 @dataclass(frozen=True)
 class IsNull:
-    """True or false, never NULL."""
+    """The test for NULL, which is true or false and never NULL."""
 
     operand: Expr
     kind: Kind = Kind.BOOLEAN
@@ -91,7 +95,7 @@ class IsNull:
 
 @dataclass(frozen=True)
 class InList:
-    """Membership in a list of constants; `null` where the list holds a NULL."""
+    """Membership in a list of constants; `null` says whether the list also holds a NULL."""
 
     operand: Expr
     values: tuple[Value, ...]
@@ -128,7 +132,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Cast:
-    """Conversion; NULL where the value cannot be read as the target type."""
+    """The conversion to a type; NULL where the value cannot be read as that type."""
 
     operand: Expr
     kind: Kind
@@ -152,7 +156,7 @@ Expr = (
 
 
 def conjunction(*conditions: Expr | None) -> Expr | None:
-    """The AND of the conditions that are there."""
+    """The AND of the conditions that are not None; None if all are."""
     match [condition for condition in conditions if condition is not None]:
         case []:
             return None
@@ -163,7 +167,7 @@ def conjunction(*conditions: Expr | None) -> Expr | None:
 
 
 def logic(operator: str, operands: list[Expr]) -> Expr:
-    """AND or OR, flattened, without repetitions, in an order of its own."""
+    """The AND or OR of the operands, flattened, without repetitions, and sorted."""
     flat: dict[Expr, None] = {}
     for operand in operands:
         inner = operand.operands if _is(operand, operator) else (operand,)  # type: ignore[union-attr]
@@ -174,11 +178,12 @@ def logic(operator: str, operands: list[Expr]) -> Expr:
 
 
 def _is(expression: Expr, operator: str) -> bool:
+    """Whether `expression` is an AND or OR with this operator."""
     return isinstance(expression, Logic) and expression.operator == operator
 
 
 def compare(operator: str, left: Expr, right: Expr) -> Compare:
-    """A comparison, turned so that equal meaning is written one way."""
+    """A comparison, with sides exchanged where needed so that equal meaning is written one way."""
     match operator:
         case ">":
             return Compare("<", right, left)
@@ -213,12 +218,12 @@ def children(expression: Expr) -> tuple[Expr, ...]:
 
 
 def height(expression: Expr) -> int:
-    """How many operators are within each other."""
+    """The depth to which operators are nested."""
     return max((1 + height(child) for child in children(expression)), default=0)
 
 
 def size(expression: Expr) -> int:
-    """How many expressions there are in `expression`, itself among them."""
+    """The number of nodes of `expression`, itself included."""
     return 1 + sum(map(size, children(expression)))
 
 
@@ -229,8 +234,11 @@ def slots(expression: Expr, role: str) -> set[int]:
     return set().union(*(slots(child, role) for child in children(expression)))
 
 
-def column_names(expression: Expr) -> set[str]:
-    """The names of the columns within an expression."""
+def columns_of(expression: Expr) -> dict[str, Column]:
+    """The columns that an expression reads, by name."""
     if isinstance(expression, ColumnRef):
-        return {expression.column.name}
-    return set().union(*(column_names(child) for child in children(expression)))
+        return {expression.column.name: expression.column}
+    columns: dict[str, Column] = {}
+    for child in children(expression):
+        columns |= columns_of(child)
+    return columns

@@ -1,7 +1,7 @@
-"""Upper and lower case: of ASCII letters alone.
+"""Upper and lower case of ASCII letters; all other letters stay as they are.
 
-What other letters fold to differs between systems and between versions of
-Unicode, and can change a text's length: 'ß' is 'SS', 'ẞ' or itself.
+The case of other letters differs between systems and versions of Unicode, and can change the length
+of a text: the upper case of 'ß' is 'SS', 'ẞ' or 'ß'.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The values a GROUP BY column can have: declared, never looked up in the data."""
+"""The values that a GROUP BY column can have, as declared in the policy; no data is read."""
 
 from __future__ import annotations
 
@@ -12,14 +12,17 @@ from dpdb.plan.ranges import EVERYTHING, Environment, Interval, interval, narrow
 from dpdb.policy.catalog import Kind, Value
 
 MAX_RANGE = 10_000
-"""An integer or date column with bounds this near needs no list of values."""
+"""The most values of an integer or date column that is grouped by its bounds."""
 
 
 def key_values(key: ColumnRef, where: Expr | None, known: Environment) -> tuple[Value, ...]:
-    """The declared values of `key` that a row for which `where` is true can have."""
+    """The declared values of `key` that rows for which `where` is true can have.
+
+    Raises Unsupported where the policy declares no values.
+    """
     inside = interval(key, narrow(where, known)) if key.kind.ordinal else EVERYTHING
     if inside.empty:
-        # The conditions exclude each other: no row is left, and any keys will do.
+        # The conditions exclude each other, so no row is left, and any values are right.
         inside = interval(key, known)
     values = _declared(key, inside)
     admitted = [set(constants) for constants in _equalities(key, where)]
@@ -30,7 +33,7 @@ def key_values(key: ColumnRef, where: Expr | None, known: Environment) -> tuple[
 
 
 def _declared(key: ColumnRef, inside: Interval) -> tuple[Value, ...]:
-    """The values declared one by one, or the whole numbers `inside` declared bounds."""
+    """The declared list of values, or all whole numbers in the interval `inside`."""
     column = key.column
     if column.values is not None:
         return column.values
@@ -49,7 +52,7 @@ def _declared(key: ColumnRef, inside: Interval) -> tuple[Value, ...]:
 
 
 def _equalities(key: ColumnRef, where: Expr | None) -> Iterator[tuple[Value, ...]]:
-    """The constants that conjuncts of `where` hold `key` to."""
+    """For each conjunct of `where` that restricts `key` to a list: the constants of the list."""
     match where:
         case Logic(operator="and", operands=operands):
             for operand in operands:

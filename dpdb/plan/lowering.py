@@ -1,4 +1,4 @@
-"""One aggregate into the releases behind it: sensitivities, mechanisms, grids."""
+"""The lowering of one aggregate into the releases behind it: statistics, grids and mechanisms."""
 
 from __future__ import annotations
 
@@ -23,60 +23,62 @@ from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.sensitivity import Contribution
 
 MAX_MAGNITUDE = 10**100
-"""Squares and sums of such values are far within double precision."""
+"""The largest magnitude of a value: its squares and their sums are far from overflow in doubles."""
 SQUARES_LIMIT = 2**20
-"""Values are put on at most this many steps either side of the centre before squaring."""
-
+"""The most grid steps on either side of the centre for values that are squared."""
 
 RowCount = Callable[[Table], int]
+"""Gives the number of rows of a table; asked only where that number is public."""
 
 
 @dataclass(frozen=True)
 class PlanningContext:
-    """What a plan is made on."""
+    """What the planner knows besides the query: the policy, public row counts, the options."""
 
     policy: Policy
     rows: RowCount
     options: Options = NO_OPTIONS
 
 
-def exposure(aggregate: Aggregate, query: Query, policy: Policy, cells: int = 1) -> Contribution:
-    """How a privacy unit's rows can enter the aggregate."""
+def contribution_of(
+    aggregate: Aggregate, query: Query, policy: Policy, group_count: int = 1
+) -> Contribution:
+    """How the rows of one privacy unit can enter the aggregate, in one of `group_count` groups."""
     argument = aggregate.argument
     optional = (
         query.where is not None
         or aggregate.where is not None
         or bool(query.keys)
-        # Of a unit with several rows any number of them may be there.
+        # A unit may have fewer rows than its cap.
         or query.table.unit is not None
         or (argument is not None and nullable(argument))
     )
-    return Contribution(policy.neighbors, optional, cells, query.table.rows_per_unit)
+    return Contribution(policy.neighbors, optional, group_count, query.table.rows_per_unit)
 
 
 class Lowered(NamedTuple):
-    """What an aggregate is lowered to."""
+    """The result of lowering one aggregate."""
 
     releases: list[Release]
     range: Interval
-    """Where the exact answer must lie."""
+    """The exact answer lies in this interval, whatever the rows are."""
     public_rows: int | None
-    """The number of rows counted, where everybody knows it."""
+    """The number of rows that are counted, where it is public."""
 
 
 @dataclass(frozen=True)
 class AggregateLowering:
-    """The releases behind one aggregate."""
+    """An aggregate with all that decides its releases."""
 
     context: PlanningContext
     query: Query
     aggregate: Aggregate
     known: Environment
-    cells: int
+    group_count: int
     share: BudgetShare
 
     def lower(self) -> Lowered:
-        """The releases, where the answer must lie, and a count that is public."""
+        """The releases, the range of the answer, and the row count where it is public."""
         aggregate = self.aggregate
         match aggregate.function:
             case Function.COUNT:
@@ -113,13 +115,13 @@ class AggregateLowering:
 
     @property
     def _names_units(self) -> bool:
-        """Whether the argument is the column that says whose a row is."""
+        """Whether the argument is the column that names the privacy unit of a row."""
         argument = self._argument
         return isinstance(argument, ColumnRef) and argument.column.name == self.query.table.unit
 
     @property
     def _contribution(self) -> Contribution:
-        return exposure(self.aggregate, self.query, self.context.policy, self.cells)
+        return contribution_of(self.aggregate, self.query, self.context.policy, self.group_count)
 
     @property
     def _choice(self) -> MechanismChoice:
@@ -137,24 +139,30 @@ class AggregateLowering:
         return Release(name, statistic, mechanism, unit)
 
     def _average(self) -> Lowered:
-        """A sum centred on the middle of the bounds, over a count."""
+        """The releases of an average: the sum of x - c, for the bounds' middle c, and a count.
+
+        The count is left out where it is public.
+        """
         share, grid = self.share, self._grid()
         statistic = Total(self._argument, self.aggregate.where, grid, grid.centre)
         if self._contribution.fixed:
             n = self.context.rows(self.query.table)
             return Lowered([self._total("avg", statistic, share, max(n, 1))], self._range(grid), n)
         for_sum, for_count = (share.part(part) for part in splits.AVERAGE_SPLIT)
-        drawn = [self._total("sum", statistic, for_sum), self._count(for_count)]
-        return Lowered(drawn, self._range(grid), None)
+        releases = [self._total("sum", statistic, for_sum), self._count(for_count)]
+        return Lowered(releases, self._range(grid), None)
 
     def _variance(self) -> Lowered:
-        """Centred squares, a centred sum and a count."""
+        """The releases of a variance: centred squares, a centred sum and a count.
+
+        The count is left out where it is public.
+        """
         share, grid = self.share, self._grid(SQUARES_LIMIT)
         where, centre = self.aggregate.where, grid.centre
         half = max(grid.upper - centre, centre - grid.lower)
         squares = Total(self._argument, where, grid, centre, power=2, offset=half**2 // 2)
         total = Total(self._argument, where, grid, centre)
-        # Of two rows a half-width away a sample's variance is twice the population's.
+        # A sample of two rows, each `half` from the centre, has twice the population's variance.
         widest = {
             Function.VAR_POP: (half * grid.step) ** 2,
             Function.VAR_SAMP: 2 * (half * grid.step) ** 2,
@@ -191,7 +199,7 @@ class AggregateLowering:
         return Lowered([Release("mode", statistic, mechanism)], interval(self._argument, {}), None)
 
     def _grid(self, limit: int = MAGNITUDE_LIMIT) -> Grid:
-        """The public grid for the argument: from its bounds, at most `limit` steps a side."""
+        """The public grid of the argument, from its bounds, with at most `limit` steps a side."""
         narrowed = narrow(self.aggregate.where, _narrowed(self.query.where, *self.known.items()))
         bounds = interval(self._argument, narrowed)
         if bounds.empty:
@@ -229,11 +237,12 @@ class AggregateLowering:
 
 @lru_cache(maxsize=16)
 def _narrowed(where: Expr | None, *known: tuple[str | Slot | Cast, Interval]) -> Environment:
-    """What WHERE tells of the columns: the same for all aggregates, so it is remembered."""
+    """The intervals of the columns under WHERE, cached because all aggregates of a query ask."""
     return narrow(where, dict(known))
 
 
 def _unbounded(expression: Expr, known: Environment) -> Iterator[ColumnRef]:
+    """The columns within an expression that have no bounds."""
     if isinstance(expression, ColumnRef) and not interval(expression, known).bounded:
         yield expression
     for child in children(expression):
@@ -241,7 +250,7 @@ def _unbounded(expression: Expr, known: Environment) -> Iterator[ColumnRef]:
 
 
 def _step(argument: Expr, lower: Fraction, upper: Fraction) -> Fraction:
-    """A column's own step, whole steps for integers and dates, otherwise by magnitude."""
+    """The grid's step: 1 for integers and dates, a column's own, otherwise by magnitude."""
     if argument.kind in (Kind.INTEGER, Kind.DATE):
         return Fraction(1)
     if isinstance(argument, ColumnRef) and argument.column.bounds is not None:

@@ -1,4 +1,4 @@
-"""Which mechanism hides a statistic, and with how much noise."""
+"""The choice of a mechanism for a statistic, and of the size of its noise."""
 
 from __future__ import annotations
 
@@ -27,14 +27,18 @@ from dpdb.privacy.sensitivity import Contribution
 
 @dataclass(frozen=True)
 class MechanismChoice:
-    """The mechanisms for one aggregate, as its query asks for them."""
+    """Chooses the mechanisms of one aggregate by the options of its query.
+
+    Its methods raise TooLarge where a share is too small for the sensitivity, and InvalidOption
+    where a mechanism needs a δ that the share does not have.
+    """
 
     options: Options
     contribution: Contribution
     place: Place | None
 
     def for_total(self, lower: int, upper: int, share: BudgetShare) -> Mechanism:
-        """For a sum over rows that add between `lower` and `upper` each."""
+        """The mechanism for a sum to which each row adds between `lower` and `upper` grid steps."""
         return self._noise(
             sensitivity.total(lower, upper, self.contribution),
             sensitivity.total_squared(lower, upper, self.contribution),
@@ -42,7 +46,7 @@ class MechanismChoice:
         )
 
     def for_distinct(self, share: BudgetShare) -> Mechanism:
-        """For a number of different values."""
+        """The mechanism for a number of different values."""
         return self._noise(
             sensitivity.distinct(self.contribution),
             sensitivity.distinct_squared(self.contribution),
@@ -50,18 +54,18 @@ class MechanismChoice:
         )
 
     def for_units(self, share: BudgetShare) -> Mechanism:
-        """For a number of different privacy units."""
+        """The mechanism for a number of different privacy units."""
         change = sensitivity.units(self.contribution)
         return self._noise(change, change, share)
 
     def for_quantile(self, fraction: Fraction, grid: Grid, share: BudgetShare) -> Mechanism:
-        """For a value of the grid."""
+        """The mechanism for the `fraction`-quantile of values on the grid."""
         if self.options.sensitivity == "smooth":
             return self._smooth(fraction, grid, share)
         return self._exponential(sensitivity.rank(fraction, self.contribution), share)
 
     def for_mode(self, share: BudgetShare) -> Mechanism:
-        """For one of some declared values."""
+        """The mechanism for the commonest of declared values."""
         return self._exponential(sensitivity.tally(self.contribution), share)
 
     def _noise(self, change: int, squared: int, share: BudgetShare) -> Mechanism:
@@ -79,7 +83,7 @@ class MechanismChoice:
 
     def _gaussian(self, change: int, squared: int, share: BudgetShare) -> Gaussian:
         self._check_delta(share, "Gaussian noise")
-        single = self.contribution.touched == 1
+        single = self.contribution.groups_touched == 1
         if not share.concentrated:
             variance = variance_for(change, squared, single, share.epsilon, share.delta)
             return Gaussian(squared, variance, share.epsilon, share.delta)
@@ -89,14 +93,14 @@ class MechanismChoice:
 
     def _smooth(self, fraction: Fraction, grid: Grid, share: BudgetShare) -> Smooth:
         self._check_delta(share, "noise of smooth sensitivity")
-        rows, cells = self.contribution.rows_per_unit, self.contribution.touched
-        mechanism = Smooth(fraction, share.epsilon, share.delta, rows, cells)
+        rows, groups = self.contribution.rows_per_unit, self.contribution.groups_touched
+        mechanism = Smooth(fraction, share.epsilon, share.delta, rows, groups)
         if mechanism.largest_scale((grid.lower, grid.upper)) > MAX_SCALE:
             raise self._too_large()
         return mechanism
 
     def _exponential(self, change: Fraction, share: BudgetShare) -> Exponential:
-        # It is ε²/8-zCDP: a share that stands for ρ = ε²/2 has room for twice its ε.
+        # The exponential mechanism is ε²/8-zCDP, so ρ = ε²/2 allows twice the share's ε.
         mechanism = Exponential(change, share.epsilon * (2 if share.concentrated else 1))
         if mechanism.epsilon < 2 * SLACK:
             raise TooLarge(

@@ -1,8 +1,8 @@
-"""Filters that no row can pass, told from their text and the policy alone.
+"""Filters that no row can pass, recognised from their text and the policy alone.
 
-What is found here is answered exactly and for nothing, so it must be certain for every
-file: it rests on `regions`, which hold every row for which the engine finds a condition
-true. Undeclared columns are never limited, and so never in the way.
+An aggregate under such a filter is answered exactly and costs nothing, so no file may have a row
+that passes. This follows from `regions`, which hold every row for which the engine evaluates a
+condition to true. Undeclared columns are never limited, so they are never an obstacle.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from dpdb.plan.regions import region
 from dpdb.policy.catalog import Column, Table, Value
 
 MAX_VALUES = 10_000
-"""Declared values among which a misspelt one is looked for."""
+"""The most declared values that are compared with a misspelt value."""
 
 
 @dataclass(frozen=True)
 class Obstacle:
-    """Why no row can pass a filter: what it asks of `column` is not declared of it.
+    """Why no row can pass a filter: the filter wants values of `column` outside its declaration.
 
-    Without a column, the filter is the constant FALSE or NULL.
+    `column` is None where the filter is the constant FALSE or NULL.
     """
 
     column: Column | None = None
@@ -37,24 +37,24 @@ def obstacle(table: Table, condition: Expr | None) -> Obstacle | None:
         case Literal():
             return None if condition.value else Obstacle()
         case Logic(operator="or", operands=operands):
-            found = [obstacle(table, operand) for operand in operands]
-            return None if None in found else found[0]
+            obstacles = [obstacle(table, operand) for operand in operands]
+            return None if None in obstacles else obstacles[0]
         case Logic(operands=operands):
-            alone = (obstacle(table, operand) for operand in operands)
-            first = next((each for each in alone if each is not None), None)
+            obstacles_of_each = (obstacle(table, operand) for operand in operands)
+            first = next((each for each in obstacles_of_each if each is not None), None)
             if first is not None:
                 return first
     limits = region(table, condition).limits
-    column = next((cells.column for cells in limits.values() if not cells.possible), None)
+    column = next((limit.column for limit in limits.values() if not limit.possible), None)
     return None if column is None else Obstacle(column)
 
 
 def hint(column: Column, condition: Expr) -> str | None:
-    """The declared value that the condition misspells, perhaps."""
+    """A hint at the declared value that the condition seems to misspell; None if there is none."""
     known = [_written(value) for value in (column.values or ())[:MAX_VALUES]]
-    slips = [_written(value) for value in _constants(column, condition)]
-    slip = next((slip for slip in slips if slip not in known), None)
-    return None if slip is None else did_you_mean(slip, known)
+    constants = [_written(value) for value in _constants(column, condition)]
+    undeclared = next((constant for constant in constants if constant not in known), None)
+    return None if undeclared is None else did_you_mean(undeclared, known)
 
 
 def _constants(column: Column, condition: Expr) -> Iterator[Value]:
@@ -68,7 +68,7 @@ def _constants(column: Column, condition: Expr) -> Iterator[Value]:
                     and other.value is not None
                 ):
                     yield other.value
-        case InList(operand=ColumnRef(column=found), values=values) if found == column:
+        case InList(operand=operand, values=values) if operand == ColumnRef(column):
             yield from values
     for child in children(condition):
         yield from _constants(column, child)

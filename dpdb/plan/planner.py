@@ -1,7 +1,7 @@
-"""A query and a policy into a plan: what to compute, what to add, what it costs.
+"""The planner turns a query and a policy into a plan: statistics, noise and their price.
 
-Nothing here has seen a row. Under `replace` the number of rows is public, and
-is asked for.
+The planner sees no rows. Under the neighbour relation `replace` the number of rows of a table is
+public, and the planner asks for it.
 """
 
 from __future__ import annotations
@@ -13,11 +13,10 @@ from fractions import Fraction
 from itertools import product
 
 from dpdb.errors import TooLarge
-from dpdb.plan.allocation import allocate, candidates, is_public
-from dpdb.plan.expressions import Slot, conjunction
+from dpdb.plan.allocation import allocate, competing_rows, is_public_count, obstacle_of
+from dpdb.plan.expressions import Slot
 from dpdb.plan.group_keys import key_values
 from dpdb.plan.lowering import AggregateLowering, PlanningContext, RowCount
-from dpdb.plan.obstacles import obstacle
 from dpdb.plan.plan import Estimate, Plan, Release
 from dpdb.plan.query import Query
 from dpdb.plan.ranges import Environment, Interval
@@ -25,61 +24,70 @@ from dpdb.policy.catalog import Policy, Value
 from dpdb.privacy.accounting.accountants import BudgetShare
 
 MAX_GROUPS = 100_000
+"""The most groups of one SELECT, and the most noisy values of it."""
 NO_SHARE = BudgetShare(Fraction(0))
+"""The share of an aggregate that is public and has no noise."""
 
 
 def plan(query: Query, policy: Policy, share: BudgetShare, rows: RowCount) -> Plan:
-    """The plan for `query` at a total of `share`, split over its aggregates."""
-    terms = PlanningContext(policy, rows, query.options)
-    # Subqueries come first, and how many groups there are does not hang on their answers.
-    split = allocate(
-        query, len(_groups(query, {})) if query.options.has_accuracy_goal else 1, share, terms
-    )
-    return _planned(query, terms, split)
+    """The plan for `query`, with `share` divided among its aggregates.
+
+    A query with an error goal has what the goal needs instead, which may be more than `share`.
+    `rows` gives the number of rows of a table, where that number is public. Raises TooLarge for
+    more than MAX_GROUPS groups or noisy values.
+    """
+    context = PlanningContext(policy, rows, query.options)
+    # Subqueries are planned first, but their answers do not change the number of groups.
+    group_count = len(_groups(query, {})) if query.options.has_accuracy_goal else 1
+    shares = allocate(query, group_count, share, context)
+    return _plan_within(query, context, shares)
 
 
 def outline(query: Query, policy: Policy) -> Plan:
     """The plan for `query` without releases: for teaching, where nothing is protected."""
     subplans = tuple(outline(subquery, policy) for subquery in query.subqueries)
-    cells = _groups(query, {})
+    groups = _groups(query, {})
     estimates = tuple(Estimate(aggregate, (), Interval()) for aggregate in query.aggregates)
-    return _assembled(query, cells, (), estimates, subplans, policy=policy)
+    return _assembled(query, groups, (), estimates, subplans, policy=policy)
 
 
-def _planned(query: Query, terms: PlanningContext, split: Iterator[BudgetShare]) -> Plan:
-    subplans = tuple(_planned(subquery, terms, split) for subquery in query.subqueries)
+def _plan_within(query: Query, context: PlanningContext, shares: Iterator[BudgetShare]) -> Plan:
+    """The plan for `query`: every noisy aggregate takes the next of `shares`, subqueries first."""
+    subplans = tuple(_plan_within(subquery, context, shares) for subquery in query.subqueries)
     known: Environment = {
         Slot("subquery", index, subplan.outputs[0].expression.kind): subplan.interval_of(
             subplan.outputs[0]
         )
         for index, subplan in enumerate(subplans)
     }
-    cells = _groups(query, known)
+    groups = _groups(query, known)
     releases: list[Release] = []
     estimates = []
     for aggregate in query.aggregates:
-        known_why = obstacle(query.table, conjunction(query.where, aggregate.where))
-        if known_why is not None:
-            estimates.append(Estimate(aggregate, (), Interval(), obstacle=known_why))
+        obstacle = obstacle_of(aggregate, query)
+        if obstacle is not None:
+            estimates.append(Estimate(aggregate, (), Interval(), obstacle=obstacle))
             continue
-        share = NO_SHARE if is_public(aggregate, query, terms) else next(split)
-        drawing = AggregateLowering(terms, query, aggregate, known, len(cells), share)
-        drawn, bounds, public_rows = drawing.lower()
-        indices = tuple(range(len(releases), len(releases) + len(drawn)))
-        estimates.append(Estimate(aggregate, indices, bounds, public_rows))
-        releases += drawn
-        if len(releases) * len(cells) > MAX_GROUPS:
+        share = NO_SHARE if is_public_count(aggregate, query, context) else next(shares)
+        lowering = AggregateLowering(context, query, aggregate, known, len(groups), share)
+        lowered = lowering.lower()
+        indices = tuple(range(len(releases), len(releases) + len(lowered.releases)))
+        estimates.append(Estimate(aggregate, indices, lowered.range, lowered.public_rows))
+        releases += lowered.releases
+        if len(releases) * len(groups) > MAX_GROUPS:
             raise TooLarge(f"GROUP BY makes more than {MAX_GROUPS} noisy values")
-    planned = _assembled(
-        query, cells, tuple(releases), tuple(estimates), subplans, policy=terms.policy
+    assembled = _assembled(
+        query, groups, tuple(releases), tuple(estimates), subplans, policy=context.policy
     )
-    return replace(planned, candidates=candidates(query, len(cells), terms))
+    return replace(assembled, competing_rows=competing_rows(query, len(groups), context))
 
 
 Groups = tuple[tuple[Value, ...], ...]
+"""One tuple for each group: a value for each key."""
 
 
 def _groups(query: Query, known: Environment) -> Groups:
+    """Every combination of the values that the keys can have."""
     columns = [key_values(key, query.where, known) for key in query.keys]
     number = math.prod(len(values) for values in columns)
     if number > MAX_GROUPS:
@@ -89,18 +97,19 @@ def _groups(query: Query, known: Environment) -> Groups:
 
 def _assembled(
     query: Query,
-    cells: Groups,
+    groups: Groups,
     releases: tuple[Release, ...],
     estimates: tuple[Estimate, ...],
     subplans: tuple[Plan, ...],
     *,
     policy: Policy,
 ) -> Plan:
+    """The plan with these parts and with the answer's columns, order and limit from the query."""
     return Plan(
         table=query.table,
         where=query.where,
         keys=query.keys,
-        groups=cells,
+        groups=groups,
         releases=releases,
         estimates=estimates,
         subplans=subplans,

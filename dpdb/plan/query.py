@@ -1,4 +1,4 @@
-"""The logical plan: what is left of a SELECT once its text has been read."""
+"""The logical plan: a SELECT as typed expressions, aggregates and options, without its text."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ class Function(StrEnum):
 
 @dataclass(frozen=True)
 class Aggregate:
-    """An aggregate call: `argument` is None for COUNT(*), `where` is its FILTER."""
+    """An aggregate call: `argument` is None for COUNT(*), `where` is its FILTER.
+
+    `fraction` is the order of a QUANTILE, from 0 to 1.
+    """
 
     function: Function
     argument: Expr | None = None
@@ -54,7 +57,7 @@ class Aggregate:
 
 @dataclass(frozen=True)
 class Output:
-    """A column of the answer; `expression` has aggregates and keys as its leaves."""
+    """A column of the answer; the leaves of `expression` are constants and slots."""
 
     label: str
     expression: Expr
@@ -71,7 +74,7 @@ class Ordering:
 
 @dataclass(frozen=True)
 class Options:
-    """What a query asks for besides its answer; None leaves it to the session."""
+    """The options of a query; None where the session decides."""
 
     epsilon: Fraction | None = None
     delta: Fraction | None = None
@@ -84,7 +87,7 @@ class Options:
 
     @property
     def has_accuracy_goal(self) -> bool:
-        """Whether the noise is to keep to something that is asked for."""
+        """Whether the query fixes the size of its noise instead of its share of the budget."""
         return bool(self.noise_index or self.error or self.relative_error)
 
 
@@ -93,8 +96,10 @@ NO_OPTIONS = Options()
 
 @dataclass(frozen=True)
 class Query:
-    """One SELECT. `outputs`, `having` and `order` refer to `aggregates`, `keys` and
-    `subqueries` through slots."""
+    """One SELECT.
+
+    `outputs`, `having` and `order` refer to `aggregates`, `keys` and `subqueries` through slots.
+    """
 
     table: Table
     outputs: tuple[Output, ...]
@@ -110,5 +115,5 @@ class Query:
 
     @property
     def cut(self) -> bool:
-        """Whether rows of the answer are left out or moved."""
+        """Whether ORDER BY, LIMIT or OFFSET moves rows of the answer or leaves rows out."""
         return self.limit is not None or bool(self.offset) or bool(self.order)

@@ -1,8 +1,8 @@
-"""Interval arithmetic: how large can the value of an expression be?
+"""Interval arithmetic: an interval that holds every value of an expression.
 
-Bounds come from the policy and are narrowed by WHERE; never from rows. They
-need not be tight, and soundness does not hang on them: what is aggregated is
-clamped to the bounds that were planned with.
+Intervals come from the bounds in the policy and from WHERE, never from rows. They need not be
+tight, and privacy does not depend on them: the engine clamps what it aggregates to the intervals
+of the plan.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ Bound = Fraction | float
 
 INFINITY = math.inf
 _LARGEST = Fraction(10) ** 290
-"""Beyond this a bound is as good as none: doubles overflow soon, and overflow is NULL."""
+"""A bound beyond this becomes infinite: doubles overflow soon, and overflow is NULL."""
 _FINEST = 10**400
-"""The largest denominator of a bound: without one, products have digits without end."""
+"""The largest denominator of a bound, which limits the digits of products."""
 
 
 @dataclass(frozen=True)
 class Interval:
-    """All numbers from `lower` to `upper`."""
+    """The numbers from `lower` to `upper`, both included."""
 
     lower: Bound = -INFINITY
     upper: Bound = INFINITY
@@ -54,11 +54,11 @@ class Interval:
 
     @property
     def empty(self) -> bool:
-        """Whether no number is inside: the conditions exclude each other."""
+        """Whether no number is inside, as where conditions exclude each other."""
         return self.lower > self.upper
 
     def meet(self, other: Interval) -> Interval:
-        """The numbers in both."""
+        """The interval of the numbers in both."""
         return Interval(max(self.lower, other.lower), min(self.upper, other.upper))
 
     def join(self, other: Interval) -> Interval:
@@ -68,12 +68,14 @@ class Interval:
 
 EVERYTHING = Interval()
 Environment = Mapping[str | Slot | Cast, Interval]
-"""What is known of columns, by name, beyond their declaration; of slots; and of
-undeclared columns read as numbers."""
+"""Intervals that are known besides the declarations.
+
+The keys are names of columns, slots, and casts of undeclared columns to numbers.
+"""
 
 
 def interval(expression: Expr, known: Environment) -> Interval:
-    """The interval around every non-NULL value `expression` can take."""
+    """An interval that holds every non-NULL value of `expression`."""
     match expression:
         case Literal(value=value):
             return _point(value)
@@ -97,7 +99,7 @@ def interval(expression: Expr, known: Environment) -> Interval:
 def nullable(expression: Expr) -> bool:
     """Whether any row could make `expression` NULL.
 
-    It is remembered: intervals ask for it at every level, and it asks for theirs.
+    The result is cached, because `interval` and `nullable` call each other at every level.
     """
     match expression:
         case Literal(value=value):
@@ -122,7 +124,7 @@ def nullable(expression: Expr) -> bool:
 
 
 def narrow(condition: Expr | None, known: Environment) -> Environment:
-    """What is known of the columns of a row for which `condition` is true."""
+    """The intervals of the columns in rows for which `condition` is true."""
     match condition:
         case Logic(operator="and", operands=operands):
             for operand in operands:
@@ -141,7 +143,7 @@ def narrow(condition: Expr | None, known: Environment) -> Environment:
 
 
 def _below(left: Expr, right: Expr, known: Environment, *, strict: bool) -> Environment:
-    """`left <= right` bounds a column on either side."""
+    """The intervals of the columns under `left <= right`, or under `left < right` if `strict`."""
     if not (left.kind.ordinal and right.kind.ordinal):
         return known
     low, high = interval(left, known).lower, interval(right, known).upper
@@ -159,7 +161,7 @@ def _below(left: Expr, right: Expr, known: Environment, *, strict: bool) -> Envi
 
 
 def _name(expression: Expr) -> str | Cast | None:
-    """What a column is known by; an undeclared one read as a number, by that reading."""
+    """The key of a column in an Environment: its name, or for an undeclared column the cast."""
     match expression:
         case ColumnRef(column=column):
             return column.name
@@ -169,18 +171,20 @@ def _name(expression: Expr) -> str | Cast | None:
 
 
 def _meet(expression: Expr, limit: Interval, known: Environment) -> Environment:
+    """`known` with the interval of `expression`, if that is a column, narrowed to `limit`."""
     name = _name(expression)
     return known if name is None else {**known, name: interval(expression, known).meet(limit)}
 
 
 def _point(value: object) -> Interval:
-    """A constant's interval; NULL and text have none to speak of."""
+    """The interval of a constant; EVERYTHING for NULL and text."""
     if isinstance(value, (int, Fraction)):
         return Interval(Fraction(value), Fraction(value))
     return EVERYTHING
 
 
 def _hull(intervals: list[Interval]) -> Interval:
+    """The smallest interval around all intervals."""
     result = intervals[0]
     for other in intervals[1:]:
         result = result.join(other)
@@ -188,7 +192,7 @@ def _hull(intervals: list[Interval]) -> Interval:
 
 
 def _any_of(expressions: Sequence[Expr], known: Environment) -> Interval:
-    """Around whichever of the expressions it is; a NULL constant is no number."""
+    """An interval that holds the values of all the expressions, NULL constants left out."""
     parts = [interval(part, known) for part in expressions if not _is_null(part)]
     return _hull(parts) if parts else EVERYTHING
 
@@ -204,12 +208,12 @@ def _corners(left: Interval, right: Interval, combine: Callable[[Bound, Bound], 
 
 
 def _around(lower: Bound, upper: Bound) -> Interval:
-    """The interval from `lower` to `upper`, or one around it whose ends are short to write."""
+    """An interval around `lower` and `upper` whose ends have few digits."""
     return Interval(_short(lower, math.floor), _short(upper, math.ceil))
 
 
 def _short(bound: Bound, to: Callable[[Fraction], int]) -> Bound:
-    """Bounds too large for doubles become infinite; those with very many digits lose some."""
+    """The bound; infinite if it is too large for doubles, rounded if it has very many digits."""
     if isinstance(bound, float):
         return bound
     if abs(bound) > _LARGEST:
@@ -235,10 +239,12 @@ def _arithmetic(operator: str, left: Interval, right: Interval) -> Interval:
 
 
 def _times(a: Bound, b: Bound) -> Bound:
+    """a·b, where 0·∞ is 0."""
     return Fraction(0) if a == 0 or b == 0 else a * b
 
 
 def _over(a: Bound, b: Bound) -> Bound:
+    """a/b for b other than 0; a finite number over an infinite one is 0."""
     if isinstance(b, float):
         return Fraction(0) if isinstance(a, Fraction) else a * math.copysign(1, b)
     return a / b
@@ -260,6 +266,7 @@ def _cast(operand: Expr, kind: Kind, known: Environment) -> Interval:
 
 
 def _rounded(inner: Interval, to: Callable[[Bound], int]) -> Interval:
+    """The interval with its finite ends rounded by `to`, a monotone rounding."""
     lower = Fraction(to(inner.lower)) if isinstance(inner.lower, Fraction) else inner.lower
     upper = Fraction(to(inner.upper)) if isinstance(inner.upper, Fraction) else inner.upper
     return Interval(lower, upper)
@@ -292,10 +299,13 @@ def _call(call: Call, known: Environment) -> Interval:
 
 
 def _extreme(call: Call, known: Environment) -> Interval:
-    """LEAST is at most, GREATEST at least, each argument that is never NULL."""
+    """The interval of COALESCE, LEAST or GREATEST.
+
+    LEAST is at most, and GREATEST at least, every argument that is never NULL.
+    """
     parts = [(part, interval(part, known)) for part in call.arguments if not _is_null(part)]
-    around = _hull([found for _, found in parts]) if parts else EVERYTHING
-    sure = [found for part, found in parts if not nullable(part)]
+    around = _hull([limit for _, limit in parts]) if parts else EVERYTHING
+    sure = [limit for part, limit in parts if not nullable(part)]
     match call.name:
         case "least":
             return around.meet(Interval(upper=min((s.upper for s in sure), default=INFINITY)))
@@ -305,9 +315,10 @@ def _extreme(call: Call, known: Environment) -> Interval:
 
 
 def _absolute(inner: Interval) -> Interval:
-    # Of -x and x one is positive; of the ends so turned the nearer is the least.
+    # |x| is at least the distance from 0 to the interval, and at most that to its farther end.
     return Interval(max(Fraction(0), inner.lower, -inner.upper), max(-inner.lower, inner.upper))
 
 
 def _clamp(bound: Bound, low: Interval, high: Interval) -> Bound:
+    """The bound, clamped as CLAMP(bound, low, high) does."""
     return min(max(bound, low.lower), high.upper)

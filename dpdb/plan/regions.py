@@ -1,10 +1,9 @@
-"""Which rows a filter can let through, told from its text and the policy alone.
+"""Regions: the rows that a filter can let through, from its text and the policy alone.
 
-Releases under filters that let no row through together compose in parallel
-(McSherry 2009, Theorem 4). To claim that wrongly would charge a loss once
-instead of twice, so a region holds every row for which the engine finds the
-condition true, and where in doubt more. It limits each column by itself; what it
-cannot limit so (columns against columns, arithmetic, functions) limits nothing.
+Releases under filters that no row can pass together compose in parallel ([McS09] Theorem 4). A
+wrong claim would charge a loss once instead of twice, so a region holds every row for which the
+engine evaluates the condition to true, and in case of doubt more rows. A region limits each column
+separately. Conditions that do not (columns against columns, arithmetic, functions) limit nothing.
 """
 
 from __future__ import annotations
@@ -29,18 +28,18 @@ from dpdb.plan.expressions import (
 from dpdb.policy.catalog import Column, Kind, Table, Value
 
 Point = float | str
-"""What the engine compares: doubles (dates and booleans, too) or texts."""
+"""A value as the engine compares it: a text, or a double (also for dates and booleans)."""
 
 _ROUNDING = Fraction(1, 2**40)
-"""More than a double is off, of its magnitude."""
+"""A bound on the relative rounding error of a double, with a wide margin."""
 
 
 @dataclass(frozen=True)
 class Span:
-    """A set of points: intervals, each with its lower end and without its upper.
+    """A set of points: a union of intervals that include their lower and exclude their upper ends.
 
-    `below` says whether it holds what lies below all `turns`; each of them, which
-    ascend, is the first point where that changes.
+    `turns` ascend, and each turn is the first point at which membership changes. `below` says
+    whether the points below all turns are in the set.
     """
 
     below: bool
@@ -51,7 +50,7 @@ class Span:
 
     @property
     def complement(self) -> Span:
-        """All other points."""
+        """The set of all other points."""
         return Span(not self.below, self.turns)
 
 
@@ -61,7 +60,7 @@ NO_POINT = Span(below=False)
 
 @dataclass(frozen=True)
 class ColumnLimit:
-    """What a column's cells can be: points of a span, perhaps NULL."""
+    """The values that a column may have: the points of `span`, and NULL if `null`."""
 
     column: Column
     span: Span
@@ -69,7 +68,7 @@ class ColumnLimit:
 
     @property
     def possible(self) -> bool:
-        """Whether the column as declared can hold any of them."""
+        """Whether the column, as declared, can hold any value within the limit."""
         column = self.column
         if self.null and column.nullable:
             return True
@@ -78,41 +77,41 @@ class ColumnLimit:
             values = (False, True)
         if values is not None:
             return any(_stored(value) in self.span for value in values)
-        held = EVERY_POINT
+        declared = EVERY_POINT
         if column.bounds is not None:
             lower, upper = column.bounds
             if _whole(column):
-                held = Span(below=False, turns=(math.ceil(lower), math.floor(upper) + 1))
+                declared = Span(below=False, turns=(math.ceil(lower), math.floor(upper) + 1))
             else:
-                # Wider than the bounds: the grid's ends are rounded to doubles.
+                # The ends of the grid are rounded to doubles, so the span is wider than the bounds.
                 around = column.step + max(abs(lower), abs(upper)) * _ROUNDING
-                held = Span(below=False, turns=(float(lower - around), float(upper + around)))
-        return _overlap([self.span, held], 2) != NO_POINT
+                declared = Span(below=False, turns=(float(lower - around), float(upper + around)))
+        return _overlap([self.span, declared], 2) != NO_POINT
 
 
 Limits = Mapping[str, ColumnLimit]
-"""By the column's name; a column that is not there may hold anything."""
+"""Limits by the name of the column; a column without a limit may hold any value."""
 
 
 @dataclass(frozen=True)
 class Region:
-    """The rows of `table` whose cells are all within `limits`."""
+    """The rows of `table` whose values are all within `limits`."""
 
     table: Table
     limits: Limits
 
     @property
     def everything(self) -> bool:
-        """Whether nothing is limited; such a region excludes none."""
+        """Whether no column is limited; such a region excludes no other region."""
         return not self.limits
 
     @property
     def turns(self) -> int:
-        """How many ends its intervals have: what a comparison with another has to look at."""
-        return sum(len(cells.span.turns) for cells in self.limits.values())
+        """The number of ends of intervals, which measures the work of a comparison."""
+        return sum(len(limit.span.turns) for limit in self.limits.values())
 
     def excludes(self, other: Region) -> bool:
-        """Whether surely no row is in both. Of the rows' units this says nothing."""
+        """Whether certainly no row is in both regions; a unit may still have rows in both."""
         if self.table != other.table:
             return False
         shared = self.limits.keys() & other.limits.keys()
@@ -122,14 +121,14 @@ class Region:
 
 
 def region(table: Table, condition: Expr | None) -> Region:
-    """A region around the rows of `table` for which `condition` is true."""
+    """A region that holds all rows of `table` for which `condition` is true."""
     return Region(table, {} if condition is None else _limits(condition, wanted=True))
 
 
 def _limits(condition: Expr, *, wanted: bool) -> Limits:
-    """What the cells of a row can be where `condition` is true, or (not `wanted`) false.
+    """The limits of the rows for which `condition` is true, or false if not `wanted`.
 
-    Where it is NULL it is neither, and NOT leaves it NULL.
+    A condition that is NULL is neither true nor false, and NOT leaves it NULL.
     """
     match condition:
         case Logic(operator=operator, operands=operands):
@@ -145,31 +144,34 @@ def _limits(condition: Expr, *, wanted: bool) -> Limits:
             return _only(column, _compared("=", column, True), wanted)
         case InList(operand=ColumnRef(column=column), values=values, null=null):
             listed = _overlap([_point(column, _stored(value)) for value in values], 1)
-            # Beside a NULL, no value is known not to be listed.
+            # `x NOT IN (…, NULL)` is never true.
             return _only(column, (listed, NO_POINT if null else listed.complement), wanted)
         case IsNull(operand=ColumnRef(column=column)) if not column.guessed:
             span = NO_POINT if wanted else EVERY_POINT
             return {column.name: ColumnLimit(column, span, null=wanted)}
         case Call(name="coalesce", arguments=(operand, Literal(value=False))) if wanted:
-            return _limits(operand, wanted=True)  # IS TRUE
+            return _limits(operand, wanted=True)  # this is how IS TRUE is written
     return {}
 
 
 _TURNED = {"=": "=", "<>": "<>", "<": ">", "<=": ">="}
-"""The comparisons as seen from the other side."""
+"""The operator of a comparison whose two sides are exchanged."""
 
 Verdicts = tuple[Span, Span]
-"""Of which points a condition on one column is true, and of which false; of NULL it is neither."""
+"""(points for which a condition on one column is true, points for which it is false).
+
+NULL is in neither set.
+"""
 
 
 def _only(column: Column, verdicts: Verdicts, wanted: bool) -> Limits:
-    """The limits that one column has of its own; an undeclared one has none."""
+    """The limits by a condition on one column; an undeclared column is never limited."""
     span = verdicts[0] if wanted else verdicts[1]
     return {} if column.guessed else {column.name: ColumnLimit(column, span)}
 
 
 def _compared(operator: str, column: Column, value: Value | None) -> Verdicts:
-    """What a comparison of the column with a constant says."""
+    """The points for which `column operator value` is true, and for which it is false."""
     if value is None:
         return NO_POINT, NO_POINT
     point = _stored(value)
@@ -185,12 +187,12 @@ def _compared(operator: str, column: Column, value: Value | None) -> Verdicts:
 
 
 def _stored(value: Value) -> Point:
-    """A constant as the engine compares it: two numbers may be one double."""
+    """A constant as the engine compares it; different numbers may become the same double."""
     return value if isinstance(value, str) else float(value)
 
 
 def _point(column: Column, point: Point) -> Span:
-    """Just the cells equal to `point`."""
+    """The set of the values equal to `point`."""
     return Span(below=False, turns=(_turn(column, point), _turn(column, _next(point))))
 
 
@@ -200,46 +202,48 @@ def _next(point: Point) -> Point:
 
 
 def _turn(column: Column, point: Point) -> Point:
-    """The first point from `point` on that a cell can be: integers leave gaps."""
+    """The first value from `point` on that the column can have: integers leave gaps."""
     if isinstance(point, str) or math.isinf(point) or not _whole(column):
         return point
     return math.ceil(point)
 
 
 def _whole(column: Column) -> bool:
+    """Whether the values of the column are whole numbers."""
     return column.kind in (Kind.INTEGER, Kind.DATE)
 
 
 def _every(parts: Sequence[Limits]) -> Limits:
-    """What limits the rows that are within all the parts."""
-    return {name: _combined(found, len(found)) for name, found in _by_column(parts).items()}
+    """The limits of the rows that are within all parts."""
+    return {name: _combined(limits, len(limits)) for name, limits in _by_column(parts).items()}
 
 
 def _any(parts: Sequence[Limits]) -> Limits:
-    """What limits the rows that are within one of the parts: columns that all of them limit."""
+    """The limits of the rows that are within some part: only columns that every part limits."""
     return {
-        name: _combined(found, 1)
-        for name, found in _by_column(parts).items()
-        if len(found) == len(parts)
+        name: _combined(limits, 1)
+        for name, limits in _by_column(parts).items()
+        if len(limits) == len(parts)
     }
 
 
 def _by_column(parts: Sequence[Limits]) -> dict[str, list[ColumnLimit]]:
-    found: dict[str, list[ColumnLimit]] = {}
+    """The limits of all parts, by the name of the column."""
+    by_column: dict[str, list[ColumnLimit]] = {}
     for part in parts:
-        for name, cells in part.items():
-            found.setdefault(name, []).append(cells)
-    return found
+        for name, limit in part.items():
+            by_column.setdefault(name, []).append(limit)
+    return by_column
 
 
-def _combined(cells: Sequence[ColumnLimit], needed: int) -> ColumnLimit:
-    """What at least `needed` of the limits of one column allow."""
-    span = _overlap([each.span for each in cells], needed)
-    return ColumnLimit(cells[0].column, span, sum(each.null for each in cells) >= needed)
+def _combined(limits: Sequence[ColumnLimit], needed: int) -> ColumnLimit:
+    """The values that at least `needed` of the limits of one column allow."""
+    span = _overlap([limit.span for limit in limits], needed)
+    return ColumnLimit(limits[0].column, span, sum(limit.null for limit in limits) >= needed)
 
 
 def _overlap(spans: Sequence[Span], needed: int) -> Span:
-    """The points in at least `needed` of the spans, with no turn too many."""
+    """The set of points in at least `needed` of the spans, with as few turns as possible."""
     changes: dict[Point, int] = {}
     for span in spans:
         change = -1 if span.below else 1

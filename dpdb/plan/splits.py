@@ -1,4 +1,4 @@
-"""How the share of an aggregate is split over the releases it is made of."""
+"""The split of an aggregate's share of the budget over the releases behind the aggregate."""
 
 from __future__ import annotations
 
@@ -27,4 +27,4 @@ corner (|ȳ| = h) its error is 1.52 times the smallest possible.
 """
 
 VARIANCE_SPLIT_PUBLIC_COUNT = (Fraction(2, 3), Fraction(1, 3))
-"""The same for squares and sum where the count is public."""
+"""The shares of a variance's squares and sum where the count is public."""

@@ -1,4 +1,4 @@
-"""The exact statistics that an engine computes, and the grid that values lie on."""
+"""The exact statistics that an engine computes, and the grid on which values lie."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dpdb.policy.numbers import MAGNITUDE_LIMIT
 
 @dataclass(frozen=True)
 class Grid:
-    """Whole multiples of `step`, from `lower` to `upper`."""
+    """The whole multiples of `step` from `lower`·`step` to `upper`·`step`."""
 
     step: Fraction
     lower: int
@@ -21,13 +21,13 @@ class Grid:
 
     @property
     def centre(self) -> int:
-        """The middle, or the step below it."""
+        """The middle of the grid, in steps, rounded down."""
         return (self.lower + self.upper) // 2
 
 
 @dataclass(frozen=True)
 class Count:
-    """How many rows are counted; of those where `argument` is not NULL, if there is one."""
+    """The number of rows that pass `where`, or of those with an `argument` that is not NULL."""
 
     argument: Expr | None
     where: Expr | None
@@ -35,7 +35,7 @@ class Count:
 
 @dataclass(frozen=True)
 class Total:
-    """Σ ((x - centre)^power - offset) over counted rows, in steps of the grid."""
+    """Σ ((x - centre)^power - offset) over counted rows, for the `argument` x in grid steps."""
 
     argument: Expr
     where: Expr | None
@@ -46,7 +46,7 @@ class Total:
 
     @property
     def bounds(self) -> tuple[int, int]:
-        """The range of what one row adds."""
+        """The least and the greatest term that one row can add."""
         low, high = self.grid.lower - self.centre, self.grid.upper - self.centre
         if self.power == 1:
             return low - self.offset, high - self.offset
@@ -55,7 +55,7 @@ class Total:
 
 @dataclass(frozen=True)
 class Distinct:
-    """How many different values `argument` has."""
+    """The number of different values of `argument`, NULL not counted."""
 
     argument: Expr
     where: Expr | None
@@ -63,7 +63,7 @@ class Distinct:
 
 @dataclass(frozen=True)
 class Ranks:
-    """The values of `argument`, to select their `fraction`-quantile from the grid."""
+    """The values of `argument`, from which the `fraction`-quantile is selected."""
 
     argument: Expr
     where: Expr | None
@@ -73,7 +73,7 @@ class Ranks:
 
 @dataclass(frozen=True)
 class Tally:
-    """How often `argument` has each of `values`, to select the commonest."""
+    """The number of rows with each of `values`, from which the commonest value is selected."""
 
     argument: ColumnRef
     where: Expr | None
@@ -84,7 +84,11 @@ Statistic = Count | Total | Distinct | Ranks | Tally
 
 
 def fit_grid(step: Fraction, lower: Fraction, upper: Fraction, limit: int) -> Grid:
-    """The grid within the bounds, coarsened by tens until it has at most `limit` steps a side."""
+    """The grid within the bounds, with a step made ten times larger until `limit` is kept.
+
+    For MAGNITUDE_LIMIT no grid point is more than `limit` steps from zero; for any other limit none
+    is more than `limit` steps from the centre.
+    """
     while True:
         low, high = math.ceil(lower / step), math.floor(upper / step)
         if low > high:

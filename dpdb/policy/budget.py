@@ -12,7 +12,7 @@ from dpdb.policy.numbers import decimal
 SMALLEST_EPSILON = Fraction(1, 10**9)
 LARGEST_EPSILON = Fraction(10**4)
 SMALLEST_DELTA = Fraction(1, 10**100)
-"""The least that a composition theorem, or a release, can work with."""
+"""The least δ with which a composition theorem, or a release, can compute."""
 LARGEST_QUERIES = 10**9
 
 
@@ -24,7 +24,7 @@ class Neighbors(StrEnum):
 
 
 class Composition(StrEnum):
-    """The theorems by which statements add up."""
+    """The composition theorems: how the losses of statements add up."""
 
     PURE = "pure"
     ADVANCED = "advanced"
@@ -42,7 +42,7 @@ class Budget:
 
 
 def valid_epsilon(value: Fraction, place: Place | None = None) -> Fraction:
-    """`value` if it can be a privacy loss."""
+    """`value` if it can be an ε; otherwise raises InvalidOption, at `place`."""
     if not SMALLEST_EPSILON <= value <= LARGEST_EPSILON:
         raise InvalidOption(
             f"epsilon must be between {decimal(SMALLEST_EPSILON)} and {decimal(LARGEST_EPSILON)}",
@@ -52,14 +52,21 @@ def valid_epsilon(value: Fraction, place: Place | None = None) -> Fraction:
 
 
 def valid_delta(value: Fraction, place: Place | None = None) -> Fraction:
-    """`value` if it can be a probability of failure."""
+    """`value` if it can be a δ; otherwise raises InvalidOption, at `place`."""
     if not 0 <= value < 1:
         raise InvalidOption("delta must be at least 0 and below 1", place=place)
     return value
 
 
+def valid_queries(value: int) -> int:
+    """`value` if it can be a number of queries."""
+    if type(value) is not int or not 1 <= value <= LARGEST_QUERIES:
+        raise InvalidOption("queries is a whole number, at least 1")
+    return value
+
+
 def valid_budget(budget: Budget) -> Budget:
-    """`budget` if the theorem it is to be kept by has the δ it needs."""
+    """`budget` if it has the δ that its theorem needs; otherwise raises InvalidOption."""
     if budget.composition is not Composition.PURE and budget.delta < SMALLEST_DELTA:
         raise InvalidOption(
             f"composition = {budget.composition} needs delta of {decimal(SMALLEST_DELTA)} or more",

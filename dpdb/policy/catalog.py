@@ -1,4 +1,4 @@
-"""What the custodian declares: tables, their columns, and the policy they stand in."""
+"""The catalog: the tables and columns that a custodian declares, and the policy they belong to."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from dpdb.policy.budget import Budget, Neighbors
 
 Value = bool | int | Fraction | str
-"""A constant: dates are integers, days since 1970-01-01."""
+"""A constant; a date is an integer, the days since 1970-01-01."""
 
 
 class Kind(StrEnum):
@@ -24,7 +24,7 @@ class Kind(StrEnum):
 
     @property
     def ordinal(self) -> bool:
-        """Whether values lie on a line and can be bounded."""
+        """Whether the values are ordered numbers or dates, which can have bounds."""
         return self in (Kind.INTEGER, Kind.NUMBER, Kind.DATE)
 
 
@@ -32,10 +32,9 @@ class Kind(StrEnum):
 class Column:
     """One column as declared.
 
-    `lower`, `upper` and `step` are in the column's own unit (days for dates).
-    Cells are clamped to the bounds; a cell that cannot be read, or is not among
-    declared `values`, is NULL, or in a column that is not `nullable` the lower
-    bound, respectively the first declared value.
+    `lower`, `upper` and `step` are in the column's own unit (days for dates). Cells are clamped to
+    the bounds. A cell that cannot be read, or is not among the declared `values`, is NULL; in a
+    column that is not `nullable` it is the first declared value, or else the lower bound.
     """
 
     name: str
@@ -46,14 +45,14 @@ class Column:
     values: tuple[Value, ...] | None = None
     nullable: bool = True
     guessed: bool = False
-    """No policy declares the type: a query reads it as text or number, as it needs."""
+    """Whether no policy declares the type; each query then reads the column as text or number."""
 
     def __repr__(self) -> str:
         return f"Column({self.name!r})"
 
     @property
     def bounds(self) -> tuple[Fraction, Fraction] | None:
-        """The declared range, from bounds or numeric declared values."""
+        """The declared range, from bounds or from declared numbers; None if there is none."""
         if self.lower is None or self.upper is None:
             return None
         return self.lower, self.upper
@@ -61,18 +60,18 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """One CSV file and what is declared of it."""
+    """One CSV file and its declaration."""
 
     name: str
     path: Path
     columns: tuple[Column, ...]
     unit: str | None = None
-    """The column that names the privacy unit; None where each row is a unit."""
+    """The name of the column that holds the privacy unit; None where each row is a unit."""
     rows_per_unit: int = 1
-    """A query counts at most so many rows of a unit."""
+    """The most rows of one unit that a query counts."""
 
     def column(self, name: str) -> Column | None:
-        """The column called `name`; an exact match goes before one in another case."""
+        """The column called `name`, first exactly, then in any case; None if there is none."""
         folded = name.casefold()
         matches = [column for column in self.columns if column.name.casefold() == folded]
         return next((c for c in matches if c.name == name), matches[0] if matches else None)
@@ -88,10 +87,10 @@ class Policy:
     noise: str = "system"
     """The source of noise: `system` or `opendp`."""
     sample_key: str = ""
-    """Of a unit with more rows than its cap, another key makes others count."""
+    """Decides, with a hash, which rows count of a unit with more rows than its cap."""
 
     def table(self, name: str) -> Table | None:
-        """The table called `name`; `table` means the only one."""
+        """The table called `name`; `table` means the only one. None if there is none."""
         folded = name.casefold()
         for table in self.tables:
             if table.name.casefold() == folded:

@@ -1,4 +1,7 @@
-"""A CSV file without knowing what is in it: its header."""
+"""The header of a CSV file: the names of its columns, and where its records begin.
+
+Errors of the header are raised as DataFileError.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ from dpdb.errors import DataFileError, did_you_mean
 from dpdb.policy.catalog import Table
 
 _HEADER_LIMIT = 1 << 20
+"""The most bytes of a header."""
 _NAME_THE_INDEX = "give every column a name; pandas leaves the name of an index column empty"
 _SAVE_AS_UTF8 = "save the file as UTF-8"
 # UTF-32 first: its little-endian mark begins with that of UTF-16.
@@ -26,7 +30,7 @@ _WIDE_MARKS = (
 
 
 def read_header(path: Path) -> tuple[str, ...]:
-    """The names of the columns of the file, as they are written."""
+    """The names of the columns of the file, as the header writes them."""
     return header_and_offset(path)[0]
 
 
@@ -46,8 +50,9 @@ def header_and_offset(path: Path) -> tuple[tuple[str, ...], int]:
 
 
 def _first_bytes(path: Path) -> bytes:
+    """The first bytes of the file, enough for the longest header that is allowed."""
     try:
-        # Asked before opening: to open a pipe may wait for ever.
+        # The kind of file is checked before opening, because opening a pipe may wait for ever.
         if not stat.S_ISREG(os.stat(path).st_mode):
             kind = "a directory" if path.is_dir() else "not a regular file"
             raise DataFileError(f"{path} is {kind}")
@@ -60,13 +65,13 @@ def _first_bytes(path: Path) -> bytes:
 
 
 def _first_record(path: Path, start: bytes) -> tuple[list[str], int, int]:
-    """The first record that is not a blank line, its first line, and where it ends."""
+    """The first record that is not blank, the number of its line, and the length up to its end."""
     length = 0
     line = 1
 
     def lines() -> Iterator[str]:
         nonlocal length
-        # As Latin-1 every byte is a character, so that characters count bytes.
+        # In Latin-1 every byte is one character, so the lengths of texts count bytes.
         for text in io.StringIO(start.decode("latin-1"), newline=""):
             length += len(text)
             yield text
@@ -89,6 +94,7 @@ def _first_record(path: Path, start: bytes) -> tuple[list[str], int, int]:
 
 
 def _decoded(path: Path, line: int, cells: list[str]) -> tuple[str, ...]:
+    """The cells of the header, read as Latin-1, decoded from UTF-8."""
     try:
         names = tuple(cell.encode("latin-1").decode("utf-8") for cell in cells)
     except UnicodeDecodeError as error:
@@ -105,6 +111,7 @@ def _decoded(path: Path, line: int, cells: list[str]) -> tuple[str, ...]:
 
 
 def _check_names(path: Path, line: int, names: tuple[str, ...]) -> None:
+    """Raise DataFileError for names that are missing, repeated or not separated by commas."""
     where = f"{path}, line {line}"
     for delimiter, called in ((";", "semicolons"), ("\t", "tabs")):
         if len(names) == 1 and delimiter in names[0]:
@@ -124,10 +131,11 @@ def _check_names(path: Path, line: int, names: tuple[str, ...]) -> None:
 
 
 def column_positions(table: Table, names: Sequence[str]) -> dict[str, int]:
-    """Where in a record each declared column stands."""
+    """The position of each declared column in a record, by the name of the column."""
     exact = {name: position for position, name in enumerate(names)}
     declared = {column.name for column in table.columns}
-    # A name that one column has exactly is not free for another in another case.
+    # A header name that matches one declared column exactly is not used for another column that
+    # differs from it in case.
     folded = {name.casefold(): at for name, at in exact.items() if name not in declared}
     positions = {}
     for column in table.columns:

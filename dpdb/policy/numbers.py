@@ -1,4 +1,4 @@
-"""Numbers that are exact: how they are read, written and put on a grid."""
+"""Exact numbers and dates: reading, writing, and the step of a grid."""
 
 from __future__ import annotations
 
@@ -6,40 +6,60 @@ import datetime
 import re
 from fractions import Fraction
 
-EPOCH = datetime.date(1970, 1, 1)
+_EPOCH = datetime.date(1970, 1, 1)
 MAGNITUDE_LIMIT = 2**53
 """No value, in steps of its grid, is larger: all are exact both as int64 and as double."""
-
+Number = int | float | str | Fraction
+"""A number as a program may give it."""
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
 
 
 def exact_number(text: str) -> Fraction | None:
-    """The number that `text` writes, exactly; None if it is none, or absurdly long."""
+    """The exact number that `text` writes; None if it is not a number, or is absurdly long."""
     if len(text) > 4_200 or not _NUMBER.fullmatch(text):
         return None
     return Fraction(text)
 
 
-def grid_step(lower: Fraction, upper: Fraction) -> Fraction:
-    """The grid for values in [lower, upper] where none is declared.
+def as_written(value: Number) -> Fraction | None:
+    """The number that a program's argument writes: 0.1 is a tenth; None if it is no number."""
+    match value:
+        case bool():
+            return None
+        case int() | Fraction():
+            return Fraction(value)
+        case float():
+            return exact_number(float.__repr__(value))
+        case str():
+            return exact_number(value)
+    return None
 
-    A power of ten that leaves nine or ten significant digits: far below any
-    noise, and far from the magnitude limit.
+
+def grid_step(lower: Fraction, upper: Fraction) -> Fraction:
+    """The step of the grid for values in [lower, upper] where the policy declares none.
+
+    It is a power of ten that leaves nine or ten significant digits, which is far finer than any
+    noise, and far from MAGNITUDE_LIMIT.
     """
     magnitude = max(abs(lower), abs(upper), Fraction(1, 10**9))
     exponent = len(str(magnitude.numerator // magnitude.denominator)) if magnitude >= 1 else 0
     return Fraction(10) ** (exponent - 10)
 
 
-def date_text(days: int) -> str:
-    """The date so many days after 1970-01-01, as `YYYY-MM-DD`.
+def days_of(date: datetime.date) -> int:
+    """The number of days from 1970-01-01 to `date`: dates are whole numbers everywhere in dpdb."""
+    return (date - _EPOCH).days
 
-    An `OverflowError` says that no calendar has it: years are from 1 to 9999.
+
+def iso_date(days: int) -> str:
+    """The date `days` after 1970-01-01, written YYYY-MM-DD.
+
+    Raises OverflowError for a date outside the years 1 to 9999.
     """
-    return (EPOCH + datetime.timedelta(days=days)).isoformat()
+    return (_EPOCH + datetime.timedelta(days=days)).isoformat()
 
 
 def decimal(value: Fraction, digits: int = 10) -> str:
-    """A fraction as people write it."""
+    """A fraction in decimal digits, rounded to `digits` significant digits."""
     return f"{float(value):.{digits}g}"

@@ -1,4 +1,4 @@
-"""Policies from TOML, from the command line, and from nothing but a CSV's header."""
+"""Policies from TOML files, from `--bounds`, and from the header of a CSV file alone."""
 
 from __future__ import annotations
 
@@ -24,13 +24,14 @@ from dpdb.policy.budget import (
 )
 from dpdb.policy.catalog import Column, Kind, Policy, Table, Value
 from dpdb.policy.csv_header import read_header
-from dpdb.policy.numbers import EPOCH, MAGNITUDE_LIMIT, grid_step
+from dpdb.policy.numbers import MAGNITUDE_LIMIT, days_of, grid_step
 
 MAX_VALUES = 100_000
+"""The most values that a column can declare."""
 
 
 def policy_for(csv: Path) -> Policy:
-    """The policy beside a CSV file, or what its header alone allows."""
+    """The policy beside a CSV file, or else a policy of the undeclared columns in its header."""
     beside = csv.with_suffix(".toml")
     if beside.is_file():
         return read_policy(beside)
@@ -39,7 +40,7 @@ def policy_for(csv: Path) -> Policy:
 
 
 def read_policy(path: Path) -> Policy:
-    """The policy in a TOML file; what it says wrongly is an error naming the line."""
+    """The policy in a TOML file; raises PolicyError with the line of a mistake."""
     try:
         text = path.read_text(encoding="utf-8-sig")
         document = tomllib.loads(text, parse_float=Decimal)
@@ -55,7 +56,10 @@ def read_policy(path: Path) -> Policy:
 
 
 def with_bounds(policy: Policy, bounds: Mapping[str, tuple[Fraction, Fraction]]) -> Policy:
-    """The policy with `--bounds` put in; they make an undeclared column a number."""
+    """The policy with the bounds of `--bounds`, which make an undeclared column a number.
+
+    Raises UsageError for bounds that no column can have.
+    """
     tables = []
     unused = set(bounds)
     for table in policy.tables:
@@ -76,6 +80,7 @@ def with_bounds(policy: Policy, bounds: Mapping[str, tuple[Fraction, Fraction]])
 
 
 def _bounded(column: Column, lower: Fraction, upper: Fraction) -> Column:
+    """The column with the bounds of `--bounds`; raises UsageError where it cannot have them."""
     if column.values is not None or not (column.guessed or column.kind.ordinal):
         raise UsageError(f"--bounds: {column.name} takes none, being declared otherwise")
     kind = Kind.NUMBER if column.guessed else column.kind
@@ -90,15 +95,15 @@ def _bounded(column: Column, lower: Fraction, upper: Fraction) -> Column:
 
 @dataclass(frozen=True)
 class PolicyReader:
-    """Reads one policy file; knows its text, to say which line is wrong."""
+    """Reads one policy file; its text serves to name the line of a mistake."""
 
     path: Path
     text: str
 
     def policy(self, document: dict[str, Any]) -> Policy:
-        self._known(document, ("budget", "privacy", "tables"), ())
+        self._check_keys(document, ("budget", "privacy", "tables"), ())
         privacy = self._table(document, "privacy", ())
-        self._known(privacy, ("neighbors", "noise", "sample_key"), ("privacy",))
+        self._check_keys(privacy, ("neighbors", "noise", "sample_key"), ("privacy",))
         sample_key = privacy.get("sample_key", "")
         if not isinstance(sample_key, str):
             raise self._error("sample_key is a string", ("privacy", "sample_key"))
@@ -109,15 +114,16 @@ class PolicyReader:
             tables=tuple(self._data_table(name, tables) for name in tables),
             budget=self._budget(self._table(document, "budget", ())),
             neighbors=Neighbors(
-                self._choice(privacy, ("privacy", "neighbors"), list(Neighbors), "add-remove")
+                self._one_of(privacy, ("privacy", "neighbors"), list(Neighbors), "add-remove")
             ),
-            noise=self._choice(privacy, ("privacy", "noise"), ["system", "opendp"], "system"),
+            noise=self._one_of(privacy, ("privacy", "noise"), ["system", "opendp"], "system"),
             sample_key=sample_key,
         )
 
-    def _choice(
+    def _one_of(
         self, section: dict[str, Any], where: tuple[str, str], known: list[Any], default: str
     ) -> str:
+        """The value of the last key of `where` in its section; it must be one of `known`."""
         value = section.get(where[-1], default)
         if value not in known:
             names = ", ".join(f'"{name}"' for name in known)
@@ -125,7 +131,9 @@ class PolicyReader:
         return str(value)
 
     def _budget(self, section: dict[str, Any]) -> Budget:
-        self._known(section, ("epsilon", "delta", "queries", "composition", "scope"), ("budget",))
+        self._check_keys(
+            section, ("epsilon", "delta", "queries", "composition", "scope"), ("budget",)
+        )
         if section.get("scope", "session") != "session":
             raise self._error('scope = "session" is the only one there is yet', ("budget", "scope"))
         default = Budget()
@@ -137,7 +145,7 @@ class PolicyReader:
             self._checked(section, "delta", default.delta, valid_delta),
             queries,
             Composition(
-                self._choice(section, ("budget", "composition"), list(Composition), "pure")
+                self._one_of(section, ("budget", "composition"), list(Composition), "pure")
             ),
         )
 
@@ -148,6 +156,7 @@ class PolicyReader:
         default: Fraction,
         valid: Callable[[Fraction], Fraction],
     ) -> Fraction:
+        """The number at `key`, as `valid` accepts it."""
         try:
             return valid(self._fraction(section.get(key, default), ("budget", key)))
         except PolicyError:
@@ -158,7 +167,7 @@ class PolicyReader:
     def _data_table(self, name: str, tables: dict[str, Any]) -> Table:
         where = ("tables", name)
         section = self._table(tables, name, ("tables",))
-        self._known(section, ("path", "unit", "rows_per_unit", "columns"), where)
+        self._check_keys(section, ("path", "unit", "rows_per_unit", "columns"), where)
         file = section.get("path", f"{name}.csv")
         if not isinstance(file, str):
             raise self._error("path is a string", (*where, "path"))
@@ -176,7 +185,7 @@ class PolicyReader:
             or not named.nullable
             or (named.bounds is not None and named.values is None)
         ):
-            # Clamped, rounded or filled in, two units would become one.
+            # A column that is clamped, rounded or filled in could turn two units into one.
             raise self._error(
                 "a unit is text or an integer, without bounds, and nullable", (*where, "unit")
             )
@@ -192,7 +201,7 @@ class PolicyReader:
     def _column(self, name: str, declared: dict[str, Any], above: tuple[str, ...]) -> Column:
         where = (*above, name)
         section = self._table(declared, name, above)
-        self._known(section, ("type", "bounds", "values", "step", "nullable"), where)
+        self._check_keys(section, ("type", "bounds", "values", "step", "nullable"), where)
         if section.get("type") not in list(Kind):
             raise self._error(f"type is one of {', '.join(Kind)}", (*where, "type"))
         column = Column(name, Kind(section["type"]), nullable=section.get("nullable", True))
@@ -232,6 +241,7 @@ class PolicyReader:
         return replace(column, lower=lower, upper=upper, step=step)
 
     def _with_values(self, column: Column, listed: object, where: tuple[str, ...]) -> Column:
+        """The column with its declared values; numbers among them also give bounds and a step."""
         here = (*where, "values")
         if not (isinstance(listed, list) and 1 <= len(listed) <= MAX_VALUES):
             raise self._error(f"values are a list of 1 to {MAX_VALUES}", here)
@@ -247,6 +257,7 @@ class PolicyReader:
         return replace(column, values=values, lower=min(numbers), upper=max(numbers), step=step)
 
     def _constant(self, value: object, kind: Kind, where: tuple[str, ...]) -> Value:
+        """A TOML value as a constant of a kind; dates may be written as strings."""
         match kind, value:
             case Kind.TEXT, str() if value:
                 return value
@@ -258,10 +269,10 @@ class PolicyReader:
                 number = self._fraction(value, where)
                 return int(number) if number.denominator == 1 else number
             case Kind.DATE, datetime.date() if not isinstance(value, datetime.datetime):
-                return (value - EPOCH).days
+                return days_of(value)
             case Kind.DATE, str():
                 try:
-                    return (datetime.date.fromisoformat(value) - EPOCH).days
+                    return days_of(datetime.date.fromisoformat(value))
                 except ValueError:
                     pass
         raise self._error(f"{_shown(value)} is not a {kind}", where)
@@ -275,50 +286,54 @@ class PolicyReader:
         return Fraction(value)
 
     def _table(self, section: dict[str, Any], key: str, above: tuple[str, ...]) -> dict[str, Any]:
-        found = section.get(key, {})
-        if not isinstance(found, dict):
+        """The subsection at `key`; empty if it is missing."""
+        subsection = section.get(key, {})
+        if not isinstance(subsection, dict):
             raise self._error(f"{key} is a section or {{ … }}", (*above, key))
-        return found
+        return subsection
 
-    def _known(
+    def _check_keys(
         self, section: dict[str, Any], keys: tuple[str, ...], where: tuple[str, ...]
     ) -> None:
+        """Raise PolicyError for a key of the section that is not among `keys`."""
         for key in section:
             if key not in keys:
                 hint = did_you_mean(key, keys) or f"there are {', '.join(keys)}"
                 raise self._error(f"unknown key {_shown(key)}", (*where, key), hint)
 
     def _error(self, message: str, where: tuple[str, ...], hint: str | None = None) -> PolicyError:
+        """A PolicyError that names the file, the line and the key."""
         line = _line(self.text, where)
         at = f", line {line}" if line else ""
         return PolicyError(f"{self.path.name}{at}: {'.'.join(where)}: {message}", hint=hint)
 
 
 def _shown(value: object) -> str:
+    """A value as an error message shows it, shortened to 40 characters."""
     try:
         text = str(value)
-    except ValueError:  # of integers with thousands of digits
+    except ValueError:  # an integer has thousands of digits
         text = "this number"
     return text if len(text) <= 40 else f"{text[:40]}…"
 
 
 def _line(text: str, where: tuple[str, ...]) -> int | None:
-    """The line on which the key at `where` is set, or the nearest one above it.
+    """The line that sets the key at `where`, or else the nearest section above; None if neither.
 
-    tomllib says where syntax is wrong, not where a value stands: look for the
-    last keys in turn, each after the one before.
+    tomllib does not give the lines of values, so the keys are searched for one after the other,
+    each from the line of the one before.
     """
     lines = text.splitlines()
     start = 0
-    found = None
+    last = None
     for depth, key in enumerate(where):
         quoted = rf"""(?:{re.escape(key)}|"{re.escape(key)}"|'{re.escape(key)}')"""
         pattern = re.compile(rf"^\s*\[[^\]]*\b{quoted}\s*[\].]|(?:^|[\s{{,.]){quoted}\s*[=.]")
         for number in range(start, len(lines)):
             if pattern.search(lines[number].split("#")[0]):
-                start = found = number
+                start = last = number
                 break
         else:
             if depth == 0:
                 return None
-    return None if found is None else found + 1
+    return None if last is None else last + 1

@@ -1,5 +1,5 @@
-"""The mathematics: sensitivities, mechanisms, how their losses add up, and the noise itself.
+"""The mathematics: sensitivities, mechanisms, the composition of losses, and the noise itself.
 
-What stands here by itself describes mechanisms without data; `accounting` adds up losses;
-`noise` alone is handed exact results. It may not know queries, plans, engines or answers.
+The modules of this folder describe mechanisms and see no data. `accounting` adds up losses. Only
+`noise` receives exact results. The room may not know queries, plans, engines or answers.
 """

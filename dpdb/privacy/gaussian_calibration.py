@@ -1,8 +1,7 @@
-"""How much Gaussian noise makes an answer (ε, δ)-differentially private.
+"""The calibration of Gaussian noise: the variance that makes answers (ε, δ)-DP.
 
-What dpdb draws, and calibrates, is the discrete Gaussian: `variance_for`. The two formulas for
-the continuous one are there to be shown beside it. "CKS" is Canonne, Kamath, Steinke, "The
-Discrete Gaussian for Differential Privacy" (2020).
+dpdb draws discrete Gaussian noise, and `variance_for` calibrates it. `classic_sigma` and
+`analytic_sigma` are for continuous noise and serve for comparison.
 """
 
 from __future__ import annotations
@@ -16,15 +15,18 @@ from dpdb.privacy.accounting.zcdp import check_domain, concentrated_delta
 from dpdb.privacy.search import crossing
 
 _FAR = 10.0
+"""From this argument on Mills' ratio is computed by its continued fraction."""
 _LEVELS = 40
+"""The number of levels of the continued fraction that are computed."""
 _NEAR = 1e-4
+"""The width up to which a drop of Mills' ratio is bounded by the trapezoid rule."""
 
 
 def mills(x: float) -> float:
     """Mills' ratio M(x) = P(N > x)/φ(x) of a standard normal N with density φ, for x >= -37.
 
-    Past 10 by Laplace's continued fraction 1/(x + 1/(x + 2/(x + 3/(x + …)))) (Abramowitz and
-    Stegun 26.2.14), since there the error function underflows.
+    From x = 10 on, where the error function underflows, it is computed by Laplace's continued
+    fraction 1/(x + 1/(x + 2/(x + 3/(x + …)))) ([AS64] 26.2.14).
     """
     if x < _FAR:
         return math.sqrt(math.pi / 2) * math.exp(x * x / 2) * math.erfc(x / math.sqrt(2))
@@ -35,11 +37,11 @@ def mills(x: float) -> float:
 
 
 def mills_drop(x: float, width: float) -> float:
-    """M(x) - M(x + width), for width >= 0 and x + width >= 0; when narrow, a bound from above.
+    """M(x) - M(x + width), for width >= 0 and x + width >= 0; for a small width, an upper bound.
 
-    M(x) = ∫ exp(-xt - t²/2) dt over t > 0, so -M'(x) = 1 - x·M(x) decreases and is convex:
-    between neighbours the drop is at most that of the trapezoid (Hermite and Hadamard), by
-    width²/4 of itself at most. A difference there would be lost to cancellation.
+    M(x) = ∫ exp(-xt - t²/2) dt over t > 0, so -M'(x) = 1 - x·M(x) is decreasing and convex. So the
+    trapezoid rule for ∫ -M' is an upper bound (Hermite and Hadamard), with a relative error of at
+    most width²/4. It is used for small widths, where the difference would be lost to cancellation.
     """
     y = x + width
     if width > _NEAR:
@@ -48,15 +50,20 @@ def mills_drop(x: float, width: float) -> float:
 
 
 _TERMS = 1000
+"""The most terms of the discrete profile that are added one by one."""
 _SLACK = 1e-8
-"""Relative, for rounding: that of the doubles in `discrete_profile` stays under a tenth of it,
-and so does, for ε up to 10^4, what a variance rounded up by 2^-50 of itself can change."""
+"""The relative margin added to a discrete profile, for rounding.
+
+The rounding errors of the doubles in `discrete_profile` are below a tenth of the margin. So is, for
+ε up to 10^4, the effect of a variance that is rounded up by 2^-50 of itself.
+"""
 
 
 def classic_sigma(sensitivity: float, epsilon: float, delta: float) -> float:
-    """σ = Δ·√(2·ln(1.25/δ))/ε, for ε <= 1 only.
+    """The classic σ = Δ·√(2·ln(1.25/δ))/ε of continuous Gaussian noise, for ε <= 1 only.
 
-    Dwork and Roth 2014, Theorem 3.22 and Appendix A, who prove it for ε < 1 and Δ in ℓ2.
+    [DR14] Theorem 3.22 and Appendix A prove it for ε < 1 and the ℓ2 sensitivity Δ. Raises
+    ValueError outside the domain.
     """
     if not 0 < epsilon <= 1:
         raise ValueError("the classic formula holds for epsilon over 0 and at most 1")
@@ -68,8 +75,8 @@ def classic_sigma(sensitivity: float, epsilon: float, delta: float) -> float:
 def profile(sigma: float, sensitivity: float, epsilon: float) -> float:
     """The δ of continuous Gaussian noise: Φ(Δ/2σ - εσ/Δ) - e^ε·Φ(-Δ/2σ - εσ/Δ).
 
-    Balle and Wang 2018, Theorem 8. With x = εσ/Δ - Δ/2σ and y = x + Δ/σ, y² = x² + 2ε, so this
-    is φ(x)·(M(x) - M(y)) for Mills' ratio M: no e^ε, and no difference of equals.
+    [BW18] Theorem 8. With x = εσ/Δ - Δ/2σ and y = x + Δ/σ, y² = x² + 2ε, so this
+    is φ(x)·(M(x) - M(y)) for Mills' ratio M, which neither overflows nor cancels.
     """
     width = sensitivity / sigma
     x = epsilon / width - width / 2
@@ -79,7 +86,7 @@ def profile(sigma: float, sensitivity: float, epsilon: float) -> float:
 
 
 def analytic_sigma(sensitivity: float, epsilon: float, delta: float) -> float:
-    """The smallest σ with `profile` at most δ: that of Balle and Wang 2018, Algorithm 1."""
+    """The smallest σ with `profile` at most δ ([BW18] Algorithm 1)."""
     check_domain(Fraction(delta), Fraction(epsilon))
     if sensitivity <= 0:
         raise ValueError("sensitivity must be positive")
@@ -95,26 +102,26 @@ def analytic_sigma(sensitivity: float, epsilon: float, delta: float) -> float:
 
 
 def discrete_profile(variance: Fraction, sensitivity: int, epsilon: Fraction) -> float:
-    """An upper bound, hardly above it, on the δ of discrete Gaussian noise on an integer.
+    """A close upper bound on the δ of discrete Gaussian noise on one integer.
 
-    CKS Theorem 7: δ = P[Y > c] - e^ε·P[Y > c + Δ] with c = εσ²/Δ - Δ/2. Since Δ is an integer
+    [CKS20] Theorem 7: δ = P[Y > c] - e^ε·P[Y > c + Δ] with c = εσ²/Δ - Δ/2. Since Δ is an integer
     the two tails pair off, and δ·Z is the sum over integers x > c of
 
         g(x) = A(x) - B(x) = A(x)·(1 - exp(-Δ(x-c)/σ²)),    A(x) = exp(-x²/2σ²),
 
-    where B(x) = e^ε·A(x+Δ). No term is negative. Up to _TERMS of them are added up, from -9σ
-    on (what is left out below is under 1e-17 of the sum), and `_rest` bounds the others.
+    where B(x) = e^ε·A(x+Δ). No term is negative. At most _TERMS terms are added up, from -9σ on
+    (the terms below are under 1e-17 of the sum), and `_rest` bounds the terms after them.
 
-    A neighbour may change the integer by less than Δ: that is no worse. For a shift Δ' < Δ the
-    worst event is some {Y + Δ' >= m}, as A(x-Δ')/A(x) increases with x; a shift by Δ makes it
-    likelier still, and so has a larger δ.
+    A neighbour that changes the integer by Δ' < Δ has no larger δ. Its worst event is some
+    {Y + Δ' >= m}, because A(x-Δ')/A(x) increases with x, and a shift by Δ makes this event likelier
+    still.
     """
     if variance <= 0 or sensitivity < 1 or epsilon < 0:
         raise ValueError("variance and sensitivity must be positive and epsilon not negative")
     v = float(variance)
     c = epsilon * variance / sensitivity - Fraction(sensitivity, 2)
     x = max(math.floor(c) + 1, -math.ceil(9 * math.sqrt(v)))
-    peak = max(x, 0)  # A(peak) is taken out of all terms
+    peak = max(x, 0)  # all terms are divided by A(peak)
     offset, rate = float(x - c), float(sensitivity / variance)
     total = 0.0
     for j in range(_TERMS):
@@ -129,16 +136,16 @@ def discrete_profile(variance: Fraction, sensitivity: int, epsilon: Fraction) ->
 
 
 def _rest(start: float, offset: float, v: float, rate: float) -> float:
-    """A bound on Σ g(x)/A(l) over integers x > l, for l = `start` = c + `offset` > c.
+    """An upper bound on Σ g(x)/A(l) over integers x > l, for l = `start` = c + `offset` > c.
 
     A term is the integral of g over its unit cell less ∫ K·g'' for Peano's kernel of the
     midpoint rule, 0 <= K <= 1/8. From A'' = (x²/σ⁴ - 1/σ²)·A, and B'' alike,
 
         -g'' = (1/σ² - x²/σ⁴)·g + Δ(2x+Δ)/σ⁴·B <= g/σ² + 2Δ(x+Δ)/σ⁴·B,
 
-    whose last part has the integral 2Δ·B(l)/σ² from l on. So Σ g is at most
+    and the last part has the integral 2Δ·B(l)/σ² from l on. So Σ g is at most
     (1 + 1/8σ²)·∫g + Δ·B(l)/4σ². And ∫g = σ·A(l)·(M(l/σ) - q·M((l+Δ)/σ)) for Mills' ratio M and
-    q = B(l)/A(l), which is written as two parts that are not negative.
+    q = B(l)/A(l), which is computed as a sum of two parts that are not negative.
     """
     sigma = math.sqrt(v)
     at, width, q = start / sigma, rate * sigma, math.exp(-rate * offset)
@@ -147,9 +154,9 @@ def _rest(start: float, offset: float, v: float, rate: float) -> float:
 
 
 def _normaliser(v: float) -> float:
-    """Z = Σ exp(-x²/2σ²), all but 1e-16 of it, from below.
+    """The normaliser Z = Σ exp(-x²/2σ²) over all integers x, from below, to a part of 1e-16.
 
-    Either as it stands or, where that is slow, by Poisson's summation formula, which makes it
+    It is summed as it stands or, where that converges slowly, by Poisson's summation formula as
     σ√(2π)·Σ exp(-2π²σ²k²).
     """
     factor, rate = (1.0, 0.5 / v) if v < 0.25 else (math.sqrt(2 * math.pi * v), 2 * math.pi**2 * v)
@@ -160,15 +167,15 @@ def _normaliser(v: float) -> float:
 def variance_for(
     sensitivity: int, squared: int, single: bool, epsilon: Fraction, delta: Fraction
 ) -> Fraction:
-    """The smallest variance, rounded up to 30 bits, that makes integers (ε, δ)-DP.
+    """The smallest variance, rounded up to 30 bits, that makes a vector of integers (ε, δ)-DP.
 
-    `squared` is their squared ℓ2 sensitivity. If a neighbour changes a `single` one, by at most
-    `sensitivity`, `discrete_profile` tells; otherwise concentrated privacy with
-    ρ = squared/(2σ²) (CKS Theorem 14), and `sensitivity` does not matter.
+    `squared` is the squared ℓ2 sensitivity of the vector. If a neighbour changes a `single` integer
+    of it, by at most `sensitivity`, δ is the `discrete_profile`. Otherwise δ follows from
+    concentrated privacy with ρ = squared/(2σ²) ([CKS20] Theorem 14), without `sensitivity`.
 
-    For ε over Δ, about, δ rises and falls with the variance, as the c of Theorem 7 passes the
-    integers. What is returned is the smallest in its surroundings then, and a greater variance
-    need not do.
+    For ε larger than about Δ the profile is not monotone in the variance, because the c of
+    Theorem 7 passes the integers. The result is then a local minimum, and a larger variance may
+    have a larger δ.
     """
     check_domain(delta, epsilon)
     return crossing(
@@ -180,7 +187,10 @@ def variance_for(
 def epsilon_of(
     variance: Fraction, sensitivity: int, squared: int, single: bool, delta: Fraction
 ) -> Fraction:
-    """The smallest ε, rounded up to 30 bits, at which such noise makes integers (ε, δ)-DP."""
+    """The smallest ε, rounded up to 30 bits, at which this noise makes a vector (ε, δ)-DP.
+
+    The arguments are those of `variance_for`.
+    """
     check_domain(delta)
     if _delta(variance, sensitivity, squared, single, Fraction(0)) <= delta:
         return Fraction(0)
@@ -192,6 +202,7 @@ def epsilon_of(
 def _delta(
     variance: Fraction, sensitivity: int, squared: int, single: bool, epsilon: Fraction
 ) -> float:
+    """The δ of this noise at ε, with the arguments of `variance_for`."""
     if variance <= 0 or squared < 1:
         raise ValueError("variance and sensitivity must be positive")
     if single:

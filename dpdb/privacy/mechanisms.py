@@ -1,6 +1,6 @@
-"""Descriptions of the mechanisms: what they add, and what that costs.
+"""Descriptions of the mechanisms: the distribution of their noise, and their privacy loss.
 
-They know no data. `session` hands the exact results to the samplers.
+A description knows no data. The session hands descriptions and exact results to the samplers.
 """
 
 from __future__ import annotations
@@ -15,50 +15,49 @@ from dpdb.privacy.accounting.composition import log_inverse
 from dpdb.privacy.accounting.loss import Loss, pure
 
 SLACK = Fraction(1, 2**40)
-"""What the exponential mechanism, and noise taken away in steps, have of ε for rounding."""
+"""The part of ε that the exponential mechanism and gradual release reserve for rounding."""
 FARTHEST = 80
-"""In the exponent of a selection: e^-80 is nothing beside the 2^53 steps a grid can have."""
+"""The largest exponent of a selection: e^-80 is negligible, even times a grid's 2^53 steps."""
 MAX_SCALE = 2**50
-"""The largest noise scale in grid steps: noise and sums stay within 64 bits."""
+"""The largest noise scale, in grid steps: noise and noisy sums stay within 64 bits."""
 
 
 @dataclass(frozen=True)
 class Laplace:
-    """Integer noise with P(x) ∝ exp(-|x| / scale) on every cell.
+    """Integer noise with P(x) ∝ exp(-|x| / scale) on every group: the geometric mechanism [GRS09].
 
-    The geometric mechanism (Ghosh, Roughgarden, Sundararajan 2009): epsilon-DP
-    for integer statistics of ℓ1 sensitivity `sensitivity` at scale Δ/ε
-    (Canonne, Kamath, Steinke 2020, Definition 5 and Lemma 6). Both are in grid steps.
+    At scale Δ/ε it is ε-DP for integer statistics of ℓ1 sensitivity Δ = `sensitivity` ([CKS20]
+    Definition 5 and Lemma 6). Sensitivity and scale are in grid steps.
     """
 
     name: ClassVar[str] = "laplace"
     sensitivity: int
     epsilon: Fraction
     looks: int = 1
-    """The times that noise is looked at before it is decided to keep the answer."""
+    """The number of times that the noise may be tested before an answer is accepted."""
 
     @property
     def scale(self) -> Fraction:
-        """b = Δ/ε; with a query's share ε/k of a session, the paper's k·Δf/ε.
+        """The scale b = Δ/ε, in grid steps; for a share ε/k of a session it is k·Δf/ε, as in [STW].
 
-        Where noise is looked at in steps, a little of ε is for the rounding of what ties
-        them together (see `gradual`).
+        With several looks SLACK is taken off ε, for the rounding of the probabilities that tie the
+        looks together (see `noise.gradual`).
         """
         spare = SLACK if self.looks > 1 else Fraction(0)
         return self.sensitivity / (self.epsilon - spare)
 
     @property
     def loss(self) -> Loss:
-        """The privacy loss: ε, if a row has a part in the statistic at all."""
+        """The privacy loss: ε, or nothing where no row can change the statistic."""
         return pure(self.epsilon) if self.sensitivity else Loss()
 
     def quantile(self, confidence: float) -> float:
-        """The z with P(|x| <= z) >= `confidence`, in grid steps.
+        """The least z, in grid steps, with P(|x| <= z) >= `confidence` for all looks together.
 
-        P(|x| > z) = 2r^(z+1)/(1+r) for whole z, with r = exp(-1/scale); it is
-        -scale·ln(1-confidence) (Shoaran, Thomo, Weber, equation 4) up to a step.
-        Of several looks each gets a part of what may go wrong (Bonferroni): whatever the
-        rule to stop, the margin at the last fails in 1 - confidence of all runs at most.
+        P(|x| > z) = 2r^(z+1)/(1+r) for whole z, with r = exp(-1/scale), so z is within a step of
+        -scale·ln(1-confidence) ([STW] equation 4). With several looks the failure probability is
+        divided among them (Bonferroni): whatever the rule to stop, the margin of the last look
+        fails with probability at most 1 - confidence.
         """
         scale = float(self.scale)
         if not scale:
@@ -69,11 +68,11 @@ class Laplace:
 
 @dataclass(frozen=True)
 class Gaussian:
-    """Integer noise with P(x) ∝ exp(-x² / 2·variance) on every cell.
+    """Integer noise with P(x) ∝ exp(-x² / 2·variance) on every group: the discrete Gaussian.
 
-    The discrete Gaussian (Canonne, Kamath, Steinke 2020, Definition 1), for statistics of
-    squared ℓ2 sensitivity `squared`: squared/(2·variance)-zCDP (their Theorem 14), and
-    (epsilon, delta)-DP as worked out in `privacy.gaussian`. All in grid steps.
+    [CKS20] Definition 1. For statistics of squared ℓ2 sensitivity `squared` it is
+    squared/(2·variance)-zCDP ([CKS20] Theorem 14), and (epsilon, delta)-DP as computed in
+    `privacy.gaussian_calibration`. `squared` and `variance` are in squared grid steps.
     """
 
     name: ClassVar[str] = "gaussian"
@@ -84,24 +83,24 @@ class Gaussian:
 
     @property
     def sensitivity(self) -> Fraction:
-        """The ℓ2 sensitivity."""
+        """The ℓ2 sensitivity, in grid steps."""
         return Fraction(math.sqrt(self.squared))
 
     @property
     def scale(self) -> Fraction:
-        """The standard deviation σ."""
+        """The standard deviation σ, in grid steps."""
         return Fraction(math.sqrt(self.variance))
 
     @property
     def loss(self) -> Loss:
-        """The privacy loss: δ counts where ε does, not beside ρ."""
+        """The privacy loss: (ε, δ)-DP, and ρ-zCDP, which needs no δ."""
         return Loss(self.epsilon, self.delta, self.squared / (2 * self.variance))
 
     def quantile(self, confidence: float) -> float:
-        """The z with P(|x| <= z) >= `confidence`, in grid steps.
+        """A z with P(|x| <= z) >= `confidence`, in grid steps.
 
-        P(x >= m) <= P(N >= m - 1) for the normal N of the same variance (Canonne, Kamath,
-        Steinke 2020, Proposition 25), so P(|x| > z) <= 2·P(N >= z).
+        P(x >= m) <= P(N >= m - 1) for the normal N of the same variance ([CKS20] Proposition 25),
+        so P(|x| > z) <= 2·P(N >= z).
         """
         deviation = float(self.scale)
         if not deviation:
@@ -111,9 +110,9 @@ class Gaussian:
 
 @dataclass(frozen=True)
 class Exponential:
-    """Selection of r with probability ∝ exp(ε·u(r) / 2Δ).
+    """The selection of a value r with probability ∝ exp(ε·u(r) / 2Δ) ([MT07] Theorem 6).
 
-    McSherry and Talwar 2007, Theorem 6. `sensitivity` is the score's.
+    `sensitivity` is Δ, that of the score u.
     """
 
     name: ClassVar[str] = "exponential"
@@ -122,93 +121,104 @@ class Exponential:
 
     @property
     def scale(self) -> Fraction:
-        """2Δ/ε, in units of the score."""
+        """The scale 2Δ/ε, in units of the score."""
         return 2 * self.sensitivity / self.epsilon
 
     @property
     def rate(self) -> Fraction:
-        """What a unit of score weighs in the exponent: a little below ε/2Δ.
+        """The factor of the score in the exponent: ε/2Δ, less SLACK/2Δ for rounding.
 
-        Weights are computed to a relative error of at most SLACK/4, each; the
-        ratio of two selection probabilities moves by four of those at most.
+        Each weight is computed with a relative error of at most SLACK/4. The ratio of the
+        selection probabilities of two neighbours has two weights and two sums of weights in it, so
+        rounding costs at most SLACK.
         """
         return max(self.epsilon - SLACK, Fraction(0)) / (2 * self.sensitivity)
 
     @property
     def reach(self) -> int:
-        """The ranks from the target to either side where weights differ; all others have one."""
+        """How many ranks to either side of the target have weights of their own.
+
+        All values farther away have the same, smallest weight.
+        """
         return math.ceil(FARTHEST / self.rate) + 1
 
     @property
     def loss(self) -> Loss:
-        """The privacy loss: that of exact weights, and the slack.
+        """The privacy loss: that of exact weights plus SLACK.
 
-        All ratios of selection probabilities are within e^ε of each other, which makes it
-        ε²/8-zCDP (Cesar and Rogers 2021, Lemma 3.4).
+        All ratios of selection probabilities are within a factor e^ε of each other (the mechanism
+        has bounded range), so it is ε²/8-zCDP ([CR21] Lemma 3.4).
         """
         epsilon = 2 * self.sensitivity * self.rate + SLACK
         return Loss(epsilon, rho=epsilon**2 / 8)
 
 
 _SMOOTH_SLACK = Fraction(1, 2**40)
-"""More than rounding can change a sensitivity and the scale of its noise, relatively."""
+"""A bound on the relative rounding error of a smooth sensitivity and of its noise scale."""
 _LEAST_SCALE = Fraction(1, 2**7)
-"""In steps of the grid: noise of this scale is other than 0 with probability exp(-64) at most."""
+"""The least scale, in grid steps: its noise differs from 0 with probability at most exp(-64)."""
 
 
 @dataclass(frozen=True)
 class Smooth:
     """Laplace noise of scale 2S/ε, for a β-smooth upper bound S of the local sensitivity.
 
-    (ε, δ)-DP (NRS Lemmas 2.6 and 2.9), for any ε > 0 and 0 < δ < 1. From one neighbour to the
-    other the noise first changes its scale, by a factor e^λ with |λ| <= β, and then moves by at
-    most S, which costs ε/2 whatever the noise is. Where the noise is z times its scale, the change
-    of scale costs (e^λ - 1)|z| - λ: at most ε/2 (see `beta`) while |z| <= L = max(1, ln(2/δ)),
-    and beyond it lies a probability of δ/2 at most.
+    It is (ε, δ)-DP for any ε > 0 and 0 < δ < 1 ([NRS07] Lemmas 2.6 and 2.9). Between neighbours
+    the noise changes its scale by a factor e^λ with |λ| <= β, and its centre by at most S. The move
+    of the centre costs at most ε/2. For noise of z times its scale, the change of scale costs
+    (e^λ - 1)|z| - λ, which is at most ε/2 (see `beta`) while |z| <= L = max(1, ln(2/δ)); a larger
+    |z| has probability at most δ/2.
     """
 
     name: ClassVar[str] = "smooth laplace"
     fraction: Fraction
-    """Which order statistic: 0 is the least value, 1/2 the lower median, 1 the greatest."""
+    """The order statistic: 0 is the least value, 1/2 the lower median, 1 the greatest value."""
     epsilon: Fraction
     delta: Fraction
     rows_per_unit: int = 1
-    cells_per_unit: int = 1
-    """How many cells one unit's rows can be in, or move between. Each has its part of ε and δ."""
+    groups_per_unit: int = 1
+    """The number of groups that the rows of one unit can be in, or move between.
+
+    ε and δ are divided evenly among these groups.
+    """
 
     @property
     def beta(self) -> Fraction:
-        """How far ln S may move between neighbours: ε / (2L + max(0, ε - 2)), less the slack.
+        """The most that ln S may change between neighbours: ε / (2L + max(0, ε - 2)), less slack.
 
-        NRS have ε/2L, for ε < 1. For ε > 2 that may be too much: the cost of a change of scale is
-        largest at λ = β <= 1, and within ε/2 there by e^β <= 1 + β/(1 - β/2) and L >= 1. For want
-        of room for the slack it is 0, which makes S the global sensitivity.
+        [NRS07] has ε/2L, for ε < 1. For ε > 2 this may be too large: the cost of a change of scale
+        is largest at λ = β <= 1, and is at most ε/2 there because e^β <= 1 + β/(1 - β/2) and
+        L >= 1. Where there is no room for the slack β is 0, which makes S the global sensitivity.
         """
-        epsilon = self.epsilon / self.cells_per_unit
-        logarithm = log_inverse(self.delta / (2 * self.cells_per_unit))
+        epsilon = self.epsilon / self.groups_per_unit
+        logarithm = log_inverse(self.delta / (2 * self.groups_per_unit))
         beta = epsilon / (2 * max(logarithm, Fraction(1)) + max(epsilon - 2, Fraction(0)))
         return beta - _SMOOTH_SLACK if beta > 2 * _SMOOTH_SLACK else Fraction(0)
 
     def scale(self, sensitivity: Fraction) -> Fraction:
-        """2S/ε for a computed S, and a little more, in steps of the grid: not to be shown.
+        """The noise scale 2S/ε for a computed S, rounded up, in grid steps; it must stay secret.
 
-        S is computed to 2^-44 of itself and sources of noise round scales up by 2^-52 at most. The
-        slack here keeps the scale from falling below 2S/ε, the slack in β is for what rounding
-        adds to its logarithm. A least scale is sound: a constant is smooth, and so is a maximum.
+        S has a relative error of at most 2^-44, and sources of noise round scales up by at most
+        2^-52. The slack here keeps the scale from falling below 2S/ε; the slack in β covers the
+        rounding of ln S. A least scale is sound: a constant is β-smooth, and so is the maximum of
+        two β-smooth bounds.
         """
-        scale = 2 * sensitivity * (1 + _SMOOTH_SLACK) * self.cells_per_unit / self.epsilon
+        scale = 2 * sensitivity * (1 + _SMOOTH_SLACK) * self.groups_per_unit / self.epsilon
         return max(scale, _LEAST_SCALE)
 
     def largest_scale(self, grid: tuple[int, int]) -> Fraction:
-        """The scale for the worst of rows, which is public; up to 2^55 it can be drawn."""
+        """The scale for the global sensitivity of the `grid` (lowest, highest point); it is public.
+
+        Noise of scales up to 2^55 can be drawn.
+        """
         low, high = grid
         return self.scale(Fraction(high - low))
 
     @property
     def loss(self) -> Loss:
-        """The privacy loss: (ε, δ)-DP is ε-DP but for events of probability δ.
+        """The privacy loss: (ε, δ)-DP is ε-DP outside events of probability δ.
 
-        So it is δ-approximate ½ε²-zCDP (Bun and Steinke 2016, Definition 8.1 and Proposition 1.4).
+        So it is δ-approximately ½ε²-zCDP ([BS16] Definition 8.1 and Proposition 1.4).
         """
         return Loss(self.epsilon, self.delta, self.epsilon**2 / 2, self.delta)
 

@@ -1,4 +1,4 @@
-"""Where a condition begins to hold, to 30 significant bits."""
+"""A search for the number at which a monotone condition begins to hold, to 30 significant bits."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Callable
 from fractions import Fraction
 
 _OCTAVE = 2**29
-"""Grid points from each power of two to the next: all numbers of 30 significant bits."""
+"""The number of grid points from one power of two to the next: the grid has 30 significant bits."""
 
 
 def crossing(holds: Callable[[Fraction], bool]) -> tuple[Fraction, Fraction]:
     """Two neighbouring grid points: `holds` fails at the first and is true at the second.
 
-    For a condition on positive numbers that fails towards 0 and holds towards infinity. If it
-    changes more than once, this is one of its changes.
+    `holds` must fail for small positive numbers and hold for large ones. If it changes more than
+    once, the result is one of the changes.
     """
     stride = _OCTAVE
     if holds(_point(0)):
@@ -33,5 +33,6 @@ def crossing(holds: Callable[[Fraction], bool]) -> tuple[Fraction, Fraction]:
 
 
 def _point(index: int) -> Fraction:
+    """The grid point with this index; the point of index 0 is 1."""
     octave, step = divmod(index, _OCTAVE)
     return Fraction(_OCTAVE + step, _OCTAVE) * Fraction(2) ** octave

@@ -1,9 +1,9 @@
-"""Global sensitivities: how far one privacy unit can move an exact result.
+"""Global sensitivities: how far one privacy unit can move an exact statistic.
 
-Definition (Dwork, McSherry, Nissim, Smith 2006, Definition 2): the largest
-ℓ1 distance between f(x) and f(y) over all neighbouring x and y. A grouped
-answer is one vector, and a unit of r rows moves it at most r times as far as
-one row does. All results are exact, in units of the statistic's grid.
+The sensitivity of f is the largest ℓ1 distance between f(x) and f(y) over all neighbouring x and y
+([DMNS06] Definition 2). A grouped answer is one vector with a component for each group, and a unit
+of r rows moves it at most r times as far as one row does. All results are exact, in steps of the
+statistic's grid.
 """
 
 from __future__ import annotations
@@ -16,107 +16,113 @@ from dpdb.policy.budget import Neighbors
 
 @dataclass(frozen=True)
 class Contribution:
-    """How a privacy unit's rows can enter a statistic."""
+    """How the rows of one privacy unit can enter a statistic."""
 
     neighbors: Neighbors
     optional: bool
-    """Whether a row may be left out: by a filter, a NULL or a group's key."""
-    cells: int = 1
+    """Whether a row may be left out: by a filter, by a NULL, or because its key has no group."""
+    group_count: int = 1
     """The number of groups; under `replace` a row can move from one to another."""
     rows_per_unit: int = 1
+    """The most rows of one unit that are counted."""
 
     @property
     def fixed(self) -> bool:
-        """Whether every row is always counted, so that the number counted is public.
+        """Whether every row is always counted, so that the count is the public number of rows.
 
-        That number is n only if a unit is one row.
+        This needs units of one row: a unit with more rows than its cap is not counted in full.
         """
         return self.neighbors is Neighbors.REPLACE and not self.optional and self.rows_per_unit == 1
 
     @property
-    def touched(self) -> int:
-        """The most cells that one unit's rows can enter or leave."""
+    def groups_touched(self) -> int:
+        """The most groups that the rows of one unit can enter or leave."""
         ends = 2 if self.neighbors is Neighbors.REPLACE else 1
-        return min(self.cells, ends * self.rows_per_unit)
+        return min(self.group_count, ends * self.rows_per_unit)
 
 
-def total(lower: int, upper: int, exposure: Contribution) -> int:
-    """Sensitivity of Σ y over counted rows, each with an integer y in [lower, upper].
+def total(lower: int, upper: int, contribution: Contribution) -> int:
+    """The sensitivity of Σ y over counted rows, each with an integer y in [lower, upper].
 
-    add-remove: a row enters or leaves one cell, max(|lower|, |upper|).
-    replace: its y changes, upper - lower; if it may be left out, y changes between
-    0 and either end; with several cells it can leave one and enter another.
+    Under add-remove a row enters or leaves one group, which changes its sum by at most
+    max(|lower|, |upper|). Under replace the y of a row changes by at most upper - lower. If the row
+    may be left out, y may change to or from 0; with several groups the row may leave one group and
+    enter another, which changes two sums.
     """
     largest = max(abs(lower), abs(upper))
-    if exposure.neighbors is Neighbors.ADD_REMOVE:
+    if contribution.neighbors is Neighbors.ADD_REMOVE:
         change = largest
-    elif exposure.cells > 1:
+    elif contribution.group_count > 1:
         change = 2 * largest
-    elif exposure.optional:
+    elif contribution.optional:
         change = max(upper, 0) - min(lower, 0)
     else:
         change = upper - lower
-    return change * exposure.rows_per_unit
+    return change * contribution.rows_per_unit
 
 
-def distinct(exposure: Contribution) -> int:
-    """Sensitivity of the number of distinct values.
+def distinct(contribution: Contribution) -> int:
+    """The sensitivity of the number of distinct values.
 
-    One row adds or takes away at most one value; replacing it can do both, in
-    one cell to no more than ±1 in sum, over two cells to 1 each.
+    A row that enters or leaves adds or removes at most one value. A row that is replaced can remove
+    one value and add another: this moves the number of one group by at most 1, and the numbers of
+    two groups by at most 1 each.
     """
-    moved = exposure.neighbors is Neighbors.REPLACE and exposure.cells > 1
-    return (2 if moved else 1) * exposure.rows_per_unit
+    moved = contribution.neighbors is Neighbors.REPLACE and contribution.group_count > 1
+    return (2 if moved else 1) * contribution.rows_per_unit
 
 
-def units(exposure: Contribution) -> int:
-    """Sensitivity of the number of units that have rows, and the square of its ℓ2 sensitivity.
+def units(contribution: Contribution) -> int:
+    """The sensitivity of the number of units that have rows; it is also its squared ℓ2 sensitivity.
 
-    A unit counts once in each cell that it has rows in, so each cell changes by at most
-    1. Under `replace` one that the old rows leave and the new ones enter does not change.
+    A unit counts once in each group that it has rows in, so each group changes by at most 1. Under
+    `replace` a group that held old rows and holds new rows of the unit does not change.
     """
-    return exposure.touched
+    return contribution.groups_touched
 
 
-def total_squared(lower: int, upper: int, exposure: Contribution) -> int:
-    """Square of the ℓ2 sensitivity of the sum that `total` is of.
+def total_squared(lower: int, upper: int, contribution: Contribution) -> int:
+    """The squared ℓ2 sensitivity of Σ y, with the arguments of `total`.
 
-    A unit that touches one cell moves it by the ℓ1 sensitivity. Under `replace` a row
-    either stays in its cell, or leaves one and enters another: |a| and |b| in two cells
-    make √2 of the larger at most, where ℓ1 would have their sum.
+    If a unit touches one group only, ℓ1 and ℓ2 are the same. Under `replace` a row either stays in
+    its group, which moves by at most upper - lower, or leaves one group and enters another: changes
+    a and b of two groups have a² + b² <= 2·max(a², b²).
     """
-    if exposure.neighbors is Neighbors.ADD_REMOVE or exposure.touched == 1:
-        return total(lower, upper, exposure) ** 2
+    if contribution.neighbors is Neighbors.ADD_REMOVE or contribution.groups_touched == 1:
+        return total(lower, upper, contribution) ** 2
     largest = max(abs(lower), abs(upper))
-    return max(2 * largest**2, (upper - lower) ** 2) * exposure.rows_per_unit**2
+    return max(2 * largest**2, (upper - lower) ** 2) * contribution.rows_per_unit**2
 
 
-def distinct_squared(exposure: Contribution) -> int:
-    """Square of the ℓ2 sensitivity of the numbers of distinct values: 1 in each of two cells."""
-    if exposure.neighbors is Neighbors.ADD_REMOVE or exposure.touched == 1:
-        return distinct(exposure) ** 2
-    return 2 * exposure.rows_per_unit**2
+def distinct_squared(contribution: Contribution) -> int:
+    """The squared ℓ2 sensitivity of the number of distinct values.
+
+    Under `replace` a row changes two groups by 1 each, so the squared distance is 2.
+    """
+    if contribution.neighbors is Neighbors.ADD_REMOVE or contribution.groups_touched == 1:
+        return distinct(contribution) ** 2
+    return 2 * contribution.rows_per_unit**2
 
 
-def rank(fraction: Fraction, exposure: Contribution) -> Fraction:
-    """Sensitivity of the score of a value v as the `fraction`-quantile.
+def rank(fraction: Fraction, contribution: Contribution) -> Fraction:
+    """The sensitivity, in ranks, of the score of a value v as the `fraction`-quantile.
 
-    The score is -distance(fraction·n, [#{x < v}, #{x <= v}]), in ranks: the
-    rank error of v (Smith 2011, "Privacy-preserving statistical estimation",
-    section 3, with ties counted as an interval). A row that enters moves n
-    and at most one end: max(q, 1-q). A row that is replaced moves at most one
-    place, or, over two cells, leaves one and enters the other.
+    The score is minus the distance between fraction·n and the interval [#{x < v}, #{x <= v}], the
+    rank error of v ([Smi11] section 3, with ties counted as an interval). For q = `fraction`, a row
+    that enters moves q·n by q and at most one end of the interval by 1, so the score changes by at
+    most max(q, 1 - q). A row that is replaced within a group moves each end by at most 1 and leaves
+    n; with several groups it may leave one group and enter another.
     """
     one = max(fraction, 1 - fraction)
-    if exposure.neighbors is Neighbors.REPLACE:
-        one = 2 * one if exposure.cells > 1 else Fraction(1)
-    return one * exposure.rows_per_unit
+    if contribution.neighbors is Neighbors.REPLACE:
+        one = 2 * one if contribution.group_count > 1 else Fraction(1)
+    return one * contribution.rows_per_unit
 
 
-def tally(exposure: Contribution) -> Fraction:
-    """Sensitivity of the score of a value as the mode, its number of rows.
+def tally(contribution: Contribution) -> Fraction:
+    """The sensitivity of the score of a value as the mode: the number of rows that have the value.
 
-    Any one score changes by at most 1 for each cell that a row enters or leaves.
+    A score changes by at most 1 for each group that a row enters or leaves.
     """
-    moved = exposure.neighbors is Neighbors.REPLACE and exposure.cells > 1
-    return Fraction((2 if moved else 1) * exposure.rows_per_unit)
+    moved = contribution.neighbors is Neighbors.REPLACE and contribution.group_count > 1
+    return Fraction((2 if moved else 1) * contribution.rows_per_unit)

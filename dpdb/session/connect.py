@@ -1,19 +1,155 @@
-"""From a policy to a session: its files are looked for, its noise is chosen."""
+"""From files and arguments to a session: the one way, for programs and for the command line."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from enum import StrEnum
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
-from dpdb.errors import DataFileError
+from dpdb.errors import DataFileError, InvalidOption, UsageError, did_you_mean
+from dpdb.policy.budget import (
+    Budget,
+    Composition,
+    Neighbors,
+    valid_budget,
+    valid_delta,
+    valid_epsilon,
+    valid_queries,
+)
 from dpdb.policy.catalog import Policy
 from dpdb.policy.csv_header import column_positions, read_header
+from dpdb.policy.numbers import Number, as_written
+from dpdb.policy.reader import policy_for, read_policy, with_bounds
 
 if TYPE_CHECKING:
     from dpdb.session.session import Session
 
+Source = str | Path | Policy
+"""A CSV file, a policy file, or a policy."""
+Choice = TypeVar("Choice", bound=StrEnum)
 
-def check_files(policy: Policy) -> Policy:
+
+def connect(
+    *sources: Source,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    queries: int | None = None,
+    composition: str | None = None,
+    neighbors: str | None = None,
+    bounds: Mapping[str, tuple[Number, Number]] | None = None,
+    teach: bool = False,
+    seed: int | None = None,
+) -> Session:
+    """A session on CSV files or policies.
+
+    What is not given is as the policy says, or else its default. Numbers are taken as they are
+    written: 0.1 is a tenth. With `teach` privacy can be switched off, and only then can `seed` make
+    the noise repeat; no answer of such a session is private.
+
+    Raises UsageError, InvalidOption, PolicyError or DataFileError, each before a row is read.
+    """
+    policy = policy_of(
+        *sources,
+        epsilon=epsilon,
+        delta=delta,
+        queries=queries,
+        composition=composition,
+        neighbors=neighbors,
+        bounds=bounds,
+    )
+    return session_on(policy, teach=teach, seed=seed)
+
+
+def policy_of(
+    *sources: Source,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    queries: int | None = None,
+    composition: str | None = None,
+    neighbors: str | None = None,
+    bounds: Mapping[str, tuple[Number, Number]] | None = None,
+) -> Policy:
+    """The policies of all sources as one, with the arguments on top, and a file to every table."""
+    policy = _joined([_policy(source) for source in sources])
+    budget = policy.budget
+    budget = Budget(
+        budget.epsilon if epsilon is None else valid_epsilon(_exact("epsilon", epsilon)),
+        budget.delta if delta is None else valid_delta(_exact("delta", delta)),
+        budget.queries if queries is None else valid_queries(queries),
+        budget.composition
+        if composition is None
+        else _one_of("composition", Composition, composition),
+    )
+    relation = policy.neighbors if neighbors is None else _one_of("neighbors", Neighbors, neighbors)
+    policy = replace(policy, budget=valid_budget(budget), neighbors=relation)
+    return _check_files(with_bounds(policy, _exact_bounds(bounds or {})))
+
+
+def session_on(
+    policy: Policy,
+    *,
+    teach: bool = False,
+    seed: int | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> Session:
+    """A session on the policy's tables; with a `seed` its noise can be predicted.
+
+    What it is made of is imported here: sqlglot takes longer than a prompt to appear.
+    """
+    from dpdb.privacy.noise.seeded import seeded  # noqa: PLC0415
+    from dpdb.session.session import Session  # noqa: PLC0415
+
+    given = valid_seed(seed, teach=teach)
+    noise = None if given is None else seeded(given)
+    return Session(policy, noise=noise, progress=progress, teach=teach)
+
+
+def valid_seed(seed: int | None, *, teach: bool) -> int | None:
+    """`seed`, if it is one that the session can have: only teaching mode has any."""
+    if seed is None:
+        return None
+    if type(seed) is not int or not 0 <= seed < 10**20:
+        raise InvalidOption("seed is a whole number, at least 0 and of at most 20 digits")
+    if not teach:
+        raise UsageError(
+            "a seed makes noise predictable",
+            hint="it goes with teaching mode only: --teach, or teach=True",
+        )
+    return seed
+
+
+def _policy(source: Source) -> Policy:
+    if isinstance(source, Policy):
+        return source
+    path = Path(source)
+    if "\0" in str(path) or path.is_dir():
+        raise DataFileError(f"{path} is not a file")
+    return read_policy(path) if path.suffix == ".toml" else policy_for(path)
+
+
+def _joined(policies: list[Policy]) -> Policy:
+    """One policy with the tables of all; what they say of the session must be the same."""
+    if not policies:
+        raise UsageError("no CSV file or policy given")
+    first = policies[0]
+    tables = tuple(table for policy in policies for table in policy.tables)
+    names = [table.name.casefold() for table in tables]
+    if len(set(names)) < len(names):
+        raise UsageError("two tables have the same name")
+    if any(policy.budget != first.budget for policy in policies):
+        raise UsageError("the files' policies differ in their budget",
+                         hint="put the tables into one policy")  # fmt: skip
+    if any(policy.neighbors != first.neighbors for policy in policies):
+        raise UsageError("the files' policies differ in their neighbours")
+    if any(policy.noise != first.noise for policy in policies):
+        raise UsageError("the files' policies differ in their noise")
+    return replace(first, tables=tables)
+
+
+def _check_files(policy: Policy) -> Policy:
     """The policy, once it is sure that there is a file to every table, with its columns."""
     for table in policy.tables:
         if not table.path.is_file():
@@ -22,19 +158,29 @@ def check_files(policy: Policy) -> Policy:
     return policy
 
 
-def connect(
-    policy: Policy,
-    *,
-    seed: int | None = None,
-    progress: Callable[[float], None] | None = None,
-    teach: bool = False,
-) -> Session:
-    """A session on the policy's tables; with a `seed` its noise can be predicted.
+def _exact(name: str, value: Number) -> Fraction:
+    exact = as_written(value)
+    if exact is None:
+        raise InvalidOption(f"{name} is a number")
+    return exact
 
-    Its parts are imported here, not from here: sqlglot takes longer than a prompt to appear.
-    """
-    from dpdb.privacy.noise.seeded import seeded  # noqa: PLC0415
-    from dpdb.session.session import Session  # noqa: PLC0415
 
-    noise = None if seed is None else seeded(seed)
-    return Session(policy, noise=noise, progress=progress, teach=teach)
+def _exact_bounds(
+    bounds: Mapping[str, tuple[Number, Number]],
+) -> dict[str, tuple[Fraction, Fraction]]:
+    exact = {}
+    for name, pair in bounds.items():
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise InvalidOption(f"the bounds of {name} are a pair (low, high)")
+        low, high = (_exact(f"a bound of {name}", bound) for bound in pair)
+        if low > high:
+            raise InvalidOption(f"the bounds of {name} are (low, high), low first")
+        exact[name] = low, high
+    return exact
+
+
+def _one_of(name: str, known: type[Choice], value: str) -> Choice:
+    if value not in list(known):
+        hint = did_you_mean(str(value), known) or f"it is one of {', '.join(known)}"
+        raise InvalidOption(f"there is no {name} {value}", hint=hint)
+    return known(value)

@@ -1,30 +1,25 @@
-"""Debit, exact results, noise: the one place where they meet.
+"""Receipt, exact results, noise: the one place where they meet.
 
-A plan is charged to the ledger before the engine looks at a row, and nothing
-leaves here but noisy values (in teaching mode also what they hide).
+An executor asks the engine for nothing unless a ledger's receipt covers what the plan's mechanisms
+lose together. Nothing leaves it but noisy values (in teaching mode also what they hide).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from fractions import Fraction
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpdb.answers import accuracy_notes
-from dpdb.answers.answer import Disclosure
 from dpdb.answers.estimates import Noisy, points, scalar
-from dpdb.errors import BudgetExceeded
-from dpdb.ledger.memory import MemoryLedger
-from dpdb.ledger.protocol import FREE, Price
+from dpdb.answers.record import Disclosure
+from dpdb.errors import InternalError
 from dpdb.plan.expressions import Slot
-from dpdb.plan.plan import CONFIDENCE, Plan, Release, at_once
-from dpdb.plan.query import Options
+from dpdb.plan.plan import Plan, Release
 from dpdb.plan.statistics import Ranks, Tally
-from dpdb.privacy.accounting.composition import NO_LOSS, ComposedLoss
-from dpdb.privacy.gradual_release import enough
+from dpdb.privacy.accounting.composition import ComposedLoss
 from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace, Smooth
 from dpdb.privacy.noise import exponential, smooth
 from dpdb.session.teaching import disclosures
@@ -35,74 +30,23 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from dpdb.engines.memory.engine import MemoryEngine
-    from dpdb.engines.protocol import Exact
+    from dpdb.engines.protocol import Engine, Exact
+    from dpdb.ledger.protocol import Receipt
     from dpdb.privacy.noise.source import Noise
 
 
-@dataclass(frozen=True, repr=False)
-class Purchase:
-    """What a query is answered with, and what for."""
+def check_receipt(plan: Plan, receipt: Receipt) -> None:
+    """Refuse a plan whose mechanisms lose more than was charged for.
 
-    result: NoisyResult
-    price: Price
-    notes: tuple[str, ...] = ()
-    step: int = 0
-    """Which of the plans it is for, where there are several."""
-
-
-def settled() -> Purchase:
-    """What a plan needs that the policy alone answers: nothing, not even a query."""
-    return Purchase(NoisyResult(Noisy((), {})), FREE)
-
-
-def buy(plan: Plan, options: Options, ledger: MemoryLedger, executor: Executor) -> Purchase:
-    """Debit before data, and no refunds: what happens after it is paid for."""
-    price = ledger.charge(ComposedLoss.of(plan.loss), plan.region)
-    return Purchase(executor.execute(plan), price, accuracy_notes.error_notes(options, plan))
-
-
-def buy_gradually(
-    plans: Sequence[Plan], options: Options, ledger: MemoryLedger, executor: Executor
-) -> Iterator[Purchase]:
-    """The answers to plans of rising ε, up to the first that is as accurate as asked.
-
-    Gradual release of Laplace noise (Koufogiannis, Han, Pappas 2017): what has been paid in
-    the end is the price of the last answer alone. How much that is depends on the noisy
-    answers, and on nothing else: ex-post privacy (Ligett, Neel, Roth, Waggoner, Wu 2017).
-    Each step's increment is debited before it is looked at. What theorems other than the
-    sum of ε need to know is that of the last plan from the first step on: they have nothing
-    to say of a price that hangs on the answers.
+    The loss is added up again, over every release that would be drawn, subqueries' included. In
+    a session it is what was charged, so that a refusal is a mistake of ours; then an error is
+    better than a release that nobody accounts for.
     """
-    price, paid = FREE, Fraction(0)
-    releases = None
-    for step, plan in enumerate(plans):
-        due = plan.loss.epsilon - paid
-        last = ComposedLoss.of(plans[-1].loss) if not step else NO_LOSS
-        try:
-            price += ledger.charge(replace(last, epsilon=due), plan.region, int(not step))
-        except BudgetExceeded:
-            if not step:
-                raise
-            return
-        paid += due
-        releases = releases or executor.execute_gradually(plans)
-        released = releases(step)
-        reached = _is_accurate(plan, released, options)
-        notes = accuracy_notes.relative_error_notes(options, plan, reached=reached)
-        yield Purchase(released, price, notes, step)
-        if reached:
-            return
-
-
-def _is_accurate(plan: Plan, released: NoisyResult, options: Options) -> bool:
-    """Whether the noise on every cell is within the relative error asked for."""
-    (release,), (draws,) = plan.releases, released.noisy.draws
-    assert isinstance(release.mechanism, Laplace)
-    assert options.relative_error is not None
-    confidence = at_once(float(options.confidence or CONFIDENCE), plan.candidates)
-    margin = release.mechanism.quantile(confidence)
-    return all(enough(value, margin, options.relative_error) for value in draws.tolist())
+    if not receipt.covers(ComposedLoss.of(plan.loss), plan.region):
+        raise InternalError(
+            "this plan would reveal more than was charged for, and nothing was drawn",
+            hint="what it cost stays paid",
+        )
 
 
 @dataclass(frozen=True, repr=False)
@@ -115,54 +59,43 @@ class NoisyResult:
 
 @dataclass(frozen=True, repr=False)
 class Executor:
-    """Draws the releases of plans."""
+    """Draws the releases of plans that are paid for."""
 
-    engine: MemoryEngine
+    engine: Engine
     noise: Noise
     teach: bool
 
-    def execute(self, planned: Plan) -> NoisyResult:
-        """Exact results, noise on each, and nothing of the exact ones left."""
+    def execute(self, plan: Plan, receipt: Receipt) -> NoisyResult:
+        """Exact results, noise on each, and nothing of the exact ones left.
+
+        Raises InternalError, and asks the engine for nothing, where the receipt does not cover
+        the plan.
+        """
+        check_receipt(plan, receipt)
+        return self._execute(plan)
+
+    def _execute(self, plan: Plan) -> NoisyResult:
         subqueries: dict[Slot, AnyVector] = {}
-        within: list[Noisy] = []
+        subresults: list[Noisy] = []
         revealed: list[Disclosure] = []
-        for index, subplan in enumerate(planned.subplans):
-            inner = self.execute(subplan)
+        for index, subplan in enumerate(plan.subplans):
+            inner = self._execute(subplan)
             slot = Slot("subquery", index, subplan.outputs[0].expression.kind)
             noisy = inner.noisy
             subqueries[slot] = scalar(subplan, points(subplan, noisy.draws), noisy.subqueries)
-            within.append(noisy)
+            subresults.append(noisy)
             revealed += inner.revealed
-        exact = self.engine.exact(planned, subqueries)
+        exact = self.engine.exact(plan, subqueries)
         if self.teach:
-            revealed += disclosures(planned, exact)
+            revealed += disclosures(plan, exact)
         draws = tuple(
             self._draw(release, result)
-            for release, result in zip(planned.releases, exact, strict=True)
+            for release, result in zip(plan.releases, exact, strict=True)
         )
-        return NoisyResult(Noisy(draws, subqueries, tuple(within)), tuple(revealed))
+        return NoisyResult(Noisy(draws, subqueries, tuple(subresults)), tuple(revealed))
 
-    def execute_gradually(self, plans: Sequence[Plan]) -> Callable[[int], NoisyResult]:
-        """The noisy values of the first, second, … of plans that differ in their ε alone.
-
-        Each is a coarser view of the next, so whoever has seen some has seen no more than
-        the last of them tells.
-        """
-        from dpdb.privacy.noise.gradual import ladder  # noqa: PLC0415 (few queries are gradual)
-
-        (exact,) = self.engine.exact(plans[0], {})
-        mechanisms = [plan.releases[0].mechanism for plan in plans]
-        scales = [each.scale for each in mechanisms if isinstance(each, Laplace)]
-        noises = ladder(scales, len(exact.cells), self.noise)
-
-        def released(step: int) -> NoisyResult:
-            revealed = disclosures(plans[step], [exact]) if self.teach else ()
-            return NoisyResult(Noisy((exact.cells + noises[step],), {}), tuple(revealed))
-
-        return released
-
-    def _draw(self, drawn: Release, exact: Exact) -> npt.NDArray[Any]:
-        mechanism, statistic, noise = drawn.mechanism, drawn.statistic, self.noise
+    def _draw(self, release: Release, exact: Exact) -> npt.NDArray[Any]:
+        mechanism, statistic, noise = release.mechanism, release.statistic, self.noise
         match mechanism, statistic:
             case Laplace(sensitivity=0), _:
                 return np.asarray(exact.cells)
@@ -187,3 +120,37 @@ class Executor:
             case _:
                 raise AssertionError(type(statistic))
         return np.array(chosen, dtype=np.int64)
+
+
+@dataclass(frozen=True, repr=False)
+class GradualExecutor:
+    """Draws the answers to plans that differ in their ε alone, which rises from plan to plan.
+
+    Each answer is a coarser view of the next, so whoever has seen some has seen no more than the
+    last of them tells.
+    """
+
+    executor: Executor
+    plans: Sequence[Plan]
+
+    def execute(self, step: int, receipt: Receipt) -> NoisyResult:
+        """The noisy values of one of the plans; the receipt is for all steps up to this one.
+
+        Raises InternalError where the receipt does not cover the plan: at the first step before
+        the engine is asked, and at a later one before its noise is looked at.
+        """
+        plan = self.plans[step]
+        check_receipt(plan, receipt)
+        exact, noises = self._drawn
+        revealed = disclosures(plan, [exact]) if self.executor.teach else ()
+        return NoisyResult(Noisy((exact.cells + noises[step],), {}), tuple(revealed))
+
+    @cached_property
+    def _drawn(self) -> tuple[Exact, list[npt.NDArray[np.int64]]]:
+        """The exact result, and the noise of every step: drawn once, for all of them."""
+        from dpdb.privacy.noise.gradual import ladder  # noqa: PLC0415 (few queries are gradual)
+
+        (exact,) = self.executor.engine.exact(self.plans[0], {})
+        mechanisms = [plan.releases[0].mechanism for plan in self.plans]
+        scales = [each.scale for each in mechanisms if isinstance(each, Laplace)]
+        return exact, ladder(scales, len(exact.cells), self.executor.noise)

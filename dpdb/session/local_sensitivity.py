@@ -1,6 +1,6 @@
-"""Local sensitivities, as in Evans, Girkins and Sartor: read off the data.
+"""Local sensitivities, as in [EGS]: read off the data.
 
-Δf(D) = max |f(D) - f(D')| over D' = D less one row (their equation 5). The scale of such noise
+Δf(D) = max |f(D) - f(D')| over D' = D less one row ([EGS] equation 5). The scale of such noise
 is itself a function of the rows, so answers with it are not differentially private: only
 teaching mode uses it.
 """
@@ -69,7 +69,7 @@ def sensitivity(function: Function, values: Array, fraction: float = 0.5) -> flo
 
 
 def _of_quantile(values: Array, fraction: float) -> float:
-    """Δf of a quantile: after Lee and Clifton, equation 15.
+    """Δf of a quantile: after [LC11] equation 15.
 
     Leaving out a row moves the values above it down by one place, so only the rows at the
     quantile's place and beside it change the quantile differently.

@@ -1,23 +1,24 @@
-"""A session: the one module that walks the whole way from text to answer."""
+"""A session: it takes the text of a statement all the way to its answer."""
 
 from __future__ import annotations
 
 import time
 from dataclasses import replace
 from fractions import Fraction
+from threading import Lock
 from typing import TYPE_CHECKING
 
-from dpdb.answers import accuracy_notes, contribution_notes, declarations, release_reports
-from dpdb.answers.answer import Answer, Cell
-from dpdb.errors import DpdbError, InternalError, InvalidOption, Place, UnknownName, did_you_mean
-from dpdb.ledger.memory import MemoryLedger
-from dpdb.ledger.protocol import FREE, Balance
+from dpdb.answers import accuracy_notes, contribution_notes, release_reports
+from dpdb.answers.answer import Answer
+from dpdb.answers.record import Cell
+from dpdb.errors import DpdbError, InternalError, InvalidOption, Place, Unsupported, printable
+from dpdb.ledger.protocol import FREE, Balance, Price
 from dpdb.plan.candidates import check_candidates
 from dpdb.plan.plan import CONFIDENCE, Plan, at_once
 from dpdb.plan.planner import outline, plan
 from dpdb.plan.query import NO_OPTIONS, Options, Query
 from dpdb.policy.budget import valid_budget
-from dpdb.policy.catalog import Policy, Table
+from dpdb.policy.catalog import Kind, Policy, Table
 from dpdb.policy.numbers import decimal
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.accounting.composition import ComposedLoss
@@ -25,25 +26,30 @@ from dpdb.privacy.accounting.loss import pure
 from dpdb.privacy.gradual_release import levels
 from dpdb.privacy.noise.source import Noise
 from dpdb.privacy.noise.sources import source
-from dpdb.session import budget_view
+from dpdb.session import catalog_views
+from dpdb.session.backends import open_engine, open_ledger
 from dpdb.session.settings import Settings
 from dpdb.session.tick import wait_for_tick
 from dpdb.sql.statements import Assign, Describe, Select, ShowBudget, ShowTables, statement
 
 if TYPE_CHECKING:
-    from dpdb.engines.memory.engine import MemoryEngine, Progress
+    from collections.abc import Callable
+
+    from dpdb.engines.protocol import OpenEngine, Progress
     from dpdb.plan.lowering import RowCount
-    from dpdb.session.executor import Executor, Purchase
+    from dpdb.session.executor import Executor
+    from dpdb.session.purchases import Purchase
 
 
 class Session:
     """Answers statements about the tables of a policy, within its budget.
 
     Everything but the noisy values is a function of the statements and the
-    policy: the price is taken before any row is looked at. With `teach` the
-    session may be told to forget its manners; no session can enter or leave that
-    mode later. Every answer of such a session is marked as not private, and so is
-    every answer whose noise can be foretold.
+    policy: the price is taken before any row is looked at. With `teach` the session is in
+    teaching mode, which no session can enter or leave later: privacy can be switched off in it,
+    and every answer is marked as not private. So is every answer whose noise can be foretold.
+
+    Threads may share a session: it answers one statement at a time.
     """
 
     def __init__(
@@ -58,12 +64,21 @@ class Session:
         self.policy = policy
         self.teach = teach
         self.settings = Settings()
-        self._ledger = MemoryLedger(policy.budget, policy.neighbors)
+        self._ledger = open_ledger(policy)
         self._noise = source(policy.noise) if noise is None else noise
         self._timed = noise is None and not teach
         self._progress = progress
-        self._loaded_engine: MemoryEngine | None = None
+        self._loaded_engine: OpenEngine | None = None
         self._purchases: dict[object, Purchase] = {}
+        self._lock = Lock()
+
+    def __repr__(self) -> str:
+        """The tables, and what is left of the budget."""
+        balance, budget = self.balance, self.policy.budget
+        tables = ", ".join(printable(table.name) for table in self.policy.tables)
+        epsilon = f"ε {decimal(balance.epsilon_left, 6)} of {decimal(budget.epsilon)}"
+        queries = f"{balance.queries_left} of {budget.queries} queries"
+        return f"<Session on {tables}: {epsilon}, {queries} left>"
 
     @property
     def balance(self) -> Balance:
@@ -77,55 +92,73 @@ class Session:
         """
         started = time.monotonic()
         try:
-            return self._execute(text)
-        except DpdbError as error:
-            # What is wrong with the statement as a whole is shown at its beginning.
-            error.place = error.place or Place(1, 1)
-            raise
-        except Exception:
-            # Its text could hold a cell: neither message nor traceback goes further.
-            raise InternalError(
-                "dpdb failed to answer this statement", hint="what it cost stays paid"
-            ) from None
+            return self._guarded(self._execute, text)
         finally:
             if self._timed:
                 wait_for_tick(started)
 
-    def price(self, text: str) -> Answer:
-        """What a SELECT would cost, told without looking into a file.
+    def price(self, text: str) -> Price:
+        """What a SELECT would cost, told without looking into a file; raises DpdbError.
+
+        An answer with a relative error may cost less: it is bought until it is accurate enough.
+        """
+        return self.quote(text).cost
+
+    def quote(self, text: str) -> Answer:
+        """What EXPLAIN says of a SELECT, but for its noise, told without looking into a file.
 
         Under `replace` noise can hang on the number of rows. That is public, but no
         reason to load a file while somebody types: the noise is left out. Only where
         the noise is given, and the price hangs on that number, is it asked for.
         """
-        found = statement(f"EXPLAIN {text}", self.policy)
-        assert isinstance(found, Select)
-        query = self._asked(found.query)
+        return self._guarded(self._quote, text)
+
+    def _guarded(self, answer: Callable[[str], Answer], text: str) -> Answer:
+        """One statement at a time; an error says which statement failed, and nothing of a row."""
+        try:
+            with self._lock:
+                return answer(text)
+        except DpdbError as error:
+            # What is wrong with the statement as a whole is shown at its beginning.
+            error.place = error.place or Place(1, 1)
+            error.statement = text
+            raise
+        except Exception:
+            # Its text could hold a cell: neither message nor traceback goes further.
+            failed = InternalError(
+                "dpdb failed to answer this statement", hint="what it cost stays paid"
+            )
+            failed.statement = text
+            raise failed from None
+
+    def _quote(self, text: str) -> Answer:
+        explained = statement(f"EXPLAIN {text}", self.policy)
+        if not isinstance(explained, Select):
+            raise Unsupported("only a SELECT has a price")
+        query = self._asked(explained.query)
         rows = (lambda _: 1) if query.options.error is None else self._rows
         return replace(self._explained(text, query, rows), releases=())
 
     def _execute(self, text: str) -> Answer:
-        found = statement(text, self.policy)
-        match found:
+        match statement(text, self.policy):
             case Select(query=query, explain=True):
                 return self._explained(text, self._asked(query), self._rows)
             case Select(query=query) if self.settings.unprotected:
                 return self._unprotected(text, query)
-            case Select(query=query) if query.options.relative_error is not None:
-                return self._select_gradually(text, self._asked(query))
             case Select(query=query):
                 return self._select(text, self._asked(query))
             case ShowBudget():
                 share = self._share(self.settings.filled(NO_OPTIONS))
-                rows = budget_view.budget_rows(self.balance, share.epsilon)
-                return self._shown(text, budget_view.BUDGET_COLUMNS, rows)
+                rows = catalog_views.budget_rows(self.balance, share.epsilon)
+                return self._shown(text, catalog_views.BUDGET_COLUMNS, rows)
             case ShowTables():
-                tables = tuple((table.name, len(table.columns)) for table in self.policy.tables)
-                return self._shown(text, ("table", "columns"), tables)
-            case Describe():
-                return self._describe(text, found)
-            case Assign():
-                return self._assign(text, found)
+                rows = catalog_views.table_rows(self.policy)
+                return self._shown(text, catalog_views.TABLE_COLUMNS, rows)
+            case Describe() as describe:
+                rows = catalog_views.column_rows(self.policy, describe)
+                return self._shown(text, catalog_views.COLUMN_COLUMNS, rows)
+            case Assign() as assign:
+                return self._assign(text, assign)
 
     @property
     def _private(self) -> bool:
@@ -133,12 +166,10 @@ class Session:
         return self._noise.private and not self.teach
 
     @property
-    def _engine(self) -> MemoryEngine:
-        """Made when first needed: pandas takes longer to import than the prompt to appear."""
+    def _engine(self) -> OpenEngine:
+        """Made when first needed: it takes longer to import than the prompt to appear."""
         if self._loaded_engine is None:
-            from dpdb.engines.memory.engine import MemoryEngine  # noqa: PLC0415
-
-            self._loaded_engine = MemoryEngine(self._progress)
+            self._loaded_engine = open_engine(self._progress)
         return self._loaded_engine
 
     @property
@@ -178,42 +209,32 @@ class Session:
         )
 
     def _select(self, text: str, query: Query) -> Answer:
-        from dpdb.session.executor import buy, settled  # noqa: PLC0415 (numpy)
-
-        planned = self._plan(query, self._rows)
-        if planned.settled:
-            return self._answer(text, planned, settled())
-        before = None if self.settings.repeats_are_paid else self._purchases.get(planned.identity)
-        if before is not None:
-            return self._answer(text, planned, before, repeat=True)
-        bought = buy(planned, query.options, self._ledger, self._executor)
-        self._purchases[planned.identity] = bought
-        return self._answer(text, planned, bought)
-
-    def _select_gradually(self, text: str, query: Query) -> Answer:
-        """An answer as accurate as asked, bought step by step while it is not."""
-        from dpdb.session.executor import buy_gradually, settled  # noqa: PLC0415 (numpy)
+        """An answer that is bought, in steps where it is to be as accurate as asked."""
+        from dpdb.session.purchases import purchases, settled  # noqa: PLC0415 (numpy)
 
         plans, options = self._steps(query, self._rows), query.options
         if plans[-1].settled:
             return self._answer(text, plans[-1], settled())
         identity = _identity(plans[-1], options)
-        before = None if self.settings.repeats_are_paid else self._purchases.get(identity)
+        before = self._purchased(identity)
         if before is not None:
             return self._answer(text, plans[before.step], before, repeat=True)
-        for bought in buy_gradually(plans, options, self._ledger, self._executor):
-            # Kept at once: what a later step does not survive is paid for all the same.
-            self._purchases[identity] = bought
-        return self._answer(text, plans[bought.step], bought)
+        for purchase in purchases(plans, options, self._ledger, self._executor):
+            # It is kept at once: a later step may fail, and this one is paid for all the same.
+            self._purchases[identity] = purchase
+        return self._answer(text, plans[purchase.step], purchase)
+
+    def _purchased(self, identity: object) -> Purchase | None:
+        """What a query was answered with before, unless repeats are to be paid."""
+        return None if self.settings.repeats_are_paid else self._purchases.get(identity)
 
     def _answer(
-        self, text: str, planned: Plan, bought: Purchase, *, repeat: bool = False
+        self, text: str, planned: Plan, purchase: Purchase, *, repeat: bool = False
     ) -> Answer:
         from dpdb.answers.estimates import points  # noqa: PLC0415
         from dpdb.answers.rows import result_rows  # noqa: PLC0415 (numpy)
 
-        released = bought.result
-        noisy = released.noisy
+        noisy = purchase.result.noisy
         shown = result_rows(planned, points(planned, noisy.draws), noisy.subqueries, noisy)
         columns = tuple(output.label for output in planned.outputs)
         return Answer(
@@ -221,26 +242,24 @@ class Session:
             columns=columns,
             rows=shown.rows,
             intervals=shown.intervals,
+            kinds=_kinds(planned),
             only_noise=shown.only_noise,
             releases=release_reports.reports(planned),
-            cost=FREE if repeat else bought.price,
+            cost=FREE if repeat else purchase.price,
             balance=self.balance,
             query=True,
             repeat=repeat,
             private=self._private,
-            revealed=released.revealed if self.settings.reveal else (),
-            notes=bought.notes
+            revealed=purchase.result.revealed if self.settings.reveal else (),
+            notes=purchase.notes
             + accuracy_notes.interval_notes(planned)
             + accuracy_notes.only_noise_notes(columns, shown.only_noise),
         )
 
     def _explained(self, text: str, query: Query, rows: RowCount) -> Answer:
         planned, options = self._steps(query, rows)[-1], query.options
-        released = (
-            _identity(planned, options) in self._purchases and not self.settings.repeats_are_paid
-        )
-        unprotected = self.settings.unprotected
-        if not self.settings.protected or (not unprotected and (released or planned.settled)):
+        known = planned.settled or self._purchased(_identity(planned, options)) is not None
+        if not self.settings.protected or (known and not self.settings.unprotected):
             price = FREE
         elif options.relative_error is not None:
             price = self._ledger.price(ComposedLoss.of(planned.loss), None)
@@ -284,39 +303,36 @@ class Session:
                 )
             whole = self._share(self._asked(query).options).epsilon
             share = whole / planned.aggregates
-            price = self._ledger.charge(ComposedLoss.of(pure(whole)), None)
-        taught = UnprotectedExecutor(self._engine, self._noise, share).execute(planned)
-        shown = result_rows(planned, taught.points, taught.subqueries, None)
+            price = self._ledger.charge(ComposedLoss.of(pure(whole)), None).price
+        result = UnprotectedExecutor(self._engine, self._noise, share).execute(planned)
+        shown = result_rows(planned, result.points, result.subqueries, None)
         return Answer(
             statement=text,
             columns=tuple(output.label for output in planned.outputs),
             rows=shown.rows,
             intervals=shown.intervals,
+            kinds=_kinds(planned),
             cost=price,
             balance=self.balance,
             query=True,
             private=False,
-            revealed=taught.revealed if self.settings.reveal and share is not None else (),
+            revealed=result.revealed if self.settings.reveal and share is not None else (),
         )
 
-    def _describe(self, text: str, found: Describe) -> Answer:
-        table = self.policy.table(found.table)
-        if table is None:
-            known = [table.name for table in self.policy.tables]
-            hint = did_you_mean(found.table, known) or f"tables are {', '.join(known)}"
-            raise UnknownName(f"no table {found.table}", hint=hint, place=found.place)
-        rows = tuple(declarations.column_row(column) for column in table.columns)
-        return self._shown(text, declarations.COLUMN_COLUMNS, rows)
+    def _assign(self, text: str, assign: Assign) -> Answer:
+        self.settings = self.settings.changed(assign, teach=self.teach)
+        value = decimal(assign.value) if isinstance(assign.value, Fraction) else assign.value
+        return self._shown(text, ("setting", "value"), ((assign.name, value),))
 
-    def _assign(self, text: str, found: Assign) -> Answer:
-        self.settings = self.settings.changed(found, teach=self.teach)
-        setting = decimal(found.value) if isinstance(found.value, Fraction) else found.value
-        return self._shown(text, ("setting", "value"), ((found.name, setting),))
+
+def _kinds(planned: Plan) -> tuple[Kind, ...]:
+    """The types of the columns of an answer."""
+    return tuple(output.expression.kind for output in planned.outputs)
 
 
 def _identity(planned: Plan, options: Options) -> object:
     """Equal for queries that are answered with the same draws: asking again is free."""
     if options.relative_error is None:
         return planned.identity
-    confidence = at_once(float(options.confidence or CONFIDENCE), planned.candidates)
+    confidence = at_once(float(options.confidence or CONFIDENCE), planned.competing_rows)
     return planned.identity, options.relative_error, confidence

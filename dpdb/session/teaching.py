@@ -1,6 +1,6 @@
 """Teaching mode: answers without differential privacy, so that attacks on them can be seen.
 
-With privacy off, answers are exact. With the local sensitivity of Evans, Girkins and Sartor,
+With privacy off, answers are exact. With the local sensitivity of [EGS],
 each statistic gets Laplace noise of scale k·Δf/ε, where Δf is read off the data: a system that
 looks private and is not.
 """
@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpdb.answers import release_reports
-from dpdb.answers.answer import Disclosure
 from dpdb.answers.estimates import Values, scalar
+from dpdb.answers.record import Disclosure
 from dpdb.errors import Unsupported
 from dpdb.plan.expressions import Slot
 from dpdb.plan.plan import Estimate, Plan
@@ -28,8 +28,7 @@ from dpdb.session.local_sensitivity import sensitivity, statistic
 from dpdb.vectors.vector import AnyVector, finite
 
 if TYPE_CHECKING:
-    from dpdb.engines.memory.engine import MemoryEngine
-    from dpdb.engines.protocol import Exact
+    from dpdb.engines.protocol import Exact, OpenEngine
     from dpdb.privacy.noise.source import Noise
 
 
@@ -73,7 +72,7 @@ class UnprotectedResult:
 class UnprotectedExecutor:
     """Executes plans without differential privacy."""
 
-    engine: MemoryEngine
+    engine: OpenEngine
     noise: Noise
     epsilon: Fraction | None
     """The ε of each aggregate, for noise of local sensitivity; None for exact answers."""

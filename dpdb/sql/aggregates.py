@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from dpdb.errors import TypeMismatch, Unsupported
-from dpdb.plan.expressions import Expr, Literal, conjunction
+from dpdb.plan.expressions import Cast, Expr, Literal, conjunction
 from dpdb.plan.query import Aggregate, Function
 from dpdb.policy.catalog import Kind
 from dpdb.sql import types
@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from dpdb.sql.expression_binder import ExpressionBinder
 
 AGGREGATE_NAMES = [
-    "COUNT", "SUM", "AVG", "MEAN", "MIN", "MAX", "VARIANCE", "VAR_SAMP", "VAR_POP", "STDDEV",
-    "SD", "STDDEV_SAMP", "STDDEV_POP", "MEDIAN", "QUANTILE_CONT", "PERCENTILE_CONT", "MODE",
+    "COUNT", "COUNT_IF", "SUM", "AVG", "MEAN", "MIN", "MAX", "VARIANCE", "VAR", "VAR_SAMP",
+    "VAR_POP", "STDDEV", "STDEV", "STD", "SD", "STDDEV_SAMP", "STDDEV_POP", "MEDIAN",
+    "QUANTILE_CONT", "PERCENTILE_CONT", "MODE",
 ]  # fmt: skip
 
 _FUNCTIONS: dict[type[exp.Expr], Function] = {
@@ -56,6 +57,11 @@ def aggregate(node: exp.Expr, rows: ExpressionBinder) -> Aggregate:
             return replace(inner, where=conjunction(inner.where, condition))
         case exp.WithinGroup():
             return _within_group(node, rows)
+        case exp.CountIf():
+            only(node, rows.text, "this")
+            return Aggregate(
+                Function.COUNT, where=rows.condition(node.this), place=place(node, rows.text)
+            )
     function = _FUNCTIONS.get(type(node))
     if function is None:
         names = ", ".join(AGGREGATE_NAMES)
@@ -129,8 +135,11 @@ def _typed(aggregate: Aggregate) -> Aggregate:
     match aggregate.function:
         case Function.COUNT | Function.MODE:
             return aggregate
+        case Function.SUM | Function.AVG if argument.kind is Kind.BOOLEAN:
+            # The mean of true and false is the part that is true.
+            fitted: Expr = Cast(argument, Kind.INTEGER)
         case Function.AVG | Function.MIN | Function.MAX | Function.QUANTILE:
-            fitted: Expr = types.numeric(argument, where, dates=True)
+            fitted = types.numeric(argument, where, dates=True)
         case _:
             fitted = types.numeric(argument, where)
     return replace(aggregate, argument=fitted)

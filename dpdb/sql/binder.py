@@ -30,6 +30,9 @@ from dpdb.sql.scopes import MAX_OUTPUTS, AnswerExpressions, Constants, RowExpres
 from dpdb.sql.tokens import read_tokens
 from dpdb.sql.trees import Effort, only, place
 
+SCHEMAS = ("main", "public")
+"""What a table's name may be qualified with: DuckDB's and PostgreSQL's default."""
+
 
 def bind(text: str, policy: Policy, options: Options = NO_OPTIONS) -> Query:
     """The query that `text`, a single SELECT, asks of the policy's tables."""
@@ -143,7 +146,14 @@ class Binder:
         node = source.this
         if not isinstance(node.this, exp.Identifier):
             raise Unsupported("only a table's name can be in FROM", place=place(node, self.text))
-        only(node, self.text, "this", "alias")
+        only(node, self.text, "this", "alias", "db")
+        schema = node.args.get("db")
+        if schema is not None and schema.name.casefold() not in SCHEMAS:
+            raise UnknownName(
+                f"no schema {schema.name}",
+                hint=f"tables are in {' or '.join(SCHEMAS)}, or named without a schema",
+                place=place(node, self.text),
+            )
         if node.args.get("alias"):
             only(node.args["alias"], self.text, "this")
         table = self.policy.table(node.name)

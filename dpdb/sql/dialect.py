@@ -17,15 +17,16 @@ logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
 
 
 class Dpdb(Dialect):
-    """Standard SQL with the names of the statistical functions of Evans et al."""
+    """Standard SQL with the names of the statistical functions of [EGS]."""
 
     class Tokenizer(BaseTokenizer):
-        """The default lexical rules: `'` for strings, `"` for names, no backslashes.
+        """The default lexical rules: `'` for strings, `"` and backticks for names, no backslashes.
 
         No word makes one opaque command of the text after it.
         """
 
         COMMANDS: ClassVar[set[TokenType]] = set()
+        IDENTIFIERS: ClassVar[list[str | tuple[str, str]]] = ['"', "`"]
 
     class Parser(BaseParser):
         """The default grammar, with more names for aggregates that it knows."""
@@ -34,6 +35,8 @@ class Dpdb(Dialect):
             **BaseParser.FUNCTIONS,
             "MEAN": exp.Avg.from_arg_list,
             "SD": exp.Stddev.from_arg_list,
+            "STD": exp.Stddev.from_arg_list,
+            "VAR": exp.Variance.from_arg_list,
             "QUANTILE_CONT": exp.PercentileCont.from_arg_list,
             "QUANTILE": exp.PercentileCont.from_arg_list,
         }
@@ -43,8 +46,16 @@ _DIALECT = Dpdb()
 
 
 def tokenize(text: str) -> list[Token]:
-    """The tokens of one statement."""
-    return _DIALECT.tokenize(text)
+    """The tokens of one statement.
+
+    TOP is a keyword only where SELECT stands before it and a number behind: it may name a column.
+    """
+    tokens = _DIALECT.tokenize(text)
+    for before, token, after in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        kinds = before.token_type, after.token_type
+        if token.text.upper() == "TOP" and kinds == (TokenType.SELECT, TokenType.NUMBER):
+            token.token_type = TokenType.TOP
+    return tokens
 
 
 def parse(tokens: list[Token], text: str) -> list[exp.Expr | None]:

@@ -57,6 +57,8 @@ CAST_TARGETS = {
     exp.DataType.Type.DECIMAL: Kind.NUMBER,
     exp.DataType.Type.TEXT: Kind.TEXT,
     exp.DataType.Type.VARCHAR: Kind.TEXT,
+    exp.DataType.Type.CHAR: Kind.TEXT,
+    exp.DataType.Type.TINYINT: Kind.INTEGER,
     exp.DataType.Type.BOOLEAN: Kind.BOOLEAN,
     exp.DataType.Type.DATE: Kind.DATE,
 }
@@ -255,16 +257,33 @@ class ExpressionBinder(ABC):
     def _cast(self, node: exp.Expr, depth: int) -> Expr:
         only(node, self.text, "this", "to", "safe")
         target = node.args["to"]
-        kind = CAST_TARGETS.get(target.this) if not target.expressions else None
-        if kind is None:
+        kind = CAST_TARGETS.get(target.this)
+        sized = [size for size in target.expressions if isinstance(size, exp.DataTypeParam)]
+        whole = len(sized) == len(target.expressions)
+        if kind is None or not whole or (sized and kind not in (Kind.TEXT, Kind.NUMBER)):
             names = ", ".join(sorted(kind.name for kind in Kind))
             raise Unsupported(
                 "this type is not supported", hint=f"types are {names}", place=self.place(node)
             )
+        sizes = [self.expression(size.this, depth + 1) for size in sized]
         operand = self.expression(node.this, depth + 1)
         if kind is Kind.DATE and isinstance(operand, Literal) and isinstance(operand.value, str):
             return types.date_literal(operand.value, self.place(node))
-        return operand if operand.kind is kind else Cast(operand, kind)
+        converted = operand if operand.kind is kind else Cast(operand, kind)
+        return self._sized(converted, sizes, node)
+
+    def _sized(self, operand: Expr, sizes: list[Expr], node: exp.Expr) -> Expr:
+        """VARCHAR(n) cuts off after n characters, DECIMAL(p, s) rounds to s places."""
+        match operand.kind, sizes:
+            case _, []:
+                return operand
+            case Kind.TEXT, [length]:
+                return call("substr", [operand, Literal(1, Kind.INTEGER), length], self.place(node))
+            case Kind.NUMBER, [_]:
+                return call("round", [operand, Literal(0, Kind.INTEGER)], self.place(node))
+            case Kind.NUMBER, [_, places]:
+                return call("round", [operand, places], self.place(node))
+        raise Unsupported("this type is not supported", place=self.place(node))
 
     def _function(self, node: exp.Func, depth: int) -> Expr:
         known = ARGUMENTS.get(type(node))

@@ -14,7 +14,8 @@ def labels(tokens: list[Token]) -> list[str]:
     """A label for each item between the outermost SELECT and FROM."""
     items: list[list[Token]] = [[]]
     depth = 0
-    for token in tokens[1:]:
+    first = 3 if _is_top(tokens) else 1
+    for token in tokens[first:]:
         depth += (token.token_type is TokenType.L_PAREN) - (token.token_type is TokenType.R_PAREN)
         if depth == 0 and token.token_type is TokenType.FROM:
             break
@@ -23,6 +24,12 @@ def labels(tokens: list[Token]) -> list[str]:
         else:
             items[-1].append(token)
     return [_label(item) for item in items]
+
+
+def _is_top(tokens: list[Token]) -> bool:
+    """Whether SELECT is followed by TOP and a number, which is another way to write LIMIT."""
+    types = [token.token_type for token in tokens[1:3]]
+    return types == [TokenType.TOP, TokenType.NUMBER]
 
 
 def _label(tokens: list[Token]) -> str:

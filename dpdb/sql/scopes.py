@@ -48,11 +48,16 @@ class Scope:
         column = self.table.column(name)
         if column is not None:
             return ColumnRef(column)
-        if node.this.args.get("quoted") and qualifier is None:
+        if _may_be_text(node.this, text) and qualifier is None:
             return Literal(name, Kind.TEXT)
         known = [column.name for column in self.table.columns]
         hint = did_you_mean(name, known) or f"columns are {', '.join(known)}"
         raise UnknownName(f"no column {name}", hint=hint, place=place(node, text))
+
+
+def _may_be_text(name: exp.Identifier, text: str) -> bool:
+    """Whether a name is in double quotes, which many people put around strings."""
+    return bool(name.args.get("quoted")) and text[name.meta.get("start", 0)] == '"'
 
 
 class RowExpressions(ExpressionBinder):

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 _TOKEN = re.compile(
     r"""
-      (?P<skip> --[^\r\n]* | '(?:[^']|'')*' | "(?:[^"]|"")*" )
+      (?P<skip> --[^\r\n]* | '(?:[^']|'')*' | "(?:[^"]|"")*" | `(?:[^`]|``)*` )
     | (?P<open> /\* )
     | (?P<end> ; )
-    | (?P<loose> ['"] )      # a quote that never closes
+    | (?P<loose> ['"`] )     # a quote that never closes
     """,
     re.VERBOSE,
 )

@@ -10,7 +10,7 @@ import datetime
 from dpdb.errors import Place, TypeMismatch
 from dpdb.plan.expressions import Arithmetic, Case, Cast, ColumnRef, Expr, Literal
 from dpdb.policy.catalog import Kind
-from dpdb.policy.numbers import EPOCH
+from dpdb.policy.numbers import days_of
 
 
 def numeric(expression: Expr, place: Place | None, *, dates: bool = False) -> Expr:
@@ -42,6 +42,7 @@ def of_kind(expression: Expr, kind: Kind, place: Place | None) -> Expr:
 
 def unify(expressions: list[Expr], place: Place | None) -> tuple[list[Expr], Kind]:
     """The expressions converted to one common type, and that type."""
+    expressions = _truths(expressions)
     firm = [e.kind for e in expressions if not _loose(e)]
     kinds = set(firm) or {e.kind for e in expressions if not _is_null(e)} or {Kind.TEXT}
     if Kind.DATE in kinds:
@@ -58,6 +59,18 @@ def unify(expressions: list[Expr], place: Place | None) -> tuple[list[Expr], Kin
         raise TypeMismatch(f"{names} do not mix", place=place)
     common = kinds.pop()
     return [of_kind(e, common, place) for e in expressions], common
+
+
+def _truths(expressions: list[Expr]) -> list[Expr]:
+    """The expressions, with the constants 1 and 0 read as true and false beside a boolean."""
+    if not any(e.kind is Kind.BOOLEAN for e in expressions):
+        return expressions
+    return [
+        Literal(bool(e.value), Kind.BOOLEAN)
+        if isinstance(e, Literal) and e.kind is Kind.INTEGER and e.value in (0, 1)
+        else e
+        for e in expressions
+    ]
 
 
 def _loose(expression: Expr) -> bool:
@@ -81,7 +94,7 @@ def date_literal(text: str, place: Place | None) -> Literal:
         raise TypeMismatch(
             f"'{text}' is not a date", hint="write YYYY-MM-DD", place=place
         ) from None
-    return Literal((day - EPOCH).days, Kind.DATE)
+    return Literal(days_of(day), Kind.DATE)
 
 
 def case(branches: list[tuple[Expr, Expr]], default: Expr, place: Place | None) -> Case:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from dpdb.policy.catalog import Kind
-from dpdb.policy.numbers import MAGNITUDE_LIMIT, date_text
+from dpdb.policy.numbers import MAGNITUDE_LIMIT, iso_date
 from dpdb.vectors import grammar
-from dpdb.vectors.vector import AnyVector, Array, TextVector, Vector, either, numbers, truth
+from dpdb.vectors.vector import AnyVector, Array, TextVector, Vector, either, one_zero, truth
 
 
 def cast(vector: AnyVector, source: Kind, target: Kind) -> AnyVector:
@@ -22,7 +22,7 @@ def cast(vector: AnyVector, source: Kind, target: Kind) -> AnyVector:
         case Kind.INTEGER | Kind.DATE:
             whole = np.rint(_doubles(vector))
             outside = np.abs(whole) > MAGNITUDE_LIMIT
-            return numbers(np.where(outside, 0.0, whole), either(vector.null, outside))
+            return Vector(one_zero(np.where(outside, 0.0, whole)), either(vector.null, outside))
     return Vector(_doubles(vector), vector.null)
 
 
@@ -71,6 +71,6 @@ def _text(value: float, kind: Kind) -> str:
 def _date_text(days: int) -> str:
     """A date as text; the empty string, which stands for NULL, outside the years 1 to 9999."""
     try:
-        return date_text(days)
+        return iso_date(days)
     except OverflowError:
         return ""

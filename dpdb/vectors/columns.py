@@ -19,17 +19,18 @@ class Numbers:
     `units` are whole multiples of `step`, in the narrowest type that holds the bounds. Numbers
     without bounds have no step: there `units` are the numbers themselves, as doubles. `null`
     says which cells are NULL; it is None exactly where the policy says the column is not
-    nullable. Where a cell is NULL, its `units` have no meaning.
+    nullable. Where a cell is NULL, `units` hold the `filler`, which is public.
     """
 
     units: NDArray[Any]
     step: Fraction | None
     null: NDArray[np.bool_] | None
+    filler: int
 
     def within(self, rows: slice) -> Numbers:
         """The column cut to `rows`."""
         null = None if self.null is None else self.null[rows]
-        return Numbers(self.units[rows], self.step, null)
+        return Numbers(self.units[rows], self.step, null, self.filler)
 
     def __repr__(self) -> str:
         return "Numbers(...)"

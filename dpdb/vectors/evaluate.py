@@ -31,13 +31,16 @@ from dpdb.plan.expressions import (
     Logic,
     Not,
     Slot,
-    children,
+    columns_of,
 )
 from dpdb.policy.catalog import Column, Kind
 from dpdb.vectors.cast import cast
 from dpdb.vectors.columns import Codes, Numbers
 from dpdb.vectors.functions import apply
 from dpdb.vectors.like import matches
+from dpdb.vectors.logic import conjunction, disjunction, is_null
+from dpdb.vectors.magnitudes import stays_finite
+from dpdb.vectors.stored import FEW, among, equal_to_any, spread, tested
 from dpdb.vectors.vector import (
     AnyVector,
     Array,
@@ -51,6 +54,7 @@ from dpdb.vectors.vector import (
     constant,
     either,
     finite,
+    one_zero,
     truth,
 )
 
@@ -67,8 +71,6 @@ _ARITHMETIC: dict[str, Callable[[Array, Array], Array]] = {
     "/": np.divide,
     "%": np.fmod,
 }
-_FEW = 8
-"""A list of up to so many constants is searched one by one."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -102,7 +104,7 @@ def holds(condition: Expr, frame: Frame) -> Bools:
             small = _on_dictionary(condition, only, held, frame)
             assert isinstance(small, Vector)
             if public_dictionary(only):
-                return _spread(small.values, held.codes)
+                return spread(small.values, held.codes)
             return small.take(held.codes).values
     match condition:
         case Logic(operator="and", operands=operands):
@@ -117,38 +119,10 @@ def public_dictionary(column: Column) -> bool:
     return column.values is not None or column.kind is Kind.BOOLEAN
 
 
-def _spread(chosen: Bools, codes: Array) -> Bools:
-    """Whether the value of each code is chosen; comparing codes is faster than looking them up.
-
-    How long this takes depends on which values are chosen, so the dictionary must be public.
-    """
-    if len(chosen) == 1:  # a constant, whatever the code
-        return chosen
-    true = np.flatnonzero(chosen)
-    if len(true) == 0:
-        return np.zeros(1, dtype=bool)
-    first, last = int(true[0]), int(true[-1])
-    if first == last:
-        return np.asarray(codes == first)
-    if last - first + 1 == len(true):
-        return np.asarray((codes >= first) & (codes <= last))
-    return chosen.take(codes)
-
-
 def _only_column(expression: Expr) -> Column | None:
     """The column that `expression` reads, if it reads exactly one."""
     columns = columns_of(expression)
     return next(iter(columns.values())) if len(columns) == 1 else None
-
-
-def columns_of(expression: Expr) -> dict[str, Column]:
-    """The columns that `expression` reads, by name."""
-    if isinstance(expression, ColumnRef):
-        return {expression.column.name: expression.column}
-    found: dict[str, Column] = {}
-    for child in children(expression):
-        found |= columns_of(child)
-    return found
 
 
 def _on_dictionary(expression: Expr, column: Column, held: Codes, frame: Frame) -> AnyVector:
@@ -177,7 +151,11 @@ def _evaluate(expression: Expr, frame: Frame) -> AnyVector:
             return apply(expression, [evaluate(a, frame) for a in arguments])
         case Arithmetic(operator=symbol, left=left, right=right):
             a, b = _numbers(left, frame), _numbers(right, frame)
-            return finite(_ARITHMETIC[symbol](a.values, b.values), either(a.null, b.null))
+            found, null = _ARITHMETIC[symbol](a.values, b.values), either(a.null, b.null)
+            if not stays_finite(expression):
+                return finite(found, null)
+            # Sums and differences of numbers other than -0.0 are never -0.0 (IEEE 754, 6.3).
+            return Vector(found if symbol in "+-" else one_zero(found), null)
     return _condition(expression, frame)
 
 
@@ -187,21 +165,23 @@ def _condition(expression: Expr, frame: Frame) -> Vector:
             operator=symbol, left=ColumnRef(column=column), right=Literal(value=int(value))
         ):
             if (held := _whole_numbers(column, frame)) is not None:
-                return truth(_COMPARE[symbol](held.units, int(float(value))), held.null)
+                limit = int(float(value))
+                return tested(held, lambda units: _COMPARE[symbol](units, limit))
         case Compare(
             operator=symbol, left=Literal(value=int(value)), right=ColumnRef(column=column)
         ):
             if (held := _whole_numbers(column, frame)) is not None:
-                return truth(_COMPARE[symbol](int(float(value)), held.units), held.null)
+                limit = int(float(value))
+                return tested(held, lambda units: _COMPARE[symbol](limit, units))
         case Logic(operator="and", operands=operands):
-            return reduce(_and, (_truth(operand, frame) for operand in operands))
+            return reduce(conjunction, (_truth(operand, frame) for operand in operands))
         case Logic(operands=operands):
-            return reduce(_or, (_truth(operand, frame) for operand in operands))
+            return reduce(disjunction, (_truth(operand, frame) for operand in operands))
         case Not(operand=operand):
             inner = _truth(operand, frame)
             return truth(~inner.values, inner.null)
         case IsNull(operand=operand):
-            return _is_null(evaluate(operand, frame))
+            return is_null(evaluate(operand, frame))
         case InList():
             return _in_list(expression, frame)
         case Like(operand=operand, pattern=pattern):
@@ -249,52 +229,32 @@ def _unscaled(column: Numbers) -> Array:
     """The numbers of the column; where the step is a decimal, the doubles nearest to them."""
     if column.step is None or column.step == 1:
         return column.units.astype(np.float64, copy=False)
-    scaled = column.units * float(column.step.numerator)
+    scaled = column.units
+    if column.step.numerator != 1:
+        scaled = scaled * float(column.step.numerator)
     return np.asarray(scaled / float(column.step.denominator))
 
 
-def _and(left: Vector, right: Vector) -> Vector:
-    both = left.values & right.values
-    if left.null is None and right.null is None:
-        return Vector(both)
-    false = _false(left) | _false(right)
-    return Vector(both, ~both & ~false)
-
-
-def _or(left: Vector, right: Vector) -> Vector:
-    one = left.values | right.values
-    null = either(left.null, right.null)
-    return Vector(one, None if null is None else null & ~one)
-
-
-def _false(vector: Vector) -> Bools:
-    return ~vector.values if vector.null is None else ~vector.values & ~vector.null
-
-
-def _is_null(vector: AnyVector) -> Vector:
-    if vector.null is None:
-        return Vector(np.zeros(1, dtype=np.bool_))
-    return Vector(vector.null)
-
-
 def _in_list(expression: InList, frame: Frame) -> Vector:
+    found = _listed(expression, frame)
+    # Beside a NULL in the list, what is not found is NULL.
+    return Vector(found.values, ~found.values) if expression.null else found
+
+
+def _listed(expression: InList, frame: Frame) -> Vector:
+    """Whether a value is among the constants, false where it is NULL."""
+    if isinstance(expression.operand, ColumnRef) and expression.operand.kind.ordinal:
+        held = _whole_numbers(expression.operand.column, frame)
+        if held is not None and len(expression.values) <= FEW:
+            doubles = map(float, expression.values)
+            whole = [int(value) for value in doubles if value.is_integer()]
+            return tested(held, lambda units: equal_to_any(units, whole))
     operand = evaluate(expression.operand, frame)
     if isinstance(operand, TextVector):
         wanted = frozenset(expression.values)
-        found = operand.look_up(lambda text: text in wanted, Kind.BOOLEAN)
-    else:
-        listed = np.sort(array(expression.values, expression.operand.kind))
-        found = Vector(_among(operand.values, listed), operand.null)
-    missing = ~found.values if expression.null else None
-    return truth(found.values, either(found.null, missing))
-
-
-def _among(values: Array, listed: Array) -> Bools:
-    """Whether each value is in the list. The way to search depends on the list's length alone."""
-    if len(listed) <= _FEW:
-        return reduce(operator.or_, [values == each for each in listed], np.zeros(1, np.bool_))
-    places = np.searchsorted(listed, values).clip(max=len(listed) - 1)
-    return np.asarray(listed[places] == values)
+        return operand.look_up(lambda text: text in wanted, Kind.BOOLEAN)
+    listed = np.sort(array(expression.values, expression.operand.kind))
+    return truth(among(operand.values, listed), operand.null)
 
 
 def _case(expression: Case, frame: Frame) -> AnyVector:

@@ -12,6 +12,7 @@ import numpy as np
 from dpdb.plan.expressions import Call, Literal
 from dpdb.plan.folding import lower, upper
 from dpdb.policy.catalog import Kind
+from dpdb.vectors.magnitudes import stays_finite
 from dpdb.vectors.vector import (
     AnyVector,
     Array,
@@ -23,7 +24,7 @@ from dpdb.vectors.vector import (
     constant,
     either,
     finite,
-    numbers,
+    one_zero,
 )
 
 
@@ -44,19 +45,26 @@ def apply(call: Call, arguments: list[AnyVector]) -> AnyVector:
     null = reduce(either, [v.null for v in arguments])
     match name:
         case "abs":
-            return numbers(np.abs(first), null)
+            return Vector(np.abs(first), null)
         case "floor":
-            return numbers(np.floor(first), null)
+            return Vector(np.floor(first), null)
         case "ceil":
-            return numbers(np.ceil(first), null)
+            return Vector(one_zero(np.ceil(first)), null)
         case "clamp":
-            return numbers(np.minimum(np.maximum(first, rest[0]), rest[1]), null)
+            return Vector(np.minimum(np.maximum(first, rest[0]), rest[1]), null)
     assert name == "round"
-    return finite(_round(first, int(rest[0][0])), null)
+    rounded = _round(first, int(rest[0][0]))
+    return Vector(one_zero(rounded), null) if stays_finite(call) else finite(rounded, null)
 
 
 def _first_known(first: AnyVector, second: AnyVector) -> AnyVector:
-    return first if first.null is None else choose(first.null, second, first)
+    if first.null is None:
+        return first
+    if isinstance(first, Vector) and isinstance(second, Vector):
+        # Both are NULL, or it is not: no case is left where the chosen one alone says so.
+        null = None if second.null is None else first.null & second.null
+        return Vector(np.where(first.null, second.values, first.values), null)
+    return choose(first.null, second, first)
 
 
 def _extreme(better: Callable[[Any, Any], Any]) -> Callable[[Vector, Vector], Vector]:

@@ -10,7 +10,7 @@ import datetime
 import math
 import re
 
-from dpdb.policy.numbers import EPOCH
+from dpdb.policy.numbers import days_of
 
 LONGEST = 10_000
 """The most bytes that a cell may have in the file, quotes included; a longer one is missing."""
@@ -72,7 +72,7 @@ def date(text: str) -> int | None:
     if _DATE.fullmatch(text) is None:
         return None
     try:
-        return datetime.date.fromisoformat(text).toordinal() - EPOCH.toordinal()
+        return days_of(datetime.date.fromisoformat(text))
     except ValueError:  # 30 February
         return None
 

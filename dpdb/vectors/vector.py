@@ -77,20 +77,29 @@ def _taken(array: Array, indices: Array) -> Array:
 
 
 def either(first: Bools | None, second: Bools | None) -> Bools | None:
-    """Where either is NULL."""
+    """Where either is NULL; two values of one column share its mask."""
     if first is None or second is None:
         return second if first is None else first
-    return first | second
+    return first if first is second else first | second
 
 
 def truth(values: Array, null: Bools | None) -> Vector:
     """A boolean vector, false where it is NULL."""
-    return Vector(values if null is None else values & ~null, null)
+    # What is greater than a NULL's mask is true, and not NULL.
+    return Vector(values if null is None else np.greater(values, null), null)
 
 
 def numbers(values: Array, null: Bools | None = None) -> Vector:
     """A vector of doubles that are finite; adding zero makes -0.0 the same zero as 0.0."""
     return Vector(values + 0.0, null)
+
+
+def one_zero(fresh: Array) -> Array:
+    """The same doubles with one zero: adding zero to -0.0 gives 0.0.
+
+    It is done in place, so the array must be one that nothing else holds.
+    """
+    return np.add(fresh, 0.0, out=fresh)
 
 
 def finite(values: Array, null: Bools | None) -> Vector:
@@ -99,7 +108,7 @@ def finite(values: Array, null: Bools | None) -> Vector:
     It always has a NULL mask, because whether any row needs one depends on the rows.
     """
     lost = ~np.isfinite(values)
-    return numbers(np.where(lost, 0.0, values), lost if null is None else lost | null)
+    return Vector(one_zero(np.where(lost, 0.0, values)), either(lost, null))
 
 
 def array(values: Iterable[Value | float], kind: Kind) -> Array:
@@ -156,8 +165,15 @@ def choose(condition: Bools, yes: AnyVector, no: AnyVector) -> AnyVector:
         return TextVector(np.where(condition, yes.codes, no.codes), yes.dictionary)
     assert isinstance(yes, Vector)
     assert isinstance(no, Vector)
-    null = None
-    if yes.null is not None or no.null is not None:
-        yes_null = False if yes.null is None else yes.null
-        null = np.where(condition, yes_null, False if no.null is None else no.null)
-    return Vector(np.where(condition, yes.values, no.values), null)
+    return Vector(
+        np.where(condition, yes.values, no.values), _chosen_null(condition, yes.null, no.null)
+    )
+
+
+def _chosen_null(condition: Bools, yes: Bools | None, no: Bools | None) -> Bools | None:
+    """Where the chosen one is NULL."""
+    if yes is None:
+        return None if no is None else np.greater(no, condition)
+    if no is None:
+        return condition & yes
+    return yes if yes is no else np.where(condition, yes, no)

@@ -23,8 +23,9 @@ from dpdb.plan.statistics import Total
 from dpdb.privacy.noise import exponential, smooth
 from dpdb.privacy.noise.system import SystemNoise
 from dpdb.vectors.vector import Vector
-from tests.sql.test_corpora import ACCEPTED, HERE
+from tests.sql.test_corpora import ACCEPTED
 from tests.support.noiseless import Noiseless
+from tests.support.tables import HERE, PEOPLE
 from tests.system.test_transcript import QUERIES
 
 POLICY = """
@@ -79,16 +80,13 @@ def _files(folder: Path, rows: int, *, abel: bool) -> Path:
     ]
     header = "id,name,age,income,zip,city,smoker,born"
     (folder / "t.csv").write_text("\n".join([header, *lines]) + "\n")
-    sample = HERE.parents[2] / "sample_data"
-    people = (sample / "people.csv").read_text().splitlines(keepends=True)[: 1 + rows]
+    people = PEOPLE.with_suffix(".csv").read_text().splitlines(keepends=True)[: 1 + rows]
     visits = (HERE / "visits.csv").read_text().splitlines(keepends=True)
     if not abel:
         people, visits = people[:-1], visits[:-1]
     (folder / "people.csv").write_text("".join(people))
     (folder / "visits.csv").write_text("".join(visits))
-    tables = [
-        (path / f"{name}.toml").read_text() for path, name in ((sample, "people"), (HERE, "visits"))
-    ]
+    tables = [path.read_text() for path in (PEOPLE, HERE / "visits.toml")]
     declared = [text[text.index("[tables.") :] for text in tables]
     (folder / "all.toml").write_text("\n".join([*declared, POLICY]))
     return folder / "all.toml"
@@ -121,7 +119,6 @@ def undisturbed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exponential, "select_value", middle)
     monkeypatch.setattr(exponential, "select_index", lambda counts, *rest: 0)
     monkeypatch.setattr(smooth, "release", middle)
-    monkeypatch.setattr(cli, "wait_for_tick", lambda started: None)
 
 
 @pytest.fixture(scope="module")

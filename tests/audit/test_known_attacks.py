@@ -449,7 +449,7 @@ DIFFERENT = [
     "SELECT SUM(age) FROM t WHERE name LIKE 'a!%' ESCAPE '!'",
     "SELECT SUM(age) FROM t WHERE name LIKE 'a_'",
     "SELECT SUM(age) FROM t WHERE name IN ('a', 'b')",
-    "SELECT SUM(age) FROM t WHERE name NOT IN ('a', NULL)",
+    "SELECT SUM(age) FROM t WHERE name NOT IN ('a', 'b')",
     "SELECT SUM(age - 1) FROM t",
     "SELECT SUM(1 - age) FROM t",
     "SELECT SUM(age) FROM t GROUP BY smoker",
@@ -478,6 +478,8 @@ def test_a13_different_questions_are_not_taken_for_repeats(tmp_path):
         assert not session.execute(query).repeat, query
     for query in DIFFERENT:
         assert session.execute(query).repeat, query
+    never = session.execute("SELECT SUM(age) FROM t WHERE name NOT IN ('a', NULL)")
+    assert (never.repeat, never.rows, never.releases) == (False, ((None,),), ())
     assert session.execute("SHOW BUDGET").balance.queries_left == 1000 - len(DIFFERENT)
 
 
@@ -987,20 +989,21 @@ def _wide(number: int) -> str:
 
 EXHAUSTING = {
     "parentheses": "SELECT COUNT(*) FROM t WHERE " + "(" * 50 + "age" + ")" * 50 + " > 3",
-    "more parentheses": "SELECT " + "(" * 5000 + "1" + ")" * 5000 + " FROM t",
+    "more parentheses": "SELECT " + "(" * 2400 + "1" + ")" * 2400 + " FROM t",
     "NOTs": "SELECT COUNT(*) FROM t WHERE " + "NOT " * 500 + "smoker",
     "minuses": "SELECT SUM(" + "- " * 3000 + "age) FROM t",
-    "sums": "SELECT COUNT(*) FROM t WHERE " + " + ".join(["age"] * 3000) + " > 3",
-    "comparisons": "SELECT COUNT(*) FROM t WHERE age " + "= age " * 3000,
-    "IS": "SELECT COUNT(*) FROM t WHERE age" + " IS NOT NULL" * 3000,
-    "casts": "SELECT COUNT(age" + "::int" * 3000 + ") FROM t",
+    "sums": "SELECT COUNT(*) FROM t WHERE " + " + ".join(["age"] * 2400) + " > 3",
+    "comparisons": "SELECT COUNT(*) FROM t WHERE age " + "= age " * 2400,
+    "IS": "SELECT COUNT(*) FROM t WHERE age" + " IS NOT NULL" * 1600,
+    "casts": "SELECT COUNT(age" + "::int" * 2400 + ") FROM t",
     "CASEs": "SELECT COUNT(" + "CASE WHEN smoker THEN " * 50 + "1" + " END" * 50 + ") FROM t",
     "IN": f"SELECT COUNT(*) FROM t WHERE age IN ({', '.join(map(str, range(100_000)))})",
     "a pattern": f"SELECT COUNT(*) FROM t WHERE name LIKE '{'%a' * 5000}'",
     "a cross product": "SELECT COUNT(*) FROM t GROUP BY id, age, city, smoker",
-    "columns": f"SELECT {_wide(3000)} FROM t",
-    "unions": "SELECT COUNT(*) FROM t" + " UNION SELECT COUNT(*) FROM t" * 1000,
-    "joins": "SELECT COUNT(*) FROM t" + " JOIN t" * 3000,
+    "columns": f"SELECT {_wide(900)} FROM t",
+    "more columns": f"SELECT {_wide(3000)} FROM t",
+    "unions": "SELECT COUNT(*) FROM t" + " UNION SELECT COUNT(*) FROM t" * 600,
+    "joins": "SELECT COUNT(*) FROM t" + " JOIN t" * 2400,
     "subqueries": "SELECT COUNT(*) FROM t WHERE age > "
     + "(SELECT AVG(age) FROM t WHERE age > " * 30,
     "a long text": "SELECT COUNT(*) FROM t WHERE name = '" + "x" * 1_000_000 + "'",
@@ -1008,7 +1011,7 @@ EXHAUSTING = {
     "a tiny number": "SELECT COUNT(*) FROM t WHERE age < 1e-999999999",
     "digits": "SELECT COUNT(*) FROM t WHERE age < " + "9" * 50_000,
     "LIMIT": "SELECT COUNT(*) FROM t LIMIT 1e999999999",
-    "brackets": "SELECT COUNT(*) FROM t WHERE age" + "[1]" * 3000 + " > 3",
+    "brackets": "SELECT COUNT(*) FROM t WHERE age" + "[1]" * 1600 + " > 3",
     "comments": "SELECT COUNT(*) FROM t " + "/* " * 3000,
 }
 
@@ -1026,17 +1029,18 @@ def test_a27_large_statements_are_refused_at_once(tmp_path, name):
 
 
 FAR_FETCHED = {
-    "items": ", ".join(["epsilon=1"] * 9_000),
-    "more items": ", ".join(["epsilon=1"] * 10_000),
-    "names": ", ".join(f"option{i} = {i}" for i in range(4_000)),
+    "items": ", ".join(["epsilon=1"] * 1_200),
+    "more items": ", ".join(["epsilon=1"] * 9_000),
+    "most items": ", ".join(["epsilon=1"] * 10_000),
+    "names": ", ".join(f"option{i} = {i}" for i in range(1_200)),
     "a long name": "x" * 90_000 + " = 1",
-    "brackets": "noise_index = " + "[" * 40_000 + "1" + "]" * 40_000,
+    "brackets": "noise_index = " + "[" * 2_400 + "1" + "]" * 2_400,
     "brackets that stay open": "noise_index = " + "[" * 15,
     "an index": f"noise_index = [{', '.join(['1'] * 1000)}]",
-    "a long index": f"noise_index = [{'1,' * 9_000}1]",
-    "commas": "," * 19_000,
-    "equals": "=" * 15_000,
-    "minuses": "epsilon = " + "- " * 9_000 + "1",
+    "a long index": f"noise_index = [{'1,' * 2_400}1]",
+    "commas": "," * 4_900,
+    "equals": "=" * 9_800,
+    "minuses": "epsilon = " + "- " * 4_900 + "1",
     "digits": f"error = {'9' * 90_000}",
     "an exponent": "error = 1e999999999",
     "a large error": "error = 1e300",
@@ -1065,7 +1069,7 @@ def test_a27_options_that_nobody_means_are_refused_at_once(tmp_path, name):
 
 
 LARGE = {
-    "ORs": " OR ".join(f"age = {i} AND id = 3" for i in range(1500)),
+    "ORs": " OR ".join(f"age = {i} AND id = 3" for i in range(600)),
     "a list": f"age IN ({', '.join(map(str, range(1000)))})",
     "LIKE": f"name LIKE '{'%a' * 400}%b'",
     "LIKE with places": f"name LIKE '%{'_a' * 200}b%'",

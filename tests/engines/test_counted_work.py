@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -120,8 +121,8 @@ def _work(policy: Policy, monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str
     loaded = engine._loaded(table, frozenset(column.name for column in table.columns))
     for name, column in loaded.columns.items():
         match column:
-            case Numbers(units=units, step=step, null=null):
-                noted: Numbers | Codes = Numbers(_noted(units), step, _noted(null))
+            case Numbers(units=units, null=null):
+                noted: Numbers | Codes = replace(column, units=_noted(units), null=_noted(null))
             case Codes(codes=codes, values=values):
                 noted = Codes(_noted(codes), values)
         loaded.columns[name] = noted  # type: ignore[index]
@@ -170,7 +171,7 @@ def _old_finite(values: vector.Array, null: vector.Bools | None) -> vector.Vecto
 def _old_within(column: Numbers, rows: slice) -> Numbers:
     """Without a mask where none of the rows is NULL."""
     null = column.null if column.null is not None and column.null.any() else None
-    return Numbers(column.units[rows], column.step, None if null is None else null[rows])
+    return replace(column, units=column.units[rows], null=None if null is None else null[rows])
 
 
 SHORTCUTS: dict[str, list[tuple[object, str, object]]] = {

@@ -2,8 +2,11 @@
 
 import csv
 import io
+import sys
+from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
+from itertools import product
 from unittest.mock import patch
 
 import numpy as np
@@ -158,6 +161,50 @@ def test_what_is_nullable_follows_from_the_policy(path):
             assert (held.null is not None) == nullable
 
 
+@pytest.mark.parametrize("length", range(7))
+def test_wherever_quotes_stand_cells_are_those_of_csv(length):
+    """All files of so many characters."""
+    for characters in product('",a\n', repeat=length):
+        text = "".join(characters)
+        cells = []
+        for block in csv_records.blocks(io.BytesIO(text.encode()), 2):
+            columns = [block.column(position).written() for position in range(length + 1)]
+            numbers = (block.last - block.first + 1).tolist()
+            for row, number in zip(zip(*columns, strict=True), numbers, strict=True):
+                cells.append([grammar.text(raw) for raw in row[:number]])
+        assert cells == [row for row in csv.reader(io.StringIO(text, newline="")) if row], text
+
+
+def _steps(lines):
+    """How often each line of the reader is gone through."""
+    gone: Counter[int] = Counter()
+
+    def within(frame, event, argument):
+        gone[frame.f_lineno] += 1
+        return within
+
+    def called(frame, event, argument):
+        return within if frame.f_code.co_filename == csv_records.__file__ else None
+
+    before = sys.gettrace()
+    sys.settrace(called)
+    try:
+        found = sum(block.rows for block in csv_records.blocks(io.BytesIO(b"".join(lines)), 3))
+    finally:
+        sys.settrace(before)
+    assert found == len(lines)
+    return gone
+
+
+@pytest.mark.parametrize(
+    "cells", [b'5" pipe,,', b'"a"b,,', b'"5"" pipe",,', b'""",""",,', b'a"",,']
+)
+def test_the_reader_goes_the_same_way_whatever_one_row_holds(cells):
+    """One quote out of its place made it look at each quote of a block by itself."""
+    lines = [b'"a","b","c"\n'] * 50
+    assert _steps([*lines, cells + b"\n"]) == _steps([*lines, b"a,b,c\n"])
+
+
 # Cells that name privacy units
 
 
@@ -179,6 +226,8 @@ def test_what_is_nullable_follows_from_the_policy(path):
         (Column("u", Kind.TEXT), ["José".encode(), b'"Abel"'],
          [b"Jos\xe9", b"Jos\xe8", b"a\0", b"", b"x" * 10_001]),
         (Column("u", Kind.TEXT, nullable=False), [b"Abel"], [b"", b"Jos\xe9"]),
+        (Column("u", Kind.TEXT, values=("Abel", "Jos\ufffd")), [b"Abel", "Jos\ufffd".encode()],
+         [b"Jos\xe9", b"Jos\xe8", b"Jos\0", b"Cain"]),
     ],
 )  # fmt: skip
 def test_a_cell_that_loses_anything_names_no_unit(path, column, whole, lost):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dpdb.errors import TooLarge
-from dpdb.plan.candidates import candidates
+from dpdb.plan.candidates import candidate_count
 from dpdb.plan.expressions import Literal
 from dpdb.plan.plan import Release
 from dpdb.plan.statistics import Grid, Ranks
@@ -68,7 +68,7 @@ def test_no_rows_make_more_candidates_than_are_told(upper: int, epsilon: Fractio
     mechanism = Exponential(Fraction(1, 2), epsilon)
     grid = Grid(Fraction(1), 0, upper)
     ranks = Ranks(Literal(0, Kind.INTEGER), None, grid, Fraction(1, 2))
-    told = candidates(Release("quantile", ranks, mechanism))
+    told = candidate_count(Release("quantile", ranks, mechanism))
     for number in (0, 1, 7, 20_000, 200_000):
         values = np.sort(np.arange(number) * 4 % (upper + 1))
         starts, _, _ = exponential.pieces(values, (0, upper), Fraction(1, 2), mechanism)

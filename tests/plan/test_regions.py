@@ -115,7 +115,7 @@ def _picked(column: Numbers | Codes, places: np.ndarray) -> Numbers | Codes:
     if isinstance(column, Codes):
         return Codes(column.codes[places], column.values)
     null = None if column.null is None else column.null[places]
-    return Numbers(column.units[places], column.step, null)
+    return replace(column, units=column.units[places], null=null)
 
 
 def where(condition: str, policy: Policy, table: str = "t") -> Expr:

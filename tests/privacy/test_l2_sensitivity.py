@@ -184,22 +184,25 @@ def test_a_unit_of_several_rows(case: tuple[str, ...], relation: str) -> None:
     assert worst == reached
 
 
-def vectors(exposure: Contribution, lower: int, upper: int) -> list[tuple[int, ...]]:
+def vectors(contribution: Contribution, lower: int, upper: int) -> list[tuple[int, ...]]:
     """Where the rows of one unit can put their values, by definition; each in a cell or none."""
-    cells = range(exposure.cells)
+    cells = range(contribution.group_count)
     placed = [(cell, y) for cell in cells for y in range(lower, upper + 1)]
     one = [tuple(y if cell == at else 0 for cell in cells) for at, y in placed]
-    one.append((0,) * exposure.cells)
-    rows = product(one, repeat=exposure.rows_per_unit)
+    one.append((0,) * contribution.group_count)
+    rows = product(one, repeat=contribution.rows_per_unit)
     return list({tuple(map(sum, zip(*each, strict=True))) for each in rows})
 
 
 @pytest.mark.parametrize("relation", [ADD_REMOVE, REPLACE])
 @pytest.mark.parametrize(("cells", "rows"), [(1, 1), (2, 1), (3, 1), (1, 2), (2, 2), (3, 2)])
 def test_the_formula_is_the_largest_change(relation: Neighbors, cells: int, rows: int) -> None:
-    exposure = Contribution(relation, True, cells, rows)
+    contribution = Contribution(relation, True, cells, rows)
     for lower, upper in combinations(range(-3, 4), 2):
-        here = np.array(vectors(exposure, lower, upper))
+        here = np.array(vectors(contribution, lower, upper))
         there = here if relation is REPLACE else np.zeros_like(here[:1])
         changes = ((here[:, None] - there[None]) ** 2).sum(axis=2)
-        assert sensitivity.total_squared(lower, upper, exposure) == changes.max(), (lower, upper)
+        assert sensitivity.total_squared(lower, upper, contribution) == changes.max(), (
+            lower,
+            upper,
+        )

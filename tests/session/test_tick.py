@@ -64,5 +64,5 @@ def test_errors_leave_a_session_on_a_tick(
 
 def test_a_price_waits_for_nothing(clock: list[float]) -> None:
     """It is told while somebody types, and reads no row."""
-    Session(policy_for(PEOPLE)).price("SELECT COUNT(*) FROM people")
+    Session(policy_for(PEOPLE)).quote("SELECT COUNT(*) FROM people")
     assert len(clock) == 1

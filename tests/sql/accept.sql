@@ -255,3 +255,13 @@ SET sensitivity = 'smooth';
 SET sensitivity = global;
 SET repeats = 'fresh';
 set REPEATS = FREE;
+
+--- The spellings of other systems
+SELECT SUM(age > 30) FROM people;
+SELECT AVG(member) FROM visits;
+SELECT COUNT_IF(member) FROM visits;
+SELECT VAR(points), STD(points), STDEV(points) FROM visits;
+SELECT TOP 3 grade, COUNT(*) FROM visits GROUP BY grade ORDER BY 2 DESC;
+SELECT COUNT(`odd name`) FROM main.visits WHERE member = 1;
+SELECT COUNT(*) FROM public.people WHERE CAST(name AS VARCHAR(4)) = 'Abel';
+SELECT AVG(CAST(income AS DECIMAL(18, 0))) FROM people;

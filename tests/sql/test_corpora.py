@@ -11,8 +11,8 @@ import pytest
 
 from dpdb.answers.answer import Answer
 from dpdb.answers.formats.json_lines import error_as_json
-from dpdb.answers.formats.render import FORMATS, error_text
-from dpdb.errors import DpdbError
+from dpdb.answers.formats.render import FORMATS
+from dpdb.errors import DpdbError, error_text
 from dpdb.policy.catalog import Policy
 from dpdb.session.session import Session
 

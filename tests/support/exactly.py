@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -9,6 +11,7 @@ from unittest import mock
 
 from dpdb.answers.estimates import points, scalar
 from dpdb.engines.memory.engine import MemoryEngine
+from dpdb.engines.protocol import Engine
 from dpdb.plan.expressions import Slot
 from dpdb.plan.plan import Plan, Release
 from dpdb.plan.planner import plan
@@ -22,19 +25,23 @@ EPSILON = Fraction(10_000)
 """Asked for each query: planning refuses bounds whose noise would not fit 64 bits."""
 
 
-def planned(text: str, policy: Policy, engine: MemoryEngine | None = None) -> Plan:
+@contextmanager
+def nothing_settled() -> Iterator[None]:
+    """Plans have a release even of what the policy knows without a row."""
+    with mock.patch("dpdb.plan.allocation.obstacle", return_value=None):
+        yield
+
+
+def planned(text: str, policy: Policy, engine: Engine | None = None) -> Plan:
     """The plan of a SELECT, with a release even of what is known without a row."""
     found = statement(text, policy)
     assert isinstance(found, Select)
     rows = (engine or MemoryEngine()).rows
-    with (
-        mock.patch("dpdb.plan.planner.obstacle", return_value=None),
-        mock.patch("dpdb.plan.allocation.obstacle", return_value=None),
-    ):
+    with nothing_settled():
         return plan(found.query, policy, BudgetShare(EPSILON), rows)
 
 
-def _cells(plan: Plan, engine: MemoryEngine) -> list[Any]:
+def _cells(plan: Plan, engine: Engine) -> list[Any]:
     subqueries = {}
     for index, subplan in enumerate(plan.subplans):
         # Without noise the exact results are what would have been drawn.
@@ -44,7 +51,7 @@ def _cells(plan: Plan, engine: MemoryEngine) -> list[Any]:
     return [exact.cells for exact in engine.exact(plan, subqueries)]
 
 
-def raw(text: str, policy: Policy, engine: MemoryEngine | None = None) -> list[Any]:
+def raw(text: str, policy: Policy, engine: Engine | None = None) -> list[Any]:
     """What the engine hands to each mechanism, in grid steps, cell by cell."""
     engine = engine or MemoryEngine()
     return [
@@ -53,7 +60,7 @@ def raw(text: str, policy: Policy, engine: MemoryEngine | None = None) -> list[A
     ]
 
 
-def exactly(text: str, policy: Policy, engine: MemoryEngine | None = None) -> list[list[Fraction]]:
+def exactly(text: str, policy: Policy, engine: Engine | None = None) -> list[list[Fraction]]:
     """The exact value of every release, cell by cell, in the analyst's unit."""
     engine = engine or MemoryEngine()
     releases = planned(text, policy, engine).releases

@@ -346,7 +346,7 @@ def test_a_price_that_hangs_on_the_number_of_rows() -> None:
     """An average over n public rows: the prompt asks for n then, to tell the price."""
     query = asking("error = 0.5", "AVG(k), SUM(k) FROM t")
     session = opened(relation=REPLACE)
-    assert session.price(query).cost == session.execute(query).cost
+    assert session.price(query) == session.execute(query).cost
 
 
 @pytest.mark.parametrize(
@@ -548,8 +548,10 @@ def test_noise_of_smooth_sensitivity(select: str, grouped: str, relation: Neighb
         assert (drawn.epsilon, drawn.delta) == (each.cost.epsilon, each.cost.delta)
         assert each.cost.epsilon == PLENTY.epsilon / PLENTY.queries
         assert each.cost.delta == PLENTY.delta / PLENTY.queries
-        [note] = each.notes
+        note, *clamped = each.notes
         assert note.startswith(f"{select} has noise of a size that is secret, and has no interval")
+        assert len(clamped) == each.explain
+        assert all("values are clamped to" in other for other in clamped)
     session.execute("SET sensitivity = 'smooth'")
     assert session.execute(f"SELECT {select} FROM t{grouped}").repeat
 
@@ -614,7 +616,7 @@ def test_cells_that_a_unit_can_touch_have_their_parts(
     )
     assert explained.plan is not None
     [release] = explained.plan.releases
-    assert (release.mechanism.rows_per_unit, release.mechanism.cells_per_unit) == (rows, touched)
+    assert (release.mechanism.rows_per_unit, release.mechanism.groups_per_unit) == (rows, touched)
     one = release.mechanism.scale(Fraction(7))
     share = PLENTY.epsilon / PLENTY.queries
     assert one * share == pytest.approx(2 * 7 * touched, rel=1e-9)

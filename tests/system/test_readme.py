@@ -15,6 +15,7 @@ from dpdb.policy.reader import read_policy
 from dpdb.sql.aggregates import AGGREGATE_NAMES
 from dpdb.sql.functions import FUNCTION_NAMES
 from dpdb.sql.option_names import OPTIONS, SETTINGS
+from tests.support.masking import masked
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -23,17 +24,6 @@ BLOCKS = dict.fromkeys(
     re.findall(r"```console\n\$ (.*?)\n(.*?)```", f"{README}\n{MANUAL}", flags=re.DOTALL)
 )
 POLICIES = re.findall(r"```toml\n(.*?)```", manual.page("policy"), flags=re.DOTALL)
-
-
-def masked(text: str) -> str:
-    """The text without what noise changes: noisy values and the widths they cause."""
-    text = re.sub(r"-?[\d.]+ ± [\d.]+(?: \(only noise\))?", "NOISY", text)
-    text = re.sub(r"(?m)^.* is only noise.*\n", "", text)
-    text = re.sub(r"±[\d.]+ is (?:[\d.]+ %|more than any part) of [\d.]+", "RELATIVE", text)
-    text = re.sub(r"± is [\d.]+ %(?: to [\d.]+ %)? of the answers", "RELATIVE", text)
-    text = re.sub(r'"(rows|intervals)": \[\[.*?\]\](?=, ")', r'"\1": NOISY', text)
-    text = re.sub(r"-{2,}", "--", text)
-    return re.sub(r" +", " ", re.sub(r"(?m)^ +| +$", "", text))
 
 
 @pytest.mark.parametrize(("command", "expected"), BLOCKS, ids=[b[0][:50] for b in BLOCKS])

@@ -25,7 +25,7 @@ from dpdb.policy.catalog import Column, Kind
 from dpdb.privacy.noise import gradual
 from dpdb.privacy.noise.source import Noise
 from dpdb.privacy.noise.system import SystemNoise
-from dpdb.session import executor
+from dpdb.session import purchases
 from dpdb.session.session import Session
 from tests.support.brute import ADD_REMOVE, REPLACE, Row, tables_in_memory, world
 from tests.support.noiseless import Noiseless
@@ -302,7 +302,7 @@ def test_a_first_step_that_is_not_covered_is_refused() -> None:
 
 def test_what_a_step_does_not_survive_is_paid_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C after the second step was debited: the first one's answer is still there."""
-    within, calls = executor._is_accurate, []
+    within, calls = purchases._is_accurate, []
 
     def interrupted(*arguments):
         calls.append(1)
@@ -310,7 +310,7 @@ def test_what_a_step_does_not_survive_is_paid_for(monkeypatch: pytest.MonkeyPatc
             raise KeyboardInterrupt
         return within(*arguments)
 
-    monkeypatch.setattr(executor, "_is_accurate", interrupted)
+    monkeypatch.setattr(purchases, "_is_accurate", interrupted)
     session = opened(rows(10), noise=SystemNoise(Random(6).randbytes))
     with pytest.raises(KeyboardInterrupt):
         session.execute(asking("relative_error = 0.1"))

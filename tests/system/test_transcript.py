@@ -294,7 +294,6 @@ def drowned(monkeypatch):
     monkeypatch.setattr(smooth, "release", release_smoothly)
     monkeypatch.setattr(exponential, "select_value", select_value)
     monkeypatch.setattr(exponential, "select_index", select_index)
-    monkeypatch.setattr(cli, "wait_for_tick", lambda started: None)
 
 
 def _files(folder: Path, rows: bytes, policy: str | None) -> Path:

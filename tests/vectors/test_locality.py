@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import random
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -153,7 +153,7 @@ def _some(frame: Frame, rows: np.ndarray) -> Frame:
         if isinstance(column, Codes):
             return Codes(column.codes[rows], column.values)
         null = None if column.null is None else column.null[rows]
-        return Numbers(column.units[rows], column.step, null)
+        return replace(column, units=column.units[rows], null=null)
 
     return Frame({name: of(column) for name, column in frame.columns.items()})
 
@@ -278,6 +278,7 @@ MUTANTS: dict[str, Patches] = {
     "CAST": [
         (cast, "_written", _old_written),
         (evaluate, "finite", _old_finite),
+        (evaluate, "one_zero", lambda fresh: fresh),
     ],
     "COALESCE": [
         (Vector, "__post_init__", lambda vector: None),

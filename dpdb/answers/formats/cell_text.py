@@ -5,8 +5,8 @@ from __future__ import annotations
 import datetime
 import math
 
-from dpdb.answers.answer import Cell, CellInterval
 from dpdb.answers.formats.escape import printable
+from dpdb.answers.record import Cell, CellInterval
 
 NULL = "NULL"
 

@@ -2,27 +2,11 @@
 
 from __future__ import annotations
 
-import unicodedata
+from dpdb.errors import printable
+
+__all__ = ["printable", "spreadsheet"]
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
-
-
-def printable(text: str) -> str:
-    """`text` with control, format and other invisible characters written out.
-
-    Escape sequences in a header would otherwise move the cursor or rename the
-    window, and bidirectional marks reorder the line.
-    """
-    return "".join(_visible(character) for character in text)
-
-
-def _visible(character: str) -> str:
-    if unicodedata.category(character) in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"):
-        code = ord(character)
-        if code > 0xFFFF:
-            return f"\\U{code:08x}"
-        return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
-    return character
 
 
 def spreadsheet(text: str) -> str:

@@ -9,15 +9,15 @@ from collections.abc import Collection, Iterator
 from fractions import Fraction
 from itertools import groupby
 
-from dpdb.answers.answer import Answer, ReleaseReport
 from dpdb.answers.formats.escape import printable
 from dpdb.answers.formats.footer import footer
+from dpdb.answers.record import AnswerRecord, ReleaseReport
 from dpdb.plan.expressions import Call, Cast, ColumnRef, Expr, children
 from dpdb.plan.plan import Plan, Release, at_once
 from dpdb.plan.statistics import Ranks, Total
 from dpdb.policy.budget import Composition
 from dpdb.policy.catalog import Kind
-from dpdb.policy.numbers import date_text, decimal
+from dpdb.policy.numbers import decimal, iso_date
 from dpdb.privacy.mechanisms import Gaussian, Laplace
 
 CONFIDENCES = (0.5, 0.9, 0.95)
@@ -36,8 +36,8 @@ CHANGES = {
 }
 
 
-def tree(answer: Answer, given: Collection[str]) -> str:
-    """The tree of an EXPLAIN; the columns in `given` got their bounds on the command line."""
+def tree(answer: AnswerRecord, given: Collection[str]) -> str:
+    """The tree of an EXPLAIN; columns in `given` have their bounds from the command line."""
     assert answer.plan is not None
     planned = list(zip(_releases(answer.plan), answer.releases, strict=True))
     total = sum((report.epsilon for report in answer.releases), Fraction(0))
@@ -100,7 +100,7 @@ def _facts(
         yield "scale", f"{SCALES[name]} = {_figure(report.scale)}"
     mechanism = release.mechanism
     if isinstance(mechanism, Laplace | Gaussian):
-        yield from _noise(mechanism, release.unit, report.candidates)
+        yield from _noise(mechanism, release.unit, report.competing_rows)
     elif report.scale is None:
         yield "noise", "in proportion to the smooth sensitivity"
     else:
@@ -108,13 +108,13 @@ def _facts(
 
 
 def _noise(
-    mechanism: Laplace | Gaussian, unit: Fraction, candidates: int
+    mechanism: Laplace | Gaussian, unit: Fraction, competing_rows: int
 ) -> Iterator[tuple[str, str]]:
     """How large the noise is, and the least answer that it changes by at most 10 %.
 
-    The latter is the minimum true answer (MTA) of Shoaran, Thomo and Weber, equation 6.
+    The latter is the minimum true answer (MTA) of [STW] equation 6.
     """
-    each = [at_once(confidence, candidates) for confidence in CONFIDENCES]
+    each = [at_once(confidence, competing_rows) for confidence in CONFIDENCES]
     margins = [Fraction(mechanism.quantile(confidence)) * unit for confidence in each]
     shown = [f"± {_figure(m)} ({c:.0%})" for m, c in zip(margins, CONFIDENCES, strict=True)]
     yield "noise", ", ".join(shown)
@@ -158,7 +158,7 @@ def _columns(expression: Expr) -> Iterator[str]:
 
 
 def _span(bounds: tuple[Fraction, Fraction], kind: Kind) -> str:
-    low, high = (date_text(int(b)) if kind is Kind.DATE else _figure(b) for b in bounds)
+    low, high = (iso_date(int(b)) if kind is Kind.DATE else _figure(b) for b in bounds)
     return f"{low} to {high}"
 
 
@@ -169,8 +169,8 @@ def _figure(value: Fraction) -> str:
     return f"{float(value):.4g}"
 
 
-def _share(answer: Answer, total: Fraction) -> str:
-    """The query's share of ε, in the terms of Evans et al."""
+def _share(answer: AnswerRecord, total: Fraction) -> str:
+    """What the query gets of ε, in the paper's terms."""
     budget = answer.balance.budget
     pure = budget.composition is Composition.PURE
     if pure and total == answer.balance.share.epsilon:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from dpdb.answers.answer import Answer
 from dpdb.answers.formats.cell_text import margin
 from dpdb.answers.formats.escape import printable
+from dpdb.answers.record import AnswerRecord
 from dpdb.policy.budget import Composition
 from dpdb.policy.numbers import decimal
 
@@ -17,7 +17,7 @@ DIGITS = 6
 NOT_PRIVATE = "not private"
 
 
-def footer(answer: Answer) -> str:
+def footer(answer: AnswerRecord) -> str:
     """The lines below an answer to a query."""
     if not answer.query:
         return ""
@@ -25,7 +25,7 @@ def footer(answer: Answer) -> str:
     return "".join(f"\n{line}" for line in lines)
 
 
-def _paid(answer: Answer) -> str:
+def _paid(answer: AnswerRecord) -> str:
     cost, balance = answer.cost, answer.balance
     spent = f"ε {decimal(cost.epsilon, DIGITS)}"
     if cost.delta:
@@ -44,11 +44,11 @@ def _paid(answer: Answer) -> str:
     return f"{paid} · {left}{'' if answer.private else f' · {NOT_PRIVATE}'}"
 
 
-def _accuracy(answer: Answer) -> Iterator[str]:
-    """A line that says how large the intervals are beside the answers.
+def _accuracy(answer: AnswerRecord) -> Iterator[str]:
+    """The relative error that the noise may make: a line on all the numbers of the answer.
 
-    This is the relative error of Shoaran, Thomo and Weber, equation 5, with the noisy answer in
-    place of the true one, so it comes from noisy values alone.
+    It is that of [STW] equation 5 with the noisy answer in place of the true one, so that it
+    comes from noisy values alone.
     """
     noisy = [
         (reach, abs(cell))
@@ -81,8 +81,8 @@ def _percent(share: float) -> str:
     return f"{percent:.{1 - math.floor(math.log10(percent))}f}".rstrip("0").rstrip(".") + " %"
 
 
-def _revealed(answer: Answer) -> Iterator[str]:
-    """In teaching mode, a line for each exact statistic and its noise scale, as in Evans et al."""
+def _revealed(answer: AnswerRecord) -> Iterator[str]:
+    """The exact statistics and noise scales, as [EGS] print them."""
     for shown in answer.revealed:
         yield f"# stat={_whole(shown.stat)} b={_whole(shown.scale)}"
 

@@ -6,13 +6,13 @@ import json
 from fractions import Fraction
 from typing import Any
 
-from dpdb.answers.answer import Answer, ReleaseReport
 from dpdb.answers.formats.escape import printable
+from dpdb.answers.record import AnswerRecord, ReleaseReport
 from dpdb.errors import DpdbError
 from dpdb.policy.budget import Composition
 
 
-def as_json(answer: Answer) -> str:
+def as_json(answer: AnswerRecord) -> str:
     """One object on one line."""
     balance, cost = answer.balance, answer.cost
     budget = balance.budget

@@ -53,7 +53,7 @@ def builder(column: Column, *, exact: bool = False) -> Builder:
     if column.kind.ordinal:
         return _ChoiceBuilder(column, exact=exact)
     if column.values is not None or column.kind is Kind.BOOLEAN:
-        return _WordBuilder(column)
+        return _WordBuilder(column, exact=exact)
     return _TextBuilder(column, exact=exact)
 
 
@@ -135,7 +135,9 @@ class _NumbersBuilder(_OrdinalBuilder):
         grid = self._grid
         units = _joined(self._units, np.dtype(np.float64) if grid is None else grid.dtype)
         null = _joined(self._null, np.dtype(np.bool_)) if self._nullable else None
-        return Numbers(units, grid.step if grid else None, null)
+        if grid is None:
+            return Numbers(units, None, null, 0)
+        return Numbers(units, grid.step, null, int(grid.units(np.array([grid.filler]))[0]))
 
 
 class _ChoiceBuilder(_OrdinalBuilder):
@@ -176,14 +178,20 @@ class _ChoiceBuilder(_OrdinalBuilder):
 class _WordBuilder:
     """Looks texts and booleans up among the declared ones."""
 
-    def __init__(self, column: Column) -> None:
+    def __init__(self, column: Column, *, exact: bool) -> None:
         self._values = (False, True) if column.values is None else column.values
         missing = len(self._values) if column.nullable else 0
         code_of: dict[Value | None, int] = {v: code for code, v in enumerate(self._values)}
         read: Callable[[str], Value | None] = (
             grammar.boolean if column.kind is Kind.BOOLEAN else lambda text: text or None
         )
-        self._meanings = _Meanings(lambda raw: code_of.get(read(grammar.text(raw)), missing))
+
+        def code(raw: bytes) -> int:
+            if exact and not grammar.is_whole(raw):
+                return missing
+            return code_of.get(read(grammar.text(raw)), missing)
+
+        self._meanings = _Meanings(code)
         self._codes: list[NDArray[Any]] = []
 
     def add(self, column: Cells) -> None:

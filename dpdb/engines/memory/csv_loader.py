@@ -6,18 +6,17 @@ A cell's value is a function of its own bytes and of its column's declaration.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import BinaryIO
 
 from dpdb.engines.memory.column_builders import Builder, builder
 from dpdb.engines.memory.csv_records import blocks
+from dpdb.engines.protocol import Progress
 from dpdb.errors import DataFileError
 from dpdb.policy.catalog import Table
 from dpdb.policy.csv_header import column_positions, header_and_offset
 from dpdb.vectors.columns import Codes, Numbers
-
-Progress = Callable[[float], None]
 
 
 @dataclass(frozen=True)

@@ -89,7 +89,7 @@ def _scanned(data: bytes, *, blank_counts: bool, more: bool) -> tuple[Block, int
     text = b"\n" * MARGIN + data + b"\n"
     raw = np.frombuffer(text, np.uint8)
     inner = raw[MARGIN:-1]
-    turns = _structural(text, raw, np.flatnonzero(inner == _QUOTE) + MARGIN)
+    turns = _structural(raw, np.flatnonzero(inner == _QUOTE) + MARGIN)
     marks = np.flatnonzero((inner == _COMMA) | (inner == _LF) | (inner == _CR)) + MARGIN
     kinds, ends = raw[marks], marks.copy()
     # The CR of a CRLF ends no record. Whether one at the end of the data is such a CR is
@@ -127,30 +127,25 @@ def _outside(marks: Places, turns: Places, end: int) -> NDArray[np.bool_]:
     return np.asarray(np.cumsum(depth[:-1], dtype=np.int8) == 0)
 
 
-def _structural(text: bytes, raw: NDArray[np.uint8], quotes: Places) -> Places:
+def _structural(raw: NDArray[np.uint8], quotes: Places) -> Places:
     """The quotes that are no text: by turns one that opens a cell and one that closes it.
 
-    Double quotes within a cell may be among them, as to close and open in one place
-    changes nothing.
+    Quotes that touch are a run. Outside a cell, one where a cell begins opens it with its
+    first quote, and closes it with its last where pairs are all that is between; any other
+    is text. Within a cell all are pairs but the last of an odd number, which closes it.
+    So what a run does is one of three things: nothing, to turn outside into within and
+    back, or (an odd one that begins no cell) to leave us outside. That takes the same
+    steps wherever the quotes stand.
     """
-    before, after = raw[quotes[::2] - 1], raw[quotes[1::2] + 1]
-    in_place = (*_DELIMITERS, _QUOTE)
-    if np.isin(before, in_place).all() and np.isin(after, in_place).all():
-        return quotes
-    return np.array(_by_rule(text, quotes.tolist()), dtype=np.intp)
-
-
-def _by_rule(text: bytes, quotes: list[int]) -> list[int]:
-    """The quotes that are no text, one after the other."""
-    found: list[int] = []
-    index = 0
-    while index < len(quotes):
-        place = quotes[index]
-        within = len(found) % 2 == 1
-        if within and text[place + 1] == _QUOTE:
-            index += 2
-            continue
-        if within or text[place - 1] in _DELIMITERS:
-            found.append(place)
-        index += 1
-    return found
+    first = np.flatnonzero(np.diff(quotes, prepend=-1) > 1)
+    lengths = np.diff(first, append=len(quotes))
+    odd = lengths % 2 == 1
+    begins = np.isin(raw[quotes[first] - 1], _DELIMITERS)
+    turned = np.cumsum(odd & begins)
+    last_left = np.maximum.accumulate(np.where(odd & ~begins, turned, 0))
+    within = np.append(False, (turned - last_left) % 2 == 1)[:-1]
+    opens = begins & ~within
+    structural = np.zeros(len(quotes), dtype=np.bool_)
+    structural[first[opens]] = True
+    structural[(first + lengths - 1)[(within & odd) | (opens & ~odd)]] = True
+    return quotes[structural]

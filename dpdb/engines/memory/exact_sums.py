@@ -7,50 +7,62 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpdb.engines.protocol import MAX_ROWS
+from dpdb.engines.protocol import representation
 
 Array = npt.NDArray[Any]
 _LIMB = 36
 """Bits of a limb: a block of 2^17 of them, added as doubles, stays exact below 2^53."""
-_BLOCK = 2**22
 _CACHED = 2**16
 
 
-def total(values: Array, largest: int) -> int:
-    """Σ values, none of them beyond ±`largest`."""
-    if largest * MAX_ROWS < 2**63:
-        return int(values.sum(dtype=np.int64))
-    high = int((values >> 32).sum(dtype=np.int64))
-    return (high << 32) + int((values & 0xFFFFFFFF).sum(dtype=np.int64))
-
-
-def total_squares(values: Array, mask: Array | None, centre: int, largest: int) -> int:
-    """Σ (values - centre)² where the mask is set, no distance from the centre beyond `largest`."""
-    assert largest <= 2**20
+def total(
+    values: Array, largest: int, mask: Array | None = None, *, centre: int = 0, power: int = 1
+) -> int:
+    """Σ (values - centre)^power where the mask is set, no term beyond ±`largest`."""
     result = 0
     for start in range(0, len(values), _CACHED):
         rows = slice(start, start + _CACHED)
-        block = values[rows].astype(np.int64) - centre
-        if mask is not None:
-            block *= mask[rows]
-        result += int(np.dot(block, block))
+        terms = _terms(values[rows], centre, power, largest)
+        result += _sum(terms if mask is None else terms * mask[rows], largest)
     return result
 
 
-def grouped_total(groups: Array, values: Array, cells: int, largest: int) -> Array:
-    """Σ values for each group; 64-bit integers where they always suffice.
+def grouped_total(
+    groups: Array, values: Array, cells: int, largest: int, *, centre: int = 0, power: int = 1
+) -> Array:
+    """Σ (values - centre)^power for each group, no term beyond ±`largest`.
 
     In blocks, for two reasons: the wider copies that bincount makes stay in the
     cache, and sums of so few are exact as doubles for values of up to _LIMB bits.
     """
-    kind = np.dtype(np.int64 if largest * MAX_ROWS < 2**62 else object)
+    kind = representation(largest)
     result: Array = np.zeros(cells, dtype=kind)
     block = max(_CACHED, cells)
     assert block <= 2 ** (53 - _LIMB)
     for start in range(0, len(groups), block):
         rows = slice(start, start + block)
-        result += _block_total(groups[rows].astype(np.intp), values[rows], cells, largest, kind)
+        terms = _terms(values[rows], centre, power, largest)
+        result += _block_total(groups[rows].astype(np.intp), terms, cells, largest, kind)
     return result
+
+
+def _terms(values: Array, centre: int, power: int, largest: int) -> Array:
+    """(values - centre)^power, in half as many bits where they suffice: that is twice as fast."""
+    if power == 1 and centre == 0:
+        return values
+    terms: Array = values.astype(np.int32 if largest + abs(centre) < 2**31 else np.int64)
+    terms -= centre
+    return terms if power == 1 else terms * terms
+
+
+def _sum(terms: Array, largest: int) -> int:
+    """The sum of a block."""
+    if largest * _CACHED < 2**31:
+        return int(terms.sum(dtype=np.int32))
+    if largest * _CACHED < 2**63:
+        return int(terms.sum(dtype=np.int64))
+    high = int((terms >> 32).sum(dtype=np.int64))
+    return (high << 32) + int((terms & 0xFFFFFFFF).sum(dtype=np.int64))
 
 
 def _block_total(

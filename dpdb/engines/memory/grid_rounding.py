@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpdb.policy.catalog import Column, Kind
-from dpdb.policy.numbers import EPOCH, MAGNITUDE_LIMIT
+from dpdb.policy.numbers import MAGNITUDE_LIMIT, days_of
 
 Floats = NDArray[np.float64]
 """Numbers, or dates in days; not finite where a cell is neither."""
 
 _DATE_LIMITS = (
-    Fraction(datetime.date.min.toordinal() - EPOCH.toordinal()),
-    Fraction(datetime.date.max.toordinal() - EPOCH.toordinal()),
+    Fraction(days_of(datetime.date.min)),
+    Fraction(days_of(datetime.date.max)),
 )
 
 
@@ -41,7 +41,7 @@ class Grid:
     @property
     def dtype(self) -> np.dtype[Any]:
         """The narrowest type that holds every multiple."""
-        return _narrowest(self.lowest, self.highest)
+        return narrowest(self.lowest, self.highest)
 
     def units(self, numbers: Floats) -> NDArray[Any]:
         """The nearest multiples, halves to even, kept on the grid."""
@@ -81,7 +81,7 @@ def _nearest(numbers: Floats, step: Fraction) -> Floats:
     return nearest
 
 
-def _narrowest(lowest: int, highest: int) -> np.dtype[Any]:
+def narrowest(lowest: int, highest: int) -> np.dtype[Any]:
     """The first integer type that holds both; never uint64, which mixes badly with int64."""
     for name in ("int8", "uint8", "int16", "uint16", "int32", "uint32"):
         limits = np.iinfo(name)

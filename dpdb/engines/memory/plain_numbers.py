@@ -1,11 +1,8 @@
 """Numbers as nearly every cell writes them, read many at a time.
 
-Eight digits at once are read by three multiplications in a 64-bit word (D. Lemire,
-"Number parsing at a gigabyte per second", Software: Practice and Experience 51,
-2021, section 3). A decimal of at most 15 digits is a whole number below 2^53
-divided by a power of ten below 10^23, both of them exact, so that the one division
-rounds correctly (W. Clinger, "How to read floating point numbers accurately", PLDI
-1990, section 3).
+Eight digits at once are read by three multiplications in a 64-bit word ([Lem21] section 3). A
+decimal of at most 15 digits is a whole number below 2^53 divided by a power of ten below 10^23.
+Both are exact, so the one division rounds correctly ([Cli90] section 3).
 """
 
 from __future__ import annotations

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
 from dpdb import __version__
 from dpdb.answers.formats.render import FORMATS
-from dpdb.errors import DataFileError, InvalidOption, UsageError
+from dpdb.errors import InvalidOption, UsageError
 from dpdb.policy.budget import (
     LARGEST_QUERIES,
     Composition,
     Neighbors,
-    valid_budget,
     valid_delta,
     valid_epsilon,
 )
 from dpdb.policy.catalog import Policy
 from dpdb.policy.numbers import exact_number
-from dpdb.policy.reader import policy_for, read_policy, with_bounds
+from dpdb.session.connect import policy_of
 
 EPILOG = """\
 Statements are separated by semicolons and come from -c, -f or standard input;
@@ -44,9 +42,24 @@ def parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     add = result.add_argument
-    add("files", nargs="*", metavar="FILE", help="a CSV file, or a policy that names some")
     add("-c", dest="scripts", action=_Script, metavar="STATEMENTS", help="run these statements")
     add("-f", dest="scripts", action=_Script, metavar="FILE", help="run the statements in a file")
+    add_session_arguments(result)
+    add("--format", choices=list(FORMATS), help="how to print answers: table")
+    add("--json", dest="format", action="store_const", const="json", help="--format json")
+    add("--csv", dest="format", action="store_const", const="csv", help="--format csv")
+    add("--on-error", choices=["stop", "continue"], default="stop",
+        help="whether to go on after a statement that fails")  # fmt: skip
+    add("--config", type=Path, metavar="FILE", help="settings of the prompt (.help settings)")
+    add("--no-color", action="store_true", help="never colour; batch output has no colour anyway")
+    add("--version", action="version", version=f"dpdb {__version__}")
+    return result
+
+
+def add_session_arguments(to: argparse.ArgumentParser) -> None:
+    """The arguments that say which session there is to be."""
+    add = to.add_argument
+    add("files", nargs="*", metavar="FILE", help="a CSV file, or a policy that names some")
     add("--epsilon", type=epsilon, help="total privacy loss allowed")
     add("--delta", type=_delta, help="total probability of failure allowed")
     add("--queries", type=_queries, help="number of queries allowed; each gets epsilon / queries")
@@ -55,18 +68,9 @@ def parser() -> argparse.ArgumentParser:
     add("--neighbors", choices=[str(name) for name in Neighbors], help="what one row may change")
     add("--bounds", action="append", default=[], metavar="COL=LO:HI", type=_bounds,
         help="bounds of a column, from knowledge of the subject")  # fmt: skip
-    add("--format", choices=list(FORMATS), help="how to print answers: table")
-    add("--json", dest="format", action="store_const", const="json", help="--format json")
-    add("--csv", dest="format", action="store_const", const="csv", help="--format csv")
     add("--teach", action="store_true",
         help="teaching mode: privacy can be switched off; no answer is private")  # fmt: skip
     add("--seed", type=seed, help="noise that can be predicted; with --teach only")
-    add("--on-error", choices=["stop", "continue"], default="stop",
-        help="whether to go on after a statement that fails")  # fmt: skip
-    add("--config", type=Path, metavar="FILE", help="settings of the prompt (.help settings)")
-    add("--no-color", action="store_true", help="never colour; batch output has no colour anyway")
-    add("--version", action="version", version=f"dpdb {__version__}")
-    return result
 
 
 class _Script(argparse.Action):
@@ -130,37 +134,19 @@ def _bounds(text: str) -> tuple[str, tuple[Fraction, Fraction]]:
     return name, (lower, upper)
 
 
-def _policy(path: Path) -> Policy:
-    if "\0" in str(path) or path.is_dir():
-        raise DataFileError(f"{path} is not a file")
-    return read_policy(path) if path.suffix == ".toml" else policy_for(path)
-
-
-def policy_of(options: argparse.Namespace) -> Policy:
+def policy_for_arguments(options: argparse.Namespace) -> Policy:
     """The policies of all files as one, changed by the options of the command line."""
     if not options.files:
         raise UsageError("no CSV file or policy given", hint="dpdb people.csv -c 'SELECT …'")
-    policies = [_policy(Path(name)) for name in options.files]
-    tables = tuple(table for policy in policies for table in policy.tables)
-    names = [table.name.casefold() for table in tables]
-    if len(set(names)) < len(names):
-        raise UsageError("two tables have the same name")
-    if any(policy.budget != policies[0].budget for policy in policies):
-        raise UsageError("the files' policies differ in their budget",
-                         hint="put the tables into one policy")  # fmt: skip
-    if any(policy.neighbors != policies[0].neighbors for policy in policies):
-        raise UsageError("the files' policies differ in their neighbours")
-    if any(policy.noise != policies[0].noise for policy in policies):
-        raise UsageError("the files' policies differ in their noise")
-    budget = policies[0].budget
-    given = {name: getattr(options, name) for name in ("epsilon", "delta", "queries")}
-    if options.composition is not None:
-        given["composition"] = Composition(options.composition)
-    budget = replace(budget, **{name: value for name, value in given.items() if value is not None})
     try:
-        valid_budget(budget)
+        return policy_of(
+            *options.files,
+            epsilon=options.epsilon,
+            delta=options.delta,
+            queries=options.queries,
+            composition=options.composition,
+            neighbors=options.neighbors,
+            bounds=dict(options.bounds),
+        )
     except InvalidOption as error:
         raise UsageError(error.message, hint=error.hint) from None
-    neighbors = Neighbors(options.neighbors) if options.neighbors else policies[0].neighbors
-    policy = replace(policies[0], tables=tables, budget=budget, neighbors=neighbors)
-    return with_bounds(policy, dict(options.bounds))

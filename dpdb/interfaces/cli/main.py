@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 
 from dpdb import manual
 from dpdb.answers.formats.json_lines import error_as_json
-from dpdb.answers.formats.render import FORMATS, error_text
-from dpdb.errors import DpdbError, SetupError, Unsupported, UsageError
-from dpdb.interfaces.cli.arguments import parser, policy_of
+from dpdb.answers.formats.render import FORMATS
+from dpdb.errors import DpdbError, SetupError, Unsupported, error_text
+from dpdb.interfaces.cli.arguments import parser, policy_for_arguments
 from dpdb.interfaces.scripts import statements
 from dpdb.interfaces.shell.progress import Progress
 from dpdb.manual.terminal import rendered
 from dpdb.policy.catalog import Policy
-from dpdb.session.connect import check_files, connect
+from dpdb.session.connect import session_on, valid_seed
 from dpdb.sql.splitting import split
 
 if TYPE_CHECKING:
@@ -53,8 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
             return risk(words[1:])
         options = parser().parse_args(words)
-        if options.seed is not None and not options.teach:
-            raise UsageError("--seed makes noise predictable", hint="it goes with --teach only")
+        valid_seed(options.seed, teach=options.teach)
         typed = not options.scripts and sys.stdin.isatty()
         return _prompt(options) if typed else _batch(options)
     except DpdbError as error:
@@ -81,15 +80,10 @@ def _make_streams_safe() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def _loadable(options: argparse.Namespace) -> Policy:
-    """The policy, once every table is sure to have a file."""
-    return check_files(policy_of(options))
-
-
 def _session(policy: Policy, options: argparse.Namespace, progress: Progress) -> Session:
     """The session that the options ask for."""
     shown = progress if sys.stderr.isatty() else None
-    return connect(policy, seed=options.seed, progress=shown, teach=options.teach)
+    return session_on(policy, teach=options.teach, seed=options.seed, progress=shown)
 
 
 def _prompt(options: argparse.Namespace) -> int:
@@ -104,7 +98,7 @@ def _prompt(options: argparse.Namespace) -> int:
     if options.no_color:
         settings.change("color", "off", "--no-color")
     ask = asker(settings)
-    policy = _loadable(options) if options.files else _ask_policy(options, ask)
+    policy = policy_for_arguments(options) if options.files else _ask_policy(options, ask)
     shell = Shell(
         policy,
         settings,
@@ -121,7 +115,7 @@ def _ask_policy(options: argparse.Namespace, ask: Ask) -> Policy:
     from dpdb.interfaces.shell.questions import ask_epsilon, ask_file, ask_queries  # noqa: PLC0415
 
     def read(path: Path) -> Policy:
-        return _loadable(argparse.Namespace(**{**vars(options), "files": [path]}))
+        return policy_for_arguments(argparse.Namespace(**{**vars(options), "files": [path]}))
 
     policy = ask_file(ask, read)
     budget = policy.budget
@@ -134,7 +128,7 @@ def _ask_policy(options: argparse.Namespace, ask: Ask) -> Policy:
 
 def _batch(options: argparse.Namespace) -> int:
     """Run the statements and print their answers; returns the gravest exit code."""
-    policy = _loadable(options)
+    policy = policy_for_arguments(options)
     session = _session(policy, options, Progress())
     show = FORMATS[options.format or "table"]
     code = 0

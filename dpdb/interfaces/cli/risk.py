@@ -11,8 +11,7 @@ import sys
 from fractions import Fraction
 from pathlib import Path
 
-from dpdb.answers.formats.render import error_text
-from dpdb.errors import DataFileError, StatementError, UsageError
+from dpdb.errors import DataFileError, StatementError, UsageError, error_text
 from dpdb.interfaces.cli import arguments
 from dpdb.lab.plots import terminal
 from dpdb.lab.plots.figures import Lines

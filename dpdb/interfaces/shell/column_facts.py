@@ -5,7 +5,7 @@ from __future__ import annotations
 from dpdb.answers.formats.escape import printable
 from dpdb.interfaces.shell.vocabulary import KEYWORDS
 from dpdb.policy.catalog import Column, Kind, Value
-from dpdb.policy.numbers import date_text, decimal
+from dpdb.policy.numbers import decimal, iso_date
 
 NO_BOUNDS = "no bounds"
 
@@ -28,7 +28,7 @@ def value_text(value: Value, kind: Kind) -> str:
         case str():
             return printable(value)
         case _ if kind is Kind.DATE:
-            return date_text(int(value))
+            return iso_date(int(value))
         case int():
             return str(value)
     return decimal(value)

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpdb.answers.formats.escape import printable
-from dpdb.answers.formats.render import error_text
-from dpdb.errors import DpdbError, UnknownName, Unsupported, UsageError, did_you_mean
+from dpdb.errors import DpdbError, UnknownName, Unsupported, UsageError, did_you_mean, error_text
 from dpdb.interfaces.scripts import statements
 from dpdb.interfaces.shell.chart import chart
 from dpdb.interfaces.shell.entries import Command, entries

@@ -18,8 +18,7 @@ from prompt_toolkit.document import Document
 
 from dpdb.answers.answer import Answer
 from dpdb.answers.formats.escape import printable
-from dpdb.answers.formats.render import error_text
-from dpdb.errors import DpdbError, InvalidOption, UnknownName, did_you_mean
+from dpdb.errors import DpdbError, InvalidOption, UnknownName, did_you_mean, error_text
 from dpdb.interfaces.shell import column_facts
 from dpdb.interfaces.shell.completion import ShellCompleter
 from dpdb.interfaces.shell.terminal import Ask, tell

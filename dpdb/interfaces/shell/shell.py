@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, TextIO
 
 from dpdb.answers.answer import Answer
 from dpdb.answers.formats.footer import footer
-from dpdb.answers.formats.render import FORMATS, error_text
-from dpdb.errors import DpdbError
+from dpdb.answers.formats.render import FORMATS
+from dpdb.errors import DpdbError, error_text
 from dpdb.interfaces.shell.preload import Preload
 from dpdb.interfaces.shell.progress import Progress
 from dpdb.interfaces.shell.settings import Settings
 from dpdb.interfaces.shell.terminal import Ask, is_too_wide, tell
-from dpdb.ledger.memory import MemoryLedger
 from dpdb.ledger.protocol import Balance
 from dpdb.policy.budget import Neighbors
 from dpdb.policy.catalog import Policy
@@ -65,7 +64,7 @@ class Shell:
     def balance(self) -> Balance:
         """What is left of the budget."""
         if "session" not in self.__dict__:
-            return MemoryLedger(self.policy.budget).balance
+            return Balance.after(self.policy.budget)
         return self.session.balance
 
     def quote(self, text: str) -> Answer | DpdbError | None:
@@ -75,7 +74,7 @@ class Shell:
     def _explained(self, text: str) -> Answer | DpdbError:
         try:
             if self.policy.neighbors is Neighbors.REPLACE and not self._loaded:
-                return self.session.price(text)
+                return self.session.quote(text)
             return self.session.execute(f"EXPLAIN {text}")
         except DpdbError as error:
             return error

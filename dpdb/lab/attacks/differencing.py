@@ -1,4 +1,4 @@
-"""Query set 1 of Evans, Girkins and Sartor: how old is Abel Woods?"""
+"""Query set 1 of [EGS]: how old is Abel Woods?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sweeney: a release without names, and a list of names with the same birthdays in it."""
+"""Linkage [Swe02]: a release without names, and a list of names with the same birthdays in it."""
 
 from __future__ import annotations
 

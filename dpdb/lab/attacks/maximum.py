@@ -1,4 +1,4 @@
-"""Query set 2 of Evans, Girkins and Sartor: the richest person's income and age."""
+"""Query set 2 of [EGS]: the richest person's income and age."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Query set 3 of Evans, Girkins and Sartor: is Peter Gist in the file?"""
+"""Query set 3 of [EGS]: is Peter Gist in the file?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lee and Clifton: who is missing from the list, to who knows everything else?"""
+"""The attack of [LC11]: who is missing from the list, to who knows everything else?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""After Gadotti and others: noise that stays the same can be subtracted."""
+"""The attack of [GHRLM19]: noise that stays the same can be subtracted."""
 
 from __future__ import annotations
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpdb import __version__
-from dpdb.answers.answer import Answer, Cell, CellInterval
+from dpdb.answers.answer import Answer
+from dpdb.answers.record import Cell, CellInterval
 from dpdb.lab.plots.figures import Figure
 from dpdb.lab.transcript import Exchange, Showing
 from dpdb.lab.trial import Rate, Trials

@@ -1,7 +1,6 @@
 """The adversary, the risk of disclosure, and the ε that keeps it low enough.
 
-Lee and Clifton, "How Much Is Enough? Choosing ε for Differential Privacy",
-sections 4 to 6. The adversary knows all n rows of X and that the file asked
+[LC11] sections 4 to 6. The adversary knows all n rows of X and that the file asked
 about is X less one of them: n possible worlds ω, alike before the answer. The
 answer γ is f(ω) with Laplace noise of scale λ = Δf/ε, and Bayes' rule makes of
 it a belief β in each world. The risk is the greatest belief.

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dpdb.engines.memory.engine import MemoryEngine
 from dpdb.errors import Unsupported
 from dpdb.lab.risk.worlds import Array
 from dpdb.plan.expressions import Slot
 from dpdb.plan.planner import outline
 from dpdb.plan.query import NO_OPTIONS, Aggregate, Function, Query
 from dpdb.policy.catalog import Kind, Policy
+from dpdb.session.backends import open_engine
 from dpdb.sql.statements import Select, statement
 
 
@@ -17,7 +17,7 @@ class Universe:
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
-        self._engine = MemoryEngine()
+        self._engine = open_engine()
 
     def counted_values(self, text: str) -> tuple[Aggregate, Array]:
         """The query's aggregate, and the sorted values that it counts: the universe X."""

@@ -1,7 +1,6 @@
 """Possible worlds: the values of a statistic of a file from which one row is missing.
 
-Lee and Clifton, "How Much Is Enough? Choosing ε for Differential Privacy",
-sections 4 to 6. The universe X has n rows; a possible world ω is X less one of
+[LC11] sections 4 to 6. The universe X has n rows; a possible world ω is X less one of
 them. No world is ever made: each statistic f has a closed form for one row left
 out and for two, over sorted values. All of this is exact, and private.
 """
@@ -168,7 +167,7 @@ class _Spread(_Centred):
     """Variance or standard deviation; a sample of one row has none, that is 0.
 
     A row at distance d from the mean of m rows takes d²·m/(m-1) from the sum of
-    squares: Chan, Golub and LeVeque (1983), equation 2.1 with one row.
+    squares: [CGL83] equation 2.1 with one row.
     """
 
     sample: bool

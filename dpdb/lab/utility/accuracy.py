@@ -1,6 +1,6 @@
 """The accuracy of a noisy answer: the size of the noise, and the least answer worth asking for.
 
-After Shoaran, Thomo, Weber, Differential Privacy in Practice; equations are numbered as there.
+After [STW], with the numbers of its equations.
 Noise follows the Laplace distribution. Budgets and scales are exact fractions; results with a
 logarithm in them are doubles.
 """

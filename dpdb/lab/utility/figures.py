@@ -1,4 +1,4 @@
-"""The figures of Shoaran, Thomo and Weber, and those of Hu's chapter 7."""
+"""The figures on utility of [STW] and of [Hu] chapter 7."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def answer_by_relative_error(
 
 
 def noise_densities(sensitivity: Fraction, epsilons: Sequence[Fraction]) -> Lines:
-    """How likely each noise is at each ε: Laplace(0, Δ/ε) (Hu, eq. 7.6)."""
+    """How likely each noise is at each ε: Laplace(0, Δ/ε) ([Hu] equation 7.6)."""
     scales = [_scale(sensitivity, epsilon) for epsilon in epsilons]
     across = _around_zero(5 * float(max(scales)))
     return Lines(
@@ -123,7 +123,7 @@ def laplace_and_normal() -> Lines:
 
 
 def laplace_density(x: float, mean: float, scale: float) -> float:
-    """e^(-|x - μ| / s) / 2s (Hu, eq. 7.4)."""
+    """e^(-|x - μ| / s) / 2s ([Hu] equation 7.4)."""
     return math.exp(-abs(x - mean) / scale) / (2 * scale)
 
 

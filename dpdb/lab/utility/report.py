@@ -50,9 +50,9 @@ class Deviations:
 
     delta: float
     classic: float | None
-    """The usual formula, Dwork and Roth 2014, Theorem 3.22; None where it does not hold."""
+    """The usual formula, [DR14] Theorem 3.22; None where it does not hold."""
     least: float
-    """The least σ: Balle and Wang 2018, Algorithm 1."""
+    """The least σ: [BW18] Algorithm 1."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,5 @@
-"""How losses add up: the theorems of composition, and what a budget covers by each of them.
+"""The accounting of privacy losses: composition theorems, and what a budget covers under each.
 
-The room may not know data, noise or plans, and loads no numpy: a price is told while one types.
+The room may not know data, noise or plans. It loads no numpy, because the shell shows the price
+of a query while it is typed.
 """

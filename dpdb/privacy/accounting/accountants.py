@@ -1,7 +1,7 @@
-"""The budget under each composition theorem: what a query gets, and when it is used up.
+"""The accountants: what a query may spend of a budget, and what the budget covers, by theorem.
 
-Under `advanced` and `zcdp` half of δ is the theorem's own, the other half is for releases that
-need a δ themselves.
+Under `advanced` and `zcdp` one half of δ is the failure probability of the theorem itself. The
+other half is for releases that need a δ of their own.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from dpdb.privacy.accounting.loss import pure
 from dpdb.privacy.accounting.zcdp import concentrated_rho
 
 _DIGITS = 9
-"""Decimal digits of a computed share: as many as anybody wants to read."""
+"""The number of decimal digits of a computed share, so that it is short to print."""
 _STEP = Fraction(1, 2**29)
-"""The least, relatively, by which an ε that is converted from ρ is over another."""
+"""The relative distance between neighbouring values of ε that are converted from ρ."""
 
 
 @dataclass(frozen=True)
 class BudgetShare:
-    """What a query, or a part of one, may spend.
+    """The part of a budget that a query, or a part of a query, may spend.
 
-    `epsilon` is what one Laplace release may have. Where shares are `concentrated` it stands
-    for ρ = ε²/2, and it is squares that add up.
+    `epsilon` is the ε of a single Laplace release that spends the whole share. Where the share is
+    `concentrated` it stands for ρ = ε²/2, so the squares of ε add up.
     """
 
     epsilon: Fraction
@@ -37,7 +37,7 @@ class BudgetShare:
     concentrated: bool = False
 
     def part(self, part: Fraction) -> BudgetShare:
-        """`part` of it; parts that add up to 1 spend no more than all of it."""
+        """This fraction of the share; fractions that add up to 1 spend at most the whole share."""
         epsilon = self.epsilon * part
         if self.concentrated and part != 1:
             epsilon = _root(self.epsilon**2 * part)
@@ -46,23 +46,23 @@ class BudgetShare:
 
 @dataclass(frozen=True)
 class Accountant(ABC):
-    """What a budget covers."""
+    """A composition theorem applied to a budget."""
 
     budget: Budget
 
     @property
     def slack(self) -> Fraction:
-        """The part of δ that the theorem itself needs."""
+        """The part of δ that is the failure probability of the theorem itself."""
         return self.budget.delta / 2
 
     @property
     def delta(self) -> Fraction:
-        """The part of δ that is there for releases."""
+        """The part of δ that releases may spend."""
         return self.budget.delta - self.slack
 
     @cached_property
     def share(self) -> BudgetShare:
-        """What each of the k queries gets if all get the same: the most that fits."""
+        """The largest share that each of the budget's queries can have if all have the same."""
         return self._share()
 
     def _share(self) -> BudgetShare:
@@ -77,19 +77,19 @@ class Accountant(ABC):
 
     @abstractmethod
     def epsilon(self, sums: ComposedLoss) -> Fraction:
-        """The ε of all that was spent, at the budget's δ."""
+        """The ε of these sums at the budget's δ."""
 
     def delta_spent(self, sums: ComposedLoss) -> Fraction:
-        """The δ of the releases, of `delta`."""
+        """The δ that the releases have spent; at most `delta` may be."""
         return sums.delta
 
     def covers(self, sums: ComposedLoss) -> bool:
-        """Whether all that was spent is within the budget."""
+        """Whether these sums are within the budget."""
         return self.epsilon(sums) <= self.budget.epsilon and self.delta_spent(sums) <= self.delta
 
 
 class Sequential(Accountant):
-    """The sum of ε and the sum of δ."""
+    """Sequential composition: the ε add up, and the δ add up."""
 
     @property
     def slack(self) -> Fraction:
@@ -104,35 +104,36 @@ class Sequential(Accountant):
 
 
 class Advanced(Accountant):
-    """Advanced composition of the statements, or their sum where that is less.
+    """Advanced composition of the statements, or the sum of their ε where that is less.
 
-    The loss of a session that its sum covers is within ε for certain, and of any other with
-    probability 1 - slack: taking whichever is less is sound.
+    If the sum fits the budget, the session is within ε with certainty; otherwise the bound of the
+    theorem holds with probability 1 - slack. So the smaller of the two is sound.
     """
 
     def _share(self) -> BudgetShare:
         even = self.budget.epsilon / self.budget.queries
-        found = super()._share()
-        return BudgetShare(max(even, found.epsilon), found.delta)
+        share = super()._share()
+        return BudgetShare(max(even, share.epsilon), share.delta)
 
     def epsilon(self, sums: ComposedLoss) -> Fraction:
         return min(sequential(sums), advanced(sums, self.slack))
 
 
 class Concentrated(Accountant):
-    """Zero-concentrated differential privacy: ρ adds up, and is ε and δ at the end."""
+    """Zero-concentrated differential privacy: the ρ add up, and the sum is converted to (ε, δ)."""
 
     @property
     def rho(self) -> Fraction:
-        """The largest ρ that is (ε, slack)-differentially private."""
+        """The largest ρ such that ρ-zCDP implies (ε, slack)-differential privacy."""
         return _rho(self.budget.epsilon, self.slack)
 
     def _share(self) -> BudgetShare:
-        found = super()._share()
-        return BudgetShare(found.epsilon, found.delta, concentrated=True)
+        share = super()._share()
+        return BudgetShare(share.epsilon, share.delta, concentrated=True)
 
     def epsilon(self, sums: ComposedLoss) -> Fraction:
-        # What is spent is compared as ρ: turned into ε both ways, it would not be exact.
+        # Sums are compared as ρ, because the conversion to ε is rounded. The result is at most
+        # the budget's ε exactly where ρ is covered.
         converted = concentrated(sums, self.slack)
         if sums.rho <= self.rho:
             return min(converted, self.budget.epsilon)
@@ -161,7 +162,7 @@ def accountant(budget: Budget) -> Accountant:
 
 
 def _largest(fits: Callable[[Fraction], bool], most: Fraction) -> Fraction:
-    """The largest value up to `most` that fits, to _DIGITS digits, rounded down."""
+    """The largest value up to `most` that fits, rounded down to _DIGITS decimal digits."""
     if fits(most):
         return most
     low, high = Fraction(0), most
@@ -173,6 +174,6 @@ def _largest(fits: Callable[[Fraction], bool], most: Fraction) -> Fraction:
 
 
 def _root(square: Fraction) -> Fraction:
-    """√square, rounded down by 2^-80 of itself at most."""
+    """√square, rounded down with a relative error of at most 2^-80."""
     top, bottom = square.numerator, square.denominator
     return Fraction(math.isqrt(top * bottom << 160), bottom << 80)

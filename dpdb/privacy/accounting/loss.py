@@ -1,4 +1,4 @@
-"""What a release, or a statement, can reveal about one privacy unit."""
+"""The privacy loss: a bound on what a release, or a statement, reveals about one unit."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _ZERO = Fraction(0)
 class Loss:
     """A guarantee in the two measures that composition theorems add up.
 
-    (epsilon, delta)-differential privacy (Dwork and Roth 2014, Definition 2.4), and
-    rho_delta-approximate rho-zCDP (Bun and Steinke 2016, Definitions 1.1 and 8.1).
+    A release with this loss is (epsilon, delta)-differentially private ([DR14] Definition 2.4),
+    and rho_delta-approximately rho-zCDP ([BS16] Definitions 1.1 and 8.1).
     """
 
     epsilon: Fraction = _ZERO
@@ -22,8 +22,10 @@ class Loss:
     rho_delta: Fraction = _ZERO
 
     def __add__(self, other: Loss) -> Loss:
-        """Both on the same rows: all four add up (Dwork and Roth, Theorem 3.16; Bun and
-        Steinke, Lemma 1.7)."""
+        """The loss of both on the same rows: all four numbers add up.
+
+        [DR14] Theorem 3.16 and [BS16] Lemma 1.7.
+        """
         return Loss(
             self.epsilon + other.epsilon,
             self.delta + other.delta,
@@ -33,5 +35,5 @@ class Loss:
 
 
 def pure(epsilon: Fraction) -> Loss:
-    """Of an ε-DP release: it is ½ε²-zCDP (Bun and Steinke 2016, Proposition 1.4)."""
+    """The loss of an ε-DP release, which is ½ε²-zCDP ([BS16] Proposition 1.4)."""
     return Loss(epsilon, rho=epsilon**2 / 2)

@@ -1,7 +1,6 @@
-"""Zero-concentrated differential privacy (Bun and Steinke 2016) as (ε, δ), and back.
+"""Conversion between zero-concentrated differential privacy ([BS16]) and (ε, δ).
 
-"CKS" is Canonne, Kamath, Steinke, "The Discrete Gaussian for Differential Privacy" (2020). All
-results are on the safe side of what they compute.
+All results are rounded to the safe side: ε and δ up, ρ down.
 """
 
 from __future__ import annotations
@@ -15,27 +14,27 @@ from dpdb.privacy.search import crossing
 
 SMALLEST_EPSILON = Fraction(1, 10**30)
 SMALLEST_DELTA = Fraction(1, 10**300)
-"""Below these the doubles of the searches have no room."""
+"""The least ε and δ for which the searches, which compute in doubles, are accurate."""
 
 
 def concentrated_delta(rho: Fraction, epsilon: Fraction) -> float:
-    """A δ at which what is ρ-zCDP is (ε, δ)-DP, for ρ, ε >= 0.
+    """A δ such that every ρ-zCDP mechanism is (ε, δ)-DP, for ρ, ε >= 0.
 
-    CKS Proposition 12: δ = inf over α > 1 of exp((α-1)(αρ - ε))/(α-1) · (1 - 1/α)^α. With
+    By [CKS20] Proposition 12, δ = inf over α > 1 of exp((α-1)(αρ - ε))/(α-1) · (1 - 1/α)^α. With
     s = α - 1 its logarithm is
 
         f(s) = s((1+s)ρ - ε) - s·ln(1 + 1/s) - ln(1 + s),
 
     which is convex: f'(s) = (1+2s)ρ - ε - ln(1 + 1/s) increases, and is positive past
-    s = max(1, (ε+1)/2ρ). Any s makes a true bound, so its minimum need not be hit. Each term
-    of f is computed to well within 2^-50 of itself, and so much is added.
+    s = max(1, (ε+1)/2ρ). Every s gives a valid bound, so the search need not reach the minimum.
+    Each term of f has a relative error well below 2^-50, and 2^-50 of the terms is added.
     """
     if rho < 0 or epsilon < 0:
         raise ValueError("rho and epsilon must not be negative")
     if not rho:
         return 0.0
     p, e = float(rho), float(epsilon)
-    low, high = -690.0, math.log(max(1.0, (e + 1) / (2 * p)))  # of ln(s)
+    low, high = -690.0, math.log(max(1.0, (e + 1) / (2 * p)))  # bounds of ln(s)
     for _ in range(50):
         middle = (low + high) / 2
         s = math.exp(middle)
@@ -49,7 +48,7 @@ def concentrated_delta(rho: Fraction, epsilon: Fraction) -> float:
 
 @lru_cache(maxsize=256)
 def concentrated_epsilon(rho: Fraction, delta: Fraction) -> Fraction:
-    """The smallest ε at which what is ρ-zCDP is (ε, δ)-DP, rounded up to 30 bits."""
+    """The smallest ε such that ρ-zCDP implies (ε, δ)-DP, rounded up to 30 bits."""
     check_domain(delta)
     if concentrated_delta(rho, Fraction(0)) <= delta:
         return Fraction(0)
@@ -57,7 +56,7 @@ def concentrated_epsilon(rho: Fraction, delta: Fraction) -> Fraction:
 
 
 def concentrated_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """The largest ρ for which what is ρ-zCDP is (ε, δ)-DP, rounded down to 30 bits."""
+    """The largest ρ such that ρ-zCDP implies (ε, δ)-DP, rounded down to 30 bits."""
     check_domain(delta, epsilon)
     return crossing(lambda rho: concentrated_delta(rho, epsilon) > delta)[0]
 

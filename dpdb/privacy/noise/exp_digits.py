@@ -1,4 +1,4 @@
-"""The binary digits of exp(-γ), for comparisons that must be exact."""
+"""The binary digits of exp(-γ), for comparisons with exp(-γ) that must be exact."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 def exp_digits(gamma: Fraction, bits: int) -> int:
     """floor(2^bits · exp(-gamma)), exactly, for a gamma >= 0.
 
-    The partial sums of Σ (-γ)^n/n!, with b^n·n! for denominator where γ = a/b, have
-    N(n) = n·b·N(n-1) + (-a)^n above the line. Past n = γ the terms shrink and the sums lie on
-    alternate sides of exp(-γ), which is irrational unless γ = 0 (Lambert 1761), so once two
-    neighbours agree on the digits those are the digits of exp(-γ). For γ >= bits all are 0.
+    For γ = a/b, the partial sum Σ (-γ)^k/k! up to k = n has the denominator b^n·n! and the
+    numerator N(n) = n·b·N(n-1) + (-a)^n. From n = γ on the terms shrink and the partial sums lie on
+    alternate sides of exp(-γ), which is irrational unless γ = 0 ([Lam61]). So once two successive
+    sums agree on the digits, these are the digits of exp(-γ). For γ >= bits all digits are 0.
     """
     if gamma and gamma >= bits:
         return 0

@@ -1,11 +1,9 @@
-"""Sampling the exponential mechanism exactly.
+"""Exact sampling of the exponential mechanism.
 
-Weights become integers, so that one uniform integer below their sum selects
-with probability exactly proportional to them. An integer weight differs from
-exp(-rate·distance) by a relative error of at most 2^-44, of which
-`mechanisms.SLACK` is more than four times as much. Distances beyond
-`FARTHEST` weigh as much as one at it: clamping a score does not raise its
-sensitivity, and no weight becomes zero.
+Weights are integers, so that a uniform integer below their sum selects with probabilities exactly
+proportional to the weights. An integer weight has a relative error of at most 2^-44 from
+exp(-rate·distance), and `mechanisms.SLACK` is more than four times as large. Exponents are clamped
+at `FARTHEST`: clamping a score does not raise its sensitivity, and no weight becomes zero.
 """
 
 from __future__ import annotations
@@ -31,10 +29,10 @@ _SHIFT = 116
 
 
 def weights(distances: npt.NDArray[np.int64], rate: Fraction) -> list[int]:
-    """Integer weights, proportional to exp(-rate·distance) to within 2^-44 each.
+    """Integer weights proportional to exp(-rate·distance), each to a relative error of 2^-44.
 
-    Distances are exact below 2^53 and `rate` is off by 2^-53 relatively, so an
-    exponent of at most 80 is off by less than 2^-45, and exp adds a few 2^-53.
+    Distances below 2^53 are exact and `rate` has a relative error of 2^-53, so an exponent of at
+    most 80 has an error below 2^-45, and exp adds a few times 2^-53.
     """
     exponents = np.minimum(distances * float(rate), FARTHEST)
     mantissas, powers = np.frexp(np.exp(-exponents))
@@ -49,12 +47,12 @@ def select_value(
     mechanism: Exponential,
     noise: Noise,
 ) -> int:
-    """A grid point chosen as the `fraction`-quantile of sorted `values`.
+    """A grid point selected as the `fraction`-quantile of sorted `values`.
 
-    Every point of the grid is a candidate; its score is its distance in ranks
-    from fraction·n (see `sensitivity.rank`). Points between two neighbouring
-    values have the same score, so they are drawn as one gap and then evenly
-    (Smith 2011, Algorithm 2).
+    Every point of the `grid` (lowest, highest) is a candidate, and its score is minus its distance
+    in ranks from fraction·n (see `sensitivity.rank`). All points between two neighbouring values
+    have the same score, so first the gap is drawn and then a point of it, uniformly ([Smi11]
+    Algorithm 2).
     """
     starts, lengths, each = pieces(values, grid, fraction, mechanism)
     chosen = _choose([w * n for w, n in zip(each, lengths, strict=True)], noise)
@@ -62,12 +60,13 @@ def select_value(
 
 
 def select_index(counts: Sequence[int], mechanism: Exponential, noise: Noise) -> int:
-    """The index of a count chosen as the largest."""
+    """The index of a count, selected as the largest."""
     distances = max(counts) - np.array(counts, dtype=np.int64)
     return _choose(weights(distances, mechanism.rate), noise)
 
 
 def _choose(integer_weights: list[int], noise: Noise) -> int:
+    """An index, selected with probability exactly proportional to its weight."""
     totals = list(accumulate(integer_weights))
     return bisect_right(totals, noise.below(totals[-1]))
 
@@ -78,11 +77,11 @@ def pieces(
     fraction: Fraction,
     mechanism: Exponential,
 ) -> tuple[list[int], list[int], list[int]]:
-    """The grid cut where the score changes: starts, lengths and weights of the pieces.
+    """The grid, cut where the score changes: the starts, lengths and weights of the pieces.
 
-    They are gap, value, gap, value, …, gap. Values whose rank is farther from
-    the target than FARTHEST/rate all weigh the same, so only those within that
-    window are cut out one by one; what is left of it and right of it are gaps.
+    The pieces are gap, value, gap, value, …, gap. All values whose rank is farther from the target
+    than FARTHEST/rate have the same weight, so only values within this window are pieces of their
+    own. The grid to the left and to the right of the window is in the first and the last gap.
     """
     number, (low, high) = len(values), grid
     # Distances are counted in units of 1/denominator, to stay whole.

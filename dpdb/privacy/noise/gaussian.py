@@ -1,7 +1,4 @@
-"""Which discrete Laplace candidates make a discrete Gaussian.
-
-"CKS" is Canonne, Kamath, Steinke, "The Discrete Gaussian for Differential Privacy" (2020).
-"""
+"""The acceptance step of the discrete Gaussian sampler [CKS20], on discrete Laplace candidates."""
 
 from __future__ import annotations
 
@@ -16,23 +13,26 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 LARGEST_VARIANCE = 2**110
-_MARGIN = 2.0**-40  # how near a comparison in doubles is not trusted
-_PRECISION = 2**128
+_MARGIN = 2.0**-40  # comparisons in doubles of numbers this near are repeated in integers
+_PRECISION = 2**128  # the largest denominator of a variance that is drawn
 
 
 def check_variance(variance: Fraction) -> None:
-    """Refuse a variance outside (0, 2^110]: σ up to 2^55 has Laplace candidates in 64 bits."""
+    """Raise ValueError for a variance outside (0, 2^110].
+
+    For σ up to 2^55 the Laplace candidates fit 64 bits.
+    """
     if not 0 < variance <= LARGEST_VARIANCE:
         raise ValueError("the variance of the noise must be over 0 and at most 2^110")
 
 
 def workable(variance: Fraction) -> Fraction:
-    """The variance, rounded up to a multiple of 2^-128 if its denominator is larger than that.
+    """The variance, rounded up to a multiple of 2^-128 if its denominator is larger than 2^128.
 
-    Rounding up is sound: all that follows from ρ = Δ²/(2σ²) only gets better (CKS Theorem 4).
-    The δ of a single integer may rise with the variance (`gaussian.variance_for`), but so small a
-    step is lost in its margin, and a variance that `variance_for` gave is not rounded at all.
-    Of noise under 2^-128 nothing is lost: a draw other than 0 has probability exp(-2^127).
+    Rounding up is sound: ρ = Δ²/(2σ²) becomes smaller ([CKS20] Theorem 4). The δ of a single
+    integer may rise with the variance (see `gaussian_calibration.variance_for`), but such a small
+    step is within the margin of its bound, and the variances of `variance_for` are not rounded.
+    A variance under 2^-128 needs no precision: a draw differs from 0 with probability exp(-2^127).
     """
     check_variance(variance)
     if variance.denominator <= _PRECISION:
@@ -46,17 +46,18 @@ def accept_gaussian(
     variance: Fraction,
     below_exp: Callable[[int, Fraction], bool],
 ) -> npt.NDArray[np.bool_]:
-    """Bernoulli(exp(-γ)) for each y, γ = (|y| - σ²/t)²/(2σ²) with t = floor(σ) + 1, as in CKS.
+    """Bernoulli(exp(-γ)) for each y, with γ = (|y| - σ²/t)²/(2σ²) and t = floor(σ) + 1 ([CKS20]).
 
-    A random real in [0, 1), of which a word has the first 64 binary digits, is compared with
-    exp(-γ) in doubles; if they are nearer than 2^-40, `below_exp` decides, in integers, what the
-    word begins. So a comparison in doubles must only be right to that margin. Let u = 2^-53
-    and z = |y|/σ - σ/t, so that exp(-γ) = exp(-z²/2). Each quotient is off by at most 4u of
-    itself (variance, root, conversion, division), their difference by u of itself; and as σ < t,
-    |y|/σ <= |z| + 1. Hence z is off by at most 6u(|z| + 2), whatever cancels; exp(-z²/2), with
-    slope |z|exp(-z²/2), is then off by at most 12u. Rounding z²/2, the word and the difference
-    adds 3u. That is under 2^-49 in all, and leaves the exponential function thousands of units
-    in its last place.
+    Each word holds the first 64 binary digits of a random real in [0, 1), which is compared with
+    exp(-γ) in doubles. If the two are nearer than 2^-40, `below_exp` compares them exactly, in
+    integers. So the comparison in doubles must be accurate to 2^-40 only.
+
+    Let u = 2^-53 and z = |y|/σ - σ/t, so that exp(-γ) = exp(-z²/2). Each quotient has a relative
+    error of at most 4u (variance, root, conversion, division) and their difference one of u. Since
+    σ < t, |y|/σ <= |z| + 1. Hence the error of z is at most 6u(|z| + 2), also under cancellation,
+    and the error of exp(-z²/2), whose slope is |z|exp(-z²/2), is at most 12u. Rounding z²/2, the
+    word and the difference adds 3u. This is under 2^-49 in all, which leaves thousands of units in
+    the last place for the exponential function itself.
     """
     import numpy as np  # noqa: PLC0415 - loaded by the first draw
 
@@ -72,5 +73,5 @@ def accept_gaussian(
 
 
 def ceiling(variance: Fraction) -> int:
-    """t = floor(σ) + 1, the scale of the candidates."""
+    """The scale t = floor(σ) + 1 of the Laplace candidates."""
     return math.isqrt(math.floor(variance)) + 1

@@ -1,11 +1,10 @@
-"""Noise that is taken away step by step, until an answer is as accurate as was asked.
+"""Gradual release: noise that is reduced step by step until an answer is accurate enough.
 
-At losses ε_1 < … < ε_m an analyst sees f + Z_1, …, f + Z_m, where Z_j is discrete Laplace of scale
-Δ/ε_j. The coarser noise is the finer and more, Z_j = Z_{j+1} + something independent, so all that
-was seen up to step j is made from f + Z_j alone and costs ε_j, not ε_1 + … + ε_j (Koufogiannis,
-Han, Pappas, "Gradual Release of Sensitive Data under Differential Privacy", 2017, for continuous
-noise). When to stop is decided on what was seen, so the loss is that of the last step: ex-post
-privacy (Ligett, Neel, Roth, Waggoner, Wu, "Accuracy First", 2017).
+At losses ε_1 < … < ε_m an analyst sees f + Z_1, …, f + Z_m, where Z_j is discrete Laplace noise of
+scale Δ/ε_j. The coarser noise is the finer noise plus independent noise, Z_j = Z_{j+1} + W_j. So
+all values up to step j can be computed from f + Z_j alone, and together cost ε_j instead of
+ε_1 + … + ε_j ([KHP17], for continuous noise). The decision to stop uses only released values, so
+the loss is that of the last step: ex-post privacy ([LNRWW17]).
 """
 
 # ruff: noqa: PLC0415 - numpy is loaded by the first draw, not from here
@@ -30,31 +29,35 @@ if TYPE_CHECKING:
     from dpdb.privacy.noise.source import Noise
 
 SLACK = mechanisms.SLACK
-"""What is charged on top of ε_j, for the rounding of `still`: far more than it can cost.
+"""What is charged on top of ε_j for the rounding of `still`: far more than the rounding can cost.
 
-What was seen before step j is made from f + Z_j without f, so a wrong `still` costs something only
-in the finer noise that nobody has seen. With it off by at most 2^-191, going from Z_{j+1} to Z_j
-has a probability off by a factor within 1 ± 2^-138: to another value it is in proportion to
-1 - still >= 2^-53 (see `_drawn`), to the same value it is at least P(W = 0) > 2^-52. Over m steps
-and c cells that differ, a ratio of probabilities moves by less than exp(m·c·2^-136).
+The values before step j are computed from f + Z_j without f, so an error of `still` matters only
+for the step from the finer noise to Z_j. With an error of at most 2^-191, the probability of this
+step has a relative error of at most 2^-138: a step to another value has a probability in proportion
+to 1 - still >= 2^-53 (see `_scale_as_drawn`), and a step to the same value one of at least
+P(W = 0) > 2^-52. Over m steps and c groups that differ, a ratio of probabilities changes by less
+than a factor exp(m·c·2^-136).
 """
 _BITS = 192
-_DIGITS = 80  # scales are at most 2^56, so 1 - r loses 17 of them; 58 make up 192 bits
+_DIGITS = 80  # 1 - r loses 17 for scales up to 2^56, and 192 bits need 58
 
 
 def ladder(scales: Sequence[Fraction], size: int, noise: Noise) -> list[npt.NDArray[np.int64]]:
-    """Noise of each of the decreasing `scales`, for `size` cells: every array is the next and more.
+    """Noise at each of the decreasing `scales`, in grid steps: an array of `size` values for each.
 
-    The finest is drawn first. Where a cell does not stay (see `still`) it gets independent noise of
-    the coarser scale on top, which is drawn for all cells, or the time would tell which stay.
-    Scales are rounded up a little: see `_drawn`. Sums may wrap around an int64, which costs no
-    privacy and, at scales up to `MAX_SCALE`, happens with probability below exp(-8000).
+    The finest noise is drawn first. The next coarser noise of a group is the finer noise itself
+    with probability `still`, and otherwise the finer noise plus independent noise of the coarser
+    scale. The coarser noise is drawn for all groups, so that the time does not depend on which
+    groups use it. Scales are rounded up (see `_scale_as_drawn`). Sums may wrap around an int64,
+    which costs no privacy and has probability below exp(-8000) at scales up to `MAX_SCALE`.
+
+    Raises ValueError for a scale over `MAX_SCALE`.
     """
     import numpy as np
 
     if max(scales) > mechanisms.MAX_SCALE:
         raise ValueError("the scale of noise in a ladder must be at most 2^50")
-    falling = [_drawn(scale) for scale in scales]
+    falling = [_scale_as_drawn(scale) for scale in scales]
     steps = [noise.laplace(falling[-1], size)]
     for finer, coarser in pairwise(reversed(falling)):
         stays = _bernoulli(still(finer, coarser), size, noise)
@@ -63,7 +66,7 @@ def ladder(scales: Sequence[Fraction], size: int, noise: Noise) -> list[npt.NDAr
 
 
 def still(finer: Fraction, coarser: Fraction) -> Fraction:
-    """The probability that noise of the coarser scale is the finer noise as it is, within 2^-191.
+    """The probability that the coarser noise equals the finer noise, to within 2^-191.
 
     Let r = exp(-1/scale), r₂ for the finer scale and r₁ for the coarser. The discrete Laplace has
     the generating function (1-r)² / ((1-rz)(1-r/z)), and the coarser's over the finer's is
@@ -84,12 +87,11 @@ def _exp(power: Fraction) -> Decimal:
     return (Decimal(power.numerator) / Decimal(power.denominator)).exp()
 
 
-def _drawn(scale: Fraction) -> Fraction:
-    """The scale rounded up to one that every source of noise draws as it is.
+def _scale_as_drawn(scale: Fraction) -> Fraction:
+    """The scale rounded up to one that every source of noise draws without rounding.
 
-    A double, for OpenDP, and a multiple of 2^-62, for SystemNoise. `still` needs the scale that is
-    drawn, and two of these that differ do so by 2^-53 of the larger at least. More noise than was
-    paid for, never less.
+    The result is a double, for OpenDP, and a multiple of 2^-62, for SystemNoise. `still` needs the
+    scale that is drawn, and two such scales that differ do so by at least 2^-53 of the larger.
     """
     check_scale(scale)
     return Fraction(math.ceil(Fraction(round_up(scale)) * 2**62), 2**62)
@@ -98,12 +100,13 @@ def _drawn(scale: Fraction) -> Fraction:
 def _bernoulli(chance: Fraction, size: int, noise: Noise) -> npt.NDArray[np.bool_]:
     """Independent values that are true with probability `chance`, exactly.
 
-    A random word decides by the first 64 binary digits of `chance`, all but one time in 2^64.
+    A random word is compared with the first 64 binary digits of `chance`. If they are equal, which
+    has probability 2^-64, another draw decides by the remaining digits.
     """
     import numpy as np
 
-    drawn = noise.below(2 ** (64 * size)).to_bytes(8 * size, "little")
-    words = np.frombuffer(drawn, dtype="<u8", count=size)
+    random_bytes = noise.below(2 ** (64 * size)).to_bytes(8 * size, "little")
+    words = np.frombuffer(random_bytes, dtype="<u8", count=size)
     digits, rest = divmod(chance * 2**64, 1)
     true: npt.NDArray[np.bool_] = words < digits
     for tie in (words == digits).nonzero()[0]:

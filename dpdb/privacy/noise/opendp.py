@@ -1,8 +1,8 @@
-"""Noise from OpenDP's samplers, for those who want a second, proven implementation.
+"""Noise from OpenDP's samplers: a second implementation, with proofs of its own.
 
 OpenDP's `make_laplace` and `make_gaussian` over integers sample the discrete distributions with
-rational arithmetic (CKS 2020) and take their scale as a double. What is exact is turned into the
-least double that is not below it: more noise than was paid for, never less.
+rational arithmetic ([CKS20]) and take their scale as a double. An exact scale is rounded up to a
+double, so the noise is never less than what was paid for.
 """
 
 # ruff: noqa: PLC0415 - opendp may be missing, and numpy is loaded by the first draw
@@ -24,9 +24,10 @@ if TYPE_CHECKING:
 
 
 class OpenDPNoise:
-    """The same protocol as SystemNoise, drawn by OpenDP; `below` is SystemNoise's.
+    """A source of noise that draws with OpenDP; uniform integers come from SystemNoise.
 
-    OpenDP's work is not constant: the time of a draw may depend on its value.
+    The time of a draw may depend on its value, because OpenDP's work is not constant.
+    Raises UsageError where the opendp package is not installed.
     """
 
     private = True
@@ -46,8 +47,8 @@ class OpenDPNoise:
     def laplace(self, scale: Fraction, size: int) -> npt.NDArray[np.int64]:
         """`size` independent draws with P(x) ∝ exp(-|x|/scale), made by adding noise to zeros.
 
-        OpenDP saturates at the ends of int64, which a draw at the largest scale allowed, 2^56,
-        reaches with probability below exp(-127).
+        OpenDP saturates at the ends of int64. A draw reaches them with probability below exp(-127)
+        at 2^56, the largest scale allowed.
         """
         import numpy as np
 
@@ -58,10 +59,10 @@ class OpenDPNoise:
         return np.array(cast("list[int]", release([0] * size)), dtype=np.int64)
 
     def gaussian(self, variance: Fraction, size: int) -> npt.NDArray[np.int64]:
-        """`size` independent draws with P(x) ∝ exp(-x²/(2·variance)), by noise on zeros again.
+        """`size` independent draws with P(x) ∝ exp(-x²/(2·variance)), by noise on zeros.
 
-        The variance grows by 2^-50 of itself at most, far within the margin of any bound on δ
-        that was worked out for it (`gaussian.discrete_profile`).
+        Rounding raises the variance by at most 2^-50 of itself, which is far within the margin of
+        the bound on its δ (`gaussian_calibration.discrete_profile`).
         """
         import numpy as np
 

@@ -1,4 +1,4 @@
-"""Numbers rounded up to doubles: never less noise than was paid for."""
+"""Rounding of scales up to doubles, so that noise is never less than what was paid for."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def round_up(scale: Fraction) -> float:
 
 def root_up(variance: Fraction) -> float:
     """The least double whose square is not below `variance`."""
-    root = math.sqrt(variance)  # a step or two away, either side
+    root = math.sqrt(variance)  # at most two steps away, on either side
     while root and Fraction(root) ** 2 >= variance:
         root = math.nextafter(root, 0)
     while Fraction(root) ** 2 < variance:

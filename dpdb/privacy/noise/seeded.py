@@ -1,4 +1,4 @@
-"""Noise that anybody can predict, so that a lesson runs the same way twice."""
+"""Predictable noise, so that a lesson in teaching mode runs the same way twice."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from dpdb.privacy.noise.system import SystemNoise
 
 
 def seeded(seed: int) -> SystemNoise:
-    """The usual samplers over a generator with a known seed: for teaching only."""
+    """The samplers of SystemNoise on a generator with a known seed, which protects nobody."""
     return SystemNoise(random.Random(seed).randbytes)  # noqa: S311 (predictable is the point)

@@ -1,9 +1,7 @@
-"""Order statistics with noise of their smooth sensitivity, drawn from the rows.
+"""The release of order statistics with noise of their smooth sensitivity ([NRS07]).
 
-"NRS" is Nissim, Raskhodnikova, Smith, "Smooth Sensitivity and Sampling in Private Data Analysis"
-(STOC 2007, full version). The noise is as large as these rows, and rows near to them, ask for. So
-its scale is as secret as they are: only what `mechanisms.Smooth` says of itself may be shown. The
-sensitivity is computed in `noise.smooth_sensitivity`.
+The scale of the noise depends on the rows, so it is as secret as the rows: only the properties of
+`mechanisms.Smooth` may be shown. `noise.smooth_sensitivity` computes the sensitivity.
 """
 
 # ruff: noqa: PLC0415 - numpy is loaded by the first release, not from here
@@ -43,7 +41,7 @@ def release(
 
 
 def rounded_laplace(scale: Fraction, noise: Noise) -> int:
-    """Z ~ Laplace(scale), which is continuous, rounded to the nearest integer: exactly.
+    """A continuous Laplace(scale) value Z, rounded to the nearest integer; sampled exactly.
 
     Let r = exp(-1/(2·scale)) and h = floor(2Z). Given Z >= 0, P(h = g) ∝ r^g; given Z < 0,
     P(-1-h = g) ∝ r^g; and Z is nearest to floor(Z + 1/2) = floor((h + 1)/2).

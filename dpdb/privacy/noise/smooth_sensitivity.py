@@ -1,23 +1,24 @@
-"""The smooth sensitivity of order statistics.
+"""The smooth sensitivity of order statistics ([NRS07]).
 
-Let m be the place of the statistic among the sorted rows x_1 … x_n (if there are none it is 0,
-and the statistic the middle of the grid), low stand before them and high after them without end,
-and
+Let x_1 … x_n be the sorted rows, x_i = low (the least grid point) for i < 1, and x_i = high (the
+greatest) for i > n. Let m be the place of the statistic among the rows; if there are no rows, m is
+0 and the statistic is the middle of the grid. Let
 
     B_k(x) = max of x_(i+k+1) - x_i over windows with i <= m <= i+k+1.
 
 Let y be x after one row entered, left or changed, with its statistic at place m'.
 
-1. y_m' is between x_(m-1) and x_(m+1), so the statistic moved by B_0(x) at most; and after r
-   changes it is between x_(m-r) and x_(m+r), so it moved by B_(r-1)(x) at most.
+1. y_m' is between x_(m-1) and x_(m+1), so the statistic moves by at most B_0(x). After r changes
+   it is between x_(m-r) and x_(m+r), so it moves by at most B_(r-1)(x).
 2. B_k(x) <= B_(k+1)(y). If a row entered, or one became smaller, then y_i <= x_i <= y_(i+1) for
-   all i, and m' is m or m+1: the window of y from i to i+k+2 reaches as far out as that of x from
-   i to i+k+1, and m' is in it. If a row left, or became larger, it is that from i-1 to i+k+1.
+   all i, and m' is m or m+1. So the window of y from i to i+k+2 contains m' and is at least as wide
+   as the window of x from i to i+k+1. If a row left, or became larger, the same holds for the
+   window of y from i-1 to i+k+1.
 
-So max_k e^(-βk)·B_k is a β-smooth upper bound of the local sensitivity (NRS Definition 2.1), and
-for units of r rows so is max_j e^(-βj)·B_(r(j+1)-1). Where rows are replaced and their number
-stays, B_k(x) is the largest local sensitivity within k changes of x: the bound is the smooth
-sensitivity itself, the least there is (NRS Proposition 3.4, for the median).
+So max_k e^(-βk)·B_k is a β-smooth upper bound of the local sensitivity ([NRS07] Definition 2.1),
+and for units of r rows so is max_j e^(-βj)·B_(r(j+1)-1). Where rows are replaced and their number
+stays, B_k(x) is the largest local sensitivity within k changes of x, so the bound is the smooth
+sensitivity itself, the least such bound ([NRS07] Proposition 3.4, for the median).
 """
 
 from __future__ import annotations
@@ -34,20 +35,20 @@ if TYPE_CHECKING:
     Doubles = npt.NDArray[np.float64]
 
 NEGLIGIBLE = 2.0**-64
-"""Sensitivities below this part of a step need not be told from 0."""
+"""Sensitivities below this part of a grid step may be computed as 0."""
 
 
 def order_statistic(
     values: npt.NDArray[np.int64], grid: tuple[int, int], fraction: Fraction
 ) -> int:
-    """The value at the `fraction`-quantile's place; of no values the middle of the grid."""
+    """The value at the place of the `fraction`-quantile; the middle of the grid for no values."""
     if len(values) == 0:
         return sum(grid) // 2
     return int(values[_place(len(values), fraction) - 1])
 
 
 def _place(number: int, fraction: Fraction) -> int:
-    """ceil(fraction·n), from 1 to n. One row more leaves it or moves it by one."""
+    """The place ceil(fraction·n), from 1 to n; 0 if n is 0. One more row moves it by 0 or 1."""
     return max(math.ceil(fraction * number), min(number, 1))
 
 
@@ -58,12 +59,13 @@ def smooth_sensitivity(
     beta: Fraction,
     rows_per_unit: int = 1,
 ) -> float:
-    """max_j e^(-βj)·B_(r(j+1)-1) of sorted values, in steps of the grid; O(n log n).
+    """max_j e^(-βj)·B_(r(j+1)-1) of sorted values, in grid steps, for r = `rows_per_unit`.
 
-    Off by at most 2^-44 of itself, or below 2^-64. Values are up to 2^53 and their differences up
-    to 2^54, so exponents that matter are below (54 + 64)·ln 2 < 82. They are off by 2^-53 of
-    themselves, all else (an exponential, a difference, a sum, a product) by a few times 2^-53
-    each, and `_search` misses less than 2^-45: together less than 2^-44.
+    It takes O(n log n). The result has a relative error of at most 2^-44, or is below 2^-64. Values
+    are up to 2^53 and their differences up to 2^54, so exponents that matter are below
+    (54 + 64)·ln 2 < 82. An exponent has a relative error of 2^-53; every other operation (an
+    exponential, a difference, a sum, a product) adds a few times 2^-53, and `_search` less than
+    2^-45. Together this is less than 2^-44.
     """
     low, high = grid
     number, rate, r = len(values), float(beta), rows_per_unit
@@ -89,23 +91,23 @@ def smooth_sensitivity(
 def _reach(
     values: npt.NDArray[np.int64], grid: tuple[int, int], m: int, rate: float, r: int
 ) -> int:
-    """How many ends of windows, to either side, can matter.
+    """How many steps of r rows, to either side, a window that decides the maximum can reach.
 
-    Windows of 1, 2, 4, … steps to one side, and of twice that to both, show how large the
-    sensitivity is at least: j steps are too many when e^(-βj)·(high - low) is less.
+    Windows of 1, 2, 4, … steps to one side, and to both sides, give a lower bound of the
+    sensitivity. A window of j steps is too wide if e^(-βj)·(high - low) is below this bound.
     """
     (low, high), number = grid, len(values)
 
     def at(i: int) -> int:
         return low if i < 1 else high if i > number else int(values[i - 1])
 
-    found, steps = NEGLIGIBLE, 1
+    least, steps = NEGLIGIBLE, 1
     while r * steps <= 2 * number:
         down, up = at(m) - at(m - r * steps), at(m + r * steps) - at(m)
         fade = math.exp(-rate * (steps - 1))
-        found = max(found, max(down, up, (down + up) * math.exp(-rate * steps)) * fade)
+        least = max(least, max(down, up, (down + up) * math.exp(-rate * steps)) * fade)
         steps *= 2
-    return math.ceil(math.log((high - low) / found) / rate) + 2
+    return math.ceil(math.log((high - low) / least) / rate) + 2
 
 
 def _search(down: Doubles, up: Doubles, fade: Doubles) -> float:
@@ -115,11 +117,11 @@ def _search(down: Doubles, up: Doubles, fade: Doubles) -> float:
 
         (down[u] + up[v])·(down[u'] + up[v']) <= (down[u] + up[v'])·(down[u'] + up[v])
 
-    and the best v never grows with u. So it lies between those of two other u, and the u halfway
-    between all that are known take O(n) together (NRS search so for the median). By the same
-    inequality a choice that is not quite the best excludes nothing that is better by more: two
-    roundings on each side come to 4·2^-53, and forty halvings to less than 2^-45. Where all
-    are 0 any choice will do.
+    and the best v never grows with u. So the best v of a u lies between the best v of a smaller and
+    of a larger u, and the search for all u halfway between known ones takes O(n) together ([NRS07]
+    search in this way for the median). By the same inequality, a choice that rounding makes worse
+    than the best excludes only choices that are better by no more: two roundings on each side make
+    4·2^-53, and forty halvings less than 2^-45. Where all scores are 0 every choice is best.
     """
     rows, columns = down.shape
     stride = 1 << (rows.bit_length() - 1)
@@ -127,7 +129,7 @@ def _search(down: Doubles, up: Doubles, fade: Doubles) -> float:
     best[0] = last = len(up) - 1
     largest = 0.0
     while stride:
-        places = np.arange(stride, rows + 1, 2 * stride)  # u + 1; what is beyond has best 0
+        places = np.arange(stride, rows + 1, 2 * stride)  # u + 1; places beyond have best 0
         first, final = best[places + stride], best[places - stride]
         lengths = (final - first + 1).ravel()
         ends = lengths.cumsum()

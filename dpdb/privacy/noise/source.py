@@ -1,4 +1,4 @@
-"""What a source of noise is: exact integer randomness, in one protocol."""
+"""The protocol of a source of noise: exact integer randomness."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 LARGEST_SCALE = 2**56
+"""The largest scale of Laplace noise, in grid steps."""
 
 
 class Noise(Protocol):
@@ -17,7 +18,7 @@ class Noise(Protocol):
 
     @property
     def private(self) -> bool:
-        """Whether nobody can foretell it."""
+        """Whether nobody can predict the noise."""
         ...
 
     def laplace(self, scale: Fraction, size: int) -> npt.NDArray[np.int64]:
@@ -34,6 +35,6 @@ class Noise(Protocol):
 
 
 def check_scale(scale: Fraction) -> None:
-    """Refuse a scale outside (0, 2^56], for which 64-bit noise has no room."""
+    """Raise ValueError for a scale outside (0, 2^56], for which noise does not fit 64 bits."""
     if not 0 < scale <= LARGEST_SCALE:
         raise ValueError("the scale of the noise must be over 0 and at most 2^56")

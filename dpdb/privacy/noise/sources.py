@@ -12,7 +12,7 @@ SOURCES = ("system", "opendp")
 
 
 def source(name: str) -> Noise:
-    """The noise called `name`: `system` (the default) or `opendp` (an optional extra)."""
+    """The source of noise called `name`: `system` (the default) or `opendp` (an optional extra)."""
     if name == "system":
         return SystemNoise()
     if name == "opendp":

@@ -1,17 +1,16 @@
-"""Exact integer noise.
+"""Exact integer noise from the operating system's entropy.
 
-Every value comes from integer arithmetic on random bits: no floating point takes part, so there
-are none of the gaps in the doubles that Mironov (2012) reads the true answer from. "CKS" is
-Canonne, Kamath, Steinke, "The Discrete Gaussian for Differential Privacy" (2020), whose samplers
-these are, run on many candidates at a time.
+Every value comes from integer arithmetic on random bits. No floating-point number is released, so
+noisy answers have none of the gaps between doubles that reveal the true answer ([Mir12]). The
+samplers are those of [CKS20], run on many candidates at a time.
 
-    as_word_fraction    the scale as t/s, rounded up if t and s must be to fit a machine word
-    _block              CKS Algorithm 2 on a block of candidates
+    as_word_fraction    the scale as t/s, rounded up where t and s would not fit a machine word
+    _block              [CKS20] Algorithm 2 on a block of candidates
     ├── _uniform        words below a bound, by rejection
-    ├── _accepts        Bernoulli(exp(-u/t)), CKS Algorithm 1
+    ├── _accepts        Bernoulli(exp(-u/t)), [CKS20] Algorithm 1
     └── _geometric      runs of Bernoulli(exp(-1))
-    accept_gaussian     CKS Algorithm 3: which Laplace candidates are Gaussian
-    └── _below_exp      a comparison with exp(-γ) by as many digits as it takes
+    accept_gaussian     [CKS20] Algorithm 3: which Laplace candidates are accepted as Gaussian
+    └── _below_exp      a comparison with exp(-γ), by as many digits as it takes
 """
 
 # ruff: noqa: PLC0415 - numpy is loaded by the first draw, not from here
@@ -36,17 +35,17 @@ _T_LIMIT = 2**56  # leaves 7 bits of an int64 for the geometric part: see _block
 _S_LIMIT = 2**62
 _LAST_WORD = 2**64 - 1
 _INVERSE_E = exp_digits(Fraction(1), 64)
-_SPARE = 64  # candidates in the smallest block, and bits beyond those expected
-_BLOCK_LIMIT = 2**16  # candidates in the largest: the arrays stay in the cache
-_SMALL_BLOCK = 2**12  # up to this size all rounds but the rarest are drawn at once
+_SPARE = 64  # candidates in the smallest block, and bits beyond the expected number
+_BLOCK_LIMIT = 2**16  # candidates in the largest block, whose arrays fit the cache
+_SMALL_BLOCK = 2**12  # blocks up to this size draw 8 rounds at once, larger ones 2
 _ROUND_LIMIT = 120  # reached with probability 1/120!
 
 
 class SystemNoise:
     """Noise from the operating system's entropy, which has no state to seed, fork or restart.
 
-    The time of a draw must not tell its size (Jin et al. 2022): candidates are made in blocks of
-    a public size, with the same work for each, and the surplus is discarded.
+    The time of a draw must not reveal its size ([Jin22]): candidates are made in blocks of a public
+    size, with the same work for each candidate, and surplus draws are discarded.
     """
 
     def __init__(self, entropy: Callable[[int], bytes] = os.urandom) -> None:
@@ -54,7 +53,7 @@ class SystemNoise:
 
     @property
     def private(self) -> bool:
-        """Whether its entropy is the operating system's."""
+        """Whether the entropy is the operating system's, which nobody can predict."""
         return self._entropy is os.urandom
 
     def laplace(self, scale: Fraction, size: int) -> npt.NDArray[np.int64]:
@@ -68,8 +67,8 @@ class SystemNoise:
     def gaussian(self, variance: Fraction, size: int) -> npt.NDArray[np.int64]:
         """`size` independent draws of the discrete Gaussian: P(x) ∝ exp(-x²/(2·variance)).
 
-        CKS Algorithm 3: of discrete Laplace candidates of scale t = floor(σ) + 1, y is kept with
-        probability exp(-(|y| - σ²/t)²/(2σ²)). Three in ten at least come through it all.
+        [CKS20] Algorithm 3: a discrete Laplace candidate y of scale t = floor(σ) + 1 is accepted
+        with probability exp(-(|y| - σ²/t)²/(2σ²)). At least three in ten candidates lead to a draw.
         """
         variance = workable(variance)
 
@@ -80,7 +79,7 @@ class SystemNoise:
         return draw_exactly(size, Fraction(3), block)
 
     def below(self, bound: int) -> int:
-        """A uniform integer in [0, bound): draw bit_length(bound-1) bits until they are below."""
+        """A uniform integer in [0, bound): bit_length(bound-1) bits, drawn until below it."""
         if bound < 1:
             raise ValueError("the bound must be at least 1")
         bits = (bound - 1).bit_length()
@@ -91,19 +90,19 @@ class SystemNoise:
                 return drawn
 
     def _block(self, size: int, t: int, s: int) -> npt.NDArray[np.int64]:
-        """The accepted draws among `size` candidates of CKS Algorithm 2, for the scale t/s.
+        """The accepted draws among `size` candidates of [CKS20] Algorithm 2, for the scale t/s.
 
-        X = u + t·v has P(X = x) ∝ exp(-x/t) when u, uniform in [0, t), is kept with probability
-        exp(-u/t) and v is geometric; then Y = X // s has P(Y = y) ∝ exp(-y·s/t). A sign is drawn
-        and "minus zero" refused, or zero would come twice as often as it should.
+        X = u + t·v has P(X = x) ∝ exp(-x/t) if u is uniform in [0, t) and accepted with probability
+        exp(-u/t), and v is geometric. Then Y = X // s has P(Y = y) ∝ exp(-y·s/t). A sign is drawn,
+        and "minus zero" is rejected, or zero would come twice as often as it should.
 
-        X < t·(v+1) must fit an int64. A block where it might not is drawn again, so the draws are
-        conditioned on v < floor(2^63/t), which is at least 128: for each candidate an event of
-        probability exp(-128) < 2^-184 at most is left out; up to t = 2^48, exp(-32768).
+        X < t·(v+1) must fit an int64. A block in which it might not is drawn again, so the draws
+        are conditioned on v < floor(2^63/t), which is at least 128. For each candidate this leaves
+        out an event of probability at most exp(-128) < 2^-184; up to t = 2^48, exp(-32768).
         """
         import numpy as np
 
-        drawn = self._uniform(size, 2 * t)  # a sign and a u in one
+        drawn = self._uniform(size, 2 * t)  # each word holds a sign and a u
         minus = (drawn & np.uint64(1)).view(np.int64)
         u = drawn >> np.uint64(1)
         y = self._geometric(size)
@@ -113,17 +112,18 @@ class SystemNoise:
         y += u.view(np.int64)
         y //= s
         kept = self._accepts(u, t)
-        kept &= y >= minus  # false for minus zero alone
+        kept &= y >= minus  # rejects minus zero only
         y *= 1 - 2 * minus
         return y[kept]
 
     def _accepts(self, u: npt.NDArray[np.uint64], t: int, k: int = 1) -> npt.NDArray[np.bool_]:
-        """Bernoulli(exp(-u/t)) for each u < t: CKS Algorithm 1 from its round `k` on.
+        """Bernoulli(exp(-u/t)) for each u < t: [CKS20] Algorithm 1 from its round `k` on.
 
-        Round k succeeds with probability u/(t·k), that of a uniform integer below t·k being less
-        than u, and the first failure must come in an odd round. A few rounds, an even number, are
-        drawn for all, or the work would tell how long the runs are; a candidate outlives the
-        8 rounds of a small block with probability below 1/9!.
+        Round k succeeds with probability u/(t·k), the probability that a uniform integer below t·k
+        is less than u. A candidate is accepted if the first failure comes in an odd round. An even
+        number of rounds is drawn for all candidates, so that the work does not depend on how many
+        each needs. A candidate needs more than the 8 rounds of a small block with probability below
+        1/9!.
         """
         import numpy as np
 
@@ -141,9 +141,10 @@ class SystemNoise:
         return kept
 
     def _geometric(self, size: int) -> npt.NDArray[np.int64]:
-        """Independent v with P(v) ∝ exp(-v): the successes before each failure in a long row.
+        """Independent v with P(v) ∝ exp(-v): the successes before each failure in a long sequence.
 
-        A row with too few failures is continued; to start over would favour short runs.
+        A sequence with too few failures is continued, because starting over would favour short
+        runs.
         """
         import numpy as np
 
@@ -158,9 +159,9 @@ class SystemNoise:
         return v
 
     def _failures(self, size: int) -> npt.NDArray[np.bool_]:
-        """True with probability 1 - 1/e: a random real in [0, 1) is over 1/e.
+        """Independent values that are true with probability 1 - 1/e: a random real is over 1/e.
 
-        Its first 64 binary digits decide all but one case in 2^64.
+        The first 64 binary digits of the real decide, except with probability 2^-64.
         """
         words = self._words(size)
         failed = words >= _INVERSE_E
@@ -177,12 +178,12 @@ class SystemNoise:
         return word < digits
 
     def _uniform(self, size: int, bound: int) -> npt.NDArray[np.uint64]:
-        """Uniform integers in [0, bound): words below a multiple of it, and their remainders."""
+        """Uniform integers in [0, bound): the remainders of words below a multiple of `bound`."""
         words = self._words(size)
         last = _LAST_WORD - 2**64 % bound
         (over,) = (words > last).nonzero()
         while over.size:
-            words = words.copy()  # what comes from bytes is read-only
+            words = words.copy()  # an array made from bytes is read-only
             words[over] = self._words(over.size)
             over = over[words[over] > last]
         return words % bound
@@ -196,10 +197,10 @@ class SystemNoise:
 def draw_exactly(
     size: int, ratio: Fraction, block: Callable[[int], npt.NDArray[np.int64]]
 ) -> npt.NDArray[np.int64]:
-    """`size` draws, out of blocks that turn about `ratio` candidates into each draw.
+    """`size` independent draws from blocks of candidates, with about `ratio` candidates for a draw.
 
-    What a block accepts is independent, and another is drawn for want of their number, never for
-    their values, so the first `size` of them are independent draws.
+    The accepted candidates of a block are independent. Another block is drawn if there are too few
+    of them, whatever their values, so the first `size` accepted candidates are independent draws.
     """
     import numpy as np
 
@@ -217,9 +218,9 @@ def draw_exactly(
 def as_word_fraction(scale: Fraction) -> tuple[int, int]:
     """The scale as t/s with t <= 2^56 and s <= 2^62, rounded up where it has no such form.
 
-    Rounding up is sound: answers Δ apart differ in log probability by at most Δ/scale, which is
-    then less than what was charged. The largest s that leaves room for t keeps the relative
-    excess within 2^-55 (scales over 2^-6), or the absolute one within 2^-62 (smaller scales).
+    Rounding up is sound: the log probabilities of answers Δ apart differ by at most Δ/scale, which
+    rounding makes smaller. The largest s that leaves room for t keeps the relative excess within
+    2^-55 (scales over 2^-6), or the absolute excess within 2^-62 (smaller scales).
     """
     check_scale(scale)
     t, s = scale.numerator, scale.denominator

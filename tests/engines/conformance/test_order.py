@@ -52,7 +52,7 @@ QUERIES = [
 ]
 
 
-def _rows(seed: int) -> list[str]:
+def wild_rows(seed: int) -> list[str]:
     """A few units with many rows each; 2^53 beside ones; values over thirty orders."""
     chance = random.Random(seed)
 
@@ -74,7 +74,7 @@ def _rows(seed: int) -> list[str]:
     return [row() for _ in range(1500)] + [f"u{i},1,true,1,1,,1,1,,one" for i in range(1000)]
 
 
-def _written(folder: Path, lines: list[str], **options: str):
+def written(folder: Path, lines: list[str], **options: str):
     header = "who,g,h,small,huge,far,money,wide,born,name\n"
     return write(folder, "t", header + "\n".join(lines), POLICY.format(**options))
 
@@ -82,14 +82,14 @@ def _written(folder: Path, lines: list[str], **options: str):
 @pytest.mark.parametrize("unit", UNITS)
 @pytest.mark.parametrize("neighbors", ["add-remove", "replace"])
 def test_shuffled_rows_give_the_same_results(tmp_path, unit, neighbors):
-    lines = _rows(seed=5)
+    lines = wild_rows(seed=5)
     orders = [lines, sorted(lines), sorted(lines, reverse=True)]
     orders += [random.Random(seed).sample(lines, len(lines)) for seed in (1, 2)]
     results = []
     for number, order in enumerate(orders):
         folder = tmp_path / str(number)
         folder.mkdir()
-        policy = _written(folder, order, neighbors=neighbors, unit=UNITS[unit])
+        policy = written(folder, order, neighbors=neighbors, unit=UNITS[unit])
         engine = MemoryEngine()
         results.append({query: raw(query, policy, engine) for query in QUERIES})
     for other in results[1:]:
@@ -100,7 +100,7 @@ def test_two_to_the_53_beside_a_thousand_ones(tmp_path):
     """As doubles, ones added to 2^53 one by one vanish, and added first they do not."""
     ones = ["a,1,true,1,1,,1,1,,"] * 1000
     for lines in ([f"a,1,true,1,{TOP},,1,1,,", *ones], [*ones, f"a,1,true,1,{TOP},,1,1,,"]):
-        policy = _written(tmp_path, lines, neighbors="add-remove", unit="")
+        policy = written(tmp_path, lines, neighbors="add-remove", unit="")
         assert raw("SELECT SUM(huge) FROM t", policy) == [[TOP + 1000]]
         assert raw("SELECT SUM(huge) FROM t GROUP BY g", policy) == [[TOP + 1000, 0, 0]]
         [total, count] = raw("SELECT AVG(far) FROM t GROUP BY g", policy)
@@ -111,7 +111,7 @@ def test_two_to_the_53_beside_a_thousand_ones(tmp_path):
 def test_sums_past_64_bits(tmp_path, keys):
     """3,000 times 2^53 is past 2^64, and so are the centres taken off for an average."""
     lines = [f"a,1,true,1,{TOP},{TOP},1,1,," for _ in range(3000)]
-    policy = _written(tmp_path, lines, neighbors="add-remove", unit="")
+    policy = written(tmp_path, lines, neighbors="add-remove", unit="")
     [total] = raw(f"SELECT SUM(huge) FROM t{keys}", policy)
     assert total[0] == 3000 * TOP
     # The centre of [2^53 - 992, 2^53] is 496 below its top.
@@ -124,7 +124,7 @@ def test_sums_past_64_bits(tmp_path, keys):
 def test_averages_far_from_zero_do_not_wrap(tmp_path):
     """The analyst can choose the centre: 9·10^14 times an age is public, and so is its half."""
     lines = ["a,1,true,3,1,,1,1,,"] * 3000
-    policy = _written(tmp_path, lines, neighbors="add-remove", unit="")
+    policy = written(tmp_path, lines, neighbors="add-remove", unit="")
     query = "SELECT AVG(small * 100 + 9000000000000000) FROM t"
     assert raw(f"{query} GROUP BY g", policy)[0][0] == raw(query, policy)[0][0] == 3000 * 300
 

@@ -30,103 +30,12 @@ and then for DuckDB. These are all the differences there are:
 
 from __future__ import annotations
 
-import datetime
-import math
-import random
 import re
-import string
-from fractions import Fraction
-from pathlib import Path
 
-import duckdb
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
-from hypothesis import strategies as st
 
-from dpdb.engines.memory.engine import MemoryEngine
-from dpdb.errors import MissingBounds, TooLarge
-from dpdb.plan.statistics import Grid, Total
-from dpdb.policy.catalog import Policy
-from dpdb.policy.reader import read_policy
 from tests.support.exactly import exactly, planned
-
-ROWS = 60
-POLICY = """
-[tables.t.columns]
-id = { type = "integer", bounds = [0, 59], nullable = false }
-i = { type = "integer", bounds = [-50, 50] }
-j = { type = "integer", values = [-3, 0, 1, 2, 7] }
-n = { type = "number", bounds = [-100, 100], step = 0.01 }
-m = { type = "number", bounds = [-5, 5], step = 0.125 }
-t = { type = "text" }
-s = { type = "text", values = ["a", "b", "B", "abc", "x_y", "10%"] }
-b = { type = "boolean" }
-c = { type = "boolean" }
-d = { type = "date", bounds = [1960-01-01, 2030-12-31] }
-e = { type = "date", bounds = [1960-01-01, 2030-12-31] }
-"""
-TEXTS = ["a", "b", "A", "ab", "abc", "Abc", "a%c", "a_c", "10%", "x_y", "x!y", "é", "É", "naïve",
-         " a", "a ", "a\nb", "it's", 'say "hi"', "5", "-7", " 12 ", "2.5", "3.5", "1e2", ".5",
-         "1_000", "0x1F", "inf", "nan", "1e400", "٣", "true", "F", "Yes", "0", "maybe",
-         "2020-02-29", "2021-02-29", "2020-1-1", "1969-12-31", "%", "_", "\\",
-         "aaaaaaaaab"]  # fmt: skip
-
-
-class World:
-    """The same rows twice."""
-
-    def __init__(self, policy: Policy, duck: duckdb.DuckDBPyConnection):
-        self.policy = policy
-        self.engine = MemoryEngine()
-        self.duck = duck
-
-
-def _cells(chance: random.Random) -> list[str]:
-    def maybe(text: object) -> str:
-        return "" if chance.random() < 0.15 else str(text)
-
-    def day() -> str:
-        first = datetime.date(1960, 1, 1).toordinal()
-        return datetime.date.fromordinal(first + chance.randrange(25_000)).isoformat()
-
-    near = chance.choice(["1970-01-01", "1969-12-31", "2020-02-29", "2030-12-31"])
-    return [
-        maybe(chance.choice([chance.randint(-50, 50), chance.randint(-3, 3)])),
-        maybe(chance.choice([-3, 0, 1, 2, 7])),
-        maybe(chance.choice([chance.randint(-10_000, 10_000), chance.randint(-3, 3) * 50]) / 100),
-        maybe(chance.randint(-40, 40) / 8),
-        maybe(chance.choice(TEXTS)),
-        maybe(chance.choice(["a", "b", "B", "abc", "x_y", "10%"])),
-        maybe(chance.choice(["true", "false"])),
-        maybe(chance.choice(["true", "false"])),
-        maybe(day()),
-        maybe(chance.choice([day(), near])),
-    ]
-
-
-def _world(folder: Path, seed: int) -> World:
-    chance = random.Random(seed)
-    rows = [[str(row), *_cells(chance)] for row in range(ROWS)]
-    chance.shuffle(rows)
-    lines = [",".join('"' + cell.replace('"', '""') + '"' for cell in row) for row in rows]
-    (folder / "t.csv").write_text("\n".join(["id,i,j,n,m,t,s,b,c,d,e", *lines]), encoding="utf-8")
-    (folder / "t.toml").write_text(POLICY)
-    duck = duckdb.connect()
-    duck.execute(
-        "CREATE TABLE t (id INT, i DOUBLE, j DOUBLE, n DOUBLE, m DOUBLE, t TEXT, s TEXT,"
-        " b BOOLEAN, c BOOLEAN, d DATE, e DATE)"
-    )
-    big, small = string.ascii_uppercase, string.ascii_lowercase
-    for name, old, new in (("lower", big, small), ("upper", small, big)):
-        duck.execute(f"CREATE MACRO ascii_{name}(x) AS translate(x, '{old}', '{new}')")
-    values = [[cell or None for cell in row] for row in rows]
-    duck.executemany("INSERT INTO t VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
-    return World(read_policy(folder / "t.toml"), duck)
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory):
-    return _world(tmp_path_factory.mktemp("world"), seed=1)
+from tests.support.two_engines import check_condition, check_number, check_text
 
 
 def _constants(text: str) -> str:
@@ -139,100 +48,12 @@ def _constants(text: str) -> str:
     return "".join(parts)
 
 
-def _duck_rows(world: World, *expressions: str) -> list[tuple[object, ...]]:
-    listed = ", ".join(expressions)
-    rows = world.duck.execute(f"SELECT id, {listed} FROM t ORDER BY id").fetchall()
-    return [row[1:] for row in rows]
-
-
-def _check_condition(world: World, ours: str, theirs: str) -> None:
-    """True, false and NULL on the same rows; as WHERE, as FILTER, and negated."""
-    expected = [value for (value,) in _duck_rows(world, f"({theirs})")]
-    true, false, null = exactly(
-        f"SELECT COUNT(*) FILTER (WHERE {ours}), COUNT(*) FILTER (WHERE NOT ({ours})),"
-        f" COUNT(*) FILTER (WHERE ({ours}) IS NULL) FROM t GROUP BY id",
-        world.policy,
-        world.engine,
-    )
-    verdicts = {(1, 0, 0): True, (0, 1, 0): False, (0, 0, 1): None}
-    assert [verdicts[cell] for cell in zip(true, false, null, strict=True)] == expected
-    [[count]] = exactly(f"SELECT COUNT(*) FROM t WHERE {ours}", world.policy, world.engine)
-    assert count == sum(value is True for value in expected)
-    [per_group] = exactly(
-        f"SELECT j, COUNT(*) FROM t WHERE {ours} GROUP BY j", world.policy, world.engine
-    )
-    found = dict(
-        world.duck.execute(f"SELECT j, COUNT(*) FROM t WHERE ({theirs}) GROUP BY j").fetchall()
-    )
-    cells = planned(f"SELECT j, COUNT(*) FROM t WHERE {ours} GROUP BY j", world.policy).groups
-    assert per_group == [found.get(key, 0) for (key,) in cells]
-    assert sum(n for key, n in found.items() if key is not None) == sum(per_group)
-
-
-def _check_number(world: World, ours: str, theirs: str) -> None:
-    """The same value on every row, on the grid that is summed over; the same sums."""
-    rows = _duck_rows(world, f"({theirs})::DOUBLE", "i > 0")
-    text = f"SELECT SUM({ours}), COUNT({ours}) FROM t GROUP BY id"
-    sums, counts = exactly(text, world.policy, world.engine)
-    grid = _grid(text, world)
-    assert counts == [value is not None for value, _ in rows]
-    assert sums == [0 if value is None else _on(value, grid) for value, _ in rows]
-    known = [value for value, _ in rows if value is not None]
-    text = f"SELECT SUM({ours}), COUNT({ours}), COUNT(DISTINCT {ours}) FROM t"
-    assert exactly(text, world.policy, world.engine) == [
-        [sum(_on(value, grid) for value in known)],
-        [len(known)],
-        [len(set(known))],
-    ]
-    text = f"SELECT SUM({ours}) FILTER (WHERE i > 0) FROM t"
-    narrowed = _grid(text, world)
-    chosen = [_on(value, narrowed) for value, positive in rows if positive and value is not None]
-    assert exactly(text, world.policy, world.engine) == [[sum(chosen)]]
-
-
-def _grid(text: str, world: World) -> Grid:
-    """The grid of the first release, which is a sum."""
-    total = planned(text, world.policy).releases[0].statistic
-    assert isinstance(total, Total)
-    return total.grid
-
-
-def _on(value: float, grid: Grid) -> Fraction:
-    """The grid point for a value; the grid may end less than a step inside the bounds."""
-    nearest = round(Fraction(value * grid.step.denominator / grid.step.numerator))
-    clamped = min(max(nearest, grid.lower), grid.upper)
-    assert abs(clamped - nearest) <= 1
-    return clamped * grid.step
-
-
-def _check_text(world: World, ours: str, theirs: str) -> None:
-    """The same NULLs, lengths and number of distinct texts; every text equal to itself."""
-    rows = _duck_rows(world, f"({theirs})", f"length({theirs})")
-    known, lengths = exactly(
-        f"SELECT COUNT({ours}), SUM(CLAMP(LENGTH({ours}), 0, 100)) FROM t GROUP BY id",
-        world.policy,
-        world.engine,
-    )
-    assert known == [text is not None for text, _ in rows]
-    assert lengths == [length or 0 for _, length in rows]
-    texts = {text for text, _ in rows if text is not None}
-    [[distinct]] = exactly(f"SELECT COUNT(DISTINCT {ours}) FROM t", world.policy, world.engine)
-    assert distinct == len(texts)
-    for text in sorted(texts)[:6]:
-        quoted = "'" + str(text).replace("'", "''") + "'"
-        [[same]] = exactly(
-            f"SELECT COUNT(*) FROM t WHERE {ours} = {quoted}", world.policy, world.engine
-        )
-        assert same == sum(row[0] == text for row in rows)
-
-
 def _pair(case: str | tuple[str, str]) -> tuple[str, str]:
     return (case, _constants(case)) if isinstance(case, str) else (case[0], _constants(case[1]))
 
 
 READABLE = "t IN ('5', '-7', ' 12 ', '2.5', '3.5', '1e2', '.5', '0')"
 """What of TEXTS is a number to dpdb."""
-
 CONDITIONS: list[str | tuple[str, str]] = [
     # comparisons, of every kind
     "i = 3", "i <> 3", "i != -3", "i < 0", "i <= 0", "i > 2.5", "i >= j", "j = 7", "j < i",
@@ -319,7 +140,6 @@ CONDITIONS: list[str | tuple[str, str]] = [
     ("CAST(d + 100000000 AS TEXT) IS NULL", "TRUE"),
     ("i::TEXT = '3'", "i = 3"),
 ]  # fmt: skip
-
 NUMBERS: list[str | tuple[str, str]] = [
     "i", "j", "n", "m", "-i", "-n", "+j", "3", "0.25", "i + j", "i - j", "i * j", "n + m", "n * m",
     "n - 0.25", "i * 3 - 2 * j", "(i + j) * (i - j)", "2 * (n + 1)", "i * n",
@@ -366,7 +186,6 @@ NUMBERS: list[str | tuple[str, str]] = [
     ("CASE WHEN i * 1e299 * 1e10 IS NULL THEN 0 ELSE 1 END",
      "CASE WHEN i = 0 THEN 1 ELSE 0 END"),
 ]  # fmt: skip
-
 STRINGS: list[str | tuple[str, str]] = [
     "t", "s", "LOWER(t)", "UPPER(s)", "LOWER(UPPER(s))", "SUBSTR(t, 1, 2)", "SUBSTR(t, 3)",
     "SUBSTR(LOWER(t), 2, 1)", "COALESCE(t, s)", "COALESCE(t, s, 'none')", "COALESCE(NULL, t)",
@@ -381,18 +200,18 @@ STRINGS: list[str | tuple[str, str]] = [
 
 @pytest.mark.parametrize("case", CONDITIONS, ids=str)
 def test_a_condition_holds_on_the_same_rows(world, case):
-    _check_condition(world, *_pair(case))
+    check_condition(world, *_pair(case))
 
 
 @pytest.mark.parametrize("case", NUMBERS, ids=str)
 def test_a_number_is_the_same_on_every_row(world, case):
     ours, theirs = _pair(case)
-    _check_number(world, ours, theirs)
+    check_number(world, ours, theirs)
 
 
 @pytest.mark.parametrize("case", STRINGS, ids=str)
 def test_a_text_is_the_same_on_every_row(world, case):
-    _check_text(world, *_pair(case))
+    check_text(world, *_pair(case))
 
 
 def test_two_group_keys(world):
@@ -443,220 +262,3 @@ def test_a_subquery_is_a_constant(world):
         "SELECT COUNT(*) FROM t WHERE i > (SELECT AVG(i) FROM t)"
     ).fetchall()
     assert [(count,)] == theirs
-
-
-# Generated expressions: each strategy makes pairs, of dpdb's text and DuckDB's.
-Pair = tuple[str, str]
-Pairs = st.SearchStrategy[Pair]
-
-
-def _join(shape: str, *parts: Pair, duck: str | None = None) -> Pair:
-    ours = shape.format(*(part[0] for part in parts))
-    return ours, (duck or shape).format(*(part[1] for part in parts))
-
-
-def _number_constant(value: int | float) -> Pair:
-    text = f"{value:g}" if value >= 0 else f"({value:g})"
-    return text, f"{text}::DOUBLE"
-
-
-# A bare NULL has no type of its own; these do.
-NULL_NUMBER = ("NULLIF(1, 1)", "NULL::DOUBLE")
-NULL_TEXT = ("NULLIF('a', 'a')", "NULL::TEXT")
-NULL_TRUTH = ("NULLIF(TRUE, TRUE)", "NULL::BOOLEAN")
-
-number_leaves = st.one_of(
-    st.sampled_from([(name, name) for name in ("i", "j", "n", "m", "id")]),
-    st.builds(_number_constant, st.sampled_from([-7, -1, 0, 1, 2, 3, 10, 0.5, 0.25, -2.5])),
-)
-text_leaves = st.one_of(
-    st.sampled_from([("t", "t"), ("s", "s")]),
-    st.sampled_from(["a", "b", "abc", "x_y", "10%", "", "É", "it''s"]).map(
-        lambda text: (f"'{text}'",) * 2
-    ),
-)
-date_leaves = st.sampled_from(
-    [("d", "d"), ("e", "e"), ("DATE '2000-02-29'",) * 2, ("DATE '1970-01-01'",) * 2]
-)
-truth_leaves = st.sampled_from([("b", "b"), ("c", "c"), ("TRUE", "TRUE"), ("FALSE", "FALSE")])
-patterns = st.text(st.sampled_from("ab%_é!c1"), max_size=6)
-
-
-def _like(text: Pair, pattern: str, negated: bool) -> Pair:
-    word = "NOT LIKE" if negated else "LIKE"
-    return _join("({0} " + word + f" '{pattern}')", text)
-
-
-def _members(operand: Pair, items: list[Pair], negated: bool) -> Pair:
-    word = "NOT IN" if negated else "IN"
-    ours = ", ".join(item[0] for item in items)
-    theirs = ", ".join(item[1] for item in items)
-    return f"({operand[0]} {word} ({ours}))", f"({operand[1]} {word} ({theirs}))"
-
-
-def _made(shape: str, *parts: Pairs, duck: str | None = None) -> Pairs:
-    return st.builds(lambda *chosen: _join(shape, *chosen, duck=duck), *parts)
-
-
-def _numbers(number, text, date, truth):
-    return st.one_of(
-        _made("({0} + {1})", number, number),
-        _made("({0} - {1})", number, number),
-        _made("({0} * {1})", number, number),
-        _made("({0} / {1})", number, number, duck="({0} / NULLIF({1}, 0))"),
-        _made("({0} % {1})", number, number, duck="({0} % NULLIF({1}, 0))"),
-        _made("(-{0})", number, duck="(0 - {0})"),
-        _made("ABS({0})", number),
-        _made("FLOOR({0})", number),
-        _made("CEIL({0})", number),
-        st.integers(-2, 3).flatmap(lambda digits: _made(f"ROUND({{0}}, {digits})", number)),
-        _made("LEAST({0}, {1}, {2})", number, number, number),
-        _made("GREATEST({0}, {1})", number, number),
-        _made("COALESCE({0}, {1})", number, number),
-        _made("NULLIF({0}, {1})", number, number),
-        _made("CASE WHEN {0} THEN {1} ELSE {2} END", truth, number, number),
-        _made("CASE WHEN {0} THEN {1} END", truth, number),
-        _made("CASE {0} WHEN {1} THEN {2} ELSE {3} END", text, text, number, number),
-        _made("LENGTH({0})", text, duck="length({0})::DOUBLE"),
-        _made("({0} - {1})", date, date, duck="({0} - {1})::DOUBLE"),
-        _made("CAST({0} AS INTEGER)", truth, duck="{0}::INT::DOUBLE"),
-        _made("CAST({0} AS INTEGER)", number, duck="round_even({0}, 0)"),
-    )
-
-
-def _texts(number, text, date, truth):
-    return st.one_of(
-        _made("LOWER({0})", text, duck="ascii_lower({0})"),
-        _made("UPPER({0})", text, duck="ascii_upper({0})"),
-        st.tuples(st.integers(1, 4), st.integers(0, 4)).flatmap(
-            lambda place: _made(f"SUBSTR({{0}}, {place[0]}, {place[1]})", text)
-        ),
-        _made("COALESCE({0}, {1})", text, text),
-        _made("NULLIF({0}, {1})", text, text),
-        _made("CASE WHEN {0} THEN {1} ELSE {2} END", truth, text, text),
-        _made("CAST({0} AS TEXT)", truth),
-        _made("CAST({0} AS TEXT)", date),
-    )
-
-
-def _dates(number, text, date, truth):
-    return st.one_of(
-        st.integers(-400, 400).flatmap(lambda days: _made(f"({{0}} + {days})", date)),
-        _made("COALESCE({0}, {1})", date, date),
-        _made("GREATEST({0}, {1})", date, date),
-        _made("NULLIF({0}, {1})", date, date),
-        _made("IF({0}, {1}, {2})", truth, date, date),
-    )
-
-
-def _truths(number, text, date, truth):
-    signs = st.sampled_from(["=", "<>", "<", "<=", ">", ">="])
-    asked = st.sampled_from(["TRUE", "FALSE", "NOT TRUE", "NOT FALSE"])
-    null = st.just(("NULL", "NULL"))
-    members = st.lists(number_leaves | null, min_size=1, max_size=4)
-    words = st.lists(text_leaves | null, min_size=1, max_size=4)
-    return st.one_of(
-        *(
-            st.builds(lambda sign, a, b: _join(f"({{0}} {sign} {{1}})", a, b), signs, kind, kind)
-            for kind in (number, text, date, truth)
-        ),
-        _made("({0} AND {1})", truth, truth),
-        _made("({0} OR {1})", truth, truth),
-        _made("({0} AND {1} OR NOT {2})", truth, truth, truth),
-        _made("(NOT {0})", truth),
-        _made("({0} IS NULL)", st.one_of(number, text, date, truth)),
-        asked.flatmap(lambda words: _made(f"({{0}} IS {words})", truth)),
-        _made("({0} BETWEEN {1} AND {2})", number, number, number),
-        _made("({0} NOT BETWEEN {1} AND {2})", date, date, date),
-        st.builds(_members, number, members, st.booleans()),
-        st.builds(_members, text, words, st.booleans()),
-        st.builds(_like, text, patterns, st.booleans()),
-        _made("COALESCE({0}, {1})", truth, truth),
-        _made("CASE WHEN {0} THEN {1} END", truth, truth),
-    )
-
-
-def _grown(depth: int):
-    """Strategies for numbers, texts, dates and truths of at most this depth."""
-    leaves = (
-        number_leaves | st.just(NULL_NUMBER),
-        text_leaves | st.just(NULL_TEXT),
-        date_leaves,
-        truth_leaves | st.just(NULL_TRUTH),
-    )
-    if depth == 0:
-        return leaves
-    below = _grown(depth - 1)
-    grow = (_numbers, _texts, _dates, _truths)
-    return tuple(_opaque(leaf | make(*below)) for leaf, make in zip(leaves, grow, strict=True))
-
-
-def _opaque(inner: Pairs) -> Pairs:
-    """The same, without the megabytes of its repr."""
-
-    @st.composite
-    def pairs(draw):
-        return draw(inner)
-
-    return pairs()
-
-
-NUMBER, TEXT, _, TRUTH = _grown(3)
-GENERATED = settings(
-    max_examples=100,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
-
-
-@GENERATED
-@given(pair=TRUTH)
-def test_a_generated_condition_holds_on_the_same_rows(world, pair):
-    _check_condition(world, *pair)
-
-
-@GENERATED
-@given(pair=NUMBER)
-def test_a_generated_number_is_the_same_on_every_row(world, pair):
-    values = [value for (value,) in _duck_rows(world, pair[1])]
-    # Doubles leave their range only after more operations than are nested here.
-    assert all(value is None or math.isfinite(value) for value in values)
-    ours = f"CLAMP({pair[0]}, -500, 500)"
-    theirs = f"CASE WHEN ({pair[1]}) IS NOT NULL THEN greatest(-500, least(500, {pair[1]})) END"
-    _check_number(world, ours, theirs)
-
-
-@GENERATED
-@given(pair=TEXT)
-def test_a_generated_text_is_the_same_on_every_row(world, pair):
-    _check_text(world, *pair)
-
-
-RANGES = st.one_of(
-    st.builds(
-        lambda name, sign, value: _join(f"({{0}} {sign} {{1}})", (name, name), value),
-        st.sampled_from(["i", "j", "n", "m"]),
-        st.sampled_from(["=", "<", "<=", ">", ">="]),
-        number_leaves,
-    ),
-    st.builds(_members, st.just(("j", "j")), st.lists(number_leaves, min_size=1), st.booleans()),
-    _made("({0} BETWEEN {1} AND {2})", number_leaves, number_leaves, number_leaves),
-    _made("(NOT {0})", TRUTH),
-    TRUTH,
-)
-CONDITION = _opaque(
-    RANGES | _made("({0} AND {1})", RANGES, RANGES) | _made("({0} OR {1})", RANGES, RANGES)
-)
-
-
-@GENERATED
-@given(pair=_grown(2)[0], condition=CONDITION)
-def test_bounds_narrowed_by_where_hold_the_values(world, pair, condition):
-    """What WHERE admits is not clamped: the planned bounds are around all of it."""
-    text = f"SELECT SUM({pair[0]}) FROM t WHERE {condition[0]}"
-    try:
-        grid = _grid(text, world)
-    except (MissingBounds, TooLarge):
-        assume(False)
-    rows = _duck_rows(world, f"({pair[1]})::DOUBLE", f"({condition[1]})")
-    expected = sum(_on(value, grid) for value, chosen in rows if chosen and value is not None)
-    assert exactly(text, world.policy, world.engine) == [[expected]]

@@ -19,7 +19,7 @@ PROMPT = re.compile(r"dpdb> ?| \.\.\.> |(?:summarize field|summary function|wher
 
 def test_every_line_was_printed(tmp_path: Path) -> None:
     recorded = RECORDING.split("\n")
-    with Terminal(*COMMAND.split(), home=tmp_path, columns=84, how="noise") as terminal:
+    with Terminal(*COMMAND.split(), home=tmp_path, columns=88, how="noise") as terminal:
         for row, line in enumerate(recorded):
             if prompt := PROMPT.match(line):
                 wait_for(terminal, row, prompt.group().rstrip(), recorded)

@@ -11,10 +11,11 @@ import pytest
 from prompt_toolkit.formatted_text import fragment_list_to_text
 from pygments.token import Comment, Error, Keyword, Name, String
 
-from dpdb.answers.answer import Answer, ReleaseReport
+from dpdb.answers.answer import Answer
 from dpdb.answers.formats.explain_tree import tree
 from dpdb.answers.formats.footer import footer
 from dpdb.answers.formats.render import as_table
+from dpdb.answers.record import ReleaseReport
 from dpdb.errors import MissingBounds, SyntaxFault, UnknownName
 from dpdb.interfaces.shell.banner import greeting
 from dpdb.interfaces.shell.chart import chart
@@ -82,13 +83,16 @@ g = { type = "integer", values = [1, 2] }
 y = { type = "number" }
 """
 CAPPED = "at most 3 rows per who, chosen by a keyed hash"
+CHOSEN = "{} is chosen by {}, and has no interval: how near it is depends on the rows"
 
 
 @pytest.mark.parametrize(("select", "notes"), [
     ("COUNT(*) FROM t", [CAPPED]),
-    ("COUNT(x), MODE(g), SUM(g), SUM(CLAMP(y, 0, 1)) FROM t WHERE x > 3", [CAPPED]),
+    ("COUNT(x), MODE(g), SUM(g), SUM(CLAMP(y, 0, 1)) FROM t WHERE x > 3",
+     [CHOSEN.format("MODE(g)", "frequency"), CAPPED]),
     ("AVG(x), SUM(x + 1) FROM t", [CAPPED, "x: values are clamped to 0 … 100"]),
-    ("MAX(d) FROM t", [CAPPED, "d: values are clamped to 2000-01-01 … 2009-12-31"]),
+    ("MAX(d) FROM t", [CHOSEN.format("MAX(d)", "rank"), CAPPED,
+                       "d: values are clamped to 2000-01-01 … 2009-12-31"]),
     ("COUNT(DISTINCT x) FROM t", [CAPPED, "x: values are clamped to 0 … 100"]),
     ("COUNT(*) FROM t WHERE y > (SELECT AVG(x) FROM t)",
      [CAPPED, "x: values are clamped to 0 … 100"]),

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import io
-import json
 import signal
 import sys
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from dpdb.interfaces.cli.main import main
-
-PEOPLE = Path(__file__).parents[3] / "sample_data" / "people.csv"
-
+from tests.support.command_line import PEOPLE, Make, Ran, Run
 
 PATIENCE = 15
 """Seconds until a test is given up: what is here takes one at most, or would take hours."""
@@ -37,29 +32,6 @@ def patience() -> Iterator[None]:
     yield
     signal.alarm(0)
     signal.signal(signal.SIGALRM, before)
-
-
-@dataclass(frozen=True)
-class Ran:
-    """What a run of the command line left behind."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def answers(self) -> list[dict[str, Any]]:
-        """The lines of `--json`."""
-        return [json.loads(line) for line in self.out.splitlines()]
-
-    @property
-    def rows(self) -> list[list[Any]]:
-        """The rows of the only answer."""
-        [answer] = self.answers
-        return answer["rows"]
-
-
-Run = Callable[..., Ran]
 
 
 @pytest.fixture
@@ -85,7 +57,7 @@ def people() -> Path:
 
 
 @pytest.fixture
-def make(tmp_path: Path) -> Callable[..., Path]:
+def make(tmp_path: Path) -> Make:
     """Writes a CSV file, and the policy beside it if there is one."""
 
     def make(rows: str | bytes, policy: str | bytes | None = None, name: str = "t") -> Path:

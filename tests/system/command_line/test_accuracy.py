@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import Run
+from tests.support.command_line import Run
 
 SELECT_KEYS = [
     "statement", "columns", "rows", "intervals", "releases", "cost", "budget", "private", "repeat",

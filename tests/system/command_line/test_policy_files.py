@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from .conftest import Run
-
-Make = Callable[..., Path]
+from tests.support.command_line import Make, Run
 
 DATA = "a,b,c,d\n1,x,2000-01-01,true\n2,y,2001-01-01,false\n3,,,\n"
 TABLE = '[tables.t]\npath = "t.csv"\n'

@@ -5,16 +5,12 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from dpdb.interfaces import scripts
-
-from .conftest import PEOPLE, Run
-
-Make = Callable[..., Path]
+from tests.support.command_line import PEOPLE, Make, Run
 
 NOT_SQL = {
     "rows": "name,age\nAbel Woods,33\n",

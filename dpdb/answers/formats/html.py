@@ -1,0 +1,44 @@
+"""An answer as a small HTML table, for notebooks."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from jinja2 import Environment, StrictUndefined, Template
+
+from dpdb.answers.formats.footer import footer
+from dpdb.answers.formats.sheet import numeric_columns, text_sheet
+from dpdb.answers.record import AnswerRecord
+
+_TABLE = """\
+<div class="dpdb-answer">
+<table>
+<thead><tr>
+{%- for name, align in columns %}<th scope="col" style="text-align: {{ align }}">{{ name }}</th>
+{%- endfor %}</tr></thead>
+<tbody>
+{%- for row in rows %}
+<tr>
+{%- for cell in row %}<td style="text-align: {{ columns[loop.index0][1] }}">{{ cell }}</td>
+{%- endfor %}</tr>
+{%- endfor %}
+</tbody>
+</table>
+{%- if lines %}
+<p>{% for line in lines %}{{ line }}{% if not loop.last %}<br>{% endif %}{% endfor %}</p>
+{%- endif %}
+</div>"""
+
+
+def as_html(answer: AnswerRecord) -> str:
+    """What the table of the command line shows, every text escaped; its footer is below it."""
+    header, rows = text_sheet(answer)
+    sides = ["right" if numeric else "left" for numeric in numeric_columns(header, rows)]
+    columns = list(zip(header, sides, strict=True))
+    lines = footer(answer).splitlines()[1:]
+    return _template().render(columns=columns, rows=rows, lines=lines)
+
+
+@cache
+def _template() -> Template:
+    return Environment(autoescape=True, undefined=StrictUndefined).from_string(_TABLE)

@@ -1,0 +1,75 @@
+"""What a statement gives back, as plain values: what every format shows a part of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from dpdb.ledger.protocol import FREE, Balance, Price
+from dpdb.policy.catalog import Kind
+
+if TYPE_CHECKING:
+    from dpdb.plan.plan import Plan
+
+Cell = int | float | str | bool | None
+CellInterval = tuple[Cell, Cell] | None
+"""The two ends of a cell's 95 % interval; None where the cell has none."""
+
+
+@dataclass(frozen=True)
+class ReleaseReport:
+    """One release as it is reported; sensitivity, scale and margin are in the column's unit."""
+
+    column: str
+    aggregate: str
+    mechanism: str
+    sensitivity: Fraction | None
+    """None where it depends on the rows (smooth sensitivity), and so must stay secret."""
+    scale: Fraction | None
+    """The scale of the noise; None where the sensitivity is None."""
+    epsilon: Fraction
+    delta: Fraction = Fraction(0)
+    margin: float | None = None
+    """With probability CONFIDENCE the noise of all competing rows is within ± this much at once."""
+    competing_rows: int = 1
+    """The number of groups among which noise decides which are shown; 1 where all are."""
+
+
+@dataclass(frozen=True)
+class Disclosure:
+    """An exact statistic and the scale of its noise, which only teaching mode may show."""
+
+    column: str
+    stat: float
+    scale: float
+
+
+@dataclass(frozen=True, repr=False)
+class AnswerRecord:
+    """A statement with its rows, their accuracy, its price and what is left of the budget."""
+
+    statement: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    balance: Balance
+    intervals: tuple[tuple[CellInterval, ...], ...] = ()
+    only_noise: tuple[tuple[bool, ...], ...] = ()
+    """For each cell, whether its interval is as wide as its bounds, so that it tells nothing."""
+    kinds: tuple[Kind, ...] = ()
+    """The types of the columns of a query, from its plan; empty where no query is answered."""
+    releases: tuple[ReleaseReport, ...] = ()
+    cost: Price = FREE
+    query: bool = False
+    """Whether this answers a SELECT, rather than showing or setting something."""
+    repeat: bool = False
+    """Whether the answer was paid for before, and so is free."""
+    explain: bool = False
+    """Whether this answers an EXPLAIN: a plan and a price, and no rows."""
+    private: bool = True
+    """Whether the answer is differentially private; in teaching mode none is."""
+    revealed: tuple[Disclosure, ...] = ()
+    notes: tuple[str, ...] = ()
+    """Sentences on intervals, on an error asked for and, for EXPLAIN, on rows left out."""
+    plan: Plan | None = None
+    """The plan that EXPLAIN shows."""

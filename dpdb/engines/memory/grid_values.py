@@ -1,0 +1,71 @@
+"""The values of an argument as whole steps of a grid, clamped to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpdb.engines.memory.grid_rounding import grid_of, narrowest
+from dpdb.engines.memory.row_blocks import parts
+from dpdb.plan.expressions import ColumnRef, Expr
+from dpdb.plan.statistics import Grid
+from dpdb.policy.catalog import Column
+from dpdb.vectors.columns import Numbers
+from dpdb.vectors.evaluate import Frame, evaluate
+from dpdb.vectors.vector import Array, Bools, Vector
+
+
+@dataclass(frozen=True, repr=False)
+class Steps:
+    """The values on all rows."""
+
+    values: Array
+    null: Bools | None
+    filler: int | None = None
+    """What `values` are in every row that is NULL, where that is public."""
+
+
+def on_grid(argument: Expr, grid: Grid, frame: Frame, rows: int) -> Steps:
+    """Those of an argument: as they are stored, or worked out."""
+    if isinstance(argument, ColumnRef):
+        column = frame.columns[argument.column.name]
+        if isinstance(column, Numbers) and column.step == grid.step:
+            return _stored(column, argument.column, grid)
+    return _computed(argument, grid, frame, rows)
+
+
+def _stored(column: Numbers, declared: Column, grid: Grid) -> Steps:
+    held = grid_of(declared)
+    filler = min(max(column.filler, grid.lower), grid.upper)
+    if held is not None and grid.lower <= held.lowest and held.highest <= grid.upper:
+        return Steps(column.units, column.null, filler)
+    # A grid narrowed to nothing can lie outside a narrow column's type.
+    limits, values = np.iinfo(column.units.dtype), column.units
+    if not limits.min <= grid.lower <= grid.upper <= limits.max:
+        values = values.astype(np.int64)
+    return Steps(np.clip(values, grid.lower, grid.upper), column.null, filler)
+
+
+def _computed(argument: Expr, grid: Grid, frame: Frame, rows: int) -> Steps:
+    """An expression in whole steps of the grid, clamped to it, and where it is NULL."""
+    units = np.empty(rows, dtype=narrowest(grid.lower, grid.upper))
+    null: Bools | None = None
+    for block, part in parts(argument, frame, rows):
+        found = evaluate(argument, part)
+        assert isinstance(found, Vector)
+        units[block] = _rounded(found.values, grid)
+        if found.null is not None:
+            null = np.empty(rows, dtype=np.bool_) if null is None else null
+            null[block] = found.null
+    return Steps(units, null)
+
+
+def _rounded(values: Array, grid: Grid) -> Array:
+    """Numbers in whole steps of the grid, clamped to it."""
+    if grid.step.denominator != 1:
+        values = values * float(grid.step.denominator)
+    if grid.step.numerator != 1:
+        values = values / float(grid.step.numerator)
+    clamped = np.clip(values, float(grid.lower), float(grid.upper))
+    return np.asarray(np.rint(clamped, out=clamped))

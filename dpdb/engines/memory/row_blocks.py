@@ -1,0 +1,74 @@
+"""Expressions worked out for a block of rows at a time.
+
+Every step of an expression makes a copy, and those should stay in the cache. What is in blocks,
+and how large they are, follows from the expression and the policy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from dpdb.plan.expressions import Arithmetic, Call, Case, Cast, Expr, children, columns_of
+from dpdb.policy.catalog import Column, Kind
+from dpdb.vectors.evaluate import Frame, evaluate, holds, public_dictionary
+from dpdb.vectors.vector import Bools
+
+BLOCK = 2**16
+"""The rows of a block."""
+_SHORT = BLOCK // 64
+"""Values in a dictionary that may be worked through for every block."""
+
+
+def row_blocks(rows: int, size: int = BLOCK) -> Iterator[slice]:
+    """The rows of a table, block by block; one empty block where there are none."""
+    for start in range(0, max(rows, 1), size):
+        yield slice(start, min(start + size, rows))
+
+
+def mask(condition: Expr, frame: Frame, rows: int) -> Bools:
+    """Where a condition is true."""
+    if not _makes_doubles(condition):
+        return np.broadcast_to(holds(condition, frame), rows)
+    found = np.empty(rows, dtype=np.bool_)
+    for block, part in parts(condition, frame, rows):
+        found[block] = holds(condition, part)
+    return found
+
+
+def null_mask(argument: Expr, frame: Frame, rows: int) -> Bools | None:
+    """Where an expression is NULL; None where it never is."""
+    null: Bools | None = None
+    for block, part in parts(argument, frame, rows):
+        found = evaluate(argument, part).null
+        if found is not None:
+            null = np.empty(rows, dtype=np.bool_) if null is None else null
+            null[block] = found
+    return null
+
+
+def parts(expression: Expr, frame: Frame, rows: int) -> Iterator[tuple[slice, Frame]]:
+    """The blocks of rows, with the columns that the expression reads."""
+    columns = columns_of(expression)
+    read = Frame({name: frame.columns[name] for name in columns}, frame.slots)
+    # What is worked out for a whole dictionary should not be so for every block.
+    long = any(map(_has_long_dictionary, columns.values()))
+    for block in row_blocks(rows, max(rows, 1) if long else BLOCK):
+        yield block, read.within(block)
+
+
+def _has_long_dictionary(column: Column) -> bool:
+    """Whether there may be many values to work through: how many a file holds is private."""
+    if column.kind is Kind.TEXT and not public_dictionary(column):
+        return True
+    return len(column.values or ()) > _SHORT
+
+
+def _makes_doubles(condition: Expr) -> bool:
+    """Whether numbers are worked out for it, rather than compared as they are stored."""
+    if any(column.step != 1 for column in columns_of(condition).values()):
+        return True
+    if isinstance(condition, Arithmetic | Call | Case | Cast):
+        return True
+    return any(map(_makes_doubles, children(condition)))

@@ -1,0 +1,90 @@
+"""The notebook: `%dpdb FILE` connects it, and `%%dpdb` answers the statements of a cell."""
+
+from __future__ import annotations
+
+import argparse
+import keyword
+import shlex
+from typing import TYPE_CHECKING, NoReturn
+
+from dpdb.errors import UsageError
+from dpdb.interfaces.cli.arguments import add_session_arguments, policy_for_arguments
+from dpdb.session.connect import session_on
+from dpdb.sql.splitting import split
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
+    from dpdb.session.session import Session
+
+
+def load_ipython_extension(shell: InteractiveShell) -> None:
+    """What `%load_ext dpdb` calls: the shell gets `%dpdb` and `%%dpdb`."""
+    notebook = Notebook(shell)
+    manager = shell.magics_manager
+    manager.register_function(notebook.connect, magic_kind="line", magic_name="dpdb")
+    manager.register_function(notebook.run, magic_kind="cell", magic_name="dpdb")
+
+
+class Notebook:
+    """The session of a notebook's magics, and where they leave answers."""
+
+    def __init__(self, shell: InteractiveShell):
+        self._shell = shell
+        self._session: Session | None = None
+
+    def connect(self, line: str) -> Session | None:
+        """`%dpdb FILE… [options]`: from now on `%%dpdb` asks about these files.
+
+        The options are those of the command line that say which session there is to be. The session
+        is returned, so `db = %dpdb people.csv` can be used from Python, too.
+        """
+        try:
+            options = _parser().parse_args(_words(line))
+        except SystemExit:  # after --help has been printed
+            return None
+        if not options.files:
+            raise UsageError("no CSV file or policy given", hint="%dpdb people.csv --epsilon 1")
+        policy = policy_for_arguments(options)
+        self._session = session_on(policy, teach=options.teach, seed=options.seed)
+        return self._session
+
+    def run(self, line: str, cell: str) -> None:
+        """`%%dpdb [NAME]`: answer the statements of the cell, and keep the last answer as NAME."""
+        from IPython.display import display  # noqa: PLC0415 (only notebooks have it)
+
+        name = line.strip()
+        if name and (not name.isidentifier() or keyword.iskeyword(name)):
+            raise UsageError(f"{name} is not the name of a variable", hint="%%dpdb answer")
+        if self._session is None:
+            raise UsageError("there is no session yet", hint="%dpdb people.csv --epsilon 1")
+        for piece in split(cell):
+            answer = self._session.execute(piece.text)
+            display(answer)  # type: ignore[no-untyped-call]
+            if name:
+                self._shell.user_ns[name] = answer
+
+
+class _LineParser(argparse.ArgumentParser):
+    """A parser whose errors are errors of dpdb, rather than the end of the program."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message, hint="%dpdb --help")
+
+
+def _parser() -> argparse.ArgumentParser:
+    result = _LineParser(
+        prog="%dpdb",
+        usage="%%dpdb [FILE.csv | POLICY.toml]... [options]",
+        description="Connect the notebook; `%%dpdb` then answers SQL.",
+        allow_abbrev=False,
+    )
+    add_session_arguments(result)
+    return result
+
+
+def _words(line: str) -> list[str]:
+    try:
+        return shlex.split(line)
+    except ValueError as error:
+        raise UsageError(f"{str(error).lower()}: {line}") from None

@@ -1,0 +1,104 @@
+"""What a session buys: a plan is charged for first, and then executed.
+
+There are no refunds: what happens after the charge is paid for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from dpdb.answers import accuracy_notes
+from dpdb.answers.estimates import Noisy
+from dpdb.errors import BudgetExceeded
+from dpdb.ledger.protocol import FREE, Price
+from dpdb.plan.plan import CONFIDENCE, Plan, at_once
+from dpdb.privacy.accounting.composition import NO_LOSS, ComposedLoss
+from dpdb.privacy.gradual_release import enough
+from dpdb.privacy.mechanisms import Laplace
+from dpdb.session.executor import Executor, GradualExecutor, NoisyResult
+
+if TYPE_CHECKING:
+    from dpdb.ledger.protocol import Ledger
+    from dpdb.plan.query import Options
+
+
+@dataclass(frozen=True, repr=False)
+class Purchase:
+    """What a query is answered with, and what was paid for it."""
+
+    result: NoisyResult
+    price: Price
+    notes: tuple[str, ...] = ()
+    step: int = 0
+    """Which of the plans it is for, where there are several."""
+
+
+def settled() -> Purchase:
+    """What answers a plan that draws nothing, as the policy alone answers it: it is free."""
+    return Purchase(NoisyResult(Noisy((), {})), FREE)
+
+
+def purchases(
+    plans: Sequence[Plan], options: Options, ledger: Ledger, executor: Executor
+) -> Iterator[Purchase]:
+    """The answers to one query: one, or several of rising accuracy where an error is asked for."""
+    if options.relative_error is not None:
+        yield from _gradual_purchases(plans, options, ledger, executor)
+        return
+    (plan,) = plans
+    receipt = ledger.charge(ComposedLoss.of(plan.loss), plan.region)
+    result = executor.execute(plan, receipt)
+    yield Purchase(result, receipt.price, accuracy_notes.error_notes(options, plan))
+
+
+def _gradual_purchases(
+    plans: Sequence[Plan], options: Options, ledger: Ledger, executor: Executor
+) -> Iterator[Purchase]:
+    """The answers to plans of rising ε, up to the first that is as accurate as asked.
+
+    Gradual release of Laplace noise [KHP17]: what has been paid in
+    the end is the price of the last answer alone. How much that is depends on the noisy
+    answers, and on nothing else: ex-post privacy [LNRWW17].
+    Each step is charged for before its answer is looked at.
+    """
+    gradual = GradualExecutor(executor, plans)
+    receipt = None
+    for step, plan in enumerate(plans):
+        loss = _loss_of_step(plans, step)
+        try:
+            charged = ledger.charge(loss, plan.region, int(not step))
+        except BudgetExceeded:
+            if receipt is None:
+                raise
+            return
+        receipt = charged if receipt is None else receipt + charged
+        result = gradual.execute(step, receipt)
+        reached = _is_accurate(plan, result, options)
+        notes = accuracy_notes.relative_error_notes(options, plan, reached=reached)
+        yield Purchase(result, receipt.price, notes, step)
+        if reached:
+            return
+
+
+def _loss_of_step(plans: Sequence[Plan], step: int) -> ComposedLoss:
+    """The loss that a step adds to the steps before it.
+
+    ε grows by the difference of the two plans. What theorems other than the sum of ε need to
+    know is that of the last plan, from the first step on: these theorems say nothing about a
+    loss that depends on the answers.
+    """
+    if not step:
+        return replace(ComposedLoss.of(plans[-1].loss), epsilon=plans[0].loss.epsilon)
+    return replace(NO_LOSS, epsilon=plans[step].loss.epsilon - plans[step - 1].loss.epsilon)
+
+
+def _is_accurate(plan: Plan, result: NoisyResult, options: Options) -> bool:
+    """Whether the noise on every cell is within the relative error asked for."""
+    (release,), (draws,) = plan.releases, result.noisy.draws
+    assert isinstance(release.mechanism, Laplace)
+    assert options.relative_error is not None
+    confidence = at_once(float(options.confidence or CONFIDENCE), plan.competing_rows)
+    margin = release.mechanism.quantile(confidence)
+    return all(enough(value, margin, options.relative_error) for value in draws.tolist())

@@ -1,0 +1,227 @@
+"""What `dpdb.engines.protocol.Engine` promises, of every engine.
+
+The small tables' results are written out; the large ones' are those of the engine in plain Python.
+"""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dpdb.engines.protocol import WORD, Engine, Exact, representation
+from dpdb.errors import DataFileError
+from dpdb.plan.plan import Plan
+from dpdb.plan.statistics import Count, Distinct, Ranks, Tally, Total
+from dpdb.policy.catalog import Policy
+from tests.engines.conformance.conftest import ENGINES, OpenEngine
+from tests.engines.conformance.test_order import QUERIES, TOP, UNITS, wild_rows, written
+from tests.support.exactly import planned, raw, write
+from tests.support.plain_engine import PlainEngine
+
+POLICY = """
+[tables.t]
+{unit}
+[tables.t.columns]
+who = {{ type = "text" }}
+g = {{ type = "text", values = ["a", "b", "c"] }}
+x = {{ type = "integer", bounds = [0, 10] }}
+y = {{ type = "number", bounds = [-1, 1], step = 0.01 }}
+z = {{ type = "number" }}
+d = {{ type = "date", bounds = [2000-01-01, 2000-12-31] }}
+q = {{ type = "integer", values = [3, 1, 2], nullable = false }}
+b = {{ type = "boolean" }}
+huge = {{ type = "integer", bounds = [-9007199254740992, 9007199254740992] }}
+"""
+HEADER = "who,g,x,y,z,d,q,b,huge\n"
+ROWS = [
+    "ann,a,1,0.5,1e300,2000-02-29,1,true,9007199254740992",
+    "ann,a,99,-0.25,,1999-01-01,2,false,9007199254740992",
+    "bob,b,,7,-2,,9,,1",
+    "cid,x,3,0.005,3,2000-13-01,3,yes,-5",
+    ",a,4,0.015,0.5,2000-03-01,1,true,0",
+]
+HOSTILE = [
+    "", ",", ",,,,,,,,,,,,,,", '"', 'a,"b', 'a"b,"a",1', '"a""b","a",2,"0.1"', "ann,a,1e1",
+    "ann,a,1e400,nan,inf,2000-02-30,0x1,TRUE,1e16", "ann,A,-1,-1e-400,1e-400,20000101, 1 ,f,1_0",
+    " ann,a , 7 ,\t.5,5.,2000-1-1,2.0,No,-9007199254740993", "\0,\0,\0,\0", "\ufeffann,b,٣,½",
+    "x" * 10_001 + ",b,2", "ann,b," + "9" * 400, "ann,c,2.5,0.125,1.7976931348623157e308",
+    "ann,c,3.5,-0.005,-0.0,0001-01-01,2.4,t,-0", "ann,c,5,0.995,9007199254740993,9999-12-31,2.5,1,5",
+    "b\udcffb,a,1,\udcff", "b\udcfeb,a,1", "b\ufffdb,a,1",
+]  # fmt: skip
+SELECTS = [
+    "COUNT(*), COUNT(x), COUNT(z), COUNT(DISTINCT x), COUNT(DISTINCT who), COUNT(DISTINCT z)",
+    "SUM(x), AVG(x), VARIANCE(y), SUM(huge), AVG(huge), SUM(y), AVG(d)",
+    "SUM(CLAMP(z, -10, 10)), SUM(x * y), SUM(CLAMP(x / y, -5, 5)), SUM(CLAMP(z * z, 0, 1e9))",
+    "MEDIAN(x), MIN(y), MAX(d), MEDIAN(CLAMP(z, 0, 1)), MODE(g), MODE(q), MODE(b)",
+    "COUNT(*) FILTER (WHERE b), SUM(x) FILTER (WHERE who LIKE '%n%'), SUM(LENGTH(who) % 7)",
+]
+RESTS = ["", " WHERE x > 2", " WHERE b OR g = 'a'", " GROUP BY g", " WHERE y < 0.5 GROUP BY q, b"]
+STATEMENTS = [f"SELECT {select} FROM t{rest}" for select in SELECTS for rest in RESTS]
+CAPS = {"rows": "", "one": 'unit = "who"', "two": 'unit = "who"\nrows_per_unit = 2'}
+
+
+def table(folder: Path, rows: list[str], unit: str = "") -> Policy:
+    text = HEADER + "\n".join(rows) + "\n"
+    return write(folder, "t", text.encode("utf-8", "surrogateescape"), POLICY.format(unit=unit))
+
+
+def results(plan: Plan, engine: Engine) -> tuple[Exact, ...]:
+    assert not plan.subplans
+    return engine.exact(plan, {})
+
+
+def shown(result: Exact) -> list[Any]:
+    """Each cell's integers, and the type that they are held in."""
+    if isinstance(result.cells, list):
+        return [(cell.dtype, cell.tolist()) for cell in result.cells]
+    return [result.cells.dtype, *result.cells.tolist()]
+
+
+# ------------------------------------------------------------------------- results written out
+
+
+def test_statistics_of_five_rows(open_engine: OpenEngine, tmp_path: Path) -> None:
+    """99 is clamped to 10, x is no value of g, 2000-13-01 is no date, and 9 no value of q."""
+    policy, engine = table(tmp_path, ROWS), open_engine()
+    for select, expected in {
+        "COUNT(*)": [5], "COUNT(x)": [4], "COUNT(d)": [3], "COUNT(g)": [4], "COUNT(z)": [4],
+        "COUNT(DISTINCT who)": [3], "COUNT(DISTINCT q)": [3], "COUNT(DISTINCT x)": [4],
+        "SUM(x)": [18], "SUM(y)": [50 - 25 + 100 + 0 + 2], "SUM(huge)": [2 * TOP - 4],
+        "SUM(CLAMP(z, -1, 1))": [10**3 - 10**3 + 10**3 + 500],
+        "MEDIAN(x)": [[1, 3, 4, 10]], "MODE(g)": [[3, 1, 0]], "MODE(q)": [[2, 2, 1]],
+        "MODE(b)": [[1, 3]],
+    }.items():  # fmt: skip
+        [result] = raw(f"SELECT {select} FROM t", policy, engine)
+        if select.startswith("SUM(CLAMP"):
+            [release] = planned(f"SELECT {select} FROM t", policy).releases
+            assert isinstance(release.statistic, Total)
+            assert [part * release.statistic.grid.step for part in result] == [1.5]
+        else:
+            assert result == expected, select
+
+
+def test_cells_are_in_the_order_of_the_groups(open_engine: OpenEngine, tmp_path: Path) -> None:
+    policy, engine = table(tmp_path, ROWS), open_engine()
+    assert raw("SELECT g, COUNT(*) FROM t GROUP BY g", policy, engine) == [[3, 1, 0]]
+    assert raw("SELECT q, COUNT(*) FROM t GROUP BY q", policy, engine) == [[2, 2, 1]]
+    assert raw("SELECT COUNT(*) FROM t GROUP BY q, b", policy, engine) == [[0, 1, 0, 2, 1, 0]]
+    assert raw("SELECT MEDIAN(x) FROM t GROUP BY g", policy, engine) == [[[1, 4, 10], [], []]]
+
+
+def test_a_unit_has_no_more_rows_than_its_cap(open_engine: OpenEngine, tmp_path: Path) -> None:
+    """Of rows that WHERE lets through, and none of rows that name no unit."""
+    rows = [f"u{unit},a,{unit},,,,,," for unit in range(5) for _ in range(unit)] + [",a,9,,,,,,"]
+    policy, engine = table(tmp_path, rows, CAPS["two"]), open_engine()
+    assert raw("SELECT COUNT(*), SUM(x) FROM t", policy, engine) == [[7], [1 + 4 + 6 + 8]]
+    [counts] = raw("SELECT x, COUNT(*) FROM t WHERE x >= 3 GROUP BY x", policy, engine)
+    assert sorted(counts)[-2:] == [2, 2]
+    assert sum(counts) == 4
+
+
+def test_a_subquery_s_value_is_a_constant(open_engine: OpenEngine, tmp_path: Path) -> None:
+    policy, engine = table(tmp_path, ROWS), open_engine()
+    text = "SELECT COUNT(*) FROM t WHERE x > (SELECT AVG(x) FROM t)"
+    assert raw(text, policy, engine) == [[1]]
+
+
+def test_rows_counts_all_rows(open_engine: OpenEngine, tmp_path: Path) -> None:
+    for number, rows in enumerate((ROWS, [], ROWS * 3, ["", *ROWS, ""])):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        [declared] = table(folder, rows).tables
+        assert open_engine().rows(declared) == len([row for row in rows if row])
+
+
+# ------------------------------------------------------------------------- what a result may tell
+
+
+@pytest.mark.parametrize("rows", [ROWS, [], HOSTILE, ROWS * 40], ids=["few", "none", "bad", "many"])
+def test_the_shape_follows_from_the_plan(
+    open_engine: OpenEngine, tmp_path: Path, rows: list[str]
+) -> None:
+    """Number of cells and types of arrays, whatever the rows are; only ranks have a length."""
+    policy, engine = table(tmp_path, rows), open_engine()
+    for text in STATEMENTS:
+        plan = planned(text, policy)
+        cells = len(plan.groups) if plan.keys else 1
+        exact = results(plan, engine)
+        assert len(exact) == len(plan.releases)
+        for release, result in zip(plan.releases, exact, strict=True):
+            assert len(result.cells) == cells
+            assert "exact results" in repr(result)
+            match release.statistic, result.cells:
+                case Count() | Distinct(), array:
+                    assert array.dtype == WORD  # type: ignore[union-attr]
+                case Total() as total, array:
+                    largest = max(abs(end) for end in total.bounds)
+                    assert array.dtype == representation(largest)  # type: ignore[union-attr]
+                case Ranks(grid=grid), list(arrays):
+                    assert {array.dtype for array in arrays} == {WORD}
+                    for values in (array.tolist() for array in arrays):
+                        assert values == sorted(values)
+                        assert all(grid.lower <= value <= grid.upper for value in values)
+                case Tally(values=values), list(arrays):
+                    assert {(a.dtype, a.shape) for a in arrays} == {(WORD, (len(values),))}
+                case _:
+                    pytest.fail(f"{release.statistic} as {type(result.cells)}")
+
+
+@pytest.mark.parametrize("cap", CAPS)
+def test_the_order_of_rows_does_not_matter(
+    open_engine: OpenEngine, tmp_path: Path, cap: str
+) -> None:
+    rows, orders = [*ROWS * 3, *HOSTILE[7:12]], []
+    for seed in range(3):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        policy = table(folder, random.Random(seed).sample(rows, len(rows)), CAPS[cap])
+        engine = open_engine()
+        orders.append([raw(text, policy, engine) for text in STATEMENTS[::2]])
+    assert orders[0] == orders[1] == orders[2]
+
+
+def test_a_missing_file_is_said_to_be_missing(open_engine: OpenEngine, tmp_path: Path) -> None:
+    policy = table(tmp_path, ROWS)
+    plan = planned("SELECT COUNT(*) FROM t", policy)
+    policy.tables[0].path.unlink()
+    with pytest.raises(DataFileError):
+        open_engine().exact(plan, {})
+    with pytest.raises(DataFileError):
+        open_engine().rows(policy.tables[0])
+
+
+# ------------------------------------------------------------------------- against plain Python
+
+fast_engines = pytest.mark.parametrize("name", [name for name in ENGINES if name != "plain"])
+
+
+def same_as_plain(policy: Policy, texts: list[str], engine: Engine) -> None:
+    """The same integers, bit by bit, in the same types."""
+    plain = PlainEngine()
+    for text in texts:
+        plan = planned(text, policy, plain)
+        expected = [shown(result) for result in results(plan, plain)]
+        assert [shown(result) for result in results(plan, engine)] == expected, text
+
+
+@fast_engines
+@pytest.mark.parametrize("cap", CAPS)
+def test_hostile_cells_are_the_same_as_in_plain_python(name: str, tmp_path: Path, cap: str) -> None:
+    """Cells that are cut off or too long, that are no numbers, doubles or UTF-8."""
+    chance = random.Random(5)
+    mixed = [",".join(chance.choice(HOSTILE[7:]).split(",")[:1] + chance.choice(ROWS).split(",")[1:])
+             for _ in range(60)]  # fmt: skip
+    policy = table(tmp_path, [*ROWS, *mixed, *HOSTILE], CAPS[cap])
+    same_as_plain(policy, STATEMENTS, ENGINES[name]())
+
+
+@fast_engines
+@pytest.mark.parametrize("unit", UNITS)
+def test_wild_values_are_the_same_as_in_plain_python(name: str, tmp_path: Path, unit: str) -> None:
+    """2^53 beside ones, values over thirty orders of magnitude, units with many rows."""
+    rows = random.Random(3).sample(wild_rows(seed=6), 150)
+    policy = written(tmp_path, rows, neighbors="replace", unit=UNITS[unit])
+    same_as_plain(policy, QUERIES[::3], ENGINES[name]())

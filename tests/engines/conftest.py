@@ -1,0 +1,10 @@
+"""Where the CSV file of a test lies."""
+
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "t.csv"

@@ -1,0 +1,135 @@
+"""The notebook: `%load_ext dpdb`, `%dpdb` and `%%dpdb`, in IPython's own shell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.utils.capture import capture_output
+
+import dpdb
+from dpdb.interfaces.cli.main import main
+
+PEOPLE = Path(__file__).parents[2] / "sample_data" / "people.csv"
+CONNECT = f"%dpdb '{PEOPLE}' --epsilon 1 --queries 4"
+COUNT = "SELECT COUNT(*) FROM people"
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What running a cell left behind."""
+
+    error: BaseException | None
+    out: str
+    shown: list[str]
+    """What was displayed, as HTML."""
+    value: Any
+
+
+class Cells:
+    """A notebook without a browser."""
+
+    def __init__(self, shell: InteractiveShell):
+        self.shell = shell
+
+    def __call__(self, *cells: str) -> Ran:
+        for cell in cells:
+            with capture_output() as captured:
+                result = self.shell.run_cell(cell)
+        shown = [output.data.get("text/html", "") for output in captured.outputs]
+        return Ran(result.error_in_exec, captured.stdout, shown, result.result)
+
+
+@pytest.fixture
+def cells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cells]:
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
+    shell = InteractiveShell.instance()
+    shell.history_manager.enabled = False
+    shell.run_line_magic("colors", "nocolor")
+    shell.run_cell("%load_ext dpdb")
+    yield Cells(shell)
+    InteractiveShell.clear_instance()
+
+
+def test_cell_answers_each_statement(cells: Cells) -> None:
+    ran = cells(CONNECT, f"%%dpdb\n{COUNT};\n-- what is left?\nSHOW BUDGET;\n")
+    assert ran.error is None
+    assert [page.count("<table>") for page in ran.shown] == [1, 1]
+    assert "COUNT(*)" in ran.shown[0]
+    assert "spent ε 0.25 · left: ε 0.75 of 1, 3 of 4 queries" in ran.shown[0]
+
+
+def test_connecting_returns_the_session(cells: Cells) -> None:
+    ran = cells(f"db = {CONNECT}", f"%%dpdb\n{COUNT}", "db")
+    assert isinstance(ran.value, dpdb.Session)
+    assert ran.value.balance.queries_left == 3
+    assert "<Session on people: ε 0.75 of 1, 3 of 4 queries left>" in ran.out
+
+
+def test_last_answer_is_kept(cells: Cells) -> None:
+    ran = cells(CONNECT, f"%%dpdb people\nSHOW TABLES; {COUNT}", "people")
+    assert isinstance(ran.value, dpdb.Answer)
+    assert ran.value.columns == ("COUNT(*)",)
+    assert cells("%%dpdb\n" + COUNT).shown[0].count("repeated: free") == 1
+
+
+def test_error_is_shown_as_on_the_command_line(
+    cells: Cells, capsys: pytest.CaptureFixture[str]
+) -> None:
+    statement = "SELECT AVG(incme)\nFROM people"
+    ran = cells(CONNECT, f"%%dpdb kept\nSHOW TABLES; {statement}; {COUNT}")
+    main([str(PEOPLE), "-c", statement])
+    assert ran.out.strip() == capsys.readouterr().err.strip()
+    assert isinstance(ran.error, dpdb.UnknownName)
+    assert len(ran.shown) == 1, "what follows an error is not run"
+
+
+def test_error_of_python_is_shown_without_a_traceback(cells: Cells) -> None:
+    ran = cells(f"import dpdb\ndb = dpdb.connect({str(PEOPLE)!r})", "db.execute('SELECT age')")
+    assert isinstance(ran.error, dpdb.DpdbError)
+    assert ran.out.startswith("error: ")
+    assert "Traceback" not in ran.out
+    assert "  SELECT age\n" in ran.out
+
+
+@pytest.mark.parametrize(
+    ("cell", "shown"),
+    [
+        (f"%%dpdb\n{COUNT}", "there is no session yet"),
+        (f"%%dpdb not-a-name\n{COUNT}", "not-a-name is not the name of a variable"),
+        (f"%%dpdb lambda\n{COUNT}", "lambda is not the name of a variable"),
+        ("%dpdb", "no CSV file or policy given"),
+        ("%dpdb nobody.csv", "nobody.csv"),
+        (f"{CONNECT} --epsilon much", "argument --epsilon: a number is needed"),
+        (f"{CONNECT} -c '{COUNT}'", "unrecognized arguments"),
+        (f"{CONNECT} --seed 1", "a seed makes noise predictable"),
+        ("%dpdb 'people.csv", "no closing quotation"),
+        (f"%dpdb '{PEOPLE}' --composition zcdp", "needs delta"),
+    ],
+)
+def test_what_is_wrong_is_said_in_a_line(cells: Cells, cell: str, shown: str) -> None:
+    ran = cells(cell)
+    assert isinstance(ran.error, dpdb.DpdbError)
+    assert ran.out.startswith("error: ")
+    assert shown in ran.out
+
+
+def test_help_ends_nothing(cells: Cells) -> None:
+    ran = cells("%dpdb --help")
+    assert ran.error is None
+    assert "usage: %dpdb [FILE.csv" in ran.out
+    assert "--epsilon" in ran.out
+    assert "--json" not in ran.out
+
+
+def test_teaching_mode_answers_as_the_command_line_does(
+    cells: Cells, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ran = cells(f"{CONNECT} --teach --seed 3", f"%%dpdb kept\n{COUNT}", "print(kept)")
+    main([str(PEOPLE), "--queries", "4", "--teach", "--seed", "3", "-c", COUNT])
+    assert ran.out == capsys.readouterr().out
+    assert "not private" in ran.out

@@ -1,0 +1,72 @@
+"""The values of a key: declared, narrowed by the filter's text, never looked up."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from dpdb.errors import Unsupported
+from dpdb.plan.expressions import ColumnRef
+from dpdb.plan.group_keys import MAX_RANGE, key_values
+from dpdb.policy.catalog import Column, Kind, Value
+from tests.support.plans import PRIVATE, query
+
+
+def values(name: str, where: str = "") -> tuple[Value, ...]:
+    """The values of a column of the small table."""
+    column = PRIVATE.tables[0].column(name)
+    assert column is not None
+    asked = query(f"COUNT(*) FROM t {where and 'WHERE'} {where}")
+    return key_values(ColumnRef(column), asked.where, {})
+
+
+def test_what_is_declared() -> None:
+    assert values("zip") == (1, 2, 3)
+    assert values("city") == ("Ely", "Rye")
+    assert values("ok") == (False, True)
+    assert values("born") == tuple(range(7))  # days
+    assert values("age") == tuple(range(101))
+
+
+@pytest.mark.parametrize(
+    ("name", "where", "expected"),
+    [
+        ("zip", "zip > 1", (2, 3)),
+        ("zip", "zip >= 1.5 AND zip <> 3", (2, 3)),
+        ("zip", "zip = 2", (2,)),
+        ("zip", "2 = zip", (2,)),
+        ("zip", "zip IN (3, 7, 1)", (1, 3)),
+        ("zip", "zip IN (1, 2) AND zip IN (2, 3)", (2,)),
+        ("zip", "zip IN (1, 2) OR age > 3", (1, 2, 3)),
+        ("city", "city = 'Rye'", ("Rye",)),
+        ("city", "city IN ('Rye', 'Bath') AND age > 3", ("Rye",)),
+        ("city", "note = 'Rye'", ("Ely", "Rye")),
+        ("ok", "ok = TRUE", (True,)),
+        ("age", "age BETWEEN 7 AND 9.5", (7, 8, 9)),
+        ("age", "age > 98", (99, 100)),
+        ("age", "pay < 3", tuple(range(101))),
+    ],
+)
+def test_what_the_filter_admits(name: str, where: str, expected: tuple[Value, ...]) -> None:
+    assert values(name, where) == expected
+
+
+@pytest.mark.parametrize("where", ["zip = 9", "zip > 5", "zip > 2 AND zip < 2", "zip IN (7, 8)"])
+def test_filters_that_admit_none_leave_all(where: str) -> None:
+    assert values("zip", where) == (1, 2, 3)
+
+
+@pytest.mark.parametrize("name", ["note", "loose", "pay", "id"])
+def test_a_column_without_declared_values_is_refused(name: str) -> None:
+    with pytest.raises(Unsupported, match=f"{name} has no declared values to group by"):
+        values(name)
+
+
+def test_whole_numbers_between_near_bounds_need_no_list() -> None:
+    last = Fraction(MAX_RANGE)
+    column = Column("n", Kind.INTEGER, Fraction(1), last)
+    assert len(key_values(ColumnRef(column), None, {})) == MAX_RANGE
+    with pytest.raises(Unsupported):
+        key_values(ColumnRef(replace(column, upper=last + 1)), None, {})

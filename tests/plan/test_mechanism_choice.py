@@ -1,0 +1,164 @@
+"""Which mechanism is chosen when, for which sensitivity, and when there is none."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import pytest
+
+from dpdb.errors import InvalidOption, TooLarge
+from dpdb.plan.mechanism_choice import MechanismChoice
+from dpdb.plan.query import Options
+from dpdb.plan.statistics import Grid
+from dpdb.policy.budget import SMALLEST_DELTA, Neighbors
+from dpdb.privacy.accounting.accountants import BudgetShare
+from dpdb.privacy.gaussian_calibration import epsilon_of, variance_for
+from dpdb.privacy.gradual_release import LOOKS
+from dpdb.privacy.mechanisms import MAX_SCALE, SLACK, Exponential, Gaussian, Laplace, Smooth
+from dpdb.privacy.sensitivity import Contribution
+
+SHARE = BudgetShare(Fraction(1, 2), Fraction(1, 10**6))
+CONCENTRATED = BudgetShare(Fraction(1, 2), Fraction(1, 10**6), concentrated=True)
+ALONE = Contribution(Neighbors.ADD_REMOVE, optional=False)
+MOVED = Contribution(Neighbors.REPLACE, optional=True, group_count=4)
+"""A row can leave one group for another."""
+OWNED = Contribution(Neighbors.ADD_REMOVE, optional=True, group_count=2, rows_per_unit=3)
+GAUSSIAN, SMOOTH = Options(mechanism="gaussian"), Options(sensitivity="smooth")
+HALF = Fraction(1, 2)
+
+
+def choice(contribution: Contribution = ALONE, options: Options | None = None) -> MechanismChoice:
+    return MechanismChoice(options or Options(), contribution, None)
+
+
+@pytest.mark.parametrize(
+    ("contribution", "total", "distinct", "units"),
+    [(ALONE, 7, 1, 1), (MOVED, 14, 2, 2), (OWNED, 21, 3, 2)],
+)
+def test_laplace_noise_of_the_l1_sensitivity_is_the_rule(
+    contribution: Contribution, total: int, distinct: int, units: int
+) -> None:
+    chosen = choice(contribution)
+    assert chosen.for_total(-7, 5, SHARE) == Laplace(total, HALF)
+    assert chosen.for_distinct(SHARE) == Laplace(distinct, HALF)
+    assert chosen.for_units(SHARE) == Laplace(units, HALF)
+
+
+@pytest.mark.parametrize(
+    ("contribution", "total", "distinct", "units"),
+    [(ALONE, 49, 1, 1), (MOVED, 144, 2, 2), (OWNED, 441, 9, 2)],
+)
+def test_gaussian_noise_of_the_l2_sensitivity_is_asked_for(
+    contribution: Contribution, total: int, distinct: int, units: int
+) -> None:
+    """Of values from -7 to 5 that move: 2·7² = 98 between groups, (5 + 7)² within one."""
+    chosen = choice(contribution, GAUSSIAN)
+    found = chosen.for_total(-7, 5, SHARE), chosen.for_distinct(SHARE), chosen.for_units(SHARE)
+    for mechanism, squared in zip(found, (total, distinct, units), strict=True):
+        assert isinstance(mechanism, Gaussian)
+        assert mechanism.squared == squared
+        assert (mechanism.epsilon, mechanism.delta) == (SHARE.epsilon, SHARE.delta)
+
+
+def test_a_unit_that_touches_one_group_needs_less_gaussian_noise() -> None:
+    """Its change is in one value, and the discrete Gaussian of one value is known better."""
+    for contribution, single in ((ALONE, True), (OWNED, False)):
+        for share in (SHARE, CONCENTRATED):
+            found = choice(contribution, GAUSSIAN).for_total(0, 1, share)
+            assert isinstance(found, Gaussian)
+            change = contribution.rows_per_unit
+            if share.concentrated:
+                expected = epsilon_of(found.variance, change, change**2, single, share.delta)
+                assert found.epsilon == expected
+            else:
+                expected = variance_for(change, change**2, single, share.epsilon, share.delta)
+                assert found.variance == expected
+
+
+def test_a_concentrated_share_sets_the_variance() -> None:
+    """squared / 2·variance is ρ = ε²/2; its ε alone, at its δ, is another."""
+    found = choice(options=GAUSSIAN).for_total(0, 3, CONCENTRATED)
+    assert isinstance(found, Gaussian)
+    assert (found.variance, found.loss.rho) == (36, Fraction(1, 8))
+    assert found.epsilon > CONCENTRATED.epsilon
+
+
+def test_what_no_row_can_change_has_no_noise_whatever_is_asked() -> None:
+    for options in (Options(), GAUSSIAN):
+        found = choice(options=options).for_total(0, 0, SHARE)
+        assert isinstance(found, Laplace)
+        assert found.scale == 0
+
+
+def test_a_relative_error_is_looked_at_in_steps() -> None:
+    options = Options(relative_error=Fraction(1, 10))
+    assert choice(options=options).for_total(0, 1, SHARE) == Laplace(1, HALF, LOOKS)
+    least = BudgetShare(2 * SLACK)
+    assert choice(options=options).for_total(0, 1, least) == Laplace(1, 2 * SLACK, LOOKS)
+    with pytest.raises(TooLarge, match="epsilon is too small"):
+        choice(options=options).for_total(0, 1, BudgetShare(SLACK * 3 / 2))
+
+
+def test_values_are_selected_by_the_exponential_mechanism() -> None:
+    grid = Grid(Fraction(1), 0, 100)
+    quarter = Fraction(1, 4)
+    assert choice().for_quantile(quarter, grid, SHARE) == Exponential(Fraction(3, 4), HALF)
+    assert choice(MOVED).for_quantile(quarter, grid, SHARE) == Exponential(Fraction(3, 2), HALF)
+    assert choice(MOVED).for_mode(SHARE) == Exponential(Fraction(2), HALF)
+    assert choice(options=SMOOTH).for_mode(SHARE) == Exponential(Fraction(1), HALF)
+
+
+def test_a_selection_has_twice_the_epsilon_of_a_concentrated_share() -> None:
+    """It is ε²/8-zCDP, and the share stands for ε²/2."""
+    found = choice().for_mode(CONCENTRATED)
+    assert found == Exponential(Fraction(1), Fraction(1))
+    assert found.loss.rho == CONCENTRATED.epsilon**2 / 2
+
+
+def test_smooth_sensitivity_is_asked_for() -> None:
+    grid = Grid(Fraction(1), 0, 100)
+    found = choice(OWNED, SMOOTH).for_quantile(HALF, grid, SHARE)
+    assert found == Smooth(HALF, SHARE.epsilon, SHARE.delta, rows_per_unit=3, groups_per_unit=2)
+
+
+@pytest.mark.parametrize("options", [GAUSSIAN, SMOOTH], ids=["gaussian", "smooth"])
+def test_some_mechanisms_need_delta(options: Options) -> None:
+    chosen, grid = choice(options=options), Grid(Fraction(1), 0, 100)
+
+    def tried(delta: Fraction) -> object:
+        share = BudgetShare(HALF, delta)
+        if options is GAUSSIAN:
+            return chosen.for_total(0, 1, share)
+        return chosen.for_quantile(HALF, grid, share)
+
+    assert tried(SMALLEST_DELTA) is not None
+    with pytest.raises(InvalidOption, match="needs delta above 0"):
+        tried(SMALLEST_DELTA / 2)
+
+
+def test_noise_that_would_not_fit_64_bits_is_refused() -> None:
+    assert choice().for_total(0, MAX_SCALE // 2, SHARE) == Laplace(MAX_SCALE // 2, HALF)
+    with pytest.raises(TooLarge, match="the noise would be all there is"):
+        choice().for_total(0, MAX_SCALE // 2 + 1, SHARE)
+    with pytest.raises(TooLarge, match="the noise would be all there is"):
+        choice(options=GAUSSIAN).for_total(0, MAX_SCALE, SHARE)
+    # Its scale is 2S/ε, of S = the width at the worst.
+    wide = Grid(Fraction(1), 0, math.floor(MAX_SCALE / 4))
+    with pytest.raises(TooLarge, match="the noise would be all there is"):
+        choice(options=SMOOTH).for_quantile(HALF, wide, SHARE)
+    near = Grid(Fraction(1), 0, wide.upper - wide.upper // 2**30)
+    assert choice(options=SMOOTH).for_quantile(HALF, near, SHARE).epsilon == HALF
+
+
+def test_an_epsilon_that_rounding_uses_up_is_refused() -> None:
+    for share, fits in (
+        (BudgetShare(2 * SLACK), True),
+        (BudgetShare(SLACK * 3 / 2), False),
+        (BudgetShare(SLACK * 3 / 2, concentrated=True), True),
+    ):
+        if fits:
+            choice().for_mode(share)
+        else:
+            with pytest.raises(TooLarge, match="too small to select"):
+                choice().for_mode(share)

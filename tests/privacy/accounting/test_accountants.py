@@ -1,0 +1,154 @@
+"""The accountants: what a budget covers, what a query gets, and that nothing is rounded down."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpdb.errors import BudgetExceeded
+from dpdb.ledger.memory import MemoryLedger
+from dpdb.policy.budget import Budget, Composition
+from dpdb.privacy.accounting.accountants import BudgetShare, Concentrated, accountant
+from dpdb.privacy.accounting.composition import NO_LOSS, ComposedLoss
+from dpdb.privacy.accounting.loss import Loss, pure
+from tests.support.budgets import ADVANCED, BUDGETS, ZCDP, alike, least_delta, of, times
+
+
+def names(budget: Budget) -> str:
+    return f"{float(budget.epsilon)}-{float(budget.delta)}-{budget.queries}"
+
+
+@pytest.mark.parametrize("budget", BUDGETS, ids=names)
+def test_what_every_accountant_keeps_to(budget: Budget, composition: Composition) -> None:
+    keeper = accountant(replace(budget, composition=composition))
+    queries, share = budget.queries, keeper.share
+    assert keeper.covers(NO_LOSS)
+    assert keeper.epsilon(NO_LOSS) == 0
+    assert keeper.slack + keeper.delta == budget.delta
+
+    own = ComposedLoss.of(Loss(share.epsilon, share.delta, share.epsilon**2 / 2, share.delta))
+    spent = times(queries, own)
+    assert keeper.covers(spent)
+    assert keeper.epsilon(spent) <= budget.epsilon
+    assert keeper.delta_spent(spent) == keeper.delta
+    assert 0 < share.epsilon <= budget.epsilon
+    if composition is ADVANCED:
+        assert share.epsilon >= budget.epsilon / queries
+    if share.epsilon < budget.epsilon:
+        # It is the largest, to its ninth digit.
+        assert not keeper.covers(alike(queries, share.epsilon * (1 + Fraction(2, 10**8))))
+        if queries < 10**7:
+            assert not keeper.covers(alike(queries + 1, share.epsilon))
+    if keeper.delta:
+        assert not keeper.covers(times(queries + 1, own))
+
+
+def test_ten_tenths_are_the_whole() -> None:
+    for epsilon in ("1", "0.1", "0.7", "1e-9", "10000", "1/3"):
+        keeper = accountant(Budget(Fraction(epsilon)))
+        spent = of([keeper.share.epsilon] * 10)
+        assert keeper.epsilon(spent) == Fraction(epsilon)
+        assert keeper.covers(spent)
+        assert not keeper.covers(spent + ComposedLoss.of(pure(Fraction(1, 10**30))))
+
+
+def test_a_share_by_the_theorems_formula() -> None:
+    """100 queries of ε = 1, δ = 1e-6: the roots of what the theorems say, by bisection."""
+    budget = Budget(Fraction(1), Fraction(1, 10**6), 100)
+
+    def root(over: Callable[[float], bool]) -> float:
+        low, high = 0.0, 1.0
+        for _ in range(60):
+            middle = (low + high) / 2
+            low, high = (low, middle) if over(middle) else (middle, high)
+        return low
+
+    def advanced_over(e: float) -> bool:
+        return math.sqrt(200 * math.log(2e6)) * e + 100 * e * math.expm1(e) > 1
+
+    def concentrated_over(e: float) -> bool:
+        return least_delta(100 * e * e / 2, 1.0) > 5e-7
+
+    for composition, over in ((ADVANCED, advanced_over), (ZCDP, concentrated_over)):
+        share = accountant(replace(budget, composition=composition)).share
+        assert float(share.epsilon) == pytest.approx(root(over), rel=2e-8)
+
+
+losses = st.builds(
+    Loss,
+    st.fractions(0, 3),
+    st.fractions(0, Fraction(1, 10**4)),
+    st.fractions(0, 3),
+    st.fractions(0, Fraction(1, 10**4)),
+)
+
+
+@given(
+    st.lists(losses, max_size=5),
+    losses,
+    st.sampled_from(Composition),
+    st.fractions(Fraction(1, 100), 10),
+    st.fractions(Fraction(1, 10**9), Fraction(1, 2)),
+)
+def test_more_costs_more(
+    before: list[Loss], last: Loss, composition: Composition, epsilon: Fraction, delta: Fraction
+) -> None:
+    keeper = accountant(Budget(epsilon, delta, 10, composition))
+    first = sum(map(ComposedLoss.of, before), NO_LOSS)
+    both = first + ComposedLoss.of(last)
+    assert keeper.epsilon(first) <= keeper.epsilon(both)
+    assert keeper.delta_spent(first) <= keeper.delta_spent(both)
+    for spent in (first, both):
+        within = keeper.epsilon(spent) <= epsilon and keeper.delta_spent(spent) <= keeper.delta
+        assert keeper.covers(spent) is within
+    assert not keeper.covers(both) or keeper.covers(first)
+
+
+def test_nothing_more_where_nothing_is_left() -> None:
+    """ρ used up to the last: what is over by less than an ε shows is over, too."""
+    budget = Budget(Fraction(1), Fraction(1, 10**6), 10, ZCDP)
+    ledger = MemoryLedger(budget)
+    keeper = accountant(budget)
+    assert isinstance(keeper, Concentrated)
+    ledger.charge(ComposedLoss.of(Loss(rho=keeper.rho)), None)
+    assert ledger.balance.epsilon_left == 0
+    with pytest.raises(BudgetExceeded, match="not enough epsilon"):
+        ledger.charge(ComposedLoss.of(pure(Fraction(1, 10**9))), None)
+    assert ledger.balance.queries_left == 9
+    ledger.charge(ComposedLoss(), None)
+
+
+@given(
+    st.lists(st.fractions(Fraction(1, 10**6), 10**6), min_size=1, max_size=6),
+    st.fractions(Fraction(1, 10**15), 10**4),
+    st.booleans(),
+)
+def test_parts_of_a_share_add_up_to_it(
+    sizes: list[Fraction], epsilon: Fraction, concentrated: bool
+) -> None:
+    whole = BudgetShare(epsilon, Fraction(1, 10**6), concentrated)
+    parts = [whole.part(size / sum(sizes)) for size in sizes]
+    power = 2 if concentrated else 1
+    spent, available = sum(p.epsilon**power for p in parts), epsilon**power
+    assert available * (1 - Fraction(1, 10**20)) <= spent <= available
+    assert concentrated or spent == available
+    assert sum(part.delta for part in parts) == whole.delta
+    assert {part.concentrated for part in parts} == {concentrated}
+    for part, size in zip(parts, sizes, strict=True):
+        assert float(part.epsilon / epsilon) ** power == pytest.approx(
+            float(size / sum(sizes)), rel=1e-9, abs=0
+        )
+
+
+def test_no_part_is_nothing() -> None:
+    """As unlike as two numbers of a noise index can be, squared."""
+    share = BudgetShare(Fraction(1, 10**15), Fraction(0), concentrated=True)
+    part = Fraction(1, 10**48)
+    assert share.part(part).epsilon == pytest.approx(1e-39, rel=1e-9, abs=0)
+    assert share.part(1 - part).epsilon < share.epsilon

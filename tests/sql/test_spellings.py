@@ -1,0 +1,80 @@
+"""Other systems' spellings mean what dpdb's own spelling of the same query means."""
+
+from __future__ import annotations
+
+import pytest
+
+from dpdb.errors import StatementError
+from dpdb.policy.catalog import Policy
+from dpdb.policy.reader import read_policy
+from dpdb.sql.statements import Select, statement
+from tests.support.tables import HERE
+
+ALIKE = [
+    ("SELECT COUNT_IF(points > 40) FROM visits", "SELECT COUNT(*) FILTER (WHERE points > 40) FROM visits"),
+    ("SELECT COUNTIF(points > 40) FROM visits", "SELECT COUNT(*) FILTER (WHERE points > 40) FROM visits"),
+    ("SELECT VAR(points) FROM visits", "SELECT VAR_SAMP(points) FROM visits"),
+    ("SELECT STD(points) FROM visits", "SELECT STDDEV_SAMP(points) FROM visits"),
+    ("SELECT STDEV(points) FROM visits", "SELECT STDDEV_SAMP(points) FROM visits"),
+    ("SELECT COUNT(`points`) FROM `visits`", "SELECT COUNT(points) FROM visits"),
+    ("SELECT COUNT(*) FROM main.visits", "SELECT COUNT(*) FROM visits"),
+    ("SELECT COUNT(*) FROM public.visits", "SELECT COUNT(*) FROM visits"),
+    ("SELECT TOP 3 COUNT(*) FROM visits", "SELECT COUNT(*) FROM visits LIMIT 3"),
+    ("SELECT COUNT(*) FROM visits WHERE (points > 40) = 1",
+     "SELECT COUNT(*) FROM visits WHERE (points > 40) = TRUE"),
+    ("SELECT COUNT(*) FROM visits WHERE (points > 40) <> 0",
+     "SELECT COUNT(*) FROM visits WHERE (points > 40) <> FALSE"),
+    ("SELECT SUM(points > 40) FROM visits", "SELECT SUM(CAST(points > 40 AS INTEGER)) FROM visits"),
+    ("SELECT AVG(points > 40) FROM visits", "SELECT AVG(CAST(points > 40 AS INTEGER)) FROM visits"),
+    ("SELECT COUNT(CAST(note AS VARCHAR(3))) FROM visits",
+     "SELECT COUNT(SUBSTR(note, 1, 3)) FROM visits"),
+    ("SELECT COUNT(CAST(points AS DECIMAL(9, 1))) FROM visits",
+     "SELECT COUNT(ROUND(CAST(points AS DOUBLE), 1)) FROM visits"),
+]  # fmt: skip
+REFUSED = [
+    ("SELECT COUNT(*) FROM other.visits", "no schema other"),
+    ("SELECT COUNT(`nobody`) FROM visits", "no column nobody"),
+    ("SELECT COUNT(CAST(points AS INTEGER(3))) FROM visits", "this type is not supported"),
+    ("SELECT COUNT(CAST(points AS DECIMAL(1, 2, 3))) FROM visits", "not valid SQL|not supported"),
+    ("SELECT COUNT(*) FROM visits WHERE (points > 40) = 2", "do not mix"),
+]
+
+
+@pytest.fixture(scope="module")
+def policy() -> Policy:
+    return read_policy(HERE / "visits.toml")
+
+
+def meaning(text: str, policy: Policy) -> object:
+    """The query without the labels of its columns."""
+    read = statement(text, policy)
+    assert isinstance(read, Select)
+    query = read.query
+    outputs = [output.expression for output in query.outputs]
+    return outputs, query.aggregates, query.where, query.keys, query.limit, query.table
+
+
+@pytest.mark.parametrize(("theirs", "ours"), ALIKE)
+def test_a_spelling_means_the_same(policy: Policy, theirs: str, ours: str) -> None:
+    assert meaning(theirs, policy) == meaning(ours, policy)
+
+
+@pytest.mark.parametrize(("text", "message"), REFUSED)
+def test_what_is_near_a_spelling_is_refused(policy: Policy, text: str, message: str) -> None:
+    with pytest.raises(StatementError, match=message):
+        statement(text, policy)
+
+
+def test_top_is_a_name_where_no_number_follows() -> None:
+    from dpdb.sql.dialect import parse, tokenize  # noqa: PLC0415
+
+    text = "SELECT top, COUNT(*) FROM t GROUP BY top"
+    [tree] = parse(tokenize(text), text)
+    assert tree is not None
+    assert tree.args.get("limit") is None
+
+
+def test_a_semicolon_in_backticks_ends_no_statement() -> None:
+    from dpdb.sql.splitting import split  # noqa: PLC0415
+
+    assert len(list(split("SELECT COUNT(`a;b`) FROM t; SELECT 1"))) == 2

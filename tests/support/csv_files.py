@@ -1,0 +1,56 @@
+"""CSV files of a few cells, and what they are loaded as."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from unittest.mock import patch
+
+from hypothesis import HealthCheck, settings
+
+from dpdb.engines.memory import csv_records
+from dpdb.engines.memory.csv_loader import load
+from dpdb.policy.catalog import Column, Kind, Table
+from dpdb.vectors.columns import Codes
+
+BLOCKS = (1, 7, 40, 200, 1 << 22)
+"""In bytes: how a file is cut must not be seen."""
+anywhere = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=100)
+
+
+def loaded(path, content, *columns, block=1 << 22):
+    """The columns of a file with this content."""
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with patch.object(csv_records, "BLOCK", block):
+        found = load(Table("t", path, columns), [column.name for column in columns])
+    return found.columns, found.rows
+
+
+def quoted(text):
+    return '"' + text.replace('"', '""') + '"'
+
+
+def plain(column):
+    """The cells of a column as Python values; None for NULL."""
+    if isinstance(column, Codes):
+        values = (*column.values, None)
+        return [values[code] for code in column.codes.tolist()]
+    units = column.units.tolist()
+    null = [False] * len(units) if column.null is None else column.null.tolist()
+    return [None if nothing else unit for unit, nothing in zip(units, null, strict=True)]
+
+
+def read(path, texts, column, block=1 << 22):
+    """The cells of one column read from these texts, in a file with another column."""
+    content = f"other,{column.name}\n" + "".join(f"0,{quoted(text)}\n" for text in texts)
+    columns, rows = loaded(path, content, column, block=block)
+    assert rows == len(texts)
+    return columns[column.name]
+
+
+def integer(lower=None, upper=None, **options):
+    return ordinal(Kind.INTEGER, lower, upper, **options)
+
+
+def ordinal(kind, lower=None, upper=None, step=1, **options):
+    bounds = {} if lower is None else {"lower": Fraction(lower), "upper": Fraction(upper)}
+    return Column("x", kind, step=Fraction(step), **bounds, **options)

@@ -1,0 +1,278 @@
+"""An engine in plain Python over the rows of a CSV file: slow, and an oracle for the others.
+
+Each row is a dictionary of what its columns hold: a fraction, a text or a truth value, a double for
+numbers without a grid, None for NULL. Nothing is done to more than one row at a time but for
+counting, adding up and sorting.
+"""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import io
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from hashlib import md5
+from typing import Any
+
+import numpy as np
+
+from dpdb.engines.protocol import WORD, Engine, Exact, representation
+from dpdb.errors import DataFileError
+from dpdb.plan.expressions import ColumnRef, Expr, Slot
+from dpdb.plan.plan import Plan
+from dpdb.plan.statistics import Count, Distinct, Grid, Ranks, Statistic, Tally, Total
+from dpdb.policy.catalog import Column, Kind, Table
+from dpdb.policy.numbers import MAGNITUDE_LIMIT, days_of, exact_number
+from dpdb.vectors import grammar
+from dpdb.vectors.vector import AnyVector, TextVector
+from tests.support.plain_values import Cell, Scalars, evaluate
+
+Row = Mapping[str, Cell]
+
+
+@dataclass
+class PlainEngine(Engine):
+    """Reads the file anew for every plan."""
+
+    def rows(self, table: Table) -> int:
+        return len(_records(table))
+
+    def exact(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> tuple[Exact, ...]:
+        statistics = _Statistics(plan, {slot: _scalar(vector) for slot, vector in slots.items()})
+        return tuple(Exact(statistics.of(release.statistic)) for release in plan.releases)
+
+
+def _scalar(vector: AnyVector) -> Cell:
+    """The value in a vector of one row."""
+    if vector.null is not None and vector.null[0]:
+        return None
+    if isinstance(vector, TextVector):
+        return vector.dictionary[vector.codes[0]]
+    value: Cell = vector.values[0].item()
+    return value
+
+
+# ------------------------------------------------------------------------------------- the file
+
+
+def _records(table: Table) -> list[dict[str, bytes]]:
+    """The cells of each row, by column, as bytes without quotes."""
+    try:
+        # As Latin-1 every byte is a character.
+        text = table.path.read_bytes().decode("latin-1").removeprefix("\xef\xbb\xbf")
+    except OSError as error:
+        raise DataFileError(f"cannot read {table.path}") from error
+    csv.field_size_limit(2**31 - 1)
+    header, *records = list(csv.reader(io.StringIO(text, newline="")))
+    names = [name.encode("latin-1").decode() for name in header]
+    if len(names) > 1:
+        records = [record for record in records if record]
+    # A cell that is too long is missing, and so is one at the end of a short record.
+    shown = ([cell if len(cell) <= grammar.LONGEST else "" for cell in each] for each in records)
+    padded = ([*record, *[""] * len(names)] for record in shown)
+    return [
+        {name: cell.encode("latin-1") for name, cell in zip(names, record, strict=False)}
+        for record in padded
+    ]
+
+
+def _held(column: Column, raw: bytes, *, names_unit: bool) -> Cell:
+    """What a column holds of a cell."""
+    text = raw.decode("utf-8", "replace").replace("\0", "\N{REPLACEMENT CHARACTER}")
+    nullable = column.nullable or names_unit
+    if column.kind.ordinal:
+        return _number(column, text, nullable=nullable, names_unit=names_unit)
+    if column.kind is Kind.TEXT and column.values is None:
+        whole = text.encode() == raw
+        return None if (nullable and not text) or (names_unit and not whole) else text
+    value = grammar.boolean(text) if column.kind is Kind.BOOLEAN else text
+    values = (False, True) if column.values is None else column.values
+    if value in values and text:
+        return value
+    return None if nullable else _cell(values[0])
+
+
+def _number(column: Column, text: str, *, nullable: bool, names_unit: bool) -> Cell:
+    value = grammar.date(text) if column.kind is Kind.DATE else grammar.number(text)
+    held: Fraction | float | None = None
+    if value is not None and column.values is not None:
+        sought = round(value) if column.kind is Kind.INTEGER else value
+        known = [Fraction(each) for each in column.values if float(each) == sought]  # type: ignore[arg-type]
+        held = known[0] if known else None
+    elif value is not None:
+        held = _on_column_grid(column, value)
+    if held is not None and names_unit:
+        written = value if column.kind is Kind.DATE else exact_number(text.strip(grammar.SPACE))
+        held = held if held == written else None
+    if held is None and not nullable:
+        if column.values is not None:
+            return _cell(column.values[0])
+        return _on_column_grid(column, float(column.lower or 0))
+    return held
+
+
+def _on_column_grid(column: Column, value: float) -> Fraction | float:
+    bounds = column.bounds
+    if bounds is None and column.kind is Kind.NUMBER:
+        return float(value)
+    if bounds is None and column.kind is Kind.DATE:
+        first, last = days_of(datetime.date.min), days_of(datetime.date.max)
+        bounds = Fraction(first), Fraction(last)
+    limit = MAGNITUDE_LIMIT * column.step
+    lower, upper = bounds or (-limit, limit)
+    clamped = min(max(float(value), float(lower)), float(upper))
+    steps = round(Fraction(clamped) / column.step)
+    lowest, highest = math.ceil(lower / column.step), math.floor(upper / column.step)
+    return min(max(steps, lowest), highest) * column.step
+
+
+def _cell(value: object) -> Cell:
+    return value if isinstance(value, (str, bool)) else Fraction(value)  # type: ignore[arg-type]
+
+
+# --------------------------------------------------------------------------------- whose rows count
+
+
+def _capped(rows: list[Row], table: Table, sample_key: str) -> list[Row]:
+    """At most so many rows of each unit, as `engines.memory.contribution_bounds` words it."""
+    if table.unit is None:
+        return rows
+    of_unit = defaultdict(list)
+    [unit] = [column for column in table.columns if column.name == table.unit]
+    for row in rows:
+        owner = row[table.unit]
+        clamped = unit.values is None and isinstance(owner, (Fraction, float))
+        if owner is not None and not (clamped and abs(owner) >= MAGNITUDE_LIMIT):
+            of_unit[owner].append(row)
+    ordered = (sorted(own, key=lambda row: _place(row, unit, table, sample_key))
+               for own in of_unit.values())  # fmt: skip
+    return [row for own in ordered for row in own[: table.rows_per_unit]]
+
+
+def _place(row: Row, unit: Column, table: Table, sample_key: str) -> tuple[object, ...]:
+    columns = sorted(table.columns, key=lambda column: column.name)
+    ties = [column for column in columns if _has_no_step(column)]
+    written = [column for column in columns if not _has_no_step(column)]
+    hashed = [*([] if _has_no_step(unit) else [unit]), *written]
+    text = "|".join((sample_key, *(_written(row[c.name], c) for c in hashed)))
+    values = (row[column.name] for column in ties)
+    broken = (math.inf if value is None else value for value in values)
+    return md5(text.encode("utf-8", "surrogatepass"), usedforsecurity=False).digest(), *broken
+
+
+def _has_no_step(column: Column) -> bool:
+    return column.kind is Kind.NUMBER and column.bounds is None and column.values is None
+
+
+def _written(value: Cell, column: Column) -> str:
+    match value:
+        case None:
+            return "~"
+        case bool():
+            return str(int(value))
+        case str():
+            return md5(value.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()
+    return str(Fraction(value) / column.step)
+
+
+# --------------------------------------------------------------------------------------- statistics
+
+
+class _Statistics:
+    """The statistics of one plan."""
+
+    def __init__(self, plan: Plan, slots: Scalars) -> None:
+        self.plan, self.slots = plan, slots
+        table = plan.table
+        every: list[Row] = [
+            {c.name: _held(c, cells[name], names_unit=c.name == table.unit)
+             for name, c in _columns(table, cells)}
+            for cells in _records(table)
+        ]  # fmt: skip
+        rows = [row for row in every if self._holds(plan.where, row)]
+        rows = _capped(rows, table, plan.sample_key)
+        self.cells = [rows]
+        if plan.keys:
+            places = {group: place for place, group in enumerate(plan.groups)}
+            self.cells = [[] for _ in plan.groups]
+            for row in rows:
+                place = places.get(tuple(row[key.column.name] for key in plan.keys))
+                if place is not None and None not in [row[k.column.name] for k in plan.keys]:
+                    self.cells[place].append(row)
+
+    def of(self, statistic: Statistic) -> Any:
+        match statistic:
+            case Count(argument=argument):
+                return self._words(len(self._values(rows, argument, statistic.where))
+                                   for rows in self.cells)  # fmt: skip
+            case Distinct(argument=argument):
+                return self._words(len(set(self._values(rows, argument, statistic.where)))
+                                   for rows in self.cells)  # fmt: skip
+            case Total(grid=grid):
+                largest = max(abs(end) for end in statistic.bounds)
+                return np.array(
+                    [
+                        sum((x - statistic.centre) ** statistic.power - statistic.offset
+                            for x in self._steps(rows, statistic, grid))
+                        for rows in self.cells
+                    ],
+                    dtype=representation(largest),
+                )  # fmt: skip
+            case Ranks(grid=grid):
+                return [self._words(sorted(self._steps(rows, statistic, grid)))
+                        for rows in self.cells]  # fmt: skip
+            case Tally(argument=column):
+                name = column.column.name
+                return [
+                    self._words(sum(row[name] == value for row in self._rows(rows, statistic.where))
+                                for value in statistic.values)
+                    for rows in self.cells
+                ]  # fmt: skip
+
+    def _words(self, numbers: Iterable[int]) -> Any:
+        return np.array([*numbers], dtype=WORD)
+
+    def _holds(self, condition: Expr | None, row: Row) -> bool:
+        return condition is None or evaluate(condition, row, self.slots) is True
+
+    def _rows(self, rows: list[Row], where: Expr | None) -> list[Row]:
+        return [row for row in rows if self._holds(where, row)]
+
+    def _values(self, rows: list[Row], argument: Expr | None, where: Expr | None) -> list[Cell]:
+        """The values that are not NULL; without an argument something for every row."""
+        rows = self._rows(rows, where)
+        if argument is None:
+            return [True for _ in rows]
+        values = [evaluate(argument, row, self.slots) for row in rows]
+        return [value for value in values if value is not None]
+
+    def _steps(self, rows: list[Row], statistic: Total | Ranks, grid: Grid) -> list[int]:
+        """The values in steps of the grid, halves to even, clamped to it."""
+        argument = statistic.argument
+        if isinstance(argument, ColumnRef) and _is_on(argument.column, grid):
+            name = argument.column.name
+            held = [row[name] for row in self._rows(rows, statistic.where)]
+            steps = [int(Fraction(value) / grid.step) for value in held if value is not None]
+        else:
+            values = self._values(rows, argument, statistic.where)
+            steps = [_nearest(float(value), grid) for value in values]  # type: ignore[arg-type]
+        return [min(max(step, grid.lower), grid.upper) for step in steps]
+
+
+def _is_on(column: Column, grid: Grid) -> bool:
+    return column.values is None and not _has_no_step(column) and column.step == grid.step
+
+
+def _nearest(value: float, grid: Grid) -> int:
+    steps = value * float(grid.step.denominator) / float(grid.step.numerator)
+    return round(min(max(steps, float(grid.lower)), float(grid.upper)))
+
+
+def _columns(table: Table, cells: Mapping[str, bytes]) -> list[tuple[str, Column]]:
+    """The table's columns and their names in the file, which may be in another case."""
+    folded = {name.casefold(): name for name in cells}
+    return [(c.name if c.name in cells else folded[c.name.casefold()], c) for c in table.columns]

@@ -1,0 +1,69 @@
+"""The manual's page for Python is run: its sessions in one namespace, its cells in a notebook."""
+
+from __future__ import annotations
+
+import doctest
+import re
+from collections.abc import Iterator
+from contextlib import redirect_stdout
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.utils.capture import capture_output
+
+import dpdb
+from dpdb import manual
+from tests.support.masking import masked
+
+ROOT = Path(__file__).parents[2]
+PAGE = manual.page("python")
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE, flags=re.DOTALL | re.MULTILINE)
+SESSIONS = "".join(text for kind, text in BLOCKS if kind == "pycon")
+CELLS = [text for kind, text in BLOCKS if kind == "ipython"]
+
+
+@pytest.fixture(autouse=True)
+def in_the_checkout(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+
+
+@pytest.fixture
+def notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[InteractiveShell]:
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
+    shell = InteractiveShell.instance()
+    shell.history_manager.enabled = False
+    yield shell
+    InteractiveShell.clear_instance()
+
+
+def test_every_block_is_run() -> None:
+    assert {kind for kind, _ in BLOCKS} == {"pycon", "ipython"}
+    assert len(CELLS) == 4
+
+
+def test_sessions_print_what_the_page_says() -> None:
+    names: dict[str, Any] = {}
+    examples = doctest.DocTestParser().get_examples(SESSIONS)
+    assert len(examples) > 10
+    for example in examples:
+        printed = StringIO()
+        with redirect_stdout(printed):
+            exec(compile(example.source, "python.md", "single"), names)
+        assert masked(printed.getvalue()) == masked(example.want), example.source
+
+
+def test_cells_of_a_notebook_run(notebook: InteractiveShell) -> None:
+    for cell in CELLS:
+        with capture_output() as captured:
+            result = notebook.run_cell(cell)
+        assert result.success, captured.stdout
+    assert list(result.result.columns) == ["zip", "age"]
+    assert notebook.user_ns["db"].balance.queries_left == 9
+
+
+@pytest.mark.parametrize("name", sorted(set(dpdb.__all__) - {"Answer", "Policy", "__version__"}))
+def test_public_name_is_on_the_page(name: str) -> None:
+    assert re.search(rf"\b{name}\b", PAGE)
