@@ -104,8 +104,8 @@ class Generalised(Defence):
 class Sticky(Defence):
     """Laplace noise for each condition of a question, always the same for the same condition.
 
-    The static noise of Diffix ([FPM17]), without its other parts;
-    there it is normal and not of Laplace's distribution.
+    This is the static noise of Diffix ([FPM17]) without its other
+    parts. In Diffix the noise is normal, here it has Laplace's distribution.
     """
 
     each: float

@@ -45,7 +45,7 @@ class LocalSensitivity(Defence):
 
 @dataclass(frozen=True)
 class DoubleLaplace(Defence):
-    """The textbook's Laplace noise, in doubles: [EGS] Definition 3.
+    """Laplace noise in doubles, by the textbook's formula: [EGS] Definition 3.
 
     X(u) = -b·log|u| for u > 0 and b·log|u| for u ≤ 0, with u uniform in (-1, 1)
     and b = k·Δf/ε.

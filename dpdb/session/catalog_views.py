@@ -1,4 +1,4 @@
-"""What SHOW and DESCRIBE tell of a policy and of a budget: it does not depend on rows."""
+"""The rows of SHOW BUDGET, SHOW TABLES and DESCRIBE: they never depend on rows of data."""
 
 from __future__ import annotations
 

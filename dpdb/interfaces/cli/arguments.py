@@ -135,7 +135,7 @@ def _bounds(text: str) -> tuple[str, tuple[Fraction, Fraction]]:
 
 
 def policy_for_arguments(options: argparse.Namespace) -> Policy:
-    """The policies of all files as one, with the options of the command line in place of theirs."""
+    """The policies of all files as one, changed by the options of the command line."""
     if not options.files:
         raise UsageError("no CSV file or policy given", hint="dpdb people.csv -c 'SELECT …'")
     try:

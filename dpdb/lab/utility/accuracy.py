@@ -1,8 +1,8 @@
 """The accuracy of a noisy answer: the size of the noise, and the least answer worth asking for.
 
 After [STW], with the numbers of its equations.
-Noise follows the Laplace distribution. Budgets and scales are exact; what has a logarithm in
-it is not.
+Noise follows the Laplace distribution. Budgets and scales are exact fractions; results with a
+logarithm in them are doubles.
 """
 
 from __future__ import annotations

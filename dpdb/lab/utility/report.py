@@ -50,9 +50,9 @@ class Deviations:
 
     delta: float
     classic: float | None
-    """By the usual formula, where that holds: [DR14] Theorem 3.22."""
+    """The usual formula, [DR14] Theorem 3.22; None where it does not hold."""
     least: float
-    """[BW18] Algorithm 1."""
+    """The least σ: [BW18] Algorithm 1."""
 
 
 @dataclass(frozen=True)
