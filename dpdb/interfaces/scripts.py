@@ -13,18 +13,21 @@ from dpdb.sql.splitting import split
 
 LONGEST_FILE = 10_000_000
 """Characters of statements that are read from one file, or from standard input."""
-_STATEMENT = re.compile(r"(select|explain|show|describe|desc|set)\b", re.IGNORECASE)
+_STATEMENT = re.compile(
+    r"(explain\s+)?select\b(?!\s*,)(?s:.*)|(show|describe|desc|set)[ \t]+[^\n,]*", re.IGNORECASE
+)
+"""What is shown where it is wrong: no rows under a header that begins like a statement."""
 
 
 def statements(name: str) -> Iterator[str | Unsupported]:
     """The statements in the file `name`; `-` is standard input.
 
-    The wrong file can be named, one of rows: of what does not begin as a statement there is
+    The wrong file can be named, one of rows: of what does not look like a statement there is
     an error in its place, which says nothing of its text.
     """
     shown = "standard input" if name == "-" else name
     for number, piece in enumerate(split(_text(name)), 1):
-        if _STATEMENT.match(piece.text):
+        if _STATEMENT.fullmatch(piece.text):
             yield piece.text
         else:
             yield Unsupported(
