@@ -13,18 +13,21 @@ from dpdb.sql.splitting import split
 
 LONGEST_FILE = 10_000_000
 """How many characters are read from one file of statements, or from standard input."""
-_STATEMENT = re.compile(r"(select|explain|show|describe|desc|set)\b", re.IGNORECASE)
+_STATEMENT = re.compile(
+    r"(explain\s+)?select\b(?!\s*,)(?s:.*)|(show|describe|desc|set)[ \t]+[^\n,]*", re.IGNORECASE
+)
+"""What may be shown where it is wrong: no rows under a header that begins like a statement."""
 
 
 def statements(name: str) -> Iterator[str | Unsupported]:
     """The statements in the file `name`; `-` is standard input.
 
-    Somebody may name the wrong file, even one of data. So a piece of text that does not begin
+    Somebody may name the wrong file, even one of data. So a piece of text that does not look
     like a statement gives an error in its place, and the error shows nothing of the text.
     """
     shown = "standard input" if name == "-" else name
     for number, piece in enumerate(split(_text(name)), 1):
-        if _STATEMENT.match(piece.text):
+        if _STATEMENT.fullmatch(piece.text):
             yield piece.text
         else:
             yield Unsupported(

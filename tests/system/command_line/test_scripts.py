@@ -15,6 +15,11 @@ from tests.support.command_line import PEOPLE, Make, Run
 NOT_SQL = {
     "rows": "name,age\nAbel Woods,33\n",
     "rows with a quote": "name,age\nAbel O'Woods,33\n",
+    "a header that begins like DESCRIBE": "desc,name\n1,Abel Woods\n",
+    "a header that begins like SHOW": "Show date,name\n2020-01-01,Abel Woods\n",
+    "a header that begins like SET": "set\nAbel Woods\n",
+    "a header that begins like SELECT": "select, name\n1,Abel Woods\n",
+    "a header that begins like EXPLAIN": "explain,name\n1,Abel Woods\n",
     "rows with statements": "Abel Woods; SELECT COUNT(*) FROM people;",
 }
 
@@ -30,6 +35,16 @@ def test_lines_of_a_wrong_file_are_not_shown(run: Run, make: Make, text: str, fo
         assert "statement 1 in" in ran.err
         if form == "json":
             assert json.loads(ran.out)["error"]["kind"] == "Unsupported"
+
+
+def test_statements_over_several_lines(run: Run, people: Path, tmp_path: Path) -> None:
+    path = tmp_path / "q.sql"
+    path.write_text(
+        "-- first\nset epsilon = 0.1;\nSHOW TABLES ;\nDesc people;\n"
+        "EXPLAIN\nSELECT\n COUNT(*)\nFROM people;\nselect count(*)\n from people"
+    )
+    ran = run(people, "--json", "-f", path)
+    assert (ran.code, len(ran.out.splitlines())) == (0, 5)
 
 
 def test_what_is_typed_is_shown(run: Run, people: Path) -> None:
