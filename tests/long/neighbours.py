@@ -19,8 +19,8 @@ from dpdb.policy.catalog import Policy
 from dpdb.policy.reader import read_policy
 from dpdb.privacy.mechanisms import Exponential, Gaussian
 from dpdb.vectors.vector import AnyVector
-from tests.engines.conformance.test_semantics import POLICY, TEXTS
 from tests.support.brute import score
+from tests.support.two_engines import POLICY, TEXTS
 
 NAMES = ("id", "i", "j", "n", "m", "t", "s", "b", "c", "d", "e")
 NUMBERS = ["", "0", "-0.0", "1", "-3", "7", "0.125", "2.5", "-50", "50", "-100", "100", "99.995",

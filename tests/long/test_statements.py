@@ -16,11 +16,11 @@ from dpdb.errors import MissingBounds, TooLarge
 from dpdb.policy.budget import Budget
 from dpdb.policy.catalog import Policy
 from dpdb.session.session import Session
-from tests.engines.conformance.test_semantics import World, _world
 from tests.long.parts import Part
 from tests.long.samples import sampled
 from tests.long.statements import Statement, statements
 from tests.support.noiseless import Noiseless
+from tests.support.two_engines import World, two_engines
 
 PLENTY = Budget(Fraction(10**9), Fraction(0), 10**5)
 """So much for each statement that no bounds are too large for it."""
@@ -86,7 +86,7 @@ def _opened(policy: Policy, teaching: bool) -> Session:
 
 
 def _run(part: Part, folder: Path, tried, units: Units | None = None, teaching: bool = False):
-    world = _world(folder, seed=part.seed)
+    world = two_engines(folder, seed=part.seed)
     session = _opened(units.of(world) if units else world.policy, teaching)
     outcomes: Counter[str] = Counter()
 
@@ -117,7 +117,7 @@ def test_statements_on_units(part: Part, units: Units, tmp_path, tried):
 @pytest.mark.examples(2_000, 25)
 def test_statements_on_units_with_too_many_rows(part: Part, tmp_path, tried):
     """Subqueries have samples of their own: they are left to the other tests."""
-    world = _world(tmp_path, seed=part.seed)
+    world = two_engines(tmp_path, seed=part.seed)
     session = _opened(Units("s", CAP).of(world), teaching=False)
     world.duck.execute("ALTER TABLE t RENAME TO everything")
     outcomes: Counter[str] = Counter()
