@@ -74,7 +74,7 @@ def test_subqueries_come_first_and_can_be_left_out() -> None:
 def test_margins_hold_for_all_groups_that_noise_chooses_among() -> None:
     text = "zip, COUNT(*) FROM t GROUP BY zip"
     [alone], [chosen] = (reports(planned(text + rest)) for rest in ("", " HAVING COUNT(*) > 1"))
-    assert (alone.candidates, chosen.candidates) == (1, 3)
+    assert (alone.competing_rows, chosen.competing_rows) == (1, 3)
     assert alone.margin is not None
     assert chosen.margin is not None
     assert alone.margin < chosen.margin

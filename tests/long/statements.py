@@ -1,6 +1,6 @@
 """Random whole statements, written twice: for dpdb, and for DuckDB on the same rows.
 
-Expressions are those of tests/engines/conformance/test_generated_semantics.py, where the differences between the two
+Expressions are those of tests/engines/conformance/test_semantics.py, where the differences between the two
 dialects are listed. Those between whole statements are:
 
   groups      dpdb shows declared groups, empty ones too; HAVING COUNT(*) > 0 takes those away.
@@ -19,10 +19,10 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
-from tests.engines.conformance.test_generated_semantics import CONDITION, _grown
+from tests.support.generated_expressions import CONDITION, grown
 
 Pair = tuple[str, str]
-NUMBER, TEXT, DATE, TRUTH = _grown(2)
+NUMBER, TEXT, DATE, TRUTH = grown(2)
 SIGNS = st.sampled_from(["=", "<>", "<", "<=", ">", ">="])
 NEW = ["x", "y", "z"]
 ALIASES = [*NEW, "i", "j", "n", "s", "b", "id", "t"]

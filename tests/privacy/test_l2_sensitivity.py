@@ -7,7 +7,7 @@ that 50 is planned with though no more than 41 is possible.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import combinations, product
 from typing import Any
@@ -24,7 +24,17 @@ from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.mechanisms import Gaussian, Laplace
 from dpdb.privacy.sensitivity import Contribution
 from dpdb.sql.binder import bind
-from tests.privacy.test_sensitivity import (
+from tests.support.brute import (
+    ADD_REMOVE,
+    REPLACE,
+    Pairs,
+    World,
+    as_pairs,
+    multisets,
+    neighbouring,
+    world,
+)
+from tests.support.domains import (
     ANYTHING_FITS,
     CAP,
     CASES,
@@ -36,25 +46,11 @@ from tests.privacy.test_sensitivity import (
     same_number,
     unit_world,
 )
-from tests.support.brute import (
-    ADD_REMOVE,
-    REPLACE,
-    Pairs,
-    World,
-    as_pairs,
-    multisets,
-    neighbouring,
-    tables_in_memory,
-    world,
-)
 
 GAUSSIAN = Options(mechanism="gaussian")
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _in_memory() -> Iterator[None]:
-    with tables_in_memory():
-        yield
+pytestmark = pytest.mark.usefixtures("in_memory")
 
 
 def planned_for(here: World, sql: str, options: Options = GAUSSIAN) -> Plan:

@@ -1,0 +1,79 @@
+"""The formulas of sensitivities alone, against all changes that one row can make."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import combinations, product
+
+import pytest
+
+from dpdb.plan.statistics import Ranks, Tally
+from dpdb.policy.budget import Neighbors
+from dpdb.privacy import sensitivity
+from dpdb.privacy.sensitivity import Contribution
+from tests.support.brute import ADD_REMOVE, REPLACE, multisets, score, world
+from tests.support.domains import CASES, PLENTY, read_row_kinds
+
+pytestmark = pytest.mark.usefixtures("in_memory")
+
+
+def changes(contribution: Contribution, lower: int, upper: int) -> Iterator[int]:
+    """All ℓ1 changes of Σ y over two cells, or one, when one row is changed, by definition."""
+    cells = range(contribution.group_count)
+    counted = [(cell, y) for cell in cells for y in range(lower, upper + 1)]
+    nowhere = [(0, 0)] if contribution.optional or contribution.neighbors is ADD_REMOVE else []
+    vectors = [[y if cell == at else 0 for cell in cells] for at, y in [*counted, *nowhere]]
+    others = vectors if contribution.neighbors is REPLACE else [[0] * contribution.group_count]
+    for left, right in product(vectors, others):
+        yield sum(abs(a - b) for a, b in zip(left, right, strict=True))
+
+
+@pytest.mark.parametrize("optional", [False, True])
+@pytest.mark.parametrize("relation", [ADD_REMOVE, REPLACE])
+def test_the_formula_of_totals_is_the_largest_change(relation: Neighbors, optional: bool) -> None:
+    for cells in (1, 2, 3) if optional else (1,):
+        for lower, upper in combinations(range(-4, 5), 2):
+            contribution = Contribution(relation, optional, cells)
+            expected = max(changes(contribution, lower, upper))
+            assert sensitivity.total(lower, upper, contribution) == expected
+            several = Contribution(relation, optional, cells, rows_per_unit=3)
+            assert sensitivity.total(lower, upper, several) >= 3 * expected
+
+
+@pytest.mark.parametrize("relation", [ADD_REMOVE, REPLACE])
+@pytest.mark.parametrize(
+    ("cells", "rows"), [(1, 1), (1, 3), (2, 1), (3, 1), (3, 2), (4, 2), (5, 3)]
+)
+def test_the_formula_of_units_is_the_largest_change(
+    relation: Neighbors, cells: int, rows: int
+) -> None:
+    """A unit is in any cells, no more than it has rows; another may stand in its place."""
+    there = [set(some) for n in range(rows + 1) for some in combinations(range(cells), n)]
+    other = there if relation is REPLACE else [set()]
+    # Where two numbers differ it is by 1, so that ℓ1 is the square of ℓ2.
+    largest = max(len(left ^ right) for left, right in product(there, other))
+    assert sensitivity.units(Contribution(relation, True, cells, rows)) == largest
+
+
+@pytest.mark.parametrize("percent", [0, 1, 25, 50, 90, 100])
+def test_the_formula_of_ranks_is_the_largest_change(percent: int) -> None:
+    """All tables of up to four values out of three, a fifth value entering or replaced."""
+    fraction = Fraction(percent, 100)
+    entered, replaced = Fraction(0), Fraction(0)
+    for values in multisets(3, 4):
+        for candidate in range(-1, 4):
+            now = score(values, candidate, fraction)
+            after = [score((*values, new), candidate, fraction) for new in range(3)]
+            entered = max(entered, *(abs(now - then) for then in after))
+            replaced = max(replaced, max(after) - min(after))
+    assert sensitivity.rank(fraction, Contribution(ADD_REMOVE, True)) == entered
+    assert sensitivity.rank(fraction, Contribution(REPLACE, True)) == replaced
+    assert sensitivity.rank(fraction, Contribution(REPLACE, True, group_count=2)) >= 2 * entered
+
+
+def test_ranks_and_tallies_have_the_exponential_mechanism() -> None:
+    for case in CASES:
+        for release in world(read_row_kinds(case.sql)[0]).plan(case.sql, PLENTY).releases:
+            selected = isinstance(release.statistic, Ranks | Tally)
+            assert release.mechanism.name == ("exponential" if selected else "laplace")

@@ -1,0 +1,179 @@
+"""Units of several rows: planned sensitivities against brute force, and capping itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import combinations
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpdb.engines.memory.contribution_bounds import Units
+from dpdb.policy.catalog import Column, Kind, Table
+from dpdb.vectors.columns import Codes, Numbers
+from tests.support.brute import ADD_REMOVE, REPLACE, Row, as_pairs, multisets, read_cells, world
+from tests.support.domains import (
+    CAP,
+    DOMAINS,
+    PLENTY,
+    UNIT,
+    any_number,
+    attained,
+    bystanders,
+    expectations,
+    one_is_absent,
+    same_number,
+    sensitivities,
+    unit_world,
+)
+
+pytestmark = pytest.mark.usefixtures("in_memory")
+
+UNIT_CASES = [
+    # The changes that are possible: when the unit comes or goes, when its rows are replaced by as
+    # many others, and by any number of others.
+    ("SELECT COUNT(*) FROM t", "2", "0", "1"),
+    ("SELECT COUNT(x) FROM t", "2", "2", "2"),
+    ("SELECT COUNT(*) FROM t WHERE x > 0", "2", "2", "2"),
+    ("SELECT COUNT(DISTINCT x) FROM t", "2", "2", "2"),
+    # A unit counts once, and in groups once in each: 2 rows leave two cells and enter two others.
+    ("SELECT COUNT(DISTINCT u) FROM t", "1", "0", "0"),
+    ("SELECT COUNT(DISTINCT u) FROM t WHERE x > 0", "1", "1", "1"),
+    ("SELECT COUNT(DISTINCT u) FILTER (WHERE b) FROM t", "1", "1", "1"),
+    ("SELECT g, COUNT(DISTINCT u) FROM t GROUP BY g", "2", "2", "2"),
+    ("SELECT g, COUNT(DISTINCT u) FROM t WHERE g = 'a' GROUP BY g", "1", "1", "1"),
+    ("SELECT g, b, COUNT(DISTINCT u) FROM t GROUP BY g, b", "2", "4", "4"),
+    ("SELECT SUM(x) FROM t", "10", "14", "14"),
+    ("SELECT SUM(k) FROM t", "14", "8", "11"),
+    ("SELECT AVG(x) FROM t", "8 2", "14 2", "14 2"),
+    ("SELECT AVG(k) FROM t", "4 2", "8 0", "8 1"),
+    ("SELECT VAR_POP(k) FROM t", "4 4 2", "8 8 0", "8 8 1"),
+    ("SELECT MEDIAN(x) FROM t", "1", "2", "2"),
+    ("SELECT MIN(k) FROM t", "2", "2", "2"),
+    ("SELECT MODE(g) FROM t", "2", "2", "2"),
+    ("SELECT g, COUNT(*) FROM t GROUP BY g", "2", "4", "4"),
+    ("SELECT g, SUM(k) FROM t GROUP BY g", "14", "28", "28"),
+    ("SELECT g, AVG(k) FROM t GROUP BY g", "4 2", "8 4", "8 4"),
+    ("SELECT g, COUNT(DISTINCT k) FROM t GROUP BY g", "2", "4", "4"),
+    ("SELECT g, MEDIAN(k) FROM t GROUP BY g", "1", "2", "2"),
+    ("SELECT g, MODE(b) FROM t GROUP BY g", "2", "4", "4"),
+    ("SELECT g, b, COUNT(*) FROM t GROUP BY g, b", "2", "4", "4"),
+]
+
+
+@pytest.mark.parametrize("relation", ["add-remove", "replace", "replace, any number"])
+@pytest.mark.parametrize("case", UNIT_CASES, ids=[case[0][7:] for case in UNIT_CASES])
+def test_a_unit_of_several_rows(case: tuple[str, ...], relation: str) -> None:
+    """A unit comes and goes with all its rows, up to one more than are kept."""
+    neighbors = ADD_REMOVE if relation == "add-remove" else REPLACE
+    here, kinds = unit_world(case[0], neighbors)
+    planned = here.plan(case[0], PLENTY)
+    at = ["add-remove", "replace", "replace, any number"].index(relation)
+    related = (one_is_absent, same_number, any_number)[at]
+    sets = multisets(len(kinds), CAP + 1)
+    pairs = as_pairs(
+        (i, j) for i, j in combinations(range(len(sets)), 2) if related(sets[i], sets[j])
+    )
+    worst = [Fraction(0)] * len(planned.releases)
+    for others in bystanders(kinds):
+        results = [
+            here.exact(planned, [*others, *((*kinds[i], "1") for i in rows)]) for rows in sets
+        ]
+        found = attained(planned, results, pairs)
+        worst = [max(pair) for pair in zip(worst, found, strict=True)]
+    assert worst == expectations(case[1 + at])[0]
+    assert all(c <= allowed for c, allowed in zip(worst, sensitivities(planned), strict=True))
+    if neighbors is ADD_REMOVE:
+        assert worst == sensitivities(planned)
+
+
+def test_uncapped_rows_would_break_the_plan() -> None:
+    """Three rows do change the count by three: it is the cap that keeps the tests above green."""
+    here, kinds = unit_world("SELECT COUNT(*) FROM t", ADD_REMOVE)
+    planned = here.plan("SELECT COUNT(*) FROM t", PLENTY)
+    assert sensitivities(planned) == [CAP]
+    rows = [(*kinds[0], "1")] * (CAP + 1)
+    assert here.exact(planned, rows)[0].tolist() == [CAP]
+    uncapped = world(here.table.columns)
+    planned = uncapped.plan("SELECT COUNT(*) FROM t", PLENTY)
+    assert uncapped.exact(planned, rows)[0].tolist() == [CAP + 1]
+
+
+# ------------------------------------------------------------------------- capping itself
+
+
+OWNERS = [
+    Column("u", Kind.TEXT),
+    Column("u", Kind.INTEGER),
+    Column("u", Kind.NUMBER),
+    Column("u", Kind.DATE),
+    Column("u", Kind.INTEGER, Fraction(0), Fraction(50)),
+    Column("u", Kind.TEXT, values=("1", "2", "3")),
+]
+NAMES = {Kind.DATE: ("1999-12-31", "2000-01-01", "2000-01-02")}
+CAPPED = (DOMAINS["x"], DOMAINS["m"], DOMAINS["s"], DOMAINS["b"], DOMAINS["w"])
+
+
+def decoded(column: Numbers | Codes) -> list[Any]:
+    """What the cells of a column mean, whatever numbers stand for them."""
+    if isinstance(column, Codes):
+        return [(*column.values, None)[code] for code in column.codes.tolist()]
+    null = column.null if column.null is not None else np.zeros(len(column.units), dtype=bool)
+    values = zip(column.units.tolist(), null.tolist(), strict=True)
+    return [None if missing else value for value, missing in values]
+
+
+def kept_rows(columns: Sequence[Column], rows: Sequence[Row], cap: int) -> list[tuple[Any, ...]]:
+    """The rows that are kept, decoded, in an order of their own."""
+    held = {c.name: read_cells(c, tuple(r[i] for r in rows)) for i, c in enumerate(columns)}
+    units = Units.of(Table("t", Path(), tuple(columns), "u", cap), held)
+    assert units is not None
+    kept = units.capped(None, cap, sample_key="")
+    decoded_rows = list(zip(*(decoded(held[column.name]) for column in columns), strict=True))
+    return sorted((decoded_rows[at] for at in np.flatnonzero(kept)), key=repr)
+
+
+@pytest.mark.parametrize("owner", OWNERS, ids=lambda column: f"{column.kind}-{column.bounds}")
+@pytest.mark.parametrize("cap", [1, 2, 3])
+def test_capping_keeps_each_units_rows_whatever_the_others_are(owner: Column, cap: int) -> None:
+    """One unit's rows are drawn anew; of all others the same rows stay, wherever they stand.
+
+    Any kind of column is tried here; a policy takes those in which units stay apart.
+    """
+    columns = [owner, *(domain.column for domain in CAPPED)]
+    mine, *theirs = NAMES.get(owner.kind, ("1", "2", "3"))
+    random = Random(f"{owner.kind}{owner.bounds}{cap}")
+
+    def draw(name: str) -> Row:
+        return (name, *(random.choice(domain.cells) for domain in CAPPED))
+
+    [own_value] = decoded(read_cells(owner, (mine,)))
+    dropped = kept_with = 0
+    for _ in range(60):
+        others = [draw(random.choice([*theirs, ""])) for _ in range(random.randrange(12))]
+        alone = kept_rows(columns, others, cap)
+        for name in {row[0] for row in others}:
+            rows = [row for row in others if row[0] == name]
+            separately = kept_rows(columns, rows, cap)
+            # Rows that name no unit could be anybody's, and are left out.
+            assert len(separately) == (min(cap, len(rows)) if name else 0)
+            assert separately == [row for row in alone if separately and row[0] == separately[0][0]]
+        dropped += len(others) - len(alone)
+        for number in (0, 1, cap, cap + 1, 6):
+            own = [draw(mine) for _ in range(number)]
+            everybody = [*others, *own]
+            random.shuffle(everybody)
+            kept = kept_rows(columns, everybody, cap)
+            assert [row for row in kept if row[0] != own_value] == alone
+            assert [row for row in kept if row[0] == own_value] == kept_rows(columns, own, cap)
+            kept_with += len(kept) - len(alone)
+    assert dropped > 0
+    assert kept_with == 60 * (0 + 1 + cap + cap + cap)
+
+
+def test_capping_nothing_keeps_nothing() -> None:
+    assert kept_rows([UNIT, DOMAINS["x"].column], [], 2) == []
