@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,13 @@ import pytest
 
 from dpdb import manual
 from dpdb.errors import UsageError
+from dpdb.interfaces.scripts import LONGEST_FILE
 from dpdb.manual.terminal import rendered
+from dpdb.plan.candidates import MAX_CANDIDATES
+from dpdb.plan.planner import MAX_GROUPS
+from dpdb.sql.expression_binder import MAX_LIST, MAX_PATTERN
+from dpdb.sql.scopes import MAX_OUTPUTS
+from dpdb.sql.tokens import MAX_CHAIN, MAX_LENGTH, MAX_NESTING, MAX_SELECTS, MAX_TOKENS
 from tests.support.terminal import Terminal
 
 PAPER = "sample_data/people.csv"
@@ -82,3 +89,16 @@ def test_help_at_the_prompt_is_the_same_text(tmp_path: Path) -> None:
 def test_without_colour_there_are_no_escape_sequences() -> None:
     assert "\x1b" not in rendered(manual.page("sql"), 80, color=False)
     assert "\x1b" in rendered(manual.page("sql"), 80, color=True)
+
+
+def test_sizes_in_the_manual_are_those_that_hold() -> None:
+    limits = [
+        *(MAX_LENGTH, MAX_TOKENS, MAX_NESTING, MAX_CHAIN, MAX_SELECTS, MAX_OUTPUTS, MAX_LIST),
+        *(MAX_GROUPS, MAX_CANDIDATES, LONGEST_FILE),
+    ]
+    assert MAX_PATTERN == MAX_LIST
+    rows = [line for line in manual.topic("sizes").splitlines() if line.startswith("| ")]
+    stated = [
+        int(number.replace(",", "")) for row in rows for number in re.findall(r"[\d,]*\d", row)
+    ]
+    assert stated == limits
