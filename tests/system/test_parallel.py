@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
+from itertools import islice
 from random import Random
 from typing import Any
 
@@ -186,7 +187,8 @@ def test_no_row_is_in_for_more_than_was_charged(seed: int, relation: Neighbors) 
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_statements_do_share(relation: Neighbors) -> None:
     """Or else the test before were of no use."""
-    assert sum(outcome(seed, relation).shared for seed in SEEDS) > 2
+    sharing = (seed for seed in SEEDS if outcome(seed, relation).shared)
+    assert len(list(islice(sharing, 3))) == 3
 
 
 @pytest.mark.parametrize("relation", RELATIONS)

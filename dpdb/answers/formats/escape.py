@@ -13,6 +13,8 @@ def printable(text: str) -> str:
     Escape sequences in a header would otherwise move the cursor or rename the
     window, and bidirectional marks reorder the line.
     """
+    if text.isprintable():  # as nearly all texts are: none of these, and no space but the plain one
+        return text
     return "".join(_visible(character) for character in text)
 
 

@@ -66,6 +66,8 @@ def error_as_json(statement: str, error: DpdbError) -> str:
 def _dumped(fields: dict[str, Any]) -> str:
     # What JSON leaves alone and terminals act on: DEL and the C1 controls.
     text = json.dumps(fields, ensure_ascii=False, allow_nan=False)
+    if printable(text) == text:
+        return text
     return "".join(_utf16(c) if _unsafe(c) else c for c in text)
 
 
