@@ -36,9 +36,6 @@ ROWS: list[Row] = [
 ]
 
 
-# ------------------------------------------------------------------------- exactly, by a record
-
-
 @dataclass
 class Record:
     """A source of noise that notes what is asked of it, and what is selected with which weights."""

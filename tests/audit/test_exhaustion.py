@@ -11,7 +11,7 @@ import pytest
 from dpdb.errors import InvalidOption, StatementError, TooLarge
 from dpdb.policy.budget import Budget
 from dpdb.session.session import Session
-from tests.support.known_attacks import FAR_FETCHED, LARGE, ROWS, asking, people, with_delta
+from tests.support.known_attacks import ROWS, asking, people, with_delta
 
 
 def _wide(number: int) -> str:
@@ -59,6 +59,32 @@ def test_a27_large_statements_are_refused_at_once(tmp_path, name):
     assert session._loaded_engine is None
 
 
+FAR_FETCHED = {
+    "items": ", ".join(["epsilon=1"] * 1_200),
+    "more items": ", ".join(["epsilon=1"] * 9_000),
+    "most items": ", ".join(["epsilon=1"] * 10_000),
+    "names": ", ".join(f"option{i} = {i}" for i in range(1_200)),
+    "a long name": "x" * 90_000 + " = 1",
+    "brackets": "noise_index = " + "[" * 2_400 + "1" + "]" * 2_400,
+    "brackets that stay open": "noise_index = " + "[" * 15,
+    "an index": f"noise_index = [{', '.join(['1'] * 1000)}]",
+    "a long index": f"noise_index = [{'1,' * 2_400}1]",
+    "commas": "," * 4_900,
+    "equals": "=" * 9_800,
+    "minuses": "epsilon = " + "- " * 4_900 + "1",
+    "digits": f"error = {'9' * 90_000}",
+    "an exponent": "error = 1e999999999",
+    "a large error": "error = 1e300",
+    "a small error": "error = 1e-300",
+    "a small relative error": "relative_error = 1e-999999999",
+    "certainty": "error = 1, confidence = 0.9999999999999999999",
+    "more than certainty": f"error = 1, confidence = 0.{'9' * 80_000}",
+    "no confidence": "error = 1, confidence = 1e-4000",
+    "weights": "noise_index = [1e12, 1e-12]",
+    "delta": "mechanism = 'gaussian', delta = 1e-4000",
+}
+
+
 @pytest.mark.parametrize("name", FAR_FETCHED)
 def test_a27_options_that_nobody_means_are_refused_at_once(tmp_path, name):
     session = Session(with_delta(people(tmp_path)))
@@ -71,6 +97,14 @@ def test_a27_options_that_nobody_means_are_refused_at_once(tmp_path, name):
     assert time.monotonic() - started < 5
     assert session._loaded_engine is None
     assert session.balance.epsilon_left == 100
+
+
+LARGE = {
+    "ORs": " OR ".join(f"age = {i} AND id = 3" for i in range(600)),
+    "a list": f"age IN ({', '.join(map(str, range(1000)))})",
+    "LIKE": f"name LIKE '{'%a' * 400}%b'",
+    "LIKE with places": f"name LIKE '%{'_a' * 200}b%'",
+}
 
 
 @pytest.mark.parametrize("name", LARGE)

@@ -12,7 +12,7 @@ from dpdb.engines.memory.engine import MemoryEngine
 from dpdb.privacy.mechanisms import Laplace
 from dpdb.session.session import Session
 from tests.support.exactly import exactly, write
-from tests.support.known_attacks import ROWS, SHAPES, people, seeded
+from tests.support.known_attacks import ROWS, people, seeded
 
 
 def test_a20_intervals_are_around_the_noisy_value(tmp_path):
@@ -73,6 +73,12 @@ def _statistics(shape: list[float]) -> dict[str, float]:
 
 UNSTATED = ("COUNT(*) % 7", "CASE WHEN COUNT(*) > 10 THEN 1 ELSE 0 END")
 """Neither grows nor falls with the count throughout; no interval beats a wrong one."""
+
+
+SHAPES = {
+    "flat": [5.0] * 20, "spread": [i * 37 % 1000 / 100 for i in range(60)], "two ends": [0.0, 10.0],
+    "one outlier": [0.0] * 30 + [10.0], "at the top": [10.0] * 40, "halves": [0.0, 10.0] * 100,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("shape", SHAPES)

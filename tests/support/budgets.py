@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from dpdb.policy.budget import Budget, Composition
+from dpdb.policy.budget import Composition
 from dpdb.privacy.accounting.composition import NO_LOSS, ComposedLoss
 from dpdb.privacy.accounting.loss import pure
 
@@ -27,23 +27,6 @@ def alike(number: int, epsilon: Fraction) -> ComposedLoss:
 
 def of(epsilons: Sequence[Fraction]) -> ComposedLoss:
     return sum((ComposedLoss.of(pure(epsilon)) for epsilon in epsilons), NO_LOSS)
-
-
-FILTERS = [
-    (Fraction(epsilon), Fraction(step), Fraction(delta))
-    for epsilon, step, delta in (
-        ("2", "0.1", "2e-3"), ("1", "0.05", "0.1"), ("3", "0.1", "0.1"), ("3", "0.5", "0.2"),
-        ("0.5", "0.05", "2e-6"), ("1", "0.02", "1e-3"),
-    )
-]  # fmt: skip
-BUDGETS = [
-    Budget(Fraction(epsilon), Fraction(delta), queries)
-    for epsilon, delta, queries in (
-        ("1", "1e-6", 1), ("1", "1e-6", 10), ("1", "1e-6", 100), ("7/3", "0.3", 7),
-        ("0.1", "1e-100", 10**6), ("1e-9", "1e-6", 1000), ("1e-9", "1e-100", 10**9),
-        ("10000", "1e-6", 10), ("10000", "1e-100", 10**9), ("1", "0.999", 10**9),
-    )
-]  # fmt: skip
 
 
 def least_delta(rho: float, epsilon: float) -> float:

@@ -122,39 +122,3 @@ def asking(options, select="COUNT(*) FROM t"):
 
 def with_delta(policy):
     return replace(policy, budget=Budget(Fraction(100), Fraction(1, 10**5), 1000))
-
-
-SHAPES = {
-    "flat": [5.0] * 20, "spread": [i * 37 % 1000 / 100 for i in range(60)], "two ends": [0.0, 10.0],
-    "one outlier": [0.0] * 30 + [10.0], "at the top": [10.0] * 40, "halves": [0.0, 10.0] * 100,
-}  # fmt: skip
-FAR_FETCHED = {
-    "items": ", ".join(["epsilon=1"] * 1_200),
-    "more items": ", ".join(["epsilon=1"] * 9_000),
-    "most items": ", ".join(["epsilon=1"] * 10_000),
-    "names": ", ".join(f"option{i} = {i}" for i in range(1_200)),
-    "a long name": "x" * 90_000 + " = 1",
-    "brackets": "noise_index = " + "[" * 2_400 + "1" + "]" * 2_400,
-    "brackets that stay open": "noise_index = " + "[" * 15,
-    "an index": f"noise_index = [{', '.join(['1'] * 1000)}]",
-    "a long index": f"noise_index = [{'1,' * 2_400}1]",
-    "commas": "," * 4_900,
-    "equals": "=" * 9_800,
-    "minuses": "epsilon = " + "- " * 4_900 + "1",
-    "digits": f"error = {'9' * 90_000}",
-    "an exponent": "error = 1e999999999",
-    "a large error": "error = 1e300",
-    "a small error": "error = 1e-300",
-    "a small relative error": "relative_error = 1e-999999999",
-    "certainty": "error = 1, confidence = 0.9999999999999999999",
-    "more than certainty": f"error = 1, confidence = 0.{'9' * 80_000}",
-    "no confidence": "error = 1, confidence = 1e-4000",
-    "weights": "noise_index = [1e12, 1e-12]",
-    "delta": "mechanism = 'gaussian', delta = 1e-4000",
-}
-LARGE = {
-    "ORs": " OR ".join(f"age = {i} AND id = 3" for i in range(600)),
-    "a list": f"age IN ({', '.join(map(str, range(1000)))})",
-    "LIKE": f"name LIKE '{'%a' * 400}%b'",
-    "LIKE with places": f"name LIKE '%{'_a' * 200}b%'",
-}

@@ -25,9 +25,6 @@ pytestmark = pytest.mark.usefixtures("in_memory")
 ALPHA = 1e-6
 
 
-# ------------------------------------------------------------------------- mechanism
-
-
 def test_gaussian_noise_needs_delta() -> None:
     session = opened(Budget(Fraction(1), Fraction(0), 10))
     session.execute("SET mechanism = 'gaussian'")

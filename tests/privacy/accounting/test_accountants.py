@@ -17,11 +17,21 @@ from dpdb.policy.budget import Budget, Composition
 from dpdb.privacy.accounting.accountants import BudgetShare, Concentrated, accountant
 from dpdb.privacy.accounting.composition import NO_LOSS, ComposedLoss
 from dpdb.privacy.accounting.loss import Loss, pure
-from tests.support.budgets import ADVANCED, BUDGETS, ZCDP, alike, least_delta, of, times
+from tests.support.budgets import ADVANCED, ZCDP, alike, least_delta, of, times
 
 
 def names(budget: Budget) -> str:
     return f"{float(budget.epsilon)}-{float(budget.delta)}-{budget.queries}"
+
+
+BUDGETS = [
+    Budget(Fraction(epsilon), Fraction(delta), queries)
+    for epsilon, delta, queries in (
+        ("1", "1e-6", 1), ("1", "1e-6", 10), ("1", "1e-6", 100), ("7/3", "0.3", 7),
+        ("0.1", "1e-100", 10**6), ("1e-9", "1e-6", 1000), ("1e-9", "1e-100", 10**9),
+        ("10000", "1e-6", 10), ("10000", "1e-100", 10**9), ("1", "0.999", 10**9),
+    )
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("budget", BUDGETS, ids=names)

@@ -33,7 +33,7 @@ from dpdb.privacy.accounting.composition import (
 from dpdb.privacy.accounting.loss import Loss, pure
 from dpdb.privacy.mechanisms import Gaussian, Laplace
 from dpdb.privacy.noise.system import SystemNoise
-from tests.support.budgets import ADVANCED, FILTERS, ZCDP, Floats, alike, of, times
+from tests.support.budgets import ADVANCED, ZCDP, Floats, alike, of, times
 
 ALPHA = 1e-6
 
@@ -206,6 +206,15 @@ def gain(keeper: Accountant, step: Fraction, tail: bool) -> float:
                     value = np.maximum(value, mean)
             values[a, b] = value
     return float(values[0, 0][reach])
+
+
+FILTERS = [
+    (Fraction(epsilon), Fraction(step), Fraction(delta))
+    for epsilon, step, delta in (
+        ("2", "0.1", "2e-3"), ("1", "0.05", "0.1"), ("3", "0.1", "0.1"), ("3", "0.5", "0.2"),
+        ("0.5", "0.05", "2e-6"), ("1", "0.02", "1e-3"),
+    )
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("epsilon", "step", "delta"), FILTERS)
