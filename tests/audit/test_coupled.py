@@ -194,7 +194,7 @@ def test_the_old_leak_would_be_printed(transcripts, monkeypatch) -> None:
     """The type follows the sum, and is kept to the end."""
     monkeypatch.setattr(statistics.Statistics, "_total", _old_total)
     monkeypatch.setattr(Vector, "__post_init__", lambda vector: None)
-    monkeypatch.setattr(estimates, "drawn", lambda e, draws: [draws[i] for i in e.releases])
+    monkeypatch.setattr(estimates, "noisy_values", lambda e, draws: [draws[i] for i in e.releases])
     monkeypatch.setattr(estimates, "scaled", lambda units, step: units)
     monkeypatch.setattr(estimates, "numbers", Vector)
     one, other = transcripts(LEAK, 2**53 + 1, "csv")
