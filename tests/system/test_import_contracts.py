@@ -80,7 +80,7 @@ def broken(copy: Path) -> set[str]:
         text=True,
         check=False,
     )
-    verdicts = dict(re.findall(r"^(.+) (KEPT|BROKEN)$", run.stdout, re.MULTILINE))
+    verdicts = dict(re.findall(r"^(.+) (KEPT|BROKEN)(?: \(.*\))?$", run.stdout, re.MULTILINE))
     assert list(verdicts) == [each["name"] for each in CONTRACTS], run.stdout + run.stderr
     names = {name for name, verdict in verdicts.items() if verdict == "BROKEN"}
     assert bool(names) == bool(run.returncode)
