@@ -230,6 +230,7 @@ class ExpressionBinder(ABC):
         written = str(pattern.value)
         if len(written) > MAX_PATTERN:
             raise TooLarge(f"a pattern longer than {MAX_PATTERN}", place=self.place(node))
+        self.effort.spend_pattern(written, node, self.text)
         if isinstance(node, exp.ILike):
             written, operand = lower(written), Call("lower", (operand,), Kind.TEXT)
         like = Like(operand, like_pattern(written, escape))

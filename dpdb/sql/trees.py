@@ -10,6 +10,12 @@ MAX_DEPTH = 40
 """How deeply operators may be nested: more than people write, far less than recursion can."""
 MAX_EXPRESSIONS = 10_000
 """How many expressions a statement may have, each counted as often as it is used."""
+MAX_WILDCARDS = 500
+"""Characters in all of a statement's LIKE patterns that have both % and _.
+
+The time to match one of these grows with the pattern and with the text: one long cell among
+short ones would show in the time of the answer.
+"""
 
 
 class Effort:
@@ -21,6 +27,7 @@ class Effort:
 
     def __init__(self) -> None:
         self.spent = 0
+        self.wildcards = 0
 
     def spend(self, number: int, node: exp.Expr, text: str) -> None:
         """Count `number` more expressions; the error for too many names the place of `node`."""
@@ -28,6 +35,16 @@ class Effort:
         if self.spent > MAX_EXPRESSIONS:
             raise TooLarge(
                 f"more than {MAX_EXPRESSIONS} expressions, each counted as often as it is used",
+                place=place(node, text),
+            )
+
+    def spend_pattern(self, pattern: str, node: exp.Expr, text: str) -> None:
+        """Count a LIKE pattern's characters if it has both wildcards; refuse too many of them."""
+        if "%" in pattern and "_" in pattern:
+            self.wildcards += len(pattern)
+        if self.wildcards > MAX_WILDCARDS:
+            raise TooLarge(
+                f"patterns with both % and _ of more than {MAX_WILDCARDS} characters in all",
                 place=place(node, text),
             )
 

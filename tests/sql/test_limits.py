@@ -13,7 +13,7 @@ from dpdb.policy.catalog import Policy
 from dpdb.sql import binder
 from dpdb.sql.statements import Select, statement
 from dpdb.sql.tokens import MAX_CHAIN, MAX_SELECTS, MAX_TOKENS
-from dpdb.sql.trees import MAX_EXPRESSIONS
+from dpdb.sql.trees import MAX_EXPRESSIONS, MAX_WILDCARDS
 
 WHERE = "SELECT COUNT(*) FROM people WHERE "
 
@@ -138,3 +138,13 @@ def test_bounds_have_an_end_to_their_digits(policy: Policy, operator: str) -> No
     for end in (bounds.lower, bounds.upper):
         assert end.as_integer_ratio()[1] <= 10**400
     assert bounds.lower <= bounds.upper
+
+
+def test_patterns_that_take_long_on_long_texts_have_a_limit_in_all(policy: Policy) -> None:
+    """LIKE '%a_…': one cell of thousands of characters would take longer than a tick."""
+    long = f"name LIKE '%{'_' * (MAX_WILDCARDS // 2 - 10)}y'"
+    assert str(MAX_WILDCARDS) in refused(WHERE + " OR ".join([long] * 3), policy).message
+    statement(WHERE + " OR ".join([long] * 2), policy)
+    # A pattern with one of the two wildcards takes one pass over the text.
+    plain = f"name LIKE '%{'a' * MAX_WILDCARDS}%'"
+    statement(WHERE + " OR ".join([plain] * 3), policy)
