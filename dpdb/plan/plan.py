@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 from dpdb.plan.expressions import ColumnRef, Expr, Slot, columns_of, conjunction, slots
 from dpdb.plan.obstacles import Obstacle
@@ -104,7 +105,7 @@ class Plan:
         """The sum of the losses of all mechanisms."""
         return sum((r.mechanism.loss for r in self.every_release), Loss())
 
-    @property
+    @cached_property
     def region(self) -> Region:
         """A region that holds every row that can count for the answer."""
         filters = {estimate.aggregate.where for estimate in self.estimates}

@@ -26,7 +26,7 @@ from tests.sql.test_corpora import ACCEPTED, REFUSED
 from tests.support.noiseless import Noiseless
 from tests.system.test_transcript import HOSTILE, _first_difference
 
-SQL = Path(__file__).parents[1] / "sql"
+SUPPORT = Path(__file__).parents[1] / "support"
 PEOPLE = Path(__file__).parents[2] / "sample_data" / "people.csv"
 FORMATS = ["json", "table", "csv", "markdown", "vertical"]
 CONSTANTS = [2**53 + 1, 5, 0, -(2**60) - 1]
@@ -132,7 +132,7 @@ def test_all_statements_of_the_corpora_on_neighbouring_files(examples, tmp_path,
     asked = [text for text in asked if text.count("'") % 2 == 0 and "--" not in text]
     asked = [text for text in asked if text.count('"') % 2 == 0 and "/*" not in text]
     asked = asked if examples > 1 else asked[:1] + asked[1::8]
-    sources, files = [PEOPLE, SQL / "visits.csv"], ["people.csv", "visits.csv"]
+    sources, files = [PEOPLE, SUPPORT / "visits.csv"], ["people.csv", "visits.csv"]
     usual = _files(tmp_path / "usual", sources, None)
     for number in range(examples):
         changed = _files(tmp_path / str(number), sources, Random(number))

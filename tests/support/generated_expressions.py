@@ -102,7 +102,7 @@ def truths(number, text, date, truth):
     signs = st.sampled_from(["=", "<>", "<", "<=", ">", ">="])
     asked = st.sampled_from(["TRUE", "FALSE", "NOT TRUE", "NOT FALSE"])
     null = st.just(("NULL", "NULL"))
-    members = st.lists(number_leaves | null, min_size=1, max_size=4)
+    listed = st.lists(number_leaves | null, min_size=1, max_size=4)
     words = st.lists(text_leaves | null, min_size=1, max_size=4)
     return st.one_of(
         *(
@@ -117,7 +117,7 @@ def truths(number, text, date, truth):
         asked.flatmap(lambda words: made(f"({{0}} IS {words})", truth)),
         made("({0} BETWEEN {1} AND {2})", number, number, number),
         made("({0} NOT BETWEEN {1} AND {2})", date, date, date),
-        st.builds(members, number, members, st.booleans()),
+        st.builds(members, number, listed, st.booleans()),
         st.builds(members, text, words, st.booleans()),
         st.builds(like, text, patterns, st.booleans()),
         made("COALESCE({0}, {1})", truth, truth),

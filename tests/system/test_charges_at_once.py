@@ -78,7 +78,7 @@ def test_many_charges_at_once_add_up() -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    spent = sum((price.epsilon for price in accepted), Fraction(0))
+    spent = sum((receipt.price.epsilon for receipt in accepted), Fraction(0))
     assert spent == 1 - kept.balance.epsilon_left
     assert spent == 1
     assert kept.balance.queries_left == 1000 - len(accepted)
