@@ -11,7 +11,7 @@ run: .venv/run  ## private answers about the sample data
 	$(BIN)/dpdb sample_data/people.csv -f sample_data/queries.sql
 
 test: lint  ## lint, types, import floors and the whole suite
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 test-long: .venv/dev  ## many random examples, and audits of 100,000 runs: half an hour
 	$(BIN)/python -m pytest -n 2 --dist worksteal tests/long --scale $(SCALE)
