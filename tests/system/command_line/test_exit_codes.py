@@ -26,7 +26,7 @@ def process(*words: object, stdin: str | bytes = b"", **options: Any) -> Any:
     )
 
 
-# --- The example of the issue, as a process
+# --- The example of the contract, as a process
 
 
 def test_two_queries_from_a_pipe(people: Path) -> None:
