@@ -11,6 +11,7 @@ import contextlib
 import json
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +24,10 @@ from dpdb.policy.reader import policy_for
 from dpdb.privacy.noise import exponential, gradual, smooth
 from dpdb.privacy.noise.system import SystemNoise
 from dpdb.session.session import Session
+from dpdb.sql import binder, statements
+from dpdb.sql.dialect import parse
 from dpdb.sql.splitting import split
+from dpdb.sql.tokens import read_tokens
 from tests.support.noiseless import Noiseless
 
 HEADER = b"id,name,age,income,zip,city,smoker,born\n"
@@ -294,6 +298,21 @@ def drowned(monkeypatch):
     monkeypatch.setattr(smooth, "release", release_smoothly)
     monkeypatch.setattr(exponential, "select_value", select_value)
     monkeypatch.setattr(exponential, "select_index", select_index)
+
+
+@pytest.fixture(autouse=True)
+def read_once(monkeypatch):
+    """The same texts are read for hundreds of files: their tokens and trees are kept."""
+    tokens, trees = cache(read_tokens), {}
+
+    def parsed(read, text):
+        if text not in trees:
+            trees[text] = parse(read, text)
+        return trees[text]
+
+    monkeypatch.setattr(statements, "read_tokens", tokens)
+    monkeypatch.setattr(binder, "read_tokens", tokens)
+    monkeypatch.setattr(binder, "parse", parsed)
 
 
 def _files(folder: Path, rows: bytes, policy: str | None) -> Path:
