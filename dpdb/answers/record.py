@@ -55,7 +55,7 @@ class AnswerRecord:
     balance: Balance
     intervals: tuple[tuple[CellInterval, ...], ...] = ()
     only_noise: tuple[tuple[bool, ...], ...] = ()
-    """For each cell, whether its interval is as wide as its bounds, so that it tells nothing."""
+    """For each cell, whether its interval is as wide as its bounds; empty where none can be."""
     kinds: tuple[Kind, ...] = ()
     """The types of the columns of a query, from its plan; empty where no query is answered."""
     releases: tuple[ReleaseReport, ...] = ()

@@ -36,7 +36,10 @@ class ResultRows:
     rows: tuple[tuple[Cell, ...], ...]
     intervals: tuple[tuple[CellInterval, ...], ...]
     only_noise: tuple[tuple[bool, ...], ...] = ()
-    """For each cell, whether its interval is as wide as the policy's bounds allow."""
+    """For each cell, whether its interval is as wide as the policy's bounds allow.
+
+    It is empty where the policy bounds no column, so that no interval can be so wide.
+    """
 
 
 @np.errstate(all="ignore")
@@ -57,11 +60,12 @@ def result_rows(plan: Plan, points: Values, subqueries: Values, noisy: Noisy | N
     ]
     chosen = _sorted(plan, frame, _having(plan, frame))
     chosen = chosen[plan.offset : None if plan.limit is None else plan.offset + plan.limit]
-    only_noise = [
-        _only_noise(column, plan.interval_of(output))
-        for output, column in zip(plan.outputs, intervals, strict=True)
-    ]
-    return ResultRows(_rows(columns, chosen), _rows(intervals, chosen), _rows(only_noise, chosen))
+    bounds = [plan.interval_of(output) for output in plan.outputs]
+    only_noise: tuple[tuple[bool, ...], ...] = ()
+    if any(each.bounded for each in bounds):
+        flags = [_only_noise(*each) for each in zip(intervals, bounds, strict=True)]
+        only_noise = _rows(flags, chosen)
+    return ResultRows(_rows(columns, chosen), _rows(intervals, chosen), only_noise)
 
 
 def _only_noise(column: list[CellInterval], bounds: Interval) -> list[bool]:

@@ -74,7 +74,7 @@ def test_intervals_stay_with_their_rows() -> None:
         assert of_key is None
         assert ends is not None
         assert (ends[0] + ends[1]) / 2 == count
-    assert [len(each) for each in (found.rows, found.intervals, found.only_noise)] == [2, 2, 2]
+    assert [len(each) for each in (found.rows, found.intervals)] == [2, 2]
 
 
 def test_values_are_pythons_own() -> None:
@@ -116,4 +116,4 @@ def test_without_noise_there_are_no_intervals() -> None:
     found = result_rows(plan, points(plan, [np.array(COUNTS)]), {}, None)
     assert found.rows == ((1, 30), (2, 10), (3, 20))
     assert found.intervals == ((None, None),) * 3
-    assert found.only_noise == ((False, False),) * 3
+    assert not any(map(any, found.only_noise))
