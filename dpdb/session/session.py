@@ -107,9 +107,9 @@ class Session:
     def quote(self, text: str) -> Answer:
         """What EXPLAIN says of a SELECT, but for its noise, told without looking into a file.
 
-        Under `replace` noise can hang on the number of rows. That is public, but no
+        Under `replace` noise can depend on the number of rows. That is public, but no
         reason to load a file while somebody types: the noise is left out. Only where
-        the noise is given, and the price hangs on that number, is it asked for.
+        the noise is given, and the price depends on that number, is it asked for.
         """
         return self._guarded(self._quote, text)
 

@@ -44,7 +44,7 @@ def spread(chosen: Bools, codes: Array) -> Bools:
 
 
 def among(values: Array, listed: Array) -> Bools:
-    """Whether each value is listed. How that is found hangs on the list's length alone."""
+    """Whether each value is listed. The way to search depends on the list's length alone."""
     if len(listed) <= FEW:
         return equal_to_any(values, listed)
     places = np.searchsorted(listed, values).clip(max=len(listed) - 1)

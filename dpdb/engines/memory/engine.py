@@ -46,7 +46,7 @@ class MemoryEngine(OpenEngine):
     def _statistics(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> Statistics:
         table, names = plan.table, plan.column_names
         if table.unit is not None:
-            # Which of a unit's rows count hangs on all declared columns.
+            # Which of a unit's rows count depends on all declared columns.
             names = frozenset(column.name for column in table.columns)
         loaded = self._loaded(table, names)
         if table.name not in self._units:

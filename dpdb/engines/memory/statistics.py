@@ -78,7 +78,7 @@ class Statistics:
         """The values an aggregate counts in each cell, sorted, as doubles.
 
         Where there are none, all but a count gets the mean of the column: the
-        rule of Evans et al. for a query that no row matches.
+        rule of [EGS] for a query that no row matches.
         """
         argument = Literal(1, Kind.INTEGER) if aggregate.argument is None else aggregate.argument
         vector = evaluate(argument, self._frame)
