@@ -16,9 +16,9 @@ from dpdb.answers.confidence_intervals import confidence_intervals
 from dpdb.answers.estimates import Noisy, Values, vector
 from dpdb.answers.record import Cell, CellInterval
 from dpdb.plan.expressions import Slot
+from dpdb.plan.intervals import Interval
 from dpdb.plan.plan import Plan
 from dpdb.plan.query import Output
-from dpdb.plan.ranges import Interval
 from dpdb.policy.catalog import Kind
 from dpdb.policy.numbers import days_of, iso_date
 from dpdb.vectors.evaluate import Frame, evaluate

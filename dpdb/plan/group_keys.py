@@ -8,7 +8,8 @@ from fractions import Fraction
 
 from dpdb.errors import Unsupported
 from dpdb.plan.expressions import ColumnRef, Compare, Expr, InList, Literal, Logic
-from dpdb.plan.ranges import EVERYTHING, Environment, Interval, interval, narrow
+from dpdb.plan.intervals import EVERYTHING, Interval
+from dpdb.plan.ranges import Environment, interval, narrow
 from dpdb.policy.catalog import Kind, Value
 
 MAX_RANGE = 10_000

@@ -12,10 +12,11 @@ from dpdb.errors import MissingBounds, TooLarge, Unsupported
 from dpdb.plan import splits
 from dpdb.plan.expressions import Cast, ColumnRef, Expr, Slot, children
 from dpdb.plan.group_keys import key_values
+from dpdb.plan.intervals import Interval
 from dpdb.plan.mechanism_choice import MechanismChoice
 from dpdb.plan.plan import Release
 from dpdb.plan.query import NO_OPTIONS, Aggregate, Function, Options, Query
-from dpdb.plan.ranges import Environment, Interval, interval, narrow, nullable
+from dpdb.plan.ranges import Environment, interval, narrow, nullable
 from dpdb.plan.statistics import Count, Distinct, Grid, Ranks, Tally, Total, fit_grid
 from dpdb.policy.catalog import Kind, Policy, Table
 from dpdb.policy.numbers import MAGNITUDE_LIMIT, grid_step

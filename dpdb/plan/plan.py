@@ -8,9 +8,10 @@ from fractions import Fraction
 from functools import cached_property
 
 from dpdb.plan.expressions import ColumnRef, Expr, Slot, columns_of, conjunction, slots
+from dpdb.plan.intervals import Interval
 from dpdb.plan.obstacles import Obstacle
 from dpdb.plan.query import Aggregate, Ordering, Output
-from dpdb.plan.ranges import Environment, Interval, interval
+from dpdb.plan.ranges import Environment, interval
 from dpdb.plan.regions import Region, region
 from dpdb.plan.statistics import Statistic
 from dpdb.policy.catalog import Table, Value

@@ -16,10 +16,11 @@ from dpdb.errors import TooLarge
 from dpdb.plan.allocation import allocate, competing_rows, is_public_count, obstacle_of
 from dpdb.plan.expressions import Slot
 from dpdb.plan.group_keys import key_values
+from dpdb.plan.intervals import Interval
 from dpdb.plan.lowering import AggregateLowering, PlanningContext, RowCount
 from dpdb.plan.plan import Estimate, Plan, Release
 from dpdb.plan.query import Query
-from dpdb.plan.ranges import Environment, Interval
+from dpdb.plan.ranges import Environment
 from dpdb.policy.catalog import Policy, Value
 from dpdb.privacy.accounting.accountants import BudgetShare
 

@@ -7,9 +7,9 @@ from fractions import Fraction
 import pytest
 
 from dpdb.errors import TooLarge
+from dpdb.plan.intervals import Interval
 from dpdb.plan.plan import CONFIDENCE, at_once
 from dpdb.plan.planner import outline
-from dpdb.plan.ranges import Interval
 from dpdb.policy.budget import Neighbors
 from dpdb.policy.catalog import Policy
 from dpdb.privacy.accounting.accountants import BudgetShare
