@@ -303,15 +303,14 @@ def drowned(monkeypatch):
 @pytest.fixture(autouse=True)
 def read_once(monkeypatch):
     """The same texts are read for hundreds of files: their tokens and trees are kept."""
-    tokens, trees = cache(read_tokens), {}
+    trees = {}
 
     def parsed(read, text):
         if text not in trees:
             trees[text] = parse(read, text)
         return trees[text]
 
-    monkeypatch.setattr(statements, "read_tokens", tokens)
-    monkeypatch.setattr(binder, "read_tokens", tokens)
+    monkeypatch.setattr(statements, "read_tokens", cache(read_tokens))
     monkeypatch.setattr(binder, "parse", parsed)
 
 
