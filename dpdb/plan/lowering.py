@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from dpdb.errors import MissingBounds, TooLarge, Unsupported
@@ -120,11 +120,11 @@ class AggregateLowering:
         argument = self._argument
         return isinstance(argument, ColumnRef) and argument.column.name == self.query.table.unit
 
-    @property
+    @cached_property
     def _contribution(self) -> Contribution:
         return contribution_of(self.aggregate, self.query, self.context.policy, self.group_count)
 
-    @property
+    @cached_property
     def _choice(self) -> MechanismChoice:
         return MechanismChoice(self.context.options, self._contribution, self.aggregate.place)
 

@@ -101,7 +101,7 @@ class Plan:
         """The number of aggregates, those of subqueries included."""
         return len(self.estimates) + sum(subplan.aggregates for subplan in self.subplans)
 
-    @property
+    @cached_property
     def loss(self) -> Loss:
         """The sum of the losses of all mechanisms."""
         return sum((r.mechanism.loss for r in self.every_release), Loss())
@@ -116,7 +116,7 @@ class Plan:
             return region(self.table, None)
         return region(self.table, conjunction(self.where, *filters if len(filters) == 1 else ()))
 
-    @property
+    @cached_property
     def identity(self) -> tuple[object, ...]:
         """A key that is equal for plans that draw the same releases, however they show them."""
         nested = tuple(

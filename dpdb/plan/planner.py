@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 
 from dpdb.errors import TooLarge
-from dpdb.plan.allocation import allocate, competing_rows, is_public_count, obstacle_of
+from dpdb.plan.allocation import allocate, competing_rows, is_public_count
 from dpdb.plan.expressions import Slot
 from dpdb.plan.group_keys import key_values
 from dpdb.plan.intervals import Interval
@@ -64,8 +63,7 @@ def _plan_within(query: Query, context: PlanningContext, shares: Iterator[Budget
     groups = _groups(query, known)
     releases: list[Release] = []
     estimates = []
-    for aggregate in query.aggregates:
-        obstacle = obstacle_of(aggregate, query)
+    for aggregate, obstacle in zip(query.aggregates, query.obstacles, strict=True):
         if obstacle is not None:
             estimates.append(Estimate(aggregate, (), Interval(), obstacle=obstacle))
             continue
@@ -77,10 +75,15 @@ def _plan_within(query: Query, context: PlanningContext, shares: Iterator[Budget
         releases += lowered.releases
         if len(releases) * len(groups) > MAX_GROUPS:
             raise TooLarge(f"GROUP BY makes more than {MAX_GROUPS} noisy values")
-    assembled = _assembled(
-        query, groups, tuple(releases), tuple(estimates), subplans, policy=context.policy
+    return _assembled(
+        query,
+        groups,
+        tuple(releases),
+        tuple(estimates),
+        subplans,
+        policy=context.policy,
+        competing=competing_rows(query, len(groups), context),
     )
-    return replace(assembled, competing_rows=competing_rows(query, len(groups), context))
 
 
 Groups = tuple[tuple[Value, ...], ...]
@@ -104,6 +107,7 @@ def _assembled(
     subplans: tuple[Plan, ...],
     *,
     policy: Policy,
+    competing: int = 1,
 ) -> Plan:
     """The plan with these parts and with the answer's columns, order and limit from the query."""
     return Plan(
@@ -120,4 +124,5 @@ def _assembled(
         limit=query.limit,
         offset=query.offset,
         sample_key=policy.sample_key,
+        competing_rows=competing,
     )
