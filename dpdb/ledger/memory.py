@@ -27,14 +27,8 @@ class _Group:
     """Statements whose filters exclude each other: no row sees two of them."""
 
     regions: tuple[Region, ...] = ()
-    keys: frozenset[object] = frozenset()
-    """The keys of the regions: the same filter again is the commonest to be refused."""
     losses: tuple[ComposedLoss, ...] = ()
     """The largest losses: all that what the group reveals depends on."""
-
-    def admits(self, region: Region) -> bool:
-        """Whether the filters of all statements exclude this one."""
-        return region.key not in self.keys and all(map(region.excludes, self.regions))
 
 
 @dataclass(frozen=True)
@@ -87,13 +81,10 @@ class MemoryLedger(Ledger):
         if region is None or region.everything or self._full(region):
             return replace(spent, balance=Balance.after(self.budget, together + loss, asked))
         groups = spent.groups
-        index = next((i for i, each in enumerate(groups) if each.admits(region)), len(groups))
+        index = self._first_apart(region)
         group = groups[index] if index < len(groups) else _Group()
-        grown = _Group(
-            (*group.regions, region),
-            group.keys | {region.key},
-            largest((*group.losses, loss), self._rows),
-        )
+        losses = largest((*group.losses, loss), self._rows)
+        grown = _Group((*group.regions, region), losses)
         more = self._of(grown) - self._of(group)
         return _Spent(
             Balance.after(self.budget, together + more, asked),
@@ -101,6 +92,20 @@ class MemoryLedger(Ledger):
             spent.regions + 1,
             spent.turns + region.turns,
         )
+
+    def _first_apart(self, region: Region) -> int:
+        """The index of the first group whose filters all exclude this one; else of a new group."""
+        apart = {region.key: False}
+
+        def excluded(other: Region) -> bool:
+            # Many groups have the same filters, so each filter is compared once.
+            if other.key not in apart:
+                apart[other.key] = region.excludes(other)
+            return apart[other.key]
+
+        groups = self._spent.groups
+        fitting = (i for i, group in enumerate(groups) if all(map(excluded, group.regions)))
+        return next(fitting, len(groups))
 
     def _full(self, region: Region) -> bool:
         """Whether comparing all filters would take too long if this one's were kept."""
