@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import add
 
 from dpdb.plan.expressions import ColumnRef, Expr, Slot, columns_of, conjunction, slots
 from dpdb.plan.intervals import Interval
@@ -15,6 +16,7 @@ from dpdb.plan.ranges import Environment, interval
 from dpdb.plan.regions import Region, region
 from dpdb.plan.statistics import Statistic
 from dpdb.policy.catalog import Table, Value
+from dpdb.privacy.accounting.composition import ComposedLoss
 from dpdb.privacy.accounting.loss import Loss
 from dpdb.privacy.mechanisms import Mechanism
 
@@ -103,8 +105,14 @@ class Plan:
 
     @cached_property
     def loss(self) -> Loss:
-        """The sum of the losses of all mechanisms."""
-        return sum((r.mechanism.loss for r in self.every_release), Loss())
+        """The sum of the losses of all mechanisms, those of subqueries included."""
+        losses = [release.mechanism.loss for release in self.every_release]
+        return reduce(add, losses) if losses else Loss()
+
+    @cached_property
+    def composed_loss(self) -> ComposedLoss:
+        """What the composition theorems add up of the loss."""
+        return ComposedLoss.of(self.loss)
 
     @cached_property
     def region(self) -> Region:

@@ -52,7 +52,7 @@ def purchases(
         yield from _gradual_purchases(plans, options, ledger, open_executor)
         return
     (plan,) = plans
-    receipt = ledger.charge(ComposedLoss.of(plan.loss), plan.region)
+    receipt = ledger.charge(plan.composed_loss, plan.region)
     result = open_executor().execute(plan, receipt)
     yield Purchase(result, receipt.price, accuracy_notes.error_notes(options, plan))
 
@@ -94,7 +94,7 @@ def _loss_of_step(plans: Sequence[Plan], step: int) -> ComposedLoss:
     loss that depends on the answers.
     """
     if not step:
-        return replace(ComposedLoss.of(plans[-1].loss), epsilon=plans[0].loss.epsilon)
+        return replace(plans[-1].composed_loss, epsilon=plans[0].loss.epsilon)
     return replace(NO_LOSS, epsilon=plans[step].loss.epsilon - plans[step - 1].loss.epsilon)
 
 

@@ -226,9 +226,9 @@ class Session:
         if not self.settings.protected or (known and not self.settings.unprotected):
             price = FREE
         elif options.relative_error is not None:
-            price = self._ledger.price(ComposedLoss.of(planned.loss), None)
+            price = self._ledger.price(planned.composed_loss, None)
         else:
-            price = self._ledger.price(ComposedLoss.of(planned.loss), planned.region)
+            price = self._ledger.price(planned.composed_loss, planned.region)
         return Answer(
             statement=text,
             columns=tuple(output.label for output in planned.outputs),
