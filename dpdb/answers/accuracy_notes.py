@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from dpdb.answers.declarations import declared_range
-from dpdb.answers.record import ReleaseReport
+from dpdb.answers.record import CellColumn, ReleaseReport
 from dpdb.answers.release_reports import own_reports
 from dpdb.plan.expressions import conjunction, slots
 from dpdb.plan.obstacles import hint
@@ -49,15 +49,12 @@ def _shown_reports(planned: Plan) -> Iterator[ReleaseReport]:
             yield from _shown_reports(planned.subplans[index])
 
 
-def only_noise_notes(columns: Sequence[str], flags: Sequence[Sequence[bool]]) -> tuple[str, ...]:
-    """A note for each column with an interval as wide as the column's bounds.
-
-    `flags` has a row for each row of the answer: whether each cell has such an interval.
-    """
+def only_noise_notes(names: Sequence[str], columns: Sequence[CellColumn]) -> tuple[str, ...]:
+    """A note for each column with an interval as wide as the column's bounds."""
     notes = []
-    for name, column in zip(columns, zip(*flags, strict=True), strict=False):
-        if any(column):
-            part = f" in {sum(column)} of {len(column)} rows" if len(column) > 1 else ""
+    for name, column in zip(names, columns, strict=True):
+        if number := sum(column.only_noise or ()):
+            part = f" in {number} of {len(column.cells)} rows" if len(column.cells) > 1 else ""
             notes.append(f"{name} is only noise{part}: ± is as wide as its bounds allow")
     return tuple(notes)
 
