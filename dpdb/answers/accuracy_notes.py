@@ -20,13 +20,13 @@ from dpdb.privacy.mechanisms import Smooth
 
 def interval_notes(planned: Plan) -> tuple[str, ...]:
     """Notes that say which values have no interval, and for how many groups the others hold."""
-    notes = list(_obstacle_notes(planned))
+    notes, reports = list(_obstacle_notes(planned)), list(_shown_reports(planned))
     notes += [
         f"{report.column} {_way(report)}, and has no interval: how near it is depends on the rows"
-        for report in _shown_reports(planned)
+        for report in reports
         if report.margin is None
     ]
-    with_interval = any(report.margin is not None for report in _shown_reports(planned))
+    with_interval = any(report.margin is not None for report in reports)
     if planned.competing_rows > 1 and with_interval:
         number = planned.competing_rows
         notes.append(f"± holds for all {number} groups at once, as noise decides which are shown")

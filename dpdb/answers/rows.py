@@ -125,7 +125,9 @@ def _shown(vector: AnyVector, kind: Kind) -> AnyVector:
 
 def _spread(values: Array | None, plan: Plan) -> Array:
     """One value for each group, also of a constant; False for None."""
-    return np.broadcast_to(False if values is None else values, plan.cells)
+    if values is None:
+        return np.zeros(plan.cells, dtype=np.bool_)
+    return values if len(values) == plan.cells else np.broadcast_to(values, plan.cells)
 
 
 def _cells(vector: AnyVector, kind: Kind, plan: Plan, rows: Rows) -> tuple[Cell, ...]:
