@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -68,8 +69,11 @@ class Plan:
     table: Table
     where: Expr | None
     keys: tuple[ColumnRef, ...]
-    groups: tuple[tuple[Value, ...], ...]
-    """The values of the keys, one tuple for each row of the answer before HAVING."""
+    key_values: tuple[tuple[Value, ...], ...]
+    """For each key the values that it can have.
+
+    Each combination of them is a group: those of the last key change fastest from group to group.
+    """
     releases: tuple[Release, ...]
     estimates: tuple[Estimate, ...]
     subplans: tuple[Plan, ...]
@@ -85,6 +89,11 @@ class Plan:
 
     The intervals of these rows hold at once.
     """
+
+    @property
+    def cells(self) -> int:
+        """The number of groups, and so of rows of the answer before HAVING; 1 without keys."""
+        return math.prod(map(len, self.key_values))
 
     @property
     def every_release(self) -> Iterator[Release]:
@@ -131,7 +140,7 @@ class Plan:
             (p.identity, p.outputs[0].expression, *(e.aggregate for e in p.estimates))
             for p in self.subplans
         )
-        return self.table.name, self.where, self.groups, self.keys, self.releases, nested
+        return self.table.name, self.where, self.key_values, self.keys, self.releases, nested
 
     @property
     def column_names(self) -> frozenset[str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from dpdb.answers import accuracy_notes, contribution_notes, release_reports
 from dpdb.answers.answer import Answer
-from dpdb.answers.record import Cell
+from dpdb.answers.record import Cell, columns_of
 from dpdb.errors import InvalidOption, Unsupported, printable
 from dpdb.ledger.protocol import FREE, Balance, Price
 from dpdb.plan.plan import Plan
@@ -196,18 +196,16 @@ class Session:
         self, text: str, planned: Plan, purchase: Purchase, *, repeat: bool = False
     ) -> Answer:
         from dpdb.answers.estimates import points  # noqa: PLC0415
-        from dpdb.answers.rows import result_rows  # noqa: PLC0415 (numpy)
+        from dpdb.answers.rows import cell_columns  # noqa: PLC0415 (numpy)
 
         noisy = purchase.result.noisy
-        shown = result_rows(planned, points(planned, noisy.draws), noisy.subqueries, noisy)
+        cells = cell_columns(planned, points(planned, noisy.draws), noisy.subqueries, noisy)
         columns = tuple(output.label for output in planned.outputs)
         return Answer(
             statement=text,
             columns=columns,
-            rows=shown.rows,
-            intervals=shown.intervals,
+            cells=cells,
             kinds=_kinds(planned),
-            only_noise=shown.only_noise,
             releases=release_reports.reports(planned),
             cost=FREE if repeat else purchase.price,
             balance=self.balance,
@@ -217,7 +215,7 @@ class Session:
             revealed=purchase.result.revealed if self.settings.reveal else (),
             notes=purchase.notes
             + accuracy_notes.interval_notes(planned)
-            + accuracy_notes.only_noise_notes(columns, shown.only_noise),
+            + accuracy_notes.only_noise_notes(columns, cells),
         )
 
     def _explained(self, text: str, query: Query, rows: RowCount) -> Answer:
@@ -232,7 +230,7 @@ class Session:
         return Answer(
             statement=text,
             columns=tuple(output.label for output in planned.outputs),
-            rows=(),
+            cells=(),
             releases=release_reports.reports(planned),
             cost=price,
             balance=self.balance,
@@ -250,11 +248,11 @@ class Session:
     def _shown(
         self, text: str, columns: tuple[str, ...], rows: tuple[tuple[Cell, ...], ...]
     ) -> Answer:
-        return Answer(text, columns, rows, self.balance)
+        return Answer(text, columns, columns_of(rows, len(columns)), self.balance)
 
     def _unprotected(self, text: str, query: Query) -> Answer:
         """Teaching mode without privacy, or with the paper's, which is none."""
-        from dpdb.answers.rows import result_rows  # noqa: PLC0415 (numpy)
+        from dpdb.answers.rows import cell_columns  # noqa: PLC0415 (numpy)
         from dpdb.session.teaching import UnprotectedExecutor  # noqa: PLC0415
 
         planned = outline(query, self.policy)
@@ -269,12 +267,10 @@ class Session:
             share = whole / planned.aggregates
             price = self._ledger.charge(ComposedLoss.of(pure(whole)), None).price
         result = UnprotectedExecutor(self._engine, self._noise, share).execute(planned)
-        shown = result_rows(planned, result.points, result.subqueries, None)
         return Answer(
             statement=text,
             columns=tuple(output.label for output in planned.outputs),
-            rows=shown.rows,
-            intervals=shown.intervals,
+            cells=cell_columns(planned, result.points, result.subqueries, None),
             kinds=_kinds(planned),
             cost=price,
             balance=self.balance,
