@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import chain
 
 from dpdb.plan.expressions import (
     Call,
@@ -49,6 +50,15 @@ class Span:
     def __contains__(self, point: Point) -> bool:
         return self.below is (bisect_right(self.turns, point) % 2 == 0)
 
+    def meets(self, other: Span) -> bool:
+        """Whether some point is in both sets.
+
+        The points in both form intervals, each of which begins with a turn of one of the sets. Sets
+        that have much in common therefore meet at one of the first turns that are looked at.
+        """
+        turns = chain(self.turns, other.turns)
+        return (self.below and other.below) or any(turn in self and turn in other for turn in turns)
+
     @property
     def complement(self) -> Span:
         """The set of all other points."""
@@ -67,27 +77,40 @@ class ColumnLimit:
     span: Span
     null: bool = False
 
-    @property
-    def possible(self) -> bool:
-        """Whether the column, as declared, can hold any value within the limit."""
+    @cached_property
+    def held(self) -> Span:
+        """The points within the limit that the column, as declared, can hold."""
         column = self.column
-        if self.null and column.nullable:
-            return True
         values = column.values
         if values is None and column.kind is Kind.BOOLEAN:
             values = (False, True)
         if values is not None:
-            return any(_stored(value) in self.span for value in values)
-        declared = EVERY_POINT
-        if column.bounds is not None:
-            lower, upper = column.bounds
-            if _whole(column):
-                declared = Span(below=False, turns=(math.ceil(lower), math.floor(upper) + 1))
-            else:
-                # The ends of the grid are rounded to doubles, so the span is wider than the bounds.
-                around = column.step + max(abs(lower), abs(upper)) * _ROUNDING
-                declared = Span(below=False, turns=(float(lower - around), float(upper + around)))
-        return _overlap([self.span, declared], 2) != NO_POINT
+            points = [_stored(value) for value in values]
+            return _overlap([_point(column, point) for point in points if point in self.span], 1)
+        if column.bounds is None:
+            return self.span
+        lower, upper = column.bounds
+        if _whole(column):
+            turns: tuple[Point, ...] = math.ceil(lower), math.floor(upper) + 1
+        else:
+            # The ends of the grid are rounded to doubles, so the span is wider than the bounds.
+            around = column.step + max(abs(lower), abs(upper)) * _ROUNDING
+            turns = float(lower - around), float(upper + around)
+        return _overlap([self.span, Span(below=False, turns=turns)], 2)
+
+    @property
+    def holds_null(self) -> bool:
+        """Whether the column, as declared, can hold NULL and the limit allows it."""
+        return self.null and self.column.nullable
+
+    @property
+    def possible(self) -> bool:
+        """Whether the column, as declared, can hold any value within the limit."""
+        return self.holds_null or self.held != NO_POINT
+
+    def excludes(self, other: ColumnLimit) -> bool:
+        """Whether the column, as declared, can hold no value within both limits."""
+        return not (self.holds_null and other.holds_null) and not self.held.meets(other.held)
 
 
 Limits = Mapping[str, ColumnLimit]
@@ -112,7 +135,7 @@ class Region:
         """Whether no column is limited; such a region excludes no other region."""
         return not self.limits
 
-    @property
+    @cached_property
     def turns(self) -> int:
         """The number of ends of intervals, which measures the work of a comparison."""
         return sum(len(limit.span.turns) for limit in self.limits.values())
@@ -122,9 +145,7 @@ class Region:
         if self.table != other.table:
             return False
         shared = self.limits.keys() & other.limits.keys()
-        return any(
-            not _combined([self.limits[name], other.limits[name]], 2).possible for name in shared
-        )
+        return any(self.limits[name].excludes(other.limits[name]) for name in shared)
 
 
 def region(table: Table, condition: Expr | None) -> Region:

@@ -80,9 +80,8 @@ def test_a_unit_of_several_rows(case: tuple[str, ...], relation: str) -> None:
     )
     worst = [Fraction(0)] * len(planned.releases)
     for others in bystanders(kinds):
-        results = [
-            here.exact(planned, [*others, *((*kinds[i], "1") for i in rows)]) for rows in sets
-        ]
+        tables = [[*others, *((*kinds[i], "1") for i in rows)] for rows in sets]
+        results = here.all_exact(planned, tables)
         found = attained(planned, results, pairs)
         worst = [max(pair) for pair in zip(worst, found, strict=True)]
     assert worst == expectations(case[1 + at])[0]

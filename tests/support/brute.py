@@ -51,6 +51,11 @@ class Rows:
         self.rows = rows
 
 
+_RESULTS: dict[object, list[list[Any]]] = {}
+"""The last results of `World.all_exact`, the oldest first."""
+_KEPT = 8
+
+
 @dataclass(frozen=True)
 class World:
     """One table `t` whose rows can be changed, and a policy for it."""
@@ -74,6 +79,24 @@ class World:
         """What the engine gives for each release, on these rows."""
         self.source.rows = rows
         return [result.cells for result in MemoryEngine().exact(planned, slots or {})]
+
+    def all_exact(self, planned: Plan, tables: Sequence[Sequence[Row]]) -> list[list[Any]]:
+        """The same for each of many tables.
+
+        Plans that ask for the same statistics share their results: their noise may differ, by what
+        counts as neighbours and by what is asked, and an engine is told nothing of that.
+        """
+        table = self.table
+        asked = (
+            *(tuple(release.statistic for release in planned.releases), planned.groups),
+            *(planned.keys, planned.where, planned.sample_key),
+            *(table.columns, table.unit, table.rows_per_unit, tuple(map(tuple, tables))),
+        )
+        if asked not in _RESULTS:
+            if len(_RESULTS) == _KEPT:
+                del _RESULTS[next(iter(_RESULTS))]
+            _RESULTS[asked] = [self.exact(planned, rows) for rows in tables]
+        return _RESULTS[asked]
 
 
 def world(
