@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from dpdb.errors import DataFileError, InvalidOption, UsageError, did_you_mean
+from dpdb.policy.bounds import with_bounds
 from dpdb.policy.budget import (
     Budget,
     Composition,
@@ -22,7 +23,7 @@ from dpdb.policy.budget import (
 from dpdb.policy.catalog import Policy
 from dpdb.policy.csv_header import column_positions, read_header
 from dpdb.policy.numbers import Number, as_written
-from dpdb.policy.reader import policy_for, read_policy, with_bounds
+from dpdb.policy.reader import policy_for, read_policy
 
 if TYPE_CHECKING:
     from dpdb.session.session import Session
