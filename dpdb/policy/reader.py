@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from dpdb.errors import DpdbError, PolicyError
 from dpdb.policy.budget import (
@@ -21,17 +21,51 @@ from dpdb.policy.budget import (
 )
 from dpdb.policy.catalog import Column, Kind, Policy, Table
 from dpdb.policy.column_reader import ColumnReader
+from dpdb.policy.csv_format import (
+    CsvFormat,
+    unpacked_name,
+    valid_decimal,
+    valid_encoding,
+    valid_header,
+    valid_quote,
+    valid_separator,
+)
 from dpdb.policy.csv_header import read_header
 from dpdb.policy.policy_text import PolicyText
 
+T = TypeVar("T")
+V = TypeVar("V")
+_FORMAT: dict[str, Callable[[object], Any]] = {
+    "separator": valid_separator,
+    "encoding": valid_encoding,
+    "quote": valid_quote,
+    "decimal": valid_decimal,
+    "header": valid_header,
+}
+"""The keys of a table that say how its file is written."""
 
-def policy_for(csv: Path) -> Policy:
-    """The policy beside a CSV file, or else a policy of the undeclared columns in its header."""
-    beside = csv.with_suffix(".toml")
+
+def policy_for(csv: Path, form: CsvFormat | None = None, names: Sequence[str] = ()) -> Policy:
+    """The policy beside a CSV file, or else that of a table of which only the header is known.
+
+    Without a policy the file is written as `form` says; without a header, too, its columns are
+    called `names`.
+    """
+    beside = unpacked_name(csv).with_suffix(".toml")
     if beside.is_file():
         return read_policy(beside)
-    columns = tuple(Column(name, Kind.TEXT, guessed=True) for name in read_header(csv))
-    return Policy((Table(csv.stem, csv, columns),))
+    return Policy((undeclared_table(csv, form or CsvFormat(), names),))
+
+
+def undeclared_table(csv: Path, form: CsvFormat, names: Sequence[str] = ()) -> Table:
+    """The table of a file of whose columns nothing is known but names, which are in its header.
+
+    Where the form is of a file without one, they are `names`.
+    """
+    if form.header:
+        names = read_header(csv, form).names
+    columns = tuple(Column(name, Kind.TEXT, guessed=True) for name in names)
+    return Table(unpacked_name(csv).stem, csv, columns, csv=form)
 
 
 def read_policy(path: Path) -> Policy:
@@ -105,17 +139,14 @@ class PolicyReader:
         valid: Callable[[Fraction], Fraction],
     ) -> Fraction:
         """The number at `key`, as `valid` accepts it."""
-        try:
-            return valid(self.text.fraction(section.get(key, default), ("budget", key)))
-        except PolicyError:
-            raise
-        except DpdbError as error:
-            raise self.text.error(error.message, ("budget", key)) from None
+        where = ("budget", key)
+        return self._accepted(self.text.fraction(section.get(key, default), where), valid, where)
 
     def _data_table(self, name: str, tables: dict[str, Any]) -> Table:
         where = ("tables", name)
         section = self.text.section(tables, name, ("tables",))
-        self.text.check_keys(section, ("path", "unit", "rows_per_unit", "columns"), where)
+        known = ("path", "unit", "rows_per_unit", *_FORMAT, "columns")
+        self.text.check_keys(section, known, where)
         file = section.get("path", f"{name}.csv")
         if not isinstance(file, str):
             raise self.text.error("path is a string", (*where, "path"))
@@ -125,7 +156,24 @@ class PolicyReader:
         reader = ColumnReader(self.text)
         columns = tuple(reader.column(name, declared, (*where, "columns")) for name in declared)
         unit, rows = self._unit(section, columns, where)
-        return Table(name, self.text.path.parent / file, columns, unit, rows)
+        form = self._format(section, where)
+        return Table(name, self.text.path.parent / file, columns, unit, rows, form)
+
+    def _format(self, section: dict[str, Any], where: tuple[str, ...]) -> CsvFormat:
+        """How the file is written, as far as the section says so."""
+        given = {
+            key: self._accepted(section[key], valid, (*where, key))
+            for key, valid in _FORMAT.items()
+            if key in section
+        }
+        return self._accepted(given, lambda values: CsvFormat(**values), (*where, "quote"))
+
+    def _accepted(self, value: V, valid: Callable[[V], T], where: tuple[str, ...]) -> T:
+        """What `valid` makes of a value; what it does not accept is the policy's mistake."""
+        try:
+            return valid(value)
+        except DpdbError as error:
+            raise self.text.error(error.message, where, error.hint) from None
 
     def _unit(
         self, section: dict[str, Any], columns: tuple[Column, ...], where: tuple[str, ...]

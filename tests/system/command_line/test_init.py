@@ -22,7 +22,7 @@ def test_a_draft_is_a_policy(run: Run, make: Make, tmp_path: Path) -> None:
     document = tomllib.loads(draft.out)
     columns = document["tables"]["t"]["columns"]
     assert {name: column["type"] for name, column in columns.items()} == {
-        "id": "integer", "born": "date", "member": "text", "pay": "number", "plan": "text",
+        "id": "integer", "born": "date", "member": "boolean", "pay": "number", "plan": "text",
         "odd name": "text",
     }  # fmt: skip
     # No bound is guessed from the rows.
