@@ -56,6 +56,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             from dpdb.interfaces.cli.risk import main as risk  # noqa: PLC0415 (numpy)
 
             return risk(words[1:])
+        if words[:1] == ["check"]:
+            from dpdb.interfaces.cli.check import main as check  # noqa: PLC0415 (numpy)
+
+            return check(words[1:])
         options = parser().parse_args(words)
         valid_seed(options.seed, teach=options.teach)
         typed = not options.scripts and sys.stdin.isatty()
