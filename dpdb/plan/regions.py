@@ -14,7 +14,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import chain
 
 from dpdb.plan.expressions import (
     Call,
@@ -40,8 +39,8 @@ _ROUNDING = Fraction(1, 2**40)
 class Span:
     """A set of points: a union of intervals that include their lower and exclude their upper ends.
 
-    `turns` ascend, and each turn is the first point at which membership changes. `below` says
-    whether the points below all turns are in the set.
+    `turns` ascend, no two are equal, and each is the first point at which membership changes.
+    `below` says whether the points below all turns are in the set.
     """
 
     below: bool
@@ -53,11 +52,15 @@ class Span:
     def meets(self, other: Span) -> bool:
         """Whether some point is in both sets.
 
-        The points in both form intervals, each of which begins with a turn of one of the sets. Sets
-        that have much in common therefore meet at one of the first turns that are looked at.
+        The points in both form intervals, each of which begins where an interval of one of the sets
+        does. So few points are looked at where the sets have much in common.
         """
-        turns = chain(self.turns, other.turns)
-        return (self.below and other.below) or any(turn in self and turn in other for turn in turns)
+        below = self.below and other.below
+        return below or self._begins_within(other) or other._begins_within(self)
+
+    def _begins_within(self, other: Span) -> bool:
+        """Whether an interval of this set begins at a point of the other."""
+        return any(turn in other for turn in self.turns[self.below :: 2])
 
     @property
     def complement(self) -> Span:
@@ -144,8 +147,11 @@ class Region:
         """Whether certainly no row is in both regions; a unit may still have rows in both."""
         if self.table != other.table:
             return False
-        shared = self.limits.keys() & other.limits.keys()
-        return any(self.limits[name].excludes(other.limits[name]) for name in shared)
+        for name, limit in self.limits.items():
+            beside = other.limits.get(name)
+            if beside is not None and limit.excludes(beside):
+                return True
+        return False
 
 
 def region(table: Table, condition: Expr | None) -> Region:
@@ -220,8 +226,9 @@ def _stored(value: Value) -> Point:
 
 
 def _point(column: Column, point: Point) -> Span:
-    """The set of the values equal to `point`."""
-    return Span(below=False, turns=(_turn(column, point), _turn(column, _next(point))))
+    """The set of the values equal to `point`; the empty set if the column cannot have it."""
+    turns = _turn(column, point), _turn(column, _next(point))
+    return Span(below=False, turns=turns) if turns[0] != turns[1] else NO_POINT
 
 
 def _next(point: Point) -> Point:

@@ -425,8 +425,8 @@ MISTAKES: list[Mapping[str, object]] = [
     {"_combined": lambda cells, needed: replace(_COMBINED(cells, needed), null=False)},
     {"ColumnLimit.holds_null": False},
     # Sets that begin alike, and a set that begins within another, taken for sets apart
-    {"Span.meets": lambda one, other: any(turn in one and turn in other for turn in (*one.turns, *other.turns))},
-    {"Span.meets": lambda one, other: (one.below and other.below) or any(turn in other for turn in one.turns[one.below::2])},
+    {"Span.meets": lambda one, other: one._begins_within(other) or other._begins_within(one)},
+    {"Span.meets": lambda one, other: (one.below and other.below) or one._begins_within(other)},
     # Texts in any case alike
     {"_stored": lambda value: value.lower() if isinstance(value, str) else float(value)},
 ]  # fmt: skip

@@ -53,9 +53,10 @@ class _Memory:
     plans: dict[tuple[Options, BudgetShare], list[_Planned]] = field(default_factory=dict)
 
     def statement(self, text: str, policy: Policy) -> Statement:
+        """What the text means for a policy of these tables: no other part of it has a say."""
         known = self.statements.setdefault(text, [])
         for other, read in known:
-            if other == policy:
+            if other.tables == policy.tables:
                 return read
         known.append((policy, statement(text, policy)))
         return known[-1][1]
@@ -78,7 +79,7 @@ class _Memory:
 
 @contextmanager
 def planned_once() -> Iterator[None]:
-    """Sessions read and plan each statement once; with another policy its tokens are read once."""
+    """Sessions read and plan each statement once; of other tables only its meaning is new."""
     memory, trees, tokens = _Memory(), dict[str, object](), cache(read_tokens)
 
     def parsed(read: object, text: str) -> object:
