@@ -1,9 +1,9 @@
 """Exact integer noise from the operating system's entropy.
 
-Every value comes from integer arithmetic on random bits. No floating-point number is released, so
-noisy answers have none of the gaps between doubles that reveal the true answer ([Mir12]). The
-samplers are those of [CKS20], run on many candidates at a time. Doubles only compare a random real
-with exp(-γ); where the two are too near for doubles, integers decide.
+Every value has exactly its stated probability. No floating-point number is released, so noisy
+answers have none of the gaps between doubles that reveal the true answer ([Mir12]). The samplers
+are those of [CKS20], run on many candidates at a time. Doubles only compare a random real, given by
+random bits, with exp(-γ); where the two are too near for doubles, integers compare them.
 
     as_word_fraction    the scale as t/s, rounded up where t and s would not fit a machine word
     _block              [CKS20] Algorithm 2 on a block of candidates
