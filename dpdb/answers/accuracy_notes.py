@@ -26,9 +26,8 @@ def interval_notes(planned: Plan) -> tuple[str, ...]:
         for report in _shown_reports(planned)
         if report.margin is None
     ]
-    if planned.competing_rows > 1 and any(
-        report.margin is not None for report in _shown_reports(planned)
-    ):
+    with_interval = any(report.margin is not None for report in _shown_reports(planned))
+    if planned.competing_rows > 1 and with_interval:
         number = planned.competing_rows
         notes.append(f"± holds for all {number} groups at once, as noise decides which are shown")
     return tuple(dict.fromkeys(notes))
