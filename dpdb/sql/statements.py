@@ -9,7 +9,7 @@ from itertools import takewhile
 from sqlglot.tokenizer_core import Token, TokenType
 
 from dpdb.errors import Place, SyntaxFault, UnknownName, Unsupported, did_you_mean
-from dpdb.plan.query import NO_OPTIONS, Query
+from dpdb.plan.query import NO_OPTIONS, Options, Query
 from dpdb.policy.catalog import Policy
 from dpdb.sql.binder import bind
 from dpdb.sql.option_names import SETTINGS, TEACHING
@@ -104,7 +104,13 @@ class _Words:
 
 
 def _select(text: str, policy: Policy, words: _Words, skip: int) -> Query:
-    """The query after `skip` tokens; the binder does not see the OPTIONS after its SELECT."""
+    """The query after `skip` tokens."""
+    tokens, options = _without_options(words, skip)
+    return bind(tokens, text, policy, options)
+
+
+def _without_options(words: _Words, skip: int) -> tuple[list[Token], Options]:
+    """The tokens of the SELECT after `skip` tokens, without its OPTIONS, and the options."""
     tokens = words.tokens[skip:]
     if not tokens or tokens[0].token_type is not TokenType.SELECT:
         raise Unsupported("EXPLAIN is followed by SELECT", place=words.place(skip))
@@ -116,7 +122,7 @@ def _select(text: str, policy: Policy, words: _Words, skip: int) -> Query:
             raise SyntaxFault("OPTIONS takes (name = value, …)", place=words.place(skip + 4))
         options = read_options(words.text, inside[1:])
         del tokens[1 : end + 1]
-    return bind(tokens, text, policy, options)
+    return tokens, options
 
 
 def _assignment(words: _Words) -> Assign:
