@@ -20,7 +20,7 @@ from dpdb.plan.planner import plan
 from dpdb.plan.query import Options, Query
 from dpdb.policy.catalog import Policy, Table
 from dpdb.privacy.accounting.accountants import BudgetShare
-from dpdb.session import session
+from dpdb.session import query_plans, session
 from dpdb.sql import binder, statements
 from dpdb.sql.dialect import parse
 from dpdb.sql.statements import Statement, statement
@@ -89,9 +89,8 @@ def planned_once() -> Iterator[None]:
 
     with (
         mock.patch.object(statements, "read_tokens", tokens),
-        mock.patch.object(binder, "read_tokens", tokens),
         mock.patch.object(binder, "parse", parsed),
         mock.patch.object(session, "statement", memory.statement),
-        mock.patch.object(session, "plan", memory.plan),
+        mock.patch.object(query_plans, "plan", memory.plan),
     ):
         yield
