@@ -31,10 +31,11 @@ _MARKED_NAME = {"utf-16-le": "utf-16", "utf-16-be": "utf-16",
 _IDENTITIES = frozenset(
     ("id", "uid", "uuid", "guid", "key", "nr", "no", "number", "name", "email", "mail", "phone",
      "ssn", "person", "patient", "customer", "client", "user", "member", "employee", "student",
-     "pupil", "household", "subject", "participant", "account", "nummer", "kunde", "kundin")
+     "pupil", "household", "subject", "participant", "account")
 )  # fmt: skip
 """Words that columns are called by which say whom a row is about."""
-_WORD = re.compile(r"[A-ZÄÖÜ]?[a-zäöüß]+|[A-ZÄÖÜ]+(?![a-zäöüß])")
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+"""One word of a name that is written_so, or writtenSo."""
 
 
 @dataclass(frozen=True)
