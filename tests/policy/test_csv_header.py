@@ -32,6 +32,7 @@ def written(folder: Path, content: str | bytes, name: str = "t.csv") -> Path:
         ("sep=;\na;b,c,d", ";", ("a", "b,c,d")),
         ('"sep=\t"\r\na\tb', "\t", ("a", "b")),
         ("sep=é\na,b", ",", ("sep=é",)),
+        ("\r\n\na;b", ";", ("a", "b")),
     ],
 )
 def test_the_separator_is_told_from_the_header(
@@ -42,6 +43,12 @@ def test_the_separator_is_told_from_the_header(
         found = read_header(written(tmp_path, f"{header}\n{rows}"))
         assert found.punctuation.separator == separator.encode()
         assert found.names == names
+
+
+@pytest.mark.parametrize("rows", ["", "1;2\n", '"', '1";2\n', ';;"\n1,2,3'])
+def test_rows_have_no_say_where_a_quote_is_left_open(tmp_path: Path, rows: str) -> None:
+    found = read_header(written(tmp_path, f'a,b;"c\n{rows}'))
+    assert (found.punctuation.separator, found.names) == (b",", ("a", 'b;"c'))
 
 
 def test_the_name_of_a_file_tells_more_than_its_header(tmp_path: Path) -> None:
