@@ -52,6 +52,8 @@ def result_rows(plan: Plan, points: Values, subqueries: Values, noisy: Noisy | N
     number = len(plan.groups)
     columns = [
         _listed(evaluate(output.expression, frame), output.expression.kind, number)
+        if noisy is not None
+        else _unrounded(evaluate(output.expression, frame), output.expression.kind, number)
         for output in plan.outputs
     ]
     intervals: list[list[CellInterval]] = [
@@ -142,6 +144,14 @@ def _listed(vector: AnyVector, kind: Kind, number: int) -> list[Cell]:
         return list(values)
     null = np.broadcast_to(vector.null, number).tolist()
     return [None if missing else value for value, missing in zip(values, null, strict=True)]
+
+
+def _unrounded(vector: AnyVector, kind: Kind, number: int) -> list[Cell]:
+    """The same for teaching mode: whole numbers as such, and noisy counts with their fractions."""
+    if kind is not Kind.INTEGER:
+        return _listed(vector, kind, number)
+    cells = _listed(vector, Kind.NUMBER, number)
+    return [int(cell) if isinstance(cell, float) and cell.is_integer() else cell for cell in cells]
 
 
 def _date(days: float) -> str | None:

@@ -11,18 +11,17 @@ from typing import TYPE_CHECKING
 from dpdb.answers import accuracy_notes, contribution_notes, release_reports
 from dpdb.answers.answer import Answer
 from dpdb.answers.record import Cell
-from dpdb.errors import DpdbError, InternalError, InvalidOption, Place, Unsupported, printable
+from dpdb.errors import DpdbError, InternalError, Place, Unsupported, printable
 from dpdb.ledger.protocol import FREE, Balance, Price
 from dpdb.plan.candidates import check_candidates
 from dpdb.plan.plan import CONFIDENCE, Plan, at_once
-from dpdb.plan.planner import outline, plan
+from dpdb.plan.planner import plan
 from dpdb.plan.query import NO_OPTIONS, Options, Query
 from dpdb.policy.budget import valid_budget
 from dpdb.policy.catalog import Kind, Policy, Table
 from dpdb.policy.numbers import decimal
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.accounting.composition import ComposedLoss
-from dpdb.privacy.accounting.loss import pure
 from dpdb.privacy.gradual_release import levels
 from dpdb.privacy.noise.source import Noise
 from dpdb.privacy.noise.sources import source
@@ -30,6 +29,7 @@ from dpdb.session import catalog_views
 from dpdb.session.backends import open_engine, open_ledger
 from dpdb.session.settings import Settings
 from dpdb.session.tick import wait_for_tick
+from dpdb.session.unprotected import Unprotected
 from dpdb.sql.statements import Assign, Describe, Select, ShowBudget, ShowTables, statement
 
 if TYPE_CHECKING:
@@ -135,16 +135,20 @@ class Session:
         priced = statement(text, self.policy)
         if not isinstance(priced, Select):
             raise Unsupported("only a SELECT has a price")
+        if self.settings.unprotected:
+            return self._unprotected.explained(text, priced.query)
         query = self._asked(priced.query)
         rows = (lambda _: 1) if query.options.error is None else self._rows
         return replace(self._explained(text, query, rows), releases=())
 
     def _execute(self, text: str) -> Answer:
         match statement(text, self.policy):
+            case Select(query=query, explain=True) if self.settings.unprotected:
+                return self._unprotected.explained(text, query)
+            case Select(query=query) if self.settings.unprotected:
+                return self._unprotected.answer(text, query)
             case Select(query=query, explain=True):
                 return self._explained(text, self._asked(query), self._rows)
-            case Select(query=query) if self.settings.unprotected:
-                return self._unprotected(text, query)
             case Select(query=query):
                 return self._select(text, self._asked(query))
             case ShowBudget():
@@ -177,6 +181,13 @@ class Session:
         from dpdb.session.executor import Executor  # noqa: PLC0415 (numpy)
 
         return Executor(self._engine, self._noise, self.teach)
+
+    @property
+    def _unprotected(self) -> Unprotected:
+        """Answers where teaching mode has switched privacy off."""
+        return Unprotected(
+            self.policy, self.settings, self._ledger, self._noise, lambda: self._engine
+        )
 
     def _asked(self, query: Query) -> Query:
         """The query with the session's settings for what it leaves open."""
@@ -258,8 +269,8 @@ class Session:
 
     def _explained(self, text: str, query: Query, rows: RowCount) -> Answer:
         planned, options = self._steps(query, rows)[-1], query.options
-        known = planned.settled or self._purchased(_identity(planned, options)) is not None
-        if not self.settings.protected or (known and not self.settings.unprotected):
+        repeat = self._purchased(_identity(planned, options)) is not None
+        if planned.settled or repeat:
             price = FREE
         elif options.relative_error is not None:
             price = self._ledger.price(ComposedLoss.of(planned.loss), None)
@@ -273,6 +284,7 @@ class Session:
             cost=price,
             balance=self.balance,
             query=True,
+            repeat=repeat,
             explain=True,
             private=self._private,
             notes=(
@@ -287,37 +299,6 @@ class Session:
         self, text: str, columns: tuple[str, ...], rows: tuple[tuple[Cell, ...], ...]
     ) -> Answer:
         return Answer(text, columns, rows, self.balance)
-
-    def _unprotected(self, text: str, query: Query) -> Answer:
-        """Teaching mode without privacy, or with the paper's, which is none."""
-        from dpdb.answers.rows import result_rows  # noqa: PLC0415 (numpy)
-        from dpdb.session.teaching import UnprotectedExecutor  # noqa: PLC0415
-
-        planned = outline(query, self.policy)
-        price, share = FREE, None
-        if self.settings.protected:
-            if replace(query.options, epsilon=None, delta=None) != NO_OPTIONS:
-                raise InvalidOption(
-                    "with sensitivity = 'local' a query has no options but epsilon",
-                    hint="SET sensitivity = 'global'",
-                )
-            whole = self._share(self._asked(query).options).epsilon
-            share = whole / planned.aggregates
-            price = self._ledger.charge(ComposedLoss.of(pure(whole)), None).price
-        result = UnprotectedExecutor(self._engine, self._noise, share).execute(planned)
-        shown = result_rows(planned, result.points, result.subqueries, None)
-        return Answer(
-            statement=text,
-            columns=tuple(output.label for output in planned.outputs),
-            rows=shown.rows,
-            intervals=shown.intervals,
-            kinds=_kinds(planned),
-            cost=price,
-            balance=self.balance,
-            query=True,
-            private=False,
-            revealed=result.revealed if self.settings.reveal and share is not None else (),
-        )
 
     def _assign(self, text: str, assign: Assign) -> Answer:
         self.settings = self.settings.changed(assign, teach=self.teach)
