@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,6 +25,8 @@ MOST_TRIALS = 100_000
 
 def main(words: list[str]) -> int:
     """Run `dpdb lab` with the words after it; errors are raised as `DpdbError`."""
+    # The lab's matrices are small: numpy's threads would only wait for each other.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if words[:1] == ["room"]:
         return room(words[1:])
     options = _parser().parse_args(words)

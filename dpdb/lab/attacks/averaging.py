@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from dpdb.lab.attack import Attack
+from dpdb.lab import chances
+from dpdb.lab.attack import Attack, Scales
 from dpdb.lab.database import Database, Refused, number
 from dpdb.lab.mistakes import EachItsOwn
 from dpdb.lab.people import names
@@ -16,6 +17,7 @@ from dpdb.lab.transcript import Guess
 if TYPE_CHECKING:
     import numpy as np
 
+    from dpdb.lab.defences import Defence
     from dpdb.lab.transcript import Showing
 
 AS_IT_IS, IN_ALL = 10, 100
@@ -52,7 +54,6 @@ class Averaging(Attack):
         "that?",
     )
     queries = 10
-    trials = 60
     foils = (EachItsOwn(1),)
 
     def scenario(self, rng: np.random.Generator) -> Scenario:
@@ -77,6 +78,9 @@ class Averaging(Attack):
             f"Different among the first {AS_IT_IS} answers: {different}. "
             f"The mean of {len(fresh)} answers, repeats left out, is {mean:.3f}.",
         )
+
+    def chance(self, defence: Defence, scales: Scales) -> float:
+        return chances.of_sign(scales, len(scales)) if scales else 1.0
 
     def figures(self, showings: Sequence[Showing]) -> Sequence[Figure]:
         return (

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dpdb.lab.attack import Attack
+from dpdb.lab import chances
+from dpdb.lab.attack import Attack, Scales
 from dpdb.lab.controls import QuerySetSize
 from dpdb.lab.database import Database, number
 from dpdb.lab.scenario import Scenario
@@ -13,6 +14,8 @@ from dpdb.lab.transcript import Guess
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from dpdb.lab.defences import Defence
 
 LEAST = 20
 SUM = "SELECT SUM(grant_k) FROM students WHERE"
@@ -64,3 +67,7 @@ class GeneralTracker(Attack):
         grant = sum(twice) - sum(once)
         because = f"({twice[0]:g} + {twice[1]:g}) - ({once[0]:g} + {once[1]:g}) = {grant:g}"
         return Guess(nearest_grant(grant), f"{because}; {direct}.")
+
+    def chance(self, defence: Defence, scales: Scales) -> float:
+        # The direct question comes first, and its answer is not used.
+        return chances.of_nearest(scales[1:], LEVELS) if scales else 1.0

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dpdb.lab.attack import Attack
+from dpdb.lab import chances
+from dpdb.lab.attack import Attack, Scales
 from dpdb.lab.controls import Generalised
 from dpdb.lab.database import Database
 from dpdb.lab.scenario import Scenario
@@ -12,6 +13,8 @@ from dpdb.lab.transcript import Guess
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from dpdb.lab.defences import Defence
 
 DISEASES = ("asthma", "cancer", "diabetes", "flu")
 CROWD = 3
@@ -86,6 +89,9 @@ class Homogeneity(Attack):
         disease, count = answer.rows[0]
         others = ", ".join(f"{n} {name}" for name, n in answer.rows[1:])
         return Guess(disease, f"{count} {disease} against {others}.")
+
+    def chance(self, defence: Defence, scales: Scales) -> float:
+        return chances.of_largest(scales[0], CROWD, len(DISEASES)) if scales else 1.0
 
 
 COLUMNS = f"""

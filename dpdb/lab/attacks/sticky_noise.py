@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from dpdb.lab.attack import Attack
+from dpdb.lab import chances
+from dpdb.lab.attack import Attack, Scales
 from dpdb.lab.controls import Sticky
 from dpdb.lab.database import Database, Refused, number
 from dpdb.lab.people import names
@@ -16,6 +17,7 @@ from dpdb.lab.transcript import Guess
 if TYPE_CHECKING:
     import numpy as np
 
+    from dpdb.lab.defences import Defence
     from dpdb.lab.transcript import Showing
 
 YOUNGEST, OLDEST = 18, 65
@@ -24,6 +26,7 @@ NOBODYS, MOST = 66, 120
 PAIRS = MOST - NOBODYS
 HIM = "SELECT COUNT(*) FROM people WHERE name = 'Abel Woods' AND smokes = 1 AND"
 QUERIES = 10
+_STEPS = 100
 
 
 class StickyNoise(Attack):
@@ -62,7 +65,6 @@ class StickyNoise(Attack):
         "answer to that give away?",
     )
     queries = QUERIES
-    trials = 60
     foils = (Sticky(1),)
 
     def scenario(self, rng: np.random.Generator) -> Scenario:
@@ -86,6 +88,12 @@ class StickyNoise(Attack):
         return Guess(
             mean >= 0.5, f"The mean of the differences of {len(differences)} pairs is {mean:.3f}."
         )
+
+    def chance(self, defence: Defence, scales: Scales) -> float:
+        if isinstance(defence, Sticky):
+            # Noise of real numbers, for which steps of a hundredth of its scale are fine enough.
+            return chances.of_sign([_STEPS / defence.each] * 2 * PAIRS, _STEPS * PAIRS)
+        return chances.of_sign(scales, len(scales) / 2) if scales else 1.0
 
     def figures(self, showings: Sequence[Showing]) -> Sequence[Figure]:
         return (
