@@ -45,16 +45,20 @@ class Attack(ABC):
 
     place: ClassVar[int] = 99
     """Its place in the list of attacks."""
-    title: ClassVar[str]
-    source: ClassVar[str]
+    title: str
+    source: str
     """The paper or book that describes it."""
-    secret: ClassVar[str]
-    idea: ClassVar[str]
-    stopped: ClassVar[str]
+    secret: str
+    idea: str
+    stopped: str
     """What stops it: what differential privacy does about it, and what it does not."""
-    further: ClassVar[tuple[str, ...]] = ()
+    further: tuple[str, ...] = ()
     """Tasks for a class to try next."""
 
+    honest: str = ""
+    """A question that harms nobody; the pages show how well it is answered at each ε."""
+    notice: str = ""
+    """Who may see the report; everybody, if it is empty."""
     queries: ClassVar[int] = 1
     """The query limit of protected sessions: each query gets ε divided by this."""
     trials: ClassVar[int] = 200

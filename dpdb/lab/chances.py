@@ -29,7 +29,7 @@ class Noise:
     """The distribution of whole-number noise that is above 0 as often as below."""
 
     chances: npt.NDArray[np.float64]
-    """P(x) for x from -n to n."""
+    """P(x) for x from -n to n - 1, where n is so large that nothing of weight is left out."""
 
     @classmethod
     def of(cls, scales: Sequence[float]) -> Noise:
@@ -37,8 +37,9 @@ class Noise:
         import numpy as np  # noqa: PLC0415 (a list of attacks does without)
 
         deviation = math.sqrt(2 * sum(scale**2 for scale in scales))
-        reach = math.ceil(_SCALES * max(scales) + _DEVIATIONS * deviation)
-        x = np.arange(-reach, reach + 1)
+        # A power of two, for a fast transform.
+        reach = 2 ** math.ceil(math.log2(_SCALES * max(scales) + _DEVIATIONS * deviation))
+        x = np.arange(-reach, reach)
         spectrum = np.ones(reach + 1)
         for scale, times in Counter(scales).items():
             one = np.exp(-np.abs(x) / scale) * math.tanh(1 / (2 * scale))

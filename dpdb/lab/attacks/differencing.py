@@ -73,6 +73,7 @@ class Differencing(Attack):
         "Try it on a file of yours: dpdb lab differencing --data FILE.csv",
     )
     queries = _QUERIES
+    honest = "SELECT SUM(age) FROM people"
 
     def scenario(self, rng: np.random.Generator) -> Scenario:
         rows = [(name, int(rng.integers(LEAST, MOST + 1))) for name in names(OTHERS)]

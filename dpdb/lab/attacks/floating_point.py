@@ -58,6 +58,7 @@ class FloatingPoint(Attack):
     )
     queries = QUESTIONS
     foils = (DoubleLaplace(0.1, QUESTIONS), DoubleLaplace(1, QUESTIONS))
+    honest = "SELECT COUNT(*) FROM people"
 
     def scenario(self, rng: np.random.Generator) -> Scenario:
         rows = [(name, int(rng.integers(18, 66))) for name in names(50)]

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from dpdb.lab.defences import Defence
 
 LEAST = 20
+QUERIES = 5
+"""The direct question, and the four whose answers are added up."""
 SUM = "SELECT SUM(grant_k) FROM students WHERE"
 
 
@@ -43,17 +45,18 @@ class GeneralTracker(Attack):
     stopped = (
         "Nothing that looks at sizes: Denning and her colleagues show that a general tracker "
         "almost always exists, unless so many questions are refused that the database is of no "
-        "use. Under differential privacy all five questions are answered, each with noise of scale "
-        f"5·{LEVELS - 1}/ε; adding up answers adds up their noise."
+        f"use. Under differential privacy all {QUERIES} questions are answered, each with noise of "
+        f"scale {QUERIES}·{LEVELS - 1}/ε; adding up answers adds up their noise."
     )
     further = (
         "Find out a second student with the same tracker: how many more questions does it take?",
         "Take T = (subject = 'law'). How small may T be?",
         "Which of the four questions are the same for every victim, and so are free repeats?",
     )
-    queries = 5
+    queries = QUERIES
     worlds = LEVELS
     foils = (QuerySetSize(LEAST),)
+    honest = "SELECT SUM(grant_k) FROM students"
 
     def scenario(self, rng: np.random.Generator) -> Scenario:
         rows = students(rng)

@@ -48,6 +48,7 @@ class GroupKeys(Attack):
     )
     off = KeysOfTheRows("job")
     foils = (KeysOfTheRows("job", 0.1), KeysOfTheRows("job", 1), Undeclared(1, 1, "job"))
+    honest = "SELECT COUNT(*) FROM people"
 
     def scenario(self, rng: np.random.Generator) -> Scenario:
         jobs = [JOBS[i] for i in rng.integers(len(JOBS), size=120)]

@@ -34,8 +34,8 @@ class IndividualTracker(Attack):
         "she is the only one is no secret."
     )
     idea = (
-        "The database answers no question about fewer than six people. So pad it: ask about all "
-        "of physics, and about the men in physics. Both are large; she is the difference. The set "
+        f"The database answers no question about fewer than {LEAST} people. So pad it: ask about "
+        "all of physics, and about the men in physics. Both are large; she is the difference. The set "
         "that is padded with is called her tracker."
     )
     stopped = (
@@ -51,6 +51,7 @@ class IndividualTracker(Attack):
     queries = 3
     worlds = LEVELS
     foils = (QuerySetSize(LEAST),)
+    honest = "SELECT SUM(grant_k) FROM students"
 
     def scenario(self, rng: np.random.Generator) -> Scenario:
         rows = students(rng)

@@ -110,6 +110,7 @@ class Linkage(Attack):
     )
     worlds = len(DIAGNOSES)
     foils = (Generalised(CROWD, coarser),)
+    honest = "SELECT COUNT(*) FROM cases WHERE diagnosis = 'flu'"
 
     def scenario(self, rng: np.random.Generator) -> Scenario:
         diagnoses = [DIAGNOSES[i] for i in rng.integers(len(DIAGNOSES), size=PATIENTS)]

@@ -55,10 +55,12 @@ class ManyMeans(Attack):
         "of them. Many precise means of few people cannot be had privately, whoever computes them."
     )
     further = (
-        "Take 500 patients instead of 9: OTHERS in dpdb/lab/attacks/many_means.py. How many "
-        "variants does the attack need then?",
+        f"Take 500 patients instead of {OTHERS}: OTHERS in dpdb/lab/attacks/many_means.py. How "
+        "many variants does the attack need then?",
         "Which means could the study publish at ε = 1 that are still worth reading?",
     )
+    model_trials = 4000
+    honest = "SELECT SUM(has_it) FROM study"
 
     def scenario(self, rng: np.random.Generator) -> Scenario:
         genomes = rng.integers(2, size=(OTHERS, VARIANTS)).tolist()

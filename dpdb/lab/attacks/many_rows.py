@@ -50,6 +50,7 @@ class ManyRows(Attack):
         "What is the unit where a row is about two people, as in a list of marriages?",
     )
     foils = (RowsAsUnits(0.1, 1), RowsAsUnits(1, 1))
+    honest = "SELECT COUNT(*) FROM visits"
 
     def scenario(self, rng: np.random.Generator) -> Scenario:
         patients = [name for name in names(40) for _ in range(rng.integers(1, VISITS + 1))]

@@ -57,6 +57,7 @@ class Maximum(Attack):
     )
     queries = 3
     worlds = OLDEST - YOUNGEST + 1
+    honest = "SELECT AVG(income) FROM people"
 
     def scenario(self, rng: np.random.Generator) -> Scenario:
         incomes = rng.lognormal(10.7, 0.5, OTHERS + 1).clip(0, 900_000).round().tolist()

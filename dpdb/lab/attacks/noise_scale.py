@@ -54,6 +54,7 @@ class NoiseScale(Attack):
     worlds = BOSS - STAFF
     off = LocalSensitivity(0.1)
     foils = (LocalSensitivity(1), LocalSensitivity(5))
+    honest = "SELECT SUM(salary) FROM firm"
 
     def scenario(self, rng: np.random.Generator) -> Scenario:
         salaries = rng.integers(20, STAFF + 1, size=60).tolist()

@@ -73,6 +73,7 @@ class PossibleWorlds(Attack):
         DoubleLaplace(0.3829, 1, CHANGE, "Δf = 17/6"),
         DoubleLaplace(2, 1, CHANGE, "Δf = 17/6"),
     )
+    honest = "SELECT AVG(absence_days) FROM students"
 
     def scenario(self, rng: np.random.Generator) -> Scenario:
         missing = int(rng.integers(len(STUDENTS)))

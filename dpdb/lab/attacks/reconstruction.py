@@ -60,7 +60,8 @@ class Reconstruction(Attack):
     )
     further = (
         "How many questions are enough? The second picture shows it for each defence.",
-        "Ask 40 questions instead of 400, with ten times the ε for each. Who wins?",
+        f"Ask {QUERIES // 10} questions instead of {QUERIES}, with ten times the ε for each. "
+        "Who wins?",
         "The US census of 2010 was reconstructed in this way from its published tables (Garfinkel, "
         "Abowd, Martindale, Understanding Database Reconstruction Attacks on Public Data, 2019).",
     )
@@ -68,6 +69,7 @@ class Reconstruction(Attack):
     guesses = PEOPLE
     model_trials = 2000
     foils = (Rounded(5), EachItsOwn(1))
+    honest = "SELECT SUM(smokes) FROM people"
 
     def scenario(self, rng: np.random.Generator) -> Scenario:
         bits = rng.integers(2, size=PEOPLE).tolist()
