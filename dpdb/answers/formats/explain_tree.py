@@ -12,6 +12,7 @@ from itertools import groupby
 from dpdb.answers.formats.escape import printable
 from dpdb.answers.formats.footer import footer
 from dpdb.answers.record import AnswerRecord, ReleaseReport
+from dpdb.answers.release_reports import EXACT, LOCAL
 from dpdb.plan.expressions import Call, Cast, ColumnRef, Expr, children
 from dpdb.plan.plan import Plan, Release, at_once
 from dpdb.plan.statistics import Ranks, Total
@@ -39,6 +40,8 @@ CHANGES = {
 def tree(answer: AnswerRecord, given: Collection[str]) -> str:
     """The tree of an EXPLAIN; columns in `given` have their bounds from the command line."""
     assert answer.plan is not None
+    if any(report.mechanism in (EXACT, LOCAL) for report in answer.releases):
+        return _unprotected_tree(answer)
     planned = list(zip(_releases(answer.plan), answer.releases, strict=True))
     total = sum((report.epsilon for report in answer.releases), Fraction(0))
     lines = []
@@ -54,6 +57,19 @@ def tree(answer: AnswerRecord, given: Collection[str]) -> str:
             "the number of rows is public here")  # fmt: skip
         lines.append(f"nothing is drawn: {known}")
     return "\n".join([*lines, _share(answer, total)]) + footer(answer)
+
+
+def _unprotected_tree(answer: AnswerRecord) -> str:
+    """The tree of teaching mode without privacy, whose aggregates have no releases."""
+    lines = []
+    for report in answer.releases:
+        exact = report.mechanism == EXACT
+        how = "exact" if exact else "Laplace noise of local sensitivity, as in the paper"
+        lines += [printable(report.column), f"└─ {report.aggregate.replace('_', ' ')}, {how}"]
+        if not exact:
+            facts = [("Δ", "read off the rows"), ("ε", decimal(report.epsilon)), ("scale", "Δ/ε")]
+            lines += _branches(facts, last=True)
+    return "\n".join(lines) + footer(answer)
 
 
 def _releases(plan: Plan) -> Iterator[tuple[Release, str]]:

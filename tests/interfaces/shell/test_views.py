@@ -247,6 +247,14 @@ def test_the_greeting_says_what_a_query_gets(
     assert re.search(said, shown)
 
 
+def test_in_teaching_mode_the_greeting_names_what_can_be_set(tmp_path: Path) -> None:
+    shown = greeting(policy(tmp_path), 100, teach=True)
+    for named in ("SET dp = off", "SET sensitivity = 'local'", "SET reveal = on", ".help teaching"):
+        assert named in shown
+    assert max(map(len, greeting(policy(tmp_path), 50, teach=True).splitlines())) <= 50
+    assert "SET" not in greeting(policy(tmp_path), 100)
+
+
 @pytest.mark.parametrize(
     ("select", "said"),
     [
