@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum, auto
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,17 @@ if TYPE_CHECKING:
 Cell = int | float | str | bool | None
 CellInterval = tuple[Cell, Cell] | None
 """The two ends of a cell's 95 % interval; None where the cell has none."""
+
+
+class Origin(Enum):
+    """Where the cells of a column come from, which the query and the policy decide."""
+
+    KEY = auto()
+    """The policy or the statement: a key, a constant."""
+    EXACT = auto()
+    """Aggregates without noise, such as a public number of rows."""
+    NOISY = auto()
+    """Aggregates with noise."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +70,8 @@ class AnswerRecord:
     """For each cell, whether its interval is as wide as its bounds; empty where none can be."""
     kinds: tuple[Kind, ...] = ()
     """The types of the columns of a query, from its plan; empty where no query is answered."""
+    origins: tuple[Origin, ...] = ()
+    """Where the columns of a query come from; empty where no query is answered."""
     releases: tuple[ReleaseReport, ...] = ()
     cost: Price = FREE
     query: bool = False

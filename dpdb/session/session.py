@@ -30,7 +30,15 @@ from dpdb.session import catalog_views
 from dpdb.session.backends import open_engine, open_ledger
 from dpdb.session.settings import Settings
 from dpdb.session.tick import wait_for_tick
-from dpdb.sql.statements import Assign, Describe, Select, ShowBudget, ShowTables, statement
+from dpdb.sql.statements import (
+    Assign,
+    Describe,
+    Select,
+    ShowBudget,
+    ShowSettings,
+    ShowTables,
+    statement,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -154,6 +162,9 @@ class Session:
             case ShowTables():
                 rows = catalog_views.table_rows(self.policy)
                 return self._shown(text, catalog_views.TABLE_COLUMNS, rows)
+            case ShowSettings():
+                rows = self.settings.rows(teach=self.teach)
+                return self._shown(text, ("setting", "value", "meaning"), rows)
             case Describe() as describe:
                 rows = catalog_views.column_rows(self.policy, describe)
                 return self._shown(text, catalog_views.COLUMN_COLUMNS, rows)
@@ -243,6 +254,7 @@ class Session:
             rows=shown.rows,
             intervals=shown.intervals,
             kinds=_kinds(planned),
+            origins=release_reports.origins(planned),
             only_noise=shown.only_noise,
             releases=release_reports.reports(planned),
             cost=FREE if repeat else purchase.price,
@@ -312,6 +324,7 @@ class Session:
             rows=shown.rows,
             intervals=shown.intervals,
             kinds=_kinds(planned),
+            origins=release_reports.origins(planned, noisy=share is not None),
             cost=price,
             balance=self.balance,
             query=True,

@@ -241,6 +241,7 @@ SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(sensitivity = 'smooth') COUNT(*) FROM p
 EXPLAIN SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(relative_error = 0.05) SUM(age) FROM people;
 --- The other statements
 SHOW BUDGET;
+SHOW ALL;
 show tables;
 DESCRIBE people;
 DESC visits;

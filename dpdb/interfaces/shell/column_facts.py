@@ -45,4 +45,9 @@ def name(identifier: str) -> str:
     plain = identifier.isidentifier() and identifier.isascii()
     if plain and identifier.upper() not in KEYWORDS:
         return identifier
+    return quoted(identifier)
+
+
+def quoted(identifier: str) -> str:
+    """A name in double quotes, as any name can be written in SQL."""
     return '"' + identifier.replace('"', '""') + '"'

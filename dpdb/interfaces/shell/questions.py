@@ -18,10 +18,10 @@ from prompt_toolkit.document import Document
 
 from dpdb.answers.answer import Answer
 from dpdb.answers.formats.escape import printable
-from dpdb.errors import DpdbError, InvalidOption, UnknownName, did_you_mean, error_text
+from dpdb.errors import DpdbError, InvalidOption, UnknownName, did_you_mean
 from dpdb.interfaces.shell import column_facts
 from dpdb.interfaces.shell.completion import ShellCompleter
-from dpdb.interfaces.shell.terminal import Ask, tell
+from dpdb.interfaces.shell.terminal import Ask, tell, tell_error
 from dpdb.interfaces.shell.toolbar import price_text
 from dpdb.policy.budget import LARGEST_QUERIES, valid_epsilon
 from dpdb.policy.catalog import Column, Kind, Policy, Table
@@ -41,7 +41,7 @@ def ask_until(ask: Ask, question: str, read: Callable[[str], T], completer: Comp
         try:
             return read(ask(question, completer).strip())
         except DpdbError as error:
-            tell(error_text("", error))
+            tell_error("", error)
 
 
 def ask_file(ask: Ask, read: Callable[[Path], T]) -> T:

@@ -5,17 +5,27 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from prompt_toolkit.completion import Completer
 from wcwidth import wcswidth, wcwidth
 
-Ask = Callable[[str, Completer | None], str]
+from dpdb.errors import DpdbError, error_text
+
+if TYPE_CHECKING:
+    from prompt_toolkit.completion import Completer
+
+Ask = Callable[[str, "Completer | None"], str]
 """Asks a question and completes the reply; Ctrl-C and Ctrl-D raise KeyboardInterrupt."""
 
 
 def tell(text: str) -> None:
     """Print a message to stderr, so that stdout has answers alone."""
     print(text, file=sys.stderr, flush=True)
+
+
+def tell_error(statement: str, error: DpdbError) -> None:
+    """Print an error to stderr; at a terminal its lines are folded to fit."""
+    tell(error_text(statement, error, width() if sys.stderr.isatty() else None))
 
 
 def width() -> int:
