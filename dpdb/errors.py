@@ -29,7 +29,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 
 LONGEST = 300
@@ -134,13 +134,15 @@ def clipped(text: str) -> str:
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str | None:
-    """A hint with the known name that is closest to `name`; None if none is close."""
+def did_you_mean(
+    name: str, known: Iterable[str], written: Callable[[str], str] = str
+) -> str | None:
+    """A hint with the known name that is closest to `name`, as `written`; None if none is close."""
     if len(name) > LONGEST:
         return None
     by_folded = {candidate.casefold(): candidate for candidate in known}
     close = get_close_matches(name.casefold(), by_folded, n=1)
-    return f"did you mean {by_folded[close[0]]}?" if close else None
+    return f"did you mean {written(by_folded[close[0]])}?" if close else None
 
 
 def printable(text: str) -> str:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, cast
 
 from dpdb.answers.formats.escape import printable
 from dpdb.errors import DpdbError, UnknownName, UsageError, did_you_mean
-from dpdb.interfaces.shell import column_facts
 from dpdb.interfaces.shell.chart import chart
 from dpdb.interfaces.shell.console import Console
 from dpdb.interfaces.shell.entries import Command, Sql, entries, interjection
@@ -17,6 +16,7 @@ from dpdb.interfaces.shell.help import help_on
 from dpdb.interfaces.shell.scripts import statements
 from dpdb.interfaces.shell.settings import SETTINGS
 from dpdb.interfaces.shell.terminal import tell, width
+from dpdb.policy.names import quoted
 
 if TYPE_CHECKING:
     from dpdb.interfaces.shell.shell import Shell
@@ -107,7 +107,7 @@ def _tables(console: Console, _: str) -> bool:
 
 def _schema(console: Console, name: str) -> bool:
     names = [name.strip('"')] if name else [table.name for table in console.policy.tables]
-    return run_all(console, (Sql(f"DESCRIBE {column_facts.quoted(name)}") for name in names))
+    return run_all(console, (Sql(f"DESCRIBE {quoted(name)}") for name in names))
 
 
 def _chart(console: Console, column: str) -> bool:

@@ -15,6 +15,7 @@ from dpdb.interfaces.shell.entries import open_text
 from dpdb.interfaces.shell.settings import SETTINGS
 from dpdb.interfaces.shell.vocabulary import AGGREGATES, FUNCTIONS, STARTS
 from dpdb.policy.catalog import Column, Kind, Policy
+from dpdb.policy.names import written
 from dpdb.sql import option_names as names
 
 Candidate = tuple[str, str, str]
@@ -96,13 +97,13 @@ class ShellCompleter(Completer):
     def _tables(self) -> Iterator[Candidate]:
         for table in self._policy.tables:
             meaning = f"{len(table.columns)} columns"
-            yield column_facts.name(table.name), printable(table.name), meaning
+            yield written(table.name), printable(table.name), meaning
 
     def _columns(self, here: Context) -> Iterator[Candidate]:
         for table in here.tables:
             for column in table.columns:
                 yield (
-                    column_facts.name(column.name),
+                    written(column.name),
                     printable(column.name),
                     column_facts.about(column),
                 )

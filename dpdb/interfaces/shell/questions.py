@@ -25,6 +25,7 @@ from dpdb.interfaces.shell.terminal import Ask, tell, tell_error
 from dpdb.interfaces.shell.toolbar import price_text
 from dpdb.policy.budget import LARGEST_QUERIES, valid_epsilon
 from dpdb.policy.catalog import Column, Kind, Policy, Table
+from dpdb.policy.names import written
 from dpdb.policy.numbers import decimal, exact_number
 
 if TYPE_CHECKING:
@@ -88,13 +89,13 @@ def ask_query(shell: Shell) -> str | None:
     fitting = _fitting(column)
     summary = ask_until(ask, "summary function: ", lambda name: _one_of(fitting, name),
                         _words(dict.fromkeys(fitting, "")))  # fmt: skip
-    argument = column_facts.name(column.name)
+    argument = written(column.name)
     if summary != "count" and column.bounds is None:
         low, least = ask_until(ask, "smallest it can be: ", _bound, None)
         high, _ = ask_until(ask, "largest it can be: ", lambda reply: _bound(reply, least), None)
         argument = f"CLAMP({argument}, {low}, {high})"
     call = f"{summary.upper()}({argument})"
-    start = f"SELECT {call} FROM {column_facts.name(table.name)}"  # noqa: S608 (it is for our own SQL)
+    start = f"SELECT {call} FROM {written(table.name)}"  # noqa: S608 (it is for our own SQL)
     _planned(shell, start, "")
     text = ask_until(ask, "where: ", lambda condition: _planned(shell, start, condition),
                      _Condition(policy, start))  # fmt: skip
