@@ -196,6 +196,15 @@ def test_chart() -> None:
     )
 
 
+def test_chart_marks_what_is_only_noise() -> None:
+    means = replace(answer([("a", 5.0), ("b", 5.0)], [5, 1], ["k", "AVG(x)"]),
+                    only_noise=((False, True), (False, False)))  # fmt: skip
+    first, second = chart(means, "", 60).split("\n")[1:]
+    assert first.endswith("5.0 ± 5.0 (only noise)")
+    assert second.endswith(" 5.0 ± 1.0")
+    assert len(first) == len(second) <= 60
+
+
 def test_chart_of_a_named_column() -> None:
     counts = answer([("a", 10)], [5], ["k", "COUNT(*)"])
     assert chart(counts, "count(*)", 60)
