@@ -6,6 +6,7 @@ they must come from knowledge of the subject.
 
 from __future__ import annotations
 
+import argparse
 import csv
 import re
 from collections.abc import Iterator
@@ -39,6 +40,22 @@ unit = "row"    # or the column that says whom a row is about, with rows_per_uni
 
 [tables.{table}.columns]
 """
+
+
+def main(words: list[str]) -> int:
+    """Print the draft."""
+    print(draft(parser().parse_args(words).file), end="")
+    return 0
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of `dpdb init`."""
+    result = argparse.ArgumentParser(
+        prog="dpdb init",
+        description="Draft a policy for a CSV file, to standard output.",
+    )
+    result.add_argument("file", metavar="FILE.csv", type=Path)
+    return result
 
 
 def draft(path: Path) -> str:

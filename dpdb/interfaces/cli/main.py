@@ -5,21 +5,19 @@ from __future__ import annotations
 import argparse
 import io
 import os
-import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpdb import manual
 from dpdb.errors import DpdbError
 from dpdb.interfaces.cli.arguments import parser, policy_for_arguments, with_statement
 from dpdb.interfaces.cli.batch import Batch, scripted
+from dpdb.interfaces.cli.subcommands import SUBCOMMANDS
 from dpdb.interfaces.shell.progress import Progress
 from dpdb.interfaces.shell.settings import Settings, read_settings
 from dpdb.interfaces.shell.terminal import tell_error
-from dpdb.manual.terminal import rendered
 from dpdb.policy.catalog import Policy
 from dpdb.session.connect import session_on, valid_seed
 
@@ -35,22 +33,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if arguments is None else list(arguments)
     _make_streams_safe()
     try:
-        if words[:1] == ["init"]:
-            return _init(words[1:])
-        if words[:1] == ["help"]:
-            return _help(words[1:])
-        if words[:1] == ["lab"]:
-            from dpdb.interfaces.cli.lab import main as lab  # noqa: PLC0415 (numpy)
-
-            return lab(words[1:])
-        if words[:1] == ["utility"]:
-            from dpdb.interfaces.cli.utility import main as utility  # noqa: PLC0415 (rare)
-
-            return utility(words[1:])
-        if words[:1] == ["risk"]:
-            from dpdb.interfaces.cli.risk import main as risk  # noqa: PLC0415 (numpy)
-
-            return risk(words[1:])
+        if words and words[0] in SUBCOMMANDS:
+            return SUBCOMMANDS[words[0]].run(words[1:])
         options = with_statement(parser().parse_intermixed_args(words))
         valid_seed(options.seed, teach=options.teach)
         typed = not options.scripts and sys.stdin.isatty()
@@ -148,35 +132,3 @@ def _batch(options: argparse.Namespace) -> int:
     finally:
         batch.redirect("")
     return batch.code
-
-
-def _help(words: list[str]) -> int:
-    """Print a page of the manual: laid out on a terminal, elsewhere as it is written."""
-    own = argparse.ArgumentParser(prog="dpdb help", description="Read the manual.")
-    own.add_argument("topic", nargs="?", metavar="TOPIC", help="a page, or a topic in one")
-    wanted = own.parse_args(words).topic
-    text = manual.contents() if wanted is None else manual.topic(wanted)
-    if wanted is not None and sys.stdout.isatty():
-        import pydoc  # noqa: PLC0415 (slow, and for this alone)
-
-        color = "NO_COLOR" not in os.environ
-        text = rendered(text, shutil.get_terminal_size().columns, color=color)
-        # Less shows a short page at once, and colours, unless its user wants otherwise.
-        os.environ.setdefault("LESS", "FRX")
-        pydoc.pager(text)
-    else:
-        print(text)
-    return 0
-
-
-def _init(words: list[str]) -> int:
-    own = argparse.ArgumentParser(
-        prog="dpdb init",
-        description="Draft a policy for a CSV file, to standard output.",
-    )
-    own.add_argument("file", metavar="FILE.csv", type=Path)
-    options = own.parse_args(words)
-    from dpdb.interfaces.cli.init import draft  # noqa: PLC0415 (numpy)
-
-    print(draft(options.file), end="")
-    return 0
