@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from wcwidth import wcswidth, wcwidth
 
-from dpdb.errors import DpdbError, error_text
+from dpdb.errors import DpdbError, error_text, folded
 
 if TYPE_CHECKING:
     from prompt_toolkit.completion import Completer
@@ -36,6 +36,15 @@ def width() -> int:
 def is_too_wide(text: str) -> bool:
     """Whether a line of `text` does not fit into the window."""
     return max(map(wcswidth, text.split("\n"))) > width()
+
+
+def fitted(text: str, columns: int) -> str:
+    """`text` with its lines folded; what follows `name = ` stays to the right of it."""
+    lines = []
+    for line in text.split("\n"):
+        name, equals, _ = line.partition(" = ")
+        lines += folded(line, columns, hanging=" " * wcswidth(name + equals) if equals else "")
+    return "\n".join(lines)
 
 
 def cut(text: str, columns: int) -> str:

@@ -138,6 +138,23 @@ def test_output_goes_to_a_file_and_back(make: Make, capsys: pytest.CaptureFixtur
     assert "cannot write" in capsys.readouterr().err
 
 
+def test_a_narrow_window_breaks_no_words(
+    make: Make, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    shell = make()
+    run_typed(shell, "SHOW ALL;\nSELECT MEDIAN(age) AS m FROM t;\n.mode vertical\nSHOW ALL;")
+    said = capsys.readouterr().out
+    assert max(map(len, said.split("\n"))) <= 40
+    assert "meaning = 'free': a repeated query is\n          answered as before;" in said
+    assert said.count("'free': a repeated query is\n") == 2
+    assert (
+        "m is chosen by rank, and has no\ninterval: how near it is depends on the\nrows\n" in said
+    )
+    run_typed(shell, ".mode table\n.once a.txt\nEXPLAIN SELECT MEDIAN(age) AS m FROM t;")
+    assert "how near it is depends on the rows\n" in Path("a.txt").read_text()
+
+
 def test_one_answer_goes_to_a_file(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
     shell = make()
     run_typed(shell, ".mode csv\n.once a.txt\nSELECT 1;")
