@@ -85,7 +85,7 @@ def add_session_arguments(to: argparse.ArgumentParser) -> None:
 def with_statement(options: argparse.Namespace) -> argparse.Namespace:
     """The options, with a statement after the files, as in `dpdb FILE "SQL"`, as one of -c."""
     *files, last = options.files or [""]
-    if files and _STATEMENT.match(last) and not Path(last).exists():
+    if _STATEMENT.match(last) and not Path(last).exists():
         options.files, options.scripts = files, [("-c", last), *(options.scripts or [])]
     return options
 

@@ -28,7 +28,8 @@ FOREIGN = {
     ".open": "leave, and start dpdb with the file",
     ".import": "leave, and start dpdb with the file",
     ".dump": "single rows are never shown; .schema shows what is declared",
-    ".print": "comments are for notes: -- like this",
+    "\\copy": ".mode csv and .once FILE write an answer to a file",
+    "\\e": "Ctrl-X Ctrl-E opens what is typed in your editor",
 }
 """Commands of other shells that have no like here, and what to do instead."""
 
