@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 
-from dpdb.answers.record import ReleaseReport
+from dpdb.answers.record import Origin, ReleaseReport
 from dpdb.plan.expressions import Slot
 from dpdb.plan.plan import CONFIDENCE, Plan, Release, at_once
 from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace
@@ -93,3 +93,13 @@ def _report(release: Release, label: str, competing_rows: int) -> ReleaseReport:
         case Exponential():
             return replace(report, sensitivity=mechanism.sensitivity, scale=mechanism.scale)
     return report
+
+
+def origins(planned: Plan, *, noisy: bool = True) -> tuple[Origin, ...]:
+    """Where the columns of an answer come from; without noise, all aggregates are exact."""
+    return tuple(
+        Origin.KEY if not planned.measures(output)
+        else Origin.NOISY if noisy and planned.has_noise(output)
+        else Origin.EXACT
+        for output in planned.outputs
+    )  # fmt: skip

@@ -25,7 +25,15 @@ from dpdb.session.gate import Gate
 from dpdb.session.query_plans import identity, plans_of
 from dpdb.session.settings import Settings
 from dpdb.session.unprotected import Unprotected
-from dpdb.sql.statements import Assign, Describe, Select, ShowBudget, ShowTables, statement
+from dpdb.sql.statements import (
+    Assign,
+    Describe,
+    Select,
+    ShowBudget,
+    ShowSettings,
+    ShowTables,
+    statement,
+)
 
 if TYPE_CHECKING:
     from dpdb.engines.protocol import OpenEngine, Progress
@@ -128,6 +136,9 @@ class Session:
             case ShowTables():
                 rows = catalog_views.table_rows(self.policy)
                 return self._shown(text, catalog_views.TABLE_COLUMNS, rows)
+            case ShowSettings():
+                rows = self.settings.rows(teach=self.teach)
+                return self._shown(text, ("setting", "value", "meaning"), rows)
             case Describe() as describe:
                 rows = catalog_views.column_rows(self.policy, describe)
                 return self._shown(text, catalog_views.COLUMN_COLUMNS, rows)
@@ -215,6 +226,7 @@ class Session:
             columns=columns,
             cells=cells,
             kinds=_kinds(planned),
+            origins=release_reports.origins(planned),
             releases=release_reports.reports(planned),
             cost=FREE if repeat else purchase.price,
             balance=self.balance,

@@ -63,6 +63,7 @@ class Unprotected:
         return replace(
             self._about(text, planned, price),
             cells=cells,
+            origins=release_reports.origins(planned, noisy=share is not None),
             kinds=tuple(kinds),
             revealed=result.revealed if self.settings.reveal and share is not None else (),
         )
