@@ -23,6 +23,9 @@ _HEADER_LIMIT = 1 << 20
 """The most bytes of a header."""
 
 
+_LOOKS_LIKE_A_ROW = "the header looks like a row: if the file has none, say --no-header"
+
+
 @dataclass(frozen=True)
 class Header:
     """The columns of a file and how it is written, by its policy, its name and its header."""
@@ -91,7 +94,7 @@ def read_header(path: Path, form: CsvFormat | None = None) -> Header:
         guesses = (f"the file is read as {encoding}, by its byte-order mark", *guesses)
     names, oddities = distinct_names(cells)
     if look_like_values(cells):
-        oddities = ("the header looks like a row: has the file none?", *oddities)
+        oddities = (_LOOKS_LIKE_A_ROW, *oddities)
     punctuation = form.punctuation(separator)
     return Header(names, encoding, mark, skipped + record.length, punctuation, guesses, oddities)
 
@@ -110,7 +113,10 @@ def _record(path: Path, start: str, separator: str, quote: str) -> FirstRecord:
 
 
 def column_positions(table: Table, names: Sequence[str]) -> dict[str, int]:
-    """The position of each declared column in a record, by the name of the column."""
+    """The position of each declared column in a record, by the name of the column.
+
+    Names of the header, which have no space around them, are also found in another case.
+    """
     exact = {name: position for position, name in enumerate(names)}
     declared = {column.name for column in table.columns}
     # A header name that matches one declared column exactly is not used for another column that
@@ -120,7 +126,7 @@ def column_positions(table: Table, names: Sequence[str]) -> dict[str, int]:
     for column in table.columns:
         position = exact.get(column.name)
         if position is None:
-            position = folded.pop(column.name.casefold(), None)
+            position = folded.pop(column.name.strip().casefold(), None)
         if position is None:
             raise DataFileError(
                 f"{table.path}, line 1: there is no column {column.name}",
