@@ -7,6 +7,9 @@ from collections.abc import Sequence
 
 from dpdb.policy.numbers import exact_number
 
+SPACE = " \t\r\n\N{NO-BREAK SPACE}"
+"""What may stand around a name in a header."""
+
 
 def numbered_name(position: int) -> str:
     """The name of a column that has none, by its position from 1."""
@@ -20,7 +23,7 @@ def distinct_names(cells: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ..
     its position; of names that are repeated the second becomes `name_2`, and where that is taken,
     too, the next number that is not.
     """
-    cells = [cell.strip() for cell in cells]
+    cells = [cell.strip(SPACE) for cell in cells]
     taken = {cell.casefold() for cell in cells}
     named: set[str] = set()
     next_number: dict[str, int] = {}

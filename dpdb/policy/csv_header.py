@@ -13,7 +13,7 @@ from pathlib import Path
 
 from dpdb.errors import DataFileError, did_you_mean
 from dpdb.policy.catalog import Table
-from dpdb.policy.column_names import distinct_names, look_like_values
+from dpdb.policy.column_names import SPACE, distinct_names, look_like_values
 from dpdb.policy.csv_clues import FirstRecord, encoding_of, first_record, separator_of
 from dpdb.policy.csv_format import COMMA, CsvFormat, Punctuation, separator_by_name
 from dpdb.policy.csv_stream import open_csv
@@ -126,7 +126,7 @@ def column_positions(table: Table, names: Sequence[str]) -> dict[str, int]:
     for column in table.columns:
         position = exact.get(column.name)
         if position is None:
-            position = folded.pop(column.name.strip().casefold(), None)
+            position = folded.pop(column.name.strip(SPACE).casefold(), None)
         if position is None:
             raise DataFileError(
                 f"{table.path}, line 1: there is no column {column.name}",
