@@ -74,7 +74,8 @@ def test_what_is_declared_is_not_told(tmp_path: Path) -> None:
         ("a,a,a_2", ("a", "a_3", "a_2")),
         ("column_2,,x", ("column_2", "column_2_2", "x")),
         ("straße,STRASSE", ("straße", "STRASSE_2")),
-        ("a, ,a ", ("a", "column_2", "a ")),
+        ("a, ,a ", ("a", "column_2", "a_2")),
+        ("geo\\TIME, 2019 ,\u00a02020", ("geo\\TIME", "2019", "2020")),
     ],
 )
 def test_columns_without_a_name_of_their_own_get_one(
