@@ -139,7 +139,7 @@ def _once(console: Console, name: str) -> bool:
 
 
 def _read(console: Console, name: str) -> bool:
-    file = Path(name).expanduser().absolute()
+    file = Path(name).absolute()
     if file in console.reading:
         raise UsageError(f"{name} reads itself")
     around = console.reading

@@ -73,12 +73,14 @@ class Console(ABC):
         self.file, self._once = file, once
 
     def _opened(self, name: str) -> TextIO:
-        path = Path(name).expanduser()
-        if any(path.exists() and kept.exists() and path.samefile(kept) for kept in self._inputs):
-            raise UsageError(f"{name} is data or a policy, and is not overwritten")
+        path = Path(name)
         try:
+            path = path.expanduser()
+            kept = (each for each in self._inputs if each.exists())
+            if path.exists() and any(path.samefile(each) for each in kept):
+                raise UsageError(f"{name} is data or a policy, and is not overwritten")
             return path.open("w", encoding="utf-8")
         except OSError as error:
             raise UsageError(f"cannot write {name}: {error.strerror}") from None
-        except ValueError:
+        except (ValueError, RuntimeError):  # a NUL, or nobody's home
             raise UsageError(f"{name} is not the name of a file") from None

@@ -96,7 +96,7 @@ def _text(name: str) -> str:
         raise UsageError(f"{name} is not UTF-8 text") from None
     except OSError as error:
         raise UsageError(f"cannot read {name}: {error.strerror}") from None
-    except ValueError:
+    except (ValueError, RuntimeError):  # a NUL, or nobody's home
         raise UsageError(f"{name} is not the name of a file") from None
 
 

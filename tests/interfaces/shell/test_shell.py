@@ -181,6 +181,16 @@ def test_what_is_asked_about_is_not_overwritten(
     assert (Path("t.csv").read_text(), Path("t.toml").read_text()) == (DATA, POLICY)
 
 
+@pytest.mark.parametrize("command", [".output", ".once", ".read"])
+@pytest.mark.parametrize("name", ["~nobody-at-all/x", "a\0b", "x" * 5_000, ".", "no/where"])
+def test_names_that_are_no_files(
+    make: Make, capsys: pytest.CaptureFixture[str], command: str, name: str
+) -> None:
+    run_typed(make(), f"{command} {name}")
+    said = capsys.readouterr().err
+    assert re.match(r"error: (cannot (read|write) |.* is not the name of a file)", said)
+
+
 def test_help_on_a_command(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
     run_typed(make(), ".help once\n.help .timer")
     assert capsys.readouterr().err == (
