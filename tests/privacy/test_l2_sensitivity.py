@@ -24,6 +24,7 @@ from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.mechanisms import Gaussian, Laplace
 from dpdb.privacy.sensitivity import Contribution
 from dpdb.sql.binder import bind
+from dpdb.sql.tokens import read_tokens
 from tests.support.brute import (
     ADD_REMOVE,
     REPLACE,
@@ -55,7 +56,9 @@ pytestmark = pytest.mark.usefixtures("in_memory")
 
 def planned_for(here: World, sql: str, options: Options = GAUSSIAN) -> Plan:
     share = BudgetShare(PLENTY, Fraction(1, 10**6))
-    return plan(bind(sql, here.policy, options), here.policy, share, lambda table: 3)
+    return plan(
+        bind(read_tokens(sql), sql, here.policy, options), here.policy, share, lambda table: 3
+    )
 
 
 def squares(planned: Plan) -> list[int]:

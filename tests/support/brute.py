@@ -32,6 +32,7 @@ from dpdb.policy.catalog import Column, Policy, Table
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.mechanisms import Exponential
 from dpdb.sql.binder import bind
+from dpdb.sql.tokens import read_tokens
 from dpdb.vectors.columns import Codes, Numbers
 
 Row = tuple[str, ...]
@@ -67,7 +68,12 @@ class World:
         return self.policy.tables[0]
 
     def plan(self, sql: str, epsilon: Fraction = Fraction(1), rows: int = 3) -> Plan:
-        return plan(bind(sql, self.policy), self.policy, BudgetShare(epsilon), lambda table: rows)
+        return plan(
+            bind(read_tokens(sql), sql, self.policy),
+            self.policy,
+            BudgetShare(epsilon),
+            lambda table: rows,
+        )
 
     def exact(self, planned: Plan, rows: Sequence[Row], slots: Any = None) -> list[Any]:
         """What the engine gives for each release, on these rows."""

@@ -28,7 +28,7 @@ EPSILON = Fraction(10_000)
 @contextmanager
 def nothing_settled() -> Iterator[None]:
     """Plans have a release even of what the policy knows without a row."""
-    with mock.patch("dpdb.plan.allocation.obstacle", return_value=None):
+    with mock.patch("dpdb.plan.query.obstacle", return_value=None):
         yield
 
 

@@ -19,7 +19,7 @@ from dpdb.plan.planner import plan
 from dpdb.plan.query import Options, Query
 from dpdb.policy.catalog import Policy, Table
 from dpdb.privacy.accounting.accountants import BudgetShare
-from dpdb.session import session
+from dpdb.session import query_plans, session
 from dpdb.sql.statements import Statement, statement
 
 
@@ -79,6 +79,6 @@ def planned_once() -> Iterator[None]:
     memory = _Memory()
     with (
         mock.patch.object(session, "statement", memory.statement),
-        mock.patch.object(session, "plan", memory.plan),
+        mock.patch.object(query_plans, "plan", memory.plan),
     ):
         yield
