@@ -21,10 +21,11 @@ def key_values(key: ColumnRef, where: Expr | None, known: Environment) -> tuple[
 
     Raises Unsupported where the policy declares no values.
     """
-    inside = interval(key, narrow(where, known)) if key.kind.ordinal else EVERYTHING
+    declared = interval(key, known)
+    inside = interval(key, narrow(where, known)) if key.kind.ordinal else declared
     if inside.empty or not _declared(key, inside):
         # The conditions leave the column no value, so no row is left, and any values are right.
-        inside = interval(key, known)
+        inside = declared
     values = _declared(key, inside)
     admitted = [set(constants) for constants in _equalities(key, where)]
     narrowed = [v for v in values if all(v in constants for constants in admitted)]
