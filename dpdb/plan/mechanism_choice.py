@@ -62,11 +62,13 @@ class MechanismChoice:
         """The mechanism for the `fraction`-quantile of values on the grid."""
         if self.options.sensitivity == "smooth":
             return self._smooth(fraction, grid, share)
-        return self._exponential(sensitivity.rank(fraction, self.contribution), share)
+        change = sensitivity.rank(fraction, self.contribution)
+        return self._exponential(change, share, sensitivity.is_one_sided_rank(fraction))
 
     def for_mode(self, share: BudgetShare) -> Mechanism:
         """The mechanism for the commonest of declared values."""
-        return self._exponential(sensitivity.tally(self.contribution), share)
+        one_sided = sensitivity.is_one_sided_tally(self.contribution)
+        return self._exponential(sensitivity.tally(self.contribution), share, one_sided)
 
     def _noise(self, change: int, squared: int, share: BudgetShare) -> Mechanism:
         mechanism: Laplace | Gaussian
@@ -99,9 +101,9 @@ class MechanismChoice:
             raise self._too_large()
         return mechanism
 
-    def _exponential(self, change: Fraction, share: BudgetShare) -> Exponential:
+    def _exponential(self, change: Fraction, share: BudgetShare, one_sided: bool) -> Exponential:
         # The exponential mechanism is ε²/8-zCDP, so ρ = ε²/2 allows twice the share's ε.
-        mechanism = Exponential(change, share.epsilon * (2 if share.concentrated else 1))
+        mechanism = Exponential(change, share.epsilon * (2 if share.concentrated else 1), one_sided)
         if mechanism.epsilon < 2 * SLACK:
             raise TooLarge(
                 "epsilon is too small to select a value with",

@@ -119,6 +119,17 @@ def rank(fraction: Fraction, contribution: Contribution) -> Fraction:
     return one * contribution.rows_per_unit
 
 
+def is_one_sided_rank(fraction: Fraction) -> bool:
+    """Whether the scores of `rank` change against each other by at most their sensitivity.
+
+    They do for the least and the greatest value. A row that enters or leaves moves the number of
+    rows below each value, and of those above it, in one direction by 0 or 1; so does a row that
+    is replaced within a group, as it moves up or down. With several groups it may leave one and
+    enter another, which `rank` counts as two changes. The changes of several rows add up.
+    """
+    return fraction in (0, 1)
+
+
 def tally(contribution: Contribution) -> Fraction:
     """The sensitivity of the score of a value as the mode: the number of rows that have the value.
 
@@ -126,3 +137,13 @@ def tally(contribution: Contribution) -> Fraction:
     """
     moved = contribution.neighbors is Neighbors.REPLACE and contribution.group_count > 1
     return Fraction((2 if moved else 1) * contribution.rows_per_unit)
+
+
+def is_one_sided_tally(contribution: Contribution) -> bool:
+    """Whether the scores of `tally` change against each other by at most their sensitivity.
+
+    A row that enters a group raises one score and lowers none. A row that is replaced within a
+    group lowers one score and raises another, which then change against each other by 2. With
+    several groups `tally` is 2 already, and a row that is replaced can do no more than that.
+    """
+    return contribution.neighbors is Neighbors.ADD_REMOVE or contribution.group_count > 1

@@ -105,14 +105,16 @@ def test_values_are_selected_by_the_exponential_mechanism() -> None:
     quarter = Fraction(1, 4)
     assert choice().for_quantile(quarter, grid, SHARE) == Exponential(Fraction(3, 4), HALF)
     assert choice(MOVED).for_quantile(quarter, grid, SHARE) == Exponential(Fraction(3, 2), HALF)
-    assert choice(MOVED).for_mode(SHARE) == Exponential(Fraction(2), HALF)
-    assert choice(options=SMOOTH).for_mode(SHARE) == Exponential(Fraction(1), HALF)
+    assert choice(MOVED).for_mode(SHARE) == Exponential(Fraction(2), HALF, one_sided=True)
+    assert choice(options=SMOOTH).for_mode(SHARE) == Exponential(Fraction(1), HALF, one_sided=True)
+    staying = Contribution(Neighbors.REPLACE, optional=True)
+    assert choice(staying).for_mode(SHARE) == Exponential(Fraction(1), HALF)
 
 
 def test_a_selection_has_twice_the_epsilon_of_a_concentrated_share() -> None:
     """It is ε²/8-zCDP, and the share stands for ε²/2."""
     found = choice().for_mode(CONCENTRATED)
-    assert found == Exponential(Fraction(1), Fraction(1))
+    assert found == Exponential(Fraction(1), Fraction(1), one_sided=True)
     assert found.loss.rho == CONCENTRATED.epsilon**2 / 2
 
 

@@ -18,7 +18,7 @@ from dpdb.plan.statistics import Ranks, Total
 from dpdb.policy.budget import Composition
 from dpdb.policy.catalog import Kind
 from dpdb.policy.numbers import decimal, iso_date
-from dpdb.privacy.mechanisms import Gaussian, Laplace
+from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace, Mechanism
 
 CONFIDENCES = (0.5, 0.9, 0.95)
 RELATIVE_ERROR = Fraction(1, 10)
@@ -28,7 +28,6 @@ NAMES = {
     "exponential": "the exponential mechanism",
     "smooth laplace": "Laplace noise of smooth sensitivity",
 }
-SCALES = {"laplace": "Δ/ε", "gaussian": "σ", "exponential": "2Δ/ε"}
 CHANGES = {
     "laplace": "the most {} can change it",
     "gaussian": "the farthest {} can move it (ℓ2)",
@@ -97,7 +96,7 @@ def _facts(
     if report.delta:
         yield "δ", decimal(report.delta)
     if report.scale is not None:
-        yield "scale", f"{SCALES[name]} = {_figure(report.scale)}"
+        yield "scale", f"{_scale_formula(release.mechanism)} = {_figure(report.scale)}"
     mechanism = release.mechanism
     if isinstance(mechanism, Laplace | Gaussian):
         yield from _noise(mechanism, release.unit, report.competing_rows)
@@ -105,6 +104,15 @@ def _facts(
         yield "noise", "in proportion to the smooth sensitivity"
     else:
         yield "noise", "a value within the bounds is chosen; how near depends on the rows"
+
+
+def _scale_formula(mechanism: Mechanism) -> str:
+    match mechanism:
+        case Gaussian():
+            return "σ"
+        case Exponential(one_sided=False):
+            return "2Δ/ε"
+    return "Δ/ε"
 
 
 def _noise(
