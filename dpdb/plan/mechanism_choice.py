@@ -23,6 +23,10 @@ from dpdb.privacy.mechanisms import (
     Smooth,
 )
 from dpdb.privacy.sensitivity import Contribution
+from dpdb.privacy.walk import SPAN, Walk, ladder
+
+FEW_RUNGS = 64
+"""Up to so many rungs, the exponential mechanism finds MIN and MAX better than a walk does."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,8 @@ class MechanismChoice:
         """The mechanism for the `fraction`-quantile of values on the grid."""
         if self.options.sensitivity == "smooth":
             return self._smooth(fraction, grid, share)
+        if fraction in (0, 1) and len(ladder(grid.lower, grid.upper)) > FEW_RUNGS:
+            return self._walk(share)
         change = sensitivity.rank(fraction, self.contribution)
         return self._exponential(change, share, sensitivity.is_one_sided_rank(fraction))
 
@@ -111,6 +117,16 @@ class MechanismChoice:
                 place=self.place,
             )
         return mechanism
+
+    def _walk(self, share: BudgetShare) -> Walk:
+        contribution = self.contribution
+        one_way, rows = contribution.one_way, contribution.rows_per_unit
+        # One way, a walk is (SPAN·ε)²/8-zCDP, so ρ = ε²/2 allows 2/SPAN times the share's ε.
+        more = 2 / SPAN if share.concentrated and one_way else Fraction(1)
+        walk = Walk(rows, share.epsilon * more, one_way)
+        if walk.look_scale > MAX_SCALE:
+            raise self._too_large()
+        return walk
 
     def _check_delta(self, share: BudgetShare, what: str) -> None:
         if share.delta < SMALLEST_DELTA:

@@ -35,6 +35,17 @@ class Contribution:
         return self.neighbors is Neighbors.REPLACE and not self.optional and self.rows_per_unit == 1
 
     @property
+    def one_way(self) -> bool:
+        """Whether a neighbour moves the ranks of all values in all groups in one direction.
+
+        Under `replace` this needs units of one row and a single group, in which a row moves up or
+        moves down. Otherwise rows may leave one group and others enter another.
+        """
+        if self.neighbors is Neighbors.ADD_REMOVE:
+            return True
+        return self.group_count == 1 and self.rows_per_unit == 1
+
+    @property
     def groups_touched(self) -> int:
         """The most groups that the rows of one unit can enter or leave."""
         ends = 2 if self.neighbors is Neighbors.REPLACE else 1
