@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dpdb.errors import InvalidOption, Place, TooLarge
+from dpdb.plan.expressions import ColumnRef
 from dpdb.plan.query import Options
-from dpdb.plan.statistics import Grid
+from dpdb.plan.statistics import Grid, Ranks
 from dpdb.policy.budget import SMALLEST_DELTA
 from dpdb.privacy import sensitivity
 from dpdb.privacy.accounting.accountants import BudgetShare
@@ -23,7 +24,7 @@ from dpdb.privacy.mechanisms import (
     Smooth,
 )
 from dpdb.privacy.sensitivity import Contribution
-from dpdb.privacy.walk import SPAN, Walk, ladder
+from dpdb.privacy.walk import SPAN, Walk
 
 FEW_RUNGS = 64
 """Up to so many rungs, the exponential mechanism finds MIN and MAX better than a walk does."""
@@ -62,11 +63,16 @@ class MechanismChoice:
         change = sensitivity.units(self.contribution)
         return self._noise(change, change, share)
 
-    def for_quantile(self, fraction: Fraction, grid: Grid, share: BudgetShare) -> Mechanism:
-        """The mechanism for the `fraction`-quantile of values on the grid."""
+    def for_quantile(self, statistic: Ranks, share: BudgetShare) -> Mechanism:
+        """The mechanism for a quantile of values on a grid.
+
+        MIN and MAX are found by a walk, but for few rungs or bounds that are declared to be tight:
+        where the bounds are near the extremes the exponential mechanism is better.
+        """
+        fraction = statistic.fraction
         if self.options.sensitivity == "smooth":
-            return self._smooth(fraction, grid, share)
-        if fraction in (0, 1) and len(ladder(grid.lower, grid.upper)) > FEW_RUNGS:
+            return self._smooth(fraction, statistic.grid, share)
+        if fraction in (0, 1) and len(statistic.rungs) > FEW_RUNGS and not _is_tight(statistic):
             return self._walk(share)
         change = sensitivity.rank(fraction, self.contribution)
         return self._exponential(change, share, sensitivity.is_one_sided_rank(fraction))
@@ -142,3 +148,9 @@ class MechanismChoice:
             hint="narrow the bounds, or ask for more epsilon",
             place=self.place,
         )
+
+
+def _is_tight(statistic: Ranks) -> bool:
+    """Whether the policy says that the bounds of the column are near its extremes."""
+    argument = statistic.argument
+    return isinstance(argument, ColumnRef) and argument.column.tight

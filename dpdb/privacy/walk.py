@@ -28,7 +28,8 @@ from typing import ClassVar
 from dpdb.privacy.accounting.loss import Loss
 
 RUNGS_PER_OCTAVE = 16
-"""Neighbouring rungs far from zero differ by a factor of 2^(1/16), which is 4.4 %."""
+RUNG_RATIO = 2 ** (1 / RUNGS_PER_OCTAVE)
+"""Neighbouring rungs far from zero differ by this factor."""
 _THRESHOLD_PART = Fraction(7, 10)
 """The part of ε for the noise of the threshold; the rest is for the noise of the looks."""
 SPAN = 2 - _THRESHOLD_PART

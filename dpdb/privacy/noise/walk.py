@@ -51,7 +51,7 @@ def _stops(
     left = np.stack([_rows_beyond(ladder, values) for values in cells])
     stopped = looks.reshape(left.shape) >= left + threshold[:, np.newaxis]
     stopped[:, -1] = True
-    return stopped.argmax(axis=1)
+    return np.asarray(stopped.argmax(axis=1))
 
 
 def _rows_beyond(
