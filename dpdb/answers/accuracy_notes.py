@@ -19,6 +19,9 @@ from dpdb.policy.numbers import decimal
 from dpdb.privacy.mechanisms import Smooth
 from dpdb.privacy.walk import Walk
 
+SURE = f"{100 * CONFIDENCE:.0f} % sure"
+"""How sure the intervals are."""
+
 
 def interval_notes(planned: Plan) -> tuple[str, ...]:
     """Notes that say which values have no interval, and for how many groups the others hold."""
@@ -52,8 +55,8 @@ def walk_notes(release: Release, report: ReleaseReport) -> Iterator[str]:
     most = walk.rows_above(at_once(CONFIDENCE, report.competing_rows), len(statistic.rungs))
     side, end, tail = ("above", "lower", "0.99") if greatest else ("below", "upper", "0.01")
     yield (
-        f"{report.column} is a value with few rows {side} it, at most {most} ({100 * CONFIDENCE:.0f} % "
-        f"sure), as one row far from all others is hidden; QUANTILE_CONT(x, {tail}) tells of more"
+        f"{report.column} is a value with few rows {side} it, at most {most} ({SURE}), "
+        f"as one row far from all others is hidden; QUANTILE_CONT(x, {tail}) tells of more"
     )
     few = walk.rows_needed(len(statistic.rungs))
     yield f"of fewer than about {few} rows {report.column} is near the {end} bound"

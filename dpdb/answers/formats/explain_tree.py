@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator
 from fractions import Fraction
 from itertools import groupby
 
+from dpdb.answers.accuracy_notes import SURE
 from dpdb.answers.formats.escape import printable
 from dpdb.answers.formats.footer import footer
 from dpdb.answers.record import AnswerRecord, ReleaseReport
@@ -149,13 +150,13 @@ def _walk(walk: Walk, statistic: Ranks, competing_rows: int) -> Iterator[tuple[s
     most = walk.rows_above(confidence, rungs)
     yield (
         "stops",
-        f"where about {walk.threshold} rows are left {side}; {100 * CONFIDENCE:.0f} % sure: {most} at most",
+        f"where about {walk.threshold} rows are left {side}; {SURE}: {most} at most",
     )
     steps = 2 + walk.steps_below(confidence)
     what, direction = ("greatest", "below") if greatest else ("least", "above")
     yield (
         "says",
-        f"{100 * CONFIDENCE:.0f} % sure: the {what} value is {side} the one {steps} steps {direction}; "
+        f"{SURE}: the {what} value is {side} the one {steps} steps {direction}; "
         "nothing is said of how far",
     )
 
