@@ -198,6 +198,18 @@ def farthest(profiles: npt.NDArray[np.int64], pairs: Pairs) -> int:
     return largest
 
 
+def widest(profiles: npt.NDArray[np.int64], pairs: Pairs) -> int:
+    """The most that two candidates' scores change against each other, added up over the cells."""
+    left, right = pairs
+    largest = 0
+    for start in range(0, len(left), 20_000):
+        part = slice(start, start + 20_000)
+        change = profiles[left[part]] - profiles[right[part]]
+        span = change.max(axis=2) - change.min(axis=2)
+        largest = max(largest, int(span.sum(axis=1).max(initial=0)))
+    return largest
+
+
 # ------------------------------------------------------------------------- tables and neighbours
 
 

@@ -81,7 +81,7 @@ def _bar(answer: Answer, row: int, key: int, column: int) -> _Bar:
         text += f" ({ONLY_NOISE})"
     if not isinstance(value, int | float):
         return _Bar(label, text, None)
-    low, high = interval or (value, value)
+    low, high = (value if end is None else end for end in interval or (value, value))
     assert isinstance(low, int | float)
     assert isinstance(high, int | float)
     return _Bar(label, text, value, low, high)

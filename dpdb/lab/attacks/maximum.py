@@ -44,8 +44,8 @@ class Maximum(Attack):
         "and the mean over a single person is that person's value."
     )
     stopped = (
-        "MAX is chosen by the exponential mechanism: a value near the top of the data, hardly "
-        "ever the top itself. A condition built on it selects nobody, or several. And the means "
+        "MAX is a step of a public ladder of values that a few rows exceed: one row far above all "
+        "others stays hidden. A condition built on it selects nobody, or several. And the means "
         "over so few people are noise: a mean is a noisy sum divided by a noisy count."
     )
     further = (
