@@ -46,7 +46,7 @@ path = {path}
 
 def main(words: list[str]) -> int:
     """Run `dpdb init` with the words after it; errors are raised as `DpdbError`."""
-    options = _parser().parse_args(words)
+    options = parser().parse_args(words)
     try:
         form = CsvFormat(
             separator=None if options.separator is None else valid_separator(options.separator),
@@ -69,15 +69,16 @@ def main(words: list[str]) -> int:
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def parser() -> argparse.ArgumentParser:
+    """The parser of `dpdb init`."""
+    result = argparse.ArgumentParser(
         prog="dpdb init",
         usage="dpdb init FILE.csv [-o FILE.toml] [options]",
         description="For the custodian only: draft a policy for a CSV file. Rows are read to "
         "suggest types; bounds are left open.",
         allow_abbrev=False,
     )
-    add = parser.add_argument
+    add = result.add_argument
     add("file", metavar="FILE.csv", type=Path)
     add("-o", dest="output", type=Path, metavar="FILE.toml",
         help="write the draft there, where there must be no file yet (default: standard output, "
@@ -86,7 +87,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--encoding", metavar="NAME", help="latin-1, utf-16, …")
     add("--no-header", action="store_true",
         help="the first line is a row; columns get numbers, to be replaced by names")  # fmt: skip
-    return parser
+    return result
 
 
 def _write(output: Path, text: str) -> None:
