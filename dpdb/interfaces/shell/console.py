@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from contextlib import suppress
@@ -9,11 +10,12 @@ from pathlib import Path
 from typing import ClassVar, TextIO
 
 from dpdb.answers.answer import Answer
-from dpdb.answers.formats.render import FORMATS
+from dpdb.answers.formats.footer import footer
+from dpdb.answers.formats.render import FORMATS, as_vertical
 from dpdb.errors import DpdbError, UsageError
 from dpdb.interfaces.shell.entries import Sql
 from dpdb.interfaces.shell.settings import Settings
-from dpdb.interfaces.shell.terminal import tell
+from dpdb.interfaces.shell.terminal import fitted, is_too_wide, tell, width
 from dpdb.policy.catalog import Policy
 
 
@@ -47,10 +49,23 @@ class Console(ABC):
     def fail(self, error: DpdbError) -> None:
         """Show an error that no statement made."""
 
+    @property
+    def room(self) -> int | None:
+        """The width of the window that answers are shown in; None for a file or a pipe."""
+        shown = self.file is None and sys.stdout.isatty()
+        return width() if shown else None
+
     def answer_text(self, answer: Answer) -> str:
-        """The answer as text, in the mode that is set."""
-        intervals = self.settings.is_on("intervals")
-        return FORMATS[self.settings["mode"]](answer, intervals=intervals)
+        """The answer as text in the mode that is set; in a window, what is for people fits."""
+        mode, intervals = self.settings["mode"], self.settings.is_on("intervals")
+        shown, below = FORMATS[mode](answer, intervals=intervals), footer(answer)
+        if self.room is None or mode not in ("table", "vertical"):
+            return shown
+        table = shown.removesuffix(below)
+        if (answer.rows or answer.explain) and is_too_wide(table):
+            vertical = as_vertical(answer, intervals=intervals)
+            table = fitted(vertical.removesuffix(below), self.room)
+        return table + fitted(below, self.room)
 
     def show(self, text: str) -> None:
         """Print to standard output, or into the file that answers go to."""
