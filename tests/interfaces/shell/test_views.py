@@ -94,6 +94,8 @@ def test_errors_fit_the_window() -> None:
     assert code[caret.index("^") :] == "agee > 3"
     assert " ".join(line.strip() for line in lines[:2]).startswith("error: no column agee in the")
     assert len(error_text(statement, error).split("\n")) == 4
+    short = UnknownName("no column b", place=Place(1, 50))
+    assert f"\n  {'a ' * 25}\n" in error_text("a " * 25, short, 60)
 
 
 UNITS = """
