@@ -51,9 +51,10 @@ class Scripted(Sql):
         match error:
             case TooLarge():  # its message has numbers alone
                 return "", TooLarge(f"{self.origin}: {error.message}")
-            case StatementError(place=Place(line=line, column=column)):
-                at = f"line {line}, column {column} of {self.origin}"
-                return "", SyntaxFault(f"{at}: this is no SQL, or some of its file is none")
+            case StatementError():
+                at = error.place or Place(1, 1)
+                where = f"line {at.line}, column {at.column} of {self.origin}"
+                return "", SyntaxFault(f"{where}: this is no SQL, or some of its file is none")
         return "", error
 
     def _is_sql(self) -> bool:
