@@ -119,8 +119,8 @@ def reads_a_table(text: str) -> bool:
     """
     try:
         words = _Words(text, read_tokens(text))
-        body, _ = _without_options(text, words, skip=int(words.leading[:1] == ["EXPLAIN"]))
-        [tree] = parse(read_tokens(body), body)
+        tokens, _ = _without_options(words, skip=int(words.leading[:1] == ["EXPLAIN"]))
+        [tree] = parse(tokens, text)
     except Exception:
         return False
     return isinstance(tree, exp.Select) and tree.args.get("from_") is not None
@@ -128,19 +128,15 @@ def reads_a_table(text: str) -> bool:
 
 def _select(text: str, policy: Policy, words: _Words, skip: int) -> Query:
     """The query after `skip` tokens."""
-    body, options = _without_options(text, words, skip)
-    return bind(body, policy, options)
+    tokens, options = _without_options(words, skip)
+    return bind(tokens, text, policy, options)
 
 
-def _without_options(text: str, words: _Words, skip: int) -> tuple[str, Options]:
-    """The SELECT after `skip` tokens, and its options.
-
-    What stands before SELECT, and the OPTIONS after it, become spaces: places in the text stay.
-    """
+def _without_options(words: _Words, skip: int) -> tuple[list[Token], Options]:
+    """The tokens of the SELECT after `skip` tokens, without its OPTIONS, and the options."""
     tokens = words.tokens[skip:]
     if not tokens or tokens[0].token_type is not TokenType.SELECT:
         raise Unsupported("EXPLAIN is followed by SELECT", place=words.place(skip))
-    blanks = [(0, tokens[0].start)]
     options = NO_OPTIONS
     if [t.text.upper() for t in tokens[1:4]] == ["WITH", "DIFFERENTIAL_PRIVACY", "OPTIONS"]:
         inside = list(takewhile(lambda t: t.token_type is not TokenType.R_PAREN, tokens[4:]))
@@ -148,12 +144,8 @@ def _without_options(text: str, words: _Words, skip: int) -> tuple[str, Options]
         if not inside or inside[0].token_type is not TokenType.L_PAREN or end >= len(tokens):
             raise SyntaxFault("OPTIONS takes (name = value, …)", place=words.place(skip + 4))
         options = read_options(words.text, inside[1:])
-        blanks.append((tokens[1].start, tokens[end].end + 1))
-    for start, stop in blanks:
-        text = (
-            text[:start] + "".join(c if c == "\n" else " " for c in text[start:stop]) + text[stop:]
-        )
-    return text, options
+        del tokens[1 : end + 1]
+    return tokens, options
 
 
 def _assignment(words: _Words) -> Assign:

@@ -1,11 +1,13 @@
-"""What every table of an answer shows: a header, rows, and each cell as text."""
+"""What every table of an answer shows: a header, columns, and each cell as text."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from dpdb.answers.formats.cell_text import NULL, cell_text, end_text
 from dpdb.answers.formats.escape import printable
 from dpdb.answers.formats.json_lines import number
-from dpdb.answers.record import AnswerRecord, Cell, Origin
+from dpdb.answers.record import AnswerRecord, Cell, CellColumn, Origin, columns_of
 
 ONLY_NOISE = "only noise"
 ENDS = ("_low", "_high")
@@ -14,21 +16,33 @@ ENDS = ("_low", "_high")
 
 def sheet(
     answer: AnswerRecord, *, intervals: bool = False
-) -> tuple[list[str], list[tuple[Cell, ...]]]:
-    """What a statement shows: its rows, or for EXPLAIN what would be drawn.
+) -> tuple[list[str], Sequence[CellColumn]]:
+    """What a statement shows: its columns, or for EXPLAIN what would be drawn.
 
-    With `intervals`, the ends of each column's intervals stand in two columns after it.
+    With `intervals`, the ends of each column's intervals stand in two columns after it. Keys and
+    constants have none. Whether a column has any follows from the query and the policy.
     """
     if answer.explain:
         return _explained(answer)
-    places = _places(answer, intervals=intervals)
-    header = [f"{answer.columns[i]}{part}" for i, part in places]
-    rows = [tuple(_part(answer, row, i, part) for i, part in places)
-            for row in range(len(answer.rows))]  # fmt: skip
-    return header, rows
+    if not (intervals and answer.origins):
+        return list(answer.columns), answer.cells
+    header, columns = [], []
+    for name, column, origin in zip(answer.columns, answer.cells, answer.origins, strict=True):
+        ends = [] if origin is Origin.KEY else _ends(column, exact=origin is Origin.EXACT)
+        header += [name, *(f"{name}{end}" for end in ENDS if ends)]
+        columns += [column, *ends]
+    return header, columns
 
 
-def _explained(answer: AnswerRecord) -> tuple[list[str], list[tuple[Cell, ...]]]:
+def _ends(column: CellColumn, *, exact: bool) -> list[CellColumn]:
+    """The ends of a column's intervals; those of an exact cell are the cell itself."""
+    ends = (column.cells, column.cells) if exact else column.ends
+    if ends is None:
+        ends = ((None,) * len(column.cells),) * 2
+    return [CellColumn(cells, measure=column) for cells in ends]
+
+
+def _explained(answer: AnswerRecord) -> tuple[list[str], Sequence[CellColumn]]:
     header = [
         "column",
         "aggregate",
@@ -52,58 +66,32 @@ def _explained(answer: AnswerRecord) -> tuple[list[str], list[tuple[Cell, ...]]]
         )
         for drawn in answer.releases
     ]
-    return header, rows
-
-
-def _places(answer: AnswerRecord, *, intervals: bool) -> list[tuple[int, str]]:
-    """What each column shows: a column of the answer, or an end of its intervals.
-
-    Keys and constants have no ends. Whether a column has any follows from the query alone.
-    """
-    ends = ("", *ENDS)
-    measured = [intervals and origin is not Origin.KEY for origin in answer.origins]
-    measured = measured or [False] * len(answer.columns)
-    return [(i, end) for i, has_ends in enumerate(measured) for end in (ends if has_ends else [""])]
-
-
-def _part(answer: AnswerRecord, row: int, column: int, part: str) -> Cell:
-    """A cell, or an end of its interval; that of an exact cell is the cell itself."""
-    cell = answer.rows[row][column]
-    if not part or answer.origins[column] is Origin.EXACT:
-        return cell
-    interval = answer.intervals[row][column]
-    return None if interval is None else interval[ENDS.index(part)]
+    return header, columns_of(rows, len(header))
 
 
 def text_sheet(
     answer: AnswerRecord, *, intervals: bool = False
 ) -> tuple[list[str], list[list[str]]]:
-    """Header and cells as text, safe to print."""
-    header, rows = sheet(answer, intervals=intervals)
-    shown = [printable(name) for name in header]
-    if answer.explain or not answer.intervals:
-        return shown, [[cell_text(cell, None) for cell in row] for row in rows]
-    places = _places(answer, intervals=intervals)
-    return shown, [
-        [
-            _text(answer, row, column, cell, part)
-            for (column, part), cell in zip(places, cells, strict=True)
-        ]
-        for row, cells in enumerate(rows)
-    ]
+    """Header and columns as text, safe to print."""
+    header, columns = sheet(answer, intervals=intervals)
+    return [printable(name) for name in header], [_texts(column) for column in columns]
 
 
-def _text(answer: AnswerRecord, row: int, column: int, cell: Cell, part: str) -> str:
-    interval = answer.intervals[row][column]
-    if part:
-        return end_text(cell, answer.rows[row][column], interval)
-    flagged = bool(answer.only_noise) and answer.only_noise[row][column]
-    return cell_text(cell, interval) + (f" ({ONLY_NOISE})" if flagged else "")
+def _texts(column: CellColumn) -> list[str]:
+    if (measure := column.measure) is not None:
+        triples = zip(column.cells, measure.cells, measure.intervals, strict=True)
+        return [end_text(*triple) for triple in triples]
+    pairs = zip(column.cells, column.intervals, strict=True)
+    texts = [cell_text(cell, interval) for cell, interval in pairs]
+    if column.only_noise is None:
+        return texts
+    flagged = zip(texts, column.only_noise, strict=True)
+    return [f"{text} ({ONLY_NOISE})" if flag else text for text, flag in flagged]
 
 
-def numeric_columns(header: list[str], rows: list[list[str]]) -> list[bool]:
-    """Which columns hold numbers alone, and so are aligned to the right; none without rows."""
-    return [bool(rows) and all(_numeric(row[i]) for row in rows) for i in range(len(header))]
+def is_numeric(texts: list[str]) -> bool:
+    """Whether a column holds numbers alone, and so is aligned to the right; not without rows."""
+    return bool(texts) and all(map(_numeric, texts))
 
 
 def _numeric(cell: str) -> bool:

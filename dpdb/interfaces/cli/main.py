@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dpdb.answers.formats.escape import printable
 from dpdb.errors import DpdbError
 from dpdb.interfaces.cli.arguments import parser, policy_for_arguments, with_statement
 from dpdb.interfaces.cli.batch import Batch, scripted
@@ -19,6 +20,7 @@ from dpdb.interfaces.shell.progress import Progress
 from dpdb.interfaces.shell.settings import Settings, read_settings
 from dpdb.interfaces.shell.terminal import tell_error
 from dpdb.policy.catalog import Policy
+from dpdb.policy.csv_header import remarks
 from dpdb.session.connect import session_on, valid_seed
 
 if TYPE_CHECKING:
@@ -80,6 +82,13 @@ def _given_settings(settings: Settings, options: argparse.Namespace) -> Settings
     return settings
 
 
+def _print_remarks(policy: Policy) -> None:
+    """Say on stderr how the files are read, where that is told from their headers."""
+    for table in policy.tables:
+        for remark in remarks(table):
+            print(f"note: {printable(remark)}", file=sys.stderr)
+
+
 def _prompt(options: argparse.Namespace) -> int:
     """Run the shell at the terminal."""
     from dpdb.interfaces.shell.prompt import asker, converse  # noqa: PLC0415 (batch does without)
@@ -88,6 +97,7 @@ def _prompt(options: argparse.Namespace) -> int:
     settings = _given_settings(read_settings(options.config), options)
     ask = asker(settings)
     policy = policy_for_arguments(options) if options.files else _ask_policy(options, ask)
+    _print_remarks(policy)
     shell = Shell(
         policy,
         settings,
@@ -123,6 +133,7 @@ def _ask_policy(options: argparse.Namespace, ask: Ask) -> Policy:
 def _batch(options: argparse.Namespace) -> int:
     """Run the statements and print their answers; returns the gravest exit code."""
     policy = policy_for_arguments(options)
+    _print_remarks(policy)
     settings = _given_settings(Settings(), options)
     session = _session(policy, options, Progress())
     batch = Batch(policy, settings, session, map(Path, options.files))

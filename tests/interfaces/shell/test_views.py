@@ -15,7 +15,7 @@ from dpdb.answers.answer import Answer
 from dpdb.answers.formats.explain_tree import tree
 from dpdb.answers.formats.footer import footer
 from dpdb.answers.formats.render import as_table
-from dpdb.answers.record import ReleaseReport
+from dpdb.answers.record import CellColumn, ReleaseReport
 from dpdb.errors import MissingBounds, Place, SyntaxFault, UnknownName, error_text
 from dpdb.interfaces.shell.banner import greeting
 from dpdb.interfaces.shell.chart import chart
@@ -178,13 +178,14 @@ FULL = Balance(BUDGET, Fraction(1), Fraction(0), 10)
 LOW = Balance(BUDGET, Fraction(1, 20), Fraction(0), 1)
 
 
-def answer(
-    rows: list[tuple[object, ...]], margins: list[float | None], columns: list[str]
-) -> Answer:
-    intervals = tuple(
-        (None, (row[1] - m, row[1] + m)) for row, m in zip(rows, margins, strict=True)
+def answer(rows: list[tuple[str, float]], margins: list[float], columns: list[str]) -> Answer:
+    keys, counts = zip(*rows, strict=True)
+    ends = (
+        tuple(count - margin for count, margin in zip(counts, margins, strict=True)),
+        tuple(count + margin for count, margin in zip(counts, margins, strict=True)),
     )
-    return Answer("", tuple(columns), tuple(rows), FULL, intervals, query=True)
+    cells = (CellColumn(keys), CellColumn(counts, ends))
+    return Answer("", tuple(columns), cells, FULL, query=True)
 
 
 def test_chart() -> None:
@@ -199,9 +200,10 @@ def test_chart() -> None:
 
 
 def test_chart_marks_what_is_only_noise() -> None:
-    means = replace(answer([("a", 5.0), ("b", 5.0)], [5, 1], ["k", "AVG(x)"]),
-                    only_noise=((False, True), (False, False)))  # fmt: skip
-    first, second = chart(means, "", 60).split("\n")[1:]
+    plain = answer([("a", 5.0), ("b", 5.0)], [5, 1], ["k", "AVG(x)"])
+    keys, means = plain.cells
+    flagged = replace(plain, cells=(keys, replace(means, only_noise=(True, False))))
+    first, second = chart(flagged, "", 60).split("\n")[1:]
     assert first.endswith("5.0 ± 5.0 (only noise)")
     assert second.endswith(" 5.0 ± 1.0")
     assert len(first) == len(second) <= 60
