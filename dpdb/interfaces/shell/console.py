@@ -17,6 +17,7 @@ from dpdb.interfaces.shell.entries import Sql
 from dpdb.interfaces.shell.settings import Settings
 from dpdb.interfaces.shell.terminal import fitted, is_too_wide, tell, width
 from dpdb.policy.catalog import Policy
+from dpdb.policy.csv_format import unpacked_name
 
 
 class Console(ABC):
@@ -28,9 +29,9 @@ class Console(ABC):
     def __init__(self, policy: Policy, settings: Settings, inputs: Iterable[Path] = ()):
         self.policy = policy
         self.settings = settings
-        beside = (path for table in policy.tables
-                  for path in (table.path, table.path.with_suffix(".toml")))  # fmt: skip
-        self._inputs = (*inputs, *beside)
+        data = [table.path for table in policy.tables]
+        policies = [unpacked_name(path).with_suffix(".toml") for path in data]
+        self._inputs = (*inputs, *data, *policies)
         """The data and the policies, which no answer may overwrite."""
         self.answer: Answer | None = None
         """The last answer to a query."""
