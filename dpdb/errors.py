@@ -206,7 +206,7 @@ def error_text(statement: str, error: DpdbError, columns: int | None = None) -> 
 
 def _pointed(line: str, column: int, room: int) -> list[str]:
     """The part of the line around the column, and a caret below it."""
-    start = max(0, column - room * 2 // 3)
+    start = max(0, column - room * 2 // 3) if len(line) > room else 0
     shown = printable(line[start : start + room])
     caret = display_width(printable(line[start : column - 1]))
     lead = "… " if start else ""

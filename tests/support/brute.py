@@ -88,7 +88,7 @@ class World:
         """
         table = self.table
         asked = (
-            *(tuple(release.statistic for release in planned.releases), planned.groups),
+            *(tuple(release.statistic for release in planned.releases), planned.key_values),
             *(planned.keys, planned.where, planned.sample_key),
             *(table.columns, table.unit, table.rows_per_unit, tuple(map(tuple, tables))),
         )
