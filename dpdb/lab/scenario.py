@@ -108,6 +108,14 @@ class DataFile:
             )
         return cls(table, rows)
 
+    @property
+    def notice(self) -> str:
+        """Who may see what is told of the file."""
+        return (
+            "For the custodian's eyes, not to be published: real cells of "
+            f"{self.table.path.name}, and exact answers from its rows."
+        )
+
     def place(self, column: Column) -> int:
         """The index of a column in a row."""
         return self.table.columns.index(column)

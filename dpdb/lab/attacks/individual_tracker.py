@@ -35,8 +35,8 @@ class IndividualTracker(Attack):
     )
     idea = (
         f"The database answers no question about fewer than {LEAST} people. So pad it: ask about "
-        "all of physics, and about the men in physics. Both are large; she is the difference. The set "
-        "that is padded with is called her tracker."
+        "all of physics, and about the men in physics. Both are large; she is the difference. The "
+        "set that is padded with is called her tracker."
     )
     stopped = (
         "Not the size of query sets: whatever sizes are allowed, some difference of two allowed "
