@@ -58,8 +58,8 @@ def index(reports: Sequence[Report], room: str | None = None) -> str:
 
 def meaning_of_epsilon() -> list[str]:
     """What the manual says that ε means, in paragraphs."""
-    section = manual.page("teaching").partition("\n## What ε means\n")[2].partition("\n## ")[0]
-    return section.strip().split("\n\n")
+    _, _, text = manual.topic("meaning").partition("\n")
+    return text.strip().split("\n\n")
 
 
 @cache
