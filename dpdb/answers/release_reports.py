@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 
-from dpdb.answers.record import ReleaseReport
+from dpdb.answers.record import Origin, ReleaseReport
 from dpdb.plan.expressions import Slot
 from dpdb.plan.plan import CONFIDENCE, Plan, Release, at_once
 from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace
@@ -23,12 +23,14 @@ def own_reports(planned: Plan) -> tuple[ReleaseReport, ...]:
 
     A report has the label of the first column that needs the release.
     """
-    own = []
-    for index, release in enumerate(planned.releases):
-        labels = [o.label for o in planned.outputs if index in planned.released_for(o)]
-        label = labels[0] if labels else release.aggregate
-        own.append(_report(release, label, planned.competing_rows))
-    return tuple(own)
+    labels: dict[int, str] = {}
+    for output in planned.outputs:
+        for index in planned.released_for(output):
+            labels.setdefault(index, output.label)
+    return tuple(
+        _report(release, labels.get(index, release.aggregate), planned.competing_rows)
+        for index, release in enumerate(planned.releases)
+    )
 
 
 EXACT = "exact"
@@ -91,3 +93,13 @@ def _report(release: Release, label: str, competing_rows: int) -> ReleaseReport:
         case Exponential():
             return replace(report, sensitivity=mechanism.sensitivity, scale=mechanism.scale)
     return report
+
+
+def origins(planned: Plan, *, noisy: bool = True) -> tuple[Origin, ...]:
+    """Where the columns of an answer come from; without noise, all aggregates are exact."""
+    return tuple(
+        Origin.KEY if not planned.measures(output)
+        else Origin.NOISY if noisy and planned.has_noise(output)
+        else Origin.EXACT
+        for output in planned.outputs
+    )  # fmt: skip

@@ -100,13 +100,10 @@ class DataFile:
     @classmethod
     def read(cls, path: Path) -> DataFile:
         """The file, declared by the policy beside it, or by its header alone."""
+        from dpdb.lab.files.text_rows import text_rows  # noqa: PLC0415 (numpy)
+
         table = policy_for(path).tables[0]
-        with table.path.open(encoding="utf-8-sig", newline="", errors="replace") as file:
-            rows = tuple(
-                tuple(row.get(column.name) or "" for column in table.columns)
-                for row in csv.DictReader(file)
-            )
-        return cls(table, rows)
+        return cls(table, tuple(text_rows(table)))
 
     @property
     def notice(self) -> str:
@@ -141,7 +138,7 @@ class DataFile:
         if not measures:
             raise DataFileError(
                 "the file has no numeric column with bounds to be found out",
-                hint="`dpdb init FILE.csv > FILE.toml` drafts a policy to declare them in",
+                hint="`dpdb init FILE.csv -o FILE.toml` drafts a policy to declare them in",
             )
         return measures[-1]
 

@@ -8,8 +8,9 @@ from fractions import Fraction
 
 from dpdb.errors import Unsupported
 from dpdb.plan.expressions import ColumnRef, Compare, Expr, InList, Literal, Logic
-from dpdb.plan.ranges import EVERYTHING, Environment, Interval, interval, narrow
-from dpdb.policy.catalog import Kind, Value
+from dpdb.plan.intervals import Interval
+from dpdb.plan.ranges import Environment, interval, narrow
+from dpdb.policy.catalog import Column, Kind, Value
 
 MAX_RANGE = 10_000
 """The most values of an integer or date column that is grouped by its bounds."""
@@ -20,16 +21,25 @@ def key_values(key: ColumnRef, where: Expr | None, known: Environment) -> tuple[
 
     Raises Unsupported where the policy declares no values.
     """
-    inside = interval(key, narrow(where, known)) if key.kind.ordinal else EVERYTHING
-    if inside.empty:
-        # The conditions exclude each other, so no row is left, and any values are right.
-        inside = interval(key, known)
+    declared = interval(key, known)
+    inside = interval(key, narrow(where, known)) if key.kind.ordinal else declared
+    if inside.empty or not _declared(key, inside):
+        # The conditions leave the column no value, so no row is left, and any values are right.
+        inside = declared
     values = _declared(key, inside)
     admitted = [set(constants) for constants in _equalities(key, where)]
     narrowed = [v for v in values if all(v in constants for constants in admitted)]
-    if key.kind.ordinal:
+    if inside != declared:
         narrowed = [v for v in narrowed if inside.lower <= Fraction(v) <= inside.upper]
     return tuple(narrowed) or values
+
+
+def has_key_values(column: Column) -> bool:
+    """Whether rows can be grouped by the column without any filter."""
+    try:
+        return bool(key_values(ColumnRef(column), None, {}))
+    except Unsupported:
+        return False
 
 
 def _declared(key: ColumnRef, inside: Interval) -> tuple[Value, ...]:

@@ -46,7 +46,7 @@ class Unprotected:
 
     def answer(self, text: str, query: Query) -> Answer:
         """The answer: exact, or with noise of local sensitivity that is charged for."""
-        from dpdb.answers.rows import result_rows  # noqa: PLC0415 (numpy)
+        from dpdb.answers.rows import cell_columns  # noqa: PLC0415 (numpy)
         from dpdb.session.teaching import UnprotectedExecutor  # noqa: PLC0415
 
         planned, epsilon = self._planned(query)
@@ -55,15 +55,15 @@ class Unprotected:
             price = self.ledger.charge(ComposedLoss.of(pure(epsilon)), None).price
         share = None if epsilon is None else epsilon / planned.aggregates
         result = UnprotectedExecutor(self.engine(), self.noise, share).execute(planned)
-        shown = result_rows(planned, result.points, result.subqueries, None)
+        cells = cell_columns(planned, result.points, result.subqueries, None)
         kinds = [output.expression.kind for output in planned.outputs]
         for index, kind in enumerate(kinds):
-            if kind is Kind.INTEGER and any(isinstance(row[index], float) for row in shown.rows):
+            if kind is Kind.INTEGER and any(isinstance(c, float) for c in cells[index].cells):
                 kinds[index] = Kind.NUMBER  # a median between two rows, or a noisy count
         return replace(
             self._about(text, planned, price),
-            rows=shown.rows,
-            intervals=shown.intervals,
+            cells=cells,
+            origins=release_reports.origins(planned, noisy=share is not None),
             kinds=tuple(kinds),
             revealed=result.revealed if self.settings.reveal and share is not None else (),
         )
@@ -100,7 +100,7 @@ class Unprotected:
         return Answer(
             statement=text,
             columns=tuple(output.label for output in planned.outputs),
-            rows=(),
+            cells=(),
             cost=price,
             balance=self.ledger.balance,
             query=True,

@@ -11,7 +11,6 @@ from dpdb.errors import Place, StatementError, TooLarge, UnknownName, Unsupporte
 from dpdb.plan.expressions import (
     Arithmetic,
     Call,
-    Cast,
     Expr,
     InList,
     IsNull,
@@ -25,10 +24,10 @@ from dpdb.plan.expressions import (
 )
 from dpdb.plan.folding import lower
 from dpdb.policy.catalog import Kind
-from dpdb.sql import types
+from dpdb.sql import casts, types
 from dpdb.sql.functions import ARGUMENTS, call
 from dpdb.sql.literals import like_pattern, number_literal
-from dpdb.sql.trees import Effort, check_depth, node_name, only, place
+from dpdb.sql.trees import Effort, chain, check_depth, node_name, only, place
 
 MAX_LIST = 1_000
 MAX_PATTERN = 1_000
@@ -47,20 +46,6 @@ ARITHMETIC: dict[type[exp.Expr], str] = {
     exp.Mul: "*",
     exp.Div: "/",
     exp.Mod: "%",
-}
-CAST_TARGETS = {
-    exp.DataType.Type.INT: Kind.INTEGER,
-    exp.DataType.Type.BIGINT: Kind.INTEGER,
-    exp.DataType.Type.SMALLINT: Kind.INTEGER,
-    exp.DataType.Type.DOUBLE: Kind.NUMBER,
-    exp.DataType.Type.FLOAT: Kind.NUMBER,
-    exp.DataType.Type.DECIMAL: Kind.NUMBER,
-    exp.DataType.Type.TEXT: Kind.TEXT,
-    exp.DataType.Type.VARCHAR: Kind.TEXT,
-    exp.DataType.Type.CHAR: Kind.TEXT,
-    exp.DataType.Type.TINYINT: Kind.INTEGER,
-    exp.DataType.Type.BOOLEAN: Kind.BOOLEAN,
-    exp.DataType.Type.DATE: Kind.DATE,
 }
 
 
@@ -104,8 +89,8 @@ class ExpressionBinder(ABC):
                 return self._literal(node)
             case exp.Neg():
                 return self._negative(node, depth)
-            case exp.And() | exp.Or():
-                return self._logic(node, depth)
+            case exp.And() | exp.Or() | exp.DPipe():
+                return self._chain(node, depth)
             case exp.Not():
                 only(node, self.text, "this")
                 return Not(self._boolean(node.this, depth))
@@ -148,15 +133,14 @@ class ExpressionBinder(ABC):
             return Literal(-operand.value, operand.kind)
         return Arithmetic("-", Literal(0, Kind.INTEGER), operand, operand.kind)
 
-    def _logic(self, node: exp.Expr, depth: int) -> Expr:
-        """A chain of ANDs or ORs as one operation; sqlglot nests it, a level for each operator."""
-        kind, operands = type(node), []
-        while type(node) is kind:
-            only(node, self.text, "this", "expression")
-            operands.append(node.expression)
-            node = node.this
-        parts = [self._boolean(part, depth) for part in (node, *reversed(operands))]
-        return logic("and" if kind is exp.And else "or", parts)
+    def _chain(self, node: exp.Expr, depth: int) -> Expr:
+        """A chain of ANDs, of ORs or of `||` as one operation."""
+        operands = chain(node, self.text)
+        if isinstance(node, exp.DPipe):
+            texts = [self.expression(operand, depth + 1) for operand in operands]
+            return call("concat", texts, self.place(node))
+        conditions = [self._boolean(operand, depth) for operand in operands]
+        return logic("and" if isinstance(node, exp.And) else "or", conditions)
 
     def _arithmetic(self, node: exp.Expr, depth: int) -> Expr:
         only(node, self.text, "this", "expression")
@@ -257,34 +241,9 @@ class ExpressionBinder(ABC):
 
     def _cast(self, node: exp.Expr, depth: int) -> Expr:
         only(node, self.text, "this", "to", "safe")
-        target = node.args["to"]
-        kind = CAST_TARGETS.get(target.this)
-        sized = [size for size in target.expressions if isinstance(size, exp.DataTypeParam)]
-        whole = len(sized) == len(target.expressions)
-        if kind is None or not whole or (sized and kind not in (Kind.TEXT, Kind.NUMBER)):
-            names = ", ".join(sorted(kind.name for kind in Kind))
-            raise Unsupported(
-                "this type is not supported", hint=f"types are {names}", place=self.place(node)
-            )
-        sizes = [self.expression(size.this, depth + 1) for size in sized]
-        operand = self.expression(node.this, depth + 1)
-        if kind is Kind.DATE and isinstance(operand, Literal) and isinstance(operand.value, str):
-            return types.date_literal(operand.value, self.place(node))
-        converted = operand if operand.kind is kind else Cast(operand, kind)
-        return self._sized(converted, sizes, node)
-
-    def _sized(self, operand: Expr, sizes: list[Expr], node: exp.Expr) -> Expr:
-        """VARCHAR(n) cuts off after n characters, DECIMAL(p, s) rounds to s places."""
-        match operand.kind, sizes:
-            case _, []:
-                return operand
-            case Kind.TEXT, [length]:
-                return call("substr", [operand, Literal(1, Kind.INTEGER), length], self.place(node))
-            case Kind.NUMBER, [_]:
-                return call("round", [operand, Literal(0, Kind.INTEGER)], self.place(node))
-            case Kind.NUMBER, [_, places]:
-                return call("round", [operand, places], self.place(node))
-        raise Unsupported("this type is not supported", place=self.place(node))
+        kind, written = casts.target(node.args["to"], self.place(node))
+        sizes = [self.expression(size, depth + 1) for size in written]
+        return casts.cast(self.expression(node.this, depth + 1), kind, sizes, self.place(node))
 
     def _function(self, node: exp.Func, depth: int) -> Expr:
         known = ARGUMENTS.get(type(node))

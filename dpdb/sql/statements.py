@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import takewhile
 
+from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from dpdb.errors import Place, SyntaxFault, UnknownName, Unsupported, did_you_mean
-from dpdb.plan.query import NO_OPTIONS, Query
+from dpdb.plan.query import NO_OPTIONS, Options, Query
 from dpdb.policy.catalog import Policy
 from dpdb.sql.binder import bind
+from dpdb.sql.dialect import parse
 from dpdb.sql.option_names import SETTINGS, TEACHING
 from dpdb.sql.options import number, read_options
 from dpdb.sql.tokens import read_tokens
@@ -37,6 +39,11 @@ class ShowTables:
 
 
 @dataclass(frozen=True)
+class ShowSettings:
+    """SHOW ALL."""
+
+
+@dataclass(frozen=True)
 class Describe:
     """DESCRIBE table."""
 
@@ -53,7 +60,7 @@ class Assign:
     place: Place
 
 
-Statement = Select | ShowBudget | ShowTables | Describe | Assign
+Statement = Select | ShowBudget | ShowTables | ShowSettings | Describe | Assign
 
 
 def statement(text: str, policy: Policy) -> Statement:
@@ -68,10 +75,12 @@ def statement(text: str, policy: Policy) -> Statement:
             return ShowBudget()
         case ["SHOW", "TABLES"]:
             return ShowTables()
+        case ["SHOW", "ALL"]:
+            return ShowSettings()
         case ["SHOW", *_]:
             raise UnknownName(
-                "SHOW knows BUDGET and TABLES",
-                hint="DESCRIBE table shows its columns",
+                "SHOW knows BUDGET, TABLES and ALL",
+                hint="DESCRIBE table shows its columns, SHOW ALL the settings",
                 place=words.place(0),
             )
         case ["DESCRIBE" | "DESC", *_] if len(words.tokens) == 2:
@@ -103,15 +112,31 @@ class _Words:
         return place_at(len(self.text), self.text)
 
 
-def _select(text: str, policy: Policy, words: _Words, skip: int) -> Query:
-    """The query after `skip` tokens.
+def reads_a_table(text: str) -> bool:
+    """Whether the text is a SELECT with a FROM, or the EXPLAIN of one, whatever the names in it.
 
-    What stands before SELECT, and the OPTIONS after it, become spaces: places in the text stay.
+    Rows of a file that is no SQL are not, even where they begin with the word SELECT.
     """
+    try:
+        words = _Words(text, read_tokens(text))
+        tokens, _ = _without_options(words, skip=int(words.leading[:1] == ["EXPLAIN"]))
+        [tree] = parse(tokens, text)
+    except Exception:
+        return False
+    return isinstance(tree, exp.Select) and tree.args.get("from_") is not None
+
+
+def _select(text: str, policy: Policy, words: _Words, skip: int) -> Query:
+    """The query after `skip` tokens."""
+    tokens, options = _without_options(words, skip)
+    return bind(tokens, text, policy, options)
+
+
+def _without_options(words: _Words, skip: int) -> tuple[list[Token], Options]:
+    """The tokens of the SELECT after `skip` tokens, without its OPTIONS, and the options."""
     tokens = words.tokens[skip:]
     if not tokens or tokens[0].token_type is not TokenType.SELECT:
         raise Unsupported("EXPLAIN is followed by SELECT", place=words.place(skip))
-    blanks = [(0, tokens[0].start)]
     options = NO_OPTIONS
     if [t.text.upper() for t in tokens[1:4]] == ["WITH", "DIFFERENTIAL_PRIVACY", "OPTIONS"]:
         inside = list(takewhile(lambda t: t.token_type is not TokenType.R_PAREN, tokens[4:]))
@@ -119,12 +144,8 @@ def _select(text: str, policy: Policy, words: _Words, skip: int) -> Query:
         if not inside or inside[0].token_type is not TokenType.L_PAREN or end >= len(tokens):
             raise SyntaxFault("OPTIONS takes (name = value, …)", place=words.place(skip + 4))
         options = read_options(words.text, inside[1:])
-        blanks.append((tokens[1].start, tokens[end].end + 1))
-    for start, stop in blanks:
-        text = (
-            text[:start] + "".join(c if c == "\n" else " " for c in text[start:stop]) + text[stop:]
-        )
-    return bind(text, policy, options)
+        del tokens[1 : end + 1]
+    return tokens, options
 
 
 def _assignment(words: _Words) -> Assign:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from itertools import combinations, product
 from random import Random
@@ -35,6 +35,7 @@ from dpdb.privacy.noise.smooth import statistic_and_scale
 from dpdb.privacy.noise.system import SystemNoise
 from dpdb.session.executor import Executor
 from dpdb.sql.binder import bind
+from dpdb.sql.tokens import read_tokens
 from dpdb.vectors.vector import Vector
 from tests.support.brute import (
     ADD_REMOVE,
@@ -71,7 +72,7 @@ UNIT = Column("u", Kind.TEXT)
 def planned_for(here: World, sql: str, options: Options, charge: tuple[float, float]) -> Plan:
     epsilon, delta = map(Fraction, charge)
     rows = len(here.source.rows)
-    query = bind(sql, here.policy, options)
+    query = bind(read_tokens(sql), sql, here.policy, options)
     planned = plan(query, here.policy, BudgetShare(epsilon, delta), lambda table: rows)
     assert planned.loss.epsilon == epsilon
     assert planned.loss.delta == delta
@@ -169,7 +170,8 @@ def shrunk(planned: Plan, times: int) -> Plan:
             mechanism = replace(mechanism, variance=mechanism.variance / times**2)
         elif times > 1:
             assert isinstance(mechanism, Smooth)
-            mechanism = Small(**vars(mechanism), times=times)
+            same = {each.name: getattr(mechanism, each.name) for each in fields(mechanism)}
+            mechanism = Small(**same, times=times)
         return replace(release, mechanism=mechanism)
 
     return replace(planned, releases=tuple(map(broken, planned.releases)))
@@ -309,7 +311,8 @@ def worst_of_rows(
     worst = 0.0
     for crowd in ([], CROWD):
         tables = [[*crowd, *(KINDS[i] for i in rows)] for rows in multisets(len(KINDS), 3)]
-        found = [distribution(planned, here.exact(planned, rows), times) for rows in tables]
+        results = here.all_exact(planned, tables)
+        found = [distribution(planned, exact, times) for exact in results]
         left, right = neighbouring(len(KINDS), 3, relation)
         pairs = zip(left.tolist(), right.tolist(), strict=True)
         worst = max(worst, *(excess(found[i], found[j], charge[0]) for i, j in pairs))
@@ -328,7 +331,8 @@ def worst_of_units(
         tables = [
             [*beside, *((*KINDS[i], "one") for i in rows)] for rows in multisets(len(KINDS), 2)
         ]
-        found = [distribution(planned, here.exact(planned, rows), times) for rows in tables]
+        results = here.all_exact(planned, tables)
+        found = [distribution(planned, exact, times) for exact in results]
         pairs = combinations(found, 2) if relation is REPLACE else product(found[:1], found[1:])
         worst = max(worst, *(excess(one, other, charge[0]) for one, other in pairs))
     return worst

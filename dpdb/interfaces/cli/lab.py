@@ -30,7 +30,7 @@ def main(words: list[str]) -> int:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if words[:1] == ["room"]:
         return room(words[1:])
-    options = _parser().parse_args(words)
+    options = parser().parse_args(words)
     if options.all:
         return _all(options)
     if options.attack is None:
@@ -38,15 +38,16 @@ def main(words: list[str]) -> int:
     return _one(options)
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def parser() -> argparse.ArgumentParser:
+    """The parser of `dpdb lab`."""
+    result = argparse.ArgumentParser(
         prog="dpdb lab",
         usage="dpdb lab [ATTACK | --all] [options]",
         description="Attacks on statistical databases, with their defence off and on. "
         "Without ATTACK: which there are. `dpdb lab room` plays one with secrets of your own.",
         allow_abbrev=False,
     )
-    add = parser.add_argument
+    add = result.add_argument
     add("attack", nargs="?", metavar="ATTACK", help="the attack to demonstrate")
     add("--all", action="store_true", help="all of them, into the directory that --html names")
     add("--epsilon", action="append", type=_epsilon, metavar="E",
@@ -58,7 +59,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--json", action="store_true", help="print the report as a JSON object")
     add("--html", type=Path, metavar="FILE", help="write a page to look at and to print")
     add("--png", type=Path, metavar="FILE", help="write the chart as a picture")
-    return parser
+    return result
 
 
 def _epsilon(text: str) -> float:

@@ -15,8 +15,8 @@ from dpdb.answers.answer import Answer
 from dpdb.answers.formats.explain_tree import tree
 from dpdb.answers.formats.footer import footer
 from dpdb.answers.formats.render import as_table
-from dpdb.answers.record import ReleaseReport
-from dpdb.errors import MissingBounds, SyntaxFault, UnknownName
+from dpdb.answers.record import CellColumn, ReleaseReport
+from dpdb.errors import MissingBounds, Place, SyntaxFault, UnknownName, error_text
 from dpdb.interfaces.shell.banner import greeting
 from dpdb.interfaces.shell.chart import chart
 from dpdb.interfaces.shell.highlight import DpdbLexer
@@ -69,6 +69,31 @@ def test_the_example_of_shoaran_thomo_and_weber(tmp_path: Path) -> None:
         "ε/k = 0.01/1 = 0.01\n"
         "would cost ε 0.01 · left: ε 0.01 of 0.01, 1 of 1 queries"
     )
+
+
+def test_nothing_breaks_a_word(tmp_path: Path) -> None:
+    """The tree keeps its branches, and a number stays with its ±."""
+    answer = Session(policy(tmp_path)).execute("EXPLAIN SELECT AVG(x), MEDIAN(x) FROM t")
+    wide, narrow = tree(answer, ()), tree(answer, (), 60)
+    assert max(map(len, wide.split("\n"))) > 80
+    assert max(map(len, narrow.split("\n"))) <= 60
+    words = re.sub(r"[│├└─ \n]+", " ", wide)
+    assert re.sub(r"[│├└─ \n]+", " ", narrow) == words
+    assert "noise\n│            within 10 %" in narrow
+    assert "(of a\n   │         value's rank" in narrow
+    assert not re.search(r"±$", narrow, re.MULTILINE)
+
+
+def test_errors_fit_the_window() -> None:
+    statement = "SELECT COUNT(*) FROM people WHERE " + "age > 3 AND " * 5 + "agee > 3"
+    error = UnknownName("no column agee " + "in the table " * 8, hint="did you mean " * 8,
+                        place=Place(1, 95))  # fmt: skip
+    lines = error_text(statement, error, 60).split("\n")
+    assert max(map(len, lines)) <= 60
+    [code, caret] = [line for line in lines if line.startswith("  ") and line.strip()[0] in "…^"]
+    assert code[caret.index("^") :] == "agee > 3"
+    assert " ".join(line.strip() for line in lines[:2]).startswith("error: no column agee in the")
+    assert len(error_text(statement, error).split("\n")) == 4
 
 
 UNITS = """
@@ -151,13 +176,14 @@ FULL = Balance(BUDGET, Fraction(1), Fraction(0), 10)
 LOW = Balance(BUDGET, Fraction(1, 20), Fraction(0), 1)
 
 
-def answer(
-    rows: list[tuple[object, ...]], margins: list[float | None], columns: list[str]
-) -> Answer:
-    intervals = tuple(
-        (None, (row[1] - m, row[1] + m)) for row, m in zip(rows, margins, strict=True)
+def answer(rows: list[tuple[str, float]], margins: list[float], columns: list[str]) -> Answer:
+    keys, counts = zip(*rows, strict=True)
+    ends = (
+        tuple(count - margin for count, margin in zip(counts, margins, strict=True)),
+        tuple(count + margin for count, margin in zip(counts, margins, strict=True)),
     )
-    return Answer("", tuple(columns), tuple(rows), FULL, intervals, query=True)
+    cells = (CellColumn(keys), CellColumn(counts, ends))
+    return Answer("", tuple(columns), cells, FULL, query=True)
 
 
 def test_chart() -> None:
@@ -169,6 +195,16 @@ def test_chart() -> None:
         "  京        ██████████├────┼────┤ 30 ± 10\n"
         "none ├─┼──┤██                     -10 ± 5"
     )
+
+
+def test_chart_marks_what_is_only_noise() -> None:
+    means = answer([("a", 5.0), ("b", 5.0)], [5, 1], ["k", "AVG(x)"])
+    keys, measured = means.cells
+    means = replace(means, cells=(keys, replace(measured, only_noise=(True, False))))
+    first, second = chart(means, "", 60).split("\n")[1:]
+    assert first.endswith("5.0 ± 5.0 (only noise)")
+    assert second.endswith(" 5.0 ± 1.0")
+    assert len(first) == len(second) <= 60
 
 
 def test_chart_of_a_named_column() -> None:
