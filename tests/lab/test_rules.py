@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import numpy as np
@@ -20,12 +21,12 @@ ABOVE_SESSION = {
     f"dpdb.lab.{room}"
     for room in (
         "attack", "transcript", "database", "scenario", "controls", "mistakes", "trial", "people", "students",
-        "least_squares",
+        "least_squares", "chances",
     )
-} | {"dpdb.lab.plots.figures"}  # fmt: skip
+} | {"dpdb.lab", "dpdb.lab.defences", "dpdb.lab.plots.figures"}  # fmt: skip
 HARMLESS = {
-    "__future__", "collections", "collections.abc", "dataclasses", "datetime", "fractions", "math",
-    "numpy", "numpy.typing", "random", "typing",
+    "__future__", "collections", "collections.abc", "dataclasses", "datetime", "fractions",
+    "itertools", "math", "numpy", "numpy.typing", "random", "typing",
 }  # fmt: skip
 
 
@@ -96,7 +97,10 @@ def test_one_file_adds_an_attack(
     monkeypatch.setattr(attacks, "__path__", [str(FOLDER), str(tmp_path)])
     assert main([]) == 0
     assert "newcomer" in capsys.readouterr().out
-    assert main(["newcomer", "--trials", "50"]) == 0
+    assert main(["newcomer", "--trials", "50", "--epsilon", "10"]) == 0
     told = capsys.readouterr().out
     assert "no protection" in told
     assert "100.0 % [92.9, 100.0]" in told
+    # Under privacy it is better than a blind guess, which is right in 1 of 9.
+    [private] = re.findall(r"^  ε = 10 .* (\d+\.\d) % \[", told, re.MULTILINE)
+    assert float(private) / 100 > 1 / 9
