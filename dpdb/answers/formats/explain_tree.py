@@ -20,7 +20,7 @@ from dpdb.plan.plan import CONFIDENCE, Plan, Release, at_once
 from dpdb.plan.statistics import Ranks, Total
 from dpdb.policy.budget import Composition
 from dpdb.policy.catalog import Kind
-from dpdb.policy.numbers import decimal, iso_date
+from dpdb.policy.numbers import MAGNITUDE_LIMIT, decimal, iso_date
 from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace, Mechanism
 from dpdb.privacy.walk import RUNG_RATIO, Walk
 
@@ -192,6 +192,8 @@ def _bounds(statistic: Total | Ranks, given: Collection[str]) -> str:
         case ColumnRef(column=column) | Cast(operand=ColumnRef(column=column)):
             declared = column.bounds
             if declared is None:
+                if MAGNITUDE_LIMIT in (-grid.lower, grid.upper):
+                    return f"{shown}, as none are declared"
                 return f"{shown}, by WHERE"
             if any(abs(a - b) >= grid.step for a, b in zip(used, declared, strict=True)):
                 return f"{shown}, by WHERE; declared {_span(declared, argument.kind)}"

@@ -25,6 +25,7 @@ from dpdb.ledger.protocol import Balance, Price
 from dpdb.policy.budget import Budget, Composition
 from dpdb.policy.catalog import Policy
 from dpdb.policy.reader import read_policy
+from dpdb.privacy.walk import Walk, ladder
 from dpdb.session.session import Session
 from tests.support.noiseless import Noiseless
 
@@ -144,6 +145,7 @@ def test_rows_that_are_units_are_not_capped(tmp_path: Path) -> None:
     ("SUM(x) FROM t", "0 to 10, declared in the policy"),
     ("SUM(x) FROM t WHERE x < 5", "0 to 4, by WHERE; declared 0 to 10"),
     ("SUM(y) FROM t WHERE y BETWEEN 0 AND 2", "0 to 2, by WHERE"),
+    ("MAX(y) FROM t", "-9007199254741 to 9007199254741, as none are declared"),
     ("SUM(CLAMP(y, -1, 1)) FROM t", "-1 to 1, by CLAMP"),
     ("SUM(x * x + 1) FROM t", "1 to 101, worked out from x"),
     ("MAX(d) FROM t", "2000-01-01 to 2009-12-31, declared in the policy"),
@@ -304,3 +306,30 @@ def test_the_noise_beside_the_answer(tmp_path: Path, select: str, said: str) -> 
     answer = Session(policy(tmp_path), noise=Noiseless()).execute(select)
     lines = footer(answer).split("\n")[1:]
     assert lines[:-1] == [said]
+
+
+def test_a_walk_says_where_it_stops(tmp_path: Path) -> None:
+    """The facts of MAX over 1,000,001 values at ε = 0.1, in the words of the tree."""
+    (tmp_path / "t.toml").write_text(WIDE)
+    answer = Session(read_policy(tmp_path / "t.toml")).execute("EXPLAIN SELECT MAX(x) FROM t")
+    rungs = len(ladder(0, 10**6))
+    most = Walk(1, Fraction(1, 10), one_way=True).rows_above(0.95, rungs)
+    assert tree(answer, ()).splitlines()[:8] == [
+        "MAX(x)",
+        "└─ quantile by a walk over a ladder of values",
+        "   ├─ bounds 0 to 1000000, declared in the policy",
+        "   ├─ Δ      1, the most one row can change how many rows are beyond a value",
+        "   ├─ ε      0.1: 0.07 for when to stop, 0.03 for each look",
+        f"   ├─ ladder {rungs} values, 4.4 % apart far from zero",
+        f"   ├─ stops  where about 20 rows are left above; 95 % sure: {most} at most",
+        "   └─ says   95 % sure: the greatest value is above the one 3 steps below; nothing is "
+        "said of how far",
+    ]
+
+
+WIDE = """
+[tables.t]
+path = "t.csv"
+[tables.t.columns]
+x = { type = "integer", bounds = [0, 1000000] }
+"""
