@@ -2,8 +2,9 @@
 
 An attack's file holds one class. Its `scenario` invents the data and keeps the truth for scoring;
 its `run` gets a database to ask and nothing else. The file may import this module,
-`dpdb.lab.database`, `dpdb.lab.scenario`, `dpdb.lab.controls`, `dpdb.lab.mistakes` and
-`dpdb.lab.least_squares`, but nothing of dpdb below the session; a test checks that.
+`dpdb.lab.database`, `dpdb.lab.scenario`, `dpdb.lab.controls`, `dpdb.lab.mistakes`,
+`dpdb.lab.chances` and `dpdb.lab.least_squares`, but nothing of dpdb below the session; a test
+checks that.
 """
 
 from __future__ import annotations
@@ -32,25 +33,40 @@ PROTECTED_AT = (0.1, 1.0, 5.0)
 Scenes = Callable[["np.random.Generator"], Scenario]
 """Draws a scenario with a generator of random numbers."""
 
+Scales = Sequence[float]
+"""The scale of the noise of each release that an attack's questions are answered with, in turn.
+
+Where nothing is noisy there is none.
+"""
+
 
 class Attack(ABC):
     """An attack, its story, and the game by which it is scored."""
 
     place: ClassVar[int] = 99
     """Its place in the list of attacks."""
-    title: ClassVar[str]
-    source: ClassVar[str]
+    title: str
+    source: str
     """The paper or book that describes it."""
-    secret: ClassVar[str]
-    idea: ClassVar[str]
-    stopped: ClassVar[str]
+    secret: str
+    idea: str
+    stopped: str
     """What stops it: what differential privacy does about it, and what it does not."""
-    further: ClassVar[tuple[str, ...]] = ()
+    further: tuple[str, ...] = ()
     """Tasks for a class to try next."""
 
+    honest: str = ""
+    """A question that harms nobody; the pages show how well it is answered at each ε."""
+    notice: str = ""
+    """Who may see the report; everybody, if it is empty."""
     queries: ClassVar[int] = 1
     """The query limit of protected sessions: each query gets ε divided by this."""
     trials: ClassVar[int] = 200
+    """How often it is run where its success rate has to be counted."""
+    model_trials: ClassVar[int] = 10_000
+    """How often a model of the database is attacked, if there is one."""
+    guesses: ClassVar[int] = 1
+    """How many guesses a run makes."""
     off: ClassVar[Defence] = Unprotected()
     foils: ClassVar[tuple[Defence, ...]] = ()
     """Other defences, which should have stopped it and do not."""
@@ -75,6 +91,19 @@ class Attack(ABC):
     def score(self, guess: object, truth: object) -> tuple[int, int]:
         """How many guesses were right, and how many were made."""
         return int(guess == truth), 1
+
+    def chance(self, defence: Defence, scales: Scales) -> float | None:
+        """The success rate, worked out from the noise; None if nobody has worked it out."""
+        return None
+
+    def simulate(
+        self, defence: Defence, scales: Scales, rng: np.random.Generator, trials: int
+    ) -> int | None:
+        """The right guesses in so many trials of a model of the database; None without a model.
+
+        The model answers as the defence does, without its SQL, and so many thousand times faster.
+        """
+        return None
 
     def figures(self, showings: Sequence[Showing]) -> Sequence[Figure]:
         """Pictures of what happened in the runs shown, beside the success rates."""

@@ -23,8 +23,8 @@ def key_values(key: ColumnRef, where: Expr | None, known: Environment) -> tuple[
     """
     declared = interval(key, known)
     inside = interval(key, narrow(where, known)) if key.kind.ordinal else declared
-    if inside.empty:
-        # The conditions exclude each other, so no row is left, and any values are right.
+    if inside.empty or not _declared(key, inside):
+        # The conditions leave the column no value, so no row is left, and any values are right.
         inside = declared
     values = _declared(key, inside)
     admitted = [set(constants) for constants in _equalities(key, where)]

@@ -12,6 +12,7 @@ from itertools import groupby
 from dpdb.answers.formats.escape import printable
 from dpdb.answers.formats.footer import footer
 from dpdb.answers.record import AnswerRecord, ReleaseReport
+from dpdb.answers.release_reports import EXACT, LOCAL
 from dpdb.errors import folded
 from dpdb.plan.expressions import Call, Cast, ColumnRef, Expr, children
 from dpdb.plan.plan import Plan, Release, at_once
@@ -43,6 +44,8 @@ def tree(answer: AnswerRecord, given: Collection[str], columns: int | None = Non
     The table's columns in `given` have their bounds from the command line.
     """
     assert answer.plan is not None
+    if any(report.mechanism in (EXACT, LOCAL) for report in answer.releases):
+        return _unprotected_tree(answer, columns)
     planned = list(zip(_releases(answer.plan), answer.releases, strict=True))
     total = sum((report.epsilon for report in answer.releases), Fraction(0))
     lines = []
@@ -59,6 +62,20 @@ def tree(answer: AnswerRecord, given: Collection[str], columns: int | None = Non
             "the number of rows is public here")  # fmt: skip
         lines.append(f"nothing is drawn: {known}")
     below = f"{_share(answer, total)}{footer(answer)}".split("\n")
+    return "\n".join([*lines, *(part for line in below for part in folded(line, columns))])
+
+
+def _unprotected_tree(answer: AnswerRecord, columns: int | None) -> str:
+    """The tree of teaching mode without privacy, whose aggregates have no releases."""
+    lines = []
+    for report in answer.releases:
+        exact = report.mechanism == EXACT
+        how = "exact" if exact else "Laplace noise of local sensitivity, as in the paper"
+        lines += [printable(report.column), f"└─ {report.aggregate.replace('_', ' ')}, {how}"]
+        if not exact:
+            facts = [("Δ", "read off the rows"), ("ε", decimal(report.epsilon)), ("scale", "Δ/ε")]
+            lines += _branches(facts, "   ", columns)
+    below = footer(answer).split("\n")[1:]
     return "\n".join([*lines, *(part for line in below for part in folded(line, columns))])
 
 

@@ -7,7 +7,7 @@ import io
 from typing import Protocol
 
 from dpdb.answers.formats.escape import printable, spreadsheet
-from dpdb.answers.formats.footer import NOT_PRIVATE, footer
+from dpdb.answers.formats.footer import NOT_PRIVATE, footer, revealed
 from dpdb.answers.formats.json_lines import as_json
 from dpdb.answers.formats.sheet import is_numeric, sheet, text_sheet
 from dpdb.answers.record import AnswerRecord, Cell
@@ -15,10 +15,11 @@ from dpdb.errors import display_width
 
 
 def as_csv(answer: AnswerRecord, *, intervals: bool = False) -> str:
-    """Comma-separated values, with a header; above it, if need be, that they are not private."""
+    """Comma-separated values, with a header; above it comments on answers that are not private."""
     buffer = io.StringIO()
     if not answer.private:
         buffer.write(f"# {NOT_PRIVATE}\n")
+    buffer.writelines(f"{line}\n" for line in revealed(answer))
     writer = csv.writer(buffer, lineterminator="\n")
     header, columns = sheet(answer, intervals=intervals)
     writer.writerow([spreadsheet(printable(name)) for name in header])

@@ -17,13 +17,7 @@ from dpdb.errors import InvalidOption, UsageError
 from dpdb.interfaces.cli.arguments import separator
 from dpdb.lab.files.draft import Draft, draft
 from dpdb.policy.catalog import Kind
-from dpdb.policy.csv_format import (
-    COMMA,
-    CsvFormat,
-    separator_by_name,
-    valid_encoding,
-    valid_separator,
-)
+from dpdb.policy.csv_format import CsvFormat, valid_encoding, valid_separator
 
 _HEADER = """\
 # The draft of a policy for {file}, by `dpdb init`: for the custodian's eyes
@@ -127,10 +121,10 @@ def policy_text(found: Draft, output: Path | None) -> str:
 def _format_lines(found: Draft) -> list[str]:
     """The keys that say how the file is written, where it is not as most are."""
     form, lines = found.table.csv, []
-    if form.separator not in (None, separator_by_name(found.table.path) or COMMA):
-        lines.append(f"separator = {_string(form.separator or COMMA)}")
-    if form.encoding not in (None, "utf-8"):
-        lines.append(f"encoding = {_string(form.encoding or '')}")
+    if form.separator is not None:
+        lines.append(f"separator = {_string(form.separator)}")
+    if form.encoding is not None:
+        lines.append(f"encoding = {_string(form.encoding)}")
     if form.decimal != ".":
         lines.append(f"decimal = {_string(form.decimal)}")
     if not form.header:

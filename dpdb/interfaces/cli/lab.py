@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,10 +21,13 @@ if TYPE_CHECKING:
     from dpdb.lab.pages.report import Report
 
 MOST_TRIALS = 100_000
+ROOM = "room.html"
 
 
 def main(words: list[str]) -> int:
     """Run `dpdb lab` with the words after it; errors are raised as `DpdbError`."""
+    # The lab's matrices are small: numpy's threads would only wait for each other.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if words[:1] == ["room"]:
         return room(words[1:])
     options = parser().parse_args(words)
@@ -48,7 +52,8 @@ def parser() -> argparse.ArgumentParser:
     add("--all", action="store_true", help="all of them, into the directory that --html names")
     add("--epsilon", action="append", type=_epsilon, metavar="E",
         help="against privacy at this ε; may be given again (default: 0.1, 1, 5)")  # fmt: skip
-    add("--trials", type=_whole, metavar="N", help="how often; each attack has a default")
+    add("--trials", type=_whole, metavar="N",
+        help="count so many runs (default: rates as exact as they can be had)")  # fmt: skip
     add("--seed", type=_seed, default=1, metavar="S", help="the same seed gives the same story")
     add("--data", type=Path, metavar="FILE.csv", help="on this file, where the attack suits any")
     add("--json", action="store_true", help="print the report as a JSON object")
@@ -119,41 +124,43 @@ def _all(options: argparse.Namespace) -> int:
 
     if not options.html or options.attack or options.json or options.png or options.data:
         raise UsageError("--all goes with --html DIR", hint="dpdb lab --all --html reports")
-    reports = [_try_attack(attack, options) for attack in catalogue().values()]
     try:
         options.html.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"cannot make {options.html}: {error.strerror}") from None
-    for report in reports:
-        _write(options.html / f"{report.name}.html", html.page(report, reports))
-    _write(options.html / "index.html", html.index(reports))
+    attacks = catalogue()
+    reports = []
+    for name, attack in attacks.items():
+        reports.append(_try_attack(attack, options))
+        _write(options.html / f"{name}.html", html.page(reports[-1], list(attacks)))
+    room(["--html", str(options.html / ROOM), "--seed", str(options.seed)])
+    _write(options.html / "index.html", html.index(reports, ROOM))
     return 0
 
 
 def _try_attack(attack: Attack, options: argparse.Namespace) -> Report:
     """The report of an attack's trials; at a terminal, progress is shown while they run."""
-    from dpdb.lab.pages.report import report_of  # noqa: PLC0415 (numpy)
+    from dpdb.lab.curve import curve  # noqa: PLC0415 (numpy)
+    from dpdb.lab.pages.report import report_of  # noqa: PLC0415
     from dpdb.lab.trial import run_trials  # noqa: PLC0415
 
     scenes: Scenes = attack.scenario
     if options.data:
         attack, scenes = attack.on(DataFile.read(options.data))
     defences = attack.defences(options.epsilon or PROTECTED_AT)
-    number = options.trials or attack.trials
     shown = sys.stderr.isatty()
-    report = report_of(
-        run_trials(
-            attack,
-            defences,
-            number,
-            options.seed,
-            scenes=scenes,
-            progress=_progress if shown else None,
-        )
+    trials = run_trials(
+        attack,
+        defences,
+        options.trials,
+        options.seed,
+        scenes=scenes,
+        progress=_progress if shown else None,
     )
+    points = () if options.data or options.trials else curve(attack, trials.showings, options.seed)
     if shown:
         print("\r\033[K", end="", file=sys.stderr, flush=True)
-    return report
+    return report_of(trials, points)
 
 
 def _progress(attack: Attack, defence: Defence) -> None:

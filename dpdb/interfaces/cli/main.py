@@ -65,10 +65,22 @@ def _make_streams_safe() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def _session(policy: Policy, options: argparse.Namespace, progress: Progress) -> Session:
-    """The session that the options ask for."""
+def _session(
+    policy: Policy, options: argparse.Namespace, progress: Progress, *, protected: bool = True
+) -> Session:
+    """The session that the options ask for; in teaching mode it can begin with privacy off."""
     shown = progress if sys.stderr.isatty() else None
-    return session_on(policy, teach=options.teach, seed=options.seed, progress=shown)
+    session = session_on(policy, teach=options.teach, seed=options.seed, progress=shown)
+    if not protected:
+        session.execute("SET dp = off")
+    return session
+
+
+def _print_remarks(policy: Policy) -> None:
+    """Say on stderr how the files are read, where that is told from their headers."""
+    for table in policy.tables:
+        for remark in remarks(table):
+            print(f"note: {printable(remark)}", file=sys.stderr)
 
 
 def _given_settings(settings: Settings, options: argparse.Namespace) -> Settings:
@@ -82,13 +94,6 @@ def _given_settings(settings: Settings, options: argparse.Namespace) -> Settings
     return settings
 
 
-def _print_remarks(policy: Policy) -> None:
-    """Say on stderr how the files are read, where that is told from their headers."""
-    for table in policy.tables:
-        for remark in remarks(table):
-            print(f"note: {printable(remark)}", file=sys.stderr)
-
-
 def _prompt(options: argparse.Namespace) -> int:
     """Run the shell at the terminal."""
     from dpdb.interfaces.shell.prompt import asker, converse  # noqa: PLC0415 (batch does without)
@@ -96,13 +101,16 @@ def _prompt(options: argparse.Namespace) -> int:
 
     settings = _given_settings(read_settings(options.config), options)
     ask = asker(settings)
-    policy = policy_for_arguments(options) if options.files else _ask_policy(options, ask)
+    if options.files:
+        policy, protected = policy_for_arguments(options), True
+    else:
+        policy, protected = _ask_policy(options, ask)
     _print_remarks(policy)
     shell = Shell(
         policy,
         settings,
         ask,
-        lambda progress: _session(policy, options, progress),
+        lambda progress: _session(policy, options, progress, protected=protected),
         bounded=[name for name, _ in options.bounds],
         inputs=map(Path, options.files),
     )
@@ -114,20 +122,30 @@ def _prompt(options: argparse.Namespace) -> int:
     return 0
 
 
-def _ask_policy(options: argparse.Namespace, ask: Ask) -> Policy:
-    """Ask for the file, ε and the number of queries, as the program of Evans et al. does."""
-    from dpdb.interfaces.shell.questions import ask_epsilon, ask_file, ask_queries  # noqa: PLC0415
+def _ask_policy(options: argparse.Namespace, ask: Ask) -> tuple[Policy, bool]:
+    """Ask for the file, ε and the number of queries, as the program of Evans et al. does.
+
+    In teaching mode it also asks, as that program does, whether to use differential privacy.
+    """
+    from dpdb.interfaces.shell.questions import (  # noqa: PLC0415
+        ask_epsilon,
+        ask_file,
+        ask_protected,
+        ask_queries,
+    )
 
     def read(path: Path) -> Policy:
         return policy_for_arguments(argparse.Namespace(**{**vars(options), "files": [path]}))
 
     policy = ask_file(ask, read)
+    if options.teach and not ask_protected(ask):
+        return policy, False
     budget = policy.budget
     if options.epsilon is None:
         budget = replace(budget, epsilon=ask_epsilon(ask, budget.epsilon))
     if options.queries is None:
         budget = replace(budget, queries=ask_queries(ask, budget.queries))
-    return replace(policy, budget=budget)
+    return replace(policy, budget=budget), True
 
 
 def _batch(options: argparse.Namespace) -> int:

@@ -40,7 +40,7 @@ Read = Callable[[str], str]
 
 def converse(shell: Shell, *, teach: bool) -> None:
     """Greet, run entries until the end of input, and print the summary of the session."""
-    tell(greeting(shell.policy, width()))
+    tell(greeting(shell.policy, width(), teach=teach))
     message = TEACHING_PROMPT if teach else PROMPT
     read = _plain_reader(message) if is_dumb_terminal() else _reader(shell, message)
     pending: str | None = ""

@@ -55,6 +55,17 @@ def _is_readable(path: str) -> bool:
     return Path(path).is_dir() or Path(path).suffix.lower() in (".csv", ".tsv", ".gz", ".toml")
 
 
+def ask_protected(ask: Ask) -> bool:
+    """Whether to use differential privacy, which only teaching mode leaves open."""
+
+    def read(reply: str) -> bool:
+        if reply.casefold() not in ("y", "yes", "n", "no"):
+            raise InvalidOption("y or n is needed")
+        return reply.casefold() in ("y", "yes")
+
+    return ask_until(ask, "use dp (y/n): ", read, None)
+
+
 def ask_epsilon(ask: Ask, default: Fraction) -> Fraction:
     """The session's total ε."""
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dpdb.lab.attack import Attack
+from dpdb.lab import chances
+from dpdb.lab.attack import Attack, Scales
 from dpdb.lab.database import Database, number
 from dpdb.lab.mistakes import RowsAsUnits
 from dpdb.lab.people import names
@@ -13,6 +14,8 @@ from dpdb.lab.transcript import Guess
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from dpdb.lab.defences import Defence
 
 VISITS = 20
 
@@ -46,8 +49,8 @@ class ManyRows(Attack):
         "for the number of visits, and which for the number of patients?",
         "What is the unit where a row is about two people, as in a list of marriages?",
     )
-    trials = 300
     foils = (RowsAsUnits(0.1, 1), RowsAsUnits(1, 1))
+    honest = "SELECT COUNT(*) FROM visits"
 
     def scenario(self, rng: np.random.Generator) -> Scenario:
         patients = [name for name in names(40) for _ in range(rng.integers(1, VISITS + 1))]
@@ -70,6 +73,9 @@ class ManyRows(Attack):
         count = number(session.execute(question))
         inside = count >= VISITS / 2
         return Guess(inside, f"{count:g} is closer to {VISITS if inside else 0}.")
+
+    def chance(self, defence: Defence, scales: Scales) -> float:
+        return chances.of_sign(scales, VISITS) if scales else 1.0
 
 
 COLUMNS = """

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from dpdb.lab.attack import Attack, Scenes
+from dpdb.lab import chances
+from dpdb.lab.attack import Attack, Scales, Scenes
 from dpdb.lab.database import Database, number
 from dpdb.lab.people import names
 from dpdb.lab.scenario import DataFile, Scenario, identifier
@@ -13,6 +14,8 @@ from dpdb.lab.transcript import Guess
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from dpdb.lab.defences import Defence
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,7 @@ class Membership(Attack):
         "to ask twice?",
         "Try dpdb lab membership --epsilon 0.01 --epsilon 0.7 --epsilon 2 --trials 2000",
     )
-    trials = 400
+    honest = "SELECT COUNT(*) FROM people"
 
     def scenario(self, rng: np.random.Generator) -> Scenario:
         rows = [(name, int(rng.integers(18, 66))) for name in names(100)]
@@ -59,6 +62,9 @@ class Membership(Attack):
         count = number(session.execute(f"SELECT COUNT(*) FROM {self.table} WHERE {self.who}"))
         inside = count >= 0.5
         return Guess(inside, f"{count:g} is closer to {int(inside)} than to {1 - int(inside)}.")
+
+    def chance(self, defence: Defence, scales: Scales) -> float:
+        return chances.of_sign(scales, 1) if scales else 1.0
 
     def on(self, file: DataFile) -> tuple[Attack, Scenes]:
         victim = file.victim()

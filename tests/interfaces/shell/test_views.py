@@ -200,10 +200,10 @@ def test_chart() -> None:
 
 
 def test_chart_marks_what_is_only_noise() -> None:
-    plain = answer([("a", 5.0), ("b", 5.0)], [5, 1], ["k", "AVG(x)"])
-    keys, means = plain.cells
-    flagged = replace(plain, cells=(keys, replace(means, only_noise=(True, False))))
-    first, second = chart(flagged, "", 60).split("\n")[1:]
+    means = answer([("a", 5.0), ("b", 5.0)], [5, 1], ["k", "AVG(x)"])
+    keys, measured = means.cells
+    means = replace(means, cells=(keys, replace(measured, only_noise=(True, False))))
+    first, second = chart(means, "", 60).split("\n")[1:]
     assert first.endswith("5.0 ± 5.0 (only noise)")
     assert second.endswith(" 5.0 ± 1.0")
     assert len(first) == len(second) <= 60
@@ -282,6 +282,14 @@ def test_the_greeting_says_what_a_query_gets(
     budget = Budget(Fraction(1), Fraction(1, 10**6), 50, composition)
     shown = greeting(replace(policy(tmp_path), budget=budget), 100)
     assert re.search(said, shown)
+
+
+def test_in_teaching_mode_the_greeting_names_what_can_be_set(tmp_path: Path) -> None:
+    shown = greeting(policy(tmp_path), 100, teach=True)
+    for named in ("SET dp = off", "SET sensitivity = 'local'", "SET reveal = on", ".help teaching"):
+        assert named in shown
+    assert max(map(len, greeting(policy(tmp_path), 50, teach=True).splitlines())) <= 50
+    assert "SET" not in greeting(policy(tmp_path), 100)
 
 
 @pytest.mark.parametrize(
