@@ -24,17 +24,6 @@ An end is None where only the bounds limit the exact value on its side.
 """
 
 
-class Origin(Enum):
-    """Where the cells of a column come from, which the query and the policy decide."""
-
-    KEY = auto()
-    """The policy or the statement: a key, a constant."""
-    EXACT = auto()
-    """Aggregates without noise, such as a public number of rows."""
-    NOISY = auto()
-    """Aggregates with noise."""
-
-
 @dataclass(frozen=True, repr=False)
 class CellColumn:
     """One column of an answer: its cells, from the first row to the last."""
@@ -45,9 +34,6 @@ class CellColumn:
     only_noise: tuple[bool, ...] | None = None
     """For each cell, whether its interval is as wide as its bounds; None where none can be."""
 
-    measure: CellColumn | None = None
-    """The column of whose intervals this one has the ends; None for most."""
-
     @property
     def intervals(self) -> Iterable[CellInterval]:
         """The interval of each cell."""
@@ -57,6 +43,17 @@ class CellColumn:
 def columns_of(rows: Sequence[tuple[Cell, ...]], number: int) -> tuple[CellColumn, ...]:
     """Rows of `number` cells without intervals, as columns."""
     return tuple(CellColumn(tuple(row[i] for row in rows)) for i in range(number))
+
+
+class Origin(Enum):
+    """Where the cells of a column come from, which the query and the policy decide."""
+
+    KEY = auto()
+    """The policy or the statement: a key, a constant."""
+    EXACT = auto()
+    """Aggregates without noise, such as a public number of rows."""
+    NOISY = auto()
+    """Aggregates with noise."""
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 
 from dpdb.answers.formats.cell_text import NULL, cell_text, end_text
 from dpdb.answers.formats.escape import printable
@@ -16,33 +16,42 @@ ENDS = ("_low", "_high")
 
 def sheet(
     answer: AnswerRecord, *, intervals: bool = False
-) -> tuple[list[str], Sequence[CellColumn]]:
+) -> tuple[list[str], tuple[CellColumn, ...]]:
     """What a statement shows: its columns, or for EXPLAIN what would be drawn.
 
-    With `intervals`, the ends of each column's intervals stand in two columns after it. Keys and
-    constants have none. Whether a column has any follows from the query and the policy.
+    With `intervals`, the ends of each column's intervals stand in two columns after it.
     """
     if answer.explain:
         return _explained(answer)
-    if not (intervals and answer.origins):
-        return list(answer.columns), answer.cells
     header, columns = [], []
-    for name, column, origin in zip(answer.columns, answer.cells, answer.origins, strict=True):
-        ends = [] if origin is Origin.KEY else _ends(column, exact=origin is Origin.EXACT)
-        header += [name, *(f"{name}{end}" for end in ENDS if ends)]
-        columns += [column, *ends]
-    return header, columns
+    for name, column, measured in _measured(answer, intervals=intervals):
+        ends = _ends(column, measured) if measured else ()
+        header += [name, *(name + end for end, _ in zip(ENDS, ends, strict=False))]
+        columns += [column, *map(CellColumn, ends)]
+    return header, tuple(columns)
 
 
-def _ends(column: CellColumn, *, exact: bool) -> list[CellColumn]:
+def _measured(
+    answer: AnswerRecord, *, intervals: bool
+) -> Iterator[tuple[str, CellColumn, Origin | None]]:
+    """The columns of an answer, each with its origin where the ends of its intervals are shown.
+
+    Keys and constants have no ends. Whether a column has any follows from the query alone.
+    """
+    origins = answer.origins or (Origin.KEY,) * len(answer.columns)
+    for name, column, origin in zip(answer.columns, answer.cells, origins, strict=True):
+        yield name, column, origin if intervals and origin is not Origin.KEY else None
+
+
+def _ends(column: CellColumn, origin: Origin) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
     """The ends of a column's intervals; those of an exact cell are the cell itself."""
-    ends = (column.cells, column.cells) if exact else column.ends
-    if ends is None:
-        ends = ((None,) * len(column.cells),) * 2
-    return [CellColumn(cells, measure=column) for cells in ends]
+    if origin is Origin.EXACT:
+        return column.cells, column.cells
+    nothing: tuple[Cell, ...] = (None,) * len(column.cells)
+    return (nothing, nothing) if column.ends is None else column.ends
 
 
-def _explained(answer: AnswerRecord) -> tuple[list[str], Sequence[CellColumn]]:
+def _explained(answer: AnswerRecord) -> tuple[list[str], tuple[CellColumn, ...]]:
     header = [
         "column",
         "aggregate",
@@ -74,19 +83,30 @@ def text_sheet(
 ) -> tuple[list[str], list[list[str]]]:
     """Header and columns as text, safe to print."""
     header, columns = sheet(answer, intervals=intervals)
-    return [printable(name) for name in header], [_texts(column) for column in columns]
+    shown = [printable(name) for name in header]
+    if answer.explain or not intervals:
+        return shown, [_texts(column) for column in columns]
+    texts = []
+    for _, column, measured in _measured(answer, intervals=intervals):
+        texts.append(_texts(column))
+        if measured:
+            texts += [_end_texts(column, end) for end in _ends(column, measured)]
+    return shown, texts
 
 
 def _texts(column: CellColumn) -> list[str]:
-    if (measure := column.measure) is not None:
-        triples = zip(column.cells, measure.cells, measure.intervals, strict=True)
-        return [end_text(*triple) for triple in triples]
     pairs = zip(column.cells, column.intervals, strict=True)
     texts = [cell_text(cell, interval) for cell, interval in pairs]
     if column.only_noise is None:
         return texts
     flagged = zip(texts, column.only_noise, strict=True)
     return [f"{text} ({ONLY_NOISE})" if flag else text for text, flag in flagged]
+
+
+def _end_texts(column: CellColumn, ends: tuple[Cell, ...]) -> list[str]:
+    """The ends of intervals, with as many digits as their cells are shown with."""
+    triples = zip(ends, column.cells, column.intervals, strict=True)
+    return [end_text(end, cell, interval) for end, cell, interval in triples]
 
 
 def is_numeric(texts: list[str]) -> bool:

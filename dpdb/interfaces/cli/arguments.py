@@ -26,8 +26,9 @@ Statements are separated by semicolons and come after the files, from -c, from -
 from standard input; without any, at a terminal, dpdb is a shell.
 `dpdb init FILE.csv` drafts a policy for a CSV file, and `dpdb check POLICY` tells which cells
 do not fit it; `dpdb utility` tells how far noise lets answers be relied on, `dpdb risk` which
-epsilon is safe enough; `dpdb lab` shows attacks; `dpdb help [TOPIC]` is the manual, `dpdb man`
-the man page, and `dpdb completion SHELL` lets bash, zsh or fish complete all of these.
+epsilon is safe enough; `dpdb lab` shows attacks;
+`dpdb help [TOPIC]` is the manual, `dpdb man` the man page, and `dpdb completion SHELL` lets
+bash, zsh or fish complete all of these.
 exit codes: 0 all answered, 1 a statement failed, 2 usage, policy or file,
 3 budget exhausted, 130 interrupted
 """

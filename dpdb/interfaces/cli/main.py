@@ -76,6 +76,13 @@ def _session(
     return session
 
 
+def _print_remarks(policy: Policy) -> None:
+    """Say on stderr how the files are read, where that is told from their headers."""
+    for table in policy.tables:
+        for remark in remarks(table):
+            print(f"note: {printable(remark)}", file=sys.stderr)
+
+
 def _given_settings(settings: Settings, options: argparse.Namespace) -> Settings:
     """The settings, changed by the options of the command line."""
     if options.format is not None:
@@ -85,13 +92,6 @@ def _given_settings(settings: Settings, options: argparse.Namespace) -> Settings
     if options.no_color:
         settings.change("color", "off", "--no-color")
     return settings
-
-
-def _print_remarks(policy: Policy) -> None:
-    """Say on stderr how the files are read, where that is told from their headers."""
-    for table in policy.tables:
-        for remark in remarks(table):
-            print(f"note: {printable(remark)}", file=sys.stderr)
 
 
 def _prompt(options: argparse.Namespace) -> int:

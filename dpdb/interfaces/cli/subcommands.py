@@ -28,7 +28,7 @@ class Subcommand:
 
 SUBCOMMANDS = {
     "init": Subcommand("init", "draft a policy for a CSV file"),
-    "check": Subcommand("check", "which cells of the files do not fit a policy"),
+    "check": Subcommand("check", "which cells do not fit a policy"),
     "risk": Subcommand("risk", "which epsilon is safe enough"),
     "utility": Subcommand("utility", "how far noise lets answers be relied on"),
     "lab": Subcommand("lab", "attacks on statistical databases"),
