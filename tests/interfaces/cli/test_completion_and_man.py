@@ -53,6 +53,7 @@ COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _dpdb; printf '%s\\n' "${COMPREPLY[@]
     ("dpdb lab --format ", sorted([*catalogue(), "room"])), ("dpdb completion ", ["bash", "fish", "zsh"]),
     ("dpdb help inter", ["intervals"]), ("dpdb risk --fig", ["--figure"]),
     ("dpdb risk --figure ", ["1", "2", "3"]), ("dpdb man ", []),
+    ("dpdb check ", ["dpdb.bash"]), ("dpdb init --no", ["--no-header"]),
 ])  # fmt: skip
 def test_bash_completes(printed, tmp_path: Path, line: str, words: list[str]) -> None:
     script = tmp_path / "dpdb.bash"
