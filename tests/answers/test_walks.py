@@ -23,6 +23,7 @@ from dpdb.privacy.noise.walk import stops
 from dpdb.privacy.walk import Walk
 from dpdb.session.session import Session
 from dpdb.sql.binder import bind
+from dpdb.sql.tokens import read_tokens
 
 POLICY = read_policy(Path(__file__).parents[2] / "sample_data" / "people.toml")
 RUNS = 2_000
@@ -32,7 +33,8 @@ ALPHA = 1e-6
 
 def planned(text: str, epsilon: str) -> Plan:
     share = BudgetShare(Fraction(epsilon))
-    return plan(bind(f"SELECT {text} FROM people", POLICY), POLICY, share, lambda table: 0)
+    sql = f"SELECT {text} FROM people"
+    return plan(bind(read_tokens(sql), sql, POLICY), POLICY, share, lambda table: 0)
 
 
 def drawn(of: Plan, seed: int) -> tuple[int, Array]:
