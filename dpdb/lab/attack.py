@@ -38,25 +38,25 @@ class Attack(ABC):
 
     place: ClassVar[int] = 99
     """Its place in the list of attacks."""
-    title: ClassVar[str]
-    source: ClassVar[str]
+    title: str
+    source: str
     """The paper or book that describes it."""
-    secret: ClassVar[str]
-    idea: ClassVar[str]
-    stopped: ClassVar[str]
+    secret: str
+    idea: str
+    remedy: str
     """What stops it: what differential privacy does about it, and what it does not."""
     further: ClassVar[tuple[str, ...]] = ()
     """Tasks for a class to try next."""
 
-    queries: ClassVar[int] = 1
+    queries: int = 1
     """The query limit of protected sessions: each query gets ε divided by this."""
-    trials: ClassVar[int] = 200
-    off: ClassVar[Defence] = Unprotected()
-    foils: ClassVar[tuple[Defence, ...]] = ()
+    trials: int = 200
+    off: Defence = Unprotected()
+    foils: tuple[Defence, ...] = ()
     """Other defences, which should have stopped it and do not."""
     worlds: int | None = 2
     """The number of equally likely truths; None if the secret is not drawn from a list."""
-    distance: ClassVar[int] = 1
+    distance: int = 1
     """The number of privacy units in which two of these worlds differ."""
 
     @property

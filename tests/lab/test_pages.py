@@ -145,7 +145,7 @@ def test_names_from_a_file_cannot_act(reports: list[Report]) -> None:
     acts = tuple(replace(act, lines=(line,), **texts) for act in told.acts[-1:])
     successes = tuple(replace(success, defence=hostile) for success in told.successes)
     figure = Lines(hostile, hostile, [Series(hostile, [(0, 0), (1, 1)])])
-    names = ("title", "source", "secret", "idea", "stopped", "version", "name")
+    names = ("title", "source", "secret", "idea", "remedy", "version", "name")
     told = replace(
         told, acts=acts, successes=successes, figures=(figure,), further=(hostile,),
         **dict.fromkeys(names, hostile),

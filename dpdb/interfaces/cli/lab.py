@@ -5,27 +5,31 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpdb.errors import InvalidOption, UsageError
+from dpdb.errors import UsageError
+from dpdb.interfaces.cli import lab_arguments as kinds
+from dpdb.interfaces.cli.lab_score import main as score
 from dpdb.lab.attack import PROTECTED_AT, Attack, Scenes
 from dpdb.lab.catalogue import catalogue, find
-from dpdb.lab.defences import Defence, exactly
+from dpdb.lab.classroom.process import TIME_LIMIT, TO_ERRORS
+from dpdb.lab.defences import Defence
 from dpdb.lab.room.command import main as room
 from dpdb.lab.scenario import DataFile
-from dpdb.policy.budget import valid_epsilon
 
 if TYPE_CHECKING:
     from dpdb.lab.pages.report import Report
-
-MOST_TRIALS = 100_000
 
 
 def main(words: list[str]) -> int:
     """Run `dpdb lab` with the words after it; errors are raised as `DpdbError`."""
     if words[:1] == ["room"]:
         return room(words[1:])
+    if "--score" in words:
+        return score(words)
     options = _parser().parse_args(words)
     if options.all:
         return _all(options)
@@ -37,44 +41,28 @@ def main(words: list[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="dpdb lab",
-        usage="dpdb lab [ATTACK | --all] [options]",
+        usage="dpdb lab [ATTACK | FILE.py | --all] [options]\n"
+        "       dpdb lab room | audit | --score DIR [options]",
         description="Attacks on statistical databases, with their defence off and on. "
         "Without ATTACK: which there are. `dpdb lab room` plays one with secrets of your own.",
         allow_abbrev=False,
     )
     add = parser.add_argument
-    add("attack", nargs="?", metavar="ATTACK", help="the attack to demonstrate")
+    add("attack", nargs="?", metavar="ATTACK", help="the attack to demonstrate, or a FILE.py")
     add("--all", action="store_true", help="all of them, into the directory that --html names")
-    add("--epsilon", action="append", type=_epsilon, metavar="E",
+    add("--epsilon", action="append", type=kinds.epsilon, metavar="E",
         help="against privacy at this ε; may be given again (default: 0.1, 1, 5)")  # fmt: skip
-    add("--trials", type=_whole, metavar="N", help="how often; each attack has a default")
-    add("--seed", type=_seed, default=1, metavar="S", help="the same seed gives the same story")
+    add("--trials", type=kinds.trials, metavar="N", help="how often; each attack has a default")
+    add(
+        "--seed", type=kinds.seed, default=1, metavar="S", help="the same seed gives the same story"
+    )
+    add("--limit", type=kinds.limit, default=TIME_LIMIT, metavar="S",
+        help=f"seconds that a FILE.py has (default: {TIME_LIMIT})")  # fmt: skip
     add("--data", type=Path, metavar="FILE.csv", help="on this file, where the attack suits any")
     add("--json", action="store_true", help="print the report as a JSON object")
     add("--html", type=Path, metavar="FILE", help="write a page to look at and to print")
     add("--png", type=Path, metavar="FILE", help="write the chart as a picture")
     return parser
-
-
-def _epsilon(text: str) -> float:
-    try:
-        value = float(text)
-        valid_epsilon(exactly(value))
-    except (ValueError, OverflowError):
-        raise argparse.ArgumentTypeError("a number is needed") from None
-    except InvalidOption as error:
-        raise argparse.ArgumentTypeError(error.message) from None
-    return value
-
-
-def _whole(text: str, least: int = 1, most: int = MOST_TRIALS) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) < 20 and least <= int(text) <= most):
-        raise argparse.ArgumentTypeError(f"a whole number from {least} to {most} is needed")
-    return int(text)
-
-
-def _seed(text: str) -> int:
-    return _whole(text, 0, 2**63)
 
 
 def _list(options: argparse.Namespace) -> int:
@@ -96,13 +84,14 @@ def _one(options: argparse.Namespace) -> int:
     from dpdb.lab.pages import terminal  # noqa: PLC0415 (numpy)
     from dpdb.lab.pages.report import as_object  # noqa: PLC0415
 
-    report = _try_attack(find(options.attack), options)
+    with _opened(options) as attack:
+        report = _try_attack(attack, options)
     if options.json:
         print(_json_text(as_object(report)))
     if options.html:
         from dpdb.lab.pages import html  # noqa: PLC0415 (jinja2, matplotlib)
 
-        _write(options.html, html.page(report))
+        kinds.write(options.html, html.page(report))
     if options.png:
         from dpdb.lab.pages.rates import rates  # noqa: PLC0415
         from dpdb.lab.plots.files import save_png  # noqa: PLC0415 (matplotlib)
@@ -113,19 +102,28 @@ def _one(options: argparse.Namespace) -> int:
     return 0
 
 
+@contextmanager
+def _opened(options: argparse.Namespace) -> Iterator[Attack]:
+    """The attack of that name, or the one in that file."""
+    if not options.attack.endswith(".py"):
+        yield find(options.attack)
+        return
+    from dpdb.lab.classroom.attack_file import opened  # noqa: PLC0415 (numpy)
+
+    with opened(Path(options.attack), options.limit, shown=TO_ERRORS) as attack:
+        yield attack
+
+
 def _all(options: argparse.Namespace) -> int:
     from dpdb.lab.pages import html  # noqa: PLC0415 (jinja2, matplotlib, numpy)
 
     if not options.html or options.attack or options.json or options.png or options.data:
         raise UsageError("--all goes with --html DIR", hint="dpdb lab --all --html reports")
     reports = [_try_attack(attack, options) for attack in catalogue().values()]
-    try:
-        options.html.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(f"cannot make {options.html}: {error.strerror}") from None
+    kinds.make_folder(options.html)
     for report in reports:
-        _write(options.html / f"{report.name}.html", html.page(report, reports))
-    _write(options.html / "index.html", html.index(reports))
+        kinds.write(options.html / f"{report.name}.html", html.page(report, reports))
+    kinds.write(options.html / "index.html", html.index(reports))
     return 0
 
 
@@ -157,14 +155,6 @@ def _try_attack(attack: Attack, options: argparse.Namespace) -> Report:
 
 def _progress(attack: Attack, defence: Defence) -> None:
     print(f"\r\033[K{attack.name}: {defence.label} …", end="", file=sys.stderr, flush=True)
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror}") from None
-    print(f"wrote {path}", file=sys.stderr)
 
 
 def _json_text(content: object) -> str:

@@ -37,7 +37,7 @@ class Averaging(Attack):
         "Noise is as often above zero as below, so the mean of n answers is √n times as accurate "
         "as one. Nobody has to be clever, only persistent."
     )
-    stopped = (
+    remedy = (
         "Two things. A repeated question gets the answer that it had before, for free: there is "
         "nothing to average. And who insists on fresh noise (SET repeats = 'fresh') pays again, "
         "from a budget that ten questions use up; the mean of ten answers at ε/10 tells no more "

@@ -52,7 +52,7 @@ class Differencing(Attack):
         "Neither of two sums over hundreds of people says anything about one of them. Their "
         "difference does, if the second leaves out him alone."
     )
-    stopped = (
+    remedy = (
         f"Noise of scale k·Δf/ε on both sums. In the first everybody is counted, and an age can "
         f"only change, by {MOST - LEAST}: its scale is {_QUERIES}·{MOST - LEAST}/ε, "
         f"{_QUERIES * (MOST - LEAST) / DRAWN_AT:g} at ε = {DRAWN_AT}. In the second a row can be "

@@ -43,7 +43,7 @@ class FloatingPoint(Attack):
         "there a u that gives just this answer? One impossible answer ends all doubt, however "
         "large the noise."
     )
-    stopped = (
+    remedy = (
         "dpdb never computes noise in floating point: it draws whole numbers, exactly, on a grid "
         "that does not depend on the data (Canonne, Kamath and Steinke 2020). 0 + noise and 1 + "
         "noise can be the same numbers, and only how often each comes differs, by e^ε at most. "

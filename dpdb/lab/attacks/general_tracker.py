@@ -37,7 +37,7 @@ class GeneralTracker(Attack):
         "are both large enough, and together they count everybody once and her twice. Take "
         "everybody away. The same T works for every person in the file."
     )
-    stopped = (
+    remedy = (
         "Nothing that looks at sizes: Denning and her colleagues show that a general tracker "
         "almost always exists, unless so many questions are refused that the database is of no "
         "use. Under differential privacy all five questions are answered, each with noise of scale "

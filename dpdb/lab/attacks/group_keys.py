@@ -32,7 +32,7 @@ class GroupKeys(Attack):
         "GROUP BY job has a line for each job that there is. Never mind the numbers: look for the "
         "line. Noise on a count cannot hide that it is there."
     )
-    stopped = (
+    remedy = (
         "The lines come from the policy, not from the rows. Declared values are all listed, also "
         "those that nobody has, each with noise; a column without declared values cannot be "
         "grouped by at all. Dropping small groups would not do: whether a group is dropped "

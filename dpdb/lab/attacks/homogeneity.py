@@ -45,7 +45,7 @@ class Homogeneity(Attack):
         f"at least {CROWD - 1} others, so that nobody can be told which row is his. Nobody needs "
         "to be told: the three in his group have the same disease."
     )
-    stopped = (
+    remedy = (
         "Noise on every count. But look at ε = 5, and at the ceilings: this is a secret of three "
         "people, and differential privacy hides each of them at ε and three at 3·ε. What is true "
         "of a whole group can be learnt from the others, also if he stays away; that a statistic "

@@ -35,7 +35,7 @@ class IndividualTracker(Attack):
         "of physics, and about the men in physics. Both are large; she is the difference. The set "
         "that is padded with is called her tracker."
     )
-    stopped = (
+    remedy = (
         "Not the size of query sets: whatever sizes are allowed, some difference of two allowed "
         "sets is a person. What stops it is noise that covers any one person, in large sets as in "
         "small ones. Then there is no need to refuse the small ones: their answers are noise."

@@ -88,7 +88,7 @@ class Linkage(Attack):
         "this way; by her estimate 87 % of the people of the United States are alone in five-digit "
         "area, sex and date of birth."
     )
-    stopped = (
+    remedy = (
         "Noise on the counts, and nothing that is done to names. Removing them removes what the "
         "attacker does not need. Blurring until nobody is alone, k-anonymity, ends the certainty: "
         f"the governor is one of {CROWD} or more, and the best guess is the commonest of their "

@@ -41,7 +41,7 @@ class ManyMeans(Attack):
         "means by the National Institutes of Health; ten years later, in November 2018, most were "
         "opened again."
     )
-    stopped = (
+    remedy = (
         f"Counting what one person does to the whole list. She has a row for each of {VARIANTS} "
         f"variants, so she can move the list by {VARIANTS} in all, and that is its sensitivity. "
         "The noise is as large as that; the statistic that adds up all variants finds it in each "

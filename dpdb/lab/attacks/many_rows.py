@@ -35,7 +35,7 @@ class ManyRows(Attack):
         "Noise that hides a row is of the size of a row. Count the rows of one person: with "
         f"{VISITS} of them the noise is {VISITS} times too small."
     )
-    stopped = (
+    remedy = (
         f'Saying whose rows they are: unit = "patient", rows_per_unit = {VISITS}. A person is '
         f"then what comes or goes, the sensitivity is {VISITS}, and rows beyond that are left "
         f"out. A promise of ε for each row is one of {VISITS}·ε for him. The red diamonds are "

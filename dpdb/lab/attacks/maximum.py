@@ -31,7 +31,7 @@ class Maximum(Attack):
         "MAX returns somebody's value, unchanged. Whoever has that value can be selected by it, "
         "and the mean over a single person is that person's value."
     )
-    stopped = (
+    remedy = (
         "MAX is chosen by the exponential mechanism: a value near the top of the data, hardly "
         "ever the top itself. A condition built on it selects nobody, or several. And the means "
         "over so few people are noise: a mean is a noisy sum divided by a noisy count."

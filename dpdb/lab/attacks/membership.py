@@ -34,7 +34,7 @@ class Membership(Attack):
         "one of patients or of debtors, being in it says it all."
     )
     idea = "Count the rows that only this person can have. One means yes, none means no."
-    stopped = (
+    remedy = (
         "Noise of scale 1/ε makes every answer possible in both cases, and no guess can be right "
         "more than e^ε / (1 + e^ε) of the time. No attack is better than this one: it reaches the "
         "ceiling ◆ at every ε. So this is the picture of what ε means, and it shows that ε = 5 is "

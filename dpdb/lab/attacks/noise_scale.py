@@ -37,7 +37,7 @@ class NoiseScale(Attack):
         "know how good the answer is; the paper prints it as # b=…. If Δf is the largest value in "
         "the file, b·ε/k is that value, to the digit, at every ε."
     )
-    stopped = (
+    remedy = (
         "Sensitivity from the bounds that the policy declares, and never from the rows: b says "
         f"that salaries are at most {BOSS}, which everybody knows. The rule of the paper protects "
         "the sum and publishes the maximum. It need not even print b: the spread of a few answers "

@@ -46,7 +46,7 @@ class PossibleWorlds(Attack):
         "how likely the answer is in each of the four worlds, and believe the likeliest. This is "
         "the strongest attacker there is: all is known but the secret."
     )
-    stopped = (
+    remedy = (
         "Nothing stops an attacker who may guess; ε says how much better than 1 in 4 the guess "
         "can be. The paper turns this round: if nobody is to be more than a third sure, ε may be "
         "at most 0.3829 by its bound 1/(1 + 3·e^(-ε·Δv/Δf)). Note that Terry is at greater risk "

@@ -47,7 +47,7 @@ class Reconstruction(Attack):
         "the errors are chosen, the bits are found as long as no answer is off by as much as "
         f"about √n, here {math.isqrt(PEOPLE)}."
     )
-    stopped = (
+    remedy = (
         f"The budget. {QUERIES} answers share one ε, so each has noise of scale {QUERIES}/ε: "
         f"{QUERIES // 5} even at ε = 5, on counts of about {PEOPLE // 4}. Rounding looks like "
         "protection and only costs the attacker more questions; so does noise that is drawn for "

@@ -46,7 +46,7 @@ class StickyNoise(Attack):
         f"of two conditions that mean nothing. There are {PAIRS} such pairs up to the age of "
         f"{MOST}; the mean of the differences is hardly noisy."
     )
-    stopped = (
+    remedy = (
         "The budget: in whatever words, a question that is not known to be a repeat is paid for, "
         "and each pair costs as much as any other two. To notice every rewording is as hard as "
         "deciding what a condition means, and then there is the next fact that everybody knows "

@@ -86,7 +86,7 @@ class Report:
     successes: tuple[Success, ...]
     baseline: float | None
     figures: tuple[Figure, ...]
-    stopped: str
+    remedy: str
     further: tuple[str, ...]
     version: str = __version__
 
@@ -113,7 +113,7 @@ def report_of(trials: Trials) -> Report:
         successes=tuple(map(_success, trials.rates)),
         baseline=attack.baseline,
         figures=tuple(attack.figures(trials.showings)),
-        stopped=attack.stopped,
+        remedy=attack.remedy,
         further=attack.further,
     )
 

@@ -20,7 +20,7 @@ def page(report: Report) -> str:
         *(_act(act) for act in report.acts),
         _section("How often it succeeds", rates(report)),
         *(_section(figure.title, figure_text(figure)) for figure in report.figures),
-        _section("What stopped it", _wrapped(report.stopped)),
+        _section("What stopped it", _wrapped(report.remedy)),
     ]
     if report.further:
         tasks = "\n".join(_wrapped(task, first="  • ") for task in report.further)
