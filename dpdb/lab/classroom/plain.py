@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 Plain = bool | int | float | str | None | tuple["Plain", ...]
 
 
@@ -14,12 +12,11 @@ class Unfit(Exception):
 
 
 def plain(value: object) -> Plain:
-    """A number, a text, or a tuple of them, as JSON can carry it."""
+    """A number, a text, or a tuple of them, as JSON can carry it; numpy's become Python's."""
+    value = getattr(value, "tolist", lambda: value)()
     match value:
         case None | bool() | str():
             return value
-        case np.ndarray() | np.generic():
-            return plain(value.tolist())
         case int():
             return int(value)
         case float():
