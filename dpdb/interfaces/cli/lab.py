@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from dpdb.errors import UsageError
 from dpdb.interfaces.cli import lab_arguments as kinds
+from dpdb.interfaces.cli.lab_audit import main as audit
 from dpdb.interfaces.cli.lab_score import main as score
 from dpdb.lab.attack import PROTECTED_AT, Attack, Scenes
 from dpdb.lab.catalogue import catalogue, find
@@ -28,6 +29,8 @@ def main(words: list[str]) -> int:
     """Run `dpdb lab` with the words after it; errors are raised as `DpdbError`."""
     if words[:1] == ["room"]:
         return room(words[1:])
+    if words[:1] == ["audit"]:
+        return audit(words[1:])
     if "--score" in words:
         return score(words)
     options = _parser().parse_args(words)
@@ -77,6 +80,7 @@ def _list(options: argparse.Namespace) -> int:
         print(f"  {attack.name:<{width}}  {attack.title}")
     print("\ndpdb lab NAME runs one, dpdb lab --all --html DIR all of them.")
     print("dpdb lab room plays the reconstruction with thirty secret bits of your own.")
+    print("dpdb lab audit measures the ε of a mechanism, and finds mistakes in it.")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""A lower bound on ε, from what comes out of a mechanism with a person and without [CP34]."""
+"""A lower bound on ε, from what comes out of a mechanism with a person and without [JUO20]."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ FOR_CHOICE = 2_000
 """Runs on which the event is chosen, on either side."""
 FOR_COUNTING = 20_000
 """Runs on which the event is counted, on either side; none of them had a part in the choice."""
+RUNS = FOR_CHOICE + FOR_COUNTING
 WITH, WITHOUT = 0, 1
 
 

@@ -31,7 +31,7 @@ def forgotten_sensitivity(values: list[float], epsilon: float, rng: np.random.Ge
 def reused_noise(
     values: list[float], epsilon: float, rng: np.random.Generator
 ) -> tuple[float, float]:
-    """Two counts, of everybody and of the first half, with the same noise at ε/2."""
+    """Two counts, of everybody and of the first half, with the same noise."""
     noise = _noise(2 / epsilon, rng)
     return sum(values) + noise, sum(values[:4]) + noise
 
@@ -49,14 +49,14 @@ def rounded_first(values: list[float], epsilon: float, rng: np.random.Generator)
 
 
 def fixed_seed(values: list[float], epsilon: float, rng: np.random.Generator) -> float:
-    """Noise from a generator that begins anew, at the same place, for every answer."""
+    """A count with noise from a generator that begins anew for every answer."""
     import numpy as np  # noqa: PLC0415 (a list of mistakes does without)
 
     return sum(values) + _noise(1 / epsilon, np.random.default_rng(2026))
 
 
 def doubles(values: list[float], epsilon: float, rng: np.random.Generator) -> float:
-    """Noise computed in floating point, by the textbook's formula, and added to the count."""
+    """A count with noise in floating point, by the textbook's formula."""
     u = rng.uniform(-1, 1)
     return sum(values) + math.copysign(math.log(abs(u)) / epsilon, u)
 

@@ -112,7 +112,13 @@ def _done(file: File, request: object, line: Line) -> object:
         case Count(guess=guess, truth=truth):
             return plain(file.attack.score(guess, truth))
         case Measure(runs=runs, seed=seed):
-            return plain(file.mechanism.outputs(runs, np.random.default_rng(seed)))
+            mechanism = file.mechanism
+            outputs = mechanism.outputs(runs, np.random.default_rng(seed))
+            return {
+                "epsilon": mechanism.epsilon,
+                "values": plain(mechanism.values),
+                "outputs": plain(outputs),
+            }
     raise Unfit(f"there is no request {request}")
 
 
