@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from dpdb.errors import UsageError
@@ -33,6 +34,14 @@ Scenes = Callable[["np.random.Generator"], Scenario]
 """Draws a scenario with a generator of random numbers."""
 
 
+@dataclass(frozen=True)
+class Task:
+    """Something for a class to try, with the solution that the teacher's page has."""
+
+    question: str
+    solution: str
+
+
 class Attack(ABC):
     """An attack, its story, and the game by which it is scored."""
 
@@ -45,8 +54,8 @@ class Attack(ABC):
     idea: str
     remedy: str
     """What stops it: what differential privacy does about it, and what it does not."""
-    further: ClassVar[tuple[str, ...]] = ()
-    """Tasks for a class to try next."""
+    tasks: tuple[Task, ...] = ()
+    """For a class to try next."""
 
     queries: int = 1
     """The query limit of protected sessions: each query gets ε divided by this."""

@@ -81,7 +81,7 @@ def test_the_story_is_told_in_full(name: str) -> None:
     attack = catalogue()[name]
     for text in (attack.title, attack.source, attack.secret, attack.idea, attack.remedy):
         assert text.strip()
-    assert attack.further
+    assert attack.tasks
 
 
 def test_one_file_adds_an_attack(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 def main(words: list[str]) -> int:
     """Run `dpdb lab` with the words after it; errors are raised as `DpdbError`."""
+    # The lab's matrices are small. Read when numpy is imported, which is later.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if words[:1] == ["room"]:
         return room(words[1:])
     if words[:1] == ["audit"]:

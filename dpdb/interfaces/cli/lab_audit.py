@@ -26,14 +26,14 @@ def main(words: list[str]) -> int:
     options = _parser().parse_args(words)
     if options.mechanism is None:
         return _list()
-    from dpdb.lab.audit.report import as_object, as_text  # noqa: PLC0415 (numpy)
+    from dpdb.lab.audit.report import as_object, as_text, audited  # noqa: PLC0415 (numpy)
 
     if options.mechanism.endswith(".py"):
         told = _of_file(Path(options.mechanism), options)
         before, after = Path(options.mechanism).name, ""
     else:
         chosen = exercise(options.mechanism)
-        told = _of_exercise(chosen, options.seed)
+        told = audited(chosen.mechanism, options.seed)
         before = f"{chosen.title}\n\n{_code(chosen)}"
         after = f"\n{textwrap.fill(chosen.explanation, _WIDTH)}\n"
     if options.json:
@@ -75,17 +75,6 @@ def _code(chosen: Exercise) -> str:
     head, _, rest = inspect.getsource(chosen.function).partition('"""')
     body = rest.partition('"""\n')[2]
     return textwrap.indent(f"{head.rstrip()}\n{body}".rstrip(), "  ")
-
-
-def _of_exercise(chosen: Exercise, seed: int) -> AuditReport:
-    import numpy as np  # noqa: PLC0415 (a list does without)
-
-    from dpdb.lab.audit.bound import RUNS  # noqa: PLC0415
-    from dpdb.lab.audit.report import report  # noqa: PLC0415
-
-    mechanism = chosen.mechanism
-    outputs = mechanism.outputs(RUNS, np.random.default_rng(seed))
-    return report(mechanism.epsilon, mechanism.values, outputs)
 
 
 def _of_file(path: Path, options: argparse.Namespace) -> AuditReport:

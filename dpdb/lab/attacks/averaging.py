@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from dpdb.lab.attack import Attack
+from dpdb.lab.attack import Attack, Task
 from dpdb.lab.database import Database, Refused, number
 from dpdb.lab.mistakes import EachItsOwn
 from dpdb.lab.people import names
@@ -20,6 +20,14 @@ if TYPE_CHECKING:
 
 AS_IT_IS, IN_ALL = 10, 100
 QUESTION = "SELECT SUM(smokes) FROM people WHERE name = 'Abel Woods'"
+
+
+def _needed(epsilon: float) -> int:
+    """How many answers at ε each have a mean that is off by less than a half in 95 of 100.
+
+    To one side, that is. The mean of n has nearly a normal distribution of variance 2/(nε²).
+    """
+    return round(2 * (1.645 / 0.5 / epsilon) ** 2)
 
 
 class Averaging(Attack):
@@ -44,12 +52,24 @@ class Averaging(Attack):
         "than one answer at ε. The system without a budget promises ε = 1 for each answer, and "
         "keeps that promise; a hundred of them are ε = 100."
     )
-    further = (
-        "Word the question in other ways: name == 'Abel Woods', or 'Abel Woods' = name. Are those "
-        "repeats, too?",
-        "How many questions at ε = 0.1 each would the system without a budget have to answer?",
-        "Ending the session and starting again gives a new budget. Whose task is it to forbid "
-        "that?",
+    tasks = (
+        Task(
+            "Word the question in other ways: name == 'Abel Woods', or 'Abel Woods' = name. Are "
+            "those repeats, too?",
+            "Yes, in dpdb: it compares what is asked, not how it is written. To a wording that it "
+            "does not recognise it draws fresh noise, and takes the price for it.",
+        ),
+        Task(
+            "How many questions at ε = 0.1 each would the system without a budget have to answer?",
+            f"About {_needed(0.1):,} for 95 right guesses in 100, and at ε = 1 {_needed(1)}: ten "
+            "times the noise takes a hundred times as many.",
+        ),
+        Task(
+            "Ending the session and starting again gives a new budget. Whose task is it to forbid "
+            "that?",
+            "The custodian's: a budget with a name in the policy lasts, and the next session goes "
+            "on with what is left. People who pool their answers pool their ε as well.",
+        ),
     )
     queries = 10
     trials = 60

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dpdb.lab.attack import Attack
+from dpdb.lab.attack import Attack, Task
 from dpdb.lab.database import Database, Refused
 from dpdb.lab.mistakes import KeysOfTheRows, Undeclared
 from dpdb.lab.people import names
@@ -38,10 +38,19 @@ class GroupKeys(Attack):
         "grouped by at all. Dropping small groups would not do: whether a group is dropped "
         "depends on one person, too. (With δ > 0 there is a way: a noisy threshold.)"
     )
-    further = (
-        "DESCRIBE people shows what is declared. Where may such a list come from?",
-        "Which other names give a person away before any number is computed? File names, columns, "
-        "error messages, the time that an answer takes.",
+    tasks = (
+        Task(
+            "DESCRIBE people shows what is declared. Where may such a list come from?",
+            "From what is public without the file: the options of the form, an official list of "
+            "occupations. Not from SELECT DISTINCT job, which is the mistake shown here.",
+        ),
+        Task(
+            "Which other names give a person away before any number is computed? File names, "
+            "columns, error messages, the time that an answer takes.",
+            "In dpdb messages, types, prices and refusals follow from the statement and the policy "
+            "alone, and answers leave on a tick. The names of files and columns are the "
+            "custodian's: a column “hiv_positive” says what everybody in the file was tested for.",
+        ),
     )
     trials = 300
     off = KeysOfTheRows("job")

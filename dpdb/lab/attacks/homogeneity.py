@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
-from dpdb.lab.attack import Attack
+from dpdb.lab.attack import Attack, Task
 from dpdb.lab.controls import Generalised
 from dpdb.lab.database import Database
 from dpdb.lab.scenario import Scenario
@@ -23,6 +24,11 @@ def coarser(row: tuple[object, ...]) -> tuple[object, ...]:
     assert isinstance(area, int)
     assert isinstance(age, int)
     return area // 100 * 100, age // 10 * 10, disease
+
+
+def _ceiling(people: int, epsilon: float) -> float:
+    """The highest success rate where all of so many people have the same disease."""
+    return 1 / (1 + (len(DISEASES) - 1) * math.exp(-epsilon * people))
 
 
 class Homogeneity(Attack):
@@ -52,11 +58,21 @@ class Homogeneity(Attack):
         "says something about him is not a breach, as long as it would say so without him. "
         "k-anonymity promises less: it counts rows and does not look at what stands in them."
     )
-    further = (
-        "Demand different diseases in each group (l-diversity). What does a group of asthma, "
-        "cancer and cancer tell who knows one of the three?",
-        "Make the group ten people: CROWD in dpdb/lab/attacks/homogeneity.py. What happens to the "
-        "ceilings, and is that wrong?",
+    tasks = (
+        Task(
+            "Demand different diseases in each group (l-diversity). What does a group of asthma, "
+            "cancer and cancer tell who knows one of the three?",
+            "Who knows the one with asthma knows that the others have cancer. Who knows nobody "
+            "bets on cancer and is right in two of three. Diversity counts what is in the table, "
+            "not what is known already.",
+        ),
+        Task(
+            "Make the group ten people: CROWD in dpdb/lab/attacks/homogeneity.py. What happens to "
+            "the ceilings, and is that wrong?",
+            f"They rise: for ten people at ε = 0.1 to {_ceiling(10, 0.1):.0%} instead of "
+            f"{_ceiling(CROWD, 0.1):.0%}, at ε = 1 to {_ceiling(10, 1):.2%}. It is not wrong: what "
+            "ten people have in common is a statistic, and each of them is hidden in it at ε.",
+        ),
     )
     worlds = len(DISEASES)
     distance = CROWD

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from dpdb.lab.attack import Attack, Scenes
+from dpdb.lab.attack import Attack, Scenes, Task
 from dpdb.lab.database import Database, number
 from dpdb.lab.people import names
 from dpdb.lab.scenario import DataFile, Scenario, identifier
@@ -13,6 +14,15 @@ from dpdb.lab.transcript import Guess
 
 if TYPE_CHECKING:
     import numpy as np
+
+
+PAPERS_EPSILON = 4
+"""Of four questions, two about each of two people."""
+
+
+def _right(epsilon: float) -> float:
+    """How often the best guess from one count at ε is right."""
+    return 1 / (1 + math.exp(-epsilon))
 
 
 @dataclass(frozen=True)
@@ -40,11 +50,26 @@ class Membership(Attack):
         "ceiling ◆ at every ε. So this is the picture of what ε means, and it shows that ε = 5 is "
         "little protection against who spends all of it on one question about one person."
     )
-    further = (
-        "Count everybody instead: is the answer still useful at ε = 0.1?",
-        "The paper asks about two people, twice each, at a quarter of ε a question. Does it help "
-        "to ask twice?",
-        "Try dpdb lab membership --epsilon 0.01 --epsilon 0.7 --epsilon 2 --trials 2000",
+    tasks = (
+        Task(
+            "Count everybody instead: is the answer still useful at ε = 0.1?",
+            f"95 of 100 answers are within ± {round(math.log(20) / 0.1)}, whether there are a "
+            "hundred people or a million. Of a hundred that is little use, of ten thousand it is "
+            "0.3 %.",
+        ),
+        Task(
+            "The paper asks about two people, twice each, at a quarter of ε a question. Does it "
+            "help to ask twice?",
+            f"No. At the paper's ε = {PAPERS_EPSILON} one answer with half of it is right in "
+            f"{_right(PAPERS_EPSILON / 2):.1%}. Two with a quarter each are right in "
+            f"{_right(PAPERS_EPSILON / 4):.1%}, which is no more than one of them: where they "
+            "disagree, a coin has to be tossed.",
+        ),
+        Task(
+            "Try dpdb lab membership --epsilon 0.01 --epsilon 0.7 --epsilon 2 --trials 2000",
+            f"The ceilings are {_right(0.01):.1%}, {_right(0.7):.1%} and {_right(2):.1%}, and the "
+            "attack reaches each of them: e^ε / (1 + e^ε).",
+        ),
     )
     trials = 400
 

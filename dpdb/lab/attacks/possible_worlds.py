@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from dpdb.lab.attack import Attack
+from dpdb.lab.attack import Attack, Task
 from dpdb.lab.database import Database, number
 from dpdb.lab.mistakes import DoubleLaplace
 from dpdb.lab.plots.figures import Figure, Lines, Series
@@ -26,6 +26,14 @@ CHANGE = Fraction(17, 6)
 APART = float(Fraction(STUDENTS[-1][1] - STUDENTS[0][1], len(STUDENTS) - 1))
 """How far the means of two worlds can be apart: (10 - 1)/3."""
 DRAWN_AT = 2.0
+
+
+PAPERS_EPSILON = 0.3829
+
+
+def _belief(loss: float) -> float:
+    """The highest belief in one of the worlds after an answer that costs so much."""
+    return 1 / (1 + (len(STUDENTS) - 1) * math.exp(-loss))
 
 
 class PossibleWorlds(Attack):
@@ -57,13 +65,31 @@ class PossibleWorlds(Attack):
         "are that little higher than those drawn. dpdb's own noise is of the declared bounds, and "
         "keeps its ε."
     )
-    further = (
-        "Read off the chart what ε = 0.3829 allows: dpdb lab possible-worlds --epsilon 0.3829 "
-        "--trials 3000",
-        "Which ε keeps every belief below a third? dpdb risk sample_data/students.csv "
-        "--query 'SELECT AVG(absence_days) FROM students' --max-risk 1/3",
-        "Give Terry 4 days of absence instead of 10. What happens to the rates?",
-        "Ask for the median instead (section 6 of the paper): two of the worlds have the same.",
+    tasks = (
+        Task(
+            "Read off the chart what ε = 0.3829 allows: dpdb lab possible-worlds --epsilon 0.3829 "
+            "--trials 3000",
+            f"The diamond is at e^ε / (e^ε + 3) = {_belief(PAPERS_EPSILON):.1%}. By the paper's "
+            f"bound it is {_belief(PAPERS_EPSILON * APART / float(CHANGE)):.1%}, a third, as two "
+            f"worlds are {APART:g} apart and its noise is for {CHANGE}.",
+        ),
+        Task(
+            "Which ε keeps every belief below a third? dpdb risk sample_data/students.csv "
+            "--query 'SELECT AVG(absence_days) FROM students' --max-risk 1/3",
+            "0.3829 by the bound, and 0.4317 exactly: the bound takes all worlds to be as far "
+            "apart as the two farthest. In either case it is Terry who is at risk.",
+        ),
+        Task(
+            "Give Terry 4 days of absence instead of 10. What happens to the rates?",
+            "The four means come to lie within 1 of each other, and the same noise hides more: the "
+            "best guess at ε = 2 with the noise of Δf = 17/6 falls from 44.6 % to 33.3 %. The "
+            "ceilings stay; they hold for every file.",
+        ),
+        Task(
+            "Ask for the median instead (section 6 of the paper): two of the worlds have the same.",
+            "Without Chris and without Kelly it is 3, without Pat and without Terry 2. Even the "
+            "exact median leaves two worlds, and no guess is right more often than in one of two.",
+        ),
     )
     trials = 400
     worlds = len(STUDENTS)

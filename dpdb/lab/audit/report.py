@@ -10,6 +10,7 @@ import numpy as np
 from dpdb.lab.audit.bound import (
     CONFIDENCE,
     FOR_CHOICE,
+    RUNS,
     WITH,
     WITHOUT,
     Features,
@@ -19,7 +20,7 @@ from dpdb.lab.audit.bound import (
     binary_places,
     sizes,
 )
-from dpdb.lab.mechanism import Values
+from dpdb.lab.mechanism import Mechanism, Values
 
 READINGS: dict[str, Features] = {"by its size": sizes, "by its last bits": binary_places}
 """The ways in which an output may tell something."""
@@ -43,6 +44,12 @@ class AuditReport:
     def broken(self) -> list[str]:
         """The ways of reading by which a bound is above what is claimed."""
         return [name for name, each in self.findings.items() if each.epsilon > self.epsilon]
+
+
+def audited(mechanism: Mechanism, seed: int) -> AuditReport:
+    """The report on a mechanism, which is run in this process."""
+    outputs = mechanism.outputs(RUNS, np.random.default_rng(seed))
+    return report(mechanism.epsilon, mechanism.values, outputs)
 
 
 def report(epsilon: float, values: Values, outputs: object) -> AuditReport:

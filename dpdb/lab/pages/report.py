@@ -10,6 +10,7 @@ from typing import Any
 from dpdb import __version__
 from dpdb.answers.answer import Answer
 from dpdb.answers.record import Cell, CellInterval
+from dpdb.lab.attack import Task
 from dpdb.lab.plots.figures import Figure
 from dpdb.lab.transcript import Exchange, Showing
 from dpdb.lab.trial import Rate, Trials
@@ -87,7 +88,7 @@ class Report:
     baseline: float | None
     figures: tuple[Figure, ...]
     remedy: str
-    further: tuple[str, ...]
+    tasks: tuple[Task, ...]
     version: str = __version__
 
 
@@ -114,7 +115,7 @@ def report_of(trials: Trials) -> Report:
         baseline=attack.baseline,
         figures=tuple(attack.figures(trials.showings)),
         remedy=attack.remedy,
-        further=attack.further,
+        tasks=attack.tasks,
     )
 
 

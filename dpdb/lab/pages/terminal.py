@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 
 from dpdb.answers.formats.escape import printable
+from dpdb.lab.attack import Task
 from dpdb.lab.pages.report import Act, Report, Success, counted
 from dpdb.lab.plots.terminal import WIDTH, figure_text
 
@@ -22,10 +23,14 @@ def page(report: Report) -> str:
         *(_section(figure.title, figure_text(figure)) for figure in report.figures),
         _section("What stopped it", _wrapped(report.remedy)),
     ]
-    if report.further:
-        tasks = "\n".join(_wrapped(task, first="  • ") for task in report.further)
-        parts.append(_section("What to try next", tasks))
+    if report.tasks:
+        parts.append(_section("What to try next", "\n".join(map(_task, report.tasks))))
     return "\n\n".join(parts) + "\n"
+
+
+def _task(task: Task) -> str:
+    question = _wrapped(task.question, first="  • ")
+    return f"{question}\n{_wrapped(task.solution, first='    → ')}"
 
 
 def _section(title: str, body: str) -> str:
