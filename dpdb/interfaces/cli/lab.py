@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from dpdb.errors import UsageError
@@ -37,6 +38,10 @@ def main(words: list[str]) -> int:
     if "--score" in words:
         return score(words)
     options = _parser().parse_args(words)
+    if options.student and not options.html:
+        raise UsageError("--student goes with --html", hint="dpdb lab NAME --html FILE --student")
+    if options.step and not (options.attack and sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UsageError("--step goes with an attack, at a terminal", hint="dpdb lab NAME --step")
     if options.all:
         return _all(options)
     if options.attack is None:
@@ -67,6 +72,8 @@ def _parser() -> argparse.ArgumentParser:
     add("--data", type=Path, metavar="FILE.csv", help="on this file, where the attack suits any")
     add("--json", action="store_true", help="print the report as a JSON object")
     add("--html", type=Path, metavar="FILE", help="write a page to look at and to print")
+    add("--step", action="store_true", help="stop before each query, and ask the class what comes")
+    add("--student", action="store_true", help="with --html: guesses and explanations left blank")
     add("--png", type=Path, metavar="FILE", help="write the chart as a picture")
     return parser
 
@@ -96,17 +103,33 @@ def _one(options: argparse.Namespace) -> int:
     if options.json:
         print(_json_text(as_object(report)))
     if options.html:
-        from dpdb.lab.pages import html  # noqa: PLC0415 (jinja2, matplotlib)
-
-        kinds.write(options.html, html.page(report))
+        kinds.write(options.html, _pages(options).page(report))
     if options.png:
         from dpdb.lab.pages.rates import rates  # noqa: PLC0415
         from dpdb.lab.plots.files import save_png  # noqa: PLC0415 (matplotlib)
 
         save_png(rates(report), options.png)
-    if not (options.json or options.html or options.png):
+    if options.step:
+        _step_through(report)
+    elif not (options.json or options.html or options.png):
         print(terminal.page(report), end="")
     return 0
+
+
+def _step_through(report: Report) -> None:
+    """The story in steps; Enter goes on, and Ctrl-D ends it."""
+    from dpdb.lab.pages.steps import steps  # noqa: PLC0415 (numpy)
+
+    for step in steps(report):
+        if step.shown:
+            print(f"{step.shown}\n")
+        if step.question:
+            try:
+                input(f"  ? {step.question} ")
+            except EOFError:
+                print()
+                return
+            print()
 
 
 @contextmanager
@@ -122,16 +145,22 @@ def _opened(options: argparse.Namespace) -> Iterator[Attack]:
 
 
 def _all(options: argparse.Namespace) -> int:
-    from dpdb.lab.pages import html  # noqa: PLC0415 (jinja2, matplotlib, numpy)
-
     if not options.html or options.attack or options.json or options.png or options.data:
         raise UsageError("--all goes with --html DIR", hint="dpdb lab --all --html reports")
     reports = [_try_attack(attack, options) for attack in catalogue().values()]
     kinds.make_folder(options.html)
+    pages = _pages(options)
     for report in reports:
-        kinds.write(options.html / f"{report.name}.html", html.page(report, reports))
-    kinds.write(options.html / "index.html", html.index(reports))
+        kinds.write(options.html / f"{report.name}.html", pages.page(report, reports))
+    kinds.write(options.html / "index.html", pages.index(reports))
     return 0
+
+
+def _pages(options: argparse.Namespace) -> ModuleType:
+    """What makes pages: those of the teacher, or those that a class fills in."""
+    from dpdb.lab.pages import html, worksheet  # noqa: PLC0415 (jinja2, matplotlib, numpy)
+
+    return worksheet if options.student else html
 
 
 def _try_attack(attack: Attack, options: argparse.Namespace) -> Report:
