@@ -15,8 +15,9 @@ import pytest
 from dpdb.errors import UsageError
 from dpdb.interfaces.cli.lab import main
 from dpdb.lab.catalogue import find
+from dpdb.lab.classroom import process
 from dpdb.lab.classroom.process import TIME_LIMIT
-from dpdb.lab.classroom.score import Rules, Score, score
+from dpdb.lab.classroom.score import Rules, Score, class_scores, score
 from dpdb.lab.classroom.score_table import as_table
 from dpdb.lab.defences import Protected
 from dpdb.lab.pages.report import report_of
@@ -67,6 +68,7 @@ def test_a_class_is_scored(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert {path.name for path in out.iterdir()} == {"ada & bob.html", "=cyd.html", "index.html"}
     index = (out / "index.html").read_text(encoding="utf-8")
     assert set(re.findall(r'<a href="([^"]+)"', index)) == {"ada%20%26%20bob.html", "%3Dcyd.html"}
+    assert "<div>hint: that line is `1 / 0`</div>" in index
     assert "ZeroDivisionError" in (out / "=cyd.html").read_text(encoding="utf-8")
 
 
@@ -99,3 +101,17 @@ def test_folders_that_are_no_class(tmp_path: Path) -> None:
     written(tmp_path, EXAMPLE, "index.py")
     with pytest.raises(UsageError, match="has to be called something else"):
         main(["--score", str(tmp_path)])
+
+
+def test_an_interrupt_ends_what_is_running(tmp_path: Path) -> None:
+    """A file that would take a minute, and one that waits for its turn, are given up at once."""
+    paths = [written(tmp_path, "while True: pass", f"{name}.py") for name in "abc"]
+    paths.append(written(tmp_path, "nothing", "d.py"))
+    rules = Rules(None, [1], trials=1, seconds=TIME_LIMIT, seed=1)
+
+    def interrupt(done: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        class_scores([paths[3], *paths[:3]], rules, interrupt)
+    assert not process._RUNNING

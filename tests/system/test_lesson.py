@@ -97,11 +97,11 @@ def test_what_it_says_of_differencing() -> None:
      ("SELECT MODE(age) FROM people WHERE name = 'Abel Woods'", 21)],
 )  # fmt: skip
 def test_how_often_the_lessons_attacks_succeed(question: str, right: int, tmp_path: Path) -> None:
-    """200 runs, 95 % intervals, at a fixed seed."""
+    """100 runs, 95 % intervals, at a fixed seed."""
     path = tmp_path / "mine.py"
     path.write_text(re.sub(r'"SELECT .*?"', f'"{question}"', FILE), encoding="utf-8")
     attack = attack_of(module_of(path))
-    [rate] = run_trials(attack, (Protected(5, attack.queries),), 200, 1).rates
+    [rate] = run_trials(attack, (Protected(5, attack.queries),), 100, 1).rates
     assert rate.low < right / 100 < rate.high
     assert f"about {right}" in LESSON
 

@@ -33,8 +33,12 @@ def main(words: list[str]) -> int:
         seconds=options.limit,
         seed=secrets.randbits(62) if options.seed is None else options.seed,
     )
-    scores = class_scores(paths, rules, lambda student: kinds.show_progress(f"{student} is done"))
-    kinds.show_progress("")
+    try:
+        scores = class_scores(
+            paths, rules, lambda done: kinds.show_progress(f"{done} of {len(paths)} files")
+        )
+    finally:
+        kinds.show_progress("")
     if options.html:
         kinds.make_folder(options.html)
         for name, page in pages(scores):

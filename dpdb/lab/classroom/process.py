@@ -33,6 +33,15 @@ KEPT = ("PATH", "PYTHONPATH", "LANG", "LC_ALL")
 """What the process gets of the environment."""
 
 
+_RUNNING: set[StudentProcess] = set()
+
+
+def end_all() -> None:
+    """End all students' processes that are running now; whoever waits for one gets an error."""
+    for process in tuple(_RUNNING):
+        process.end()
+
+
 class StudentProcess:
     """A process that runs the code of one file: no data, no truth and no session are in it.
 
@@ -68,6 +77,7 @@ class StudentProcess:
         self._clock.start()
 
     def __enter__(self) -> StudentProcess:
+        _RUNNING.add(self)
         return self
 
     def __exit__(
@@ -76,8 +86,9 @@ class StudentProcess:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        _RUNNING.discard(self)
         self._clock.cancel()
-        self._end()
+        self.end()
         self._connection.close()
         self._process.wait()
         self._directory.cleanup()
@@ -105,7 +116,7 @@ class StudentProcess:
         hint = f"that line is `{line.strip()}`" if line else None
         return StudentFileError(f"{self._path.name}{where}{reason}", hint=hint)
 
-    def _end(self) -> None:
+    def end(self) -> None:
         """End the process, and what it has started."""
         if self._process.returncode is None:
             with suppress(ProcessLookupError):
@@ -113,7 +124,7 @@ class StudentProcess:
 
     def _time_out(self) -> None:
         self._timed_out = True
-        self._end()
+        self.end()
 
     def _exchanged(self, message: object) -> Mapping[str, Any]:
         try:
@@ -134,7 +145,7 @@ class StudentProcess:
         try:
             status = self._process.wait(timeout=1)
         except subprocess.TimeoutExpired:
-            self._end()
+            self.end()
             status = self._process.wait()
         reason = signal.Signals(-status).name if status < 0 else f"exit code {status}"
         return self.error(f"its process ended before it had answered ({reason})")

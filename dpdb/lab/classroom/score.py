@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from pathlib import Path
 from dpdb.errors import DpdbError, error_text
 from dpdb.lab.attack import Attack
 from dpdb.lab.classroom.attack_file import opened
+from dpdb.lab.classroom.process import end_all
 from dpdb.lab.defences import Protected
 from dpdb.lab.pages.report import Report, report_of
 from dpdb.lab.transcript import Showing
@@ -45,16 +47,20 @@ class Score:
 
 
 def class_scores(
-    paths: Sequence[Path], rules: Rules, progress: Callable[[str], None]
+    paths: Sequence[Path], rules: Rules, progress: Callable[[int], None]
 ) -> list[Score]:
-    """A score for each file, in their order; `progress` is told who is done."""
+    """A score for each file, in their order; `progress` is told how many are done."""
     with ThreadPoolExecutor(AT_A_TIME) as threads:
         played = [threads.submit(score, path, rules) for path in paths]
         try:
-            for done in as_completed(played):
-                progress(done.result().student)
+            for done, _ in enumerate(as_completed(played), 1):
+                progress(done)
         except KeyboardInterrupt:
-            threads.shutdown(cancel_futures=True)
+            threads.shutdown(wait=False, cancel_futures=True)
+            # A file that is just being opened starts a process after the others have ended.
+            while not all(each.done() for each in played):
+                end_all()
+                time.sleep(0.1)
             raise
         return [each.result() for each in played]
 

@@ -66,11 +66,12 @@ def _number(value: object) -> bool:
 
 def failure(error: BaseException, path: Path) -> str:
     """What went wrong, in words, with the last line of the student's file that led to it."""
-    told = "".join(traceback.format_exception_only(error)).strip().splitlines()[-1]
+    name = type(error).__name__
+    told = f"{name}: {str(error).splitlines()[0]}" if str(error).strip() else name
     if isinstance(error, Unfit):
         return str(error)
     if isinstance(error, SyntaxError) and error.filename == str(path):
-        return f"line {error.lineno}: {told}{_quoted(error.text)}"
+        return f"line {error.lineno}: {name}: {error.msg}{_quoted(error.text)}"
     own = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == str(path)]
     if not own:
         return told
