@@ -16,6 +16,7 @@ from dpdb.errors import UsageError
 from dpdb.interfaces.cli.lab import main
 from dpdb.lab.catalogue import find
 from dpdb.lab.classroom import process
+from dpdb.lab.classroom import score as scores
 from dpdb.lab.classroom.process import TIME_LIMIT
 from dpdb.lab.classroom.score import Rules, Score, class_scores, score
 from dpdb.lab.classroom.score_table import as_table
@@ -115,3 +116,12 @@ def test_an_interrupt_ends_what_is_running(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         class_scores([paths[3], *paths[:3]], rules, interrupt)
     assert not process._RUNNING
+
+
+def test_a_fault_of_the_lab_stops_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def faulty(*_: object) -> None:
+        raise ValueError("of a row")
+
+    monkeypatch.setattr(scores, "run_trials", faulty)
+    rules = Rules(None, [1], trials=1, seconds=TIME_LIMIT, seed=1)
+    assert score(written(tmp_path, EXAMPLE), rules).error == "newcomer.py: ValueError in the lab"

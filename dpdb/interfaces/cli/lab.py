@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 from dpdb.errors import UsageError
 from dpdb.interfaces.cli import lab_arguments as kinds
 from dpdb.interfaces.cli.lab_audit import main as audit
+from dpdb.interfaces.cli.lab_room import main as room
 from dpdb.interfaces.cli.lab_score import main as score
 from dpdb.lab.attack import PROTECTED_AT, Attack, Scenes
 from dpdb.lab.catalogue import catalogue, find
 from dpdb.lab.classroom.process import TIME_LIMIT, TO_ERRORS
 from dpdb.lab.defences import Defence
-from dpdb.lab.room.command import main as room
 from dpdb.lab.scenario import DataFile
 
 if TYPE_CHECKING:
@@ -50,13 +50,12 @@ def main(words: list[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="dpdb lab",
-        usage="dpdb lab [ATTACK | FILE.py | --all] [options]\n"
+    parser = kinds.parser(
+        "dpdb lab",
+        "[ATTACK | FILE.py | --all] [options]\n"
         "       dpdb lab room | audit | --score DIR [options]",
-        description="Attacks on statistical databases, with their defence off and on. "
+        "Attacks on statistical databases, with their defence off and on. "
         "Without ATTACK: which there are. `dpdb lab room` plays one with secrets of your own.",
-        allow_abbrev=False,
     )
     add = parser.add_argument
     add("attack", nargs="?", metavar="ATTACK", help="the attack to demonstrate, or a FILE.py")

@@ -15,6 +15,13 @@ LONGEST_LIMIT = 3600
 """Seconds that a student's file can be given."""
 
 
+def parser(prog: str, usage: str, description: str) -> argparse.ArgumentParser:
+    """A parser that takes no abbreviations."""
+    return argparse.ArgumentParser(
+        prog=prog, usage=f"{prog} {usage}", description=description, allow_abbrev=False
+    )
+
+
 def epsilon(text: str) -> float:
     """An ε to try an attack at."""
     try:

@@ -44,13 +44,12 @@ def main(words: list[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="dpdb lab audit",
-        usage="dpdb lab audit [MECHANISM | FILE.py] [options]",
-        description="Run a mechanism many times with a person in its data and many times without, "
+    parser = kinds.parser(
+        "dpdb lab audit",
+        "[MECHANISM | FILE.py] [options]",
+        "Run a mechanism many times with a person in its data and many times without, "
         "and say how large its ε is at least. Without MECHANISM: which there are. A FILE.py is "
         "run with your rights.",
-        allow_abbrev=False,
     )
     add = parser.add_argument
     add("mechanism", nargs="?", metavar="MECHANISM", help="one of those listed, or a FILE.py with "

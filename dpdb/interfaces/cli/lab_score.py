@@ -52,12 +52,11 @@ def main(words: list[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="dpdb lab",
-        usage="dpdb lab --score DIR [options]",
-        description="Play the attacks in a class's files, each in processes of its own, two at a "
+    parser = kinds.parser(
+        "dpdb lab",
+        "--score DIR [options]",
+        "Play the attacks in a class's files, each in processes of its own, two at a "
         "time. The files are run with your rights: read what you do not trust.",
-        allow_abbrev=False,
     )
     add = parser.add_argument
     add("--score", type=Path, required=True, metavar="DIR", help="a file NAME.py for each student")

@@ -17,7 +17,6 @@ from dpdb.lab.defences import MANY, Defence, Unprotected
 from dpdb.lab.mistakes import (
     DoubleLaplace,
     EachItsOwn,
-    KeysOfTheRows,
     LocalSensitivity,
     RowsAsUnits,
 )
@@ -34,7 +33,7 @@ DEFENCES: dict[str, type[Defence]] = {
     kind.__name__: kind
     for kind in (
         *(Unprotected, Rounded, QuerySetSize, Sticky, EachItsOwn),
-        *(LocalSensitivity, DoubleLaplace, KeysOfTheRows, RowsAsUnits),
+        *(LocalSensitivity, DoubleLaplace, RowsAsUnits),
     )
 }
 """The defences that a file can name: those that are made of numbers and texts."""
@@ -173,4 +172,6 @@ def _whole(value: object, name: str, most: int) -> int:
 def _text(value: object, name: str) -> str:
     if not isinstance(value, str):
         raise Unfit(f"{name} is a text")
+    if not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
+        raise Unfit(f"{name} has half a character in it")
     return value

@@ -80,6 +80,9 @@ def score(path: Path, rules: Rules) -> Score:
             ]
     except DpdbError as error:
         return Score(path.stem, None, (), error_text("", error).removeprefix("error: "))
+    except Exception as error:
+        # Somebody's file has found a fault in the lab: that is no reason to stop for the others.
+        return Score(path.stem, None, (), f"{path.name}: {type(error).__name__} in the lab")
     showings = tuple(trials.showings[0] for trials in each)
     rates = tuple(trials.rates[0] for trials in each)
     trials = Trials(attack, rules.trials, rules.seed, showings, rates)
