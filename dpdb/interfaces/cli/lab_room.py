@@ -49,13 +49,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--data", type=Path, metavar="FILE.csv", help="the first column of zeros and ones in it")
     add("--html", type=Path, metavar="FILE", help="write a page that plays it")
     add("--delay", type=_seconds, default=0.15, metavar="S", help="seconds between two pictures")
-    add(
-        "--seed",
-        type=kinds.seed,
-        default=1,
-        metavar="S",
-        help="the same seed asks the same questions",
-    )
+    add("--seed", type=kinds.seed, default=1, metavar="S", help="the same seed, the same questions")
     return parser
 
 
