@@ -15,7 +15,7 @@ from tabulate import tabulate
 
 from dpdb.policy.budget import Budget
 from dpdb.policy.catalog import Column, Kind, Policy, Table
-from dpdb.session import session as conductor
+from dpdb.session import gate
 from dpdb.session.session import Session
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -43,7 +43,7 @@ _PEOPLE = """
 """
 
 # Answers leave on a tick of 10 ms. What is measured is the work until then.
-mock.patch.object(conductor, "wait_for_tick").start()
+mock.patch.object(gate, "wait_for_tick").start()
 
 Act = Callable[[], object]
 Rows = Sequence[Sequence[object]]

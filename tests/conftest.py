@@ -1,11 +1,15 @@
 """How tests run: on a short tick, the same examples every time, none failing for being slow."""
 
+import os
 from collections.abc import Iterator
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # small matrices; read when numpy is imported
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from dpdb.session import tick
+from tests.support import planned_once as planning
 from tests.support.brute import tables_in_memory
 
 tick.TICK = 1e-6  # tests run many statements, and have nobody to hide their time from
@@ -29,4 +33,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def in_memory() -> Iterator[None]:
     """Tables of `tests.support.brute` are read from memory."""
     with tables_in_memory():
+        yield
+
+
+@pytest.fixture
+def planned_once() -> Iterator[None]:
+    """Each statement of a test is read and planned once, however many sessions answer it."""
+    with planning.planned_once():
         yield

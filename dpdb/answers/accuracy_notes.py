@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from dpdb.answers.declarations import declared_range
-from dpdb.answers.record import ReleaseReport
+from dpdb.answers.record import CellColumn, ReleaseReport
 from dpdb.answers.release_reports import own_reports
 from dpdb.plan.expressions import conjunction, slots
 from dpdb.plan.obstacles import hint
@@ -20,13 +20,13 @@ from dpdb.privacy.mechanisms import Smooth
 
 def interval_notes(planned: Plan) -> tuple[str, ...]:
     """Notes that say which values have no interval, and for how many groups the others hold."""
-    notes = list(_obstacle_notes(planned))
+    notes, reports = list(_obstacle_notes(planned)), list(_shown_reports(planned))
     notes += [
         f"{report.column} {_way(report)}, and has no interval: how near it is depends on the rows"
-        for report in _shown_reports(planned)
+        for report in reports
         if report.margin is None
     ]
-    with_interval = any(report.margin is not None for report in _shown_reports(planned))
+    with_interval = any(report.margin is not None for report in reports)
     if planned.competing_rows > 1 and with_interval:
         number = planned.competing_rows
         notes.append(f"± holds for all {number} groups at once, as noise decides which are shown")
@@ -49,15 +49,12 @@ def _shown_reports(planned: Plan) -> Iterator[ReleaseReport]:
             yield from _shown_reports(planned.subplans[index])
 
 
-def only_noise_notes(columns: Sequence[str], flags: Sequence[Sequence[bool]]) -> tuple[str, ...]:
-    """A note for each column with an interval as wide as the column's bounds.
-
-    `flags` has a row for each row of the answer: whether each cell has such an interval.
-    """
+def only_noise_notes(names: Sequence[str], columns: Sequence[CellColumn]) -> tuple[str, ...]:
+    """A note for each column with an interval as wide as the column's bounds."""
     notes = []
-    for name, column in zip(columns, zip(*flags, strict=True), strict=False):
-        if any(column):
-            part = f" in {sum(column)} of {len(column)} rows" if len(column) > 1 else ""
+    for name, column in zip(names, columns, strict=True):
+        if number := sum(column.only_noise or ()):
+            part = f" in {number} of {len(column.cells)} rows" if len(column.cells) > 1 else ""
             notes.append(f"{name} is only noise{part}: ± is as wide as its bounds allow")
     return tuple(notes)
 

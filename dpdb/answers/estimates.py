@@ -52,9 +52,7 @@ def scalar(plan: Plan, points: Values, subqueries: Values) -> AnyVector:
 def vector(values: Sequence[Value], kind: Kind) -> AnyVector:
     """Public constants as a vector of the kind."""
     if kind is Kind.TEXT:
-        dictionary = tuple(dict.fromkeys(str(value) for value in values))
-        index = {text: i for i, text in enumerate(dictionary)}
-        return TextVector(np.array([index[str(value)] for value in values], int), dictionary)
+        return TextVector(np.arange(len(values)), tuple(map(str, values)))
     return Vector(array(values, kind))
 
 
@@ -79,7 +77,7 @@ def point(estimate: Estimate, plan: Plan, draws: Draws) -> AnyVector:
             return constant(estimate.rows, Kind.INTEGER)
         case Function.MODE:
             values = releases[0].statistic.values  # type: ignore[union-attr]
-            return vector([values[int(i)] for i in own[0]], estimate.aggregate.kind)
+            return vector(values, estimate.aggregate.kind).take(own[0].astype(np.intp))
         case Function.AVG:
             return numbers(average(own, releases[0], estimate))
         case Function.VAR_POP | Function.VAR_SAMP | Function.STDDEV_POP | Function.STDDEV_SAMP:

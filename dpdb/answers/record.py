@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
+from itertools import repeat
 from typing import TYPE_CHECKING
 
 from dpdb.ledger.protocol import FREE, Balance, Price
@@ -15,6 +18,27 @@ if TYPE_CHECKING:
 Cell = int | float | str | bool | None
 CellInterval = tuple[Cell, Cell] | None
 """The two ends of a cell's 95 % interval; None where the cell has none."""
+
+
+@dataclass(frozen=True, repr=False)
+class CellColumn:
+    """One column of an answer: its cells, from the first row to the last."""
+
+    cells: tuple[Cell, ...]
+    ends: tuple[tuple[Cell, ...], tuple[Cell, ...]] | None = None
+    """The lower and the upper ends of the cells' 95 % intervals; None without intervals."""
+    only_noise: tuple[bool, ...] | None = None
+    """For each cell, whether its interval is as wide as its bounds; None where none can be."""
+
+    @property
+    def intervals(self) -> Iterable[CellInterval]:
+        """The interval of each cell."""
+        return repeat(None, len(self.cells)) if self.ends is None else zip(*self.ends, strict=True)
+
+
+def columns_of(rows: Sequence[tuple[Cell, ...]], number: int) -> tuple[CellColumn, ...]:
+    """Rows of `number` cells without intervals, as columns."""
+    return tuple(CellColumn(tuple(row[i] for row in rows)) for i in range(number))
 
 
 @dataclass(frozen=True)
@@ -51,11 +75,10 @@ class AnswerRecord:
 
     statement: str
     columns: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
+    """The names of the columns."""
+    cells: tuple[CellColumn, ...]
+    """The columns themselves; none in the answer to an EXPLAIN, which has no rows."""
     balance: Balance
-    intervals: tuple[tuple[CellInterval, ...], ...] = ()
-    only_noise: tuple[tuple[bool, ...], ...] = ()
-    """For each cell, whether its interval is as wide as its bounds; empty where none can be."""
     kinds: tuple[Kind, ...] = ()
     """The types of the columns of a query, from its plan; empty where no query is answered."""
     releases: tuple[ReleaseReport, ...] = ()
@@ -73,3 +96,13 @@ class AnswerRecord:
     """Sentences on intervals, on an error asked for and, for EXPLAIN, on rows left out."""
     plan: Plan | None = None
     """The plan that EXPLAIN shows."""
+
+    @cached_property
+    def rows(self) -> tuple[tuple[Cell, ...], ...]:
+        """The cells, row by row."""
+        return tuple(zip(*(column.cells for column in self.cells), strict=True))
+
+    @cached_property
+    def intervals(self) -> tuple[tuple[CellInterval, ...], ...]:
+        """The 95 % interval of each cell, row by row."""
+        return tuple(zip(*(column.intervals for column in self.cells), strict=True))

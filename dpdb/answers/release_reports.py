@@ -20,12 +20,14 @@ def own_reports(planned: Plan) -> tuple[ReleaseReport, ...]:
 
     A report has the label of the first column that needs the release.
     """
-    own = []
-    for index, release in enumerate(planned.releases):
-        labels = [o.label for o in planned.outputs if index in planned.released_for(o)]
-        label = labels[0] if labels else release.aggregate
-        own.append(_report(release, label, planned.competing_rows))
-    return tuple(own)
+    labels: dict[int, str] = {}
+    for output in planned.outputs:
+        for index in planned.released_for(output):
+            labels.setdefault(index, output.label)
+    return tuple(
+        _report(release, labels.get(index, release.aggregate), planned.competing_rows)
+        for index, release in enumerate(planned.releases)
+    )
 
 
 def _report(release: Release, label: str, competing_rows: int) -> ReleaseReport:

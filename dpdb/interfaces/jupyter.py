@@ -7,8 +7,10 @@ import keyword
 import shlex
 from typing import TYPE_CHECKING, NoReturn
 
+from dpdb.answers.formats.escape import printable
 from dpdb.errors import UsageError
 from dpdb.interfaces.cli.arguments import add_session_arguments, policy_for_arguments
+from dpdb.policy.csv_header import remarks
 from dpdb.session.connect import session_on
 from dpdb.sql.splitting import split
 
@@ -46,6 +48,9 @@ class Notebook:
         if not options.files:
             raise UsageError("no CSV file or policy given", hint="%dpdb people.csv --epsilon 1")
         policy = policy_for_arguments(options)
+        for table in policy.tables:
+            for remark in remarks(table):
+                print(f"note: {printable(remark)}")
         self._session = session_on(policy, teach=options.teach, seed=options.seed)
         return self._session
 

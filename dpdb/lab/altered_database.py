@@ -24,8 +24,10 @@ class AlteredDatabase:
         answer = self.database.execute(text)
         if not answer.query:
             return answer
-        rows = tuple(tuple(map(self._cell, row)) for row in answer.rows)
-        return replace(answer, rows=rows, releases=self.releases)
+        cells = tuple(
+            replace(column, cells=tuple(map(self._cell, column.cells))) for column in answer.cells
+        )
+        return replace(answer, cells=cells, releases=self.releases)
 
     def _cell(self, cell: Cell) -> Cell:
         if isinstance(cell, int | float) and not isinstance(cell, bool):

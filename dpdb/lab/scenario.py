@@ -13,6 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from dpdb.errors import DataFileError
+from dpdb.lab.files.text_rows import text_rows
 from dpdb.policy.budget import Budget, Neighbors
 from dpdb.policy.catalog import Column, Kind, Policy, Table
 from dpdb.policy.reader import policy_for, read_policy
@@ -101,12 +102,7 @@ class DataFile:
     def read(cls, path: Path) -> DataFile:
         """The file, declared by the policy beside it, or by its header alone."""
         table = policy_for(path).tables[0]
-        with table.path.open(encoding="utf-8-sig", newline="", errors="replace") as file:
-            rows = tuple(
-                tuple(row.get(column.name) or "" for column in table.columns)
-                for row in csv.DictReader(file)
-            )
-        return cls(table, rows)
+        return cls(table, tuple(text_rows(table)))
 
     def place(self, column: Column) -> int:
         """The index of a column in a row."""

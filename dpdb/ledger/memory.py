@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Lock
 
 from dpdb.errors import BudgetExceeded
@@ -11,7 +11,7 @@ from dpdb.plan.regions import Region
 from dpdb.policy.budget import Budget, Neighbors
 from dpdb.policy.numbers import decimal
 from dpdb.privacy.accounting.accountants import accountant
-from dpdb.privacy.accounting.composition import ComposedLoss, parallel
+from dpdb.privacy.accounting.composition import ComposedLoss, largest, parallel
 
 MAX_APART = 1000
 """As many statements are compared with the next, to see whether their filters exclude it.
@@ -23,15 +23,24 @@ MAX_TURNS = 20_000
 
 
 @dataclass(frozen=True)
-class _Spent:
-    """The statements so far, in groups.
+class _Group:
+    """Statements whose filters exclude each other: no row sees two of them."""
 
-    The members of a group have filters that exclude each other: no row sees two of them, and
-    they compose in parallel. The groups are on the same rows.
-    """
+    regions: tuple[Region, ...] = ()
+    losses: tuple[ComposedLoss, ...] = ()
+    """The largest losses: all that what the group reveals depends on."""
+
+
+@dataclass(frozen=True)
+class _Spent:
+    """The statements so far, in groups on the same rows."""
 
     balance: Balance
-    groups: tuple[tuple[tuple[Region, ComposedLoss], ...], ...] = ()
+    groups: tuple[_Group, ...] = ()
+    regions: int = 0
+    """The number of regions in all groups."""
+    turns: int = 0
+    """The number of ends of intervals of all regions."""
 
 
 @dataclass
@@ -67,29 +76,50 @@ class MemoryLedger(Ledger):
 
     def _after(self, loss: ComposedLoss, region: Region | None, queries: int) -> _Spent:
         """What will have been spent."""
-        groups, together = self._spent.groups, self.balance.sums
+        spent, together = self._spent, self.balance.sums
         asked = self.budget.queries - self.balance.queries_left + queries
         if region is None or region.everything or self._full(region):
-            return _Spent(Balance.after(self.budget, together + loss, asked), groups)
-        member = (region, loss)
-        for index, group in enumerate(groups):
-            # The same filter again is the commonest, and need not be looked into.
-            if all(region != other and region.excludes(other) for other, _ in group):
-                grown = (*group, member)
-                more = self._of(grown) - self._of(group)
-                groups = (*groups[:index], grown, *groups[index + 1 :])
-                return _Spent(Balance.after(self.budget, together + more, asked), groups)
-        return _Spent(Balance.after(self.budget, together + loss, asked), (*groups, (member,)))
+            return replace(spent, balance=Balance.after(self.budget, together + loss, asked))
+        groups = spent.groups
+        index = self._first_apart(region)
+        group = groups[index] if index < len(groups) else _Group()
+        losses = largest((*group.losses, loss), self._rows)
+        grown = _Group((*group.regions, region), losses)
+        more = self._of(grown) - self._of(group)
+        return _Spent(
+            Balance.after(self.budget, together + more, asked),
+            (*groups[:index], grown, *groups[index + 1 :]),
+            spent.regions + 1,
+            spent.turns + region.turns,
+        )
+
+    def _first_apart(self, region: Region) -> int:
+        """The index of the first group whose filters all exclude this one; else of a new group."""
+        apart = {region.key: False}
+
+        def excluded(other: Region) -> bool:
+            # Many groups have the same filters, so each filter is compared once.
+            if other.key not in apart:
+                apart[other.key] = region.excludes(other)
+            return apart[other.key]
+
+        groups = self._spent.groups
+        fitting = (i for i, group in enumerate(groups) if all(map(excluded, group.regions)))
+        return next(fitting, len(groups))
 
     def _full(self, region: Region) -> bool:
         """Whether comparing all filters would take too long if this one's were kept."""
-        kept = [other.turns for group in self._spent.groups for other, _ in group]
-        return len(kept) >= MAX_APART or sum(kept) + region.turns > MAX_TURNS
+        spent = self._spent
+        return spent.regions >= MAX_APART or spent.turns + region.turns > MAX_TURNS
 
-    def _of(self, group: tuple[tuple[Region, ComposedLoss], ...]) -> ComposedLoss:
-        """What a group reveals: under `replace` a row can go from one filter to another."""
-        rows = 2 if self.neighbors is Neighbors.REPLACE else 1
-        return parallel((sums for _, sums in group), rows)
+    def _of(self, group: _Group) -> ComposedLoss:
+        """What a group reveals."""
+        return parallel(group.losses, self._rows)
+
+    @property
+    def _rows(self) -> int:
+        """In how many rows neighbours differ: under `replace` one goes from filter to filter."""
+        return 2 if self.neighbors is Neighbors.REPLACE else 1
 
     def _price(self, after: _Spent) -> Price:
         now, then = self.balance, after.balance

@@ -8,9 +8,8 @@ from dataclasses import replace
 from fractions import Fraction
 
 from dpdb.errors import InvalidOption, TooLarge
-from dpdb.plan.expressions import Expr, Slot, conjunction, slots
+from dpdb.plan.expressions import Expr, Slot, slots
 from dpdb.plan.lowering import AggregateLowering, PlanningContext, contribution_of
-from dpdb.plan.obstacles import Obstacle, obstacle
 from dpdb.plan.plan import CONFIDENCE, Release, at_once
 from dpdb.plan.query import Aggregate, Function, Query
 from dpdb.policy.budget import LARGEST_EPSILON, SMALLEST_EPSILON, Composition
@@ -29,7 +28,7 @@ def allocate(
     number = _number_of_shares(query, context)
     if not options.has_accuracy_goal:
         return iter([share.part(Fraction(1, number))] * number if number else [])
-    if _is_settled(query):
+    if query.settled:
         return iter([])
     if query.subqueries:
         raise InvalidOption("an error, or a noise_index, cannot be kept with a subquery")
@@ -38,9 +37,10 @@ def allocate(
             "an error is kept of COUNT and SUM themselves, not of what is made of them",
             hint="ask for the COUNT or SUM, and compute the rest from its answer",
         )
-    noisy = [a for a in query.aggregates if not is_public(a, query, context)]
     alone = [
-        AggregateLowering(context, query, aggregate, {}, group_count, share) for aggregate in noisy
+        AggregateLowering(context, query, aggregate, {}, group_count, share)
+        for index, aggregate in enumerate(query.aggregates)
+        if not is_public(index, query, context)
     ]
     if options.error is not None:
         confidence = float(options.confidence or CONFIDENCE)
@@ -69,31 +69,21 @@ def _made_of_noise(output: Expr) -> bool:
 
 def _number_of_shares(query: Query, context: PlanningContext) -> int:
     """The number of aggregates that have a share, those of subqueries included."""
-    own = sum(not is_public(aggregate, query, context) for aggregate in query.aggregates)
+    own = sum(not is_public(index, query, context) for index in range(len(query.aggregates)))
     return own + sum(_number_of_shares(subquery, context) for subquery in query.subqueries)
 
 
-def is_public(aggregate: Aggregate, query: Query, context: PlanningContext) -> bool:
+def is_public(index: int, query: Query, context: PlanningContext) -> bool:
     """Whether an aggregate follows from what is public, so that it has no noise and no share."""
-    if is_public_count(aggregate, query, context):
+    if query.obstacles[index] is not None:
         return True
-    return obstacle_of(aggregate, query) is not None
-
-
-def _is_settled(query: Query) -> bool:
-    """Whether the policy alone answers the query: it has no noise, so it keeps to any error."""
-    return not query.subqueries and all(obstacle_of(each, query) for each in query.aggregates)
+    return is_public_count(query.aggregates[index], query, context)
 
 
 def is_public_count(aggregate: Aggregate, query: Query, context: PlanningContext) -> bool:
     """Whether an aggregate is the number of all rows of a table, and that number is public."""
     counts = aggregate.function is Function.COUNT
     return counts and contribution_of(aggregate, query, context.policy).fixed
-
-
-def obstacle_of(aggregate: Aggregate, query: Query) -> Obstacle | None:
-    """Why no row can count for an aggregate, by WHERE and its FILTER; None if a row might."""
-    return obstacle(query.table, conjunction(query.where, aggregate.where))
 
 
 def competing_rows(query: Query, group_count: int, context: PlanningContext) -> int:
@@ -112,8 +102,7 @@ def competing_rows(query: Query, group_count: int, context: PlanningContext) -> 
 def _is_noisy(expression: Expr, query: Query, context: PlanningContext) -> bool:
     """Whether an expression over the answer uses a noisy aggregate or subquery."""
     return any(
-        not is_public(query.aggregates[index], query, context)
-        for index in slots(expression, "aggregate")
+        not is_public(index, query, context) for index in slots(expression, "aggregate")
     ) or any(
         _number_of_shares(query.subqueries[index], context)
         for index in slots(expression, "subquery")

@@ -35,7 +35,7 @@ def _candidate_counts(planned: Plan) -> Iterator[int]:
     for subplan in planned.subplans:
         yield from _candidate_counts(subplan)
     for release in planned.releases:
-        yield len(planned.groups) * candidate_count(release)
+        yield planned.cells * candidate_count(release)
 
 
 def candidate_count(release: Release) -> int:

@@ -7,6 +7,7 @@ written with `<` and `<=`, and the operands of AND, OR and `=` are sorted.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from dpdb.policy.catalog import Column, Kind, Value
@@ -174,12 +175,26 @@ def logic(operator: str, operands: list[Expr]) -> Expr:
         flat.update(dict.fromkeys(inner))
     if len(flat) == 1:
         return next(iter(flat))
-    return Logic(operator, tuple(sorted(flat, key=repr)))
+    return Logic(operator, _sorted(flat))
 
 
 def _is(expression: Expr, operator: str) -> bool:
     """Whether `expression` is an AND or OR with this operator."""
     return isinstance(expression, Logic) and expression.operator == operator
+
+
+def _sorted(operands: Iterable[Expr]) -> tuple[Expr, ...]:
+    """The operands sorted as they are written, the name of the type first.
+
+    What an operand holds is written out, which takes long, only where two have the same type.
+    """
+    by_type: dict[str, list[Expr]] = {}
+    for operand in operands:
+        by_type.setdefault(type(operand).__name__, []).append(operand)
+    for several in by_type.values():
+        if len(several) > 1:
+            several.sort(key=repr)
+    return tuple(operand for name in sorted(by_type) for operand in by_type[name])
 
 
 def compare(operator: str, left: Expr, right: Expr) -> Compare:
@@ -190,7 +205,7 @@ def compare(operator: str, left: Expr, right: Expr) -> Compare:
         case ">=":
             return Compare("<=", right, left)
         case "=" | "<>":
-            first, second = sorted((left, right), key=repr)
+            first, second = _sorted((left, right))
             return Compare(operator, first, second)
     return Compare(operator, left, right)
 

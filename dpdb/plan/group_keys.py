@@ -8,7 +8,8 @@ from fractions import Fraction
 
 from dpdb.errors import Unsupported
 from dpdb.plan.expressions import ColumnRef, Compare, Expr, InList, Literal, Logic
-from dpdb.plan.ranges import EVERYTHING, Environment, Interval, interval, narrow
+from dpdb.plan.intervals import Interval
+from dpdb.plan.ranges import Environment, interval, narrow
 from dpdb.policy.catalog import Kind, Value
 
 MAX_RANGE = 10_000
@@ -20,14 +21,15 @@ def key_values(key: ColumnRef, where: Expr | None, known: Environment) -> tuple[
 
     Raises Unsupported where the policy declares no values.
     """
-    inside = interval(key, narrow(where, known)) if key.kind.ordinal else EVERYTHING
+    declared = interval(key, known)
+    inside = interval(key, narrow(where, known)) if key.kind.ordinal else declared
     if inside.empty:
         # The conditions exclude each other, so no row is left, and any values are right.
-        inside = interval(key, known)
+        inside = declared
     values = _declared(key, inside)
     admitted = [set(constants) for constants in _equalities(key, where)]
     narrowed = [v for v in values if all(v in constants for constants in admitted)]
-    if key.kind.ordinal:
+    if inside != declared:
         narrowed = [v for v in narrowed if inside.lower <= Fraction(v) <= inside.upper]
     return tuple(narrowed) or values
 

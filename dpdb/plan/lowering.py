@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from dpdb.errors import MissingBounds, TooLarge, Unsupported
 from dpdb.plan import splits
 from dpdb.plan.expressions import Cast, ColumnRef, Expr, Slot, children
 from dpdb.plan.group_keys import key_values
+from dpdb.plan.intervals import Interval
 from dpdb.plan.mechanism_choice import MechanismChoice
 from dpdb.plan.plan import Release
 from dpdb.plan.query import NO_OPTIONS, Aggregate, Function, Options, Query
-from dpdb.plan.ranges import Environment, Interval, interval, narrow, nullable
+from dpdb.plan.ranges import Environment, interval, narrow, nullable
 from dpdb.plan.statistics import Count, Distinct, Grid, Ranks, Tally, Total, fit_grid
 from dpdb.policy.catalog import Kind, Policy, Table
 from dpdb.policy.numbers import MAGNITUDE_LIMIT, grid_step
@@ -119,11 +120,11 @@ class AggregateLowering:
         argument = self._argument
         return isinstance(argument, ColumnRef) and argument.column.name == self.query.table.unit
 
-    @property
+    @cached_property
     def _contribution(self) -> Contribution:
         return contribution_of(self.aggregate, self.query, self.context.policy, self.group_count)
 
-    @property
+    @cached_property
     def _choice(self) -> MechanismChoice:
         return MechanismChoice(self.context.options, self._contribution, self.aggregate.place)
 

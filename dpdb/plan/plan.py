@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import add
 
 from dpdb.plan.expressions import ColumnRef, Expr, Slot, columns_of, conjunction, slots
+from dpdb.plan.intervals import Interval
 from dpdb.plan.obstacles import Obstacle
 from dpdb.plan.query import Aggregate, Ordering, Output
-from dpdb.plan.ranges import Environment, Interval, interval
+from dpdb.plan.ranges import Environment, interval
 from dpdb.plan.regions import Region, region
 from dpdb.plan.statistics import Statistic
 from dpdb.policy.catalog import Table, Value
+from dpdb.privacy.accounting.composition import ComposedLoss
 from dpdb.privacy.accounting.loss import Loss
 from dpdb.privacy.mechanisms import Mechanism
 
@@ -65,8 +69,11 @@ class Plan:
     table: Table
     where: Expr | None
     keys: tuple[ColumnRef, ...]
-    groups: tuple[tuple[Value, ...], ...]
-    """The values of the keys, one tuple for each row of the answer before HAVING."""
+    key_values: tuple[tuple[Value, ...], ...]
+    """For each key the values that it can have.
+
+    Each combination of them is a group: those of the last key change fastest from group to group.
+    """
     releases: tuple[Release, ...]
     estimates: tuple[Estimate, ...]
     subplans: tuple[Plan, ...]
@@ -82,6 +89,11 @@ class Plan:
 
     The intervals of these rows hold at once.
     """
+
+    @property
+    def cells(self) -> int:
+        """The number of groups, and so of rows of the answer before HAVING; 1 without keys."""
+        return math.prod(map(len, self.key_values))
 
     @property
     def every_release(self) -> Iterator[Release]:
@@ -100,10 +112,16 @@ class Plan:
         """The number of aggregates, those of subqueries included."""
         return len(self.estimates) + sum(subplan.aggregates for subplan in self.subplans)
 
-    @property
+    @cached_property
     def loss(self) -> Loss:
-        """The sum of the losses of all mechanisms."""
-        return sum((r.mechanism.loss for r in self.every_release), Loss())
+        """The sum of the losses of all mechanisms, those of subqueries included."""
+        losses = [release.mechanism.loss for release in self.every_release]
+        return reduce(add, losses) if losses else Loss()
+
+    @cached_property
+    def composed_loss(self) -> ComposedLoss:
+        """What the composition theorems add up of the loss."""
+        return ComposedLoss.of(self.loss)
 
     @cached_property
     def region(self) -> Region:
@@ -115,14 +133,14 @@ class Plan:
             return region(self.table, None)
         return region(self.table, conjunction(self.where, *filters if len(filters) == 1 else ()))
 
-    @property
+    @cached_property
     def identity(self) -> tuple[object, ...]:
         """A key that is equal for plans that draw the same releases, however they show them."""
         nested = tuple(
             (p.identity, p.outputs[0].expression, *(e.aggregate for e in p.estimates))
             for p in self.subplans
         )
-        return self.table.name, self.where, self.groups, self.keys, self.releases, nested
+        return self.table.name, self.where, self.key_values, self.keys, self.releases, nested
 
     @property
     def column_names(self) -> frozenset[str]:

@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 from fractions import Fraction
-from itertools import product
 
 from dpdb.errors import TooLarge
-from dpdb.plan.allocation import allocate, competing_rows, is_public_count, obstacle_of
+from dpdb.plan.allocation import allocate, competing_rows, is_public_count
 from dpdb.plan.expressions import Slot
 from dpdb.plan.group_keys import key_values
+from dpdb.plan.intervals import Interval
 from dpdb.plan.lowering import AggregateLowering, PlanningContext, RowCount
 from dpdb.plan.plan import Estimate, Plan, Release
 from dpdb.plan.query import Query
-from dpdb.plan.ranges import Environment, Interval
+from dpdb.plan.ranges import Environment
 from dpdb.policy.catalog import Policy, Value
 from dpdb.privacy.accounting.accountants import BudgetShare
 
@@ -38,7 +37,7 @@ def plan(query: Query, policy: Policy, share: BudgetShare, rows: RowCount) -> Pl
     """
     context = PlanningContext(policy, rows, query.options)
     # Subqueries are planned first, but their answers do not change the number of groups.
-    group_count = len(_groups(query, {})) if query.options.has_accuracy_goal else 1
+    group_count = _number(_key_values(query, {})) if query.options.has_accuracy_goal else 1
     shares = allocate(query, group_count, share, context)
     return _plan_within(query, context, shares)
 
@@ -46,9 +45,9 @@ def plan(query: Query, policy: Policy, share: BudgetShare, rows: RowCount) -> Pl
 def outline(query: Query, policy: Policy) -> Plan:
     """The plan for `query` without releases: for teaching, where nothing is protected."""
     subplans = tuple(outline(subquery, policy) for subquery in query.subqueries)
-    groups = _groups(query, {})
+    values = _key_values(query, {})
     estimates = tuple(Estimate(aggregate, (), Interval()) for aggregate in query.aggregates)
-    return _assembled(query, groups, (), estimates, subplans, policy=policy)
+    return _assembled(query, values, (), estimates, subplans, policy=policy)
 
 
 def _plan_within(query: Query, context: PlanningContext, shares: Iterator[BudgetShare]) -> Plan:
@@ -60,56 +59,66 @@ def _plan_within(query: Query, context: PlanningContext, shares: Iterator[Budget
         )
         for index, subplan in enumerate(subplans)
     }
-    groups = _groups(query, known)
+    values = _key_values(query, known)
+    group_count = _number(values)
     releases: list[Release] = []
     estimates = []
-    for aggregate in query.aggregates:
-        obstacle = obstacle_of(aggregate, query)
+    for aggregate, obstacle in zip(query.aggregates, query.obstacles, strict=True):
         if obstacle is not None:
             estimates.append(Estimate(aggregate, (), Interval(), obstacle=obstacle))
             continue
         share = NO_SHARE if is_public_count(aggregate, query, context) else next(shares)
-        lowering = AggregateLowering(context, query, aggregate, known, len(groups), share)
+        lowering = AggregateLowering(context, query, aggregate, known, group_count, share)
         lowered = lowering.lower()
         indices = tuple(range(len(releases), len(releases) + len(lowered.releases)))
         estimates.append(Estimate(aggregate, indices, lowered.range, lowered.public_rows))
         releases += lowered.releases
-        if len(releases) * len(groups) > MAX_GROUPS:
+        if len(releases) * group_count > MAX_GROUPS:
             raise TooLarge(f"GROUP BY makes more than {MAX_GROUPS} noisy values")
-    assembled = _assembled(
-        query, groups, tuple(releases), tuple(estimates), subplans, policy=context.policy
+    return _assembled(
+        query,
+        values,
+        tuple(releases),
+        tuple(estimates),
+        subplans,
+        policy=context.policy,
+        competing=competing_rows(query, group_count, context),
     )
-    return replace(assembled, competing_rows=competing_rows(query, len(groups), context))
 
 
-Groups = tuple[tuple[Value, ...], ...]
-"""One tuple for each group: a value for each key."""
+KeyValues = tuple[tuple[Value, ...], ...]
+"""For each key the values that it can have."""
 
 
-def _groups(query: Query, known: Environment) -> Groups:
-    """Every combination of the values that the keys can have."""
-    columns = [key_values(key, query.where, known) for key in query.keys]
-    number = math.prod(len(values) for values in columns)
-    if number > MAX_GROUPS:
-        raise TooLarge(f"GROUP BY makes {number} groups, {MAX_GROUPS} are allowed")
-    return tuple(product(*columns))
+def _key_values(query: Query, known: Environment) -> KeyValues:
+    """The values that the keys can have; each combination of them is a group."""
+    values = tuple(key_values(key, query.where, known) for key in query.keys)
+    if _number(values) > MAX_GROUPS:
+        raise TooLarge(f"GROUP BY makes {_number(values)} groups, {MAX_GROUPS} are allowed")
+    return values
+
+
+def _number(values: KeyValues) -> int:
+    """The number of groups."""
+    return math.prod(map(len, values))
 
 
 def _assembled(
     query: Query,
-    groups: Groups,
+    values: KeyValues,
     releases: tuple[Release, ...],
     estimates: tuple[Estimate, ...],
     subplans: tuple[Plan, ...],
     *,
     policy: Policy,
+    competing: int = 1,
 ) -> Plan:
     """The plan with these parts and with the answer's columns, order and limit from the query."""
     return Plan(
         table=query.table,
         where=query.where,
         keys=query.keys,
-        groups=groups,
+        key_values=values,
         releases=releases,
         estimates=estimates,
         subplans=subplans,
@@ -119,4 +128,5 @@ def _assembled(
         limit=query.limit,
         offset=query.offset,
         sample_key=policy.sample_key,
+        competing_rows=competing,
     )

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
+from functools import cached_property
 
 from dpdb.errors import Place
-from dpdb.plan.expressions import ColumnRef, Expr
+from dpdb.plan.expressions import ColumnRef, Expr, conjunction
+from dpdb.plan.obstacles import Obstacle, obstacle
 from dpdb.policy.catalog import Kind, Table
 
 
@@ -112,6 +114,18 @@ class Query:
     offset: int = 0
     subqueries: tuple[Query, ...] = ()
     options: Options = NO_OPTIONS
+
+    @cached_property
+    def obstacles(self) -> tuple[Obstacle | None, ...]:
+        """For each aggregate why no row can pass WHERE and its FILTER; None where one might."""
+        return tuple(
+            obstacle(self.table, conjunction(self.where, each.where)) for each in self.aggregates
+        )
+
+    @property
+    def settled(self) -> bool:
+        """Whether the policy alone gives the answer, because no row can count for it."""
+        return not self.subqueries and all(self.obstacles)
 
     @property
     def cut(self) -> bool:

@@ -1,4 +1,4 @@
-"""Interval arithmetic: an interval that holds every value of an expression.
+"""The range of an expression: an interval that holds every value of it.
 
 Intervals come from the bounds in the policy and from WHERE, never from rows. They need not be
 tight, and privacy does not depend on them: the engine clamps what it aggregates to the intervals
@@ -8,8 +8,7 @@ of the plan.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
 
@@ -28,45 +27,19 @@ from dpdb.plan.expressions import (
     Slot,
     children,
 )
+from dpdb.plan.intervals import (
+    EVERYTHING,
+    INFINITY,
+    Interval,
+    absolute,
+    arithmetic,
+    around,
+    clamped,
+    hull,
+    rounded,
+)
 from dpdb.policy.catalog import Kind
 
-Bound = Fraction | float
-"""A finite bound is a Fraction, an infinite one a float."""
-
-INFINITY = math.inf
-_LARGEST = Fraction(10) ** 290
-"""A bound beyond this becomes infinite: doubles overflow soon, and overflow is NULL."""
-_FINEST = 10**400
-"""The largest denominator of a bound, which limits the digits of products."""
-
-
-@dataclass(frozen=True)
-class Interval:
-    """The numbers from `lower` to `upper`, both included."""
-
-    lower: Bound = -INFINITY
-    upper: Bound = INFINITY
-
-    @property
-    def bounded(self) -> bool:
-        """Whether both ends are finite."""
-        return isinstance(self.lower, Fraction) and isinstance(self.upper, Fraction)
-
-    @property
-    def empty(self) -> bool:
-        """Whether no number is inside, as where conditions exclude each other."""
-        return self.lower > self.upper
-
-    def meet(self, other: Interval) -> Interval:
-        """The interval of the numbers in both."""
-        return Interval(max(self.lower, other.lower), min(self.upper, other.upper))
-
-    def join(self, other: Interval) -> Interval:
-        """The smallest interval around both."""
-        return Interval(min(self.lower, other.lower), max(self.upper, other.upper))
-
-
-EVERYTHING = Interval()
 Environment = Mapping[str | Slot | Cast, Interval]
 """Intervals that are known besides the declarations.
 
@@ -85,7 +58,7 @@ def interval(expression: Expr, known: Environment) -> Interval:
         case Slot():
             return known.get(expression, EVERYTHING)
         case Arithmetic(operator=operator, left=left, right=right):
-            return _arithmetic(operator, interval(left, known), interval(right, known))
+            return arithmetic(operator, interval(left, known), interval(right, known))
         case Case(branches=branches, default=default):
             return _any_of([*(value for _, value in branches), default], known)
         case Call():
@@ -132,13 +105,13 @@ def narrow(condition: Expr | None, known: Environment) -> Environment:
         case Logic(operator="or", operands=operands):
             branches = [narrow(operand, known) for operand in operands]
             shared = set.intersection(*(set(branch) for branch in branches))
-            known = {**known, **{name: _hull([b[name] for b in branches]) for name in shared}}
+            known = {**known, **{name: hull([b[name] for b in branches]) for name in shared}}
         case Compare(operator="<" | "<=" | "=" as operator, left=left, right=right):
             known = _below(left, right, known, strict=operator == "<")
             if operator == "=":
                 known = _below(right, left, known, strict=False)
         case InList(operand=operand, values=values) if values and operand.kind.ordinal:
-            known = _meet(operand, _hull([_point(value) for value in values]), known)
+            known = _meet(operand, hull([_point(value) for value in values]), known)
     return known
 
 
@@ -183,93 +156,21 @@ def _point(value: object) -> Interval:
     return EVERYTHING
 
 
-def _hull(intervals: list[Interval]) -> Interval:
-    """The smallest interval around all intervals."""
-    result = intervals[0]
-    for other in intervals[1:]:
-        result = result.join(other)
-    return result
-
-
 def _any_of(expressions: Sequence[Expr], known: Environment) -> Interval:
     """An interval that holds the values of all the expressions, NULL constants left out."""
     parts = [interval(part, known) for part in expressions if not _is_null(part)]
-    return _hull(parts) if parts else EVERYTHING
+    return hull(parts) if parts else EVERYTHING
 
 
 def _is_null(expression: Expr) -> bool:
     return isinstance(expression, Literal) and expression.value is None
 
 
-def _corners(left: Interval, right: Interval, combine: Callable[[Bound, Bound], Bound]) -> Interval:
-    """The range of an operation that is monotone in each operand."""
-    ends = [combine(a, b) for a in (left.lower, left.upper) for b in (right.lower, right.upper)]
-    return _around(min(ends), max(ends))
-
-
-def _around(lower: Bound, upper: Bound) -> Interval:
-    """An interval around `lower` and `upper` whose ends have few digits."""
-    return Interval(_short(lower, math.floor), _short(upper, math.ceil))
-
-
-def _short(bound: Bound, to: Callable[[Fraction], int]) -> Bound:
-    """The bound; infinite if it is too large for doubles, rounded if it has very many digits."""
-    if isinstance(bound, float):
-        return bound
-    if abs(bound) > _LARGEST:
-        return INFINITY if bound > 0 else -INFINITY
-    if bound.denominator > _FINEST:
-        return Fraction(to(bound * _FINEST), _FINEST)
-    return bound
-
-
-def _arithmetic(operator: str, left: Interval, right: Interval) -> Interval:
-    match operator:
-        case "+":
-            return _around(left.lower + right.lower, left.upper + right.upper)
-        case "-":
-            return _around(left.lower - right.upper, left.upper - right.lower)
-        case "*":
-            return _corners(left, right, _times)
-        case "/" if not right.empty and (right.lower > 0 or right.upper < 0):
-            return _corners(left, right, _over)
-        case "%":
-            return _remainder(left, right)
-    return EVERYTHING
-
-
-def _times(a: Bound, b: Bound) -> Bound:
-    """a·b, where 0·∞ is 0."""
-    return Fraction(0) if a == 0 or b == 0 else a * b
-
-
-def _over(a: Bound, b: Bound) -> Bound:
-    """a/b for b other than 0; a finite number over an infinite one is 0."""
-    if isinstance(b, float):
-        return Fraction(0) if isinstance(a, Fraction) else a * math.copysign(1, b)
-    return a / b
-
-
-def _remainder(left: Interval, right: Interval) -> Interval:
-    """`a % b` has the sign of `a` and is smaller than both in magnitude, as in SQL."""
-    limit: Bound = max(-right.lower, right.upper)
-    lower = max(left.lower, -limit) if left.lower < 0 else Fraction(0)
-    upper = min(left.upper, limit) if left.upper > 0 else Fraction(0)
-    return Interval(lower, upper)
-
-
 def _cast(operand: Expr, kind: Kind, known: Environment) -> Interval:
     inner = interval(operand, known)
     if not (operand.kind.ordinal or operand.kind is Kind.BOOLEAN):
         return EVERYTHING
-    return _rounded(inner, round) if kind is Kind.INTEGER else inner
-
-
-def _rounded(inner: Interval, to: Callable[[Bound], int]) -> Interval:
-    """The interval with its finite ends rounded by `to`, a monotone rounding."""
-    lower = Fraction(to(inner.lower)) if isinstance(inner.lower, Fraction) else inner.lower
-    upper = Fraction(to(inner.upper)) if isinstance(inner.upper, Fraction) else inner.upper
-    return Interval(lower, upper)
+    return rounded(inner, round) if kind is Kind.INTEGER else inner
 
 
 def _call(call: Call, known: Environment) -> Interval:
@@ -280,19 +181,19 @@ def _call(call: Call, known: Environment) -> Interval:
         case "nullif":
             return parts[0]
         case "abs":
-            return _absolute(parts[0])
+            return absolute(parts[0])
         case "floor":
-            return _rounded(parts[0], math.floor)
+            return rounded(parts[0], math.floor)
         case "ceil":
-            return _rounded(parts[0], math.ceil)
+            return rounded(parts[0], math.ceil)
         case "round":
             digits = call.arguments[1]
             assert isinstance(digits, Literal)
             assert isinstance(digits.value, int)
             unit = Fraction(1, 2) / Fraction(10) ** digits.value
-            return _around(parts[0].lower - unit, parts[0].upper + unit)
+            return around(parts[0].lower - unit, parts[0].upper + unit)
         case "clamp":
-            return Interval(_clamp(parts[0].lower, *parts[1:]), _clamp(parts[0].upper, *parts[1:]))
+            return clamped(*parts)
         case "length":
             return Interval(Fraction(0), INFINITY)
     return EVERYTHING
@@ -304,7 +205,7 @@ def _extreme(call: Call, known: Environment) -> Interval:
     LEAST is at most, and GREATEST at least, every argument that is never NULL.
     """
     parts = [(part, interval(part, known)) for part in call.arguments if not _is_null(part)]
-    around = _hull([limit for _, limit in parts]) if parts else EVERYTHING
+    around = hull([limit for _, limit in parts]) if parts else EVERYTHING
     sure = [limit for part, limit in parts if not nullable(part)]
     match call.name:
         case "least":
@@ -312,13 +213,3 @@ def _extreme(call: Call, known: Environment) -> Interval:
         case "greatest":
             return around.meet(Interval(lower=max((s.lower for s in sure), default=-INFINITY)))
     return around
-
-
-def _absolute(inner: Interval) -> Interval:
-    # |x| is at least the distance from 0 to the interval, and at most that to its farther end.
-    return Interval(max(Fraction(0), inner.lower, -inner.upper), max(-inner.lower, inner.upper))
-
-
-def _clamp(bound: Bound, low: Interval, high: Interval) -> Bound:
-    """The bound, clamped as CLAMP(bound, low, high) does."""
-    return min(max(bound, low.lower), high.upper)

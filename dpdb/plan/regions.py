@@ -13,6 +13,7 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 from dpdb.plan.expressions import (
     Call,
@@ -38,8 +39,8 @@ _ROUNDING = Fraction(1, 2**40)
 class Span:
     """A set of points: a union of intervals that include their lower and exclude their upper ends.
 
-    `turns` ascend, and each turn is the first point at which membership changes. `below` says
-    whether the points below all turns are in the set.
+    `turns` ascend, no two are equal, and each is the first point at which membership changes.
+    `below` says whether the points below all turns are in the set.
     """
 
     below: bool
@@ -47,6 +48,19 @@ class Span:
 
     def __contains__(self, point: Point) -> bool:
         return self.below is (bisect_right(self.turns, point) % 2 == 0)
+
+    def meets(self, other: Span) -> bool:
+        """Whether some point is in both sets.
+
+        The points in both form intervals, each of which begins where an interval of one of the sets
+        does. So few points are looked at where the sets have much in common.
+        """
+        below = self.below and other.below
+        return below or self._begins_within(other) or other._begins_within(self)
+
+    def _begins_within(self, other: Span) -> bool:
+        """Whether an interval of this set begins at a point of the other."""
+        return any(turn in other for turn in self.turns[self.below :: 2])
 
     @property
     def complement(self) -> Span:
@@ -66,27 +80,40 @@ class ColumnLimit:
     span: Span
     null: bool = False
 
-    @property
-    def possible(self) -> bool:
-        """Whether the column, as declared, can hold any value within the limit."""
+    @cached_property
+    def held(self) -> Span:
+        """The points within the limit that the column, as declared, can hold."""
         column = self.column
-        if self.null and column.nullable:
-            return True
         values = column.values
         if values is None and column.kind is Kind.BOOLEAN:
             values = (False, True)
         if values is not None:
-            return any(_stored(value) in self.span for value in values)
-        declared = EVERY_POINT
-        if column.bounds is not None:
-            lower, upper = column.bounds
-            if _whole(column):
-                declared = Span(below=False, turns=(math.ceil(lower), math.floor(upper) + 1))
-            else:
-                # The ends of the grid are rounded to doubles, so the span is wider than the bounds.
-                around = column.step + max(abs(lower), abs(upper)) * _ROUNDING
-                declared = Span(below=False, turns=(float(lower - around), float(upper + around)))
-        return _overlap([self.span, declared], 2) != NO_POINT
+            points = [_stored(value) for value in values]
+            return _overlap([_point(column, point) for point in points if point in self.span], 1)
+        if column.bounds is None:
+            return self.span
+        lower, upper = column.bounds
+        if _whole(column):
+            turns: tuple[Point, ...] = math.ceil(lower), math.floor(upper) + 1
+        else:
+            # The ends of the grid are rounded to doubles, so the span is wider than the bounds.
+            around = column.step + max(abs(lower), abs(upper)) * _ROUNDING
+            turns = float(lower - around), float(upper + around)
+        return _overlap([self.span, Span(below=False, turns=turns)], 2)
+
+    @property
+    def holds_null(self) -> bool:
+        """Whether the column, as declared, can hold NULL and the limit allows it."""
+        return self.null and self.column.nullable
+
+    @property
+    def possible(self) -> bool:
+        """Whether the column, as declared, can hold any value within the limit."""
+        return self.holds_null or self.held != NO_POINT
+
+    def excludes(self, other: ColumnLimit) -> bool:
+        """Whether the column, as declared, can hold no value within both limits."""
+        return not (self.holds_null and other.holds_null) and not self.held.meets(other.held)
 
 
 Limits = Mapping[str, ColumnLimit]
@@ -100,12 +127,18 @@ class Region:
     table: Table
     limits: Limits
 
+    @cached_property
+    def key(self) -> frozenset[object]:
+        """Equal for equal regions of the tables of one policy, and fast to compare."""
+        spans = ((name, limit.span, limit.null) for name, limit in self.limits.items())
+        return frozenset((self.table.name, *spans))
+
     @property
     def everything(self) -> bool:
         """Whether no column is limited; such a region excludes no other region."""
         return not self.limits
 
-    @property
+    @cached_property
     def turns(self) -> int:
         """The number of ends of intervals, which measures the work of a comparison."""
         return sum(len(limit.span.turns) for limit in self.limits.values())
@@ -114,10 +147,11 @@ class Region:
         """Whether certainly no row is in both regions; a unit may still have rows in both."""
         if self.table != other.table:
             return False
-        shared = self.limits.keys() & other.limits.keys()
-        return any(
-            not _combined([self.limits[name], other.limits[name]], 2).possible for name in shared
-        )
+        for name, limit in self.limits.items():
+            beside = other.limits.get(name)
+            if beside is not None and limit.excludes(beside):
+                return True
+        return False
 
 
 def region(table: Table, condition: Expr | None) -> Region:
@@ -192,8 +226,9 @@ def _stored(value: Value) -> Point:
 
 
 def _point(column: Column, point: Point) -> Span:
-    """The set of the values equal to `point`."""
-    return Span(below=False, turns=(_turn(column, point), _turn(column, _next(point))))
+    """The set of the values equal to `point`; the empty set if the column cannot have it."""
+    turns = _turn(column, point), _turn(column, _next(point))
+    return Span(below=False, turns=turns) if turns[0] != turns[1] else NO_POINT
 
 
 def _next(point: Point) -> Point:

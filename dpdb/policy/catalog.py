@@ -8,6 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from dpdb.policy.budget import Budget, Neighbors
+from dpdb.policy.csv_format import CsvFormat
 
 Value = bool | int | Fraction | str
 """A constant; a date is an integer, the days since 1970-01-01."""
@@ -69,6 +70,8 @@ class Table:
     """The name of the column that holds the privacy unit; None where each row is a unit."""
     rows_per_unit: int = 1
     """The most rows of one unit that a query counts."""
+    csv: CsvFormat = field(default_factory=CsvFormat)
+    """What is declared of how the file is written."""
 
     def column(self, name: str) -> Column | None:
         """The column called `name`, first exactly, then in any case; None if there is none."""

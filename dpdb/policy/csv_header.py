@@ -1,133 +1,112 @@
 """The header of a CSV file: the names of its columns, and where its records begin.
 
-Errors of the header are raised as DataFileError.
+What a policy does not declare of how the file is written is told from its name and its header,
+which are public, and never from rows. Errors of the header are raised as DataFileError.
 """
 
 from __future__ import annotations
 
-import codecs
 import csv
-import io
-import os
-import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dpdb.errors import DataFileError, did_you_mean
 from dpdb.policy.catalog import Table
+from dpdb.policy.column_names import distinct_names, look_like_values
+from dpdb.policy.csv_clues import FirstRecord, encoding_of, first_record, separator_of
+from dpdb.policy.csv_format import COMMA, CsvFormat, Punctuation, separator_by_name
+from dpdb.policy.csv_stream import open_csv
+from dpdb.policy.encodings import FALLBACK, UTF8
 
 _HEADER_LIMIT = 1 << 20
 """The most bytes of a header."""
-_NAME_THE_INDEX = "give every column a name; pandas leaves the name of an index column empty"
-_SAVE_AS_UTF8 = "save the file as UTF-8"
-# UTF-32 first: its little-endian mark begins with that of UTF-16.
-_WIDE_MARKS = (
-    (codecs.BOM_UTF32_LE, "UTF-32"),
-    (codecs.BOM_UTF32_BE, "UTF-32"),
-    (codecs.BOM_UTF16_LE, "UTF-16"),
-    (codecs.BOM_UTF16_BE, "UTF-16"),
-)
 
 
-def read_header(path: Path) -> tuple[str, ...]:
-    """The names of the columns of the file, as the header writes them."""
-    return header_and_offset(path)[0]
+@dataclass(frozen=True)
+class Header:
+    """The columns of a file and how it is written, by its policy, its name and its header."""
+
+    names: tuple[str, ...]
+    encoding: str
+    mark: int
+    """The number of bytes of byte-order marks that the file begins with."""
+    length: int
+    """The number of bytes, in UTF-8, from there to the first record."""
+    punctuation: Punctuation
+    guesses: tuple[str, ...] = ()
+    """What is told from the header of how the file is written, and could be wrong."""
+    oddities: tuple[str, ...] = ()
+    """What is to be said of the names."""
 
 
-def header_and_offset(path: Path) -> tuple[tuple[str, ...], int]:
-    """The names of the columns, and the number of bytes before the first record."""
-    start = _first_bytes(path)
-    for mark, encoding in _WIDE_MARKS:
-        if start.startswith(mark):
-            raise DataFileError(
-                f"{path}, line 1: the file is {encoding}, not UTF-8", hint=_SAVE_AS_UTF8
-            )
-    skipped = len(codecs.BOM_UTF8) if start.startswith(codecs.BOM_UTF8) else 0
-    cells, line, length = _first_record(path, start[skipped:])
-    names = _decoded(path, line, cells)
-    _check_names(path, line, names)
-    return names, skipped + length
+def header_of(table: Table) -> Header:
+    """The header of a table's file; where it has none, the columns are those declared."""
+    if table.csv.header:
+        return read_header(table.path, table.csv)
+    encoding, mark = encoding_of(table.path, table.csv)
+    separator = table.csv.separator or separator_by_name(table.path) or COMMA
+    names = tuple(column.name for column in table.columns)
+    return Header(names, encoding, mark, 0, table.csv.punctuation(separator))
 
 
-def _first_bytes(path: Path) -> bytes:
-    """The first bytes of the file, enough for the longest header that is allowed."""
-    try:
-        # The kind of file is checked before opening, because opening a pipe may wait for ever.
-        if not stat.S_ISREG(os.stat(path).st_mode):
-            kind = "a directory" if path.is_dir() else "not a regular file"
-            raise DataFileError(f"{path} is {kind}")
-        with open(path, "rb") as file:
-            return file.read(_HEADER_LIMIT + len(codecs.BOM_UTF8))
-    except OSError as error:
-        raise DataFileError(f"cannot read {path}: {error.strerror}") from error
-    except ValueError as error:  # a NUL in the path
-        raise DataFileError(f"cannot read {path}: {error}") from error
+def remarks(table: Table) -> list[str]:
+    """What whoever asks about a table must know of its header.
+
+    What the names are is said only where no policy declares them.
+    """
+    header = header_of(table)
+    undeclared = any(column.guessed for column in table.columns)
+    said = (*header.guesses, *header.oddities) if undeclared else header.guesses
+    return [f"{table.path}: {remark}" for remark in said]
 
 
-def _first_record(path: Path, start: bytes) -> tuple[list[str], int, int]:
-    """The first record that is not blank, the number of its line, and the length up to its end."""
-    length = 0
-    line = 1
-
-    def lines() -> Iterator[str]:
-        nonlocal length
+def read_header(path: Path, form: CsvFormat | None = None) -> Header:
+    """The header of a file that has one and is written as declared."""
+    form = form or CsvFormat()
+    encoding, mark = encoding_of(path, form)
+    with open_csv(path, encoding, mark) as stream:
         # In Latin-1 every byte is one character, so the lengths of texts count bytes.
-        for text in io.StringIO(start.decode("latin-1"), newline=""):
-            length += len(text)
-            yield text
-
-    reader = csv.reader(lines(), strict=True)
-    record: list[str] = []
+        start = stream.read(_HEADER_LIMIT + 1).decode("latin-1")
+    separator, skipped, guesses = separator_of(path, form, start)
+    record = _record(path, start[skipped:], separator, form.quote)
+    line = record.line + bool(skipped)
     try:
-        while not record:
-            line = reader.line_num + 1
-            record = next(reader)
-    except StopIteration:
-        raise DataFileError(
-            f"{path} is empty", hint="the first line must name the columns"
-        ) from None
-    except csv.Error as error:
-        raise DataFileError(f"{path}, line {line}: the header is not CSV: {error}") from error
-    if length >= _HEADER_LIMIT:
-        raise DataFileError(f"{path}, line {line}: the header is over {_HEADER_LIMIT} bytes")
-    return record, line, length
-
-
-def _decoded(path: Path, line: int, cells: list[str]) -> tuple[str, ...]:
-    """The cells of the header, read as Latin-1, decoded from UTF-8."""
-    try:
-        names = tuple(cell.encode("latin-1").decode("utf-8") for cell in cells)
+        cells = [cell.encode("latin-1").decode("utf-8") for cell in record.cells]
     except UnicodeDecodeError as error:
-        byte = error.object[error.start]
+        if form.encoding is None and encoding == UTF8 and not mark:
+            header = read_header(path, replace(form, encoding=FALLBACK))
+            guess = f"the header is not UTF-8, so the file is read as {FALLBACK}"
+            return replace(header, guesses=(guess, *header.guesses))
         raise DataFileError(
-            f"{path}, line {line}: the header is not UTF-8 (byte 0x{byte:02x})",
-            hint=_SAVE_AS_UTF8,
+            f"{path}, line {line}: the header is not {form.encoding or encoding}",
+            hint="name the encoding that the file has, or save it as UTF-8",
         ) from error
-    if any("\0" in name for name in names):
+    if any("\0" in cell for cell in cells):
         raise DataFileError(
-            f"{path}, line {line}: the header holds a NUL", hint="is it UTF-16, or not text?"
+            f"{path}, line {line}: the header holds a NUL",
+            hint="if the file is UTF-16 without a mark, its encoding is utf-16-le or utf-16-be",
         )
-    return names
+    if encoding != UTF8 and form.encoding is None:
+        guesses = (f"the file is read as {encoding}, by its byte-order mark", *guesses)
+    names, oddities = distinct_names(cells)
+    if look_like_values(cells):
+        oddities = ("the header looks like a row: has the file none?", *oddities)
+    punctuation = form.punctuation(separator)
+    return Header(names, encoding, mark, skipped + record.length, punctuation, guesses, oddities)
 
 
-def _check_names(path: Path, line: int, names: tuple[str, ...]) -> None:
-    """Raise DataFileError for names that are missing, repeated or not separated by commas."""
-    where = f"{path}, line {line}"
-    for delimiter, called in ((";", "semicolons"), ("\t", "tabs")):
-        if len(names) == 1 and delimiter in names[0]:
-            raise DataFileError(
-                f"{where}: the header has no comma", hint=f"use commas, not {called}"
-            )
-    seen: dict[str, int] = {}
-    for position, name in enumerate(names, 1):
-        if not name.strip():
-            raise DataFileError(f"{where}: column {position} has no name", hint=_NAME_THE_INDEX)
-        first = seen.setdefault(name.casefold(), position)
-        if first != position:
-            raise DataFileError(
-                f"{where}: columns {first} and {position} are both called {name}",
-                hint="names must differ in more than case",
-            )
+def _record(path: Path, start: str, separator: str, quote: str) -> FirstRecord:
+    """The record of the header, checked."""
+    try:
+        record = first_record(start, separator, quote)
+    except csv.Error as error:
+        raise DataFileError(f"{path}, line 1: the header is not CSV: {error}") from error
+    if record is None:
+        raise DataFileError(f"{path} is empty", hint="the first line must name the columns")
+    if record.length >= _HEADER_LIMIT:
+        raise DataFileError(f"{path}, line {record.line}: the header is over {_HEADER_LIMIT} bytes")
+    return record
 
 
 def column_positions(table: Table, names: Sequence[str]) -> dict[str, int]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from statistics import NormalDist
 from typing import ClassVar
 
@@ -36,7 +37,7 @@ class Laplace:
     looks: int = 1
     """The number of times that the noise may be tested before an answer is accepted."""
 
-    @property
+    @cached_property
     def scale(self) -> Fraction:
         """The scale b = Δ/ε, in grid steps; for a share ε/k of a session it is k·Δf/ε, as in [STW].
 
@@ -46,7 +47,7 @@ class Laplace:
         spare = SLACK if self.looks > 1 else Fraction(0)
         return self.sensitivity / (self.epsilon - spare)
 
-    @property
+    @cached_property
     def loss(self) -> Loss:
         """The privacy loss: ε, or nothing where no row can change the statistic."""
         return pure(self.epsilon) if self.sensitivity else Loss()
@@ -91,7 +92,7 @@ class Gaussian:
         """The standard deviation σ, in grid steps."""
         return Fraction(math.sqrt(self.variance))
 
-    @property
+    @cached_property
     def loss(self) -> Loss:
         """The privacy loss: (ε, δ)-DP, and ρ-zCDP, which needs no δ."""
         return Loss(self.epsilon, self.delta, self.squared / (2 * self.variance))

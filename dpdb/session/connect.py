@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from fractions import Fraction
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from dpdb.errors import DataFileError, InvalidOption, UsageError, did_you_mean
+from dpdb.policy.bounds import with_bounds
 from dpdb.policy.budget import (
     Budget,
     Composition,
@@ -20,9 +21,10 @@ from dpdb.policy.budget import (
     valid_queries,
 )
 from dpdb.policy.catalog import Policy
-from dpdb.policy.csv_header import column_positions, read_header
+from dpdb.policy.csv_format import CsvFormat, valid_encoding, valid_separator
+from dpdb.policy.csv_header import column_positions, header_of
 from dpdb.policy.numbers import Number, as_written
-from dpdb.policy.reader import policy_for, read_policy, with_bounds
+from dpdb.policy.reader import policy_for, read_policy
 
 if TYPE_CHECKING:
     from dpdb.session.session import Session
@@ -40,6 +42,9 @@ def connect(
     composition: str | None = None,
     neighbors: str | None = None,
     bounds: Mapping[str, tuple[Number, Number]] | None = None,
+    separator: str | None = None,
+    encoding: str | None = None,
+    no_header: Sequence[str] | None = None,
     teach: bool = False,
     seed: int | None = None,
 ) -> Session:
@@ -48,6 +53,9 @@ def connect(
     What is not given is as the policy says, or else its default. Numbers are taken as they are
     written: 0.1 is a tenth. With `teach` privacy can be switched off, and only then can `seed` make
     the noise repeat; no answer of such a session is private.
+
+    `separator`, `encoding` and `no_header`, which names the columns of a file without a header, are
+    for CSV files without a policy; a policy says these itself.
 
     Raises UsageError, InvalidOption, PolicyError or DataFileError, each before a row is read.
     """
@@ -59,6 +67,9 @@ def connect(
         composition=composition,
         neighbors=neighbors,
         bounds=bounds,
+        separator=separator,
+        encoding=encoding,
+        no_header=no_header,
     )
     return session_on(policy, teach=teach, seed=seed)
 
@@ -71,9 +82,18 @@ def policy_of(
     composition: str | None = None,
     neighbors: str | None = None,
     bounds: Mapping[str, tuple[Number, Number]] | None = None,
+    separator: str | None = None,
+    encoding: str | None = None,
+    no_header: Sequence[str] | None = None,
 ) -> Policy:
     """The policies of all sources as one, with the arguments on top, and a file to every table."""
-    policy = _joined([_policy(source) for source in sources])
+    form = _form(separator, encoding, no_header)
+    policy = _joined([_policy(source, form, no_header or ()) for source in sources])
+    if form is not None and not any(table.csv == form for table in policy.tables):
+        raise UsageError(
+            "separator, encoding and no_header are for CSV files without a policy",
+            hint='a policy says them itself, as in separator = ";"',
+        )
     budget = policy.budget
     budget = Budget(
         budget.epsilon if epsilon is None else valid_epsilon(_exact("epsilon", epsilon)),
@@ -121,13 +141,34 @@ def valid_seed(seed: int | None, *, teach: bool) -> int | None:
     return seed
 
 
-def _policy(source: Source) -> Policy:
+def _policy(source: Source, form: CsvFormat | None, names: Sequence[str]) -> Policy:
+    """The policy of a source; `form` and `names` are of a CSV file that has none."""
     if isinstance(source, Policy):
         return source
     path = Path(source)
     if "\0" in str(path) or path.is_dir():
         raise DataFileError(f"{path} is not a file")
-    return read_policy(path) if path.suffix == ".toml" else policy_for(path)
+    if path.suffix == ".toml":
+        return read_policy(path)
+    return policy_for(path, form, names)
+
+
+def _form(
+    separator: str | None, encoding: str | None, no_header: Sequence[str] | None
+) -> CsvFormat | None:
+    """How files without a policy are written; None where nothing is said of that."""
+    if separator is encoding is no_header is None:
+        return None
+    folded = [name.casefold() for name in no_header or ()]
+    if no_header is not None and (
+        isinstance(no_header, str) or not all(folded) or not 0 < len(set(folded)) == len(folded)
+    ):
+        raise InvalidOption("no_header is a list of names that differ in more than case")
+    return CsvFormat(
+        separator=None if separator is None else valid_separator(separator),
+        encoding=None if encoding is None else valid_encoding(encoding),
+        header=no_header is None,
+    )
 
 
 def _joined(policies: list[Policy]) -> Policy:
@@ -154,7 +195,7 @@ def _check_files(policy: Policy) -> Policy:
     for table in policy.tables:
         if not table.path.is_file():
             raise DataFileError(f"there is no file {table.path}")
-        column_positions(table, read_header(table.path))
+        column_positions(table, header_of(table).names)
     return policy
 
 

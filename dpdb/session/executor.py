@@ -19,7 +19,6 @@ from dpdb.errors import InternalError
 from dpdb.plan.expressions import Slot
 from dpdb.plan.plan import Plan, Release
 from dpdb.plan.statistics import Ranks, Tally
-from dpdb.privacy.accounting.composition import ComposedLoss
 from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace, Smooth
 from dpdb.privacy.noise import exponential, smooth
 from dpdb.session.teaching import disclosures
@@ -38,11 +37,11 @@ if TYPE_CHECKING:
 def check_receipt(plan: Plan, receipt: Receipt) -> None:
     """Refuse a plan whose mechanisms lose more than was charged for.
 
-    The loss is added up again, over every release that would be drawn, subqueries' included. In
-    a session it is what was charged, so that a refusal is a mistake of ours; then an error is
-    better than a release that nobody accounts for.
+    The loss is that of every release that would be drawn, subqueries' included. In a session it
+    is what was charged, so that a refusal is a mistake of ours; then an error is better than a
+    release that nobody accounts for.
     """
-    if not receipt.covers(ComposedLoss.of(plan.loss), plan.region):
+    if not receipt.covers(plan.composed_loss, plan.region):
         raise InternalError(
             "this plan would reveal more than was charged for, and nothing was drawn",
             hint="what it cost stays paid",

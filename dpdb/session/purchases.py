@@ -5,7 +5,7 @@ There are no refunds: what happens after the charge is paid for.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,10 @@ from dpdb.session.executor import Executor, GradualExecutor, NoisyResult
 if TYPE_CHECKING:
     from dpdb.ledger.protocol import Ledger
     from dpdb.plan.query import Options
+
+
+OpenExecutor = Callable[[], Executor]
+"""Gives the executor; it is asked for when the charge has been taken."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -41,20 +45,20 @@ def settled() -> Purchase:
 
 
 def purchases(
-    plans: Sequence[Plan], options: Options, ledger: Ledger, executor: Executor
+    plans: Sequence[Plan], options: Options, ledger: Ledger, open_executor: OpenExecutor
 ) -> Iterator[Purchase]:
     """The answers to one query: one, or several of rising accuracy where an error is asked for."""
     if options.relative_error is not None:
-        yield from _gradual_purchases(plans, options, ledger, executor)
+        yield from _gradual_purchases(plans, options, ledger, open_executor)
         return
     (plan,) = plans
-    receipt = ledger.charge(ComposedLoss.of(plan.loss), plan.region)
-    result = executor.execute(plan, receipt)
+    receipt = ledger.charge(plan.composed_loss, plan.region)
+    result = open_executor().execute(plan, receipt)
     yield Purchase(result, receipt.price, accuracy_notes.error_notes(options, plan))
 
 
 def _gradual_purchases(
-    plans: Sequence[Plan], options: Options, ledger: Ledger, executor: Executor
+    plans: Sequence[Plan], options: Options, ledger: Ledger, open_executor: OpenExecutor
 ) -> Iterator[Purchase]:
     """The answers to plans of rising ε, up to the first that is as accurate as asked.
 
@@ -63,8 +67,7 @@ def _gradual_purchases(
     answers, and on nothing else: ex-post privacy [LNRWW17].
     Each step is charged for before its answer is looked at.
     """
-    gradual = GradualExecutor(executor, plans)
-    receipt = None
+    gradual = receipt = None
     for step, plan in enumerate(plans):
         loss = _loss_of_step(plans, step)
         try:
@@ -74,6 +77,7 @@ def _gradual_purchases(
                 raise
             return
         receipt = charged if receipt is None else receipt + charged
+        gradual = gradual or GradualExecutor(open_executor(), plans)
         result = gradual.execute(step, receipt)
         reached = _is_accurate(plan, result, options)
         notes = accuracy_notes.relative_error_notes(options, plan, reached=reached)
@@ -90,7 +94,7 @@ def _loss_of_step(plans: Sequence[Plan], step: int) -> ComposedLoss:
     loss that depends on the answers.
     """
     if not step:
-        return replace(ComposedLoss.of(plans[-1].loss), epsilon=plans[0].loss.epsilon)
+        return replace(plans[-1].composed_loss, epsilon=plans[0].loss.epsilon)
     return replace(NO_LOSS, epsilon=plans[step].loss.epsilon - plans[step - 1].loss.epsilon)
 
 

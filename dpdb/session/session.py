@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from fractions import Fraction
-from threading import Lock
 from typing import TYPE_CHECKING
 
 from dpdb.answers import accuracy_notes, contribution_notes, release_reports
 from dpdb.answers.answer import Answer
-from dpdb.answers.record import Cell
-from dpdb.errors import DpdbError, InternalError, InvalidOption, Place, Unsupported, printable
+from dpdb.answers.record import Cell, columns_of
+from dpdb.errors import InvalidOption, Unsupported, printable
 from dpdb.ledger.protocol import FREE, Balance, Price
-from dpdb.plan.candidates import check_candidates
-from dpdb.plan.plan import CONFIDENCE, Plan, at_once
-from dpdb.plan.planner import outline, plan
+from dpdb.plan.plan import Plan
+from dpdb.plan.planner import outline
 from dpdb.plan.query import NO_OPTIONS, Options, Query
 from dpdb.policy.budget import valid_budget
 from dpdb.policy.catalog import Kind, Policy, Table
@@ -23,18 +20,16 @@ from dpdb.policy.numbers import decimal
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.accounting.composition import ComposedLoss
 from dpdb.privacy.accounting.loss import pure
-from dpdb.privacy.gradual_release import levels
 from dpdb.privacy.noise.source import Noise
 from dpdb.privacy.noise.sources import source
 from dpdb.session import catalog_views
 from dpdb.session.backends import open_engine, open_ledger
+from dpdb.session.gate import Gate
+from dpdb.session.query_plans import identity, plans_of
 from dpdb.session.settings import Settings
-from dpdb.session.tick import wait_for_tick
 from dpdb.sql.statements import Assign, Describe, Select, ShowBudget, ShowTables, statement
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from dpdb.engines.protocol import OpenEngine, Progress
     from dpdb.plan.lowering import RowCount
     from dpdb.session.executor import Executor
@@ -66,11 +61,11 @@ class Session:
         self.settings = Settings()
         self._ledger = open_ledger(policy)
         self._noise = source(policy.noise) if noise is None else noise
-        self._timed = noise is None and not teach
+        # Where noise can be foretold the time of an answer tells nothing more.
+        self._gate = Gate(timed=noise is None and not teach)
         self._progress = progress
         self._loaded_engine: OpenEngine | None = None
         self._purchases: dict[object, Purchase] = {}
-        self._lock = Lock()
 
     def __repr__(self) -> str:
         """The tables, and what is left of the budget."""
@@ -88,14 +83,9 @@ class Session:
     def execute(self, text: str) -> Answer:
         """Answer one statement, given without its `;`; raises DpdbError.
 
-        Answers and errors leave on a tick; where noise can be foretold time tells nothing more.
+        Where rows are looked at, answers and errors leave on a tick.
         """
-        started = time.monotonic()
-        try:
-            return self._guarded(self._execute, text)
-        finally:
-            if self._timed:
-                wait_for_tick(started)
+        return self._gate.answer(text, self._execute)
 
     def price(self, text: str) -> Price:
         """What a SELECT would cost, told without looking into a file; raises DpdbError.
@@ -111,25 +101,7 @@ class Session:
         reason to load a file while somebody types: the noise is left out. Only where
         the noise is given, and the price depends on that number, is it asked for.
         """
-        return self._guarded(self._quote, text)
-
-    def _guarded(self, answer: Callable[[str], Answer], text: str) -> Answer:
-        """One statement at a time; an error says which statement failed, and nothing of a row."""
-        try:
-            with self._lock:
-                return answer(text)
-        except DpdbError as error:
-            # What is wrong with the statement as a whole is shown at its beginning.
-            error.place = error.place or Place(1, 1)
-            error.statement = text
-            raise
-        except Exception:
-            # Its text could hold a cell: neither message nor traceback goes further.
-            failed = InternalError(
-                "dpdb failed to answer this statement", hint="what it cost stays paid"
-            )
-            failed.statement = text
-            raise failed from None
+        return self._gate.answer(text, self._quote)
 
     def _quote(self, text: str) -> Answer:
         priced = statement(text, self.policy)
@@ -167,13 +139,17 @@ class Session:
 
     @property
     def _engine(self) -> OpenEngine:
-        """Made when first needed: numpy takes longer to import than the prompt to appear."""
+        """Made when first needed: numpy takes longer to import than the prompt to appear.
+
+        There is no other way to the rows.
+        """
+        self._gate.opens_on_tick()
         if self._loaded_engine is None:
             self._loaded_engine = open_engine(self._progress)
         return self._loaded_engine
 
-    @property
     def _executor(self) -> Executor:
+        """What draws the releases of a plan that is paid for."""
         from dpdb.session.executor import Executor  # noqa: PLC0415 (numpy)
 
         return Executor(self._engine, self._noise, self.teach)
@@ -193,57 +169,43 @@ class Session:
         """The number of rows, asked for only where it is public."""
         return self._engine.rows(table)
 
-    def _plan(self, query: Query, rows: RowCount) -> Plan:
-        planned = plan(query, self.policy, self._share(query.options), rows)
-        check_candidates(planned)
-        return planned
-
-    def _steps(self, query: Query, rows: RowCount) -> tuple[Plan, ...]:
-        """The plans to be carried out one after the other, until an answer is as asked."""
-        options = query.options
-        if options.relative_error is None:
-            return (self._plan(query, rows),)
-        return tuple(
-            self._plan(replace(query, options=replace(options, epsilon=epsilon)), rows)
-            for epsilon in levels(self._share(options).epsilon)
-        )
+    def _plans(self, query: Query, rows: RowCount) -> tuple[Plan, ...]:
+        return plans_of(query, self.policy, self._share(query.options), rows)
 
     def _select(self, text: str, query: Query) -> Answer:
         """An answer that is bought, in steps where it is to be as accurate as asked."""
         from dpdb.session.purchases import purchases, settled  # noqa: PLC0415 (numpy)
 
-        plans, options = self._steps(query, self._rows), query.options
+        plans, options = self._plans(query, self._rows), query.options
         if plans[-1].settled:
             return self._answer(text, plans[-1], settled())
-        identity = _identity(plans[-1], options)
-        before = self._purchased(identity)
+        key = identity(plans[-1], options)
+        before = self._purchased(key)
         if before is not None:
             return self._answer(text, plans[before.step], before, repeat=True)
         for purchase in purchases(plans, options, self._ledger, self._executor):
             # It is kept at once: a later step may fail, and this one is paid for all the same.
-            self._purchases[identity] = purchase
+            self._purchases[key] = purchase
         return self._answer(text, plans[purchase.step], purchase)
 
-    def _purchased(self, identity: object) -> Purchase | None:
+    def _purchased(self, key: object) -> Purchase | None:
         """What a query was answered with before, unless repeats are to be paid."""
-        return None if self.settings.repeats_are_paid else self._purchases.get(identity)
+        return None if self.settings.repeats_are_paid else self._purchases.get(key)
 
     def _answer(
         self, text: str, planned: Plan, purchase: Purchase, *, repeat: bool = False
     ) -> Answer:
         from dpdb.answers.estimates import points  # noqa: PLC0415
-        from dpdb.answers.rows import result_rows  # noqa: PLC0415 (numpy)
+        from dpdb.answers.rows import cell_columns  # noqa: PLC0415 (numpy)
 
         noisy = purchase.result.noisy
-        shown = result_rows(planned, points(planned, noisy.draws), noisy.subqueries, noisy)
+        cells = cell_columns(planned, points(planned, noisy.draws), noisy.subqueries, noisy)
         columns = tuple(output.label for output in planned.outputs)
         return Answer(
             statement=text,
             columns=columns,
-            rows=shown.rows,
-            intervals=shown.intervals,
+            cells=cells,
             kinds=_kinds(planned),
-            only_noise=shown.only_noise,
             releases=release_reports.reports(planned),
             cost=FREE if repeat else purchase.price,
             balance=self.balance,
@@ -253,22 +215,22 @@ class Session:
             revealed=purchase.result.revealed if self.settings.reveal else (),
             notes=purchase.notes
             + accuracy_notes.interval_notes(planned)
-            + accuracy_notes.only_noise_notes(columns, shown.only_noise),
+            + accuracy_notes.only_noise_notes(columns, cells),
         )
 
     def _explained(self, text: str, query: Query, rows: RowCount) -> Answer:
-        planned, options = self._steps(query, rows)[-1], query.options
-        known = planned.settled or self._purchased(_identity(planned, options)) is not None
+        planned, options = self._plans(query, rows)[-1], query.options
+        known = planned.settled or self._purchased(identity(planned, options)) is not None
         if not self.settings.protected or (known and not self.settings.unprotected):
             price = FREE
         elif options.relative_error is not None:
-            price = self._ledger.price(ComposedLoss.of(planned.loss), None)
+            price = self._ledger.price(planned.composed_loss, None)
         else:
-            price = self._ledger.price(ComposedLoss.of(planned.loss), planned.region)
+            price = self._ledger.price(planned.composed_loss, planned.region)
         return Answer(
             statement=text,
             columns=tuple(output.label for output in planned.outputs),
-            rows=(),
+            cells=(),
             releases=release_reports.reports(planned),
             cost=price,
             balance=self.balance,
@@ -286,11 +248,11 @@ class Session:
     def _shown(
         self, text: str, columns: tuple[str, ...], rows: tuple[tuple[Cell, ...], ...]
     ) -> Answer:
-        return Answer(text, columns, rows, self.balance)
+        return Answer(text, columns, columns_of(rows, len(columns)), self.balance)
 
     def _unprotected(self, text: str, query: Query) -> Answer:
         """Teaching mode without privacy, or with the paper's, which is none."""
-        from dpdb.answers.rows import result_rows  # noqa: PLC0415 (numpy)
+        from dpdb.answers.rows import cell_columns  # noqa: PLC0415 (numpy)
         from dpdb.session.teaching import UnprotectedExecutor  # noqa: PLC0415
 
         planned = outline(query, self.policy)
@@ -305,12 +267,10 @@ class Session:
             share = whole / planned.aggregates
             price = self._ledger.charge(ComposedLoss.of(pure(whole)), None).price
         result = UnprotectedExecutor(self._engine, self._noise, share).execute(planned)
-        shown = result_rows(planned, result.points, result.subqueries, None)
         return Answer(
             statement=text,
             columns=tuple(output.label for output in planned.outputs),
-            rows=shown.rows,
-            intervals=shown.intervals,
+            cells=cell_columns(planned, result.points, result.subqueries, None),
             kinds=_kinds(planned),
             cost=price,
             balance=self.balance,
@@ -328,11 +288,3 @@ class Session:
 def _kinds(planned: Plan) -> tuple[Kind, ...]:
     """The types of the columns of an answer."""
     return tuple(output.expression.kind for output in planned.outputs)
-
-
-def _identity(planned: Plan, options: Options) -> object:
-    """Equal for queries that are answered with the same draws: asking again is free."""
-    if options.relative_error is None:
-        return planned.identity
-    confidence = at_once(float(options.confidence or CONFIDENCE), planned.competing_rows)
-    return planned.identity, options.relative_error, confidence

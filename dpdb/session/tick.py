@@ -1,4 +1,8 @@
-"""Answers leave on a tick, so that the time one takes tells little about the rows."""
+"""Answers leave on a tick, so that the time one takes tells little about the rows.
+
+Ticks are counted from the beginning of the statement. On a clock that all statements share, or with
+several answers in one tick, small differences would add up until they are seen.
+"""
 
 from __future__ import annotations
 

@@ -27,16 +27,14 @@ from dpdb.policy.catalog import Policy
 from dpdb.sql.dialect import parse
 from dpdb.sql.labels import labels
 from dpdb.sql.scopes import MAX_OUTPUTS, AnswerExpressions, Constants, RowExpressions, Scope
-from dpdb.sql.tokens import read_tokens
-from dpdb.sql.trees import Effort, only, place
+from dpdb.sql.trees import Effort, only, place, start
 
 SCHEMAS = ("main", "public")
 """What a table's name may be qualified with: DuckDB's and PostgreSQL's default."""
 
 
-def bind(text: str, policy: Policy, options: Options = NO_OPTIONS) -> Query:
-    """The query that `text`, a single SELECT, asks of the policy's tables."""
-    tokens = read_tokens(text)
+def bind(tokens: list[Token], text: str, policy: Policy, options: Options = NO_OPTIONS) -> Query:
+    """The query that these tokens of `text`, a single SELECT, ask of the policy's tables."""
     try:
         trees = parse(tokens, text)
     except ParseError as error:
@@ -126,14 +124,14 @@ class Binder:
 
     def _tokens_of(self, node: exp.Subquery) -> list[Token]:
         """The statement's tokens from the subquery's SELECT on."""
-        start = _start(node)
+        here = start(node)
         before = [
             index
             for index, token in enumerate(self.tokens)
-            if token.token_type is TokenType.SELECT and token.start < start
+            if token.token_type is TokenType.SELECT and token.start < here
         ]
         # A subquery may begin with another one: then several SELECTs stand before the place.
-        nested = sum(_start(inner) == start for inner in node.find_all(exp.Select))
+        nested = sum(start(inner) == here for inner in node.find_all(exp.Select))
         if len(before) < nested:
             raise Unsupported("a subquery begins with SELECT", place=place(node, self.text))
         return self.tokens[before[-nested] :]
@@ -257,8 +255,3 @@ class Binder:
         if not (isinstance(value, Literal) and type(value.value) is int and value.value >= 0):
             raise TypeMismatch("a whole number is needed here", place=place(node, self.text))
         return value.value
-
-
-def _start(node: exp.Expr) -> int:
-    """The offset in the text of the first part of `node` that has one; -1 if none has."""
-    return min((part.meta["start"] for part in node.walk() if "start" in part.meta), default=-1)

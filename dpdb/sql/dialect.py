@@ -46,18 +46,17 @@ _DIALECT = Dpdb()
 
 
 def tokenize(text: str) -> list[Token]:
-    """The tokens of one statement.
-
-    TOP is a keyword only where SELECT stands before it and a number behind: it may name a column.
-    """
-    tokens = _DIALECT.tokenize(text)
-    for before, token, after in zip(tokens, tokens[1:], tokens[2:], strict=False):
-        kinds = before.token_type, after.token_type
-        if token.text.upper() == "TOP" and kinds == (TokenType.SELECT, TokenType.NUMBER):
-            token.token_type = TokenType.TOP
-    return tokens
+    """The tokens of a text."""
+    return _DIALECT.tokenize(text)
 
 
 def parse(tokens: list[Token], text: str) -> list[exp.Expr | None]:
-    """sqlglot's trees for the tokens of `text`."""
+    """sqlglot's trees for these tokens of `text`.
+
+    TOP is a keyword only where SELECT stands before it and a number behind: it may name a column.
+    """
+    for select, word, number in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        kinds = select.token_type, number.token_type
+        if kinds == (TokenType.SELECT, TokenType.NUMBER) and word.text.upper() == "TOP":
+            word.token_type = TokenType.TOP
     return _DIALECT.parser().parse(tokens, text)

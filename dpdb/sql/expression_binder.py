@@ -11,7 +11,6 @@ from dpdb.errors import Place, StatementError, TooLarge, UnknownName, Unsupporte
 from dpdb.plan.expressions import (
     Arithmetic,
     Call,
-    Cast,
     Expr,
     InList,
     IsNull,
@@ -25,7 +24,7 @@ from dpdb.plan.expressions import (
 )
 from dpdb.plan.folding import lower
 from dpdb.policy.catalog import Kind
-from dpdb.sql import types
+from dpdb.sql import casts, types
 from dpdb.sql.functions import ARGUMENTS, call
 from dpdb.sql.literals import like_pattern, number_literal
 from dpdb.sql.trees import Effort, check_depth, node_name, only, place
@@ -47,20 +46,6 @@ ARITHMETIC: dict[type[exp.Expr], str] = {
     exp.Mul: "*",
     exp.Div: "/",
     exp.Mod: "%",
-}
-CAST_TARGETS = {
-    exp.DataType.Type.INT: Kind.INTEGER,
-    exp.DataType.Type.BIGINT: Kind.INTEGER,
-    exp.DataType.Type.SMALLINT: Kind.INTEGER,
-    exp.DataType.Type.DOUBLE: Kind.NUMBER,
-    exp.DataType.Type.FLOAT: Kind.NUMBER,
-    exp.DataType.Type.DECIMAL: Kind.NUMBER,
-    exp.DataType.Type.TEXT: Kind.TEXT,
-    exp.DataType.Type.VARCHAR: Kind.TEXT,
-    exp.DataType.Type.CHAR: Kind.TEXT,
-    exp.DataType.Type.TINYINT: Kind.INTEGER,
-    exp.DataType.Type.BOOLEAN: Kind.BOOLEAN,
-    exp.DataType.Type.DATE: Kind.DATE,
 }
 
 
@@ -257,34 +242,9 @@ class ExpressionBinder(ABC):
 
     def _cast(self, node: exp.Expr, depth: int) -> Expr:
         only(node, self.text, "this", "to", "safe")
-        target = node.args["to"]
-        kind = CAST_TARGETS.get(target.this)
-        sized = [size for size in target.expressions if isinstance(size, exp.DataTypeParam)]
-        whole = len(sized) == len(target.expressions)
-        if kind is None or not whole or (sized and kind not in (Kind.TEXT, Kind.NUMBER)):
-            names = ", ".join(sorted(kind.name for kind in Kind))
-            raise Unsupported(
-                "this type is not supported", hint=f"types are {names}", place=self.place(node)
-            )
-        sizes = [self.expression(size.this, depth + 1) for size in sized]
-        operand = self.expression(node.this, depth + 1)
-        if kind is Kind.DATE and isinstance(operand, Literal) and isinstance(operand.value, str):
-            return types.date_literal(operand.value, self.place(node))
-        converted = operand if operand.kind is kind else Cast(operand, kind)
-        return self._sized(converted, sizes, node)
-
-    def _sized(self, operand: Expr, sizes: list[Expr], node: exp.Expr) -> Expr:
-        """VARCHAR(n) cuts off after n characters, DECIMAL(p, s) rounds to s places."""
-        match operand.kind, sizes:
-            case _, []:
-                return operand
-            case Kind.TEXT, [length]:
-                return call("substr", [operand, Literal(1, Kind.INTEGER), length], self.place(node))
-            case Kind.NUMBER, [_]:
-                return call("round", [operand, Literal(0, Kind.INTEGER)], self.place(node))
-            case Kind.NUMBER, [_, places]:
-                return call("round", [operand, places], self.place(node))
-        raise Unsupported("this type is not supported", place=self.place(node))
+        kind, written = casts.target(node.args["to"], self.place(node))
+        sizes = [self.expression(size, depth + 1) for size in written]
+        return casts.cast(self.expression(node.this, depth + 1), kind, sizes, self.place(node))
 
     def _function(self, node: exp.Func, depth: int) -> Expr:
         known = ARGUMENTS.get(type(node))

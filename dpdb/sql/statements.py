@@ -9,7 +9,7 @@ from itertools import takewhile
 from sqlglot.tokenizer_core import Token, TokenType
 
 from dpdb.errors import Place, SyntaxFault, UnknownName, Unsupported, did_you_mean
-from dpdb.plan.query import NO_OPTIONS, Query
+from dpdb.plan.query import NO_OPTIONS, Options, Query
 from dpdb.policy.catalog import Policy
 from dpdb.sql.binder import bind
 from dpdb.sql.option_names import SETTINGS, TEACHING
@@ -104,14 +104,16 @@ class _Words:
 
 
 def _select(text: str, policy: Policy, words: _Words, skip: int) -> Query:
-    """The query after `skip` tokens.
+    """The query after `skip` tokens."""
+    tokens, options = _without_options(words, skip)
+    return bind(tokens, text, policy, options)
 
-    What stands before SELECT, and the OPTIONS after it, become spaces: places in the text stay.
-    """
+
+def _without_options(words: _Words, skip: int) -> tuple[list[Token], Options]:
+    """The tokens of the SELECT after `skip` tokens, without its OPTIONS, and the options."""
     tokens = words.tokens[skip:]
     if not tokens or tokens[0].token_type is not TokenType.SELECT:
         raise Unsupported("EXPLAIN is followed by SELECT", place=words.place(skip))
-    blanks = [(0, tokens[0].start)]
     options = NO_OPTIONS
     if [t.text.upper() for t in tokens[1:4]] == ["WITH", "DIFFERENTIAL_PRIVACY", "OPTIONS"]:
         inside = list(takewhile(lambda t: t.token_type is not TokenType.R_PAREN, tokens[4:]))
@@ -119,12 +121,8 @@ def _select(text: str, policy: Policy, words: _Words, skip: int) -> Query:
         if not inside or inside[0].token_type is not TokenType.L_PAREN or end >= len(tokens):
             raise SyntaxFault("OPTIONS takes (name = value, …)", place=words.place(skip + 4))
         options = read_options(words.text, inside[1:])
-        blanks.append((tokens[1].start, tokens[end].end + 1))
-    for start, stop in blanks:
-        text = (
-            text[:start] + "".join(c if c == "\n" else " " for c in text[start:stop]) + text[stop:]
-        )
-    return bind(text, policy, options)
+        del tokens[1 : end + 1]
+    return tokens, options
 
 
 def _assignment(words: _Words) -> Assign:

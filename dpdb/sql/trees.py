@@ -49,10 +49,25 @@ class Effort:
             )
 
 
+def start(node: exp.Expr) -> int:
+    """The offset in the text of the first part of `node` that has one; -1 if none has."""
+    starts = []
+    parts: list[object] = [node]
+    while parts:
+        match parts.pop():
+            case exp.Expr() as part:
+                if "start" in part.meta:
+                    starts.append(part.meta["start"])
+                parts += part.args.values()
+            case list() as several:
+                parts += several
+    return min(starts, default=-1)
+
+
 def place(node: exp.Expr, text: str) -> Place | None:
     """The place of `node` in `text`: that of its first part with a position, None if none has."""
-    starts = [part.meta["start"] for part in node.walk() if "start" in part.meta]
-    return place_at(min(starts), text) if starts else None
+    first = start(node)
+    return None if first < 0 else place_at(first, text)
 
 
 def place_at(offset: int, text: str) -> Place:

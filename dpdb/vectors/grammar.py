@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime
 import math
 import re
+from functools import cache
 
 from dpdb.policy.numbers import days_of
 
@@ -24,20 +25,19 @@ _NUMBER = re.compile(
 )
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _BOOLEANS = {
-    **dict.fromkeys(("true", "t", "yes", "1"), True),
-    **dict.fromkeys(("false", "f", "no", "0"), False),
+    **dict.fromkeys(("true", "t", "yes", "y", "on", "1"), True),
+    **dict.fromkeys(("false", "f", "no", "n", "off", "0"), False),
 }
-_QUOTED = re.compile(rb'"((?:[^"]|"")*+)(?:"(.*))?', re.DOTALL)
-"""Two groups: the text within the quotes, and the rest of the cell after them."""
 
 
-def text(raw: bytes) -> str:
-    """The text of a cell from its bytes in the file, quotes included.
+def text(raw: bytes, quote: bytes = b'"') -> str:
+    """The text of a cell from its bytes in the file, quotes included; `quote` may be empty.
 
     Bytes that are not UTF-8 become U+FFFD, and so does NUL. No other cell loses
     anything by that, as no byte that separates cells is ever part of it.
     """
-    return _unquoted(raw).decode("utf-8", "replace").replace("\0", "\N{REPLACEMENT CHARACTER}")
+    content = _unquoted(raw, quote) if quote and raw.startswith(quote) else raw
+    return content.decode("utf-8", "replace").replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
 def is_whole(raw: bytes) -> bool:
@@ -49,13 +49,24 @@ def is_whole(raw: bytes) -> bool:
     return b"\0" not in raw
 
 
-def _unquoted(raw: bytes) -> bytes:
-    """The content of a cell, without the quotes around it; a doubled quote within becomes one."""
-    found = _QUOTED.fullmatch(raw)
-    if found is None:
-        return raw
+def _unquoted(raw: bytes, quote: bytes) -> bytes:
+    """The content of a cell that begins with a quote; a doubled quote within becomes one."""
+    found = _quoted(quote).fullmatch(raw)
+    assert found is not None  # The pattern fits all that begins with a quote.
     # Quotes that come after the closing one are text, as they are in a cell without quotes.
-    return found[1].replace(b'""', b'"') + (found[2] or b"")
+    return found[1].replace(quote * 2, quote) + (found[2] or b"")
+
+
+@cache
+def _quoted(quote: bytes) -> re.Pattern[bytes]:
+    """Two groups: the text within the quotes, and the rest of the cell after them."""
+    one = re.escape(quote)
+    return re.compile(b"%b((?:[^%b]|%b%b)*+)(?:%b(.*))?" % (one, one, one, one, one), re.DOTALL)
+
+
+def with_point(text: str, decimal: str) -> str:
+    """The text of a number with a point, where it is written with another decimal mark."""
+    return text if decimal == "." else text.translate({ord(decimal): ".", ord("."): decimal})
 
 
 def number(text: str) -> float | None:

@@ -13,6 +13,7 @@ from dpdb.answers.accuracy_notes import (
     planned_error_notes,
     relative_error_notes,
 )
+from dpdb.answers.record import CellColumn
 from dpdb.plan.query import Options
 from dpdb.privacy.accounting.accountants import BudgetShare
 from tests.support.plans import planned
@@ -67,7 +68,10 @@ def test_of_smooth_sensitivity_the_noise_is_secret() -> None:
 def test_which_columns_are_only_noise(
     flags: list[tuple[bool, bool]], expected: tuple[str, ...]
 ) -> None:
-    assert only_noise_notes(["a", "b"], flags) == expected
+    columns = [
+        CellColumn((1,) * len(flags), only_noise=tuple(row[i] for row in flags)) for i in range(2)
+    ]
+    assert only_noise_notes(["a", "b"], columns) == expected
 
 
 def test_what_an_error_costs() -> None:

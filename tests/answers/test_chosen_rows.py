@@ -53,6 +53,7 @@ def _answers(policy: Policy, query: str) -> Iterator[Answer]:
         yield session.execute(query)
 
 
+@pytest.mark.usefixtures("planned_once")
 @pytest.mark.parametrize("rest", DECIDED)
 @pytest.mark.parametrize(
     ("column", "truth"), [("COUNT(*)", SIZE), ("AVG(x)", 1.3), ("SUM(x) * 2 + 1", 27)]

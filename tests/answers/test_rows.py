@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
 from dpdb.answers.estimates import Noisy, points
-from dpdb.answers.record import Cell
-from dpdb.answers.rows import ResultRows, result_rows
+from dpdb.answers.record import AnswerRecord, Cell
+from dpdb.answers.rows import cell_columns
+from dpdb.ledger.protocol import Balance
+from dpdb.plan.plan import Plan
+from dpdb.policy.budget import Budget
 from tests.support.plans import planned
 
 COUNTS = [30, 10, 20]
 """Of the groups 1, 2 and 3."""
 
 
-def answer(text: str, *draws: list[int]) -> ResultRows:
-    plan = planned(text)
-    noisy = Noisy([np.array(each, dtype=np.int64) for each in draws], {})
-    return result_rows(plan, points(plan, noisy.draws), {}, noisy)
+def shown(plan: Plan, noisy: Noisy, *, intervals: bool = True) -> AnswerRecord:
+    cells = cell_columns(plan, points(plan, noisy.draws), {}, noisy if intervals else None)
+    labels = tuple(output.label for output in plan.outputs)
+    return AnswerRecord("", labels, cells, Balance(Budget(), Fraction(1), Fraction(0), 1))
+
+
+def answer(text: str, *draws: list[int]) -> AnswerRecord:
+    return shown(planned(text), Noisy([np.array(each, dtype=np.int64) for each in draws], {}))
 
 
 def rows(rest: str, columns: str = "zip, COUNT(*)") -> list[tuple[Cell, ...]]:
@@ -104,16 +113,13 @@ def test_a_value_is_only_noise_where_its_interval_is_all_of_its_bounds() -> None
     text = "zip, AVG(age), AVG(born), COUNT(*), AVG(age) + COUNT(*) FROM t GROUP BY zip"
     hardly, many = [0, 0, 0], [1, 10**6, 1]
     found = answer(text, hardly, many, hardly, many, many, hardly, many, many)
-    assert found.only_noise == (
-        (False, True, True, False, False),
-        (False, False, False, False, False),
-        (False, True, True, False, False),
-    )
+    marked = (True, False, True)
+    assert [column.only_noise for column in found.cells] == [None, marked, marked, None, None]
 
 
 def test_without_noise_there_are_no_intervals() -> None:
     plan = planned("zip, COUNT(*) FROM t GROUP BY zip")
-    found = result_rows(plan, points(plan, [np.array(COUNTS)]), {}, None)
+    found = shown(plan, Noisy([np.array(COUNTS)], {}), intervals=False)
     assert found.rows == ((1, 30), (2, 10), (3, 20))
     assert found.intervals == ((None, None),) * 3
-    assert not any(map(any, found.only_noise))
+    assert [column.only_noise for column in found.cells] == [None, None]

@@ -26,6 +26,7 @@ def policy(tmp_path: Path) -> Policy:
     return Policy((Table("t", path, (column,)),), Budget(Fraction(2), Fraction(0), 1))
 
 
+@pytest.mark.usefixtures("planned_once")
 @pytest.mark.parametrize(
     ("expression", "truth"),
     [

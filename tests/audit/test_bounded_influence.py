@@ -10,8 +10,9 @@ import pytest
 
 from dpdb.engines.memory.engine import MemoryEngine
 from dpdb.errors import MissingBounds, SetupError, Unsupported
+from dpdb.policy.bounds import with_bounds
 from dpdb.policy.catalog import Policy
-from dpdb.policy.reader import policy_for, with_bounds
+from dpdb.policy.reader import policy_for
 from dpdb.session.session import Session
 from tests.support.exactly import exactly, planned, write
 from tests.support.known_attacks import HEADER, POLICY, ROWS, people, rich

@@ -35,6 +35,7 @@ from dpdb.privacy.noise.smooth import statistic_and_scale
 from dpdb.privacy.noise.system import SystemNoise
 from dpdb.session.executor import Executor
 from dpdb.sql.binder import bind
+from dpdb.sql.tokens import read_tokens
 from dpdb.vectors.vector import Vector
 from tests.support.brute import (
     ADD_REMOVE,
@@ -71,7 +72,7 @@ UNIT = Column("u", Kind.TEXT)
 def planned_for(here: World, sql: str, options: Options, charge: tuple[float, float]) -> Plan:
     epsilon, delta = map(Fraction, charge)
     rows = len(here.source.rows)
-    query = bind(sql, here.policy, options)
+    query = bind(read_tokens(sql), sql, here.policy, options)
     planned = plan(query, here.policy, BudgetShare(epsilon, delta), lambda table: rows)
     assert planned.loss.epsilon == epsilon
     assert planned.loss.delta == delta

@@ -289,17 +289,24 @@ NUMERIC_TEXTS = st.text(
 )
 
 
-@settings(anywhere, max_examples=1000)
-@given(NUMERIC_TEXTS | st.floats().map(repr) | st.decimals(allow_nan=False).map(str))
-@example("0.3066101993807095471566981359501369297504425048828125")
-@example("2.22507385850720113605740979670913197593481954635164564e-308")
-@example("9007199254740993")
-@example("9007199254740992.99999999999999999999999")
-@example("1" * 400)
-@example("0." + "0" * 400 + "1")
-def test_a_number_is_that_of_the_grammar(path, text):
-    column = read(path, ["0.5", text], ordinal(Kind.NUMBER))
-    assert plain(column) == [0.5, grammar.number(text)]
+NUMBERS = NUMERIC_TEXTS | st.floats().map(repr) | st.decimals(allow_nan=False).map(str)
+
+
+@settings(anywhere, max_examples=100)
+@given(st.lists(NUMBERS, min_size=10, max_size=10))
+@example(
+    [
+        "0.3066101993807095471566981359501369297504425048828125",
+        "2.22507385850720113605740979670913197593481954635164564e-308",
+        "9007199254740993",
+        "9007199254740992.99999999999999999999999",
+        "1" * 400,
+        "0." + "0" * 400 + "1",
+    ]
+)
+def test_a_number_is_that_of_the_grammar(path, texts):
+    column = read(path, texts, ordinal(Kind.NUMBER))
+    assert plain(column) == [grammar.number(text) for text in texts]
 
 
 def test_plain_numbers_are_read_many_at_a_time(path):

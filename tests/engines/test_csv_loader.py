@@ -69,13 +69,13 @@ def test_values_are_not_shown(path):
 
 def test_header_names_are_kept_as_they_are(path):
     path.write_bytes('\ufeff\n Name,"a,""b""","two\nlines",É\x1b]0;x\x07\r\n1,2,3,4\n'.encode())
-    assert read_header(path) == (" Name", 'a,"b"', "two\nlines", "É\x1b]0;x\x07")
+    assert read_header(path).names == (" Name", 'a,"b"', "two\nlines", "É\x1b]0;x\x07")
 
 
 def test_rows_begin_after_the_header(path):
     for content in ('\ufeff"x\n1",y\n2,3\n', "\n\nx,y\r2,3\r", '"x\r\n1","y"\r\n2,3'):
         path.write_bytes(content.encode())
-        name = read_header(path)[0]
+        name = read_header(path).names[0]
         table = Table("t", path, (Column(name, Kind.TEXT), Column("y", Kind.TEXT)))
         found = load(table, [name, "y"])
         assert (plain(found.columns[name]), plain(found.columns["y"])) == (["2"], ["3"])
@@ -88,20 +88,14 @@ def test_rows_begin_after_the_header(path):
         (b"", "is empty"),
         (b"\n\r\n\n", "is empty"),
         (b"\xef\xbb\xbf", "is empty"),
-        ("a,b\n".encode("utf-16"), "line 1: the file is UTF-16, not UTF-8"),
-        (b"\xfe\xff\0a", "line 1: the file is UTF-16, not UTF-8"),
-        ("a,b\n".encode("utf-32"), "line 1: the file is UTF-32, not UTF-8"),
-        (b"a,caf\xe9\n1,2\n", r"line 1: the header is not UTF-8 \(byte 0xe9\)"),
-        (b"\na,caf\xe9\n1,2\n", "line 2: the header is not UTF-8"),
+        (b"\xef\xbb\xbfa,caf\xe9\n1,2\n", "line 1: the header is not utf-8"),
+        (b"\nno,\x81,cp1252\n1,2\n", "line 2: the header is not cp1252"),
+        (b"\xff\xfea\0,", "line 1: the header is not utf-16-le"),
+        (b"PK\x03\x04\x14\0,", "is a zip archive or a workbook"),
+        (b"\x1f\x8b\x08", "is compressed by gzip"),
         ("a,b\n".encode("utf-16-le"), "line 1: the header holds a NUL"),
         (b"a,b\0c\n", "line 1: the header holds a NUL"),
-        (b"a,B,b\n", "line 1: columns 2 and 3 are both called b"),
-        ("straße,STRASSE\n".encode(), "columns 1 and 2"),
-        (b",a\n0,1\n", "line 1: column 1 has no name"),
-        (b"a,b, \n", "line 1: column 3 has no name"),
         (b'"a,b\n1,2\n', "line 1: the header is not CSV"),
-        (b"a;b;c\n1;2;3\n", "line 1: the header has no comma"),
-        (b"a\tb\n1\t2\n", "line 1: the header has no comma"),
         (b"a," * (1 << 20), "line 1: the header is over"),
     ],
 )
@@ -111,13 +105,6 @@ def test_a_bad_header(path, content, message):
         read_header(path)
     with pytest.raises(DataFileError, match=message):
         load(Table("t", path, ()), ())
-
-
-def test_another_delimiter_is_hinted_at(path):
-    path.write_text("a;b\n")
-    with pytest.raises(DataFileError) as caught:
-        read_header(path)
-    assert caught.value.hint == "use commas, not semicolons"
 
 
 @pytest.mark.parametrize(

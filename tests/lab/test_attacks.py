@@ -8,6 +8,7 @@ over the 51 comparisons here a true bound fails with probability below 5e-5 for 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -21,6 +22,7 @@ from dpdb.lab.controls import Sticky
 from dpdb.lab.database import number
 from dpdb.lab.defences import Protected, Side
 from dpdb.lab.trial import Rate, Trials, run_trials
+from tests.support.planned_once import planned_once
 
 ALPHA = 1e-6
 SEED = 1
@@ -40,6 +42,13 @@ SUCCEEDS = {
 """The rates that the attacks reach against defences that do not defend."""
 CLAIMS = ("noise-scale", "group-keys", "many-rows", "floating-point")
 """The attacks whose foils claim an ε and do not keep it."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _planned_once() -> Iterator[None]:
+    """Every trial of an attack asks much the same."""
+    with planned_once():
+        yield
 
 
 def lower(rate: Rate) -> float:

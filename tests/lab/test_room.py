@@ -9,6 +9,7 @@ import math
 import re
 import shutil
 import subprocess
+from collections.abc import Iterator
 from io import StringIO
 from itertools import pairwise
 from pathlib import Path
@@ -27,6 +28,7 @@ from dpdb.lab.room import play
 from dpdb.lab.room.page import page
 from dpdb.lab.room.play import Step, coins, right, stages
 from dpdb.lab.room.terminal import Projector
+from tests.support.planned_once import planned_once
 from tests.support.terminal import Terminal
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -34,6 +36,13 @@ TYPED = "010110100101101001011010010110"
 BITS = tuple(map(int, TYPED))
 EXACT, ROUNDED, PRIVATE = 0, 1, 2
 ALPHA = 1e-6
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _planned_once() -> Iterator[None]:
+    """Every trial of an attack asks much the same."""
+    with planned_once():
+        yield
 
 
 def played(number: int, directory: Path, bits: tuple[int, ...] = BITS, seed: int = 1) -> list[Step]:

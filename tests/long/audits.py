@@ -1,7 +1,8 @@
 """Audits of a session: how likely its answers are on one table, and on a neighbouring one.
 
-A mechanism is run many times through `Session.execute`. Where groups are independent of each
-other, every group holds the same rows, and each is a run of its own.
+A mechanism is run many times through `Session.execute`; `tests.long.remembering` says what is not
+worked out anew for each run. Where groups are independent of each other, every group holds the
+same rows, and each is a run of its own.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from dpdb.answers.answer import Answer
 from dpdb.policy.budget import Budget
 from dpdb.policy.reader import read_policy
 from dpdb.session.session import Session
+from tests.long.remembering import remembering
 from tests.support.noiseless import Noiseless
 
 ALPHA = 1e-6
@@ -188,6 +190,11 @@ def found(audit: Audit, folder: Path, runs: int, noise: Any = None) -> Found:
     Where the price hangs on the answer, an event of answers of at most some price may be so
     much likelier on one table, and not more (ex-post privacy, Ligett et al. 2017).
     """
+    with remembering():
+        return _found(audit, folder, runs, noise)
+
+
+def _found(audit: Audit, folder: Path, runs: int, noise: Any) -> Found:
     sides = [
         Side(audit, rows, folder / name, noise)
         for name, rows in (("one", audit.one), ("other", audit.other))

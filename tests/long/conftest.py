@@ -14,7 +14,8 @@ from tests.long.parts import parts
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
-        "markers", "examples(number, few): tried at scale 1, and in the ordinary suite"
+        "markers",
+        "examples(number, few, most=…): tried at scale 1, in the ordinary suite, and in one part",
     )
 
 
@@ -27,7 +28,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     marker = metafunc.definition.get_closest_marker("examples")
     if marker is not None and "part" in metafunc.fixturenames:
         examples = _examples(metafunc.config, *marker.args)
-        metafunc.parametrize("part", parts(examples), ids=str)
+        metafunc.parametrize("part", parts(examples, **marker.kwargs), ids=str)
 
 
 @pytest.fixture

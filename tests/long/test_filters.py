@@ -10,6 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 from random import Random
 from unittest import mock
@@ -69,6 +70,14 @@ def _pool(cells: Sequence[str], chance: Random) -> list[str]:
     return ["", *chance.sample(distinct, min(len(distinct), 16))]
 
 
+class Edges(World):
+    """A world whose constants are asked about often: what was found of a condition is kept."""
+
+    def __init__(self, folder: Path):
+        super().__init__(folder)
+        self.region = cache(super().region)
+
+
 def _edges(folder: Path, chance: Random) -> tuple[World, dict[Kind, list[str]]]:
     """A world of adversarial cells, and the constants to compare them with."""
     numbers, texts = _numbers(chance), _texts(chance)
@@ -89,7 +98,7 @@ def _edges(folder: Path, chance: Random) -> tuple[World, dict[Kind, list[str]]]:
         Kind.TEXT: [f"'{text}'" for text in (*texts, "", *(text[:1] for text in texts))],
     }
     with mock.patch.dict(test_regions.POOLS, pools):
-        return World(folder), constants
+        return Edges(folder), constants
 
 
 @pytest.mark.examples(6_000, 15)

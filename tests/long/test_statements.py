@@ -99,7 +99,7 @@ def _run(part: Part, folder: Path, tried, units: Units | None = None, teaching: 
     assert outcomes["compared"] > 0.8 * outcomes.total()
 
 
-@pytest.mark.examples(14_000, 25)
+@pytest.mark.examples(10_000, 25)
 def test_statements(part: Part, tmp_path, tried):
     _run(part, tmp_path, tried)
 

@@ -123,18 +123,21 @@ def _files(folder: Path, sources: list[Path], chance: Random | None) -> Path:
     return folder
 
 
-@pytest.mark.examples(40, 1)
-def test_all_statements_of_the_corpora_on_neighbouring_files(examples, tmp_path, capsys, tried):
+@pytest.mark.examples(40, 1, most=len(FORMATS))
+def test_all_statements_of_the_corpora_on_neighbouring_files(part: Part, tmp_path, capsys, tried):
     """Those that are answered and those that are refused, and what they would cost."""
     asked = ["SET epsilon = 1", *ACCEPTED, *(entry.text for entry in REFUSED)]
     asked += [f"EXPLAIN {text}" for text in asked if text.startswith("SELECT")]
     # A string that does not end, and a comment, would take the rest with them.
     asked = [text for text in asked if text.count("'") % 2 == 0 and "--" not in text]
     asked = [text for text in asked if text.count('"') % 2 == 0 and "/*" not in text]
-    asked = asked if examples > 1 else asked[:1] + asked[1::8]
+    asked = asked if part.examples > 1 else asked[:1] + asked[1::8]
     sources, files = [PEOPLE, SUPPORT / "visits.csv"], ["people.csv", "visits.csv"]
     usual = _files(tmp_path / "usual", sources, None)
-    for number in range(examples):
-        changed = _files(tmp_path / str(number), sources, Random(number))
-        _compare([usual, changed], files, asked, number, capsys)
-    tried(f"seeds 0 to {examples - 1}: {len(asked)} statements on each pair of files")
+    chance = Random(part.seed)
+    # A part goes through all formats, and the parts together through all constants for each.
+    first = len(FORMATS) * (part.seed - 1)
+    for turn in range(first, first + part.examples):
+        changed = _files(tmp_path / str(turn), sources, chance)
+        _compare([usual, changed], files, asked, turn, capsys)
+    tried(f"{part}: {len(asked)} statements on each of {part.examples} pairs of files")

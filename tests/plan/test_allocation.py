@@ -70,7 +70,7 @@ def test_which_aggregates_are_public(text: str, private: bool, replaced: bool) -
     for policy, expected in ((PRIVATE, private), (PUBLIC, replaced)):
         asked = query(text, policy)
         context = PlanningContext(policy, known_rows)
-        assert is_public(asked.aggregates[0], asked, context) is expected
+        assert is_public(0, asked, context) is expected
 
 
 @pytest.mark.parametrize("share", [SHARE, CONCENTRATED], ids=["pure", "zcdp"])

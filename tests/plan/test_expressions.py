@@ -10,6 +10,7 @@ from dpdb.plan.expressions import (
     Case,
     Cast,
     ColumnRef,
+    Compare,
     Expr,
     InList,
     IsNull,
@@ -49,6 +50,17 @@ def test_operands_are_flat_sorted_and_there_once() -> None:
     assert logic("and", [logic("and", [A, B]), logic("and", [C, B])]) == expected
     assert logic("or", [A, A]) == A
     assert logic("or", [C, logic("and", [B, A])]) == Logic("or", (C, Logic("and", (A, B))))
+
+
+def test_operands_of_all_types_have_one_order() -> None:
+    """That of their text, so that it depends neither on the query's nor on a hash."""
+    parts: list[Expr] = [
+        Compare("<", X, ONE), Compare("<", Y, ONE), InList(X, (1,), False), Not(A), A, B,
+        IsNull(X), Like(X, ("a",)), Literal(True, Kind.BOOLEAN), Cast(X, Kind.BOOLEAN),
+        Logic("or", (A, B)), Call("coalesce", (A, B), Kind.BOOLEAN), Case(((A, B),), C, Kind.BOOLEAN),
+    ]  # fmt: skip
+    expected = Logic("and", tuple(sorted(parts, key=repr)))
+    assert logic("and", parts) == logic("and", parts[::-1]) == expected
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from fractions import Fraction
 import pytest
 
 from dpdb.errors import MissingBounds, TooLarge, Unsupported
+from dpdb.plan.intervals import Interval
 from dpdb.plan.lowering import (
     SQUARES_LIMIT,
     AggregateLowering,
@@ -15,7 +16,6 @@ from dpdb.plan.lowering import (
     PlanningContext,
     contribution_of,
 )
-from dpdb.plan.ranges import Interval
 from dpdb.plan.statistics import Count, Distinct, Ranks, Tally, Total
 from dpdb.policy.catalog import Policy
 from dpdb.privacy.accounting.accountants import BudgetShare

@@ -40,6 +40,7 @@ NEVER = {
     "age < 30 AND NOT age < 40": "age (18 to 65): that is known, and costs nothing",
     "zip IS NULL": "zip (10025, 31643, 80127): that is known, and costs nothing",
     "born < DATE '1989-12-31'": "born (1990-01-01 to 2000-12-31): that is known, and costs nothing",
+    "id = 2.5": "id: that is known, and costs nothing",
     "ok AND NOT ok": "ok: that is known, and costs nothing",
     "FALSE": ": that is known, and costs nothing",
     "name = 'x' AND NULL": ": that is known, and costs nothing",

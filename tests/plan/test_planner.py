@@ -7,9 +7,9 @@ from fractions import Fraction
 import pytest
 
 from dpdb.errors import TooLarge
+from dpdb.plan.intervals import Interval
 from dpdb.plan.plan import CONFIDENCE, at_once
 from dpdb.plan.planner import outline
-from dpdb.plan.ranges import Interval
 from dpdb.policy.budget import Neighbors
 from dpdb.policy.catalog import Policy
 from dpdb.privacy.accounting.accountants import BudgetShare
@@ -63,13 +63,13 @@ def test_releases_are_told_apart_by_their_indices() -> None:
 
 def test_groups_are_the_product_of_the_keys_values_that_the_filter_admits() -> None:
     plan = planned("COUNT(*) FROM t WHERE zip <> 5 AND zip IN (3, 1) GROUP BY zip, city")
-    assert plan.groups == ((1, "Ely"), (1, "Rye"), (3, "Ely"), (3, "Rye"))
-    assert planned("COUNT(*)").groups == ((),)
+    assert plan.key_values == ((1, 3), ("Ely", "Rye"))
+    assert (plan.cells, planned("COUNT(*)").cells) == (4, 1)
 
 
 def test_too_many_groups_are_refused() -> None:
     plan = planned("COUNT(*) FROM t WHERE age < 100 GROUP BY year, age")
-    assert len(plan.groups) == 100_000
+    assert plan.cells == 100_000
     with pytest.raises(TooLarge, match="makes 101000 groups, 100000 are allowed"):
         planned("COUNT(*) FROM t GROUP BY year, age")
 
@@ -126,7 +126,7 @@ def test_an_outline_is_the_plan_without_releases(neighbors: Neighbors) -> None:
     policy = small_policy(neighbors)
     text = "zip, AVG(loose) FROM t WHERE age > (SELECT SUM(loose) FROM t) GROUP BY zip LIMIT 2"
     plan = outline(query(text, policy), policy)
-    assert (plan.groups, plan.limit) == (((1,), (2,), (3,)), 2)
+    assert (plan.key_values, plan.limit) == (((1, 2, 3),), 2)
     for each in (plan, *plan.subplans):
         assert each.releases == ()
         assert [estimate.interval for estimate in each.estimates] == [Interval()]

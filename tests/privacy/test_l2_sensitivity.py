@@ -24,6 +24,7 @@ from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.mechanisms import Gaussian, Laplace
 from dpdb.privacy.sensitivity import Contribution
 from dpdb.sql.binder import bind
+from dpdb.sql.tokens import read_tokens
 from tests.support.brute import (
     ADD_REMOVE,
     REPLACE,
@@ -55,7 +56,9 @@ pytestmark = pytest.mark.usefixtures("in_memory")
 
 def planned_for(here: World, sql: str, options: Options = GAUSSIAN) -> Plan:
     share = BudgetShare(PLENTY, Fraction(1, 10**6))
-    return plan(bind(sql, here.policy, options), here.policy, share, lambda table: 3)
+    return plan(
+        bind(read_tokens(sql), sql, here.policy, options), here.policy, share, lambda table: 3
+    )
 
 
 def squares(planned: Plan) -> list[int]:
@@ -113,8 +116,8 @@ def test_planned_is_the_largest_change(sql: str, relation: Neighbors) -> None:
     most = 3 if len(kinds) <= ANYTHING_FITS else 2
     here = world(columns, relation)
     planned = planned_for(here, sql)
-    tables = multisets(len(kinds), most)
-    results = [here.exact(planned, [kinds[i] for i in rows]) for rows in tables]
+    tables = [[kinds[i] for i in rows] for rows in multisets(len(kinds), most)]
+    results = here.all_exact(planned, tables)
     allowed, reached = expected(GROUPED[sql][relation is REPLACE])
     assert squares(planned) == allowed
     assert attained(results, neighbouring(len(kinds), most, relation)) == reached
@@ -171,9 +174,8 @@ def test_a_unit_of_several_rows(case: tuple[str, ...], relation: str) -> None:
     )
     worst = [0] * len(planned.releases)
     for others in bystanders(kinds):
-        results = [
-            here.exact(planned, [*others, *((*kinds[i], "1") for i in rows)]) for rows in sets
-        ]
+        tables = [[*others, *((*kinds[i], "1") for i in rows)] for rows in sets]
+        results = here.all_exact(planned, tables)
         worst = [max(pair) for pair in zip(worst, attained(results, pairs), strict=True)]
     allowed, reached = expected(case[1 + at])
     assert squares(planned) == allowed

@@ -34,16 +34,15 @@ from tests.support.exactly import nothing_settled
 pytestmark = pytest.mark.usefixtures("in_memory")
 
 
-@pytest.mark.parametrize("case", CASES, ids=[case.sql[7:] for case in CASES])
 @pytest.mark.parametrize("relation", [ADD_REMOVE, REPLACE])
+@pytest.mark.parametrize("case", CASES, ids=[case.sql[7:] for case in CASES])
 def test_planned_is_the_largest_change(case: Case, relation: Neighbors) -> None:
     columns, kinds = read_row_kinds(case.sql)
     most = 3 if len(kinds) <= ANYTHING_FITS else 2
     here = world(columns, relation)
     planned = here.plan(case.sql, PLENTY)
-    results = [
-        here.exact(planned, [kinds[i] for i in rows]) for rows in multisets(len(kinds), most)
-    ]
+    tables = [[kinds[i] for i in rows] for rows in multisets(len(kinds), most)]
+    results = here.all_exact(planned, tables)
     found = attained(planned, results, neighbouring(len(kinds), most, relation))
     expected, reached = expectations(case.add_remove if relation is ADD_REMOVE else case.replace)
     assert found == reached

@@ -26,6 +26,7 @@ from dpdb.session import purchases
 from dpdb.session.executor import Executor, GradualExecutor
 from dpdb.session.session import Session
 from dpdb.sql.binder import bind
+from dpdb.sql.tokens import read_tokens
 from dpdb.vectors.vector import AnyVector
 from tests.support.exactly import write
 from tests.support.noiseless import Noiseless
@@ -76,7 +77,7 @@ def policy(tmp_path: Path) -> Policy:
 
 def planned(sql: str, policy: Policy, options: Options = NO_OPTIONS) -> Plan:
     share = replace(MemoryLedger(policy.budget).balance.share, delta=options.delta or Fraction(0))
-    return plan(bind(sql, policy, options), policy, share, lambda _: 60)
+    return plan(bind(read_tokens(sql), sql, policy, options), policy, share, lambda _: 60)
 
 
 def charged(plan: Plan) -> Receipt:

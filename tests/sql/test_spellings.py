@@ -20,6 +20,8 @@ ALIKE = [
     ("SELECT COUNT(*) FROM main.visits", "SELECT COUNT(*) FROM visits"),
     ("SELECT COUNT(*) FROM public.visits", "SELECT COUNT(*) FROM visits"),
     ("SELECT TOP 3 COUNT(*) FROM visits", "SELECT COUNT(*) FROM visits LIMIT 3"),
+    ("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 1) TOP 3 COUNT(*) FROM visits",
+     "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 1) COUNT(*) FROM visits LIMIT 3"),
     ("SELECT COUNT(*) FROM visits WHERE (points > 40) = 1",
      "SELECT COUNT(*) FROM visits WHERE (points > 40) = TRUE"),
     ("SELECT COUNT(*) FROM visits WHERE (points > 40) <> 0",

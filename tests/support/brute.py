@@ -32,6 +32,7 @@ from dpdb.policy.catalog import Column, Policy, Table
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.mechanisms import Exponential
 from dpdb.sql.binder import bind
+from dpdb.sql.tokens import read_tokens
 from dpdb.vectors.columns import Codes, Numbers
 
 Row = tuple[str, ...]
@@ -50,6 +51,11 @@ class Rows:
         self.rows = rows
 
 
+_RESULTS: dict[object, list[list[Any]]] = {}
+"""The last results of `World.all_exact`, the oldest first."""
+_KEPT = 8
+
+
 @dataclass(frozen=True)
 class World:
     """One table `t` whose rows can be changed, and a policy for it."""
@@ -62,12 +68,35 @@ class World:
         return self.policy.tables[0]
 
     def plan(self, sql: str, epsilon: Fraction = Fraction(1), rows: int = 3) -> Plan:
-        return plan(bind(sql, self.policy), self.policy, BudgetShare(epsilon), lambda table: rows)
+        return plan(
+            bind(read_tokens(sql), sql, self.policy),
+            self.policy,
+            BudgetShare(epsilon),
+            lambda table: rows,
+        )
 
     def exact(self, planned: Plan, rows: Sequence[Row], slots: Any = None) -> list[Any]:
         """What the engine gives for each release, on these rows."""
         self.source.rows = rows
         return [result.cells for result in MemoryEngine().exact(planned, slots or {})]
+
+    def all_exact(self, planned: Plan, tables: Sequence[Sequence[Row]]) -> list[list[Any]]:
+        """The same for each of many tables.
+
+        Plans that ask for the same statistics share their results: their noise may differ, by what
+        counts as neighbours and by what is asked, and an engine is told nothing of that.
+        """
+        table = self.table
+        asked = (
+            *(tuple(release.statistic for release in planned.releases), planned.groups),
+            *(planned.keys, planned.where, planned.sample_key),
+            *(table.columns, table.unit, table.rows_per_unit, tuple(map(tuple, tables))),
+        )
+        if asked not in _RESULTS:
+            if len(_RESULTS) == _KEPT:
+                del _RESULTS[next(iter(_RESULTS))]
+            _RESULTS[asked] = [self.exact(planned, rows) for rows in tables]
+        return _RESULTS[asked]
 
 
 def world(

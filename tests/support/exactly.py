@@ -28,7 +28,7 @@ EPSILON = Fraction(10_000)
 @contextmanager
 def nothing_settled() -> Iterator[None]:
     """Plans have a release even of what the policy knows without a row."""
-    with mock.patch("dpdb.plan.allocation.obstacle", return_value=None):
+    with mock.patch("dpdb.plan.query.obstacle", return_value=None):
         yield
 
 
@@ -54,9 +54,14 @@ def _cells(plan: Plan, engine: Engine) -> list[Any]:
 def raw(text: str, policy: Policy, engine: Engine | None = None) -> list[Any]:
     """What the engine hands to each mechanism, in grid steps, cell by cell."""
     engine = engine or MemoryEngine()
+    return raw_of(planned(text, policy, engine), engine)
+
+
+def raw_of(plan: Plan, engine: Engine) -> list[Any]:
+    """The same for a plan that is already there."""
     return [
         [cell.tolist() for cell in cells] if isinstance(cells, list) else cells.tolist()
-        for cells in _cells(planned(text, policy, engine), engine)
+        for cells in _cells(plan, engine)
     ]
 
 

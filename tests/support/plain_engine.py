@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from fractions import Fraction
 from hashlib import md5
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -204,8 +205,8 @@ class _Statistics:
         rows = _capped(rows, plan.table, plan.sample_key)
         self.cells = [rows]
         if plan.keys:
-            places = {group: place for place, group in enumerate(plan.groups)}
-            self.cells = [[] for _ in plan.groups]
+            places = {group: place for place, group in enumerate(product(*plan.key_values))}
+            self.cells = [[] for _ in places]
             for row in rows:
                 place = places.get(tuple(row[key.column.name] for key in plan.keys))
                 if place is not None and None not in [row[k.column.name] for k in plan.keys]:

@@ -116,8 +116,9 @@ def check_condition(world: World, ours: str, theirs: str) -> None:
     found = dict(
         world.duck.execute(f"SELECT j, COUNT(*) FROM t WHERE ({theirs}) GROUP BY j").fetchall()
     )
-    cells = planned(f"SELECT j, COUNT(*) FROM t WHERE {ours} GROUP BY j", world.policy).groups
-    assert per_group == [found.get(key, 0) for (key,) in cells]
+    plan = planned(f"SELECT j, COUNT(*) FROM t WHERE {ours} GROUP BY j", world.policy)
+    [keys] = plan.key_values
+    assert per_group == [found.get(key, 0) for key in keys]
     assert sum(n for key, n in found.items() if key is not None) == sum(per_group)
 
 

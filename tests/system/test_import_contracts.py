@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -15,7 +18,16 @@ ROOT = Path(__file__).parents[2]
 CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"][
     "importlinter"
 ]["contracts"]
-LINT = "from importlinter.cli import lint_imports_command as lint; lint()"
+LINT = """
+import contextlib, io, json, sys
+from importlinter.cli import lint_imports
+
+for request in sys.stdin:
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        code = lint_imports(no_cache=True)
+    print(json.dumps([code, printed.getvalue()]), flush=True)
+"""
+"""Lints the directory that it is in once for each line that it is sent."""
 
 ROOMS = "Rooms stand on rooms"
 PLANS = "What plans sees no data"
@@ -62,44 +74,69 @@ MUTANTS = [
 ]
 
 
-@pytest.fixture
-def copy(tmp_path: Path) -> Path:
-    """A directory with the contracts and the package, and nothing else to import it from."""
-    shutil.copy(ROOT / "pyproject.toml", tmp_path)
-    shutil.copytree(ROOT / "dpdb", tmp_path / "dpdb", ignore=shutil.ignore_patterns("__pycache__"))
-    return tmp_path
+@dataclass(frozen=True)
+class Copy:
+    """A directory with the contracts and the package, and a process that lints it."""
+
+    folder: Path
+    linter: subprocess.Popen[str]
+
+    def broken(self) -> set[str]:
+        """The names of the contracts that lint-imports finds broken in the copy."""
+        assert self.linter.stdin is not None
+        assert self.linter.stdout is not None
+        self.linter.stdin.write("lint\n")
+        self.linter.stdin.flush()
+        code, printed = json.loads(self.linter.stdout.readline())
+        verdicts = dict(re.findall(r"^(.+) (KEPT|BROKEN)(?: \(.*\))?$", printed, re.MULTILINE))
+        assert list(verdicts) == [each["name"] for each in CONTRACTS], printed
+        names = {name for name, verdict in verdicts.items() if verdict == "BROKEN"}
+        assert bool(names) == bool(code)
+        return names
 
 
-def broken(copy: Path) -> set[str]:
-    """The names of the contracts that lint-imports finds broken in the copy."""
-    run = subprocess.run(
-        [sys.executable, "-c", LINT, "--no-cache", "--no-logo"],
-        cwd=copy,
-        env={"PYTHONPATH": str(copy), "COLUMNS": "200"},
-        capture_output=True,
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Copy]:
+    folder = tmp_path_factory.mktemp("contracts")
+    shutil.copy(ROOT / "pyproject.toml", folder)
+    shutil.copytree(ROOT / "dpdb", folder / "dpdb", ignore=shutil.ignore_patterns("__pycache__"))
+    with subprocess.Popen(
+        [sys.executable, "-c", LINT],
+        cwd=folder,
+        env={"PYTHONPATH": str(folder), "COLUMNS": "200"},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
         text=True,
-        check=False,
-    )
-    verdicts = dict(re.findall(r"^(.+) (KEPT|BROKEN)(?: \(.*\))?$", run.stdout, re.MULTILINE))
-    assert list(verdicts) == [each["name"] for each in CONTRACTS], run.stdout + run.stderr
-    names = {name for name, verdict in verdicts.items() if verdict == "BROKEN"}
-    assert bool(names) == bool(run.returncode)
-    return names
+    ) as linter:
+        yield Copy(folder, linter)
+        assert linter.stdin is not None
+        linter.stdin.close()
 
 
-def test_the_package_keeps_every_contract(copy: Path) -> None:
-    assert broken(copy) == set()
+@pytest.fixture
+def changed(copy: Copy, file: str, line: str) -> Iterator[None]:
+    """The copy with the line at the end of the file, for one test."""
+    path = copy.folder / "dpdb" / file
+    before = path.read_bytes() if path.exists() else None
+    with path.open("a", encoding="utf-8") as opened:
+        opened.write(f"\n{line}\n")
+    yield
+    if before is None:
+        path.unlink()
+    else:
+        path.write_bytes(before)
 
 
+def test_the_package_keeps_every_contract(copy: Copy) -> None:
+    assert copy.broken() == set()
+
+
+@pytest.mark.usefixtures("changed")
 @pytest.mark.parametrize(
     ("file", "line", "expected"), MUTANTS, ids=[f"{file}-{line}" for file, line, _ in MUTANTS]
 )
-def test_a_line_that_breaks_them_is_seen(
-    copy: Path, file: str, line: str, expected: set[str]
-) -> None:
-    with (copy / "dpdb" / file).open("a", encoding="utf-8") as changed:
-        changed.write(f"\n{line}\n")
-    assert broken(copy) == expected
+def test_a_line_that_breaks_them_is_seen(copy: Copy, expected: set[str]) -> None:
+    assert copy.broken() == expected
 
 
 def test_each_contract_is_broken_by_a_line_of_its_own() -> None:

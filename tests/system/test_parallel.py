@@ -206,7 +206,7 @@ def _careless(plan: Plan) -> Region:
 
 MISTAKES: dict[str, tuple[Any, str, Any]] = {
     "the largest loss under replace": (
-        MemoryLedger, "_of", lambda self, group: parallel((sums for _, sums in group), 1)
+        MemoryLedger, "_of", lambda self, group: parallel(group.losses, 1)
     ),
     "all filters exclude each other": (Region, "excludes", lambda self, other: True),
     "one of a group excluded": (memory, "all", any),

@@ -409,6 +409,7 @@ def runs(times: int, number: int, relative: float, confidence: float) -> tuple[i
     return stopped, failed, 10**4 - session.balance.epsilon_left
 
 
+@pytest.mark.usefixtures("planned_once")
 @pytest.mark.parametrize(("number", "confidence"), [(90, 0.95), (200, 0.5), (90, 0.1)])
 def test_the_relative_error_is_as_sure_as_was_asked(number: int, confidence: float) -> None:
     """Over all runs, whenever they stop; one in a million as bad as this is let through."""
@@ -420,6 +421,7 @@ def test_the_relative_error_is_as_sure_as_was_asked(number: int, confidence: flo
         assert failed > 0
 
 
+@pytest.mark.usefixtures("planned_once")
 def test_large_answers_cost_less_than_small_ones() -> None:
     spent = [runs(150, number, 0.25, 0.95)[2] for number in (90, 360, 1440)]
     # Four times the rows need a quarter of ε, but for the runs that stop early or late.

@@ -11,7 +11,6 @@ import contextlib
 import json
 from dataclasses import replace
 from fractions import Fraction
-from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -24,10 +23,7 @@ from dpdb.policy.reader import policy_for
 from dpdb.privacy.noise import exponential, gradual, smooth
 from dpdb.privacy.noise.system import SystemNoise
 from dpdb.session.session import Session
-from dpdb.sql import binder, statements
-from dpdb.sql.dialect import parse
 from dpdb.sql.splitting import split
-from dpdb.sql.tokens import read_tokens
 from tests.support.noiseless import Noiseless
 
 HEADER = b"id,name,age,income,zip,city,smoker,born\n"
@@ -300,23 +296,9 @@ def drowned(monkeypatch):
     monkeypatch.setattr(exponential, "select_index", select_index)
 
 
-@pytest.fixture(autouse=True)
-def read_once(monkeypatch):
-    """The same texts are read for hundreds of files: their tokens and trees are kept."""
-    tokens, trees = cache(read_tokens), {}
-
-    def parsed(read, text):
-        if text not in trees:
-            trees[text] = parse(read, text)
-        return trees[text]
-
-    monkeypatch.setattr(statements, "read_tokens", tokens)
-    monkeypatch.setattr(binder, "read_tokens", tokens)
-    monkeypatch.setattr(binder, "parse", parsed)
-
-
 def _files(folder: Path, rows: bytes, policy: str | None) -> Path:
-    folder.mkdir()
+    """The CSV file and its policy, in place of those that were there."""
+    folder.mkdir(exist_ok=True)
     (folder / "t.csv").write_bytes(HEADER + rows)
     if policy is not None:
         (folder / "t.toml").write_text(policy)
@@ -359,6 +341,7 @@ def _first_difference(one: str, other: str) -> str | None:
     return next(f"{a[:400]}\n{b[:400]}" for a, b in pairs if a != b)
 
 
+@pytest.mark.usefixtures("planned_once")
 @pytest.mark.parametrize(
     ("variant", "form", "names"),
     [
@@ -368,21 +351,22 @@ def _first_difference(one: str, other: str) -> str | None:
 )
 def test_one_row_changes_no_byte(tmp_path, capsys, variant, form, names):
     policy = _policy(*variant)
-    expected = _transcript(tmp_path / "benign", BENIGN, policy, form, capsys)
+    expected = _transcript(tmp_path, BENIGN, policy, form, capsys)
     assert expected[1]
-    for number, name in enumerate(names):
+    for name in names:
         rows = [*BENIGN[:-1], HOSTILE[name]]
         if variant[1] == "add-remove":
             # Under `replace` the number of rows is public, and has to be the same.
             rows = [*BENIGN, HOSTILE[name]]
             if name not in CHANGES_ROWS:
                 rows = rows[::-1]
-        found = _transcript(tmp_path / str(number), rows, policy, form, capsys)
+        found = _transcript(tmp_path, rows, policy, form, capsys)
         assert found[0] == expected[0], name
         assert _first_difference(found[1], expected[1]) is None, name
         assert _first_difference(found[2], expected[2]) is None, name
 
 
+@pytest.mark.usefixtures("planned_once")
 @pytest.mark.parametrize("variant", [v for v in VARIANTS if v[1] == "add-remove"], ids=str)
 def test_no_rows_and_only_hostile_rows_change_no_byte(tmp_path, capsys, variant):
     policy = _policy(*variant)
@@ -398,8 +382,7 @@ def test_no_rows_and_only_hostile_rows_change_no_byte(tmp_path, capsys, variant)
         "all huge": [HOSTILE["2^53"]] * 2000,
     }
     found = {
-        name: _transcript(tmp_path / name, rows, policy, "json", capsys)
-        for name, rows in files.items()
+        name: _transcript(tmp_path, rows, policy, "json", capsys) for name, rows in files.items()
     }
     for name, transcript in found.items():
         for part, expected in zip(transcript, found["benign"], strict=True):

@@ -32,17 +32,17 @@ def data_frame(answer: AnswerRecord) -> pd.DataFrame:
         import pandas as pd  # noqa: PLC0415 (slow, and for this alone)
     except ImportError:
         raise UsageError("to_pandas() needs pandas", hint='pip install "dpdb[pandas]"') from None
-    header, rows = sheet(answer)
+    header, shown = sheet(answer)
     kinds: Sequence[Kind | None] = answer.kinds or [None] * len(header)
-    columns = {}
-    for i, kind in enumerate(kinds):
-        cells = [row[i] for row in rows]
-        columns[i] = pd.Series(cells, dtype=_type(kind, cells))
+    columns = {
+        i: pd.Series(column.cells, dtype=_type(kind, column.cells))
+        for i, (kind, column) in enumerate(zip(kinds, shown, strict=True))
+    }
     # Two columns may have the same name, so the names come last.
     return pd.DataFrame(columns).set_axis(header, axis="columns")
 
 
-def _type(kind: Kind | None, cells: list[Cell]) -> str | None:
+def _type(kind: Kind | None, cells: Sequence[Cell]) -> str | None:
     """The type of a column; None, for pandas to choose, where no query says what it is."""
     if kind is Kind.INTEGER and any(isinstance(c, int) and abs(c) > INT64_MAX for c in cells):
         return _TYPES[Kind.NUMBER]

@@ -52,8 +52,9 @@ def _accuracy(answer: AnswerRecord) -> Iterator[str]:
     """
     noisy = [
         (reach, abs(cell))
-        for row, intervals in zip(answer.rows, answer.intervals, strict=False)
-        for cell, interval in zip(row, intervals, strict=True)
+        for column in answer.cells
+        if column.ends is not None
+        for cell, interval in zip(column.cells, column.intervals, strict=True)
         if isinstance(cell, int | float) and (reach := margin(cell, interval)) is not None
     ]
     errors = [reach / size for reach, size in noisy if size]

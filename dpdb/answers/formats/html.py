@@ -7,7 +7,7 @@ from functools import cache
 from jinja2 import Environment, StrictUndefined, Template
 
 from dpdb.answers.formats.footer import footer
-from dpdb.answers.formats.sheet import numeric_columns, text_sheet
+from dpdb.answers.formats.sheet import is_numeric, text_sheet
 from dpdb.answers.record import AnswerRecord
 
 _TABLE = """\
@@ -32,9 +32,9 @@ _TABLE = """\
 
 def as_html(answer: AnswerRecord) -> str:
     """What the table of the command line shows, every text escaped; its footer is below it."""
-    header, rows = text_sheet(answer)
-    sides = ["right" if numeric else "left" for numeric in numeric_columns(header, rows)]
-    columns = list(zip(header, sides, strict=True))
+    header, texts = text_sheet(answer)
+    sides = ["right" if is_numeric(column) else "left" for column in texts]
+    columns, rows = list(zip(header, sides, strict=True)), list(zip(*texts, strict=True))
     lines = footer(answer).splitlines()[1:]
     return _template().render(columns=columns, rows=rows, lines=lines)
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dpdb.answers.formats.escape import printable, spreadsheet
 from dpdb.answers.formats.footer import NOT_PRIVATE, footer
 from dpdb.answers.formats.json_lines import as_json
-from dpdb.answers.formats.sheet import numeric_columns, sheet, text_sheet
+from dpdb.answers.formats.sheet import is_numeric, sheet, text_sheet
 from dpdb.answers.record import AnswerRecord, Cell
 from dpdb.errors import display_width
 
@@ -20,10 +20,9 @@ def as_csv(answer: AnswerRecord) -> str:
     if not answer.private:
         buffer.write(f"# {NOT_PRIVATE}\n")
     writer = csv.writer(buffer, lineterminator="\n")
-    header, rows = sheet(answer)
+    header, columns = sheet(answer)
     writer.writerow([spreadsheet(printable(name)) for name in header])
-    for row in rows:
-        writer.writerow([_csv_cell(cell) for cell in row])
+    writer.writerows(zip(*(map(_csv_cell, column.cells) for column in columns), strict=True))
     return buffer.getvalue().rstrip("\n")
 
 
@@ -35,14 +34,14 @@ def _csv_cell(cell: Cell) -> Cell:
 
 def as_table(answer: AnswerRecord) -> str:
     """A table with `±` beside each noisy number, and what it cost."""
-    header, rows = text_sheet(answer)
-    return _tabulated(header, rows, "presto") + footer(answer)
+    header, columns = text_sheet(answer)
+    return _tabulated(header, columns, "presto") + footer(answer)
 
 
 def as_markdown(answer: AnswerRecord) -> str:
     """A Markdown table; below it, if need be, that it is not private."""
-    header, rows = text_sheet(answer)
-    table = _tabulated(_quoted(header), [_quoted(row) for row in rows], "github")
+    header, columns = text_sheet(answer)
+    table = _tabulated(_quoted(header), [_quoted(column) for column in columns], "github")
     return table if answer.private else f"{table}\n\n*{NOT_PRIVATE}*"
 
 
@@ -53,11 +52,12 @@ def _quoted(cells: list[str]) -> list[str]:
 
 def as_vertical(answer: AnswerRecord) -> str:
     """A line for each cell, for rows too wide for the screen."""
-    header, rows = text_sheet(answer)
+    header, columns = text_sheet(answer)
     width = max(map(display_width, header), default=0)
     names = [" " * (width - display_width(name)) + name for name in header]
     blocks = [
-        "\n".join(f"{name} = {cell}" for name, cell in zip(names, row, strict=True)) for row in rows
+        "\n".join(f"{name} = {cell}" for name, cell in zip(names, row, strict=True))
+        for row in zip(*columns, strict=True)
     ]
     return "\n\n".join(blocks) + footer(answer)
 
@@ -71,8 +71,9 @@ FORMATS: dict[str, Callable[[AnswerRecord], str]] = {
 }
 
 
-def _tabulated(header: list[str], rows: list[list[str]], style: str) -> str:
+def _tabulated(header: list[str], columns: list[list[str]], style: str) -> str:
     from tabulate import tabulate  # noqa: PLC0415 (json and csv do without)
 
-    align = ["right" if numeric else "left" for numeric in numeric_columns(header, rows)]
+    align = ["right" if is_numeric(column) else "left" for column in columns]
+    rows = list(zip(*columns, strict=True))
     return tabulate(rows, header, tablefmt=style, disable_numparse=True, colalign=align)

@@ -1,19 +1,19 @@
-"""What every table of an answer shows: a header, rows, and each cell as text."""
+"""What every table of an answer shows: a header, columns, and each cell as text."""
 
 from __future__ import annotations
 
 from dpdb.answers.formats.cell_text import NULL, cell_text
 from dpdb.answers.formats.escape import printable
 from dpdb.answers.formats.json_lines import number
-from dpdb.answers.record import AnswerRecord, Cell
+from dpdb.answers.record import AnswerRecord, Cell, CellColumn, columns_of
 
 ONLY_NOISE = "only noise"
 
 
-def sheet(answer: AnswerRecord) -> tuple[list[str], list[tuple[Cell, ...]]]:
-    """What a statement shows: its rows, or for EXPLAIN what would be drawn."""
+def sheet(answer: AnswerRecord) -> tuple[list[str], tuple[CellColumn, ...]]:
+    """What a statement shows: its columns, or for EXPLAIN what would be drawn."""
     if not answer.explain:
-        return list(answer.columns), list(answer.rows)
+        return list(answer.columns), answer.cells
     header = [
         "column",
         "aggregate",
@@ -37,26 +37,27 @@ def sheet(answer: AnswerRecord) -> tuple[list[str], list[tuple[Cell, ...]]]:
         )
         for drawn in answer.releases
     ]
-    return header, rows
+    return header, columns_of(rows, len(header))
 
 
 def text_sheet(answer: AnswerRecord) -> tuple[list[str], list[list[str]]]:
-    """Header and cells as text, safe to print."""
-    header, rows = sheet(answer)
-    ranges = answer.intervals or tuple((None,) * len(header) for _ in rows)
-    cells = [
-        [cell_text(cell, interval) for cell, interval in zip(row, intervals, strict=True)]
-        for row, intervals in zip(rows, ranges, strict=True)
-    ]
-    for row, flags in zip(cells, answer.only_noise, strict=False):
-        row[:] = [f"{cell} ({ONLY_NOISE})" if flag else cell
-                  for cell, flag in zip(row, flags, strict=True)]  # fmt: skip
-    return [printable(name) for name in header], cells
+    """Header and columns as text, safe to print."""
+    header, columns = sheet(answer)
+    return [printable(name) for name in header], [_texts(column) for column in columns]
 
 
-def numeric_columns(header: list[str], rows: list[list[str]]) -> list[bool]:
-    """Which columns hold numbers alone, and so are aligned to the right; none without rows."""
-    return [bool(rows) and all(_numeric(row[i]) for row in rows) for i in range(len(header))]
+def _texts(column: CellColumn) -> list[str]:
+    pairs = zip(column.cells, column.intervals, strict=True)
+    texts = [cell_text(cell, interval) for cell, interval in pairs]
+    if column.only_noise is None:
+        return texts
+    flagged = zip(texts, column.only_noise, strict=True)
+    return [f"{text} ({ONLY_NOISE})" if flag else text for text, flag in flagged]
+
+
+def is_numeric(texts: list[str]) -> bool:
+    """Whether a column holds numbers alone, and so is aligned to the right; not without rows."""
+    return bool(texts) and all(map(_numeric, texts))
 
 
 def _numeric(cell: str) -> bool:

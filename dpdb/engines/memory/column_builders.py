@@ -20,6 +20,7 @@ from dpdb.engines.memory.csv_records import Cells
 from dpdb.engines.memory.grid_rounding import Floats, grid_of
 from dpdb.engines.memory.plain_numbers import plain_numbers
 from dpdb.policy.catalog import Column, Kind, Value
+from dpdb.policy.csv_format import ORDINARY, Punctuation
 from dpdb.policy.numbers import exact_number
 from dpdb.vectors import grammar
 from dpdb.vectors.columns import Codes, Numbers
@@ -39,8 +40,8 @@ class Builder(Protocol):
         """The column of all cells added."""
 
 
-def builder(column: Column, *, exact: bool = False) -> Builder:
-    """The builder for a column declared like this.
+def builder(column: Column, *, exact: bool = False, punctuation: Punctuation = ORDINARY) -> Builder:
+    """The builder for a column declared like this, in a file with this punctuation.
 
     An `exact` column names privacy units. There a cell that loses anything on the way
     is NULL, so that no two people become one: a number that is rounded or clamped, a
@@ -49,19 +50,21 @@ def builder(column: Column, *, exact: bool = False) -> Builder:
     if exact:
         column = replace(column, nullable=True)
     if column.kind.ordinal and column.values is None:
-        return _NumbersBuilder(column, exact=exact)
+        return _NumbersBuilder(column, punctuation, exact=exact)
     if column.kind.ordinal:
-        return _ChoiceBuilder(column, exact=exact)
+        return _ChoiceBuilder(column, punctuation, exact=exact)
     if column.values is not None or column.kind is Kind.BOOLEAN:
-        return _WordBuilder(column, exact=exact)
-    return _TextBuilder(column, exact=exact)
+        return _WordBuilder(column, punctuation, exact=exact)
+    return _TextBuilder(column, punctuation, exact=exact)
 
 
 class _OrdinalBuilder(ABC):
     """For integers, numbers and dates: a cell is a double before it is anything else."""
 
-    def __init__(self, column: Column, *, exact: bool) -> None:
+    def __init__(self, column: Column, punctuation: Punctuation, *, exact: bool) -> None:
         self._kind = column.kind
+        self._punctuation = punctuation
+        self._decimal = punctuation.decimal.decode()
         self._exact = exact
         self._meanings = _Meanings(self._meaning)
 
@@ -70,7 +73,7 @@ class _OrdinalBuilder(ABC):
         if self._kind is Kind.DATE:
             self._append(self._meanings.of(column.written(), dtype))
             return
-        floats, plain, whole = plain_numbers(column)
+        floats, plain, whole = plain_numbers(column, self._punctuation)
         if self._exact:
             plain &= whole & self._holds(floats)
         others = np.flatnonzero(~plain)
@@ -79,11 +82,15 @@ class _OrdinalBuilder(ABC):
 
     def _meaning(self, raw: bytes) -> float:
         """What one cell says, and the same as `plain_numbers` has for it if it is plain."""
-        text = grammar.text(raw)
-        value = grammar.date(text) if self._kind is Kind.DATE else grammar.number(text)
+        text = grammar.text(raw, self._punctuation.quote)
+        if self._kind is Kind.DATE:
+            value: float | None = grammar.date(text)
+            written: float | Fraction | None = value
+        else:
+            text = grammar.with_point(text, self._decimal)
+            value, written = grammar.number(text), exact_number(text.strip(grammar.SPACE))
         if value is None:
             return math.nan
-        written = value if self._kind is Kind.DATE else exact_number(text.strip(grammar.SPACE))
         return math.nan if self._exact and self._held(value) != written else value
 
     @abstractmethod
@@ -105,8 +112,8 @@ class _OrdinalBuilder(ABC):
 class _NumbersBuilder(_OrdinalBuilder):
     """Clamps to the bounds and rounds to the grid."""
 
-    def __init__(self, column: Column, *, exact: bool) -> None:
-        super().__init__(column, exact=exact)
+    def __init__(self, column: Column, punctuation: Punctuation, *, exact: bool) -> None:
+        super().__init__(column, punctuation, exact=exact)
         self._nullable = column.nullable
         self._grid = grid_of(column)
         self._units: list[NDArray[Any]] = []
@@ -143,9 +150,9 @@ class _NumbersBuilder(_OrdinalBuilder):
 class _ChoiceBuilder(_OrdinalBuilder):
     """Looks numbers up among the declared ones."""
 
-    def __init__(self, column: Column, *, exact: bool) -> None:
+    def __init__(self, column: Column, punctuation: Punctuation, *, exact: bool) -> None:
         assert column.values is not None
-        super().__init__(column, exact=exact)
+        super().__init__(column, punctuation, exact=exact)
         self._values = column.values
         numbers = np.array([float(value) for value in column.values], dtype=np.float64)
         self._order = np.argsort(numbers, kind="stable")
@@ -178,7 +185,7 @@ class _ChoiceBuilder(_OrdinalBuilder):
 class _WordBuilder:
     """Looks texts and booleans up among the declared ones."""
 
-    def __init__(self, column: Column, *, exact: bool) -> None:
+    def __init__(self, column: Column, punctuation: Punctuation, *, exact: bool) -> None:
         self._values = (False, True) if column.values is None else column.values
         missing = len(self._values) if column.nullable else 0
         code_of: dict[Value | None, int] = {v: code for code, v in enumerate(self._values)}
@@ -189,7 +196,7 @@ class _WordBuilder:
         def code(raw: bytes) -> int:
             if exact and not grammar.is_whole(raw):
                 return missing
-            return code_of.get(read(grammar.text(raw)), missing)
+            return code_of.get(read(grammar.text(raw, punctuation.quote)), missing)
 
         self._meanings = _Meanings(code)
         self._codes: list[NDArray[Any]] = []
@@ -204,8 +211,9 @@ class _WordBuilder:
 class _TextBuilder:
     """Numbers the distinct cells as they come, and puts their texts in order at the end."""
 
-    def __init__(self, column: Column, *, exact: bool) -> None:
+    def __init__(self, column: Column, punctuation: Punctuation, *, exact: bool) -> None:
         self._nullable = column.nullable
+        self._quote = punctuation.quote
         self._exact = exact
         self._ids = _Ids()
         self._parts: list[NDArray[np.uint32]] = []
@@ -224,7 +232,7 @@ class _TextBuilder:
         return Codes(_joined(parts, code_of_id.dtype), values)
 
     def _text(self, raw: bytes) -> str | None:
-        text = grammar.text(raw)
+        text = grammar.text(raw, self._quote)
         if (self._nullable and not text) or (self._exact and not grammar.is_whole(raw)):
             return None
         return text

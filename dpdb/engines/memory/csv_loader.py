@@ -8,14 +8,14 @@ from __future__ import annotations
 import os
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import BinaryIO
 
 from dpdb.engines.memory.column_builders import Builder, builder
 from dpdb.engines.memory.csv_records import blocks
 from dpdb.engines.protocol import Progress
 from dpdb.errors import DataFileError
 from dpdb.policy.catalog import Table
-from dpdb.policy.csv_header import column_positions, header_and_offset
+from dpdb.policy.csv_header import Header, column_positions, header_of
+from dpdb.policy.csv_stream import CsvStream, open_csv
 from dpdb.vectors.columns import Codes, Numbers
 
 
@@ -43,21 +43,20 @@ def load(table: Table, names: Collection[str], progress: Progress | None = None)
 
     `progress` is told, block by block, the fraction of the file that is read.
     """
-    header, offset = header_and_offset(table.path)
-    positions = column_positions(table, header)
+    header = header_of(table)
+    positions = column_positions(table, header.names)
     builders = {
-        column.name: builder(column, exact=column.name == table.unit)
+        column.name: builder(
+            column, exact=column.name == table.unit, punctuation=header.punctuation
+        )
         for column in table.columns
         if column.name in names
     }
     fields = [(positions[name], gathering) for name, gathering in builders.items()]
-    try:
-        with open(table.path, "rb") as file:
-            version = _version(file)
-            file.seek(offset)
-            rows = _gather(file, len(header), fields, progress)
-    except OSError as error:
-        raise DataFileError(f"cannot read {table.path}: {error.strerror}") from error
+    with open_csv(table.path, header.encoding, header.mark) as stream:
+        version = _version(stream)
+        stream.read(header.length)
+        rows = _gather(stream, header, fields, progress)
     fields.clear()
     # Each is taken out, so that its blocks are freed before the next is joined.
     columns = {name: builders.pop(name).finish() for name in list(builders)}
@@ -82,24 +81,23 @@ def load_more(
     return Loaded({**before.columns, **more.columns}, before.rows, before.version)
 
 
-def _version(file: BinaryIO) -> Version:
-    found = os.fstat(file.fileno())
+def _version(stream: CsvStream) -> Version:
+    found = os.fstat(stream.file.fileno())
     return Version(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
 
 
 def _gather(
-    file: BinaryIO,
-    width: int,
+    stream: CsvStream,
+    header: Header,
     fields: list[tuple[int, Builder]],
     progress: Progress | None,
 ) -> int:
     """Give every builder the cells of its column, and count the rows."""
-    size = os.fstat(file.fileno()).st_size
     rows = 0
-    for block in blocks(file, width):
+    for block in blocks(stream, len(header.names), header.punctuation):
         for position, gathering in fields:
             gathering.add(block.column(position))
         rows += block.rows
         if progress is not None:
-            progress(min(file.tell() / size, 1.0))
+            progress(stream.fraction)
     return rows

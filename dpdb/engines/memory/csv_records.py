@@ -1,6 +1,7 @@
 """The records of a CSV file, as places in its bytes.
 
-The rules are those of the standard library's `csv`, which refuses nothing: a
+The rules are those of the standard library's `csv`, which refuses nothing, with the
+separator and the quote that the file has: a
 quote opens a cell only where the cell begins, and is text anywhere else; within
 quotes only a quote counts, and two of them are one; a record ends with LF, CR or
 CRLF outside quotes, or with the file. What a record's cells are follows from its
@@ -11,11 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import BinaryIO
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpdb.policy.csv_format import ORDINARY, Punctuation
 from dpdb.vectors.grammar import LONGEST
 
 Places = NDArray[np.intp]
@@ -24,8 +26,14 @@ BLOCK = 1 << 20
 """Bytes that are read at a time; more where a record is longer."""
 MARGIN = 16
 """Bytes before the first record of a block, so that what stands before a cell can be looked at."""
-_COMMA, _LF, _CR, _QUOTE = b',\n\r"'
-_DELIMITERS = (_COMMA, _LF, _CR)
+_LF, _CR = b"\n\r"
+
+
+class Readable(Protocol):
+    """Bytes in order."""
+
+    def read(self, size: int) -> bytes:
+        """The next `size` bytes; fewer only at the end."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -52,6 +60,8 @@ class Block:
     ends: Places
     first: Places
     last: Places
+    blank: int
+    """The number of blank lines, of which none is a record."""
 
     @property
     def rows(self) -> int:
@@ -67,7 +77,7 @@ class Block:
         return Cells(self.text, starts, np.where(missing, starts, ends))
 
 
-def blocks(file: BinaryIO, width: int) -> Iterator[Block]:
+def blocks(file: Readable, width: int, punctuation: Punctuation = ORDINARY) -> Iterator[Block]:
     """The records from where the file stands to its end, block by block.
 
     A blank line is a record only in a file of one column, where it is an empty cell.
@@ -77,20 +87,23 @@ def blocks(file: BinaryIO, width: int) -> Iterator[Block]:
         read = file.read(goal)
         more = len(read) == goal
         data = rest + read
-        block, taken = _scanned(data, blank_counts=width == 1, more=more)
+        block, taken = _scanned(data, punctuation, blank_counts=width == 1, more=more)
         if taken:
             yield block
         rest = data[taken:]
         goal = BLOCK if taken else len(data)
 
 
-def _scanned(data: bytes, *, blank_counts: bool, more: bool) -> tuple[Block, int]:
+def _scanned(
+    data: bytes, punctuation: Punctuation, *, blank_counts: bool, more: bool
+) -> tuple[Block, int]:
     """The whole records that the data begin with, and their length."""
+    separator = ord(punctuation.separator)
     text = b"\n" * MARGIN + data + b"\n"
     raw = np.frombuffer(text, np.uint8)
     inner = raw[MARGIN:-1]
-    turns = _structural(raw, np.flatnonzero(inner == _QUOTE) + MARGIN)
-    marks = np.flatnonzero((inner == _COMMA) | (inner == _LF) | (inner == _CR)) + MARGIN
+    turns = _structural(raw, _quotes(inner, punctuation.quote) + MARGIN, separator)
+    marks = np.flatnonzero((inner == separator) | (inner == _LF) | (inner == _CR)) + MARGIN
     kinds, ends = raw[marks], marks.copy()
     # The CR of a CRLF ends no record. Whether one at the end of the data is such a CR is
     # seen when there are more.
@@ -100,7 +113,7 @@ def _scanned(data: bytes, *, blank_counts: bool, more: bool) -> tuple[Block, int
     count = _outside(marks, turns, len(text))
     count[returns] = False
     marks, ends = marks[count], ends[count]
-    last = np.flatnonzero(raw[marks] != _COMMA)
+    last = np.flatnonzero(raw[marks] != separator)
     stop = int(marks[last[-1]]) + 1 if len(last) else MARGIN
     if not more and stop < len(text) - 1:
         # The end of the file ends the record.
@@ -110,10 +123,12 @@ def _scanned(data: bytes, *, blank_counts: bool, more: bool) -> tuple[Block, int
         ends = np.append(ends, stop - (len(turns) % 2 == 0 and text[stop - 1] == _CR))
     starts = np.concatenate(([MARGIN], marks[:-1] + 1))
     first = np.concatenate(([0], last[:-1] + 1))[: len(last)]
+    blank = 0
     if not blank_counts:
         there = (first != last) | (starts[first] != ends[last])
+        blank = int(np.count_nonzero(~there))
         first, last = first[there], last[there]
-    return Block(text, starts, ends, first, last), stop - MARGIN
+    return Block(text, starts, ends, first, last, blank), stop - MARGIN
 
 
 def _outside(marks: Places, turns: Places, end: int) -> NDArray[np.bool_]:
@@ -127,7 +142,12 @@ def _outside(marks: Places, turns: Places, end: int) -> NDArray[np.bool_]:
     return np.asarray(np.cumsum(depth[:-1], dtype=np.int8) == 0)
 
 
-def _structural(raw: NDArray[np.uint8], quotes: Places) -> Places:
+def _quotes(raw: NDArray[np.uint8], quote: bytes) -> Places:
+    """Where the quotes are; nowhere in a file that has none."""
+    return np.flatnonzero(raw == ord(quote)) if quote else np.empty(0, np.intp)
+
+
+def _structural(raw: NDArray[np.uint8], quotes: Places, separator: int) -> Places:
     """The quotes that are no text: by turns one that opens a cell and one that closes it.
 
     Quotes that touch are a run. Outside a cell, one where a cell begins opens it with its
@@ -140,7 +160,7 @@ def _structural(raw: NDArray[np.uint8], quotes: Places) -> Places:
     first = np.flatnonzero(np.diff(quotes, prepend=-1) > 1)
     lengths = np.diff(first, append=len(quotes))
     odd = lengths % 2 == 1
-    begins = np.isin(raw[quotes[first] - 1], _DELIMITERS)
+    begins = np.isin(raw[quotes[first] - 1], (separator, _LF, _CR))
     turned = np.cumsum(odd & begins)
     last_left = np.maximum.accumulate(np.where(odd & ~begins, turned, 0))
     within = np.append(False, (turned - last_left) % 2 == 1)[:-1]

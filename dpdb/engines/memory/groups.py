@@ -14,21 +14,18 @@ from dpdb.vectors.vector import Array
 
 def group_codes(plan: Plan, frame: Frame, rows: int) -> Array:
     """For every row the index of its cell; rows outside all cells get one past the last."""
-    distinct = [
-        tuple(dict.fromkeys(cell[i] for cell in plan.groups)) for i in range(len(plan.keys))
-    ]
     places = [
         places_among(frame.columns[key.column.name], values)
-        for key, values in zip(plan.keys, distinct, strict=True)
+        for key, values in zip(plan.keys, plan.key_values, strict=True)
     ]
     if len(places) == 1:
         return places[0]
     group = np.zeros(rows, dtype=np.int64)
     outside = np.zeros(rows, dtype=bool)
-    for place, values in zip(places, distinct, strict=True):
+    for place, values in zip(places, plan.key_values, strict=True):
         group = group * len(values) + place
         outside |= place == len(values)
-    return np.where(outside, len(plan.groups), group)
+    return np.where(outside, plan.cells, group)
 
 
 def places_among(column: Numbers | Codes, values: tuple[Value, ...]) -> Array:

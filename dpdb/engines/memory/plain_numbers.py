@@ -13,12 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpdb.engines.memory.csv_records import Cells
+from dpdb.policy.csv_format import ORDINARY, Punctuation
 
 Words = NDArray[np.uint64]
 Bools = NDArray[np.bool_]
 
 _MOST_DIGITS = 15
-_QUOTE, _MINUS, _ZERO, _POINT = b'"-0.'
+_MINUS, _ZERO = b"-0"
 _ALL = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 _ONES = np.uint64(0x0101_0101_0101_0101)
 _HIGH_BITS = np.uint64(0x8080_8080_8080_8080)
@@ -27,27 +28,32 @@ _LAST_BYTES = np.array([0, *(2**64 - 2 ** (64 - 8 * n) for n in range(1, 9))], d
 _POWERS = 10 ** np.arange(8, dtype=np.uint64)
 
 
-def plain_numbers(cells: Cells) -> tuple[NDArray[np.float64], Bools, Bools]:
+def plain_numbers(
+    cells: Cells, punctuation: Punctuation = ORDINARY
+) -> tuple[NDArray[np.float64], Bools, Bools]:
     """The cells' numbers, which cells are plain, and which of those have no point.
 
     A plain cell is, maybe within quotes, a minus or none, and then one to fifteen
-    digits, among which there may be one point with at most seven digits after it.
+    digits, among which there may be one point with at most seven digits after it. The
+    point and the quotes are those of the file.
     What stands for a cell that is not plain means nothing.
     """
     raw = np.frombuffer(cells.text, np.uint8)
     starts, ends, first = cells.starts.copy(), cells.ends.copy(), raw[cells.starts]
-    quoted = np.flatnonzero((first == _QUOTE) & (ends - starts >= 2))
-    quoted = quoted[raw[ends[quoted] - 1] == _QUOTE]
-    starts[quoted] += 1
-    ends[quoted] -= 1
-    first[quoted] = raw[starts[quoted]]
+    if punctuation.quote:
+        quote = ord(punctuation.quote)
+        quoted = np.flatnonzero((first == quote) & (ends - starts >= 2))
+        quoted = quoted[raw[ends[quoted] - 1] == quote]
+        starts[quoted] += 1
+        ends[quoted] -= 1
+        first[quoted] = raw[starts[quoted]]
     negative = first == _MINUS
     starts += negative
 
     words: Words = np.ndarray(len(raw) - 7, "<u8", cells.text, strides=(1,))
     size = np.maximum(ends - starts, 0)
     final = words[ends - 8]
-    decimals = _digits_after_point(final, size)
+    decimals = _digits_after_point(final, size, ord(punctuation.decimal))
     pointed = np.flatnonzero(decimals >= 0)
     ends[pointed] -= decimals[pointed] + 1
     final[pointed], fraction = words[ends[pointed] - 8], final[pointed]
@@ -70,12 +76,12 @@ def plain_numbers(cells: Cells) -> tuple[NDArray[np.float64], Bools, Bools]:
     return np.where(negative, -numbers, numbers) + 0.0, plain, decimals < 0
 
 
-def _digits_after_point(final: Words, size: NDArray[Any]) -> NDArray[Any]:
+def _digits_after_point(final: Words, size: NDArray[Any], point: int) -> NDArray[Any]:
     """How many bytes follow the first point within the cell's last eight; -1 without a point."""
     inside = _LAST_BYTES[np.minimum(size, 8)]
     # A point becomes a byte of zeros, and the lowest high bit that stays set marks the first
     # of those (H. Warren, Hacker's Delight, 2nd edition, section 6-1).
-    other = (final ^ (_ONES * np.uint64(_POINT))) | (_ALL ^ inside)
+    other = (final ^ (_ONES * np.uint64(point))) | (_ALL ^ inside)
     zeros = (other - _ONES) & ~other & _HIGH_BITS
     below = np.bitwise_count((zeros & (~zeros + np.uint64(1))) - np.uint64(1))
     return np.asarray(7 - (below >> 3).astype(np.intp))

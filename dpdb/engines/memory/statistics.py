@@ -49,7 +49,7 @@ class Statistics:
     def __init__(self, plan: Plan, frame: Frame, rows: int, units: Units | None):
         self._frame = frame
         self._rows = rows
-        self._cells = len(plan.groups) if plan.keys else None
+        self._cells = plan.cells if plan.keys else None
         where = None if plan.where is None else row_blocks.mask(plan.where, frame, rows)
         if units is not None:
             # After the filter and before all else, so that all aggregates see the same rows.

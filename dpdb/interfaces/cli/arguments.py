@@ -23,9 +23,9 @@ from dpdb.session.connect import policy_of
 EPILOG = """\
 Statements are separated by semicolons and come from -c, -f or standard input;
 without any, at a terminal, dpdb is a shell.
-`dpdb init FILE.csv` drafts a policy for a CSV file; `dpdb utility` tells how far noise lets
-answers be relied on, `dpdb risk` which epsilon is safe enough; `dpdb lab` shows attacks;
-`dpdb help [TOPIC]` is the manual.
+`dpdb init FILE.csv` drafts a policy for a CSV file, and `dpdb check POLICY` tells which cells
+do not fit it; `dpdb utility` tells how far noise lets answers be relied on, `dpdb risk` which
+epsilon is safe enough; `dpdb lab` shows attacks; `dpdb help [TOPIC]` is the manual.
 exit codes: 0 all answered, 1 a statement failed, 2 usage, policy or file,
 3 budget exhausted, 130 interrupted
 """
@@ -68,6 +68,11 @@ def add_session_arguments(to: argparse.ArgumentParser) -> None:
     add("--neighbors", choices=[str(name) for name in Neighbors], help="what one row may change")
     add("--bounds", action="append", default=[], metavar="COL=LO:HI", type=_bounds,
         help="bounds of a column, from knowledge of the subject")  # fmt: skip
+    add("--separator", type=separator, metavar="C",
+        help="what separates cells, in files without a policy: ; or \\t for a tab")  # fmt: skip
+    add("--encoding", metavar="NAME", help="of files without a policy: latin-1, utf-16, …")
+    add("--no-header", type=_names, metavar="NAMES",
+        help="the columns, in order, of files without a policy or a header: a,b,c")  # fmt: skip
     add("--teach", action="store_true",
         help="teaching mode: privacy can be switched off; no answer is private")  # fmt: skip
     add("--seed", type=seed, help="noise that can be predicted; with --teach only")
@@ -134,6 +139,15 @@ def _bounds(text: str) -> tuple[str, tuple[Fraction, Fraction]]:
     return name, (lower, upper)
 
 
+def separator(text: str) -> str:
+    """What separates cells, as an argument; no shell makes a tab easy to type."""
+    return "\t" if text == "\\t" else text
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",")]
+
+
 def policy_for_arguments(options: argparse.Namespace) -> Policy:
     """The policies of all files as one, changed by the options of the command line."""
     if not options.files:
@@ -147,6 +161,9 @@ def policy_for_arguments(options: argparse.Namespace) -> Policy:
             composition=options.composition,
             neighbors=options.neighbors,
             bounds=dict(options.bounds),
+            separator=options.separator,
+            encoding=options.encoding,
+            no_header=options.no_header,
         )
     except InvalidOption as error:
         raise UsageError(error.message, hint=error.hint) from None

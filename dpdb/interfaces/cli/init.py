@@ -1,25 +1,34 @@
 """`dpdb init`: a first policy for a CSV file, for its custodian to complete.
 
-It runs for the owner of the file, and reads its rows to guess types. It never guesses bounds:
+It runs for the owner of the file, and reads its rows to suggest types. It never suggests bounds:
 they must come from knowledge of the subject.
 """
 
 from __future__ import annotations
 
-import csv
+import argparse
+import os
 import re
-from collections.abc import Iterator
-from itertools import islice
+import sys
 from pathlib import Path
 
+from dpdb.answers.formats.escape import printable
+from dpdb.errors import InvalidOption, UsageError
+from dpdb.interfaces.cli.arguments import separator
+from dpdb.lab.files.draft import Draft, draft
 from dpdb.policy.catalog import Kind
-from dpdb.policy.csv_header import read_header
-from dpdb.vectors import grammar
-
-SAMPLE_ROWS = 10_000
+from dpdb.policy.csv_format import (
+    COMMA,
+    CsvFormat,
+    separator_by_name,
+    valid_encoding,
+    valid_separator,
+)
 
 _HEADER = """\
-# A policy for {file}, drafted by `dpdb init`. Everything in it is public.
+# The draft of a policy for {file}, by `dpdb init`: for the custodian's eyes
+# until all of it has been checked, as the types were read off rows. What the
+# policy says in the end is public.
 #
 # Bounds and values must come from knowledge of the subject, never from the
 # file: a bound read off the data gives away the row that sets it. Values
@@ -35,52 +44,97 @@ neighbors = "add-remove"
 
 [tables.{table}]
 path = {path}
-unit = "row"    # or the column that says whom a row is about, with rows_per_unit
-
+{format}unit = "row"    # or the column that says whom a row is about, with rows_per_unit
+{units}
 [tables.{table}.columns]
 """
 
 
-def draft(path: Path) -> str:
-    """The text of a policy: columns and guessed types, bounds left open."""
-    names = read_header(path)
-    kinds = [_kind(column) for column in _sample(path, len(names))]
-    table = _key(path.stem)
-    text = _HEADER.format(file=_plain(path.name), table=table, path=_string(path.name))
-    return text + "".join(_lines(name, kind) for name, kind in zip(names, kinds, strict=True))
-
-
-def _sample(path: Path, width: int) -> list[list[str]]:
-    """The cells of the first rows, column by column, without the empty ones."""
-    columns: list[list[str]] = [[] for _ in range(width)]
-    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
-        for row in islice(_rows(csv.reader(file)), 1, SAMPLE_ROWS + 1):
-            for column, cell in zip(columns, row, strict=False):
-                if cell:
-                    column.append(cell)
-    return columns
-
-
-def _rows(reader: Iterator[list[str]]) -> Iterator[list[str]]:
-    """The rows before the first that Python's reader cannot read."""
+def main(words: list[str]) -> int:
+    """Run `dpdb init` with the words after it; errors are raised as `DpdbError`."""
+    options = _parser().parse_args(words)
     try:
-        yield from reader
-    except csv.Error:
-        return
+        form = CsvFormat(
+            separator=None if options.separator is None else valid_separator(options.separator),
+            encoding=None if options.encoding is None else valid_encoding(options.encoding),
+            header=not options.no_header,
+        )
+    except InvalidOption as error:
+        raise UsageError(error.message, hint=error.hint) from None
+    found = draft(options.file, form)
+    text = policy_text(found, options.output)
+    if options.output is None:
+        print(text, end="")
+    else:
+        _write(options.output, text)
+    for note in found.notes:
+        print(f"note: {printable(note)}", file=sys.stderr)
+    if options.output is not None:
+        print(f"wrote {printable(str(options.output))}: check each line, and give bounds to the "
+              "columns that are to be summed", file=sys.stderr)  # fmt: skip
+    return 0
 
 
-def _kind(column: list[str]) -> Kind:
-    if not column:
-        return Kind.TEXT
-    if all(cell.lower() in ("true", "false") for cell in column):
-        return Kind.BOOLEAN
-    if all(grammar.date(cell) is not None for cell in column):
-        return Kind.DATE
-    numbers = [grammar.number(cell) for cell in column]
-    if None in numbers:
-        return Kind.TEXT
-    whole = all(re.fullmatch(r"\s*[+-]?[0-9]+\s*", cell) for cell in column)
-    return Kind.INTEGER if whole else Kind.NUMBER
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="dpdb init",
+        usage="dpdb init FILE.csv [-o FILE.toml] [options]",
+        description="For the custodian only: draft a policy for a CSV file. Rows are read to "
+        "suggest types; bounds are left open.",
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("file", metavar="FILE.csv", type=Path)
+    add("-o", dest="output", type=Path, metavar="FILE.toml",
+        help="write the draft there, where there must be no file yet (default: standard output, "
+        "for a policy beside the file)")  # fmt: skip
+    add("--separator", type=separator, metavar="C", help="what separates cells: ; or \\t for a tab")
+    add("--encoding", metavar="NAME", help="latin-1, utf-16, …")
+    add("--no-header", action="store_true",
+        help="the first line is a row; columns get numbers, to be replaced by names")  # fmt: skip
+    return parser
+
+
+def _write(output: Path, text: str) -> None:
+    try:
+        with output.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise UsageError(f"there is a file {output} already") from None
+    except OSError as error:
+        raise UsageError(f"cannot write {output}: {error.strerror}") from None
+
+
+def policy_text(found: Draft, output: Path | None) -> str:
+    """The text of a policy that is written to `output`, or beside the file: bounds left open."""
+    table = found.table
+    path = Path(table.path.name)
+    if output is not None:
+        path = Path(os.path.relpath(table.path, output.parent))
+    units = ", ".join(_plain(name) for name in found.units)
+    text = _HEADER.format(
+        file=_plain(table.path.name),
+        table=_key(table.name),
+        path=_string(path.as_posix()),
+        format="".join(f"{line}\n" for line in _format_lines(found)),
+        units=f"# by their names perhaps: {units}\n" if units else "",
+    )
+    columns = zip(table.columns, found.types, strict=True)
+    return text + "".join(_lines(column.name, suggested.kind) for column, suggested in columns)
+
+
+def _format_lines(found: Draft) -> list[str]:
+    """The keys that say how the file is written, where it is not as most are."""
+    form, lines = found.table.csv, []
+    if form.separator not in (None, separator_by_name(found.table.path) or COMMA):
+        lines.append(f"separator = {_string(form.separator or COMMA)}")
+    if form.encoding not in (None, "utf-8"):
+        lines.append(f"encoding = {_string(form.encoding or '')}")
+    if form.decimal != ".":
+        lines.append(f"decimal = {_string(form.decimal)}")
+    if not form.header:
+        lines.append("header = false  # the columns below are those of the file, in order")
+    return lines
 
 
 _HINTS = {

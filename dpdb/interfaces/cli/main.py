@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpdb import manual
+from dpdb.answers.formats.escape import printable
 from dpdb.answers.formats.json_lines import error_as_json
 from dpdb.answers.formats.render import FORMATS
 from dpdb.errors import DpdbError, SetupError, Unsupported, error_text
@@ -21,6 +22,7 @@ from dpdb.interfaces.scripts import statements
 from dpdb.interfaces.shell.progress import Progress
 from dpdb.manual.terminal import rendered
 from dpdb.policy.catalog import Policy
+from dpdb.policy.csv_header import remarks
 from dpdb.session.connect import session_on, valid_seed
 from dpdb.sql.splitting import split
 
@@ -37,7 +39,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _make_streams_safe()
     try:
         if words[:1] == ["init"]:
-            return _init(words[1:])
+            from dpdb.interfaces.cli.init import main as init  # noqa: PLC0415 (numpy)
+
+            return init(words[1:])
         if words[:1] == ["help"]:
             return _help(words[1:])
         if words[:1] == ["lab"]:
@@ -52,6 +56,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             from dpdb.interfaces.cli.risk import main as risk  # noqa: PLC0415 (numpy)
 
             return risk(words[1:])
+        if words[:1] == ["check"]:
+            from dpdb.interfaces.cli.check import main as check  # noqa: PLC0415 (numpy)
+
+            return check(words[1:])
         options = parser().parse_args(words)
         valid_seed(options.seed, teach=options.teach)
         typed = not options.scripts and sys.stdin.isatty()
@@ -86,6 +94,13 @@ def _session(policy: Policy, options: argparse.Namespace, progress: Progress) ->
     return session_on(policy, teach=options.teach, seed=options.seed, progress=shown)
 
 
+def _print_remarks(policy: Policy) -> None:
+    """Say on stderr how the files are read, where that is told from their headers."""
+    for table in policy.tables:
+        for remark in remarks(table):
+            print(f"note: {printable(remark)}", file=sys.stderr)
+
+
 def _prompt(options: argparse.Namespace) -> int:
     """Run the shell at the terminal."""
     from dpdb.interfaces.shell.prompt import asker, converse  # noqa: PLC0415 (batch does without)
@@ -99,6 +114,7 @@ def _prompt(options: argparse.Namespace) -> int:
         settings.change("color", "off", "--no-color")
     ask = asker(settings)
     policy = policy_for_arguments(options) if options.files else _ask_policy(options, ask)
+    _print_remarks(policy)
     shell = Shell(
         policy,
         settings,
@@ -129,6 +145,7 @@ def _ask_policy(options: argparse.Namespace, ask: Ask) -> Policy:
 def _batch(options: argparse.Namespace) -> int:
     """Run the statements and print their answers; returns the gravest exit code."""
     policy = policy_for_arguments(options)
+    _print_remarks(policy)
     session = _session(policy, options, Progress())
     show = FORMATS[options.format or "table"]
     code = 0
@@ -182,17 +199,4 @@ def _help(words: list[str]) -> int:
         pydoc.pager(text)
     else:
         print(text)
-    return 0
-
-
-def _init(words: list[str]) -> int:
-    own = argparse.ArgumentParser(
-        prog="dpdb init",
-        description="Draft a policy for a CSV file, to standard output.",
-    )
-    own.add_argument("file", metavar="FILE.csv", type=Path)
-    options = own.parse_args(words)
-    from dpdb.interfaces.cli.init import draft  # noqa: PLC0415 (numpy)
-
-    print(draft(options.file), end="")
     return 0

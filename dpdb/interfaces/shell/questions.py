@@ -51,7 +51,7 @@ def ask_file(ask: Ask, read: Callable[[Path], T]) -> T:
 
 
 def _is_readable(path: str) -> bool:
-    return Path(path).is_dir() or Path(path).suffix.lower() in (".csv", ".toml")
+    return Path(path).is_dir() or Path(path).suffix.lower() in (".csv", ".tsv", ".gz", ".toml")
 
 
 def ask_epsilon(ask: Ask, default: Fraction) -> Fraction:

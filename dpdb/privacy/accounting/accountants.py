@@ -38,9 +38,9 @@ class BudgetShare:
 
     def part(self, part: Fraction) -> BudgetShare:
         """This fraction of the share; fractions that add up to 1 spend at most the whole share."""
-        epsilon = self.epsilon * part
-        if self.concentrated and part != 1:
-            epsilon = _root(self.epsilon**2 * part)
+        if part == 1:
+            return self
+        epsilon = _root(self.epsilon**2 * part) if self.concentrated else self.epsilon * part
         return BudgetShare(epsilon, self.delta * part, self.concentrated)
 
 

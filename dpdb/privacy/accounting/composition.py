@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, reduce
+from operator import add
 
 from dpdb.policy.budget import LARGEST_EPSILON
 from dpdb.privacy.accounting.loss import Loss
@@ -82,11 +83,19 @@ def parallel(statements: Iterable[ComposedLoss], rows: int) -> ComposedLoss:
 
     A row that is added or removed concerns one statement, so only the largest loss counts ([McS09]
     Theorem 4). A row that is replaced can leave the rows of one statement and enter those of
-    another, so the two largest losses count. The largest terms are taken for each sum separately,
-    which can only overestimate.
+    another, so the two largest losses count.
+    """
+    return reduce(add, largest(statements, rows), NO_LOSS)
+
+
+def largest(statements: Iterable[ComposedLoss], number: int) -> tuple[ComposedLoss, ...]:
+    """The `number` largest losses; fewer where there are fewer statements.
+
+    The largest terms are taken for each sum separately, which can only overestimate.
     """
     parts = zip(*(sums.parts for sums in statements), strict=True)
-    return ComposedLoss(*(sum(sorted(part, reverse=True)[:rows], _ZERO) for part in parts))
+    ranked = zip(*(sorted(part, reverse=True)[:number] for part in parts), strict=True)
+    return tuple(ComposedLoss(*terms) for terms in ranked)
 
 
 def sequential(sums: ComposedLoss) -> Fraction:

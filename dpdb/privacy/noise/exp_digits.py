@@ -1,11 +1,39 @@
-"""The binary digits of exp(-γ), for comparisons with exp(-γ) that must be exact."""
+"""Exact comparisons of random reals with exp(-γ), and the binary digits of exp(-γ)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from fractions import Fraction
+
+    import numpy as np
+    import numpy.typing as npt
+
+_MARGIN = 2.0**-40  # comparisons in doubles of numbers this near are repeated in integers
+
+
+def are_below_exp(
+    words: npt.NDArray[np.uint64],
+    gammas: npt.NDArray[np.float64],
+    gamma_at: Callable[[int], Fraction],
+    below_exp: Callable[[int, Fraction], bool],
+) -> npt.NDArray[np.bool_]:
+    """Bernoulli(exp(-γ)) for each γ: whether a random real in [0, 1) is below exp(-γ).
+
+    Each word holds the first 64 binary digits of a real, which is compared with exp(-γ) in doubles.
+    If the two are nearer than 2^-40, `below_exp` compares them exactly, in integers, with the exact
+    γ that `gamma_at` gives. So `gammas` must only be so accurate that exp(-γ) is off by far less
+    than 2^-40.
+    """
+    import numpy as np  # noqa: PLC0415 - loaded by the first draw
+
+    over = words * 2.0**-64 - np.exp(-gammas)
+    below: npt.NDArray[np.bool_] = over < 0
+    for near in (np.abs(over) <= _MARGIN).nonzero()[0]:
+        below[near] = below_exp(int(words[near]), gamma_at(int(near)))
+    return below
 
 
 def exp_digits(gamma: Fraction, bits: int) -> int:

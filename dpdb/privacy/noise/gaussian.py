@@ -6,6 +6,8 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from dpdb.privacy.noise.exp_digits import are_below_exp
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -13,7 +15,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 LARGEST_VARIANCE = 2**110
-_MARGIN = 2.0**-40  # comparisons in doubles of numbers this near are repeated in integers
 _PRECISION = 2**128  # the largest denominator of a variance that is drawn
 
 
@@ -48,9 +49,8 @@ def accept_gaussian(
 ) -> npt.NDArray[np.bool_]:
     """Bernoulli(exp(-γ)) for each y, with γ = (|y| - σ²/t)²/(2σ²) and t = floor(σ) + 1 ([CKS20]).
 
-    Each word holds the first 64 binary digits of a random real in [0, 1), which is compared with
-    exp(-γ) in doubles. If the two are nearer than 2^-40, `below_exp` compares them exactly, in
-    integers. So the comparison in doubles must be accurate to 2^-40 only.
+    Each word holds the first 64 binary digits of a random real, which is compared with exp(-γ): see
+    `are_below_exp`. In doubles this comparison must be accurate to 2^-40.
 
     Let u = 2^-53 and z = |y|/σ - σ/t, so that exp(-γ) = exp(-z²/2). Each quotient has a relative
     error of at most 4u (variance, root, conversion, division) and their difference one of u. Since
@@ -64,12 +64,12 @@ def accept_gaussian(
     t = ceiling(variance)
     sigma = math.sqrt(variance)
     z = np.abs(y) / sigma - sigma / t
-    over = words * 2.0**-64 - np.exp(z * z / -2)
-    kept: npt.NDArray[np.bool_] = over < 0
-    for near in (np.abs(over) <= _MARGIN).nonzero()[0]:
-        gamma = (abs(int(y[near])) - variance / t) ** 2 / (2 * variance)
-        kept[near] = below_exp(int(words[near]), gamma)
-    return kept
+    return are_below_exp(
+        words,
+        z * z / 2,
+        lambda i: (abs(int(y[i])) - variance / t) ** 2 / (2 * variance),
+        below_exp,
+    )
 
 
 def ceiling(variance: Fraction) -> int:

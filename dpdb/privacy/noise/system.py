@@ -1,27 +1,27 @@
 """Exact integer noise from the operating system's entropy.
 
-Every value comes from integer arithmetic on random bits. No floating-point number is released, so
-noisy answers have none of the gaps between doubles that reveal the true answer ([Mir12]). The
-samplers are those of [CKS20], run on many candidates at a time.
+Every value has exactly its stated probability. No floating-point number is released, so noisy
+answers have none of the gaps between doubles that reveal the true answer ([Mir12]). The samplers
+are those of [CKS20], run on many candidates at a time. Doubles only compare a random real, given by
+random bits, with exp(-γ); where the two are too near for doubles, integers compare them.
 
     as_word_fraction    the scale as t/s, rounded up where t and s would not fit a machine word
     _block              [CKS20] Algorithm 2 on a block of candidates
-    ├── _uniform        words below a bound, by rejection
-    ├── _accepts        Bernoulli(exp(-u/t)), [CKS20] Algorithm 1
-    └── _geometric      runs of Bernoulli(exp(-1))
+    ├── _geometric      P(v) ∝ exp(-rate·v), by the logarithm of a random real
+    └── are_below_exp   Bernoulli(exp(-u/t)), by a random real
     accept_gaussian     [CKS20] Algorithm 3: which Laplace candidates are accepted as Gaussian
-    └── _below_exp      a comparison with exp(-γ), by as many digits as it takes
 """
 
 # ruff: noqa: PLC0415 - numpy is loaded by the first draw, not from here
 
 from __future__ import annotations
 
+import math
 import os
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from dpdb.privacy.noise.exp_digits import exp_digits
+from dpdb.privacy.noise.exp_digits import are_below_exp, exp_digits
 from dpdb.privacy.noise.gaussian import accept_gaussian, ceiling, workable
 from dpdb.privacy.noise.source import check_scale
 
@@ -33,12 +33,11 @@ if TYPE_CHECKING:
 
 _T_LIMIT = 2**56  # leaves 7 bits of an int64 for the geometric part: see _block
 _S_LIMIT = 2**62
-_LAST_WORD = 2**64 - 1
-_INVERSE_E = exp_digits(Fraction(1), 64)
-_SPARE = 64  # candidates in the smallest block, and bits beyond the expected number
+_PARTS = 2**8  # t is at most this many times the part that is drawn uniformly: see _block
+_CUT = 16  # a geometric v is continued from here, in units of 1/rate: see _geometric
+_MARGIN = 2.0**-24  # logarithms in doubles this near to a whole v are compared in integers
+_SPARE = 64  # candidates in the smallest block beyond the expected number
 _BLOCK_LIMIT = 2**16  # candidates in the largest block, whose arrays fit the cache
-_SMALL_BLOCK = 2**12  # blocks up to this size draw 8 rounds at once, larger ones 2
-_ROUND_LIMIT = 120  # reached with probability 1/120!
 
 
 class SystemNoise:
@@ -62,7 +61,9 @@ class SystemNoise:
         Equivalently P(x) = (1-r)/(1+r) · r^|x| with r = exp(-1/scale).
         """
         t, s = as_word_fraction(scale)
-        return draw_exactly(size, Fraction(7, 4), lambda candidates: self._block(candidates, t, s))
+        # Zero has the probability (1-r)/(1+r); half of the zeros, those with a minus, are rejected.
+        ratio = 2.05 / (1 + math.exp(-s / t))
+        return draw_exactly(size, ratio, lambda candidates: self._block(candidates, t, s))
 
     def gaussian(self, variance: Fraction, size: int) -> npt.NDArray[np.int64]:
         """`size` independent draws of the discrete Gaussian: P(x) ∝ exp(-x²/(2·variance)).
@@ -76,7 +77,7 @@ class SystemNoise:
             y = self._block(candidates, ceiling(variance), 1)
             return y[accept_gaussian(y, self._words(y.size), variance, self._below_exp)]
 
-        return draw_exactly(size, Fraction(3), block)
+        return draw_exactly(size, 3, block)
 
     def below(self, bound: int) -> int:
         """A uniform integer in [0, bound): bit_length(bound-1) bits, drawn until below it."""
@@ -92,82 +93,61 @@ class SystemNoise:
     def _block(self, size: int, t: int, s: int) -> npt.NDArray[np.int64]:
         """The accepted draws among `size` candidates of [CKS20] Algorithm 2, for the scale t/s.
 
-        X = u + t·v has P(X = x) ∝ exp(-x/t) if u is uniform in [0, t) and accepted with probability
-        exp(-u/t), and v is geometric. Then Y = X // s has P(Y = y) ∝ exp(-y·s/t). A sign is drawn,
-        and "minus zero" is rejected, or zero would come twice as often as it should.
+        X = u + m·v has P(X = x) ∝ exp(-x/t) if u is uniform in [0, m) and accepted with probability
+        exp(-u/t), and P(v) ∝ exp(-v·m/t). The algorithm is printed for m = t; here m is the power
+        of two for which t/m is in [2^7, 2^8), or 1 for small t, so that u takes random bits as they
+        are and is nearly always accepted. Then Y = X // s has P(Y = y) ∝ exp(-y·s/t). A sign is
+        drawn, and "minus zero" is rejected, or zero would come twice as often as it should.
 
-        X < t·(v+1) must fit an int64. A block in which it might not is drawn again, so the draws
-        are conditioned on v < floor(2^63/t), which is at least 128. For each candidate this leaves
-        out an event of probability at most exp(-128) < 2^-184; up to t = 2^48, exp(-32768).
+        X < m·(v+1) must fit an int64. A block in which it might not is drawn again, so the draws
+        are conditioned on v < floor(2^63/m), where v·m/t is at least 128. For each candidate this
+        leaves out an event of probability at most exp(-128) < 2^-184; up to t = 2^48, exp(-32768).
         """
         import numpy as np
 
-        drawn = self._uniform(size, 2 * t)  # each word holds a sign and a u
+        m = max(1, 2 ** t.bit_length() // _PARTS)
+        drawn = self._words(size)  # each word holds a sign and a u
         minus = (drawn & np.uint64(1)).view(np.int64)
-        u = drawn >> np.uint64(1)
-        y = self._geometric(size)
-        if int(y.max()) >= 2**63 // t:
+        u = (drawn >> np.uint64(1)).view(np.int64) & (m - 1)
+        y = self._geometric(size, Fraction(m, t))
+        if int(y.max()) >= 2**63 // m:
             return y[:0]
-        y *= t
-        y += u.view(np.int64)
+        y *= m
+        y += u
         y //= s
-        kept = self._accepts(u, t)
-        kept &= y >= minus  # rejects minus zero only
+        kept = y >= minus  # rejects minus zero only
+        if m > 1:
+            words = self._words(size)
+            kept &= are_below_exp(words, u / t, lambda i: Fraction(int(u[i]), t), self._below_exp)
         y *= 1 - 2 * minus
         return y[kept]
 
-    def _accepts(self, u: npt.NDArray[np.uint64], t: int, k: int = 1) -> npt.NDArray[np.bool_]:
-        """Bernoulli(exp(-u/t)) for each u < t: [CKS20] Algorithm 1 from its round `k` on.
+    def _geometric(self, size: int, rate: Fraction) -> npt.NDArray[np.int64]:
+        """Independent v >= 0 with P(v) ∝ exp(-rate·v), for a rate in [2^-8, 1].
 
-        Round k succeeds with probability u/(t·k), the probability that a uniform integer below t·k
-        is less than u. A candidate is accepted if the first failure comes in an odd round. An even
-        number of rounds is drawn for all candidates, so that the work does not depend on how many
-        each needs. A candidate needs more than the 8 rounds of a small block with probability below
-        1/9!.
+        Let R be a uniform real in [0, 1), of which a word w holds the first 64 binary digits. Then
+        v = floor(-ln(R)/rate): it is at least k where R < exp(-rate·k), with that probability. From
+        `cut` on, v is `cut` plus another such v, because the distribution has no memory.
+
+        Where v < cut, R > exp(-17) > 2^-25. So R and (w+1)·2^-64 differ by a relative 2^-39 at
+        most, and their logarithms by as much. The logarithms of w+1 and 2^64 are at most 45, and
+        their difference in doubles has an error below 2^-44. So -ln(R)/rate is found with an error
+        below 2^8·(2^-39 + 2^-44) + 2^-40 < 2^-30. Where it is within 2^-24 of a whole number,
+        integers decide.
         """
         import numpy as np
 
-        if k > _ROUND_LIMIT:
-            raise RuntimeError("the entropy source is broken: it repeats itself")
-        rounds = 8 if u.size <= _SMALL_BLOCK else 2
-        runs = np.empty((rounds, u.size), dtype=np.bool_)
-        for row in range(rounds):
-            np.less(self._uniform(u.size, t * (k + row)), u, out=runs[row])
-        np.logical_and.accumulate(runs, axis=0, out=runs)
-        kept: npt.NDArray[np.bool_] = ~np.logical_xor.reduce(runs, axis=0)
-        (late,) = runs[-1].nonzero()
+        words, cut = self._words(size), math.ceil(_CUT / rate)
+        quotients = np.minimum((64 * math.log(2) - np.log(words + 1.0)) / float(rate), cut)
+        nearest = np.rint(quotients)
+        v: npt.NDArray[np.int64] = np.floor(quotients).astype(np.int64)
+        for i in (np.abs(quotients - nearest) <= _MARGIN).nonzero()[0]:
+            k = int(nearest[i])
+            v[i] = k if self._below_exp(int(words[i]), k * rate) else k - 1
+        (late,) = (v >= cut).nonzero()
         if late.size:
-            kept[late] = self._accepts(u[late], t, k + rounds)
-        return kept
-
-    def _geometric(self, size: int) -> npt.NDArray[np.int64]:
-        """Independent v with P(v) ∝ exp(-v): the successes before each failure in a long sequence.
-
-        A sequence with too few failures is continued, because starting over would favour short
-        runs.
-        """
-        import numpy as np
-
-        bits = size * 7 // 4 + _SPARE
-        (ends,) = self._failures(bits).nonzero()
-        while ends.size < size:
-            (more,) = self._failures(_SPARE).nonzero()
-            ends = np.concatenate((ends, more + bits))
-            bits += _SPARE
-        v = ends[:size].astype(np.int64)
-        v[1:] -= v[:-1] + 1
+            v[late] += self._geometric(late.size, rate)
         return v
-
-    def _failures(self, size: int) -> npt.NDArray[np.bool_]:
-        """Independent values that are true with probability 1 - 1/e: a random real is over 1/e.
-
-        The first 64 binary digits of the real decide, except with probability 2^-64.
-        """
-        words = self._words(size)
-        failed = words >= _INVERSE_E
-        for tie in (words == _INVERSE_E).nonzero()[0]:
-            failed[tie] = not self._below_exp(_INVERSE_E, Fraction(1))
-        return failed
 
     def _below_exp(self, word: int, gamma: Fraction) -> bool:
         """Whether a real that begins with the 64 digits of `word` is below exp(-gamma)."""
@@ -177,17 +157,6 @@ class SystemNoise:
             word = word << 64 | int.from_bytes(self._entropy(8), "little")
         return word < digits
 
-    def _uniform(self, size: int, bound: int) -> npt.NDArray[np.uint64]:
-        """Uniform integers in [0, bound): the remainders of words below a multiple of `bound`."""
-        words = self._words(size)
-        last = _LAST_WORD - 2**64 % bound
-        (over,) = (words > last).nonzero()
-        while over.size:
-            words = words.copy()  # an array made from bytes is read-only
-            words[over] = self._words(over.size)
-            over = over[words[over] > last]
-        return words % bound
-
     def _words(self, size: int) -> npt.NDArray[np.uint64]:
         import numpy as np
 
@@ -195,7 +164,7 @@ class SystemNoise:
 
 
 def draw_exactly(
-    size: int, ratio: Fraction, block: Callable[[int], npt.NDArray[np.int64]]
+    size: int, ratio: float, block: Callable[[int], npt.NDArray[np.int64]]
 ) -> npt.NDArray[np.int64]:
     """`size` independent draws from blocks of candidates, with about `ratio` candidates for a draw.
 

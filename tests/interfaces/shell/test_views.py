@@ -15,7 +15,7 @@ from dpdb.answers.answer import Answer
 from dpdb.answers.formats.explain_tree import tree
 from dpdb.answers.formats.footer import footer
 from dpdb.answers.formats.render import as_table
-from dpdb.answers.record import ReleaseReport
+from dpdb.answers.record import CellColumn, ReleaseReport
 from dpdb.errors import MissingBounds, SyntaxFault, UnknownName
 from dpdb.interfaces.shell.banner import greeting
 from dpdb.interfaces.shell.chart import chart
@@ -151,13 +151,14 @@ FULL = Balance(BUDGET, Fraction(1), Fraction(0), 10)
 LOW = Balance(BUDGET, Fraction(1, 20), Fraction(0), 1)
 
 
-def answer(
-    rows: list[tuple[object, ...]], margins: list[float | None], columns: list[str]
-) -> Answer:
-    intervals = tuple(
-        (None, (row[1] - m, row[1] + m)) for row, m in zip(rows, margins, strict=True)
+def answer(rows: list[tuple[str, float]], margins: list[float], columns: list[str]) -> Answer:
+    keys, counts = zip(*rows, strict=True)
+    ends = (
+        tuple(count - margin for count, margin in zip(counts, margins, strict=True)),
+        tuple(count + margin for count, margin in zip(counts, margins, strict=True)),
     )
-    return Answer("", tuple(columns), tuple(rows), FULL, intervals, query=True)
+    cells = (CellColumn(keys), CellColumn(counts, ends))
+    return Answer("", tuple(columns), cells, FULL, query=True)
 
 
 def test_chart() -> None:

@@ -13,7 +13,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from dpdb.privacy.noise import gaussian as bell
+from dpdb.privacy.noise import exp_digits as comparisons
 from dpdb.privacy.noise.exp_digits import exp_digits
 from dpdb.privacy.noise.gaussian import LARGEST_VARIANCE, accept_gaussian, ceiling, workable
 from dpdb.privacy.noise.system import SystemNoise
@@ -117,7 +117,7 @@ def test_integers_decide_as_doubles_do(variance: Fraction, monkeypatch: pytest.M
             decided.append(gamma)
             return super()._below_exp(word, gamma)
 
-    monkeypatch.setattr(bell, "_MARGIN", 1.0)
+    monkeypatch.setattr(comparisons, "_MARGIN", 1.0)
     exact = Counting(Random(28).randbytes).gaussian(variance, 2_000)
     assert (quick == exact).all()
     assert len(set(decided)) > 2

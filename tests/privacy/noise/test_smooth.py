@@ -50,6 +50,7 @@ def decimal(x: Fraction) -> Decimal:
     return Decimal(x.numerator) / Decimal(x.denominator)
 
 
+@cache
 def exponential(x: Fraction) -> Fraction:
     """e^x to 50 digits."""
     with localcontext() as context:
@@ -77,7 +78,8 @@ def statistic(values: Values, grid: Grid, fraction: Fraction) -> int:
     return values[m - 1] if m else (grid[0] + grid[1]) // 2
 
 
-def rung(k: int, values: Values, grid: Grid, fraction: Fraction) -> int:
+@cache
+def rung(k: int, values: tuple[int, ...], grid: Grid, fraction: Fraction) -> int:
     """B_k: the widest window of k + 2 rows, or what stands for them, with the statistic's."""
     n, m = len(values), place(len(values), fraction)
 
@@ -93,7 +95,7 @@ def ladder(
     """max_j e^(-βj)·B_(r(j+1)-1), to 50 digits; once B is all of the grid it grows no more."""
     best, j = Fraction(0), 0
     while True:
-        here = rung(rows * (j + 1) - 1, values, grid, fraction)
+        here = rung(rows * (j + 1) - 1, tuple(values), grid, fraction)
         best = max(best, here * exponential(-beta * j))
         if here == grid[1] - grid[0]:
             return best
@@ -212,13 +214,8 @@ def kinds_of_tables(n: int) -> Iterator[tuple[Grid, list[int]]]:
 @pytest.mark.parametrize("fraction", [*FRACTIONS, Fraction(2, 7)], ids=str)
 def test_the_search_finds_the_defined_sensitivity(n: int, fraction: Fraction) -> None:
     for grid, values in kinds_of_tables(n):
-        for rows, beta in (
-            (1, BETAS[0]),
-            (1, BETAS[1]),
-            (2, BETAS[1]),
-            (5, BETAS[2]),
-            (n, BETAS[0]),
-        ):
+        for rows, which in ((1, 0), (1, 1), (2, 1), (5, 2), (n, 0)):
+            beta = BETAS[which]
             found = smooth_sensitivity(array(sorted(values)), grid, fraction, beta, rows)
             assert_close(found, ladder(sorted(values), grid, fraction, beta, rows))
 
@@ -229,13 +226,12 @@ def test_large_tables_are_searched_as_well_as_by_trying_all_windows(
     fraction: Fraction, beta: float
 ) -> None:
     n = 2500
+    m = place(n, fraction)
+    steps = np.arange(m, n + 2) - np.arange(m + 1)[:, None]
+    weights = np.where(steps > 0, np.exp(-beta * (steps - 1)), 0)
     for grid, values in kinds_of_tables(n):
         table = np.concatenate(([grid[0]], np.sort(values), [grid[1]]))
-        m = place(n, fraction)
-        ends = np.arange(n + 2)
-        widths = table[m:] - table[: m + 1, None]
-        weights = np.exp(-beta * (ends[m:] - ends[: m + 1, None] - 1))
-        exact = float((widths * weights)[ends[m:] > ends[: m + 1, None]].max())
+        exact = float(((table[m:] - table[: m + 1, None]) * weights).max())
         found = smooth_sensitivity(table[1:-1], grid, fraction, Fraction(beta))
         assert math.isclose(found, exact, rel_tol=1e-13, abs_tol=2**-64)
 
@@ -298,18 +294,15 @@ def test_units_of_more_rows_than_there_are_have_the_global_sensitivity() -> None
         assert smooth_sensitivity(array([5, 5, 5]), (1, 9), Fraction(1, 2), Fraction(1), rows) == 8
 
 
-@cache
-def scales(mechanism: Smooth) -> list[Fraction]:
-    return [
-        mechanism.scale(
-            Fraction(
-                smooth_sensitivity(
-                    array(values), GRID, mechanism.fraction, mechanism.beta, mechanism.rows_per_unit
-                )
-            )
-        )
-        for values in TABLES
-    ]
+def sensitivities(mechanism: Smooth, beta: Fraction) -> list[Fraction]:
+    fraction, rows = mechanism.fraction, mechanism.rows_per_unit
+    return [Fraction(smooth_sensitivity(array(x), GRID, fraction, beta, rows)) for x in TABLES]
+
+
+def neighbouring_kinds(kinds: npt.NDArray[np.intp], rows: int) -> npt.NDArray[np.intp]:
+    """The kinds of tables that are up to `rows` changes apart, each pair of kinds once."""
+    left, right = ((distances(*ANY) <= rows) & (distances(*ANY) > 0)).nonzero()
+    return np.unique(np.stack([kinds[left], kinds[right]], axis=1), axis=0)
 
 
 @pytest.mark.parametrize("rows", [1, 2])
@@ -320,13 +313,14 @@ def test_scales_are_smooth_and_cover_the_change(
 ) -> None:
     """The noise that is drawn, rounding and all, between all tables up to `rows` changes apart."""
     mechanism = Smooth(fraction, epsilon, delta, rows)
-    drawn = [Fraction(*as_word_fraction(2 * scale)) / 2 for scale in scales(mechanism)]
+    found = sensitivities(mechanism, mechanism.beta)
+    drawn = [Fraction(*as_word_fraction(2 * scale)) / 2 for scale in map(mechanism.scale, found)]
     allowed = exponential(mechanism.beta + Fraction(1, 2**41))
-    largest = Fraction(1)
-    left, right = ((distances(*ANY) <= rows) & (distances(*ANY) > 0)).nonzero()
-    for x, y in zip(left.tolist(), right.tolist(), strict=True):
-        assert drawn[x] >= 2 * int(moves(fraction)[x, y]) / epsilon
-        largest = max(largest, drawn[x] / drawn[y])
+    farthest = np.where(distances(*ANY) <= rows, moves(fraction), 0).max(axis=1)
+    assert all(s >= 2 * int(change) / epsilon for s, change in zip(drawn, farthest, strict=True))
+    distinct = sorted(set(drawn))
+    pairs = neighbouring_kinds(np.array([distinct.index(scale) for scale in drawn]), rows)
+    largest = max(distinct[one] / distinct[other] for one, other in pairs)
     assert exponential(mechanism.beta * Fraction(999, 1000)) < largest <= allowed
 
 
@@ -365,6 +359,16 @@ class Scripted:
         return self.sign
 
 
+class Prefetched:
+    """A source of noise that makes all its draws of one scale at once."""
+
+    def __init__(self, source: SystemNoise, scale: Fraction, size: int) -> None:
+        self.below, self.draws = source.below, iter(source.laplace(scale, size))
+
+    def laplace(self, scale: Fraction, size: int) -> npt.NDArray[np.int64]:
+        return array([next(self.draws)])
+
+
 def rounded(k: int, r: Fraction) -> Fraction:
     """P(k - 1/2 <= Z < k + 1/2) for Laplace noise, where r = exp(-1/(2·scale)).
 
@@ -397,11 +401,12 @@ def test_the_largest_draws_fit() -> None:
 @pytest.mark.parametrize("scale", [Fraction(1, 4), Fraction(2, 3), Fraction(20)], ids=str)
 def test_draws_fit_the_rounded_laplace(scale: Fraction) -> None:
     """Pearson's χ², by its closed-form tail for even degrees of freedom."""
-    size, source = 10_000, SystemNoise(Random(11).randbytes)
+    size = 10_000
+    source = Prefetched(SystemNoise(Random(11).randbytes), 2 * scale, size)
     draws = array([rounded_laplace(scale, source) for _ in range(size)])
 
     def fit(assumed: Fraction) -> float:
-        r = Fraction(math.exp(-1 / (2 * assumed)))
+        r = Fraction(math.exp(-1 / (2 * assumed))).limit_denominator(10**9)
         reach = next(k for k in range(10**3) if rounded(k + 1, r) * size < 10)
         shares = [float(rounded(k, r)) for k in range(-reach, reach + 1)]
         counts = [int((draws == k).sum()) for k in range(-reach, reach + 1)]
@@ -457,22 +462,23 @@ def worst_excess(mechanism: Smooth, steeper: Fraction, smaller: Fraction) -> flo
     P and Q are of the unclamped release, for sensitivities at `steeper` times its β and scales
     `smaller` times its own. What lies beyond 60 scales adds less than 10^-26.
     """
-    fraction, rows = mechanism.fraction, mechanism.rows_per_unit
-    beta = mechanism.beta * steeper
-    found = [smooth_sensitivity(array(x), GRID, fraction, beta, rows) for x in TABLES]
-    used = np.array([float(mechanism.scale(Fraction(s)) * smaller) for s in found])
-    exact = array([statistic(x, GRID, fraction) for x in TABLES])
+    found = sensitivities(mechanism, mechanism.beta * steeper)
+    used = np.array([float(mechanism.scale(s) * smaller) for s in found])
+    exact = array([statistic(x, GRID, mechanism.fraction) for x in TABLES])
     reach = math.ceil(60 * used.max())
     steps = np.abs(np.arange(-reach, reach + KINDS) - exact[:, None])
     r = np.exp(-1 / (2 * used))[:, None]
     beyond = np.exp((0.5 - steps) / used[:, None]) * (1 - r**2) / 2
     probabilities = np.where(steps == 0, 1 - r, beyond)
-    left, right = ((distances(*ANY) <= rows) & (distances(*ANY) > 0)).nonzero()
+    # Many tables have the same noise on the same value, and so the same distribution.
+    both = np.stack([exact, used], axis=1)
+    _, first, kinds = np.unique(both, axis=0, return_index=True, return_inverse=True)
+    pairs = neighbouring_kinds(kinds, mechanism.rows_per_unit)
     factor, worst = math.exp(mechanism.epsilon), 0.0
-    for x in range(len(TABLES)):
-        others = probabilities[right[left == x]]
-        excess = np.maximum(probabilities[x] - factor * others, 0).sum(axis=1)
-        worst = max(worst, float(excess.max()))
+    for kind, one in enumerate(first):
+        others = probabilities[first[pairs[pairs[:, 0] == kind, 1]]]
+        excess = np.maximum(probabilities[one] - factor * others, 0).sum(axis=1)
+        worst = max(worst, float(excess.max(initial=0)))
     return worst
 
 

@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pytest
 
 from dpdb.errors import InvalidOption
+from dpdb.privacy.noise.exp_digits import exp_digits
 from dpdb.privacy.noise.gaussian import LARGEST_VARIANCE, workable
 from dpdb.privacy.noise.opendp import OpenDPNoise
 from dpdb.privacy.noise.source import LARGEST_SCALE
@@ -104,30 +105,28 @@ def scale_off_by_3_percent(scale: Fraction, size: int) -> Draws:
     return seeded(6).laplace(scale * Fraction(103, 100), size)
 
 
-def loses_the_last_rounds(scale: Fraction, size: int) -> Draws:
-    class TwoRounds(SystemNoise):
-        def _accepts(self, u: npt.NDArray[np.uint64], t: int, k: int = 1) -> npt.NDArray[np.bool_]:
-            return super()._accepts(u, t, k) if k == 1 else np.ones(u.size, dtype=np.bool_)
+def cuts_the_tail(scale: Fraction, size: int) -> Draws:
+    class Short(SystemNoise):
+        def _geometric(self, size: int, rate: Fraction) -> Draws:
+            return np.minimum(super()._geometric(size, rate), 5)
 
-    return TwoRounds(Random(7).randbytes).laplace(scale, size)
+    return Short(Random(7).randbytes).laplace(scale, size)
 
 
-def starts_runs_anew(scale: Fraction, size: int) -> Draws:
-    class ShortRows(SystemNoise):
-        def _geometric(self, size: int) -> Draws:
-            rows = [super(ShortRows, self)._geometric(8) for _ in range(size // 4)]
-            kept = np.concatenate([row[row.cumsum() < 8] for row in rows])
-            return np.resize(kept, size)
+def starts_long_ones_anew(scale: Fraction, size: int) -> Draws:
+    class Anew(SystemNoise):
+        def _geometric(self, size: int, rate: Fraction) -> Draws:
+            return super()._geometric(size, rate) % 5
 
-    return ShortRows(Random(8).randbytes).laplace(scale, size)
+    return Anew(Random(8).randbytes).laplace(scale, size)
 
 
 WRONG = [
     zero_twice_as_often,
     rounded_continuous,
     scale_off_by_3_percent,
-    loses_the_last_rounds,
-    starts_runs_anew,
+    cuts_the_tail,
+    starts_long_ones_anew,
 ]
 
 
@@ -225,13 +224,6 @@ def test_below_needs_room(bound: int) -> None:
         SystemNoise().below(bound)
 
 
-def test_uniform_words_reject_the_incomplete_multiple() -> None:
-    top = 2**64 - 1  # 2^64 = 1 mod 3, so the top word alone has to go
-    noise = SystemNoise(script([words(7, top, 8, top), words(top, top - 1), words(4)]))
-    assert noise._uniform(4, 3).tolist() == [1, 1, 2, (top - 1) % 3]
-    assert SystemNoise(script([words(top)]))._uniform(1, 2**63).tolist() == [2**63 - 1]
-
-
 # ------------------------------------------------------------------------- limits and refusals
 
 
@@ -290,33 +282,42 @@ def test_scales_that_do_not_fit_are_rounded_up_and_hardly() -> None:
 
 
 class Extreme(SystemNoise):
-    """Every candidate is accepted with the largest u, and v as listed, call by call."""
+    """Every candidate has a minus and the largest u, is accepted, and has v as listed by call."""
 
     def __init__(self, *v: int) -> None:
         super().__init__()
-        self.v = list(v)
+        self.v, self.word = list(v), 2**64 - 1
 
-    def _uniform(self, size: int, bound: int) -> npt.NDArray[np.uint64]:
-        return np.full(size, bound - 1, dtype=np.uint64)
+    def _words(self, size: int) -> npt.NDArray[np.uint64]:
+        word, self.word = self.word, 2**64 - 1
+        return np.full(size, word, dtype=np.uint64)
 
-    def _accepts(self, u: npt.NDArray[np.uint64], t: int, k: int = 1) -> npt.NDArray[np.bool_]:
-        return np.ones(u.size, dtype=np.bool_)
-
-    def _geometric(self, size: int) -> Draws:
-        return np.full(size, self.v.pop(0), dtype=np.int64)
+    def _geometric(self, size: int, rate: Fraction) -> Draws:
+        v = self.v.pop(0)
+        if v < 2**14:
+            self.word = 0  # which is below any exp(-u/t)
+        return np.full(size, v, dtype=np.int64)
 
 
 def test_the_largest_draw_fits_and_a_larger_one_is_drawn_again() -> None:
     scale = Fraction(LARGEST_SCALE)
-    assert Extreme(127).laplace(scale, 2).tolist() == [-(2**63 - 1)] * 2
-    assert Extreme(128, 10**9, 1).laplace(scale, 2).tolist() == [-(2**57 - 1)] * 2
-    assert Extreme(2**60).laplace(Fraction(4), 1).tolist() == [-(2**62 + 3)]
+    assert Extreme(2**14 - 1).laplace(scale, 2).tolist() == [-(2**63 - 1)] * 2
+    assert Extreme(2**14, 10**9, 1).laplace(scale, 2).tolist() == [-(2**50 - 1)] * 2
+    assert Extreme(2**60).laplace(Fraction(4), 1).tolist() == [-(2**60)]
+
+
+def test_a_candidate_is_accepted_below_the_exponential() -> None:
+    """At t = 1000 the uniform part u is below 4; with v = 0 the draw is u itself."""
+    t, u = 1000, 3
+    digits = exp_digits(Fraction(u, t), 64)
+    beside = [digits - 2**40, digits - 1, digits + 1, digits + 2**40]
+    entropy = script([words(*[u << 1] * 4), words(*[2**64 - 1] * 4), words(*beside)])
+    assert SystemNoise(entropy)._block(4, t, 1).tolist() == [u, u]
 
 
 def test_broken_entropy_is_noticed() -> None:
-    noise = SystemNoise(bytes)  # zeros only
-    with pytest.raises(RuntimeError, match="broken"):
-        noise._accepts(np.ones(64, dtype=np.uint64), 2)
+    with pytest.raises(RecursionError):
+        SystemNoise(bytes)._geometric(1, Fraction(1))  # zeros only
 
 
 def test_sources_by_name() -> None:

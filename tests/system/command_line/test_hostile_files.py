@@ -29,7 +29,7 @@ def exact(run: Run, path: Path, script: str = ALL) -> list[object]:
     """The row of an answer with so much budget that rounding takes the noise away."""
     ran = run(path, "--epsilon", 10_000, "--queries", 1, "--json", "-c", script)
     check(ran, 0)
-    assert ran.err == ""
+    assert all(line.startswith("note: ") for line in ran.err.splitlines())
     # Five aggregates of 2,000 epsilon each: the largest noise has a scale of one.
     [row] = ran.rows
     return row
@@ -63,6 +63,14 @@ READ = {
     "a long number": (f"a,b\n{'1' * 1_000_000},x\n2,y\n", (2, 2, 1, 2, 2)),
     "a large exponent": ("a,b\n1e999999999,x\n1e-999999999,y\n2,z\n", (3, 2, 2, 3, 3)),
     "blank lines": ("\n\na,b\n\n1,x\n\n\n2,y\n\n", (2, 3, 2, 2, 2)),
+    "a name twice": ("a,b,a,A\n1,x,3,4\n", (1, 1, 1, 1, 1)),
+    "names that are missing": (",a,b, ,\n9,1,x,8,\n", (1, 1, 1, 1, 1)),
+    "tabs in a file named for commas": ("a\tb\n1\tx,y\n", (1, 1, 1, 1, 1)),
+    "a mark twice": (b"\xef\xbb\xbf\xef\xbb\xbfa,b\n1,x\n", (1, 1, 1, 1, 1)),
+    "UTF-16": ("a,b\n1,é\n2,\u20ac\n".encode("utf-16"), (2, 3, 2, 2, 2)),
+    "UTF-32": ("a,b\n1,é\n2,y\n".encode("utf-32"), (2, 3, 2, 2, 2)),
+    "Latin-1 in the header": (b"a,b,caf\xe9\n1,\xe8,3\n2,\xe9,3\n", (2, 3, 2, 2, 2)),
+    "Excel's line": ("sep=;\r\na;b\r\n1;x\r\n", (1, 1, 1, 1, 1)),
 }
 
 
@@ -79,19 +87,11 @@ def test_files_that_are_read(
 REFUSED: dict[str, tuple[str | bytes, int | None]] = {
     "empty": ("", None),
     "blank lines only": ("\n\r\n\n", None),
-    "duplicate header": ("a,b,a\n1,2,3\n", 1),
-    "duplicate header in another case": ("a,b,A\n1,2,3\n", 1),
-    "empty header": ("a,b,\n1,2,3\n", 1),
-    "blank header": ("a,b, \n1,2,3\n", 1),
-    "header on a later line": ("\n\na,b,a\n1,2,3\n", 3),
-    "header that is not UTF-8": (b"a,b,caf\xe9\n1,2,3\n", 1),
-    "UTF-16": ("a,b\n1,2\n".encode("utf-16"), 1),
+    "header on a later line": (b"\n\na,b,\x81\n1,2,3\n", 3),
+    "header in no encoding": (b"a,b,\x81\n1,2,3\n", 1),
     "UTF-16 without a mark": ("a,b\n1,2\n".encode("utf-16-le"), 1),
-    "UTF-32": ("a,b\n1,2\n".encode("utf-32"), 1),
     "NUL in the header": (b"a,b,c\0\n1,2,3\n", 1),
     "open quote in the header": ('a,b,"c\n1,2,3\n', 1),
-    "semicolons": ("a;b\n1;2\n", 1),
-    "tabs": ("a\tb\n1\t2\n", 1),
     "binary": (bytes(range(256)) * 8, 1),
     "an enormous header": ("a,b," + "c" * 1_100_000 + "\n1,2,3\n", 1),
     "without a declared column": ("a,c\n1,CANARY_7731\n", 1),

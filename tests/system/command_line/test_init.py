@@ -22,7 +22,7 @@ def test_a_draft_is_a_policy(run: Run, make: Make, tmp_path: Path) -> None:
     document = tomllib.loads(draft.out)
     columns = document["tables"]["t"]["columns"]
     assert {name: column["type"] for name, column in columns.items()} == {
-        "id": "integer", "born": "date", "member": "text", "pay": "number", "plan": "text",
+        "id": "integer", "born": "date", "member": "boolean", "pay": "number", "plan": "text",
         "odd name": "text",
     }  # fmt: skip
     # No bound is guessed from the rows.
@@ -66,6 +66,100 @@ def test_a_draft_for_any_file_name(run: Run, make: Make, name: str) -> None:
     document = tomllib.loads(run("init", path).out)
     assert list(document["tables"]) == [name]
     assert document["tables"][name]["path"] == path.name
+
+
+def types(run: Run, path: Path, *words: object) -> dict[str, str]:
+    draft = run("init", path, *words)
+    assert draft.code == 0
+    [table] = tomllib.loads(draft.out)["tables"].values()
+    return {name: column["type"] for name, column in table["columns"].items()}
+
+
+@pytest.mark.parametrize(
+    ("cells", "kind"),
+    [
+        (["1", "NA", "3", "n/a", "-", "", "NULL"], "integer"),
+        (["1", "2", "oops"], "integer"),
+        (["1", "oops"], "text"),
+        (["1", "2", "3", "x", "y"], "text"),
+        (["1", "2.5", "oops"], "number"),
+        ([*map(str, range(95)), *"abcd"], "integer"),
+        ([*map(str, range(95)), *"abcdef"], "text"),
+        (["2020-01-01", "2020-01-02", "unknown"], "date"),
+        (["yes", "No", "NA", "yes"], "boolean"),
+        (["y", "n", "n", "?"], "boolean"),
+        (["on", "off"], "boolean"),
+        (["F", "F", "F"], "text"),
+        (["F", "M", "F"], "text"),
+        (["1", "0", "1"], "integer"),
+        (["01234", "99999"], "text"),
+        (["", "NA"], "text"),
+    ],
+)
+def test_types(run: Run, make: Make, cells: list[str], kind: str) -> None:
+    path = make("x,y\n" + "".join(f"{cell},\n" for cell in cells))
+    assert types(run, path)["x"] == kind
+
+
+def test_what_rows_tell_is_beside_the_draft_and_not_in_it(run: Run, make: Make) -> None:
+    path = make("patient,customerId,age,visit nr\nann,1,5,1\nann,2,x,2\nbob,3,7,3\ncy,4,8,4\n")
+    draft = run("init", path)
+    assert draft.err.splitlines() == [
+        "note: patient: several rows have the same; are they one person's?",
+        "note: age: 1 of the first 4 cells are no integer, and will be NULL",
+    ]
+    assert "# by their names perhaps: patient, customerId, visit nr\n" in draft.out
+    heading = " ".join(draft.out.replace("#", "").split("[budget]")[0].split())
+    assert "for the custodian's eyes until all of it has been checked" in heading
+    assert "Everything in it is public" not in heading
+    assert "ann" not in draft.out
+
+
+def test_the_path_holds_where_the_policy_is_written(
+    run: Run, make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make("a\n1\n")
+    (tmp_path / "policies").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    draft = run("init", "../t.csv", "-o", "../policies/p.toml")
+    assert (draft.code, draft.out) == (0, "")
+    monkeypatch.chdir(tmp_path)
+    assert run("policies/p.toml", "-c", "SHOW TABLES").code == 0
+    again = run("init", "t.csv", "-o", "policies/p.toml")
+    assert (again.code, again.out) == (2, "")
+    assert "there is a file policies/p.toml already" in again.err
+    assert run("init", "t.csv", "-o", "nowhere/p.toml").code == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "words", "keys"),
+    [
+        (b"a,b\n1,2\n", (), {}),
+        (b"\xef\xbb\xbfa,b\n1,2\n", (), {}),
+        (b"a;b\n1;2\n", (), {"separator": ";"}),
+        (b"a;b\n1;2,5\n", (), {"separator": ";", "decimal": ","}),
+        (b"a,b\n1,caf\xe9\n", (), {"encoding": "cp1252"}),
+        ("a\tb\n1\t\u00e9\n".encode("utf-16"), (), {"separator": "\t", "encoding": "utf-16"}),
+        (b"a^b\n1^2\n", ("--separator", "^"), {"separator": "^"}),
+        ("\u65e5,b\n1,2\n".encode("shift_jis"), ("--encoding", "sjis"), {"encoding": "shift_jis"}),
+        (b"1|x\n2|y\n", ("--no-header",), {"separator": "|", "header": False}),
+        (b"\xef\xbb\xbf1,x\n", ("--no-header",), {"encoding": "utf-8-sig", "header": False}),
+    ],
+)
+def test_how_the_file_is_written(
+    run: Run, make: Make, content: bytes, words: tuple[str, ...], keys: dict[str, object]
+) -> None:
+    path = make(content)
+    policy = path.with_suffix(".toml")
+    assert run("init", path, "-o", policy, *words).code == 0
+    [table] = tomllib.loads(policy.read_text(encoding="utf-8"))["tables"].values()
+    columns = table.pop("columns")
+    assert {key: value for key, value in table.items() if key not in ("path", "unit")} == keys
+    script = f'SELECT COUNT("{list(columns)[1]}"), COUNT(*) FROM t'
+    asked = run(path, "--epsilon", 10_000, "--queries", 1, "--json", "-c", script)
+    rows = content.count(b"\n") if "header" in keys else content.count(b"\n") - 1
+    assert (asked.rows, asked.err) == ([[rows, rows]], "")
 
 
 @pytest.mark.parametrize("words", [["init"], ["init", "no such file.csv"], ["init", "/"],

@@ -11,6 +11,7 @@ from tests.support.command_line import Make, Run
 DATA = "a,b,c,d\n1,x,2000-01-01,true\n2,y,2001-01-01,false\n3,,,\n"
 TABLE = '[tables.t]\npath = "t.csv"\n'
 COLUMNS = f"{TABLE}[tables.t.columns]\n"  # what follows stands on line 4
+REST = '[tables.t.columns]\na = { type = "text" }\n'
 GOOD = f'{COLUMNS}a = {{ type = "integer", bounds = [0, 9] }}\n'
 DEEP = 10_000
 
@@ -115,6 +116,19 @@ BROKEN: list[tuple[str | bytes, int | None, str]] = [
     (f"[privacy]\nsample_key = 3\n{GOOD}", 2, "sample_key"),
     (f'[privacy]\nsample = "a"\n{GOOD}', 2, "sample_key"),
     ('[tables.t]\npath = 3\n[tables.t.columns]\na = { type = "text" }\n', 2, "path"),
+    # How the file is written
+    (f'{TABLE}separator = ";;"\n{REST}', 3, "separator is one"),
+    (f'{TABLE}separator = "é"\n{REST}', 3, "separator is one"),
+    (f'{TABLE}separator = 3\n{REST}', 3, "separator is one"),
+    (f'{TABLE}encoding = "utf-7"\n{REST}', 3, "line by line"),
+    (f'{TABLE}encoding = "klingon"\n{REST}', 3, "no encoding"),
+    (f'{TABLE}encoding = "\\u0000"\n{REST}', 3, "no encoding"),
+    (f'{TABLE}encoding = 8\n{REST}', 3, "encoding"),
+    (f'{TABLE}header = "no"\n{REST}', 3, "true or false"),
+    (f'{TABLE}quote = "ab"\n{REST}', 3, "quote is one"),
+    (f'{TABLE}decimal = ";"\n{REST}', 3, "decimal is"),
+    (f'{TABLE}separator = "|"\nquote = "|"\n{REST}', 4, "another"),
+    (f'{TABLE}seperator = ";"\n{REST}', 3, "did you mean separator?"),
     # Hostile
     (f"a = {'[' * DEEP}", None, ""),
     (f"a = {'{a=' * DEEP}", None, ""),

@@ -1,0 +1,34 @@
+"""`dpdb check`: how a file fits its policy.
+
+It is for the owner of the file alone: it counts and quotes cells exactly, and says so.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from dpdb.answers.formats.escape import printable
+from dpdb.lab.files.check import check, report
+from dpdb.lab.risk.page import NOTICE
+from dpdb.session.connect import policy_of
+
+
+def main(words: list[str]) -> int:
+    """Run `dpdb check` with the words after it; errors are raised as `DpdbError`."""
+    parser = argparse.ArgumentParser(
+        prog="dpdb check",
+        usage="dpdb check POLICY.toml",
+        description="For the custodian only: which cells of the files become NULL under a policy, "
+        "and why; which are clamped; which rows are not counted.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("policy", metavar="POLICY.toml", type=Path,
+        help="a policy, or a CSV file with its policy beside it")  # fmt: skip
+    policy = policy_of(parser.parse_args(words).policy)
+    print(NOTICE)
+    for table in policy.tables:
+        print()
+        for line in report(check(table)):
+            print(printable(line))
+    return 0

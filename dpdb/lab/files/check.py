@@ -1,0 +1,166 @@
+"""How a file fits its policy: of each column the cells that are lost and those that are clamped."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from dpdb.engines.memory.contribution_bounds import Units
+from dpdb.engines.memory.csv_loader import load
+from dpdb.engines.memory.csv_records import Block, Cells
+from dpdb.lab.files.fates import Fate, FateOf
+from dpdb.lab.files.text_rows import record_blocks
+from dpdb.policy.catalog import Column, Table
+from dpdb.policy.csv_header import Header, column_positions
+from dpdb.vectors import grammar
+
+_EXAMPLES = 3
+
+
+@dataclass(frozen=True, repr=False)
+class ColumnCheck:
+    """The fates of a column's cells, and the first few different cells of each fate."""
+
+    column: Column
+    fates: Counter[Fate] = field(default_factory=Counter)
+    examples: dict[Fate, list[str]] = field(default_factory=dict)
+
+    def add(self, fate: Fate, number: int, text: str = "") -> None:
+        """Count cells of a fate, which read `text`."""
+        if number:
+            self.fates[fate] += number
+            known = self.examples.setdefault(fate, [])
+            if text and text not in known and len(known) < _EXAMPLES:
+                known.append(text)
+
+
+@dataclass(frozen=True)
+class UnitsCheck:
+    """The units of a table, and the rows of them that no query counts."""
+
+    units: int
+    nameless_rows: int
+    """Rows whose unit is NULL."""
+    overfull_units: int
+    surplus_rows: int
+    """Rows of those units over the cap, in a query without WHERE."""
+
+
+@dataclass(frozen=True, repr=False)
+class TableCheck:
+    """A file as its policy reads it."""
+
+    table: Table
+    header: Header
+    rows: int
+    blank_lines: int
+    short_rows: int
+    long_rows: int
+    columns: tuple[ColumnCheck, ...]
+    units: UnitsCheck | None
+
+
+def check(table: Table) -> TableCheck:
+    """Read the file of a table, cell by cell."""
+    columns = tuple(ColumnCheck(column) for column in table.columns)
+    rows = blank = short = long = 0
+    with record_blocks(table) as (header, records):
+        positions = column_positions(table, header.names)
+        fates = [
+            FateOf(column, header.punctuation, unit=column.name == table.unit)
+            for column in table.columns
+        ]
+        for block in records:
+            lengths = block.last - block.first + 1
+            rows += block.rows
+            blank += block.blank
+            short += int(np.count_nonzero(lengths < len(header.names)))
+            long += int(np.count_nonzero(lengths > len(header.names)))
+            for checked, fate_of in zip(columns, fates, strict=True):
+                _count(checked, fate_of, block, positions[checked.column.name])
+    return TableCheck(table, header, rows, blank, short, long, columns, _units(table))
+
+
+def _count(checked: ColumnCheck, fate_of: FateOf, block: Block, position: int) -> None:
+    """Count the fates of a column's cells in one block."""
+    wanted = block.first + position
+    place = np.minimum(wanted, block.last)
+    starts, ends = block.starts[place], block.ends[place]
+    short = wanted > block.last
+    long = ~short & (ends - starts > grammar.LONGEST)
+    checked.add(Fate.SHORT, int(np.count_nonzero(short)))
+    checked.add(Fate.LONG, int(np.count_nonzero(long)))
+    there = ~(short | long)
+    cells = Cells(block.text, starts[there], ends[there]).written()
+    read = 0
+    for raw, number in Counter(cells).items():
+        fate = fate_of(raw)
+        if fate is Fate.READ:
+            read += number
+        else:
+            checked.add(fate, number, fate_of.text(raw))
+    checked.add(Fate.READ, read)
+
+
+def _units(table: Table) -> UnitsCheck | None:
+    if table.unit is None:
+        return None
+    loaded = load(table, [column.name for column in table.columns])
+    units = Units.of(table, loaded.columns)
+    assert units is not None
+    *sizes, nameless = np.bincount(units.owners, minlength=units.number + 1).tolist()
+    surplus = [size - table.rows_per_unit for size in sizes if size > table.rows_per_unit]
+    return UnitsCheck(sum(size > 0 for size in sizes), nameless, len(surplus), sum(surplus))
+
+
+def report(found: TableCheck) -> Iterator[str]:
+    """The lines that tell the custodian of it."""
+    table, header = found.table, found.header
+    separator = header.punctuation.separator.decode()
+    yield (
+        f"{table.name}: {found.rows:,} rows in {table.path}, {header.encoding}, "
+        f"separated by {'tabs' if separator == chr(9) else separator}"
+    )
+    remarks = [*header.guesses, *header.oddities]
+    for number, what in (
+        (found.blank_lines, "blank lines, which are skipped"),
+        (found.short_rows, "rows with fewer cells than columns"),
+        (found.long_rows, "rows with more cells than columns, which are ignored"),
+    ):
+        if number:
+            remarks.append(f"{what}: {number:,}")
+    if found.units is not None:
+        remarks.extend(_unit_lines(table, found.units))
+    yield from (f"  {remark}" for remark in remarks)
+    for checked in found.columns:
+        yield from _column_lines(checked, found.rows)
+
+
+def _unit_lines(table: Table, units: UnitsCheck) -> Iterator[str]:
+    yield f"units, by {table.unit}: {units.units:,}"
+    if units.nameless_rows:
+        yield f"rows that name no unit and are left out: {units.nameless_rows:,}"
+    if units.overfull_units:
+        yield f"units cut to rows_per_unit = {table.rows_per_unit}: {units.overfull_units:,}"
+        yield f"rows of theirs that are not counted: {units.surplus_rows:,}"
+
+
+def _column_lines(checked: ColumnCheck, rows: int) -> Iterator[str]:
+    column = checked.column
+    lost = sum(number for fate, number in checked.fates.items() if not fate.kept)
+    into = "NULL" if column.nullable else "filled in"
+    yield f"  {column.name} ({column.kind}): {lost:,} of {rows:,} cells {into}"
+    for fate in Fate:
+        if fate is Fate.READ or not checked.fates[fate]:
+            continue
+        shown = ", ".join(repr(_shortened(text)) for text in checked.examples[fate])
+        like = f", as {shown}" if shown else ""
+        clamped = "clamped, being " if fate.clamped else ""
+        yield f"    {checked.fates[fate]:,} {clamped}{fate.value.format(kind=column.kind)}{like}"
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= 30 else f"{text[:30]}…"

@@ -1,0 +1,110 @@
+"""What the first rows of a CSV file suggest for its policy: how it is written, types, the unit.
+
+Bounds are never suggested: they must come from knowledge of the subject.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import re
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+
+from dpdb.errors import DataFileError
+from dpdb.lab.files.column_types import SuggestedType, suggested_decimal, suggested_type
+from dpdb.lab.files.text_rows import text_rows
+from dpdb.policy.catalog import Table
+from dpdb.policy.column_names import numbered_name
+from dpdb.policy.csv_clues import encoding_of, first_record, separator_of
+from dpdb.policy.csv_format import COMMA, CsvFormat
+from dpdb.policy.csv_header import remarks
+from dpdb.policy.csv_stream import open_csv
+from dpdb.policy.encodings import FALLBACK, UTF8
+from dpdb.policy.reader import undeclared_table
+
+SAMPLE_ROWS = 10_000
+_FIRST_BYTES = 1 << 20
+_MARKED_NAME = {"utf-16-le": "utf-16", "utf-16-be": "utf-16",
+                "utf-32-le": "utf-32", "utf-32-be": "utf-32"}  # fmt: skip
+_IDENTITIES = frozenset(
+    ("id", "uid", "uuid", "guid", "key", "nr", "no", "number", "name", "email", "mail", "phone",
+     "ssn", "person", "patient", "customer", "client", "user", "member", "employee", "student",
+     "pupil", "household", "subject", "participant", "account", "nummer", "kunde", "kundin")
+)  # fmt: skip
+"""Words that columns are called by which say whom a row is about."""
+_WORD = re.compile(r"[A-ZÄÖÜ]?[a-zäöüß]+|[A-ZÄÖÜ]+(?![a-zäöüß])")
+
+
+@dataclass(frozen=True)
+class Draft:
+    """What a policy of a file would begin with; how the file is written is in its table."""
+
+    table: Table
+    types: tuple[SuggestedType, ...]
+    units: tuple[str, ...]
+    """The columns that by their names may say whom a row is about."""
+    notes: tuple[str, ...]
+    """What the custodian should know, and a policy should not tell."""
+
+
+def draft(path: Path, form: CsvFormat) -> Draft:
+    """The draft for a file that is written as `form` says, where it says anything."""
+    form, names, notes = _as_written(path, form)
+    table = undeclared_table(path, form, names)
+    rows = list(islice(text_rows(table), SAMPLE_ROWS))
+    columns = [[row[place] for row in rows] for place in range(len(table.columns))]
+    if form.separator != COMMA:
+        table = replace(table, csv=replace(form, decimal=suggested_decimal(columns)))
+    types = tuple(suggested_type(cells, table.csv.decimal) for cells in columns)
+    notes = [*notes, *remarks(table)]
+    units = []
+    for column, suggested in zip(table.columns, types, strict=True):
+        if suggested.unreadable:
+            notes.append(
+                f"{column.name}: {suggested.unreadable} of the first {len(rows)} cells are no "
+                f"{suggested.kind}, and will be NULL"
+            )
+        if not _IDENTITIES.isdisjoint(word.lower() for word in _WORD.findall(column.name)):
+            units.append(column.name)
+            if suggested.repeats:
+                notes.append(f"{column.name}: several rows have the same; are they one person's?")
+    return Draft(table, types, tuple(units), tuple(notes))
+
+
+def _as_written(path: Path, form: CsvFormat) -> tuple[CsvFormat, list[str], list[str]]:
+    """How a file is written, names for its columns if it has no header, and what to say of that."""
+    notes = []
+    as_if_header = replace(form, header=True)
+    encoding, mark = encoding_of(path, as_if_header)
+    if form.encoding is None and encoding == UTF8 and not _is_utf8(path):
+        encoding = FALLBACK
+        notes.append(f"{path}: not all is UTF-8, so the file is taken for {FALLBACK}")
+    with open_csv(path, encoding, mark) as stream:
+        start = stream.read(_FIRST_BYTES).decode("latin-1")
+    separator, _, guesses = separator_of(path, as_if_header, start)
+    notes.extend(f"{path}: {guess}" for guess in guesses)
+    if mark:
+        encoding = _MARKED_NAME.get(encoding, UTF8 if form.header else "utf-8-sig")
+    written = replace(form, separator=separator, encoding=encoding)
+    if form.header:
+        return written, [], notes
+    try:
+        record = first_record(start, separator, form.quote)
+    except csv.Error as error:
+        raise DataFileError(f"{path}, line 1: the first row is not CSV: {error}") from error
+    if record is None:
+        raise DataFileError(f"{path} is empty")
+    return written, [numbered_name(at) for at in range(1, len(record.cells) + 1)], notes
+
+
+def _is_utf8(path: Path) -> bool:
+    """Whether the file begins as a text in UTF-8 does."""
+    with open_csv(path) as stream:
+        start = stream.read(_FIRST_BYTES)
+    try:
+        codecs.getincrementaldecoder(UTF8)().decode(start)
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -1,0 +1,97 @@
+"""What becomes of a cell when it is read: the same as in the engine, with the reason."""
+
+from __future__ import annotations
+
+import math
+from enum import Enum
+
+from dpdb.policy.catalog import Column, Kind
+from dpdb.policy.csv_format import Punctuation
+from dpdb.policy.numbers import MAGNITUDE_LIMIT, exact_number
+from dpdb.vectors import grammar
+
+
+class Fate(Enum):
+    """What can become of a cell; most of it is that the column has none."""
+
+    READ = "read"
+    REPLACED = "text with bytes that the encoding does not know"
+    LOW = "below the bounds"
+    HIGH = "above the bounds"
+    EMPTY = "empty"
+    SHORT = "missing in a row that is too short"
+    LONG = f"over {grammar.LONGEST:,} bytes"
+    UNDECODABLE = "with bytes that the encoding does not know"
+    UNREADABLE = "no {kind}"
+    INFINITE = "out of range"
+    UNDECLARED = "not among the declared values"
+    INEXACT = "a number that is not held exactly, and so names no unit"
+
+    @property
+    def kept(self) -> bool:
+        """Whether the column has a value for it."""
+        return self in (Fate.READ, Fate.REPLACED, Fate.LOW, Fate.HIGH)
+
+    @property
+    def clamped(self) -> bool:
+        """Whether the value is a bound instead of its own."""
+        return self in (Fate.LOW, Fate.HIGH)
+
+
+class FateOf:
+    """Tells the fate of the cells of a column; a unit's must be read whole."""
+
+    def __init__(self, column: Column, punctuation: Punctuation, *, unit: bool) -> None:
+        self._column = column
+        self._quote = punctuation.quote
+        self._decimal = punctuation.decimal.decode()
+        self._unit = unit
+        self._free = column.kind is Kind.TEXT and column.values is None
+        # Declared numbers are compared as the engine does it, as doubles.
+        values = map(float, column.values or ()) if column.kind.ordinal else column.values or ()
+        self._listed = frozenset(values)
+        limit = MAGNITUDE_LIMIT if column.kind is Kind.INTEGER else math.inf
+        lower, upper = column.bounds or (-limit, limit)
+        self._lower, self._upper = float(lower), float(upper)
+
+    def __call__(self, raw: bytes) -> Fate:
+        text = self.text(raw)
+        whole = grammar.is_whole(raw)
+        if not text:
+            kept = self._free and not (self._column.nullable or self._unit)
+            return Fate.READ if kept else Fate.EMPTY
+        if self._unit and not whole:
+            return Fate.UNDECODABLE
+        if self._free:
+            return Fate.READ if whole else Fate.REPLACED
+        fate = self._fate(text)
+        return fate if whole or fate.kept else Fate.UNDECODABLE
+
+    def text(self, raw: bytes) -> str:
+        """What a cell reads."""
+        return grammar.text(raw, self._quote)
+
+    def _fate(self, text: str) -> Fate:
+        value: str | float | None = text
+        match self._column.kind:
+            case Kind.BOOLEAN:
+                value = grammar.boolean(text)
+            case Kind.DATE:
+                value = grammar.date(text)
+            case Kind.INTEGER | Kind.NUMBER:
+                text = grammar.with_point(text, self._decimal)
+                value = grammar.number(text)
+                if value is None and exact_number(text.strip(grammar.SPACE)) is not None:
+                    return Fate.INFINITE
+        if value is None:
+            return Fate.UNREADABLE
+        if self._column.kind is Kind.INTEGER:
+            value = round(float(value))
+        if self._listed and value not in self._listed:
+            return Fate.UNDECLARED
+        if isinstance(value, str):
+            return Fate.READ
+        low, high = value < self._lower, value > self._upper
+        if self._unit and (low or high or exact_number(text.strip(grammar.SPACE)) != value):
+            return Fate.INEXACT
+        return Fate.LOW if low else Fate.HIGH if high else Fate.READ

@@ -1,0 +1,40 @@
+"""The rows of a file as texts, cut into cells as the engine cuts them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from dpdb.engines.memory.csv_records import Block, blocks
+from dpdb.policy.catalog import Table
+from dpdb.policy.csv_header import Header, column_positions, header_of
+from dpdb.policy.csv_stream import open_csv
+from dpdb.vectors import grammar
+
+
+@contextmanager
+def record_blocks(table: Table) -> Iterator[tuple[Header, Iterator[Block]]]:
+    """The header of a table's file, and the records after it."""
+    header = header_of(table)
+    with open_csv(table.path, header.encoding, header.mark) as stream:
+        stream.read(header.length)
+        yield header, blocks(stream, len(header.names), header.punctuation)
+
+
+def text_rows(table: Table) -> Iterator[tuple[str, ...]]:
+    """The cells of the declared columns, row by row; a missing one is empty.
+
+    Numbers have a point, whatever decimal mark the file has.
+    """
+    with record_blocks(table) as (header, records):
+        positions = column_positions(table, header.names)
+        quote, decimal = header.punctuation.quote, header.punctuation.decimal.decode()
+        for block in records:
+            columns = []
+            for column in table.columns:
+                cells = block.column(positions[column.name]).written()
+                texts = [grammar.text(raw, quote) for raw in cells]
+                if column.kind.ordinal:
+                    texts = [grammar.with_point(text, decimal) for text in texts]
+                columns.append(texts)
+            yield from zip(*columns, strict=True)

@@ -1,0 +1,66 @@
+"""Names for the columns of a header: those that it lacks or repeats get one by a fixed rule."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+
+from dpdb.policy.numbers import exact_number
+
+
+def numbered_name(position: int) -> str:
+    """The name of a column that has none, by its position from 1."""
+    return f"column_{position}"
+
+
+def distinct_names(cells: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The names that a header's cells give to its columns, and what is to be said of them.
+
+    Names differ in more than case. An empty cell is `column_` and its position; of names that are
+    repeated the second becomes `name_2`, and where that is taken, too, the next number that is not.
+    """
+    taken = {cell.casefold() for cell in cells}
+    named: set[str] = set()
+    next_number: dict[str, int] = {}
+    names, remarks = [], []
+    for position, cell in enumerate(cells, 1):
+        name = cell if cell.strip() else numbered_name(position)
+        if name.casefold() in named or (name != cell and name.casefold() in taken):
+            name = _free_name(name, taken, next_number)
+        if name != cell:
+            what = f"is called {cell} again" if cell.strip() else "has no name"
+            remarks.append(f"column {position} {what}: here it is {name}")
+        taken.add(name.casefold())
+        named.add(name.casefold())
+        names.append(name)
+    return tuple(names), tuple(remarks)
+
+
+def _free_name(name: str, taken: set[str], next_number: dict[str, int]) -> str:
+    """The name with the first number from 2 that makes it one that is not taken."""
+    folded = name.casefold()
+    number = next_number.get(folded, 2)
+    while f"{folded}_{number}" in taken:
+        number += 1
+    next_number[folded] = number + 1
+    return f"{name}_{number}"
+
+
+def look_like_values(cells: Sequence[str]) -> bool:
+    """Whether the cells of a header look like those of a row: at least a third are numbers.
+
+    Dates count as numbers; years and a column's own position do not, as headers have such, too.
+    """
+    values = sum(_looks_like_value(cell.strip(), at) for at, cell in enumerate(cells))
+    return values > 0 and 3 * values >= len(cells)
+
+
+def _looks_like_value(cell: str, at: int) -> bool:
+    number = exact_number(cell)
+    if number is not None:
+        return number not in (at, at + 1) and not 1500 <= number <= 2200
+    try:
+        datetime.date.fromisoformat(cell)
+    except ValueError:
+        return False
+    return True

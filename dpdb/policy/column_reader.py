@@ -1,0 +1,110 @@
+"""The columns that a policy file declares: their types, bounds and values."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from dpdb.policy.catalog import Column, Kind, Value
+from dpdb.policy.numbers import MAGNITUDE_LIMIT, days_of, fits_doubles, grid_step
+from dpdb.policy.policy_text import PolicyText, shown
+
+MAX_VALUES = 100_000
+"""The most values that a column can declare."""
+
+
+@dataclass(frozen=True)
+class ColumnReader:
+    """Reads the columns of one policy file."""
+
+    text: PolicyText
+
+    def column(self, name: str, declared: dict[str, Any], above: tuple[str, ...]) -> Column:
+        """The column `name` of the section that declares columns."""
+        where = (*above, name)
+        section = self.text.section(declared, name, above)
+        self.text.check_keys(section, ("type", "bounds", "values", "step", "nullable"), where)
+        if section.get("type") not in list(Kind):
+            raise self.text.error(f"type is one of {', '.join(Kind)}", (*where, "type"))
+        column = Column(name, Kind(section["type"]), nullable=section.get("nullable", True))
+        if not isinstance(column.nullable, bool):
+            raise self.text.error("nullable is true or false", (*where, "nullable"))
+        if "values" in section:
+            if "bounds" in section or "step" in section:
+                raise self.text.error("values leave no room for bounds or step", where)
+            return self._with_values(column, section["values"], where)
+        if "step" in section and (column.kind is not Kind.NUMBER or "bounds" not in section):
+            raise self.text.error("step goes with bounds of a number", (*where, "step"))
+        if "bounds" in section:
+            column = self._with_bounds(column, section, where)
+        elif not column.nullable and column.kind.ordinal:
+            raise self.text.error("a column that is not nullable needs bounds or values", where)
+        return column
+
+    def _with_bounds(
+        self, column: Column, section: dict[str, Any], where: tuple[str, ...]
+    ) -> Column:
+        bounds = section["bounds"]
+        here = (*where, "bounds")
+        if not column.kind.ordinal:
+            raise self.text.error(f"a {column.kind} has no bounds", here)
+        if not (isinstance(bounds, list) and len(bounds) == 2):
+            raise self.text.error("bounds are [low, high]", here)
+        lower, upper = (Fraction(self._constant(bound, column.kind, here)) for bound in bounds)
+        if lower > upper:
+            raise self.text.error("bounds are [low, high], low first", here)
+        step = Fraction(1)
+        if column.kind is Kind.NUMBER:
+            step = self.text.fraction(
+                section.get("step", grid_step(lower, upper)), (*where, "step")
+            )
+        if step <= 0 or math.floor(upper / step) < math.ceil(lower / step):
+            raise self.text.error("step is above 0, and divides the bounds", (*where, "step"))
+        if max(abs(lower), abs(upper)) / step > MAGNITUDE_LIMIT:
+            raise self.text.error("bounds reach at most 2^53 steps from zero", here)
+        if not fits_doubles(lower, upper, step):
+            raise self.text.error("step has too many digits", (*where, "step"))
+        return replace(column, lower=lower, upper=upper, step=step)
+
+    def _with_values(self, column: Column, listed: object, where: tuple[str, ...]) -> Column:
+        """The column with its declared values; numbers among them also give bounds and a step."""
+        here = (*where, "values")
+        if not (isinstance(listed, list) and 1 <= len(listed) <= MAX_VALUES):
+            raise self.text.error(f"values are a list of 1 to {MAX_VALUES}", here)
+        values = tuple(self._constant(value, column.kind, here) for value in listed)
+        if len(set(values)) != len(values):
+            raise self.text.error("a value is listed twice", here)
+        if not column.kind.ordinal:
+            return replace(column, values=values)
+        numbers = [Fraction(value) for value in values]
+        step = Fraction(1, math.lcm(*(number.denominator for number in numbers)))
+        if max(abs(number) for number in numbers) / step > MAGNITUDE_LIMIT:
+            raise self.text.error("values reach at most 2^53, in steps of their last decimal", here)
+        if not fits_doubles(min(numbers), max(numbers), step):
+            raise self.text.error("values have too many decimals", here)
+        return replace(column, values=values, lower=min(numbers), upper=max(numbers), step=step)
+
+    def _constant(self, value: object, kind: Kind, where: tuple[str, ...]) -> Value:
+        """A TOML value as a constant of a kind; dates may be written as strings."""
+        match kind, value:
+            case Kind.TEXT, str() if value:
+                return value
+            case Kind.BOOLEAN, bool():
+                return value
+            case Kind.INTEGER, int() if not isinstance(value, bool):
+                return value
+            case Kind.NUMBER, int() | Decimal() if not isinstance(value, bool):
+                number = self.text.fraction(value, where)
+                return int(number) if number.denominator == 1 else number
+            case Kind.DATE, datetime.date() if not isinstance(value, datetime.datetime):
+                return days_of(value)
+            case Kind.DATE, str():
+                try:
+                    return days_of(datetime.date.fromisoformat(value))
+                except ValueError:
+                    pass
+        raise self.text.error(f"{shown(value)} is not a {kind}", where)

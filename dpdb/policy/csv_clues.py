@@ -1,0 +1,123 @@
+"""What a CSV file shows, before its first row, of how it is written."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from dpdb.errors import DataFileError, InvalidOption
+from dpdb.policy.csv_format import COMMA, CsvFormat, separator_by_name, valid_separator
+from dpdb.policy.csv_stream import open_csv
+from dpdb.policy.encodings import MARKED, MARKS, UTF8
+
+_SEPARATORS = {COMMA: "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
+"""Those that a header can tell, the likeliest first."""
+_SEPARATOR_LINE = re.compile(r'("?)sep=(.)\1(?:\r\n|\n|\r)')
+"""The line in which Excel names the separator, before the header."""
+_FOREIGN = (
+    (b"PK\x03\x04", "is a zip archive or a workbook", "unpack it, or save it as CSV"),
+    (b"\x1f\x8b", "is compressed by gzip", "give it a name that ends in .gz"),
+)
+_FIRST_BYTES = 64
+"""As many as are searched for byte-order marks."""
+
+
+@dataclass(frozen=True)
+class FirstRecord:
+    """The first record of a text that is not blank."""
+
+    cells: list[str]
+    line: int
+    """The number of its line, from 1."""
+    length: int
+    """The number of characters up to its end."""
+
+
+def first_record(text: str, separator: str, quote: str) -> FirstRecord | None:
+    """That of a text; None if all lines are blank. Raises csv.Error."""
+    length = 0
+    line = 1
+
+    def lines() -> Iterator[str]:
+        nonlocal length
+        for written in io.StringIO(text, newline=""):
+            length += len(written)
+            yield written
+
+    reader = csv.reader(
+        lines(),
+        delimiter=separator,
+        quotechar=quote or None,
+        quoting=csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE,
+        strict=True,
+    )
+    record: list[str] | None = []
+    while record == []:
+        line = reader.line_num + 1
+        record = next(reader, None)
+    return None if record is None else FirstRecord(record, line, length)
+
+
+def encoding_of(path: Path, form: CsvFormat) -> tuple[str, int]:
+    """The encoding of a file, and the number of bytes of the marks that it begins with.
+
+    Without a header the file is looked at only where the name of the encoding says that there is
+    a mark, as anything else would be a row's.
+    """
+    declared = form.encoding
+    if not form.header and declared not in MARKED:
+        return declared or UTF8, 0
+    with open_csv(path) as stream:
+        start = stream.read(_FIRST_BYTES)
+    for magic, what, hint in _FOREIGN if form.header else ():
+        if start.startswith(magic):
+            raise DataFileError(f"{path} {what}, and no CSV file", hint=hint)
+    mark, marked = next(((m, name) for m, name in MARKS if start.startswith(m)), (b"", UTF8))
+    if declared in MARKED:
+        family = declared.removesuffix("-sig")
+        if not marked.startswith(family):
+            raise DataFileError(
+                f"{path} does not begin with the mark of {family}",
+                hint=f"{family}-le and {family}-be are the encodings without one",
+            )
+    elif declared not in (None, marked):
+        return declared, 0
+    # Programs that join files repeat the mark. After the first, without a header, it is a row's.
+    most = len(start) if form.header else 1
+    length = 0
+    while mark and start.startswith(mark, length) and length < most * len(mark):
+        length += len(mark)
+    return marked, length
+
+
+def separator_of(path: Path, form: CsvFormat, start: str) -> tuple[str, int, tuple[str, ...]]:
+    """The separator, the length of a line before the header that names it, and what is guessed."""
+    named = _SEPARATOR_LINE.match(start)
+    skipped = named.end() if named else 0
+    known = form.separator or separator_by_name(path)
+    if known is None and named:
+        try:
+            known = valid_separator(named[2])
+        except InvalidOption:
+            skipped = 0
+    if known is not None:
+        return known, skipped, ()
+    cells = {one: _cells(start[skipped:], one, form.quote) for one in _SEPARATORS}
+    likeliest = max(_SEPARATORS, key=lambda one: cells[one])
+    if likeliest == COMMA or cells[likeliest] < 2:
+        return COMMA, skipped, ()
+    guess = f"cells are separated by {_SEPARATORS[likeliest]}, by the look of the first line"
+    return likeliest, skipped, (guess,)
+
+
+def _cells(start: str, separator: str, quote: str) -> int:
+    """The number of cells that a separator makes of the first record; 0 if it makes none."""
+    try:
+        record = first_record(start, separator, quote)
+    except csv.Error:
+        return 0
+    return 0 if record is None else len(record.cells)

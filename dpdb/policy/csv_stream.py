@@ -1,0 +1,81 @@
+"""The bytes of a CSV file as UTF-8, unpacked and transcoded while they are read."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import stat
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+from dpdb.errors import DataFileError
+from dpdb.policy.csv_format import is_gzip
+from dpdb.policy.encodings import UTF8, Transcoder, transcoder
+
+
+@dataclass
+class CsvStream:
+    """A file that is read once, from its start to its end."""
+
+    file: BinaryIO
+    """As it is on the disk."""
+    _unpacked: BinaryIO | gzip.GzipFile
+    _transcoder: Transcoder | None
+    _ahead: bytes = field(default=b"", repr=False)
+    _ended: bool = False
+
+    @property
+    def fraction(self) -> float:
+        """How much of the file has been read, from 0 to 1."""
+        return min(self.file.tell() / max(os.fstat(self.file.fileno()).st_size, 1), 1.0)
+
+    def read(self, size: int) -> bytes:
+        """The next `size` bytes; fewer only at the end."""
+        if self._transcoder is None:
+            return self._unpacked.read(size)
+        parts = [self._ahead]
+        length = len(self._ahead)
+        while length < size and not self._ended:
+            data = self._unpacked.read(size - length)
+            self._ended = not data
+            parts.append(self._transcoder.feed(data, final=self._ended))
+            length += len(parts[-1])
+        text = b"".join(parts)
+        self._ahead = text[size:]
+        return text[:size]
+
+
+@contextmanager
+def open_csv(path: Path, encoding: str = UTF8, mark: int = 0) -> Iterator[CsvStream]:
+    """The file from after its byte-order mark of `mark` bytes.
+
+    Where it cannot be opened, read or unpacked, DataFileError is raised.
+    """
+    with _open(path) as file:
+        try:
+            unpacked: BinaryIO | gzip.GzipFile = file
+            if is_gzip(path):
+                unpacked = gzip.GzipFile(fileobj=file)
+            unpacked.read(mark)
+            yield CsvStream(file, unpacked, transcoder(encoding))
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            raise DataFileError(f"{path} is not a whole gzip file") from error
+        except OSError as error:
+            raise DataFileError(f"cannot read {path}: {error.strerror}") from error
+
+
+def _open(path: Path) -> BinaryIO:
+    try:
+        # The kind of file is checked before opening, because opening a pipe may wait for ever.
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            kind = "a directory" if path.is_dir() else "not a regular file"
+            raise DataFileError(f"{path} is {kind}")
+        return open(path, "rb")
+    except OSError as error:
+        raise DataFileError(f"cannot read {path}: {error.strerror}") from error
+    except ValueError as error:  # a NUL in the path
+        raise DataFileError(f"cannot read {path}: {error}") from error

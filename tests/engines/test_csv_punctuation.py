@@ -1,0 +1,161 @@
+"""Other separators, quotes and decimal marks, other encodings and gzip: the same rows."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+from fractions import Fraction
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from dpdb.engines.memory import csv_records
+from dpdb.engines.memory.csv_loader import load
+from dpdb.engines.memory.csv_records import Cells
+from dpdb.engines.memory.plain_numbers import plain_numbers
+from dpdb.errors import DataFileError
+from dpdb.policy.catalog import Column, Kind, Table
+from dpdb.policy.csv_format import CsvFormat, Punctuation
+from dpdb.vectors import grammar
+from tests.support.csv_files import BLOCKS, anywhere, integer, ordinal, plain
+
+X, Y = Column("x", Kind.TEXT), Column("y", Kind.TEXT)
+
+
+def read(path, content, *columns, block=1 << 22, unit=None, **form):
+    """The rows of a file that is written like this."""
+    path.write_bytes(content)
+    table = Table("t", path, columns, unit, csv=CsvFormat(**form))
+    with patch.object(csv_records, "BLOCK", block):
+        found = load(table, [column.name for column in columns])
+    return list(zip(*(plain(found.columns[column.name]) for column in columns), strict=True))
+
+
+PIECES = st.lists(
+    st.sampled_from(["a", "1", ",", ";", "\t", "|", "'", "''", '"', '""', "\n", "\r\n", " ", "é", "'x;y'"]),
+    max_size=40,
+).map("".join)  # fmt: skip
+
+
+@anywhere
+@given(PIECES, st.sampled_from([",", ";", "\t", "|", " ", "a"]), st.sampled_from(['"', "'", ""]),
+       st.sampled_from(BLOCKS))  # fmt: skip
+@example("'a;''b';c\nd;e", ";", "'", 1)
+def test_records_are_those_of_the_csv_module(path, body, separator, quote, block):
+    reader = csv.reader(
+        io.StringIO(body, newline=""),
+        delimiter=separator,
+        quotechar=quote or None,
+        quoting=csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE,
+    )
+    wanted = [tuple(text or None for text in [*row, "", ""][:2]) for row in reader if row]
+    content = f"x{separator}y\n{body}".encode()
+    assert read(path, content, X, Y, block=block, separator=separator, quote=quote) == wanted
+
+
+@pytest.mark.parametrize(
+    ("cell", "value"),
+    [("12,5", 12.5), ("-0,25", -0.25), ("7", 7), ('"1,5"', 1.5), (" 2,5 ", 2.5), ("1e2", 100), (",5", 0.5),
+     ("1.234,5", None), ("1.5", None), ("1,2,3", None), ("1.234", None)],
+)  # fmt: skip
+def test_a_decimal_comma(path, cell, value):
+    column = ordinal(Kind.NUMBER, -1000, 1000, step=Fraction(1, 100))
+    content = f"x;y\n{cell};7\n".encode()
+    [(found, _)] = read(path, content, column, Y, separator=";", decimal=",")
+    assert found == (None if value is None else value * 100)
+    # A comma in quotes is a decimal mark where commas are separators, too.
+    content = f'x,y\n"{cell.strip(chr(34))}",7\n'.encode()
+    [(found, _)] = read(path, content, column, Y, decimal=",")
+    assert found == (None if value is None else value * 100)
+
+
+@given(st.from_regex(rb"\A'?-?[0-9]{0,9}([.,][0-9]{0,8})?'?\Z"))
+def test_a_plain_number_is_that_of_the_grammar(raw):
+    text = b"1" * 16 + raw + b"2" * 8
+    cells = Cells(text, np.array([16]), np.array([16 + len(raw)]))
+    for quote in (b"'", b'"', b""):
+        for decimal in (b".", b","):
+            [number], [plainly], _ = plain_numbers(cells, Punctuation(b";", quote, decimal))
+            written = grammar.with_point(grammar.text(raw, quote), decimal.decode())
+            assert not plainly or number == grammar.number(written)
+
+
+def test_without_a_header_every_line_is_a_row(path):
+    content = b"1,a\n2,b\n\n3\n4,d,surplus\n"
+    rows = read(path, content, integer(0, 9), Y, header=False)
+    assert rows == [(1, "a"), (2, "b"), (3, None), (4, "d")]
+    assert read(path, b"", X, Y, header=False) == []
+    assert read(path, b"1\n\n2", integer(0, 9), header=False) == [(1,), (None,), (2,)]
+
+
+def test_without_a_header_a_mark_is_of_the_first_row_unless_declared(path):
+    content = b"\xef\xbb\xbf5,x\n"
+    assert read(path, content, integer(0, 9), Y, header=False) == [(None, "x")]
+    assert read(path, content, integer(0, 9), Y, header=False, encoding="utf-8-sig") == [(5, "x")]
+    twice = b"\xef\xbb\xbf" + content
+    assert read(path, twice, integer(0, 9), Y, header=False, encoding="utf-8-sig") == [(None, "x")]
+
+
+@pytest.mark.parametrize(
+    "encoding",
+    ["latin-1", "cp1252", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "cp850", "utf-8-sig"],
+)
+@pytest.mark.parametrize("block", BLOCKS)
+def test_encodings(path, encoding, block):
+    rows = [("Größe", "é,\n"), ("2", 'a"b'), (None, "ü" * 300)]
+    buffer = io.StringIO()
+    csv.writer(buffer).writerows([("x", "y"), *((x or "", y) for x, y in rows)])
+    content = buffer.getvalue().encode(encoding)
+    assert read(path, content, X, Y, block=block, encoding=encoding) == rows
+
+
+def test_bytes_that_an_encoding_lacks_name_no_unit(path):
+    content = b"x,y\ncaf\xe9,1\na\x81b,2\na\x8db,3\n"
+    assert read(path, content, X, Y, encoding="cp1252") == [
+        ("café", "1"), ("a\ufffdb", "2"), ("a\ufffdb", "3"),
+    ]  # fmt: skip
+    units = read(path, content, X, Y, encoding="cp1252", unit="x")
+    assert [unit for unit, _ in units] == ["café", None, None]
+    content = "x,y\n日本,1\n".encode("shift_jis") + b"\x81,2\n\x82\n"
+    units = read(path, content, X, Y, encoding="shift_jis", unit="x")
+    assert units == [("日本", "1"), (None, "2"), (None, None)]
+
+
+@pytest.mark.parametrize("block", BLOCKS[1:])
+def test_gzip(tmp_path, block):
+    path = tmp_path / "t.csv.gz"
+    content = b"x,y\n" + b"".join(b"%d,\xe9\n" % number for number in range(500))
+    rows = read(path, gzip.compress(content), X, Y, block=block, encoding="latin-1")
+    assert rows == [(str(number), "é") for number in range(500)]
+    # Members that follow one another are one file.
+    split = gzip.compress(content[:50]) + gzip.compress(content[50:])
+    assert read(path, split, X, Y, block=block, encoding="latin-1") == rows
+
+
+@pytest.mark.parametrize("spoilt", [b"", b"x,y\n1,2\n", gzip.compress(b"x,y\n" * 90)[:-12],
+                                    gzip.compress(b"x,y\n") + b"garbage"])  # fmt: skip
+def test_what_is_no_whole_gzip_file_is_refused(tmp_path, spoilt):
+    with pytest.raises(DataFileError, match=r"t\.csv\.gz is (not a whole gzip file|empty)"):
+        read(tmp_path / "t.csv.gz", spoilt, X, Y)
+
+
+def test_a_file_that_unpacks_to_much_is_read_block_by_block(tmp_path):
+    path = tmp_path / "t.csv.gz"
+    path.write_bytes(gzip.compress(b"x,y\n" + b"1,2\n" * 1_000_000))
+    sizes = []
+    scanned = csv_records._scanned
+
+    def recorded(data, *rest, **options):
+        sizes.append(len(data))
+        return scanned(data, *rest, **options)
+
+    with (
+        patch.object(csv_records, "_scanned", recorded),
+        patch.object(csv_records, "BLOCK", 1 << 16),
+    ):
+        assert load(Table("t", path, (X,)), []).rows == 1_000_000
+    assert max(sizes) < 2 << 16

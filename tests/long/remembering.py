@@ -1,0 +1,109 @@
+"""Asking one statement many times, without working out anew what cannot have changed.
+
+Each run goes through `Session.execute`, from the text to the answer: the ledger takes its price,
+the executor holds the receipt against the plan, a mechanism adds fresh noise to the exact result,
+and the answer is made of that. Whatever follows from the text, the policy and the file alone is
+worked out for the first run, and remembered for the others:
+
+    statement                what a text asks for
+    Session._steps           the plans of what is asked for
+    Plan.loss                the sum of the losses of a plan's mechanisms
+    exact                    the exact result of a plan, for these noisy answers of its subqueries
+    statistic_and_scale      the order statistic of these values, and its smooth noise's scale
+    still, _scale_as_drawn   how likely gradual noise stays the same, and the scales of its steps
+    reports, interval_notes  what an answer says of a plan's releases
+
+No noise is remembered. Noise for a single value is drawn for a thousand values at once, and each
+of these draws is given out once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpdb.answers import accuracy_notes, release_reports
+from dpdb.engines.memory.engine import MemoryEngine
+from dpdb.plan.plan import Plan
+from dpdb.policy.catalog import Policy
+from dpdb.privacy.noise import gradual, smooth
+from dpdb.privacy.noise.system import SystemNoise
+from dpdb.session import session
+from dpdb.vectors.vector import Vector
+
+AHEAD = 1000
+"""So few that the sampler's blocks are small, as they are for a single value."""
+
+
+@contextmanager
+def remembering() -> Iterator[None]:
+    """Sessions remember, as long as this context lasts."""
+    with pytest.MonkeyPatch.context() as patched:
+        for owner, name in (
+            (session, "statement"),
+            (session.Session, "_steps"),
+            (MemoryEngine, "exact"),
+            (smooth, "statistic_and_scale"),
+            (gradual, "still"),
+            (gradual, "_scale_as_drawn"),
+            (release_reports, "reports"),
+            (accuracy_notes, "interval_notes"),
+        ):
+            patched.setattr(owner, name, _remembered(getattr(owner, name)))
+        assert isinstance(Plan.loss, property)
+        patched.setattr(Plan, "loss", property(_remembered(Plan.loss.fget)))
+        patched.setattr(SystemNoise, "laplace", _ahead(SystemNoise.laplace))
+        yield
+
+
+def _remembered(function: Any) -> Callable[..., Any]:
+    """The function, called once for each list of arguments."""
+    known: dict[Any, Any] = {}
+
+    def answer(*arguments: Any) -> Any:
+        key = tuple(map(_key, arguments))
+        if key not in known:
+            # The arguments are kept as well, or others could get their identity.
+            known[key] = function(*arguments), arguments
+        return known[key][0]
+
+    return answer
+
+
+def _key(argument: Any) -> Any:
+    """What stands for an argument: what is large and never changes stands for itself alone."""
+    match argument:
+        case Plan() | Policy() | MemoryEngine():
+            return id(argument)
+        case np.ndarray():
+            return argument.dtype, argument.tobytes()
+        case Vector():
+            return _key(argument.values), _key(argument.null)
+        case dict():
+            return tuple((slot, _key(value)) for slot, value in argument.items())
+    return argument
+
+
+def _ahead(laplace: Callable[..., Any]) -> Callable[..., Any]:
+    """Laplace noise, of which that for single values is drawn ahead."""
+    drawn: dict[tuple[SystemNoise, Fraction], Iterator[Any]] = {}
+
+    def draws(noise: SystemNoise, scale: Fraction) -> Iterator[Any]:
+        while True:
+            block = laplace(noise, scale, AHEAD)
+            yield from (block[at : at + 1] for at in range(AHEAD))
+
+    def answer(noise: SystemNoise, scale: Fraction, size: int) -> Any:
+        if size != 1:
+            return laplace(noise, scale, size)
+        key = noise, scale
+        if key not in drawn:
+            drawn[key] = draws(noise, scale)
+        return next(drawn[key])
+
+    return answer

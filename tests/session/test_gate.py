@@ -1,0 +1,94 @@
+"""What looks at rows leaves a session on a tick, and nothing else waits, on a clock of the test's."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from dpdb.errors import DpdbError
+from dpdb.policy.budget import Neighbors
+from dpdb.policy.reader import policy_for
+from dpdb.session.session import Session
+
+PEOPLE = Path(__file__).parents[2] / "sample_data" / "people.csv"
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The time, and after it how long was slept."""
+    now = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(time, "sleep", now.append)
+    return now
+
+
+def test_answers_from_rows_leave_a_session_on_a_tick(clock: list[float]) -> None:
+    Session(policy_for(PEOPLE)).execute("SELECT COUNT(*) FROM people")
+    assert len(clock) == 2
+
+
+@pytest.mark.parametrize("failure", [ValueError("a cell"), DpdbError("after the rows")])
+def test_errors_behind_the_rows_leave_a_session_on_a_tick(
+    clock: list[float], monkeypatch: pytest.MonkeyPatch, failure: Exception
+) -> None:
+    session = Session(policy_for(PEOPLE))
+
+    def fail(*_: object) -> None:
+        raise failure
+
+    monkeypatch.setattr(session, "_answer", fail)
+    with pytest.raises(DpdbError):
+        session.execute("SELECT COUNT(*) FROM people")
+    assert len(clock) == 2
+
+
+AT_ONCE = [
+    "SHOW BUDGET", "SET repeats = 'free'", "DESCRIBE people", "EXPLAIN SELECT SUM(age) FROM people",
+    "SELECT nothing FROM people", "SELECT COUNT(*) FROM people WHERE FALSE",
+    "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 9) SUM(age) FROM people",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", AT_ONCE)
+def test_what_looks_at_no_row_waits_for_nothing(clock: list[float], text: str) -> None:
+    session = Session(policy_for(PEOPLE))
+    with contextlib.suppress(DpdbError):
+        session.execute(text)
+    assert len(clock) == 1
+    assert session._loaded_engine is None
+
+
+def test_a_repeat_waits_for_nothing(clock: list[float]) -> None:
+    """Its answer is in memory, noise and all."""
+    session = Session(policy_for(PEOPLE))
+    session.execute("SELECT COUNT(*) FROM people")
+    assert session.execute("SELECT COUNT(*) AS n FROM people").repeat
+    assert len(clock) == 2
+
+
+def test_where_the_number_of_rows_is_public_asking_for_it_waits(clock: list[float]) -> None:
+    """The file is read to count its rows, and how long that takes depends on what is in them."""
+    policy = replace(policy_for(PEOPLE), neighbors=Neighbors.REPLACE)
+    Session(policy).execute("EXPLAIN SELECT AVG(age) FROM people WHERE age IS NOT NULL")
+    assert len(clock) == 1
+    Session(policy).execute("EXPLAIN SELECT COUNT(*) FROM people")
+    assert len(clock) == 2
+
+
+def test_the_next_statement_is_let_in_after_the_tick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another thread cannot learn when an answer was ready by asking at the same time."""
+    session = Session(policy_for(PEOPLE))
+    held: list[bool] = []
+    monkeypatch.setattr(time, "sleep", lambda _: held.append(session._gate._lock.locked()))
+    session.execute("SELECT COUNT(*) FROM people")
+    assert held == [True]
+
+
+def test_a_price_waits_for_nothing(clock: list[float]) -> None:
+    """It is told while somebody types, and reads no row."""
+    Session(policy_for(PEOPLE)).quote("SELECT COUNT(*) FROM people")
+    assert len(clock) == 1

@@ -1,0 +1,96 @@
+"""Statements that are sent again and again are read once and planned once.
+
+What a statement means follows from its text and the policy, and its plan from that, its share of
+the budget and, where it is public, the number of rows: none of the modules behind these two steps
+imports an engine. Tests that ask the same of many files, or of many draws of noise, need not work
+it out for each. The number of rows is asked for again each time, as without this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from unittest import mock
+
+from dpdb.plan.lowering import RowCount
+from dpdb.plan.plan import Plan
+from dpdb.plan.planner import plan
+from dpdb.plan.query import Options, Query
+from dpdb.policy.catalog import Policy, Table
+from dpdb.privacy.accounting.accountants import BudgetShare
+from dpdb.session import query_plans, session
+from dpdb.sql import binder, statements
+from dpdb.sql.dialect import parse
+from dpdb.sql.statements import Statement, statement
+from dpdb.sql.tokens import read_tokens
+
+
+@dataclass(frozen=True)
+class _Planned:
+    """A plan, and all that it was made from."""
+
+    query: Query
+    policy: Policy
+    counts: tuple[tuple[Table, int], ...]
+    plan: Plan
+
+    def answers(self, query: Query, policy: Policy, rows: RowCount) -> bool:
+        """Whether the plan is that of the query; asks for the same numbers of rows as planning."""
+        return (
+            self.query == query
+            and self.policy == policy
+            and all(rows(table) == count for table, count in self.counts)
+        )
+
+
+@dataclass
+class _Memory:
+    """The statements and the plans so far."""
+
+    statements: dict[str, list[tuple[Policy, Statement]]] = field(default_factory=dict)
+    plans: dict[tuple[Options, BudgetShare], list[_Planned]] = field(default_factory=dict)
+
+    def statement(self, text: str, policy: Policy) -> Statement:
+        """What the text means for a policy of these tables: no other part of it has a say."""
+        known = self.statements.setdefault(text, [])
+        for other, read in known:
+            if other.tables == policy.tables:
+                return read
+        known.append((policy, statement(text, policy)))
+        return known[-1][1]
+
+    def plan(self, query: Query, policy: Policy, share: BudgetShare, rows: RowCount) -> Plan:
+        known = self.plans.setdefault((query.options, share), [])
+        for planned in known:
+            if planned.answers(query, policy, rows):
+                return planned.plan
+        counts: list[tuple[Table, int]] = []
+
+        def counted(table: Table) -> int:
+            counts.append((table, rows(table)))
+            return counts[-1][1]
+
+        made = plan(query, policy, share, counted)
+        known.append(_Planned(query, policy, tuple(counts), made))
+        return made
+
+
+@contextmanager
+def planned_once() -> Iterator[None]:
+    """Sessions read and plan each statement once; of other tables only its meaning is new."""
+    memory, trees, tokens = _Memory(), dict[str, object](), cache(read_tokens)
+
+    def parsed(read: object, text: str) -> object:
+        if text not in trees:
+            trees[text] = parse(read, text)
+        return trees[text]
+
+    with (
+        mock.patch.object(statements, "read_tokens", tokens),
+        mock.patch.object(binder, "parse", parsed),
+        mock.patch.object(session, "statement", memory.statement),
+        mock.patch.object(query_plans, "plan", memory.plan),
+    ):
+        yield
