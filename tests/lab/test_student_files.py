@@ -183,7 +183,7 @@ def test_every_attack_of_the_catalogue_with_plain_defences_can_be_described() ->
     for name in ("differencing", "averaging", "possible-worlds", "noise-scale", "group-keys"):
         attack = find(name)
         if name == "group-keys":
-            with pytest.raises(Unfit, match="not of Undeclared"):
+            with pytest.raises(Unfit, match="not of KeysOfTheRows"):
                 described(attack)
             continue
         told = description(json.loads(json.dumps(described(attack))))
