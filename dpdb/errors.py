@@ -23,17 +23,20 @@ line, the prompt and a notebook show an error.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 
 LONGEST = 300
 """How many characters of a message or a hint are shown."""
+_SHOWN = 76
+"""How many characters of a statement's line are shown at most."""
 
 
 @dataclass(frozen=True)
@@ -136,13 +139,15 @@ def clipped(text: str) -> str:
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str | None:
-    """A hint with the known name that is closest to `name`; None if none is close."""
+def did_you_mean(
+    name: str, known: Iterable[str], written: Callable[[str], str] = str
+) -> str | None:
+    """A hint with the known name that is closest to `name`, as `written`; None if none is close."""
     if len(name) > LONGEST:
         return None
     by_folded = {candidate.casefold(): candidate for candidate in known}
     close = get_close_matches(name.casefold(), by_folded, n=1)
-    return f"did you mean {by_folded[close[0]]}?" if close else None
+    return f"did you mean {written(by_folded[close[0]])}?" if close else None
 
 
 def printable(text: str) -> str:
@@ -172,23 +177,42 @@ def display_width(text: str) -> int:
     return wcswidth(text)
 
 
-def error_text(statement: str, error: DpdbError) -> str:
-    """`error: …`, the line of the statement with a caret, and a hint."""
-    parts = [f"error: {printable(error.message)}"]
+def folded(text: str, columns: int | None, lead: str = "", hanging: str = "") -> list[str]:
+    """`text` in lines of at most so many columns, broken at spaces; a longer word stays whole.
+
+    Without `columns` it is one line. The first line begins with `lead`, the others with
+    `hanging`. `±` stays with its number.
+    """
+    if columns is None:
+        return [lead + text]
+    first, *words = re.split(r"(?<!±) ", text)
+    lines = [lead + first]
+    for word in words:
+        if display_width(f"{lines[-1]} {word}") <= columns:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(hanging + word)
+    return lines
+
+
+def error_text(statement: str, error: DpdbError, columns: int | None = None) -> str:
+    """`error: …`, the line of the statement with a caret, and a hint, within so many columns."""
+    parts = folded(printable(error.message), columns, "error: ", " " * 7)
     lines = statement.split("\n")
     # What a budget does not cover is not wrong in any one place.
     wrong = not isinstance(error, BudgetExceeded)
     if wrong and error.place and error.place.line <= len(lines):
-        parts += _pointed(lines[error.place.line - 1], error.place.column)
+        room = _SHOWN if columns is None else max(min(_SHOWN, columns - 5), 20)
+        parts += _pointed(lines[error.place.line - 1], error.place.column, room)
     if error.hint:
-        parts.append(f"hint: {printable(error.hint)}")
+        parts += folded(printable(error.hint), columns, "hint: ", " " * 6)
     return "\n".join(parts)
 
 
-def _pointed(line: str, column: int) -> list[str]:
+def _pointed(line: str, column: int, room: int) -> list[str]:
     """The part of the line around the column, and a caret below it."""
-    start = max(0, column - 50)
-    shown = printable(line[start : start + 76])
+    start = max(0, column - room * 2 // 3)
+    shown = printable(line[start : start + room])
     caret = display_width(printable(line[start : column - 1]))
     lead = "… " if start else ""
     return [f"  {lead}{shown}", " " * (2 + len(lead) + caret) + "^"]

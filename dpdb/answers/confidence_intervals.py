@@ -52,9 +52,8 @@ def confidence_intervals(
     """
     expression = output.expression
     aggregates = sorted(slots(expression, "aggregate"))
-    noisy_ones = {i for i, subplan in enumerate(plan.subplans) if any(subplan.every_release)}
-    subqueries = sorted(slots(expression, "subquery") & noisy_ones)
-    if not (plan.released_for(output) or subqueries) or not expression.kind.ordinal:
+    subqueries = plan.noisy_subqueries(output)
+    if not plan.has_noise(output) or not expression.kind.ordinal:
         return None
     each = at_once(confidence, (len(aggregates) + len(subqueries)) * plan.competing_rows)
     known: dict[Slot, Bounds] = {}

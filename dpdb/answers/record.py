@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from enum import Enum, auto
 from fractions import Fraction
 from functools import cached_property
 from itertools import repeat
@@ -39,6 +40,17 @@ class CellColumn:
 def columns_of(rows: Sequence[tuple[Cell, ...]], number: int) -> tuple[CellColumn, ...]:
     """Rows of `number` cells without intervals, as columns."""
     return tuple(CellColumn(tuple(row[i] for row in rows)) for i in range(number))
+
+
+class Origin(Enum):
+    """Where the cells of a column come from, which the query and the policy decide."""
+
+    KEY = auto()
+    """The policy or the statement: a key, a constant."""
+    EXACT = auto()
+    """Aggregates without noise, such as a public number of rows."""
+    NOISY = auto()
+    """Aggregates with noise."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +93,8 @@ class AnswerRecord:
     balance: Balance
     kinds: tuple[Kind, ...] = ()
     """The types of the columns of a query, from its plan; empty where no query is answered."""
+    origins: tuple[Origin, ...] = ()
+    """Where the columns of a query come from; empty where no query is answered."""
     releases: tuple[ReleaseReport, ...] = ()
     cost: Price = FREE
     query: bool = False

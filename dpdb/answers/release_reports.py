@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
+from fractions import Fraction
 
-from dpdb.answers.record import ReleaseReport
+from dpdb.answers.record import Origin, ReleaseReport
+from dpdb.plan.expressions import Slot
 from dpdb.plan.plan import CONFIDENCE, Plan, Release, at_once
 from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace
 
@@ -28,6 +31,40 @@ def own_reports(planned: Plan) -> tuple[ReleaseReport, ...]:
         _report(release, labels.get(index, release.aggregate), planned.competing_rows)
         for index, release in enumerate(planned.releases)
     )
+
+
+EXACT = "exact"
+"""The mechanism that is reported where teaching mode has switched privacy off: none."""
+LOCAL = "local laplace"
+"""Laplace noise of local sensitivity, in teaching mode."""
+
+
+def unprotected_reports(planned: Plan, epsilon: Fraction | None) -> tuple[ReleaseReport, ...]:
+    """A report for each aggregate of a plan and of its subqueries that teaching mode answers.
+
+    `epsilon` is divided among them for noise of local sensitivity; None gives exact answers.
+    """
+    mechanism, share = (EXACT, Fraction(0)) if epsilon is None else (LOCAL, epsilon)
+    return tuple(
+        ReleaseReport(label, name, mechanism, None, None, share / planned.aggregates)
+        for label, name in _aggregates(planned)
+    )
+
+
+def _aggregates(planned: Plan) -> Iterator[tuple[str, str]]:
+    """The label and the name of each aggregate, subqueries first."""
+    for subplan in planned.subplans:
+        yield from _aggregates(subplan)
+    for index, estimate in enumerate(planned.estimates):
+        yield aggregate_label(planned, index), estimate.aggregate.function.value
+
+
+def aggregate_label(planned: Plan, index: int) -> str:
+    """The label of the first column that is the aggregate; otherwise the aggregate's name."""
+    aggregate = planned.estimates[index].aggregate
+    slot = Slot("aggregate", index, aggregate.kind)
+    labels = [output.label for output in planned.outputs if output.expression == slot]
+    return labels[0] if labels else aggregate.function.upper()
 
 
 def _report(release: Release, label: str, competing_rows: int) -> ReleaseReport:
@@ -56,3 +93,13 @@ def _report(release: Release, label: str, competing_rows: int) -> ReleaseReport:
         case Exponential():
             return replace(report, sensitivity=mechanism.sensitivity, scale=mechanism.scale)
     return report
+
+
+def origins(planned: Plan, *, noisy: bool = True) -> tuple[Origin, ...]:
+    """Where the columns of an answer come from; without noise, all aggregates are exact."""
+    return tuple(
+        Origin.KEY if not planned.measures(output)
+        else Origin.NOISY if noisy and planned.has_noise(output)
+        else Origin.EXACT
+        for output in planned.outputs
+    )  # fmt: skip

@@ -88,8 +88,11 @@ def _column(
 ) -> CellColumn:
     """One column of the answer: its cells in the groups `rows`, with their intervals."""
     kind = output.expression.kind
-    cells = _cells(_shown(evaluate(output.expression, frame), kind), kind, plan, rows)
-    ends = None if noisy is None else confidence_intervals(plan, noisy, output, frame)
+    values = _shown(evaluate(output.expression, frame), kind)
+    if noisy is None:
+        return CellColumn(_unrounded(values, kind, plan, rows))
+    cells = _cells(values, kind, plan, rows)
+    ends = confidence_intervals(plan, noisy, output, frame)
     if ends is None:
         return CellColumn(cells)
     low, high = (_shown(end, kind) for end in ends)
@@ -148,6 +151,14 @@ def _cells(vector: AnyVector, kind: Kind, plan: Plan, rows: Rows) -> tuple[Cell,
     if null.any():
         return tuple(None if no else cell for cell, no in zip(cells, null.tolist(), strict=True))
     return tuple(cells)
+
+
+def _unrounded(vector: AnyVector, kind: Kind, plan: Plan, rows: Rows) -> tuple[Cell, ...]:
+    """The same for teaching mode: whole numbers as such, and noisy counts with their fractions."""
+    if kind is not Kind.INTEGER:
+        return _cells(vector, kind, plan, rows)
+    cells = _cells(vector, Kind.NUMBER, plan, rows)
+    return tuple(int(c) if isinstance(c, float) and c.is_integer() else c for c in cells)
 
 
 def _integers(values: Array) -> list[Cell]:

@@ -60,6 +60,24 @@ class Exact:
         return "<exact results>"
 
 
+@dataclass(frozen=True, repr=False)
+class CountedValues:
+    """The values that one aggregate counts, in every cell: for teaching, and never private."""
+
+    cells: list[npt.NDArray[Any]]
+    """Sorted doubles, neither clamped nor on a grid."""
+    column_mean: float
+    """The mean of the argument over all rows; 0 if there are none."""
+
+    @property
+    def cells_or_mean(self) -> list[npt.NDArray[Any]]:
+        """The cells, and for one without values the mean of the column.
+
+        That is the rule of [EGS] section II for a query that no row matches.
+        """
+        return [cell if len(cell) else np.array([self.column_mean]) for cell in self.cells]
+
+
 class Engine(Protocol):
     """Computes the exact statistics of plans over the tables of a policy.
 
@@ -107,10 +125,8 @@ class OpenEngine(Engine, Protocol):
     """
 
     @abstractmethod
-    def values(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> list[list[npt.NDArray[Any]]]:
-        """For each aggregate of the plan the values that it counts in each cell.
+    def values(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> list[CountedValues]:
+        """For teaching: the values that each aggregate of the plan counts.
 
-        They are sorted doubles, neither clamped nor on a grid. Where a cell has none, all but
-        a count get the mean of the column: the rule of [EGS] for a query that
-        no row matches. Raises as `exact` does.
+        Raises as `exact` does.
         """

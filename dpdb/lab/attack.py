@@ -2,8 +2,9 @@
 
 An attack's file holds one class. Its `scenario` invents the data and keeps the truth for scoring;
 its `run` gets a database to ask and nothing else. The file may import this module,
-`dpdb.lab.database`, `dpdb.lab.scenario`, `dpdb.lab.controls`, `dpdb.lab.mistakes` and
-`dpdb.lab.least_squares`, but nothing of dpdb below the session; a test checks that.
+`dpdb.lab.database`, `dpdb.lab.scenario`, `dpdb.lab.controls`, `dpdb.lab.mistakes`,
+`dpdb.lab.chances` and `dpdb.lab.least_squares`, but nothing of dpdb below the session; a test
+checks that.
 """
 
 from __future__ import annotations
@@ -33,6 +34,12 @@ PROTECTED_AT = (0.1, 1.0, 5.0)
 Scenes = Callable[["np.random.Generator"], Scenario]
 """Draws a scenario with a generator of random numbers."""
 
+Scales = Sequence[float]
+"""The scale of the noise of each release that an attack's questions are answered with, in turn.
+
+Where nothing is noisy there is none.
+"""
+
 
 @dataclass(frozen=True)
 class Task:
@@ -57,9 +64,18 @@ class Attack(ABC):
     tasks: tuple[Task, ...] = ()
     """For a class to try next."""
 
+    honest: str = ""
+    """A question that harms nobody; the pages show how well it is answered at each ε."""
+    notice: str = ""
+    """Who may see the report; everybody, if it is empty."""
     queries: int = 1
     """The query limit of protected sessions: each query gets ε divided by this."""
     trials: int = 200
+    """How often it is run where its success rate has to be counted."""
+    model_trials: int = 10_000
+    """How often a model of the database is attacked, if there is one."""
+    guesses: int = 1
+    """How many guesses a run makes."""
     off: Defence = Unprotected()
     foils: tuple[Defence, ...] = ()
     """Other defences, which should have stopped it and do not."""
@@ -84,6 +100,19 @@ class Attack(ABC):
     def score(self, guess: object, truth: object) -> tuple[int, int]:
         """How many guesses were right, and how many were made."""
         return int(guess == truth), 1
+
+    def chance(self, defence: Defence, scales: Scales) -> float | None:
+        """The success rate, worked out from the noise; None if nobody has worked it out."""
+        return None
+
+    def simulate(
+        self, defence: Defence, scales: Scales, rng: np.random.Generator, trials: int
+    ) -> int | None:
+        """The right guesses in so many trials of a model of the database; None without a model.
+
+        The model answers as the defence does, without its SQL, and so many thousand times faster.
+        """
+        return None
 
     def figures(self, showings: Sequence[Showing]) -> Sequence[Figure]:
         """Pictures of what happened in the runs shown, beside the success rates."""

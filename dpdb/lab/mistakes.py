@@ -45,11 +45,7 @@ class LocalSensitivity(Defence):
 
 @dataclass(frozen=True)
 class DoubleLaplace(Defence):
-    """Laplace noise in doubles, by the textbook's formula: [EGS] Definition 3.
-
-    X(u) = -b·log|u| for u > 0 and b·log|u| for u ≤ 0, with u uniform in (-1, 1)
-    and b = k·Δf/ε.
-    """
+    """Laplace noise in doubles, by the textbook's formula, of scale b = k·Δf/ε."""
 
     budget: float
     queries: int = 1
@@ -77,11 +73,18 @@ class DoubleLaplace(Defence):
         scale = float(self.sensitivity / each)
 
         def noisy(exact: float) -> float:
-            u = numbers.uniform(-1, 1)
-            return exact + (-scale * log(abs(u)) if u > 0 else scale * log(abs(u)))
+            return exact + textbook_noise(numbers.uniform(-1, 1), scale)
 
         drawn = ReleaseReport("", "", "laplace", self.sensitivity, self.sensitivity / each, each)
         return AlteredDatabase(unprotected(scenario, directory), noisy, (drawn,))
+
+
+def textbook_noise(u: float, scale: float) -> float:
+    """[EGS] Definition 3: X(u) = -b·log|u| for u > 0 and b·log|u| for u ≤ 0.
+
+    u is uniform in (-1, 1), and the scale is b.
+    """
+    return -scale * log(abs(u)) if u > 0 else scale * log(abs(u))
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from dpdb.errors import DataFileError
-from dpdb.lab.files.text_rows import text_rows
 from dpdb.policy.budget import Budget, Neighbors
 from dpdb.policy.catalog import Column, Kind, Policy, Table
 from dpdb.policy.reader import policy_for, read_policy
@@ -101,6 +100,8 @@ class DataFile:
     @classmethod
     def read(cls, path: Path) -> DataFile:
         """The file, declared by the policy beside it, or by its header alone."""
+        from dpdb.lab.files.text_rows import text_rows  # noqa: PLC0415 (numpy)
+
         table = policy_for(path).tables[0]
         return cls(table, tuple(text_rows(table)))
 
@@ -129,7 +130,7 @@ class DataFile:
         if not measures:
             raise DataFileError(
                 "the file has no numeric column with bounds to be found out",
-                hint="`dpdb init FILE.csv > FILE.toml` drafts a policy to declare them in",
+                hint="`dpdb init FILE.csv -o FILE.toml` drafts a policy to declare them in",
             )
         return measures[-1]
 

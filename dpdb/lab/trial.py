@@ -1,10 +1,16 @@
-"""Trials of an attack: the first run is shown, and all are counted."""
+"""Trials of an attack: the first run is shown, and a success rate is known or counted.
+
+A rate is worked out from the noise where the attack knows how, and otherwise counted: in trials
+of a fast model of the database if there is one, in runs against the database itself if not. Runs
+can be asked for in any case.
+"""
 
 from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -12,7 +18,7 @@ import numpy as np
 
 from dpdb.answers.answer import Answer
 from dpdb.errors import DpdbError
-from dpdb.lab.attack import Attack, Scenes
+from dpdb.lab.attack import Attack, Scales, Scenes
 from dpdb.lab.binomial import interval
 from dpdb.lab.database import Database, Refused
 from dpdb.lab.defences import Defence
@@ -48,23 +54,42 @@ class Game:
     defence: Defence
 
 
+class Known(StrEnum):
+    """How a success rate is known."""
+
+    EXACT = "exact"
+    """Worked out from the noise."""
+    MODEL = "model"
+    """Counted in trials of a model of the database."""
+    RUNS = "runs"
+    """Counted in runs against the database."""
+
+
 @dataclass(frozen=True)
 class Rate:
     """The success rate of an attack against one defence."""
 
     defence: Defence
-    hits: int
-    tries: int
+    rate: float
     low: float
     high: float
-    """The ends of the 95 % interval."""
-    ceiling: float | None
+    """The ends of the 95 % interval; the rate itself where that is exact."""
+    known: Known
+    hits: int | None = None
+    tries: int | None = None
+    """The right guesses and all guesses; None where none was counted."""
+    ceiling: float | None = None
     """The highest rate that the ε claimed by the defence allows; None if there is none."""
 
-    @property
-    def rate(self) -> float:
-        """The share of guesses that were right."""
-        return self.hits / self.tries
+    @classmethod
+    def exact(cls, defence: Defence, rate: float) -> Rate:
+        """A rate that is worked out."""
+        return cls(defence, rate, rate, rate, Known.EXACT)
+
+    @classmethod
+    def counted(cls, defence: Defence, hits: int, tries: int, known: Known = Known.RUNS) -> Rate:
+        """A rate with its interval."""
+        return cls(defence, hits / tries, *interval(hits, tries), known, hits, tries)
 
 
 @dataclass(frozen=True)
@@ -72,7 +97,8 @@ class Trials:
     """An attack against each of its defences: the first run of each, and the rates."""
 
     attack: Attack
-    number: int
+    number: int | None
+    """How many runs were asked for."""
     seed: int
     showings: tuple[Showing, ...]
     rates: tuple[Rate, ...]
@@ -81,13 +107,17 @@ class Trials:
 def run_trials(
     attack: Attack,
     defences: Sequence[Defence],
-    number: int,
+    number: int | None,
     seed: int,
     *,
     scenes: Scenes | None = None,
     progress: Progress | None = None,
 ) -> Trials:
-    """Try `attack` on each of `defences`; trial i draws the same secret for all."""
+    """Try `attack` on each of `defences`; trial i draws the same secret for all.
+
+    With a `number`, so many runs against the database are counted. Without, rates are as exact as
+    they can be had.
+    """
     scenes = scenes or attack.scenario
     showings, rates = [], []
     with TemporaryDirectory(prefix="dpdb-lab-") as directory:
@@ -96,14 +126,42 @@ def run_trials(
                 progress(attack, defence)
             game = Game(attack, scenes, defence)
             first = run_once(game, Path(directory), seed, 0)
-            hits, tries = first.hits, first.tries
-            for trial in range(1, number):
-                again = run_once(game, Path(directory), seed, trial)
-                hits, tries = hits + again.hits, tries + again.tries
-            showings.append(first)
+            rate = None if number else known_rate(attack, defence, scales(first), seed)
+            if rate is None:
+                rate = _counted(game, first, number or attack.trials, Path(directory), seed)
             ceiling = None if defence.epsilon is None else attack.ceiling(defence.epsilon)
-            rates.append(Rate(defence, hits, tries, *interval(hits, tries), ceiling))
+            showings.append(first)
+            rates.append(replace(rate, ceiling=ceiling))
     return Trials(attack, number, seed, tuple(showings), tuple(rates))
+
+
+def scales(showing: Showing) -> Scales:
+    """The noise of the run: a scale for each release of each answer that was not a repeat."""
+    answers = [exchange.answer for exchange in showing.exchanges if exchange.answer is not None]
+    releases = [r for answer in answers if not answer.repeat for r in answer.releases]
+    return [float(release.scale) for release in releases if release.scale is not None]
+
+
+def known_rate(attack: Attack, defence: Defence, noise: Scales, seed: int) -> Rate | None:
+    """The rate, worked out or counted in trials of a model; None where there is neither."""
+    chance = attack.chance(defence, noise)
+    if chance is not None:
+        return Rate.exact(defence, chance)
+    trials = attack.model_trials
+    rng = _generator(seed, 0, attack.name, defence.label, "model")
+    hits = attack.simulate(defence, noise, rng, trials)
+    if hits is None:
+        return None
+    return Rate.counted(defence, hits, trials * attack.guesses, Known.MODEL)
+
+
+def _counted(game: Game, first: Showing, number: int, directory: Path, seed: int) -> Rate:
+    """The rate in `number` runs, of which the first has been made."""
+    hits, tries = first.hits, first.tries
+    for trial in range(1, number):
+        again = run_once(game, directory, seed, trial)
+        hits, tries = hits + again.hits, tries + again.tries
+    return Rate.counted(game.defence, hits, tries)
 
 
 def run_once(game: Game, directory: Path, seed: int, trial: int) -> Showing:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from threading import Lock
 
@@ -30,6 +31,10 @@ class _Group:
     losses: tuple[ComposedLoss, ...] = ()
     """The largest losses: all that what the group reveals depends on."""
 
+    def admits(self, region: Region) -> bool:
+        """Whether the filters of all its statements exclude another one."""
+        return all(map(region.excludes, self.regions))
+
 
 @dataclass(frozen=True)
 class _Spent:
@@ -37,6 +42,11 @@ class _Spent:
 
     balance: Balance
     groups: tuple[_Group, ...] = ()
+    joined: Mapping[object, int] = field(default_factory=dict)
+    """For each filter the index of the group that it joined last.
+
+    Groups only grow, so none up to this one will admit the same filter again.
+    """
     regions: int = 0
     """The number of regions in all groups."""
     turns: int = 0
@@ -80,8 +90,10 @@ class MemoryLedger(Ledger):
         asked = self.budget.queries - self.balance.queries_left + queries
         if region is None or region.everything or self._full(region):
             return replace(spent, balance=Balance.after(self.budget, together + loss, asked))
-        groups = spent.groups
-        index = self._first_apart(region)
+        groups, later = spent.groups, spent.joined.get(region.key, -1) + 1
+        index = next(
+            (i for i in range(later, len(groups)) if groups[i].admits(region)), len(groups)
+        )
         group = groups[index] if index < len(groups) else _Group()
         losses = largest((*group.losses, loss), self._rows)
         grown = _Group((*group.regions, region), losses)
@@ -89,23 +101,10 @@ class MemoryLedger(Ledger):
         return _Spent(
             Balance.after(self.budget, together + more, asked),
             (*groups[:index], grown, *groups[index + 1 :]),
+            {**spent.joined, region.key: index},
             spent.regions + 1,
             spent.turns + region.turns,
         )
-
-    def _first_apart(self, region: Region) -> int:
-        """The index of the first group whose filters all exclude this one; else of a new group."""
-        apart = {region.key: False}
-
-        def excluded(other: Region) -> bool:
-            # Many groups have the same filters, so each filter is compared once.
-            if other.key not in apart:
-                apart[other.key] = region.excludes(other)
-            return apart[other.key]
-
-        groups = self._spent.groups
-        fitting = (i for i, group in enumerate(groups) if all(map(excluded, group.regions)))
-        return next(fitting, len(groups))
 
     def _full(self, region: Region) -> bool:
         """Whether comparing all filters would take too long if this one's were kept."""

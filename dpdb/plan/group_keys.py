@@ -10,7 +10,7 @@ from dpdb.errors import Unsupported
 from dpdb.plan.expressions import ColumnRef, Compare, Expr, InList, Literal, Logic
 from dpdb.plan.intervals import Interval
 from dpdb.plan.ranges import Environment, interval, narrow
-from dpdb.policy.catalog import Kind, Value
+from dpdb.policy.catalog import Column, Kind, Value
 
 MAX_RANGE = 10_000
 """The most values of an integer or date column that is grouped by its bounds."""
@@ -23,8 +23,8 @@ def key_values(key: ColumnRef, where: Expr | None, known: Environment) -> tuple[
     """
     declared = interval(key, known)
     inside = interval(key, narrow(where, known)) if key.kind.ordinal else declared
-    if inside.empty:
-        # The conditions exclude each other, so no row is left, and any values are right.
+    if inside.empty or not _declared(key, inside):
+        # The conditions leave the column no value, so no row is left, and any values are right.
         inside = declared
     values = _declared(key, inside)
     admitted = [set(constants) for constants in _equalities(key, where)]
@@ -32,6 +32,14 @@ def key_values(key: ColumnRef, where: Expr | None, known: Environment) -> tuple[
     if inside != declared:
         narrowed = [v for v in narrowed if inside.lower <= Fraction(v) <= inside.upper]
     return tuple(narrowed) or values
+
+
+def has_key_values(column: Column) -> bool:
+    """Whether rows can be grouped by the column without any filter."""
+    try:
+        return bool(key_values(ColumnRef(column), None, {}))
+    except Unsupported:
+        return False
 
 
 def _declared(key: ColumnRef, inside: Interval) -> tuple[Value, ...]:

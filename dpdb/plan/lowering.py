@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -18,7 +19,8 @@ from dpdb.plan.plan import Release
 from dpdb.plan.query import NO_OPTIONS, Aggregate, Function, Options, Query
 from dpdb.plan.ranges import Environment, interval, narrow, nullable
 from dpdb.plan.statistics import Count, Distinct, Grid, Ranks, Tally, Total, fit_grid
-from dpdb.policy.catalog import Kind, Policy, Table
+from dpdb.policy.catalog import Column, Kind, Policy, Table
+from dpdb.policy.names import written
 from dpdb.policy.numbers import MAGNITUDE_LIMIT, grid_step
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.sensitivity import Contribution
@@ -227,10 +229,12 @@ class AggregateLowering:
         if named is None:
             what, hint = "this expression", "wrap it in CLAMP(expression, low, high)"
         else:
-            what = named.column.name
+            what, name = named.column.name, written(named.column.name)
+            dated = named.kind is Kind.DATE  # the command line has no dates
+            option = "" if dated else f" or --bounds {shlex.quote(f'{what}=LOW:HIGH')},"
             hint = (
-                f"declare bounds for {what} in the policy, or --bounds {what}=LOW:HIGH, "
-                f"or write CLAMP({what}, low, high), or WHERE {what} BETWEEN low AND high"
+                f"declare bounds for {what} in the policy,{option} "
+                f"or write CLAMP({name}, low, high), or WHERE {name} BETWEEN low AND high"
             )
         message = f"{what} has no bounds, so one row could change the answer without limit"
         return MissingBounds(message, hint=hint, place=self.aggregate.place)
@@ -243,11 +247,20 @@ def _narrowed(where: Expr | None, *known: tuple[str | Slot | Cast, Interval]) ->
 
 
 def _unbounded(expression: Expr, known: Environment) -> Iterator[ColumnRef]:
-    """The columns within an expression that have no bounds."""
-    if isinstance(expression, ColumnRef) and not interval(expression, known).bounded:
-        yield expression
-    for child in children(expression):
-        yield from _unbounded(child, known)
+    """The columns within an expression that have no bounds and can have some: no texts."""
+    match expression:
+        case ColumnRef() as column if column.kind.ordinal:
+            if not interval(expression, known).bounded:
+                yield column
+        case Cast(
+            operand=ColumnRef(column=Column(guessed=True)) as column,
+            kind=Kind.NUMBER | Kind.INTEGER,
+        ):
+            if not interval(expression, known).bounded:
+                yield column
+        case _:
+            for child in children(expression):
+                yield from _unbounded(child, known)
 
 
 def _step(argument: Expr, lower: Fraction, upper: Fraction) -> Fraction:

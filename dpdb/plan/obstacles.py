@@ -75,4 +75,7 @@ def _constants(column: Column, condition: Expr) -> Iterator[Value]:
 
 
 def _written(value: Value) -> str:
-    return f"'{value}'" if isinstance(value, str) else str(value)
+    """A value as SQL has it."""
+    if isinstance(value, str):
+        return "'" + value.replace("'", "''") + "'"
+    return str(value)

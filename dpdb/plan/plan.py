@@ -162,3 +162,17 @@ class Plan:
         """The indices of the releases from which an output is computed."""
         used = slots(output.expression, "aggregate")
         return {index for slot in used for index in self.estimates[slot].releases}
+
+    def noisy_subqueries(self, output: Output) -> list[int]:
+        """The indices of the subqueries in an output that draw noise."""
+        used = sorted(slots(output.expression, "subquery"))
+        return [index for index in used if any(self.subplans[index].every_release)]
+
+    def has_noise(self, output: Output) -> bool:
+        """Whether an output is computed from anything noisy."""
+        return bool(self.released_for(output) or self.noisy_subqueries(output))
+
+    @staticmethod
+    def measures(output: Output) -> bool:
+        """Whether an output has an aggregate or a subquery in it, rather than keys alone."""
+        return any(slots(output.expression, role) for role in ("aggregate", "subquery"))

@@ -91,7 +91,7 @@ def nullable(expression: Expr) -> bool:
             return True
         case Call(name="coalesce" | "least" | "greatest", arguments=arguments):
             return all(nullable(argument) for argument in arguments)
-        case Call(name="nullif"):
+        case Call(name="nullif" | "concat"):
             return True
     return any(nullable(child) for child in children(expression))
 

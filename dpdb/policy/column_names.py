@@ -7,6 +7,9 @@ from collections.abc import Sequence
 
 from dpdb.policy.numbers import exact_number
 
+SPACE = " \t\r\n\N{NO-BREAK SPACE}"
+"""What may stand around a name in a header."""
+
 
 def numbered_name(position: int) -> str:
     """The name of a column that has none, by its position from 1."""
@@ -16,19 +19,21 @@ def numbered_name(position: int) -> str:
 def distinct_names(cells: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The names that a header's cells give to its columns, and what is to be said of them.
 
-    Names differ in more than case. An empty cell is `column_` and its position; of names that are
-    repeated the second becomes `name_2`, and where that is taken, too, the next number that is not.
+    Names differ in more than case, and have no space around them. An empty cell is `column_` and
+    its position; of names that are repeated the second becomes `name_2`, and where that is taken,
+    too, the next number that is not.
     """
+    cells = [cell.strip(SPACE) for cell in cells]
     taken = {cell.casefold() for cell in cells}
     named: set[str] = set()
     next_number: dict[str, int] = {}
     names, remarks = [], []
     for position, cell in enumerate(cells, 1):
-        name = cell if cell.strip() else numbered_name(position)
+        name = cell or numbered_name(position)
         if name.casefold() in named or (name != cell and name.casefold() in taken):
             name = _free_name(name, taken, next_number)
         if name != cell:
-            what = f"is called {cell} again" if cell.strip() else "has no name"
+            what = f"is called {cell} again" if cell else "has no name"
             remarks.append(f"column {position} {what}: here it is {name}")
         taken.add(name.casefold())
         named.add(name.casefold())

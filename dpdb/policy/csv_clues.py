@@ -37,8 +37,13 @@ class FirstRecord:
     """The number of characters up to its end."""
 
 
-def first_record(text: str, separator: str, quote: str) -> FirstRecord | None:
-    """That of a text; None if all lines are blank. Raises csv.Error."""
+def first_record(
+    text: str, separator: str, quote: str, *, strict: bool = True
+) -> FirstRecord | None:
+    """That of a text; None if all lines are blank.
+
+    Raises csv.Error; for quotes that are left open, or followed by other text, only if `strict`.
+    """
     length = 0
     line = 1
 
@@ -53,7 +58,7 @@ def first_record(text: str, separator: str, quote: str) -> FirstRecord | None:
         delimiter=separator,
         quotechar=quote or None,
         quoting=csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE,
-        strict=True,
+        strict=strict,
     )
     record: list[str] | None = []
     while record == []:
@@ -106,7 +111,8 @@ def separator_of(path: Path, form: CsvFormat, start: str) -> tuple[str, int, tup
             skipped = 0
     if known is not None:
         return known, skipped, ()
-    cells = {one: _cells(start[skipped:], one, form.quote) for one in _SEPARATORS}
+    line = _first_line(start[skipped:])
+    cells = {one: _cells(line, one, form.quote) for one in _SEPARATORS}
     likeliest = max(_SEPARATORS, key=lambda one: cells[one])
     if likeliest == COMMA or cells[likeliest] < 2:
         return COMMA, skipped, ()
@@ -114,10 +120,15 @@ def separator_of(path: Path, form: CsvFormat, start: str) -> tuple[str, int, tup
     return likeliest, skipped, (guess,)
 
 
-def _cells(start: str, separator: str, quote: str) -> int:
-    """The number of cells that a separator makes of the first record; 0 if it makes none."""
+def _first_line(text: str) -> str:
+    """The first line that is not blank; what comes after it may be rows."""
+    return next((line for line in io.StringIO(text, newline="") if line.strip("\r\n")), "")
+
+
+def _cells(line: str, separator: str, quote: str) -> int:
+    """The number of cells that a separator makes of a line; 0 if it makes none."""
     try:
-        record = first_record(start, separator, quote)
+        record = first_record(line, separator, quote, strict=False)
     except csv.Error:
         return 0
     return 0 if record is None else len(record.cells)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from dpdb.errors import DataFileError, did_you_mean
 from dpdb.policy.catalog import Table
-from dpdb.policy.column_names import distinct_names, look_like_values
+from dpdb.policy.column_names import SPACE, distinct_names, look_like_values
 from dpdb.policy.csv_clues import FirstRecord, encoding_of, first_record, separator_of
 from dpdb.policy.csv_format import COMMA, CsvFormat, Punctuation, separator_by_name
 from dpdb.policy.csv_stream import open_csv
@@ -21,6 +21,9 @@ from dpdb.policy.encodings import FALLBACK, UTF8
 
 _HEADER_LIMIT = 1 << 20
 """The most bytes of a header."""
+
+
+_LOOKS_LIKE_A_ROW = "the header looks like a row: if the file has none, say --no-header"
 
 
 @dataclass(frozen=True)
@@ -91,7 +94,7 @@ def read_header(path: Path, form: CsvFormat | None = None) -> Header:
         guesses = (f"the file is read as {encoding}, by its byte-order mark", *guesses)
     names, oddities = distinct_names(cells)
     if look_like_values(cells):
-        oddities = ("the header looks like a row: has the file none?", *oddities)
+        oddities = (_LOOKS_LIKE_A_ROW, *oddities)
     punctuation = form.punctuation(separator)
     return Header(names, encoding, mark, skipped + record.length, punctuation, guesses, oddities)
 
@@ -110,7 +113,10 @@ def _record(path: Path, start: str, separator: str, quote: str) -> FirstRecord:
 
 
 def column_positions(table: Table, names: Sequence[str]) -> dict[str, int]:
-    """The position of each declared column in a record, by the name of the column."""
+    """The position of each declared column in a record, by the name of the column.
+
+    Names of the header, which have no space around them, are also found in another case.
+    """
     exact = {name: position for position, name in enumerate(names)}
     declared = {column.name for column in table.columns}
     # A header name that matches one declared column exactly is not used for another column that
@@ -120,7 +126,7 @@ def column_positions(table: Table, names: Sequence[str]) -> dict[str, int]:
     for column in table.columns:
         position = exact.get(column.name)
         if position is None:
-            position = folded.pop(column.name.casefold(), None)
+            position = folded.pop(column.name.strip(SPACE).casefold(), None)
         if position is None:
             raise DataFileError(
                 f"{table.path}, line 1: there is no column {column.name}",

@@ -183,7 +183,7 @@ class Smooth:
     ε and δ are divided evenly among these groups.
     """
 
-    @property
+    @cached_property
     def beta(self) -> Fraction:
         """The most that ln S may change between neighbours: ε / (2L + max(0, ε - 2)), less slack.
 

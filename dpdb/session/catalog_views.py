@@ -6,10 +6,11 @@ from fractions import Fraction
 
 from dpdb.answers import declarations
 from dpdb.answers.record import Cell
-from dpdb.errors import UnknownName, did_you_mean
+from dpdb.errors import UnknownName
 from dpdb.ledger.protocol import Balance
 from dpdb.policy.budget import SMALLEST_DELTA
 from dpdb.policy.catalog import Policy
+from dpdb.policy.names import suggestion
 from dpdb.privacy.accounting.accountants import Accountant, Advanced, Concentrated, Sequential
 from dpdb.sql.statements import Describe
 
@@ -55,7 +56,7 @@ def column_rows(policy: Policy, statement: Describe) -> Rows:
     table = policy.table(statement.table)
     if table is None:
         known = [table.name for table in policy.tables]
-        hint = did_you_mean(statement.table, known) or f"tables are {', '.join(known)}"
+        hint = suggestion(statement.table, known, "tables")
         raise UnknownName(f"no table {statement.table}", hint=hint, place=statement.place)
     return tuple(declarations.column_row(column) for column in table.columns)
 

@@ -159,16 +159,20 @@ def _form(
     """How files without a policy are written; None where nothing is said of that."""
     if separator is encoding is no_header is None:
         return None
-    folded = [name.casefold() for name in no_header or ()]
-    if no_header is not None and (
-        isinstance(no_header, str) or not all(folded) or not 0 < len(set(folded)) == len(folded)
-    ):
+    if no_header is not None and not _are_names(no_header):
         raise InvalidOption("no_header is a list of names that differ in more than case")
     return CsvFormat(
         separator=None if separator is None else valid_separator(separator),
         encoding=None if encoding is None else valid_encoding(encoding),
         header=no_header is None,
     )
+
+
+def _are_names(names: object) -> bool:
+    """Whether these can be the names of all columns of a file."""
+    if not isinstance(names, list | tuple) or not all(isinstance(n, str) and n for n in names):
+        return False
+    return 0 < len(names) == len({name.casefold() for name in names})
 
 
 def _joined(policies: list[Policy]) -> Policy:

@@ -17,8 +17,14 @@ from dpdb.plan.query import Function
 Array = npt.NDArray[np.float64]
 
 
+COUNTS = (Function.COUNT, Function.COUNT_DISTINCT)
+"""The statistics that are 0, and not undefined, where there are no values."""
+
+
 def statistic(function: Function, values: Array, fraction: float = 0.5) -> float:
-    """The exact statistic f(D) of the sorted values; only counts may have no values at all."""
+    """The exact statistic f(D) of the sorted values; NaN where it needs a value and has none."""
+    if not len(values) and function not in COUNTS:
+        return math.nan
     match function:
         case Function.COUNT:
             return len(values)
@@ -46,7 +52,7 @@ def sensitivity(function: Function, values: Array, fraction: float = 0.5) -> flo
     A file of one row has none left without it; there Δf is the size of that row's value, as in
     the paper.
     """
-    if function in (Function.COUNT, Function.COUNT_DISTINCT):
+    if function in COUNTS:
         return 1.0
     if len(values) == 1:
         return abs(float(values[0]))

@@ -9,17 +9,14 @@ from typing import TYPE_CHECKING
 from dpdb.answers import accuracy_notes, contribution_notes, release_reports
 from dpdb.answers.answer import Answer
 from dpdb.answers.record import Cell, columns_of
-from dpdb.errors import InvalidOption, Unsupported, printable
+from dpdb.errors import Unsupported, printable
 from dpdb.ledger.protocol import FREE, Balance, Price
 from dpdb.plan.plan import Plan
-from dpdb.plan.planner import outline
 from dpdb.plan.query import NO_OPTIONS, Options, Query
 from dpdb.policy.budget import valid_budget
 from dpdb.policy.catalog import Kind, Policy, Table
 from dpdb.policy.numbers import decimal
 from dpdb.privacy.accounting.accountants import BudgetShare
-from dpdb.privacy.accounting.composition import ComposedLoss
-from dpdb.privacy.accounting.loss import pure
 from dpdb.privacy.noise.source import Noise
 from dpdb.privacy.noise.sources import source
 from dpdb.session import catalog_views
@@ -27,7 +24,16 @@ from dpdb.session.backends import open_engine, open_ledger
 from dpdb.session.gate import Gate
 from dpdb.session.query_plans import identity, plans_of
 from dpdb.session.settings import Settings
-from dpdb.sql.statements import Assign, Describe, Select, ShowBudget, ShowTables, statement
+from dpdb.session.unprotected import Unprotected
+from dpdb.sql.statements import (
+    Assign,
+    Describe,
+    Select,
+    ShowBudget,
+    ShowSettings,
+    ShowTables,
+    statement,
+)
 
 if TYPE_CHECKING:
     from dpdb.engines.protocol import OpenEngine, Progress
@@ -107,16 +113,20 @@ class Session:
         priced = statement(text, self.policy)
         if not isinstance(priced, Select):
             raise Unsupported("only a SELECT has a price")
+        if self.settings.unprotected:
+            return self._unprotected.explained(text, priced.query)
         query = self._asked(priced.query)
         rows = (lambda _: 1) if query.options.error is None else self._rows
         return replace(self._explained(text, query, rows), releases=())
 
     def _execute(self, text: str) -> Answer:
         match statement(text, self.policy):
+            case Select(query=query, explain=True) if self.settings.unprotected:
+                return self._unprotected.explained(text, query)
+            case Select(query=query) if self.settings.unprotected:
+                return self._unprotected.answer(text, query)
             case Select(query=query, explain=True):
                 return self._explained(text, self._asked(query), self._rows)
-            case Select(query=query) if self.settings.unprotected:
-                return self._unprotected(text, query)
             case Select(query=query):
                 return self._select(text, self._asked(query))
             case ShowBudget():
@@ -126,6 +136,9 @@ class Session:
             case ShowTables():
                 rows = catalog_views.table_rows(self.policy)
                 return self._shown(text, catalog_views.TABLE_COLUMNS, rows)
+            case ShowSettings():
+                rows = self.settings.rows(teach=self.teach)
+                return self._shown(text, ("setting", "value", "meaning"), rows)
             case Describe() as describe:
                 rows = catalog_views.column_rows(self.policy, describe)
                 return self._shown(text, catalog_views.COLUMN_COLUMNS, rows)
@@ -153,6 +166,13 @@ class Session:
         from dpdb.session.executor import Executor  # noqa: PLC0415 (numpy)
 
         return Executor(self._engine, self._noise, self.teach)
+
+    @property
+    def _unprotected(self) -> Unprotected:
+        """Answers where teaching mode has switched privacy off."""
+        return Unprotected(
+            self.policy, self.settings, self._ledger, self._noise, lambda: self._engine
+        )
 
     def _asked(self, query: Query) -> Query:
         """The query with the session's settings for what it leaves open."""
@@ -206,6 +226,7 @@ class Session:
             columns=columns,
             cells=cells,
             kinds=_kinds(planned),
+            origins=release_reports.origins(planned),
             releases=release_reports.reports(planned),
             cost=FREE if repeat else purchase.price,
             balance=self.balance,
@@ -220,8 +241,8 @@ class Session:
 
     def _explained(self, text: str, query: Query, rows: RowCount) -> Answer:
         planned, options = self._plans(query, rows)[-1], query.options
-        known = planned.settled or self._purchased(identity(planned, options)) is not None
-        if not self.settings.protected or (known and not self.settings.unprotected):
+        repeat = self._purchased(identity(planned, options)) is not None
+        if planned.settled or repeat:
             price = FREE
         elif options.relative_error is not None:
             price = self._ledger.price(planned.composed_loss, None)
@@ -235,6 +256,7 @@ class Session:
             cost=price,
             balance=self.balance,
             query=True,
+            repeat=repeat,
             explain=True,
             private=self._private,
             notes=(
@@ -249,35 +271,6 @@ class Session:
         self, text: str, columns: tuple[str, ...], rows: tuple[tuple[Cell, ...], ...]
     ) -> Answer:
         return Answer(text, columns, columns_of(rows, len(columns)), self.balance)
-
-    def _unprotected(self, text: str, query: Query) -> Answer:
-        """Teaching mode without privacy, or with the paper's, which is none."""
-        from dpdb.answers.rows import cell_columns  # noqa: PLC0415 (numpy)
-        from dpdb.session.teaching import UnprotectedExecutor  # noqa: PLC0415
-
-        planned = outline(query, self.policy)
-        price, share = FREE, None
-        if self.settings.protected:
-            if replace(query.options, epsilon=None, delta=None) != NO_OPTIONS:
-                raise InvalidOption(
-                    "with sensitivity = 'local' a query has no options but epsilon",
-                    hint="SET sensitivity = 'global'",
-                )
-            whole = self._share(self._asked(query).options).epsilon
-            share = whole / planned.aggregates
-            price = self._ledger.charge(ComposedLoss.of(pure(whole)), None).price
-        result = UnprotectedExecutor(self._engine, self._noise, share).execute(planned)
-        return Answer(
-            statement=text,
-            columns=tuple(output.label for output in planned.outputs),
-            cells=cell_columns(planned, result.points, result.subqueries, None),
-            kinds=_kinds(planned),
-            cost=price,
-            balance=self.balance,
-            query=True,
-            private=False,
-            revealed=result.revealed if self.settings.reveal and share is not None else (),
-        )
 
     def _assign(self, text: str, assign: Assign) -> Answer:
         self.settings = self.settings.changed(assign, teach=self.teach)

@@ -8,6 +8,7 @@ from fractions import Fraction
 from dpdb.errors import InvalidOption
 from dpdb.plan.query import Options
 from dpdb.policy.budget import valid_epsilon
+from dpdb.policy.numbers import decimal
 from dpdb.sql.option_names import MECHANISMS, SENSITIVITIES, SETTINGS, TEACHING
 from dpdb.sql.statements import Assign
 
@@ -31,6 +32,19 @@ class Settings:
     def unprotected(self) -> bool:
         """Whether noise is off or of local sensitivity; neither is differentially private."""
         return not self.protected or self.sensitivity == "local"
+
+    def rows(self, *, teach: bool) -> tuple[tuple[str, str, str], ...]:
+        """SHOW ALL: each setting, its value and its meaning; those of teaching mode only there."""
+        values = {
+            "epsilon": "default" if self.epsilon is None else decimal(self.epsilon),
+            "mechanism": self.mechanism,
+            "sensitivity": self.sensitivity,
+            "repeats": "fresh" if self.repeats_are_paid else "free",
+            "dp": "on" if self.protected else "off",
+            "reveal": "on" if self.reveal else "off",
+        }
+        known = {**SETTINGS, **TEACHING} if teach else SETTINGS
+        return tuple((name, values[name], meaning) for name, meaning in known.items())
 
     def filled(self, options: Options) -> Options:
         """The options of a query, with the settings in place of options that are not given."""

@@ -17,14 +17,12 @@ import numpy as np
 from dpdb.answers import release_reports
 from dpdb.answers.estimates import Values, scalar
 from dpdb.answers.record import Disclosure
-from dpdb.errors import Unsupported
 from dpdb.plan.expressions import Slot
-from dpdb.plan.plan import Estimate, Plan
+from dpdb.plan.plan import Plan
 from dpdb.plan.statistics import Ranks
-from dpdb.policy.catalog import Kind
 from dpdb.privacy.mechanisms import Smooth
 from dpdb.privacy.noise import smooth
-from dpdb.session.local_sensitivity import sensitivity, statistic
+from dpdb.session.local_sensitivity import COUNTS, sensitivity, statistic
 from dpdb.vectors.vector import AnyVector, finite
 
 if TYPE_CHECKING:
@@ -96,10 +94,12 @@ class UnprotectedExecutor:
         points: dict[Slot, AnyVector] = {}
         revealed = []
         values = self.engine.values(plan, subqueries)
-        for index, (estimate, cells) in enumerate(zip(plan.estimates, values, strict=True)):
-            _check(estimate)
+        for index, (estimate, counted) in enumerate(zip(plan.estimates, values, strict=True)):
             function = estimate.aggregate.function
             fraction = float(estimate.aggregate.fraction or 0)
+            cells = counted.cells
+            if self.epsilon is not None and function not in COUNTS:
+                cells = counted.cells_or_mean
             exact = np.array([statistic(function, cell, fraction) for cell in cells])
             scales = np.zeros(len(cells))
             if self.epsilon is not None:
@@ -107,29 +107,10 @@ class UnprotectedExecutor:
                 scales = np.array(changes) / float(self.epsilon)
             draws = self.noise.laplace(Fraction(_STEPS), len(cells)) / _STEPS
             kind = estimate.aggregate.kind
-            noisy = exact + scales * draws
-            shown = noisy if kind is Kind.NUMBER or self.epsilon is not None else np.rint(noisy)
-            points[Slot("aggregate", index, kind)] = finite(shown, None)
-            label = _label(plan, index)
+            points[Slot("aggregate", index, kind)] = finite(exact + scales * draws, None)
+            label = release_reports.aggregate_label(plan, index)
             revealed += [
                 Disclosure(label, float(stat), float(scale))
                 for stat, scale in zip(exact, scales, strict=True)
             ]
         return points, revealed
-
-
-def _check(estimate: Estimate) -> None:
-    """Refuse aggregates of texts and booleans, which have no local sensitivity."""
-    kind = estimate.aggregate.kind
-    if kind in (Kind.TEXT, Kind.BOOLEAN):
-        raise Unsupported(
-            f"{estimate.aggregate.function.upper()} of a {kind} needs privacy on",
-            place=estimate.aggregate.place,
-        )
-
-
-def _label(plan: Plan, index: int) -> str:
-    """The label of the first column that is the aggregate; otherwise the aggregate's name."""
-    slot = Slot("aggregate", index, plan.estimates[index].aggregate.kind)
-    labels = [output.label for output in plan.outputs if output.expression == slot]
-    return labels[0] if labels else plan.estimates[index].aggregate.function.upper()

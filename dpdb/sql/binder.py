@@ -19,11 +19,11 @@ from dpdb.errors import (
     TypeMismatch,
     UnknownName,
     Unsupported,
-    did_you_mean,
 )
 from dpdb.plan.expressions import ColumnRef, Literal, Slot
 from dpdb.plan.query import NO_OPTIONS, Options, Ordering, Output, Query
 from dpdb.policy.catalog import Policy
+from dpdb.policy.names import suggestion
 from dpdb.sql.dialect import parse
 from dpdb.sql.labels import labels
 from dpdb.sql.scopes import MAX_OUTPUTS, AnswerExpressions, Constants, RowExpressions, Scope
@@ -157,7 +157,7 @@ class Binder:
         table = self.policy.table(node.name)
         if table is None:
             known = [table.name for table in self.policy.tables]
-            hint = did_you_mean(node.name, known) or f"tables are {', '.join(known)}"
+            hint = suggestion(node.name, known, "tables")
             raise UnknownName(f"no table {node.name}", hint=hint, place=place(node, self.text))
         names = (
             {node.alias.casefold()} if node.alias else {node.name.casefold(), table.name.casefold()}

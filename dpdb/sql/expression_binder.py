@@ -27,7 +27,7 @@ from dpdb.policy.catalog import Kind
 from dpdb.sql import casts, types
 from dpdb.sql.functions import ARGUMENTS, call
 from dpdb.sql.literals import like_pattern, number_literal
-from dpdb.sql.trees import Effort, check_depth, node_name, only, place
+from dpdb.sql.trees import Effort, chain, check_depth, node_name, only, place
 
 MAX_LIST = 1_000
 MAX_PATTERN = 1_000
@@ -89,8 +89,8 @@ class ExpressionBinder(ABC):
                 return self._literal(node)
             case exp.Neg():
                 return self._negative(node, depth)
-            case exp.And() | exp.Or():
-                return self._logic(node, depth)
+            case exp.And() | exp.Or() | exp.DPipe():
+                return self._chain(node, depth)
             case exp.Not():
                 only(node, self.text, "this")
                 return Not(self._boolean(node.this, depth))
@@ -133,15 +133,14 @@ class ExpressionBinder(ABC):
             return Literal(-operand.value, operand.kind)
         return Arithmetic("-", Literal(0, Kind.INTEGER), operand, operand.kind)
 
-    def _logic(self, node: exp.Expr, depth: int) -> Expr:
-        """A chain of ANDs or ORs as one operation; sqlglot nests it, a level for each operator."""
-        kind, operands = type(node), []
-        while type(node) is kind:
-            only(node, self.text, "this", "expression")
-            operands.append(node.expression)
-            node = node.this
-        parts = [self._boolean(part, depth) for part in (node, *reversed(operands))]
-        return logic("and" if kind is exp.And else "or", parts)
+    def _chain(self, node: exp.Expr, depth: int) -> Expr:
+        """A chain of ANDs, of ORs or of `||` as one operation."""
+        operands = chain(node, self.text)
+        if isinstance(node, exp.DPipe):
+            texts = [self.expression(operand, depth + 1) for operand in operands]
+            return call("concat", texts, self.place(node))
+        conditions = [self._boolean(operand, depth) for operand in operands]
+        return logic("and" if isinstance(node, exp.And) else "or", conditions)
 
     def _arithmetic(self, node: exp.Expr, depth: int) -> Expr:
         only(node, self.text, "this", "expression")

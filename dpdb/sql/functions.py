@@ -70,6 +70,8 @@ def call(name: str, arguments: list[Expr], where: Place | None) -> Expr:
         case "nullif", [_, _]:
             unified, kind = types.unify(arguments, where)
             return Call(name, tuple(unified), kind)
+        case "concat", _:
+            return Call(name, types.joined(arguments, where), Kind.TEXT)
         case "lower" | "upper", [operand]:
             return Call(name, (types.of_kind(operand, Kind.TEXT, where),), Kind.TEXT)
         case "length", [operand]:

@@ -7,10 +7,11 @@ from typing import Protocol
 
 from sqlglot import exp
 
-from dpdb.errors import TooLarge, UnknownName, Unsupported, did_you_mean
+from dpdb.errors import TooLarge, UnknownName, Unsupported
 from dpdb.plan.expressions import ColumnRef, Expr, Literal, Slot
 from dpdb.plan.query import Aggregate
 from dpdb.policy.catalog import Kind, Table
+from dpdb.policy.names import suggestion
 from dpdb.sql.aggregates import AGGREGATE_NAMES, aggregate, is_aggregate
 from dpdb.sql.expression_binder import ExpressionBinder
 from dpdb.sql.functions import FUNCTION_NAMES
@@ -51,7 +52,7 @@ class Scope:
         if _may_be_text(node.this, text) and qualifier is None:
             return Literal(name, Kind.TEXT)
         known = [column.name for column in self.table.columns]
-        hint = did_you_mean(name, known) or f"columns are {', '.join(known)}"
+        hint = suggestion(name, known, "columns")
         raise UnknownName(f"no column {name}", hint=hint, place=place(node, text))
 
 

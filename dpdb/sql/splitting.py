@@ -30,7 +30,18 @@ class Piece:
 def split(text: str) -> Iterator[Piece]:
     """The statements in `text`, without their `;`, leading space and comments."""
     start = 0
-    position = 0
+    while start < len(text):
+        piece, start = next_piece(text, start)
+        if piece is not None:
+            yield piece
+
+
+def next_piece(text: str, start: int) -> tuple[Piece | None, int]:
+    """The statement that begins at `start`, and where the text after its `;` begins.
+
+    There is no statement where only space and comments stand before the next `;` or the end.
+    """
+    position = start
     while match := _TOKEN.search(text, position):
         position = match.end()
         if match.lastgroup == "open":
@@ -38,9 +49,18 @@ def split(text: str) -> Iterator[Piece]:
         elif match.lastgroup == "loose":
             break
         elif match.lastgroup == "end":
-            yield from _piece(text[start : match.start()], complete=True)
-            start = position
-    yield from _piece(text[start:], complete=False)
+            return _piece(text[start : match.start()], complete=True), position
+    return _piece(text[start:], complete=False), len(text)
+
+
+def skip_ignored(text: str, start: int) -> int:
+    """The place of the first character from `start` on that is neither space nor in a comment."""
+    while True:
+        ignored = _IGNORED.match(text, start)
+        start = ignored.end() if ignored else start
+        if not text.startswith("/*", start):
+            return start
+        start = _comment_end(text, start + 2)
 
 
 def _comment_end(text: str, position: int) -> int:
@@ -52,14 +72,7 @@ def _comment_end(text: str, position: int) -> int:
     return len(text) if depth else position
 
 
-def _piece(text: str, *, complete: bool) -> Iterator[Piece]:
-    """The statement in `text`; none if there is only space and comments."""
-    start = 0
-    while True:
-        ignored = _IGNORED.match(text, start)
-        start = ignored.end() if ignored else start
-        if not text.startswith("/*", start):
-            break
-        start = _comment_end(text, start + 2)
-    if body := text[start:].rstrip():
-        yield Piece(body, complete)
+def _piece(text: str, *, complete: bool) -> Piece | None:
+    """The statement in `text`; None if there is only space and comments."""
+    body = text[skip_ignored(text, 0) :].rstrip()
+    return Piece(body, complete) if body else None

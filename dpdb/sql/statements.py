@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import takewhile
 
+from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from dpdb.errors import Place, SyntaxFault, UnknownName, Unsupported, did_you_mean
 from dpdb.plan.query import NO_OPTIONS, Options, Query
 from dpdb.policy.catalog import Policy
 from dpdb.sql.binder import bind
+from dpdb.sql.dialect import parse
 from dpdb.sql.option_names import SETTINGS, TEACHING
 from dpdb.sql.options import number, read_options
 from dpdb.sql.tokens import read_tokens
@@ -37,6 +39,11 @@ class ShowTables:
 
 
 @dataclass(frozen=True)
+class ShowSettings:
+    """SHOW ALL."""
+
+
+@dataclass(frozen=True)
 class Describe:
     """DESCRIBE table."""
 
@@ -53,7 +60,7 @@ class Assign:
     place: Place
 
 
-Statement = Select | ShowBudget | ShowTables | Describe | Assign
+Statement = Select | ShowBudget | ShowTables | ShowSettings | Describe | Assign
 
 
 def statement(text: str, policy: Policy) -> Statement:
@@ -68,10 +75,12 @@ def statement(text: str, policy: Policy) -> Statement:
             return ShowBudget()
         case ["SHOW", "TABLES"]:
             return ShowTables()
+        case ["SHOW", "ALL"]:
+            return ShowSettings()
         case ["SHOW", *_]:
             raise UnknownName(
-                "SHOW knows BUDGET and TABLES",
-                hint="DESCRIBE table shows its columns",
+                "SHOW knows BUDGET, TABLES and ALL",
+                hint="DESCRIBE table shows its columns, SHOW ALL the settings",
                 place=words.place(0),
             )
         case ["DESCRIBE" | "DESC", *_] if len(words.tokens) == 2:
@@ -101,6 +110,20 @@ class _Words:
         if index < len(self.tokens):
             return place_at(self.tokens[index].start, self.text)
         return place_at(len(self.text), self.text)
+
+
+def reads_a_table(text: str) -> bool:
+    """Whether the text is a SELECT with a FROM, or the EXPLAIN of one, whatever the names in it.
+
+    Rows of a file that is no SQL are not, even where they begin with the word SELECT.
+    """
+    try:
+        words = _Words(text, read_tokens(text))
+        tokens, _ = _without_options(words, skip=int(words.leading[:1] == ["EXPLAIN"]))
+        [tree] = parse(tokens, text)
+    except Exception:
+        return False
+    return isinstance(tree, exp.Select) and tree.args.get("from_") is not None
 
 
 def _select(text: str, policy: Policy, words: _Words, skip: int) -> Query:

@@ -84,6 +84,16 @@ def only(node: exp.Expr, text: str, *allowed: str) -> None:
             raise Unsupported(f"{what} is not supported", place=place(node, text))
 
 
+def chain(node: exp.Expr, text: str) -> list[exp.Expr]:
+    """The operands of a chain of one operator; sqlglot nests it, a level for each operator."""
+    kind, operands = type(node), []
+    while type(node) is kind:
+        only(node, text, "this", "expression", "safe")
+        operands.append(node.expression)
+        node = node.this
+    return [node, *reversed(operands)]
+
+
 def check_depth(depth: int, node: exp.Expr, text: str) -> None:
     """Refuse nesting beyond `MAX_DEPTH`, and an argument that is missing."""
     if not isinstance(node, exp.Expr):

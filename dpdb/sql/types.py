@@ -40,6 +40,23 @@ def of_kind(expression: Expr, kind: Kind, place: Place | None) -> Expr:
     return expression
 
 
+def joined(expressions: list[Expr], place: Place | None) -> tuple[Expr, ...]:
+    """The operands of `||` as texts.
+
+    One of them has to be a text, as in PostgreSQL. Numbers with decimals are written differently
+    by each system, so they are not converted by themselves.
+    """
+    if not any(e.kind is Kind.TEXT for e in expressions):
+        raise TypeMismatch("|| joins texts", hint="CAST(x AS TEXT) makes one", place=place)
+    if any(e.kind is Kind.NUMBER for e in expressions):
+        raise TypeMismatch(
+            "|| joins texts, whole numbers, dates and booleans",
+            hint="CAST(x AS TEXT) makes a text of a number",
+            place=place,
+        )
+    return tuple(e if e.kind is Kind.TEXT else Cast(e, Kind.TEXT) for e in expressions)
+
+
 def unify(expressions: list[Expr], place: Place | None) -> tuple[list[Expr], Kind]:
     """The expressions converted to one common type, and that type."""
     expressions = _truths(expressions)

@@ -24,6 +24,7 @@ from dpdb.vectors.vector import (
     constant,
     either,
     finite,
+    join,
     one_zero,
 )
 
@@ -34,6 +35,8 @@ def apply(call: Call, arguments: list[AnyVector]) -> AnyVector:
     match name:
         case "coalesce":
             return reduce(_first_known, alike(arguments))
+        case "concat":
+            return reduce(join, [v for v in arguments if isinstance(v, TextVector)])
         case "nullif":
             equal = compare(operator.eq, *arguments)
             return choose(equal.values, *alike([constant(None, call.kind), arguments[0]]))

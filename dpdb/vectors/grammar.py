@@ -57,6 +57,12 @@ def _unquoted(raw: bytes, quote: bytes) -> bytes:
     return found[1].replace(quote * 2, quote) + (found[2] or b"")
 
 
+def is_open(raw: bytes, quote: bytes) -> bool:
+    """Whether a cell begins with a quote that no other closes: it lasts to the end of the file."""
+    found = _quoted(quote).fullmatch(raw) if quote else None
+    return found is not None and found[2] is None
+
+
 @cache
 def _quoted(quote: bytes) -> re.Pattern[bytes]:
     """Two groups: the text within the quotes, and the rest of the cell after them."""

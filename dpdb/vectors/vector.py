@@ -20,6 +20,12 @@ from dpdb.policy.catalog import Kind, Value
 Bools = npt.NDArray[np.bool_]
 Array = npt.NDArray[Any]
 
+LONGEST_JOINED = 1_000
+"""The most characters that `||` makes of two texts; a longer result is NULL.
+
+Otherwise a short statement could make long texts of short cells, in every row.
+"""
+
 
 @dataclass(frozen=True, repr=False)
 class Vector:
@@ -141,6 +147,26 @@ def text_merge(parts: list[TextVector]) -> list[TextVector]:
         )
         for part in parts
     ]
+
+
+def join(first: TextVector, second: TextVector) -> TextVector:
+    """`first || second`; NULL where either is, and where the result would be too long."""
+    width = len(second.dictionary) + 1
+    pairs, codes = np.unique(
+        first.codes.astype(np.int64) * width + second.codes, return_inverse=True
+    )
+    left, right = [*first.dictionary, None], [*second.dictionary, None]
+    texts = [_join(left[pair // width], right[pair % width]) for pair in pairs.tolist()]
+    known = [text for text in texts if text is not None]
+    missing = np.array([text is None for text in texts], dtype=np.bool_)
+    places = np.where(missing, len(known), np.cumsum(~missing) - 1)
+    return TextVector(places[codes], tuple(known))
+
+
+def _join(first: str | None, second: str | None) -> str | None:
+    if first is None or second is None or len(first) + len(second) > LONGEST_JOINED:
+        return None
+    return first + second
 
 
 def compare(test: Callable[[Any, Any], Any], left: AnyVector, right: AnyVector) -> Vector:

@@ -8,6 +8,7 @@ nothing but that representation, and every byte that is printed must be the same
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from dpdb.privacy.noise.system import SystemNoise
 from dpdb.vectors.vector import Vector
 from tests.sql.test_corpora import ACCEPTED
 from tests.support.noiseless import Noiseless
+from tests.support.planned_once import planned_once
 from tests.support.tables import HERE, PEOPLE
 from tests.system.test_transcript import QUERIES
 
@@ -109,6 +111,12 @@ class Overwriting:
         return Exact(np.full_like(exact.cells, self.constant))
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _planned_once() -> Iterator[None]:
+    with planned_once():
+        yield
+
+
 @pytest.fixture(autouse=True)
 def undisturbed(monkeypatch: pytest.MonkeyPatch) -> None:
     """No noise, and of every selection the middle."""
@@ -140,11 +148,13 @@ def transcripts(
 
     def run(statements: str, constant: int, form: str) -> Iterator[Transcript]:
         for policy in neighbours:
+            # In one place after the other, so that both files have the same policy.
+            here = shutil.copytree(policy.parent, policy.parents[1] / "here", dirs_exist_ok=True)
             overwriting = Overwriting(constant)
             monkeypatch.setattr(engine, "Exact", overwriting)
             options = ["--format", form, "--on-error", "continue", "--epsilon", "10000"]
             options += ["--queries", "10000", "--delta", "0.001"]
-            code = cli.main([str(policy), "-c", statements, *options])
+            code = cli.main([str(here / policy.name), "-c", statements, *options])
             captured = capsys.readouterr()
             yield code, captured.out, captured.err, overwriting.representations
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from itertools import combinations, product
 from random import Random
@@ -170,7 +170,8 @@ def shrunk(planned: Plan, times: int) -> Plan:
             mechanism = replace(mechanism, variance=mechanism.variance / times**2)
         elif times > 1:
             assert isinstance(mechanism, Smooth)
-            mechanism = Small(**vars(mechanism), times=times)
+            same = {each.name: getattr(mechanism, each.name) for each in fields(mechanism)}
+            mechanism = Small(**same, times=times)
         return replace(release, mechanism=mechanism)
 
     return replace(planned, releases=tuple(map(broken, planned.releases)))
@@ -310,7 +311,8 @@ def worst_of_rows(
     worst = 0.0
     for crowd in ([], CROWD):
         tables = [[*crowd, *(KINDS[i] for i in rows)] for rows in multisets(len(KINDS), 3)]
-        found = [distribution(planned, here.exact(planned, rows), times) for rows in tables]
+        results = here.all_exact(planned, tables)
+        found = [distribution(planned, exact, times) for exact in results]
         left, right = neighbouring(len(KINDS), 3, relation)
         pairs = zip(left.tolist(), right.tolist(), strict=True)
         worst = max(worst, *(excess(found[i], found[j], charge[0]) for i, j in pairs))
@@ -329,7 +331,8 @@ def worst_of_units(
         tables = [
             [*beside, *((*KINDS[i], "one") for i in rows)] for rows in multisets(len(KINDS), 2)
         ]
-        found = [distribution(planned, here.exact(planned, rows), times) for rows in tables]
+        results = here.all_exact(planned, tables)
+        found = [distribution(planned, exact, times) for exact in results]
         pairs = combinations(found, 2) if relation is REPLACE else product(found[:1], found[1:])
         worst = max(worst, *(excess(one, other, charge[0]) for one, other in pairs))
     return worst

@@ -63,9 +63,9 @@ class Read:
     def __enter__(self):
         whole = csv_loader.builder
 
-        def counting(column, *, exact=False):
+        def counting(column, **options):
             self.names.append(column.name)
-            return whole(column, exact=exact)
+            return whole(column, **options)
 
         self._patch = patch.object(csv_loader, "builder", counting)
         self._patch.start()

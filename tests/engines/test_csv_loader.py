@@ -67,9 +67,9 @@ def test_values_are_not_shown(path):
     assert repr(columns) == "{'x': Numbers(...), 'y': Codes(...)}"
 
 
-def test_header_names_are_kept_as_they_are(path):
+def test_header_names_are_kept_but_for_the_space_around_them(path):
     path.write_bytes('\ufeff\n Name,"a,""b""","two\nlines",É\x1b]0;x\x07\r\n1,2,3,4\n'.encode())
-    assert read_header(path).names == (" Name", 'a,"b"', "two\nlines", "É\x1b]0;x\x07")
+    assert read_header(path).names == ("Name", 'a,"b"', "two\nlines", "É\x1b]0;x\x07")
 
 
 def test_rows_begin_after_the_header(path):

@@ -70,6 +70,13 @@ def test_connecting_returns_the_session(cells: Cells) -> None:
     assert "<Session on people: ε 0.75 of 1, 3 of 4 queries left>" in ran.out
 
 
+def test_what_a_header_tells_is_said(cells: Cells, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("a;b\n1;2\n")
+    told = "cells are separated by semicolons, by the look of the first line"
+    assert told in cells(f"%dpdb {tmp_path}/t.csv").out
+    assert told not in cells(f"%dpdb {tmp_path}/t.csv --separator ';'").out
+
+
 def test_last_answer_is_kept(cells: Cells) -> None:
     ran = cells(CONNECT, f"%%dpdb people\nSHOW TABLES; {COUNT}", "people")
     assert isinstance(ran.value, dpdb.Answer)

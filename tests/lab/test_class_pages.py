@@ -105,7 +105,7 @@ def test_a_worksheet_is_whole_and_loads_nothing(report: Report) -> None:
         def handle_endtag(self, tag: str) -> None:
             assert self.stack.pop() == tag
 
-    for page in (worksheet.page(report, [report]), worksheet.index([report])):
+    for page in (worksheet.page(report, [report.name]), worksheet.index([report])):
         checked = Checked()
         checked.feed(page)
         assert not checked.stack
@@ -117,7 +117,10 @@ def test_worksheets_are_written_for_all(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(lab, "catalogue", lambda: some)
     assert main(["--all", "--html", str(tmp_path), "--student", "--trials", "1"]) == 0
     index = (tmp_path / "index.html").read_text(encoding="utf-8")
-    assert re.findall(r'<a href="([^"]+)"', index) == [f"{name}.html" for name in some]
+    assert re.findall(r'<a href="([^"]+)"', index) == [
+        *(f"{name}.html" for name in some),
+        lab.ROOM,
+    ]
     assert 'aria-label="your guess"' in (tmp_path / "membership.html").read_text(encoding="utf-8")
     with pytest.raises(UsageError, match="--student goes with --html"):
         main(["membership", "--student"])

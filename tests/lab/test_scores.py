@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -89,7 +90,8 @@ def test_a_task_has_its_own_secret_and_nothing_to_remember(tmp_path: Path) -> No
 
 def test_more_than_asking_can_tell_is_said() -> None:
     attack = find("membership")
-    rates = (Rate(Protected(1, 1), 100, 100, 0.96, 1.0, attack.ceiling(1)),)
+    rate = Rate.counted(Protected(1, 1), 100, 100)
+    rates = (replace(rate, ceiling=attack.ceiling(1)),)
     too_good = Score("eve", report_of(Trials(attack, 100, 1, (), rates)), (1.0,))
     assert "eve, ε = 1: ✘ above the ceiling" in as_table([too_good])
 

@@ -124,8 +124,6 @@ def test_statements_on_units_with_too_many_rows(part: Part, tmp_path, tried):
     outcomes: Counter[str] = Counter()
 
     def check(statement: Statement) -> None:
-        if "(SELECT" in statement.where:
-            return
         kept = sampled(world.duck, "s", CAP, statement.where)
         listed = ", ".join(map(str, [-1, *kept]))
         world.duck.execute(
@@ -133,6 +131,6 @@ def test_statements_on_units_with_too_many_rows(part: Part, tmp_path, tried):
         )
         outcomes[_compare(session, world, statement)] += 1
 
-    part.each(statements(), check)
+    part.each(statements().filter(lambda made: "(SELECT" not in made.where), check)
     tried(f"{part}: {dict(outcomes)}")
     assert outcomes["compared"] > 0.8 * outcomes.total()

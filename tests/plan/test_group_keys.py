@@ -58,8 +58,11 @@ def test_filters_that_admit_none_leave_all(where: str) -> None:
     assert values("zip", where) == (1, 2, 3)
 
 
-def test_so_they_do_where_values_are_between_bounds() -> None:
-    assert values("age", "age > 200") == tuple(range(101))
+@pytest.mark.parametrize(
+    "where", ["age > 200", "age = 0.5", "age BETWEEN 0.2 AND 0.7", "0.5 BETWEEN age AND age"]
+)
+def test_so_they_do_where_values_are_between_bounds(where: str) -> None:
+    assert values("age", where) == tuple(range(101))
     assert values("born", "born = DATE '2000-01-01'") == tuple(range(7))
 
 

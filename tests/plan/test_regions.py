@@ -85,6 +85,7 @@ class World:
     """The table's columns, each with its pool of cells as the engine loads them."""
 
     def __init__(self, folder: Path):
+        self._read: dict[str, Expr] = {}
         (folder / "t.toml").write_text(POLICY, encoding="utf-8")
         self.policy = read_policy(folder / "t.toml")
         self.table = self.policy.tables[0]
@@ -105,7 +106,10 @@ class World:
         )
 
     def where(self, condition: str) -> Expr:
-        return where(condition, self.policy)
+        """The condition as it is bound; the same few are asked for again and again."""
+        if condition not in self._read:
+            self._read[condition] = where(condition, self.policy)
+        return self._read[condition]
 
     def region(self, condition: str) -> Region:
         return region(self.table, self.where(condition))

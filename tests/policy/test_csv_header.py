@@ -32,6 +32,7 @@ def written(folder: Path, content: str | bytes, name: str = "t.csv") -> Path:
         ("sep=;\na;b,c,d", ";", ("a", "b,c,d")),
         ('"sep=\t"\r\na\tb', "\t", ("a", "b")),
         ("sep=é\na,b", ",", ("sep=é",)),
+        ("\r\n\na;b", ";", ("a", "b")),
     ],
 )
 def test_the_separator_is_told_from_the_header(
@@ -42,6 +43,12 @@ def test_the_separator_is_told_from_the_header(
         found = read_header(written(tmp_path, f"{header}\n{rows}"))
         assert found.punctuation.separator == separator.encode()
         assert found.names == names
+
+
+@pytest.mark.parametrize("rows", ["", "1;2\n", '"', '1";2\n', ';;"\n1,2,3'])
+def test_rows_have_no_say_where_a_quote_is_left_open(tmp_path: Path, rows: str) -> None:
+    found = read_header(written(tmp_path, f'a,b;"c\n{rows}'))
+    assert (found.punctuation.separator, found.names) == (b",", ("a", 'b;"c'))
 
 
 def test_the_name_of_a_file_tells_more_than_its_header(tmp_path: Path) -> None:
@@ -67,7 +74,8 @@ def test_what_is_declared_is_not_told(tmp_path: Path) -> None:
         ("a,a,a_2", ("a", "a_3", "a_2")),
         ("column_2,,x", ("column_2", "column_2_2", "x")),
         ("straße,STRASSE", ("straße", "STRASSE_2")),
-        ("a, ,a ", ("a", "column_2", "a ")),
+        ("a, ,a ", ("a", "column_2", "a_2")),
+        ("geo\\TIME, 2019 ,\u00a02020", ("geo\\TIME", "2019", "2020")),
     ],
 )
 def test_columns_without_a_name_of_their_own_get_one(

@@ -150,6 +150,8 @@ SELECT COUNT(*) FROM people WHERE CLAMP(age, 20, 30) = 30;
 SELECT COUNT(*) FROM people WHERE LOWER(name) = 'abel woods' OR UPPER(name) = 'X' OR LENGTH(name) = 5;
 SELECT COUNT(*) FROM people WHERE SUBSTR(name, 1, 2) = 'Ab' OR SUBSTR(name, 3) = 'c';
 SELECT COUNT(*) FROM people WHERE SUBSTRING(name FROM 1 FOR 2) = 'Ab';
+SELECT COUNT(*) FROM people WHERE name || ', ' || zip = 'Abel Woods, 31643';
+SELECT COUNT(DISTINCT name || (age > 40)) AS a, 'n = ' || COUNT(*) AS b FROM people;
 SELECT COUNT(*) FROM people WHERE LOWER(NULL) = 'a' OR LENGTH(NULL) = 1;
 SELECT COUNT(*) FROM people WHERE IF(age > 30, TRUE, FALSE);
 --- CAST between the policy's types
@@ -241,6 +243,7 @@ SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(sensitivity = 'smooth') COUNT(*) FROM p
 EXPLAIN SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(relative_error = 0.05) SUM(age) FROM people;
 --- The other statements
 SHOW BUDGET;
+SHOW ALL;
 show tables;
 DESCRIBE people;
 DESC visits;

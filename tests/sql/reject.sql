@@ -74,6 +74,10 @@ SELECT COUNT(age, zip) FROM people;
 SELECT COUNT(* EXCEPT (age)) FROM people;
 -- Unsupported
 SELECT COUNT(people.*) FROM people;
+-- TypeMismatch 1:35 || joins texts
+SELECT COUNT(*) FROM people WHERE age || zip = '1';
+-- TypeMismatch 1:35 || joins texts, whole numbers, dates and booleans
+SELECT COUNT(*) FROM people WHERE name || income = '1';
 -- TypeMismatch 1:8 needs an argument
 SELECT COUNT() FROM people;
 -- Unsupported
@@ -312,8 +316,6 @@ FROM people SELECT COUNT(*);
 --- Operators and literals outside the subset
 -- Unsupported
 SELECT COUNT(*) FROM people WHERE age & 1 = 1;
--- Unsupported
-SELECT COUNT(*) FROM people WHERE name || 'x' = 'x';
 -- Unsupported
 SELECT COUNT(*) FROM people WHERE age ^ 2 > 3;
 -- SyntaxFault

@@ -83,6 +83,7 @@ def texts(number, text, date, truth):
         made("COALESCE({0}, {1})", text, text),
         made("NULLIF({0}, {1})", text, text),
         made("CASE WHEN {0} THEN {1} ELSE {2} END", truth, text, text),
+        made("({0} || {1} || {2})", text, date, text),
         made("CAST({0} AS TEXT)", truth),
         made("CAST({0} AS TEXT)", date),
     )

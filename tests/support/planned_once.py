@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache
 from unittest import mock
 
 from dpdb.plan.lowering import RowCount
@@ -21,10 +20,7 @@ from dpdb.plan.query import Options, Query
 from dpdb.policy.catalog import Policy, Table
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.session import query_plans, session
-from dpdb.sql import binder, statements
-from dpdb.sql.dialect import parse
 from dpdb.sql.statements import Statement, statement
-from dpdb.sql.tokens import read_tokens
 
 
 @dataclass(frozen=True)
@@ -79,17 +75,9 @@ class _Memory:
 
 @contextmanager
 def planned_once() -> Iterator[None]:
-    """Sessions read and plan each statement once; of other tables only its meaning is new."""
-    memory, trees, tokens = _Memory(), dict[str, object](), cache(read_tokens)
-
-    def parsed(read: object, text: str) -> object:
-        if text not in trees:
-            trees[text] = parse(read, text)
-        return trees[text]
-
+    """Sessions read and plan each statement once."""
+    memory = _Memory()
     with (
-        mock.patch.object(statements, "read_tokens", tokens),
-        mock.patch.object(binder, "parse", parsed),
         mock.patch.object(session, "statement", memory.statement),
         mock.patch.object(query_plans, "plan", memory.plan),
     ):

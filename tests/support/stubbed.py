@@ -1,7 +1,8 @@
 """dpdb with parts exchanged, for tests: `python -m tests.support.stubbed HOW [arguments]`.
 
 HOW is `noise` (the same noise every time), `endless` (an engine that never comes
-to an answer) or `modules:FILE` (write what is imported at the first prompt).
+to an answer), `late` (imports that take a while, and then say what is to be done
+at the end) or `modules:FILE` (write what is imported at the first prompt).
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import math
 import random
 import sys
+import threading
 import time
 from fractions import Fraction
 from pathlib import Path
@@ -54,8 +56,21 @@ def record_modules(path: Path) -> None:
     Preload.begin = lambda _: path.write_text("\n".join(sys.modules))
 
 
+def import_late() -> None:
+    """As pandas does, by way of concurrent.futures: once Python ends, it is an error."""
+    from dpdb.interfaces.shell import preload  # noqa: PLC0415
+
+    def import_module(name: str) -> None:
+        time.sleep(0.5)
+        threading._register_atexit(len, "")  # type: ignore[attr-defined]
+
+    preload.import_module = import_module
+
+
 if __name__ == "__main__":
-    if HOW.startswith("modules:"):
+    if HOW == "late":
+        import_late()
+    elif HOW.startswith("modules:"):
         record_modules(Path(HOW.partition(":")[2]))
     else:
         exchange()

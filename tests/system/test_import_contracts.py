@@ -59,7 +59,7 @@ MUTANTS = [
     ("vectors/cast.py", "import dpdb.privacy.noise.source", {AFTER, SESSION}),
     ("__main__.py", "import dpdb.engines.protocol", {SESSION}),
     ("privacy/histogram.py", "import dpdb.privacy.noise.sources", {SESSION}),
-    ("interfaces/scripts.py", "import dpdb.engines.memory.engine", {SESSION, DOORS}),
+    ("interfaces/shell/scripts.py", "import dpdb.engines.memory.engine", {SESSION, DOORS}),
     ("plan/stability.py", "", {FLOORS}),
     ("plan/ranges.py", "import dpdb.plan.plan", {FLOORS, CIRCLES}),
     ("plan/splits.py", "import dpdb.plan.statistics", {FLOORS}),

@@ -11,7 +11,7 @@ import pytest
 
 from dpdb import manual
 from dpdb.errors import UsageError
-from dpdb.interfaces.scripts import LONGEST_FILE
+from dpdb.interfaces.shell.scripts import LONGEST_FILE
 from dpdb.manual.terminal import rendered
 from dpdb.plan.candidates import MAX_CANDIDATES
 from dpdb.plan.planner import MAX_GROUPS

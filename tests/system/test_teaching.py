@@ -185,16 +185,16 @@ def test_local_sensitivity_has_no_other_options(option: str) -> None:
 @pytest.mark.parametrize(
     ("aggregate", "exact"),
     [
-        ("AVG(CASE WHEN FALSE THEN age END)", 0),
+        ("AVG(CASE WHEN FALSE THEN age END)", None),
         ("MAX(age + LENGTH('no'))", 67),
         ("MIN(age - NULLIF(5, 6))", 13),
     ],
 )
 def test_constants_beside_a_column_are_constants(
-    setting: str, aggregate: str, exact: float
+    setting: str, aggregate: str, exact: float | None
 ) -> None:
     session = Session(read_policy(SAMPLES / "people.toml"), teach=True)
     session.execute(f"SET {setting}")
     [[answer]] = session.execute(f"SELECT {aggregate} FROM people").rows
-    assert isinstance(answer, int | float)
+    assert isinstance(answer, int | float | None)
     assert setting != "dp = off" or answer == exact

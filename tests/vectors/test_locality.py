@@ -74,7 +74,8 @@ SHAPES = {
         "LOWER({text})", "UPPER({text})", "SUBSTR({text}, 2)", "SUBSTR({text}, -1, 3)",
         "COALESCE({text}, {text})", "NULLIF({text}, {text})", "IF({truth}, {text}, {text})",
         "CASE WHEN {truth} THEN {text} END", "CAST({number} AS TEXT)", "CAST({number} AS TEXT)",
-        "CAST({truth} AS TEXT)", "CAST({date} AS TEXT)",
+        "CAST({truth} AS TEXT)", "CAST({date} AS TEXT)", "({text} || {text})",
+        "({text} || {date} || {truth})",
     ],
     "date": [
         "({date} + CAST({number} AS INTEGER))", "({date} - 365)", "COALESCE({date}, {date})",

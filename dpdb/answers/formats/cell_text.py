@@ -27,6 +27,16 @@ def cell_text(cell: Cell, interval: CellInterval) -> str:
     return f"{cell:.{digits}f} ± {reach:.{digits}f}"
 
 
+def end_text(end: Cell, cell: Cell, interval: CellInterval) -> str:
+    """An end of a cell's interval, with as many digits as the cell; empty where there is none."""
+    match end, cell:
+        case None, _:
+            return ""
+        case ((int() | float()), float()) if (reach := margin(cell, interval)) is not None:
+            return f"{end:.{_digits(reach)}f}"
+    return cell_text(end, None)
+
+
 def _days(cell: str, interval: CellInterval) -> str:
     """` ± N days` for a noisy date; empty for other texts."""
     match interval:

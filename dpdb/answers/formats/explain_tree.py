@@ -12,6 +12,8 @@ from itertools import groupby
 from dpdb.answers.formats.escape import printable
 from dpdb.answers.formats.footer import footer
 from dpdb.answers.record import AnswerRecord, ReleaseReport
+from dpdb.answers.release_reports import EXACT, LOCAL
+from dpdb.errors import folded
 from dpdb.plan.expressions import Call, Cast, ColumnRef, Expr, children
 from dpdb.plan.plan import Plan, Release, at_once
 from dpdb.plan.statistics import Ranks, Total
@@ -36,9 +38,14 @@ CHANGES = {
 }
 
 
-def tree(answer: AnswerRecord, given: Collection[str]) -> str:
-    """The tree of an EXPLAIN; columns in `given` have their bounds from the command line."""
+def tree(answer: AnswerRecord, given: Collection[str], columns: int | None = None) -> str:
+    """The tree of an EXPLAIN, folded into so many columns if they are given.
+
+    The table's columns in `given` have their bounds from the command line.
+    """
     assert answer.plan is not None
+    if any(report.mechanism in (EXACT, LOCAL) for report in answer.releases):
+        return _unprotected_tree(answer, columns)
     planned = list(zip(_releases(answer.plan), answer.releases, strict=True))
     total = sum((report.epsilon for report in answer.releases), Fraction(0))
     lines = []
@@ -48,12 +55,28 @@ def tree(answer: AnswerRecord, given: Collection[str]) -> str:
         for number, ((release, whose), report) in enumerate(parts, 1):
             last = number == len(parts)
             lines.append(f"{'└' if last else '├'}─ {_title(report)}")
-            lines += _branches(list(_facts(release, report, total, given, whose)), last=last)
+            facts = list(_facts(release, report, total, given, whose))
+            lines += _branches(facts, "   " if last else "│  ", columns)
     if not lines:
         known = "no row can pass the filter" if answer.plan.settled else (
             "the number of rows is public here")  # fmt: skip
         lines.append(f"nothing is drawn: {known}")
-    return "\n".join([*lines, _share(answer, total)]) + footer(answer)
+    below = f"{_share(answer, total)}{footer(answer)}".split("\n")
+    return "\n".join([*lines, *(part for line in below for part in folded(line, columns))])
+
+
+def _unprotected_tree(answer: AnswerRecord, columns: int | None) -> str:
+    """The tree of teaching mode without privacy, whose aggregates have no releases."""
+    lines = []
+    for report in answer.releases:
+        exact = report.mechanism == EXACT
+        how = "exact" if exact else "Laplace noise of local sensitivity, as in the paper"
+        lines += [printable(report.column), f"└─ {report.aggregate.replace('_', ' ')}, {how}"]
+        if not exact:
+            facts = [("Δ", "read off the rows"), ("ε", decimal(report.epsilon)), ("scale", "Δ/ε")]
+            lines += _branches(facts, "   ", columns)
+    below = footer(answer).split("\n")[1:]
+    return "\n".join([*lines, *(part for line in below for part in folded(line, columns))])
 
 
 def _releases(plan: Plan) -> Iterator[tuple[Release, str]]:
@@ -72,12 +95,11 @@ def _title(report: ReleaseReport) -> str:
     )
 
 
-def _branches(facts: list[tuple[str, str]], *, last: bool) -> list[str]:
-    stem = "   " if last else "│  "
-    return [
-        f"{stem}{'└' if number == len(facts) else '├'}─ {name:<7}{fact}"
-        for number, (name, fact) in enumerate(facts, 1)
-    ]
+def _branches(facts: list[tuple[str, str]], stem: str, columns: int | None) -> Iterator[str]:
+    for number, (name, fact) in enumerate(facts, 1):
+        last = number == len(facts)
+        lead, hanging = ("└─ ", "   ") if last else ("├─ ", "│  ")
+        yield from folded(fact, columns, f"{stem}{lead}{name:<7}", f"{stem}{hanging}{'':7}")
 
 
 def _facts(

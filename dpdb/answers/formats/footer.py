@@ -21,7 +21,7 @@ def footer(answer: AnswerRecord) -> str:
     """The lines below an answer to a query."""
     if not answer.query:
         return ""
-    lines = [*_revealed(answer), *_accuracy(answer), *map(printable, answer.notes), _paid(answer)]
+    lines = [*revealed(answer), *_accuracy(answer), *map(printable, answer.notes), _paid(answer)]
     return "".join(f"\n{line}" for line in lines)
 
 
@@ -31,7 +31,7 @@ def _paid(answer: AnswerRecord) -> str:
     if cost.delta:
         spent += f", δ {decimal(cost.delta, DIGITS)}"
     if answer.explain:
-        before = "" if answer.plan is not None and answer.plan.settled else ": answered before"
+        before = ": answered before" if answer.repeat else ""
         paid = f"would cost {spent}" if cost.queries else f"would cost nothing{before}"
     else:
         paid = "repeated: free" if answer.repeat else f"spent {spent}"
@@ -82,7 +82,7 @@ def _percent(share: float) -> str:
     return f"{percent:.{1 - math.floor(math.log10(percent))}f}".rstrip("0").rstrip(".") + " %"
 
 
-def _revealed(answer: AnswerRecord) -> Iterator[str]:
+def revealed(answer: AnswerRecord) -> Iterator[str]:
     """The exact statistics and noise scales, as [EGS] print them."""
     for shown in answer.revealed:
         yield f"# stat={_whole(shown.stat)} b={_whole(shown.scale)}"

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable
+from typing import Protocol
 
 from dpdb.answers.formats.escape import printable, spreadsheet
-from dpdb.answers.formats.footer import NOT_PRIVATE, footer
+from dpdb.answers.formats.footer import NOT_PRIVATE, footer, revealed
 from dpdb.answers.formats.json_lines import as_json
 from dpdb.answers.formats.sheet import is_numeric, sheet, text_sheet
 from dpdb.answers.record import AnswerRecord, Cell
 from dpdb.errors import display_width
 
 
-def as_csv(answer: AnswerRecord) -> str:
-    """Comma-separated values, with a header; above it, if need be, that they are not private."""
+def as_csv(answer: AnswerRecord, *, intervals: bool = False) -> str:
+    """Comma-separated values, with a header; above it comments on answers that are not private."""
     buffer = io.StringIO()
     if not answer.private:
         buffer.write(f"# {NOT_PRIVATE}\n")
+    buffer.writelines(f"{line}\n" for line in revealed(answer))
     writer = csv.writer(buffer, lineterminator="\n")
-    header, columns = sheet(answer)
+    header, columns = sheet(answer, intervals=intervals)
     writer.writerow([spreadsheet(printable(name)) for name in header])
     writer.writerows(zip(*(map(_csv_cell, column.cells) for column in columns), strict=True))
     return buffer.getvalue().rstrip("\n")
@@ -32,15 +33,15 @@ def _csv_cell(cell: Cell) -> Cell:
     return spreadsheet(printable(cell)) if isinstance(cell, str) else cell
 
 
-def as_table(answer: AnswerRecord) -> str:
+def as_table(answer: AnswerRecord, *, intervals: bool = False) -> str:
     """A table with `±` beside each noisy number, and what it cost."""
-    header, columns = text_sheet(answer)
+    header, columns = text_sheet(answer, intervals=intervals)
     return _tabulated(header, columns, "presto") + footer(answer)
 
 
-def as_markdown(answer: AnswerRecord) -> str:
+def as_markdown(answer: AnswerRecord, *, intervals: bool = False) -> str:
     """A Markdown table; below it, if need be, that it is not private."""
-    header, columns = text_sheet(answer)
+    header, columns = text_sheet(answer, intervals=intervals)
     table = _tabulated(_quoted(header), [_quoted(column) for column in columns], "github")
     return table if answer.private else f"{table}\n\n*{NOT_PRIVATE}*"
 
@@ -50,9 +51,9 @@ def _quoted(cells: list[str]) -> list[str]:
     return [cell.replace("\\", "\\\\").replace("|", "\\|") for cell in cells]
 
 
-def as_vertical(answer: AnswerRecord) -> str:
+def as_vertical(answer: AnswerRecord, *, intervals: bool = False) -> str:
     """A line for each cell, for rows too wide for the screen."""
-    header, columns = text_sheet(answer)
+    header, columns = text_sheet(answer, intervals=intervals)
     width = max(map(display_width, header), default=0)
     names = [" " * (width - display_width(name)) + name for name in header]
     blocks = [
@@ -62,10 +63,21 @@ def as_vertical(answer: AnswerRecord) -> str:
     return "\n\n".join(blocks) + footer(answer)
 
 
-FORMATS: dict[str, Callable[[AnswerRecord], str]] = {
+def _json(answer: AnswerRecord, *, intervals: bool = False) -> str:
+    """JSON, which has the intervals whether or not they are asked for."""
+    return as_json(answer)
+
+
+class Format(Protocol):
+    """An answer as text; with `intervals`, their ends have columns of their own."""
+
+    def __call__(self, answer: AnswerRecord, *, intervals: bool = False) -> str: ...
+
+
+FORMATS: dict[str, Format] = {
     "table": as_table,
     "csv": as_csv,
-    "json": as_json,
+    "json": _json,
     "markdown": as_markdown,
     "vertical": as_vertical,
 }

@@ -10,12 +10,12 @@ import numpy as np
 from dpdb.engines.memory.contribution_bounds import Units
 from dpdb.engines.memory.csv_loader import Loaded, load, load_more
 from dpdb.engines.memory.statistics import Statistics
-from dpdb.engines.protocol import Exact, OpenEngine, Progress
+from dpdb.engines.protocol import CountedValues, Exact, OpenEngine, Progress
 from dpdb.plan.expressions import Slot
 from dpdb.plan.plan import Plan
 from dpdb.policy.catalog import Table
 from dpdb.vectors.evaluate import Frame
-from dpdb.vectors.vector import AnyVector, Array
+from dpdb.vectors.vector import AnyVector
 
 
 @dataclass
@@ -38,8 +38,7 @@ class MemoryEngine(OpenEngine):
         return tuple(Exact(statistics.statistic(release.statistic)) for release in plan.releases)
 
     @np.errstate(all="ignore")
-    def values(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> list[list[Array]]:
-        """For teaching: for each aggregate the sorted values counted in each cell."""
+    def values(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> list[CountedValues]:
         statistics = self._statistics(plan, slots)
         return [statistics.counted_values(estimate.aggregate) for estimate in plan.estimates]
 

@@ -11,10 +11,10 @@ from dpdb.engines.memory.contribution_bounds import Units
 from dpdb.engines.memory.grid_rounding import grid_of
 from dpdb.engines.memory.grid_values import Steps, on_grid
 from dpdb.engines.memory.groups import count_codes, group_codes, places_among, sorted_by_group
-from dpdb.engines.protocol import WORD, representation
+from dpdb.engines.protocol import WORD, CountedValues, representation
 from dpdb.plan.expressions import ColumnRef, Expr, Literal
 from dpdb.plan.plan import Plan
-from dpdb.plan.query import Aggregate, Function
+from dpdb.plan.query import Aggregate
 from dpdb.plan.statistics import Count, Distinct, Grid, Ranks, Statistic, Tally, Total
 from dpdb.policy.catalog import Kind
 from dpdb.vectors.columns import Numbers
@@ -74,22 +74,17 @@ class Statistics:
             case Tally():
                 return self._tally(statistic)
 
-    def counted_values(self, aggregate: Aggregate) -> list[Array]:
-        """The values an aggregate counts in each cell, sorted, as doubles.
-
-        Where there are none, all but a count gets the mean of the column: the
-        rule of [EGS] for a query that no row matches.
-        """
+    def counted_values(self, aggregate: Aggregate) -> CountedValues:
+        """The values an aggregate counts in each cell, sorted, as doubles."""
         argument = Literal(1, Kind.INTEGER) if aggregate.argument is None else aggregate.argument
         vector = evaluate(argument, self._frame)
         numbers = np.broadcast_to(_identities(vector).astype(np.float64), self._rows)
         counted = self._counted(numbers, vector.null, aggregate.where)
-        cells = sorted_by_group(counted.groups, counted.values, self._cells)
-        if aggregate.function in (Function.COUNT, Function.COUNT_DISTINCT):
-            return cells
         known = numbers if vector.null is None else numbers[self._known(vector.null)]
-        mean = np.array([known.mean() if len(known) else 0.0])
-        return [values if len(values) else mean for values in cells]
+        return CountedValues(
+            sorted_by_group(counted.groups, counted.values, self._cells),
+            float(known.mean()) if len(known) else 0.0,
+        )
 
     def _where_also(self, condition: Expr | None) -> Bools | None:
         """Where the filter holds and `condition` does; None where all rows count."""

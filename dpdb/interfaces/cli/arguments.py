@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from fractions import Fraction
 from pathlib import Path
 
@@ -21,21 +22,27 @@ from dpdb.policy.numbers import exact_number
 from dpdb.session.connect import policy_of
 
 EPILOG = """\
-Statements are separated by semicolons and come from -c, -f or standard input;
-without any, at a terminal, dpdb is a shell.
+Statements are separated by semicolons and come after the files, from -c, from -f or
+from standard input; without any, at a terminal, dpdb is a shell.
 `dpdb init FILE.csv` drafts a policy for a CSV file, and `dpdb check POLICY` tells which cells
 do not fit it; `dpdb utility` tells how far noise lets answers be relied on, `dpdb risk` which
-epsilon is safe enough; `dpdb lab` shows attacks; `dpdb help [TOPIC]` is the manual.
+epsilon is safe enough; `dpdb lab` shows attacks;
+`dpdb help [TOPIC]` is the manual, `dpdb man` the man page, and `dpdb completion SHELL` lets
+bash, zsh or fish complete all of these.
 exit codes: 0 all answered, 1 a statement failed, 2 usage, policy or file,
 3 budget exhausted, 130 interrupted
 """
+_STATEMENT = re.compile(r"\s*(?:(?:select|explain|show|describe|desc|set)\s|[.\\][a-z?]+(?:\s|$))",
+                        re.IGNORECASE)  # fmt: skip
+"""How a statement or a dot command begins that stands where files do."""
 
 
 def parser() -> argparse.ArgumentParser:
     """The parser of the command line."""
     result = argparse.ArgumentParser(
         prog="dpdb",
-        usage="dpdb [FILE.csv | POLICY.toml]... [-c STATEMENTS]... [-f FILE]... [options]",
+        usage="dpdb [FILE.csv | POLICY.toml]... [STATEMENTS] [-c STATEMENTS]... [-f FILE]... "
+        "[options]",
         description="Answer statistical SQL about CSV files with differential privacy.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -48,6 +55,9 @@ def parser() -> argparse.ArgumentParser:
     add("--format", choices=list(FORMATS), help="how to print answers: table")
     add("--json", dest="format", action="store_const", const="json", help="--format json")
     add("--csv", dest="format", action="store_const", const="csv", help="--format csv")
+    add("--intervals", action="store_true",
+        help="with each column x its interval: x_low and x_high")  # fmt: skip
+    add("-o", "--output", default="", metavar="FILE", help="write answers to a file")
     add("--on-error", choices=["stop", "continue"], default="stop",
         help="whether to go on after a statement that fails")  # fmt: skip
     add("--config", type=Path, metavar="FILE", help="settings of the prompt (.help settings)")
@@ -76,6 +86,14 @@ def add_session_arguments(to: argparse.ArgumentParser) -> None:
     add("--teach", action="store_true",
         help="teaching mode: privacy can be switched off; no answer is private")  # fmt: skip
     add("--seed", type=seed, help="noise that can be predicted; with --teach only")
+
+
+def with_statement(options: argparse.Namespace) -> argparse.Namespace:
+    """The options, with a statement after the files, as in `dpdb FILE "SQL"`, as one of -c."""
+    *files, last = options.files or [""]
+    if _STATEMENT.match(last) and not Path(last).exists():
+        options.files, options.scripts = files, [("-c", last), *(options.scripts or [])]
+    return options
 
 
 class _Script(argparse.Action):

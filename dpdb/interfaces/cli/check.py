@@ -16,19 +16,24 @@ from dpdb.session.connect import policy_of
 
 def main(words: list[str]) -> int:
     """Run `dpdb check` with the words after it; errors are raised as `DpdbError`."""
-    parser = argparse.ArgumentParser(
-        prog="dpdb check",
-        usage="dpdb check POLICY.toml",
-        description="For the custodian only: which cells of the files become NULL under a policy, "
-        "and why; which are clamped; which rows are not counted.",
-        allow_abbrev=False,
-    )
-    parser.add_argument("policy", metavar="POLICY.toml", type=Path,
-        help="a policy, or a CSV file with its policy beside it")  # fmt: skip
-    policy = policy_of(parser.parse_args(words).policy)
+    policy = policy_of(parser().parse_args(words).policy)
     print(NOTICE)
     for table in policy.tables:
         print()
         for line in report(check(table)):
             print(printable(line))
     return 0
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of `dpdb check`."""
+    result = argparse.ArgumentParser(
+        prog="dpdb check",
+        usage="dpdb check POLICY.toml",
+        description="For the custodian only: which cells of the files become NULL under a policy, "
+        "and why; which are clamped; which rows are not counted.",
+        allow_abbrev=False,
+    )
+    result.add_argument("policy", metavar="POLICY.toml", type=Path,
+        help="a policy, or a CSV file with its policy beside it")  # fmt: skip
+    return result

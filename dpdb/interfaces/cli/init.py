@@ -17,13 +17,7 @@ from dpdb.errors import InvalidOption, UsageError
 from dpdb.interfaces.cli.arguments import separator
 from dpdb.lab.files.draft import Draft, draft
 from dpdb.policy.catalog import Kind
-from dpdb.policy.csv_format import (
-    COMMA,
-    CsvFormat,
-    separator_by_name,
-    valid_encoding,
-    valid_separator,
-)
+from dpdb.policy.csv_format import CsvFormat, valid_encoding, valid_separator
 
 _HEADER = """\
 # The draft of a policy for {file}, by `dpdb init`: for the custodian's eyes
@@ -52,7 +46,7 @@ path = {path}
 
 def main(words: list[str]) -> int:
     """Run `dpdb init` with the words after it; errors are raised as `DpdbError`."""
-    options = _parser().parse_args(words)
+    options = parser().parse_args(words)
     try:
         form = CsvFormat(
             separator=None if options.separator is None else valid_separator(options.separator),
@@ -75,15 +69,16 @@ def main(words: list[str]) -> int:
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def parser() -> argparse.ArgumentParser:
+    """The parser of `dpdb init`."""
+    result = argparse.ArgumentParser(
         prog="dpdb init",
         usage="dpdb init FILE.csv [-o FILE.toml] [options]",
         description="For the custodian only: draft a policy for a CSV file. Rows are read to "
         "suggest types; bounds are left open.",
         allow_abbrev=False,
     )
-    add = parser.add_argument
+    add = result.add_argument
     add("file", metavar="FILE.csv", type=Path)
     add("-o", dest="output", type=Path, metavar="FILE.toml",
         help="write the draft there, where there must be no file yet (default: standard output, "
@@ -92,7 +87,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--encoding", metavar="NAME", help="latin-1, utf-16, …")
     add("--no-header", action="store_true",
         help="the first line is a row; columns get numbers, to be replaced by names")  # fmt: skip
-    return parser
+    return result
 
 
 def _write(output: Path, text: str) -> None:
@@ -126,10 +121,10 @@ def policy_text(found: Draft, output: Path | None) -> str:
 def _format_lines(found: Draft) -> list[str]:
     """The keys that say how the file is written, where it is not as most are."""
     form, lines = found.table.csv, []
-    if form.separator not in (None, separator_by_name(found.table.path) or COMMA):
-        lines.append(f"separator = {_string(form.separator or COMMA)}")
-    if form.encoding not in (None, "utf-8"):
-        lines.append(f"encoding = {_string(form.encoding or '')}")
+    if form.separator is not None:
+        lines.append(f"separator = {_string(form.separator)}")
+    if form.encoding is not None:
+        lines.append(f"encoding = {_string(form.encoding)}")
     if form.decimal != ".":
         lines.append(f"decimal = {_string(form.decimal)}")
     if not form.header:

@@ -26,10 +26,12 @@ from dpdb.lab.scenario import DataFile
 if TYPE_CHECKING:
     from dpdb.lab.pages.report import Report
 
+ROOM = "room.html"
+
 
 def main(words: list[str]) -> int:
     """Run `dpdb lab` with the words after it; errors are raised as `DpdbError`."""
-    # The lab's matrices are small. Read when numpy is imported, which is later.
+    # The lab's matrices are small: numpy's threads would only wait for each other.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if words[:1] == ["room"]:
         return room(words[1:])
@@ -37,7 +39,7 @@ def main(words: list[str]) -> int:
         return audit(words[1:])
     if "--score" in words:
         return score(words)
-    options = _parser().parse_args(words)
+    options = parser().parse_args(words)
     if options.student and not options.html:
         raise UsageError("--student goes with --html", hint="dpdb lab NAME --html FILE --student")
     if options.step and not (options.attack and sys.stdin.isatty() and sys.stdout.isatty()):
@@ -49,20 +51,22 @@ def main(words: list[str]) -> int:
     return _one(options)
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = kinds.parser(
+def parser() -> argparse.ArgumentParser:
+    """The parser of `dpdb lab`."""
+    result = kinds.parser(
         "dpdb lab",
         "[ATTACK | FILE.py | --all] [options]\n"
         "       dpdb lab room | audit | --score DIR [options]",
         "Attacks on statistical databases, with their defence off and on. "
         "Without ATTACK: which there are. `dpdb lab room` plays one with secrets of your own.",
     )
-    add = parser.add_argument
+    add = result.add_argument
     add("attack", nargs="?", metavar="ATTACK", help="the attack to demonstrate, or a FILE.py")
     add("--all", action="store_true", help="all of them, into the directory that --html names")
     add("--epsilon", action="append", type=kinds.epsilon, metavar="E",
         help="against privacy at this ε; may be given again (default: 0.1, 1, 5)")  # fmt: skip
-    add("--trials", type=kinds.trials, metavar="N", help="how often; each attack has a default")
+    add("--trials", type=kinds.trials, metavar="N",
+        help="count so many runs (default: rates as exact as they can be had)")  # fmt: skip
     add(
         "--seed", type=kinds.seed, default=1, metavar="S", help="the same seed gives the same story"
     )
@@ -74,7 +78,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--step", action="store_true", help="stop before each query, and ask the class what comes")
     add("--student", action="store_true", help="with --html: guesses and explanations left blank")
     add("--png", type=Path, metavar="FILE", help="write the chart as a picture")
-    return parser
+    return result
 
 
 def _list(options: argparse.Namespace) -> int:
@@ -146,12 +150,13 @@ def _opened(options: argparse.Namespace) -> Iterator[Attack]:
 def _all(options: argparse.Namespace) -> int:
     if not options.html or options.attack or options.json or options.png or options.data:
         raise UsageError("--all goes with --html DIR", hint="dpdb lab --all --html reports")
-    reports = [_try_attack(attack, options) for attack in catalogue().values()]
     kinds.make_folder(options.html)
-    pages = _pages(options)
-    for report in reports:
-        kinds.write(options.html / f"{report.name}.html", pages.page(report, reports))
-    kinds.write(options.html / "index.html", pages.index(reports))
+    attacks, reports, pages = catalogue(), [], _pages(options)
+    for name, attack in attacks.items():
+        reports.append(_try_attack(attack, options))
+        kinds.write(options.html / f"{name}.html", pages.page(reports[-1], list(attacks)))
+    room(["--html", str(options.html / ROOM), "--seed", str(options.seed)])
+    kinds.write(options.html / "index.html", pages.index(reports, ROOM))
     return 0
 
 
@@ -164,28 +169,27 @@ def _pages(options: argparse.Namespace) -> ModuleType:
 
 def _try_attack(attack: Attack, options: argparse.Namespace) -> Report:
     """The report of an attack's trials; at a terminal, progress is shown while they run."""
-    from dpdb.lab.pages.report import report_of  # noqa: PLC0415 (numpy)
+    from dpdb.lab.curve import curve  # noqa: PLC0415 (numpy)
+    from dpdb.lab.pages.report import report_of  # noqa: PLC0415
     from dpdb.lab.trial import run_trials  # noqa: PLC0415
 
     scenes: Scenes = attack.scenario
     if options.data:
         attack, scenes = attack.on(DataFile.read(options.data))
     defences = attack.defences(options.epsilon or PROTECTED_AT)
-    number = options.trials or attack.trials
     shown = sys.stderr.isatty()
-    report = report_of(
-        run_trials(
-            attack,
-            defences,
-            number,
-            options.seed,
-            scenes=scenes,
-            progress=_progress if shown else None,
-        )
+    trials = run_trials(
+        attack,
+        defences,
+        options.trials,
+        options.seed,
+        scenes=scenes,
+        progress=_progress if shown else None,
     )
+    points = () if options.data or options.trials else curve(attack, trials.showings, options.seed)
     if shown:
         print("\r\033[K", end="", file=sys.stderr, flush=True)
-    return report
+    return report_of(trials, points)
 
 
 def _progress(attack: Attack, defence: Defence) -> None:

@@ -29,7 +29,7 @@ from dpdb.sql.splitting import split
 
 def main(words: list[str]) -> int:
     """Run `dpdb risk` with the words after it; errors are raised as `DpdbError`."""
-    options = _parser().parse_args(words)
+    options = parser().parse_args(words)
     _check(options)
     if not options.file.is_file():
         raise DataFileError(f"there is no file {options.file}")
@@ -54,15 +54,16 @@ def main(words: list[str]) -> int:
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def parser() -> argparse.ArgumentParser:
+    """The parser of `dpdb risk`."""
+    result = argparse.ArgumentParser(
         prog="dpdb risk",
         usage="dpdb risk FILE.csv --query SELECT … [--max-risk R] [--epsilon E] [options]",
         description="For the custodian only: how sure of one row's absence an answer can make "
         "somebody who knows all the others, and the epsilon that keeps it below a limit.",
         allow_abbrev=False,
     )
-    add = parser.add_argument
+    add = result.add_argument
     add("file", metavar="FILE.csv", type=Path)
     add("--query", action="append", required=True, metavar="SELECT",
         help="one aggregate over the file; may be given again")  # fmt: skip
@@ -78,7 +79,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--figure", type=int, choices=[1, 2, 3],
         help="1: answers of each world, 2: bound and risk, 3: mean and median")  # fmt: skip
     add("--plot", type=Path, metavar="FILE", help="the figure into a .svg or .png file")
-    return parser
+    return result
 
 
 def _risk(text: str) -> Fraction:

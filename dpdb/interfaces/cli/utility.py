@@ -45,7 +45,7 @@ The paper prints 2300 in example 1 because it rounds the noise, 230.26, to 230 f
 
 def main(words: list[str]) -> int:
     """Run `dpdb utility` with the words after it; errors are raised as `DpdbError`."""
-    options = _parser().parse_args(words)
+    options = parser().parse_args(words)
     try:
         if options.figure or options.density:
             _draw(options)
@@ -56,8 +56,9 @@ def main(words: list[str]) -> int:
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def parser() -> argparse.ArgumentParser:
+    """The parser of `dpdb utility`."""
+    result = argparse.ArgumentParser(
         prog="dpdb utility",
         usage="dpdb utility --epsilon E [options]\n"
         "       dpdb utility --figure 1|2 | --density [options]",
@@ -67,7 +68,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    add = parser.add_argument
+    add = result.add_argument
 
     def numbers(name: str, symbol: str, text: str) -> None:
         add(name, type=_numbers, action="extend", metavar=symbol, help=text)
@@ -81,7 +82,7 @@ def _parser() -> argparse.ArgumentParser:
     numbers("--queries", "K", "also what so many, each of ε, reveal together at δ")
     numbers("--noise-index", "γ", "of each query: how its noise compares with others' (DIFF)")
     add("--json", action="store_true", help="print the numbers as a JSON object")
-    group = parser.add_mutually_exclusive_group()
+    group = result.add_mutually_exclusive_group()
     group.add_argument("--figure", choices=["1", "2"],
         help="1: noise against probability; 2: minimum true answer against ε")  # fmt: skip
     group.add_argument("--density", nargs="?", const="both", choices=["laplace", "normal", "both"],
@@ -90,7 +91,7 @@ def _parser() -> argparse.ArgumentParser:
         help="what --figure 2 has on its horizontal axis (default: epsilon)")  # fmt: skip
     add("--plot", type=Path, metavar="FILE",
         help="draw into a .svg or .png file, not into the terminal")  # fmt: skip
-    return parser
+    return result
 
 
 def _numbers(text: str) -> list[Fraction]:

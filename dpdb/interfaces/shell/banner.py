@@ -1,4 +1,4 @@
-"""The two lines before the first prompt."""
+"""The lines before the first prompt."""
 
 from __future__ import annotations
 
@@ -12,14 +12,23 @@ from dpdb.policy.catalog import Policy, Table
 from dpdb.policy.numbers import decimal
 from dpdb.privacy.accounting.accountants import accountant
 
+TEACHING = (
+    "teaching mode, no answer is private (.help teaching)",
+    "it allows SET dp = off, SET sensitivity = 'local' and SET reveal = on",
+)
 
-def greeting(policy: Policy, width: int) -> str:
-    """Two lines of `width` columns: the tables, and the budget with a query's share of it."""
+
+def greeting(policy: Policy, width: int, *, teach: bool = False) -> str:
+    """Two lines of `width` columns: the tables, and the budget with a query's share of it.
+
+    In teaching mode, what it allows follows.
+    """
     budget = policy.budget
     each = f"ε {decimal(budget.epsilon)}, k {budget.queries}: {_share(budget)} a query"
     more = f"{each} · .help explains, .ask builds a query, .quit leaves"
     tables = _tables(policy.tables, width)
-    return f"{cut(tables, width)}\n{more if wcswidth(more) <= width else each}"
+    lines = [cut(tables, width), more if wcswidth(more) <= width else each]
+    return "\n".join(lines + [cut(line, width) for line in TEACHING if teach])
 
 
 def _share(budget: Budget) -> str:

@@ -10,6 +10,7 @@ from dpdb.answers.answer import Answer
 from dpdb.answers.formats.cell_text import cell_text
 from dpdb.answers.formats.escape import printable
 from dpdb.answers.formats.footer import NOT_PRIVATE
+from dpdb.answers.formats.sheet import ONLY_NOISE
 from dpdb.errors import UnknownName, UsageError, did_you_mean
 
 NARROWEST = 10
@@ -75,6 +76,9 @@ def _chosen(answer: Answer, noisy: list[int], column: str) -> int:
 def _bar(answer: Answer, row: int, key: int, column: int) -> _Bar:
     value, interval = answer.rows[row][column], answer.intervals[row][column]
     label, text = cell_text(answer.rows[row][key], None), cell_text(value, interval)
+    flags = answer.cells[column].only_noise
+    if flags and flags[row]:
+        text += f" ({ONLY_NOISE})"
     if not isinstance(value, int | float):
         return _Bar(label, text, None)
     low, high = interval or (value, value)

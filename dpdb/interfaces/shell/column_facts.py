@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dpdb.answers.formats.escape import printable
-from dpdb.interfaces.shell.vocabulary import KEYWORDS
 from dpdb.policy.catalog import Column, Kind, Value
 from dpdb.policy.numbers import decimal, iso_date
 
@@ -38,11 +37,3 @@ def constant(value: Value, kind: Kind) -> str:
     """A declared value as it is written in SQL."""
     text = value if isinstance(value, str) else value_text(value, kind)
     return "'" + text.replace("'", "''") + "'" if kind in (Kind.TEXT, Kind.DATE) else text
-
-
-def name(identifier: str) -> str:
-    """A table's or column's name as it is written in SQL."""
-    plain = identifier.isidentifier() and identifier.isascii()
-    if plain and identifier.upper() not in KEYWORDS:
-        return identifier
-    return '"' + identifier.replace('"', '""') + '"'

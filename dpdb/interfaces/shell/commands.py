@@ -2,28 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from dpdb.answers.formats.escape import printable
-from dpdb.errors import DpdbError, UnknownName, Unsupported, UsageError, did_you_mean, error_text
-from dpdb.interfaces.scripts import statements
+from dpdb.errors import DpdbError, UnknownName, UsageError, did_you_mean
 from dpdb.interfaces.shell.chart import chart
-from dpdb.interfaces.shell.entries import Command, entries
+from dpdb.interfaces.shell.console import Console
+from dpdb.interfaces.shell.entries import Command, Sql, entries, interjection
 from dpdb.interfaces.shell.help import help_on
-from dpdb.interfaces.shell.questions import ask_query
+from dpdb.interfaces.shell.scripts import statements
 from dpdb.interfaces.shell.settings import SETTINGS
 from dpdb.interfaces.shell.terminal import tell, width
+from dpdb.policy.names import quoted
 
 if TYPE_CHECKING:
     from dpdb.interfaces.shell.shell import Shell
 
 RECENT = 20
 """How many entries `.history` shows."""
+FOREIGN = {
+    ".headers": "answers always have a header; .mode csv is the plainest",
+    ".open": "leave, and start dpdb with the file",
+    ".import": "leave, and start dpdb with the file",
+    ".dump": "single rows are never shown; .schema shows what is declared",
+    "\\copy": ".mode csv and .once FILE write an answer to a file",
+    "\\e": "Ctrl-X Ctrl-E opens what is typed in your editor",
+}
+"""Commands of other shells that have no like here, and what to do instead."""
 
-Run = Callable[["Shell", str], bool]
+Run = Callable[[Console, str], bool]
 
 
 @dataclass(frozen=True)
@@ -33,111 +43,148 @@ class DotCommand:
     usage: str
     help: str
     run: Run
+    interactive: bool = False
+    """Whether it is for the prompt alone."""
 
 
-def run_typed(shell: Shell, text: str) -> None:
-    """Run what was typed, up to the first entry that fails."""
+def run_typed(shell: Shell, text: str) -> str:
+    """Run what was typed, up to the first entry that fails; returns the text to go on with."""
     shell.typed.append(text)
-    todo = list(entries(text))
-    for number, entry in enumerate(todo, 1):
-        done = run(shell, entry) if isinstance(entry, Command) else shell.execute(entry.text)
-        if not done:
-            shell.tell_skipped(len(todo) - number)
-            return
+    interrupted = interjection(text)
+    if interrupted is None:
+        run_all(shell, entries(text))
+        return ""
+    before, command = interrupted
+    run(shell, command)
+    return before + "\n"
 
 
-def run(shell: Shell, entry: Command) -> bool:
-    """Run a dot command, or print what is wrong with it; returns whether it succeeded."""
-    try:
-        command = COMMANDS.get(entry.name.lower())
-        if command is None:
-            raise UnknownName(
-                f"no command {entry.name}",
-                hint=did_you_mean(entry.name, COMMANDS) or ".help lists them",
-            )
-        return command.run(shell, entry.argument)
-    except DpdbError as error:
-        tell(error_text("", error))
-        return False
-
-
-def _help(shell: Shell, topic: str) -> bool:
-    tell(help_on(topic, shell.settings, {c.usage: c.help for c in COMMANDS.values()}))
+def run_all(console: Console, todo: Iterable[Command | Sql | DpdbError]) -> bool:
+    """Run entries up to the first that fails; returns whether all succeeded."""
+    listed = list(todo)
+    for number, entry in enumerate(listed, 1):
+        if not run(console, entry):
+            if number < len(listed):
+                tell(f"not run: the {len(listed) - number} after it")
+            return False
     return True
 
 
-def _tables(shell: Shell, _: str) -> bool:
-    return shell.execute("SHOW TABLES")
+def run(console: Console, entry: Command | Sql | DpdbError) -> bool:
+    """Run an entry, or show what is wrong with it; returns whether it succeeded."""
+    match entry:
+        case Sql():
+            return console.execute(entry)
+        case Command():
+            try:
+                return _command(entry, console).run(console, entry.argument)
+            except DpdbError as error:
+                console.fail(error)
+        case _:
+            console.fail(entry)
+    return False
 
 
-def _schema(shell: Shell, name: str) -> bool:
-    names = [name] if name else [table.name for table in shell.policy.tables]
-    return shell.execute_all(f"DESCRIBE {_quoted(name)}" for name in names)
+def _command(entry: Command, console: Console) -> DotCommand:
+    """The command that an entry names."""
+    name = entry.name.lower()
+    command = COMMANDS.get(name)
+    if command is None:
+        hint = FOREIGN.get(name) or did_you_mean(name, COMMANDS) or ".help lists them"
+        raise UnknownName(f"no command {entry.name}", hint=hint)
+    if command.interactive and not console.interactive:
+        raise UsageError(f"{name} is for the prompt")
+    return command
 
 
-def _quoted(name: str) -> str:
-    return '"' + name.strip('"').replace('"', '""') + '"'
+def _help(console: Console, topic: str) -> bool:
+    tell(help_on(topic, console.settings, {c.usage: c.help for c in COMMANDS.values()}))
+    return True
 
 
-def _chart(shell: Shell, column: str) -> bool:
-    if shell.answer is None:
+def _tables(console: Console, _: str) -> bool:
+    return console.execute(Sql("SHOW TABLES"))
+
+
+def _schema(console: Console, name: str) -> bool:
+    names = [name.strip('"')] if name else [table.name for table in console.policy.tables]
+    return run_all(console, (Sql(f"DESCRIBE {quoted(name)}") for name in names))
+
+
+def _chart(console: Console, column: str) -> bool:
+    if console.answer is None:
         raise UsageError("there is no answer to draw", hint="SELECT x, COUNT(*) FROM t GROUP BY x;")
-    shell.show(chart(shell.answer, column, width()))
+    console.show(chart(console.answer, column, width()))
     return True
 
 
-def _ask(shell: Shell, _: str) -> bool:
+def _ask(console: Console, _: str) -> bool:
+    from dpdb.interfaces.shell.questions import ask_query  # noqa: PLC0415 (a batch does without)
+
+    shell = cast("Shell", console)
     text = ask_query(shell)
-    return text is None or shell.execute(text, confirmed=True)
+    return text is None or shell.execute(Sql(text), confirmed=True)
 
 
-def _output(shell: Shell, name: str) -> bool:
-    try:
-        shell.redirect(Path(name).expanduser().open("w", encoding="utf-8") if name else None)
-    except OSError as error:
-        raise UsageError(f"cannot write {name}: {error.strerror}") from None
+def _output(console: Console, name: str) -> bool:
+    console.redirect(name)
     return True
 
 
-def _read(shell: Shell, name: str) -> bool:
-    texts = list(statements(name))
-    for text in texts:
-        if isinstance(text, Unsupported):
-            raise text
-    return shell.execute_all(text for text in texts if isinstance(text, str))
+def _once(console: Console, name: str) -> bool:
+    if not name:
+        raise UsageError(".once needs the name of a file")
+    console.redirect(name, once=True)
+    return True
 
 
-def _history(shell: Shell, _: str) -> bool:
-    for text in shell.typed[-RECENT:]:
+def _read(console: Console, name: str) -> bool:
+    file = Path(name).absolute()
+    if file in console.reading:
+        raise UsageError(f"{name} reads itself")
+    around = console.reading
+    console.reading = (*around, file)
+    try:
+        return run_all(console, statements(name, COMMANDS))
+    finally:
+        console.reading = around
+
+
+def _history(console: Console, _: str) -> bool:
+    for text in cast("Shell", console).typed[-RECENT:]:
         tell("\n".join(map(printable, text.split("\n"))))
     return True
 
 
-def _quit(shell: Shell, _: str) -> bool:
+def _quit(console: Console, _: str) -> bool:
     raise EOFError
 
 
 def _changing(name: str) -> Run:
     """The command that shows or changes a setting."""
 
-    def change(shell: Shell, value: str) -> bool:
+    def change(console: Console, value: str) -> bool:
         if value:
-            shell.settings.change(name, value.lower(), f".{name}")
-        tell(f"{name}: {shell.settings[name]}")
+            console.settings.change(name, value.lower(), f".{name}")
+        if console.interactive or not value:
+            tell(f"{name}: {console.settings[name]}")
         return True
 
     return change
 
 
 COMMANDS = {
-    ".help": DotCommand(".help [TOPIC]", "this list, or a page on a topic", _help),
+    ".help": DotCommand(".help [TOPIC]", "this list; help on a topic or a command", _help),
     ".tables": DotCommand(".tables", "the tables: SHOW TABLES", _tables),
     ".schema": DotCommand(".schema [TABLE]", "their columns: DESCRIBE table", _schema),
-    ".ask": DotCommand(".ask", "build a query by questions", _ask),
+    ".ask": DotCommand(".ask", "build a query by questions", _ask, interactive=True),
     ".chart": DotCommand(".chart [COLUMN]", "the last answer by group as bars", _chart),
     ".output": DotCommand(".output [FILE]", "answers into a file, or back here", _output),
+    ".once": DotCommand(".once FILE", "the next answer into a file", _once),
     ".read": DotCommand(".read FILE", "run the statements in a file", _read),
-    ".history": DotCommand(".history", f"the last {RECENT} entries of this session", _history),
+    ".history": DotCommand(
+        ".history", f"the last {RECENT} entries of this session", _history, interactive=True
+    ),
     **{
         f".{s.name}": DotCommand(f".{s.name} [VALUE]", s.help, _changing(s.name))
         for s in SETTINGS.values()

@@ -10,11 +10,14 @@ from prompt_toolkit.document import Document
 from dpdb import manual
 from dpdb.answers.formats.escape import printable
 from dpdb.interfaces.shell import column_facts
+from dpdb.interfaces.shell.acceptance import is_accepted
 from dpdb.interfaces.shell.cursor_context import Context, context
 from dpdb.interfaces.shell.entries import open_text
 from dpdb.interfaces.shell.settings import SETTINGS
 from dpdb.interfaces.shell.vocabulary import AGGREGATES, FUNCTIONS, STARTS
+from dpdb.plan.group_keys import has_key_values
 from dpdb.policy.catalog import Column, Kind, Policy
+from dpdb.policy.names import written
 from dpdb.sql import option_names as names
 
 Candidate = tuple[str, str, str]
@@ -25,7 +28,8 @@ AFTER = {
     "FROM": ("WHERE", "GROUP BY", "HAVING", "ORDER BY", "LIMIT"),
     "WHERE": ("AND", "OR", "IN (", "BETWEEN", "LIKE", "IS NULL", "IS NOT NULL", "NOT",
               "GROUP BY", "ORDER BY", "LIMIT"),
-    "BY": ("HAVING", "ORDER BY", "DESC", "ASC", "LIMIT"),
+    "GROUP BY": ("HAVING", "ORDER BY", "LIMIT"),
+    "ORDER BY": ("DESC", "ASC", "LIMIT"),
     "HAVING": ("AND", "OR", "ORDER BY", "LIMIT"),
     "LIMIT": ("OFFSET",),
 }  # fmt: skip
@@ -35,7 +39,7 @@ EXPECTING = ("SELECT", "WHERE", "AND", "OR", "NOT", "BY", "HAVING", "WHEN", "THE
              "=", "==", "<>", "!=", "<", "<=", ">", ">=")  # fmt: skip
 """The words and signs after which an operand is expected."""
 FOLLOWING = {"GROUP": ("BY",), "ORDER": ("BY",), "IS": ("NULL", "NOT NULL", "TRUE", "FALSE"),
-             "EXPLAIN": ("SELECT",), "SHOW": ("BUDGET", "TABLES")}  # fmt: skip
+             "EXPLAIN": ("SELECT",), "SHOW": ("BUDGET", "TABLES", "ALL")}  # fmt: skip
 
 
 class ShellCompleter(Completer):
@@ -61,12 +65,14 @@ class ShellCompleter(Completer):
         name, space, argument = line.partition(" ")
         if not space:
             yield from _matching(name, [(n, n, meaning) for n, meaning in self._commands.items()])
-        elif name in (".read", ".output"):
+        elif name in (".read", ".output", ".once"):
             yield from self._paths.get_completions(Document(argument), event)
         elif name == ".schema":
             yield from _matching(argument, self._tables())
         elif name == ".help":
-            yield from _matching(argument, [(t, t, "") for t in manual.topics()])
+            yield from _matching(
+                argument, [(t, t, "") for t in (*manual.topics(), *self._commands)]
+            )
         elif name[1:] in SETTINGS:
             yield from _matching(argument, [(v, v, "") for v in SETTINGS[name[1:]].values])
 
@@ -88,6 +94,11 @@ class ShellCompleter(Completer):
             yield from self._columns(here)
         elif values:
             yield from values
+        elif clause == "GROUP BY":
+            if previous in ("BY", ","):
+                yield from self._columns(here)
+            else:
+                yield from ((word, word, "") for word in AFTER[clause])
         elif previous in EXPECTING:
             yield from self._operands(here, previous, clause)
         else:
@@ -96,20 +107,18 @@ class ShellCompleter(Completer):
     def _tables(self) -> Iterator[Candidate]:
         for table in self._policy.tables:
             meaning = f"{len(table.columns)} columns"
-            yield column_facts.name(table.name), printable(table.name), meaning
+            yield written(table.name), printable(table.name), meaning
 
     def _columns(self, here: Context) -> Iterator[Candidate]:
         for table in here.tables:
             for column in table.columns:
-                yield (
-                    column_facts.name(column.name),
-                    printable(column.name),
-                    column_facts.about(column),
-                )
+                if _fits(column, here):
+                    about = column_facts.about(column)
+                    yield written(column.name), printable(column.name), about
 
     def _operands(self, here: Context, previous: str, clause: str) -> Iterator[Candidate]:
         yield from self._columns(here)
-        if clause in ("SELECT", "HAVING", "BY") and not here.in_call and "GROUP" not in here.tokens:
+        if _on_answer(here):
             yield from _calls(AGGREGATES)
         yield from _calls(FUNCTIONS)
         if previous == "SELECT":
@@ -137,6 +146,22 @@ class ShellCompleter(Completer):
     def _column(self, here: Context, name: str | None) -> Column | None:
         columns = (table.column((name or "").strip('"')) for table in here.tables)
         return next((column for column in columns if column is not None), None)
+
+
+def _on_answer(here: Context) -> bool:
+    """Whether an expression at the cursor is over the answer, and so takes aggregates and keys."""
+    over = here.clause in ("SELECT", "HAVING", "ORDER BY")
+    return over and not any(name in AGGREGATES for name in here.calls)
+
+
+def _fits(column: Column, here: Context) -> bool:
+    """Whether the column will be accepted at the cursor."""
+    if here.clause == "GROUP BY":
+        return has_key_values(column)
+    if _on_answer(here):
+        named = {word.strip('"').casefold() for word in here.keys}
+        return column.name.casefold() in named if named else has_key_values(column)
+    return here.in_condition or is_accepted(column, here.calls)
 
 
 def _calls(functions: dict[str, tuple[str, str]]) -> Iterator[Candidate]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from dpdb.interfaces.shell.vocabulary import KEYWORDS
 from dpdb.policy.catalog import Policy, Table
@@ -21,6 +21,7 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 COMPARISONS = ("=", "==", "<>", "!=")
+COMPARED = (*COMPARISONS, "<", "<=", ">", ">=", "BETWEEN", "LIKE", "IN")
 CLAUSES = ("SELECT", "FROM", "WHERE", "BY", "HAVING", "LIMIT", "OFFSET", "OPTIONS", "SET",
            "DESCRIBE", "DESC", "SHOW", "EXPLAIN")  # fmt: skip
 
@@ -35,6 +36,8 @@ class Context:
     """The word that ends at the cursor, with its opening quote if it has one."""
     tables: tuple[Table, ...]
     """The tables that FROM names, before or after the cursor; without FROM, all tables."""
+    keys: tuple[str, ...] = ()
+    """The words of GROUP BY, before or after the cursor."""
 
     @property
     def previous(self) -> str:
@@ -43,22 +46,44 @@ class Context:
 
     @property
     def clause(self) -> str:
-        """The keyword of the clause around the cursor, in upper case; empty before the first."""
+        """The keywords of the clause around the cursor, in upper case; empty before the first."""
         depth = 0
-        for part in reversed(self.tokens):
+        for before, part in reversed(list(pairwise(("", *self.tokens)))):
             depth += _nesting(part)
             if depth <= 0 and part.upper() in CLAUSES:
-                return part.upper()
+                return f"{before} {part}".upper() if part.upper() == "BY" else part.upper()
         return ""
 
     @property
-    def in_call(self) -> bool:
-        """Whether the cursor is within the parentheses of a function that is called."""
-        depth = 0
+    def calls(self) -> tuple[str, ...]:
+        """The functions around the cursor within its SELECT, in upper case, the innermost first.
+
+        PERCENTILE_CONT(q) WITHIN GROUP (ORDER BY x) is another way to write QUANTILE_CONT(x, q).
+        """
+        found, depth = [], 0
         for before, part in reversed(list(pairwise(self.tokens))):
             depth += _nesting(part)
             if depth < 0:
-                return before.isidentifier() and before.upper() not in KEYWORDS
+                depth = 0
+                name = "QUANTILE_CONT" if before.upper() == "GROUP" else before.upper()
+                if name.isidentifier() and name not in KEYWORDS:
+                    found.append(name)
+            elif depth == 0 and part.upper() == "SELECT":
+                break
+        return tuple(found)
+
+    @property
+    def in_condition(self) -> bool:
+        """Whether a condition, or a CASE, stands between the cursor and the call around it."""
+        if self.tokens[-2:-1] and self.tokens[-2].upper() == "IF":
+            return True
+        depth = 0
+        for part in reversed(self.tokens):
+            depth += _nesting(part)
+            if depth < 0:
+                return False
+            if depth == 0 and part.upper() in (*COMPARED, "CASE", "WHEN", "WHERE"):
+                return True
         return False
 
     @property
@@ -79,11 +104,19 @@ def context(text: str, before: str, policy: Policy) -> Context:
     tokens = _tokens(before)
     begun = bool(tokens) and before.endswith(tokens[-1]) and _is_begun(tokens[-1])
     word = tokens.pop() if begun else ""
-    return Context(tuple(tokens), word, _tables(_tokens(text), policy))
+    whole = _tokens(text)
+    return Context(tuple(tokens), word, _tables(whole, policy), _keys(whole))
 
 
 def _tokens(text: str) -> list[str]:
     return [m.group() for m in _TOKEN.finditer(text) if m.lastgroup != "skip"]
+
+
+def _keys(tokens: list[str]) -> tuple[str, ...]:
+    """The words between GROUP BY and the next clause."""
+    places = [i for i, pair in enumerate(pairwise(tokens)) if " ".join(pair).upper() == "GROUP BY"]
+    after = tokens[places[-1] + 2 :] if places else []
+    return tuple(takewhile(lambda word: word.upper() not in ("HAVING", "ORDER", "LIMIT"), after))
 
 
 def _nesting(part: str) -> int:

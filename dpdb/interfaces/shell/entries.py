@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dpdb.sql.splitting import Piece, split
+from dpdb.errors import DpdbError
+from dpdb.sql.splitting import Piece, next_piece, skip_ignored, split
 
-WORDS = {"help": ".help", "quit": ".quit", "exit": ".quit", ".exit": ".quit"}
+WORDS = {"help": ".help", "quit": ".quit", "exit": ".quit", ".exit": ".quit",
+         ".show": ".help settings"}  # fmt: skip
 """The words of other shells, and the dot command that each stands for."""
+BACKSLASHES = {"\\q": ".quit", "\\?": ".help", "\\h": ".help", "\\d": ".schema", "\\d+": ".schema",
+               "\\dt": ".tables", "\\l": ".tables", "\\i": ".read", "\\o": ".output",
+               "\\x": ".mode vertical", "\\timing": ".timer", "\\s": ".history"}  # fmt: skip
+"""The commands of psql, and the dot command that each stands for."""
+_INTERJECTION = re.compile(r"\s*(?:[.\\][A-Za-z?].*|help|quit|exit)\s*", re.IGNORECASE)
+"""A line that is a command even within a statement, where `.5` and `exit;` are none."""
 _NEXT = "next"
 """A word appended to a text, to see whether it begins a statement of its own."""
 
@@ -27,22 +36,44 @@ class Sql:
 
     text: str
 
+    def presentable(self, error: DpdbError) -> tuple[str, DpdbError]:
+        """The text and the error that may be shown: who typed the statement knows it."""
+        return self.text, error
+
 
 def entries(text: str) -> Iterator[Command | Sql]:
-    """The commands and statements in `text`, in order."""
-    commands, rest = _read(text)
-    yield from commands
-    yield from (Sql(piece.text) for piece in split(rest))
+    """The commands and statements in `text`, in order; the last may be incomplete."""
+    position = 0
+    while position < len(text):
+        entry, position = _next_entry(text, position)
+        if isinstance(entry, Piece):
+            yield Sql(entry.text)
+        elif entry is not None:
+            yield entry
 
 
 def finished(text: str) -> bool:
     """Whether Enter runs `text`, rather than going on to the next line."""
-    return not _read(text)[1]
+    return not _unfinished(text)
+
+
+def interjection(text: str) -> tuple[str, Command] | None:
+    """The unfinished text and the command in its last line; None if the last line is none.
+
+    A command within a statement is obeyed at once, as in psql, and the statement goes on after it.
+    """
+    before, _, line = text.rpartition("\n")
+    command = _command(line) if _INTERJECTION.fullmatch(line) else None
+    if command is None or finished(before):
+        return None
+    # In an open string or comment, a semicolon would not end the statement.
+    *_, last = split(before + "\n;")
+    return (before, command) if last.complete else None
 
 
 def open_text(text: str) -> str:
     """The unfinished entry at the end of `text`: all after the last complete one."""
-    pending = _read(text)[1].removesuffix("\n")
+    pending = _unfinished(text)
     if not pending:
         last = text.rpartition("\n")[2].lstrip()
         return last if last.startswith(".") else ""
@@ -57,25 +88,43 @@ def open_statement(text: str) -> str:
     return statements[-1] if statements else ""
 
 
-def _read(text: str) -> tuple[list[Command | Sql], str]:
-    """The complete entries, and the text after them."""
-    complete: list[Command | Sql] = []
-    pending = ""
-    for line in text.split("\n"):
-        stripped = line.strip().rstrip("; ")
-        stripped = WORDS.get(stripped.lower(), stripped)
-        if not pending and stripped.startswith("."):
-            name, _, argument = stripped.partition(" ")
-            complete.append(Command(name, argument.strip()))
-            continue
-        pending += line + "\n"
-        if _is_closed(pending):
-            complete += [Sql(piece.text) for piece in split(pending)]
-            pending = ""
-    return complete, pending
+def _unfinished(text: str) -> str:
+    """The text after the last complete entry; empty if only space and comments are there."""
+    position = 0
+    while position < len(text):
+        entry, after = _next_entry(text, position)
+        if entry is None or (isinstance(entry, Piece) and not entry.complete):
+            break
+        position = after
+    rest = text[position:]
+    # What is closed lets a word on the next line begin a statement of its own.
+    closed = [*split(f"{rest}\n{_NEXT}")][-1:] == [Piece(_NEXT, complete=False)]
+    return "" if closed else rest
 
 
-def _is_closed(text: str) -> bool:
-    """Whether a word on the next line would begin a statement of its own."""
-    pieces = list(split(text + _NEXT))
-    return bool(pieces) and pieces[-1] == Piece(_NEXT, complete=False)
+def _next_entry(text: str, position: int) -> tuple[Command | Piece | None, int]:
+    """The entry that begins at `position`, and where the text after it begins."""
+    start = skip_ignored(text, position)
+    at_start = position == 0 or text[position - 1] == "\n"
+    _, newline, indent = text[position:start].rpartition("\n")
+    if (newline or at_start) and not indent.strip():
+        end = text.find("\n", start)
+        end = len(text) if end < 0 else end
+        command = _command(text[start:end])
+        if command is not None:
+            return command, end + 1
+    return next_piece(text, position)
+
+
+def _command(line: str) -> Command | None:
+    """The command in a line; None if there is none."""
+    written = line.strip().rstrip("; ")
+    written = WORDS.get(written.lower(), written)
+    if not written.startswith((".", "\\")):
+        return None
+    name, _, argument = written.partition(" ")
+    argument = argument.strip()
+    if name == "\\d" and not argument:
+        name = "\\dt"
+    name, _, given = BACKSLASHES.get(name, name).partition(" ")
+    return Command(name, argument or given)

@@ -15,13 +15,24 @@ from dpdb.manual.terminal import rendered
 
 
 def help_on(topic: str, settings: Settings, commands: Mapping[str, str]) -> str:
-    """The manual on a topic; without a topic, the list of `commands` and topics."""
+    """The manual on a topic, or the help of one of the `commands`; without a topic, the list."""
     if not topic:
         return _overview(commands)
-    if topic.lower() == "settings":
+    name = topic.lower()
+    if name == "settings":
         return _settings(settings)
+    usage = next((u for u in commands if u.split()[0].lstrip(".") == name.lstrip(".")), None)
+    if usage is not None and name not in manual.topics():
+        return "\n".join([usage, f"  {commands[usage]}", *_values(name.lstrip("."), settings)])
     color = settings["color"] == "on" and sys.stderr.isatty()
     return rendered(manual.topic(topic), width(), color=color)
+
+
+def _values(name: str, settings: Settings) -> list[str]:
+    """The values that a setting can have, and which it has; nothing for another command."""
+    if name not in SETTINGS:
+        return []
+    return [f"  {' | '.join(SETTINGS[name].values)}; now {settings[name]}"]
 
 
 def _overview(commands: Mapping[str, str]) -> str:
@@ -39,13 +50,13 @@ def _overview(commands: Mapping[str, str]) -> str:
 def _settings(settings: Settings) -> str:
     rows: list[str] = []
     for setting in SETTINGS.values():
-        rows.append(f"  .{setting.name:<9}{'|'.join(setting.values)}")
-        rows.append(f"{'':12}{setting.help} (now {settings[setting.name]})")
+        rows.append(f"  .{setting.name:<10} {'|'.join(setting.values)}")
+        rows.append(f"{'':14}{setting.help} (now {settings[setting.name]})")
     return "\n".join(
         [
             "The first value is the default. From config.toml in $XDG_CONFIG_HOME/dpdb",
             "(~/.config/dpdb), then --config FILE, then DPDB_MODE, DPDB_CONFIRM, …, then",
-            "--format and --no-color, then the commands themselves:",
+            "--format, --intervals and --no-color, then the commands themselves:",
             "",
             *rows,
             "",

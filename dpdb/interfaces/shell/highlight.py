@@ -40,7 +40,7 @@ class DpdbLexer(RegexLexer):
             (words(KEYWORDS, prefix=r"\b", suffix=r"\b"), Keyword),
             (r"\d+(?:\.\d*)?(?:e[+-]?\d+)?", Number),
             (r"\w+", Name),
-            (r"[-+*/%<>=!]+", Operator),
+            (r"[-+*/%<>=!|]+", Operator),
             (r".", Punctuation),
         ],
         "comment": [

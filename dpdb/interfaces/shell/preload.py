@@ -16,6 +16,7 @@ class Preload(Thread):
     def __init__(self) -> None:
         super().__init__(name="preload")
         self._can_plan = Event()
+        self._leaving = Event()
 
     @property
     def can_plan(self) -> bool:
@@ -31,7 +32,8 @@ class Preload(Thread):
             "dpdb.privacy.noise.exponential",
             "tabulate",
         ):
-            import_module(name)
+            if not self._leaving.is_set():
+                import_module(name)
 
     def begin(self) -> None:
         """Start the thread, unless it was started before."""
@@ -42,3 +44,9 @@ class Preload(Thread):
         """Wait until all modules are imported; Ctrl-C ends the wait, not the import."""
         self.begin()
         self.join()
+
+    def leave(self) -> None:
+        """Begin no other import, and wait for the present one: none may run while Python ends."""
+        self._leaving.set()
+        if self.ident is not None:
+            self.join()

@@ -21,7 +21,7 @@ from prompt_toolkit.utils import is_dumb_terminal
 from dpdb.interfaces.shell.banner import greeting
 from dpdb.interfaces.shell.commands import COMMANDS, run_typed
 from dpdb.interfaces.shell.completion import ShellCompleter
-from dpdb.interfaces.shell.entries import finished, open_statement
+from dpdb.interfaces.shell.entries import finished, interjection, open_statement
 from dpdb.interfaces.shell.highlight import STYLE, DpdbLexer
 from dpdb.interfaces.shell.history import open_history
 from dpdb.interfaces.shell.settings import Settings
@@ -34,34 +34,39 @@ MENU = 5
 """The lines kept free for completions; more would push help out of a small window."""
 TEACHING_PROMPT = "dpdb (teaching)> "
 
-Read = Callable[[], str]
-"""Reads one entry; raises EOFError at the end of input."""
+Read = Callable[[str], str]
+"""Reads one entry that begins with the given text; raises EOFError at the end of input."""
 
 
 def converse(shell: Shell, *, teach: bool) -> None:
     """Greet, run entries until the end of input, and print the summary of the session."""
-    tell(greeting(shell.policy, width()))
+    tell(greeting(shell.policy, width(), teach=teach))
     message = TEACHING_PROMPT if teach else PROMPT
     read = _plain_reader(message) if is_dumb_terminal() else _reader(shell, message)
+    pending: str | None = ""
     try:
-        while _one_turn(shell, read):
-            pass
+        while pending is not None:
+            pending = _one_turn(shell, read, pending)
         tell(shell.summary())
     except OSError as error:
         if error.errno != errno.EIO:
             raise
         raise BrokenPipeError from error  # the terminal is gone
+    finally:
+        shell.preload.leave()
 
 
-def _one_turn(shell: Shell, read: Read) -> bool:
-    """Read one entry and run it; False at the end of input."""
+def _one_turn(shell: Shell, read: Read, pending: str) -> str | None:
+    """Read one entry, which begins with `pending`, and run it.
+
+    Returns the text that the next entry begins with; None at the end of input.
+    """
     try:
-        run_typed(shell, read())
+        return run_typed(shell, read(pending))
     except KeyboardInterrupt:
-        return True
+        return ""
     except EOFError:
-        return False
-    return True
+        return None
 
 
 def asker(settings: Settings) -> Ask:
@@ -84,9 +89,9 @@ def asker(settings: Settings) -> Ask:
 def _plain_reader(message: str) -> Read:
     """A reader for terminals that can only print."""
 
-    def read() -> str:
-        text = input(message)
-        while not finished(text):
+    def read(pending: str) -> str:
+        text = pending + input(_continuation(len(message)) if pending else message)
+        while not _is_run(text):
             text += "\n" + input(_continuation(len(message)))
         return text
 
@@ -96,12 +101,17 @@ def _plain_reader(message: str) -> Read:
 def _reader(shell: Shell, message: str) -> Read:
     session = _prompt_session(shell, message)
 
-    def read() -> str:
+    def read(pending: str) -> str:
         session.editing_mode = EditingMode(shell.settings["editing"].upper())
         session.color_depth = _depth(shell.settings)
-        return session.prompt()
+        return session.prompt(default=pending)
 
     return read
+
+
+def _is_run(text: str) -> bool:
+    """Whether Enter runs the text: it is complete, or its last line is a command."""
+    return finished(text) or interjection(text) is not None
 
 
 def _depth(settings: Settings) -> ColorDepth | None:
@@ -153,7 +163,7 @@ def _keys() -> KeyBindings:
         buffer = event.current_buffer
         if buffer.complete_state and buffer.complete_state.current_completion:
             buffer.complete_state = None
-        elif finished(buffer.text):
+        elif _is_run(buffer.text):
             buffer.validate_and_handle()
         else:
             buffer.newline(copy_margin=False)

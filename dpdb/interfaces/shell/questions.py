@@ -18,13 +18,14 @@ from prompt_toolkit.document import Document
 
 from dpdb.answers.answer import Answer
 from dpdb.answers.formats.escape import printable
-from dpdb.errors import DpdbError, InvalidOption, UnknownName, did_you_mean, error_text
+from dpdb.errors import DpdbError, InvalidOption, UnknownName, did_you_mean
 from dpdb.interfaces.shell import column_facts
 from dpdb.interfaces.shell.completion import ShellCompleter
-from dpdb.interfaces.shell.terminal import Ask, tell
+from dpdb.interfaces.shell.terminal import Ask, tell, tell_error
 from dpdb.interfaces.shell.toolbar import price_text
 from dpdb.policy.budget import LARGEST_QUERIES, valid_epsilon
 from dpdb.policy.catalog import Column, Kind, Policy, Table
+from dpdb.policy.names import written
 from dpdb.policy.numbers import decimal, exact_number
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def ask_until(ask: Ask, question: str, read: Callable[[str], T], completer: Comp
         try:
             return read(ask(question, completer).strip())
         except DpdbError as error:
-            tell(error_text("", error))
+            tell_error("", error)
 
 
 def ask_file(ask: Ask, read: Callable[[Path], T]) -> T:
@@ -52,6 +53,17 @@ def ask_file(ask: Ask, read: Callable[[Path], T]) -> T:
 
 def _is_readable(path: str) -> bool:
     return Path(path).is_dir() or Path(path).suffix.lower() in (".csv", ".tsv", ".gz", ".toml")
+
+
+def ask_protected(ask: Ask) -> bool:
+    """Whether to use differential privacy, which only teaching mode leaves open."""
+
+    def read(reply: str) -> bool:
+        if reply.casefold() not in ("y", "yes", "n", "no"):
+            raise InvalidOption("y or n is needed")
+        return reply.casefold() in ("y", "yes")
+
+    return ask_until(ask, "use dp (y/n): ", read, None)
 
 
 def ask_epsilon(ask: Ask, default: Fraction) -> Fraction:
@@ -88,13 +100,13 @@ def ask_query(shell: Shell) -> str | None:
     fitting = _fitting(column)
     summary = ask_until(ask, "summary function: ", lambda name: _one_of(fitting, name),
                         _words(dict.fromkeys(fitting, "")))  # fmt: skip
-    argument = column_facts.name(column.name)
+    argument = written(column.name)
     if summary != "count" and column.bounds is None:
         low, least = ask_until(ask, "smallest it can be: ", _bound, None)
         high, _ = ask_until(ask, "largest it can be: ", lambda reply: _bound(reply, least), None)
         argument = f"CLAMP({argument}, {low}, {high})"
     call = f"{summary.upper()}({argument})"
-    start = f"SELECT {call} FROM {column_facts.name(table.name)}"  # noqa: S608 (it is for our own SQL)
+    start = f"SELECT {call} FROM {written(table.name)}"  # noqa: S608 (it is for our own SQL)
     _planned(shell, start, "")
     text = ask_until(ask, "where: ", lambda condition: _planned(shell, start, condition),
                      _Condition(policy, start))  # fmt: skip

@@ -41,6 +41,7 @@ SETTINGS = {
     setting.name: setting
     for setting in (
         Setting("mode", tuple(FORMATS), "how answers are shown"),
+        Setting("intervals", SWITCH[::-1], "columns x_low and x_high: the 95 % interval of x"),
         Setting("confirm", SWITCH, "ask before a query takes more than half of the ε left"),
         Setting("timer", SWITCH[::-1], "show how long an answer took"),
         Setting("color", SWITCH, "colours while you type; NO_COLOR turns them off, too"),

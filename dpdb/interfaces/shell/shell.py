@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterable
-from contextlib import suppress
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, TextIO
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dpdb.answers.answer import Answer
 from dpdb.answers.formats.footer import footer
-from dpdb.answers.formats.render import FORMATS
-from dpdb.errors import DpdbError, error_text
+from dpdb.answers.formats.render import as_vertical
+from dpdb.errors import DpdbError
+from dpdb.interfaces.shell.console import Console
+from dpdb.interfaces.shell.entries import Sql
 from dpdb.interfaces.shell.preload import Preload
 from dpdb.interfaces.shell.progress import Progress
 from dpdb.interfaces.shell.settings import Settings
-from dpdb.interfaces.shell.terminal import Ask, is_too_wide, tell
+from dpdb.interfaces.shell.terminal import Ask, fitted, is_too_wide, tell, tell_error, width
 from dpdb.ledger.protocol import Balance
 from dpdb.policy.budget import Neighbors
 from dpdb.policy.catalog import Policy
@@ -25,8 +27,10 @@ if TYPE_CHECKING:
     from dpdb.session.session import Session
 
 
-class Shell:
-    """Runs statements and shows their answers."""
+class Shell(Console):
+    """The console at a terminal: it knows prices beforehand, and asks before large ones."""
+
+    interactive = True
 
     def __init__(
         self,
@@ -34,18 +38,15 @@ class Shell:
         settings: Settings,
         ask: Ask,
         open_session: Callable[[Progress], Session],
+        *,
         bounded: Collection[str] = (),
+        inputs: Iterable[Path] = (),
     ):
-        self.policy = policy
-        self.settings = settings
+        super().__init__(policy, settings, inputs)
         self.ask = ask
         self.preload = Preload()
-        self.answer: Answer | None = None
-        """The last answer to a query."""
         self.typed: list[str] = []
         """The entries of this session."""
-        self.file: TextIO | None = None
-        """The file to which `.output` sends answers; None for the terminal."""
         self._open_session = open_session
         self._loaded = False
         """Whether a query was answered, and so the file is read."""
@@ -79,23 +80,9 @@ class Shell:
         except DpdbError as error:
             return error
 
-    def execute_all(self, texts: Iterable[str]) -> bool:
-        """Run statements up to the first that fails; returns whether all succeeded."""
-        todo = list(texts)
-        for number, text in enumerate(todo, 1):
-            if not self.execute(text):
-                self.tell_skipped(len(todo) - number)
-                return False
-        return True
-
-    def tell_skipped(self, number: int) -> None:
-        """Print how many statements were not run, after one that failed."""
-        if number:
-            tell(f"not run: the {number} after it")
-
-    def execute(self, text: str, *, confirmed: bool = False) -> bool:
-        """Run one statement and show its answer or its error; returns whether it succeeded."""
-        before = self.balance
+    def execute(self, statement: Sql, *, confirmed: bool = False) -> bool:
+        """Run one statement; without `confirmed`, the user is asked before a large price."""
+        before, text = self.balance, statement.text
         try:
             self.preload.finish()
             if not (confirmed or self._agreed(text)):
@@ -105,7 +92,7 @@ class Shell:
             answer = self.session.execute(text)
             shown = self.answer_text(answer)
         except DpdbError as error:
-            tell(error_text(text, error))
+            tell_error(*statement.presentable(error))
             return False
         except KeyboardInterrupt:
             self._progress.clear()
@@ -122,36 +109,23 @@ class Shell:
         return True
 
     def answer_text(self, answer: Answer) -> str:
-        """The answer as text, in the mode that is set; vertical where a table is too wide."""
-        mode = self.settings["mode"]
-        if mode != "table":
-            return FORMATS[mode](answer)
-        if answer.explain:
+        """The answer as text; at the terminal it fits the window, and EXPLAIN is a tree."""
+        mode, room = self.settings["mode"], width() if self.file is None else None
+        if mode == "table" and answer.explain:
             from dpdb.answers.formats.explain_tree import tree  # noqa: PLC0415 (sqlglot)
 
-            return tree(answer, self._bounded)
-        shown = FORMATS["table"](answer)
-        table = shown.removesuffix(footer(answer))
-        if self.file is None and answer.rows and is_too_wide(table):
-            return FORMATS["vertical"](answer)
-        return shown
+            return tree(answer, self._bounded, room)
+        shown, below = super().answer_text(answer), footer(answer)
+        if room is None or mode not in ("table", "vertical"):
+            return shown
+        table = shown.removesuffix(below)
+        if answer.rows and is_too_wide(table):
+            vertical = as_vertical(answer, intervals=self.settings.is_on("intervals"))
+            table = fitted(vertical.removesuffix(below), room)
+        return table + fitted(below, room)
 
-    def show(self, text: str) -> None:
-        """Print to the terminal, or into the file of `.output`."""
-        try:
-            print(text, file=self.file, flush=True)
-        except OSError as error:
-            if self.file is None:
-                raise
-            self.redirect(None)
-            tell(f"answers are shown here again: {error.strerror}")
-
-    def redirect(self, file: TextIO | None) -> None:
-        """Send answers to `file` from now on, or to the terminal."""
-        if self.file is not None:
-            with suppress(OSError):  # what could not be written was said
-                self.file.close()
-        self.file = file
+    def fail(self, error: DpdbError) -> None:
+        tell_error("", error)
 
     def _agreed(self, text: str) -> bool:
         """Whether to run the query; the user is asked where it takes over half of the ε left."""

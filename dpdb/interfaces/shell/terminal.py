@@ -5,17 +5,27 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from prompt_toolkit.completion import Completer
 from wcwidth import wcswidth, wcwidth
 
-Ask = Callable[[str, Completer | None], str]
+from dpdb.errors import DpdbError, error_text, folded
+
+if TYPE_CHECKING:
+    from prompt_toolkit.completion import Completer
+
+Ask = Callable[[str, "Completer | None"], str]
 """Asks a question and completes the reply; Ctrl-C and Ctrl-D raise KeyboardInterrupt."""
 
 
 def tell(text: str) -> None:
     """Print a message to stderr, so that stdout has answers alone."""
     print(text, file=sys.stderr, flush=True)
+
+
+def tell_error(statement: str, error: DpdbError) -> None:
+    """Print an error to stderr; at a terminal its lines are folded to fit."""
+    tell(error_text(statement, error, width() if sys.stderr.isatty() else None))
 
 
 def width() -> int:
@@ -26,6 +36,15 @@ def width() -> int:
 def is_too_wide(text: str) -> bool:
     """Whether a line of `text` does not fit into the window."""
     return max(map(wcswidth, text.split("\n"))) > width()
+
+
+def fitted(text: str, columns: int) -> str:
+    """`text` with its lines folded; what follows `name = ` stays to the right of it."""
+    lines = []
+    for line in text.split("\n"):
+        name, equals, _ = line.partition(" = ")
+        lines += folded(line, columns, hanging=" " * wcswidth(name + equals) if equals else "")
+    return "\n".join(lines)
 
 
 def cut(text: str, columns: int) -> str:

@@ -10,6 +10,7 @@ from wcwidth import wcswidth
 
 from dpdb.answers.answer import Answer
 from dpdb.answers.formats.escape import printable
+from dpdb.answers.release_reports import EXACT
 from dpdb.errors import DpdbError, InvalidOption, MissingBounds, TooLarge
 from dpdb.interfaces.shell.terminal import cut
 from dpdb.ledger.protocol import Balance
@@ -64,8 +65,9 @@ def _price(quote: Quote) -> tuple[str, str]:
 def price_text(quote: Answer) -> str:
     """The price, and the 95 % margin of each release that adds noise."""
     if not quote.cost.queries:
-        known = quote.plan is not None and quote.plan.settled
-        return " costs nothing" if known else " costs nothing: answered before"
+        if any(report.mechanism == EXACT for report in quote.releases):
+            return " costs nothing: dp is off"
+        return " costs nothing: answered before" if quote.repeat else " costs nothing"
     return f" costs ε {decimal(quote.cost.epsilon)}{_errors(quote)}"
 
 

@@ -57,7 +57,7 @@ KEYWORDS = (
     "SELECT", "FROM", "WHERE", "GROUP", "BY", "HAVING", "ORDER", "LIMIT", "OFFSET", "AS", "AND",
     "OR", "NOT", "IN", "IS", "NULL", "LIKE", "ILIKE", "ESCAPE", "BETWEEN", "CASE", "WHEN", "THEN",
     "ELSE", "END", "DISTINCT", "FILTER", "WITHIN", "ASC", "DESC", "NULLS", "FIRST", "LAST", "TRUE",
-    "FALSE", "EXPLAIN", "SHOW", "BUDGET", "TABLES", "DESCRIBE", "SET", "WITH",
+    "FALSE", "EXPLAIN", "SHOW", "ALL", "BUDGET", "TABLES", "DESCRIBE", "SET", "WITH",
     "DIFFERENTIAL_PRIVACY", "OPTIONS", "DATE",
 )  # fmt: skip
 STARTS = {
@@ -65,6 +65,7 @@ STARTS = {
     "EXPLAIN SELECT": "its noise and its price, free",
     "SHOW BUDGET": "what is spent and left",
     "SHOW TABLES": "what can be asked about",
+    "SHOW ALL": "the settings",
     "DESCRIBE": "a table's columns",
     "SET": "what each query may spend, and whether repeats are free",
 }

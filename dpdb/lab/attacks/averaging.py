@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from dpdb.lab.attack import Attack, Task
+from dpdb.lab import chances
+from dpdb.lab.attack import Attack, Scales, Task
 from dpdb.lab.database import Database, Refused, number
 from dpdb.lab.mistakes import EachItsOwn
 from dpdb.lab.people import names
@@ -16,9 +17,14 @@ from dpdb.lab.transcript import Guess
 if TYPE_CHECKING:
     import numpy as np
 
+    from dpdb.lab.defences import Defence
     from dpdb.lab.transcript import Showing
 
-AS_IT_IS, IN_ALL = 10, 100
+AS_IT_IS, IN_ALL, AFFORDED = 10, 100, 10
+NEAREST = 0.01
+"""The least distance that the chart shows."""
+EACH = 1
+"""The ε of each answer of the system without a budget."""
 QUESTION = "SELECT SUM(smokes) FROM people WHERE name = 'Abel Woods'"
 
 
@@ -31,10 +37,10 @@ def _needed(epsilon: float) -> int:
 
 
 class Averaging(Attack):
-    """The mean of a hundred noisy answers is hardly noisy."""
+    """The mean of many noisy answers is hardly noisy."""
 
     place = 4
-    title = "Averaging: the same question a hundred times"
+    title = f"Averaging: the same question {IN_ALL} times"
     source = (
         "Evans, Girkins, Sartor, section I-B3: with unlimited queries “the attacker could simply "
         "run his query many times and take the average”. Known since Denning, Secure Statistical "
@@ -48,9 +54,10 @@ class Averaging(Attack):
     remedy = (
         "Two things. A repeated question gets the answer that it had before, for free: there is "
         "nothing to average. And who insists on fresh noise (SET repeats = 'fresh') pays again, "
-        "from a budget that ten questions use up; the mean of ten answers at ε/10 tells no more "
-        "than one answer at ε. The system without a budget promises ε = 1 for each answer, and "
-        "keeps that promise; a hundred of them are ε = 100."
+        f"from a budget that {AFFORDED} questions use up; the mean of {AFFORDED} answers at "
+        f"ε/{AFFORDED} tells no more than one answer at ε. The system without a budget promises "
+        f"ε = {EACH} for each answer, and keeps that promise; {IN_ALL} of them are "
+        f"ε = {IN_ALL * EACH}."
     )
     tasks = (
         Task(
@@ -71,9 +78,9 @@ class Averaging(Attack):
             "on with what is left. People who pool their answers pool their ε as well.",
         ),
     )
-    queries = 10
-    trials = 60
-    foils = (EachItsOwn(1),)
+    queries = AFFORDED
+    foils = (EachItsOwn(EACH),)
+    honest = "SELECT SUM(smokes) FROM people"
 
     def scenario(self, rng: np.random.Generator) -> Scenario:
         bits = rng.integers(2, size=101).tolist()
@@ -98,24 +105,29 @@ class Averaging(Attack):
             f"The mean of {len(fresh)} answers, repeats left out, is {mean:.3f}.",
         )
 
+    def chance(self, defence: Defence, scales: Scales) -> float:
+        return chances.of_sign(scales, len(scales)) if scales else 1.0
+
     def figures(self, showings: Sequence[Showing]) -> Sequence[Figure]:
         return (
             Lines(
-                "The mean of all answers so far",
-                "times asked (drawn between -2 and 3)",
-                [Series(s.defence.label, _means(s)) for s in showings],
-                level=float(bool(showings[0].truth)),
-                level_label="the truth",
+                "How far the mean of all answers so far is from the truth",
+                f"times asked (what is nearer than {NEAREST:g} is drawn there)",
+                [Series(s.defence.label, _distances(s)) for s in showings],
+                level=0.5,
+                level_label="nearer than this, and the guess is right",
+                logarithmic=True,
             ),
         )
 
 
-def _means(showing: Showing) -> list[tuple[float, float]]:
+def _distances(showing: Showing) -> list[tuple[float, float]]:
     answers = [e.answer for e in showing.exchanges if e.answer is not None and e.answer.query]
     points, total = [], 0.0
     for asked, answer in enumerate(answers, 1):
         total += number(answer)
-        points.append((float(asked), min(max(total / asked, -2.0), 3.0)))
+        distance = abs(total / asked - float(bool(showing.truth)))
+        points.append((float(asked), max(distance, NEAREST)))
     return points
 
 

@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from dpdb.lab.attack import Attack, Scenes, Task
+from dpdb.lab import chances
+from dpdb.lab.attack import Attack, Scales, Scenes, Task
 from dpdb.lab.database import Database, number
 from dpdb.lab.people import names
 from dpdb.lab.scenario import DataFile, Scenario, identifier
@@ -14,6 +15,8 @@ from dpdb.lab.transcript import Guess
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from dpdb.lab.defences import Defence
 
 
 OTHERS = 250
@@ -47,6 +50,8 @@ class Differencing(Attack):
     least: int = LEAST
     most: int = MOST
     worlds: int | None = MOST - LEAST + 1
+    invented: bool = True
+    """Whether the file is the lab's own, in which no cell is NULL and all values are whole."""
 
     place = 1
     title = "Differencing: how old is Abel Woods?"
@@ -94,7 +99,7 @@ class Differencing(Attack):
         ),
     )
     queries = _QUERIES
-    trials = 300
+    honest = "SELECT SUM(age) FROM people"
 
     def scenario(self, rng: np.random.Generator) -> Scenario:
         rows = [(name, int(rng.integers(LEAST, MOST + 1))) for name in names(OTHERS)]
@@ -107,6 +112,11 @@ class Differencing(Attack):
         rest = number(session.execute(f"{everybody} WHERE {self.others}"))
         guess = min(max(round(whole - rest), self.least), self.most)
         return Guess(guess, f"{whole:.10g} - {rest:.10g} = {whole - rest:.10g}")
+
+    def chance(self, defence: Defence, scales: Scales) -> float | None:
+        if not self.invented:
+            return None
+        return chances.of_nearest(scales, self.most - self.least + 1) if scales else 1.0
 
     def on(self, file: DataFile) -> tuple[Attack, Scenes]:
         victim, column = file.victim(), file.measure()
@@ -126,6 +136,7 @@ class Differencing(Attack):
             least=low,
             most=high,
             worlds=high - low + 1,
+            invented=False,
         )
         return attack, scenario
 

@@ -6,9 +6,10 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from dpdb.lab.attack import Attack, Task
+from dpdb.lab import chances
+from dpdb.lab.attack import Attack, Scales, Task
 from dpdb.lab.database import Database, number
-from dpdb.lab.mistakes import DoubleLaplace
+from dpdb.lab.mistakes import DoubleLaplace, textbook_noise
 from dpdb.lab.people import names
 from dpdb.lab.plots.figures import Figure, TileRow, Tiles
 from dpdb.lab.scenario import Scenario
@@ -17,6 +18,7 @@ from dpdb.lab.transcript import Guess
 if TYPE_CHECKING:
     import numpy as np
 
+    from dpdb.lab.defences import Defence
     from dpdb.lab.transcript import Showing
 
 GRID = 2.0**-52
@@ -68,6 +70,7 @@ class FloatingPoint(Attack):
     )
     queries = QUESTIONS
     foils = (DoubleLaplace(0.1, QUESTIONS), DoubleLaplace(1, QUESTIONS))
+    honest = "SELECT COUNT(*) FROM people"
 
     def scenario(self, rng: np.random.Generator) -> Scenario:
         rows = [(name, int(rng.integers(18, 66))) for name in names(50)]
@@ -77,25 +80,38 @@ class FloatingPoint(Attack):
         return Scenario(COLUMNS, rows, inside, neighbors="add-remove")
 
     def run(self, session: Database, rng: np.random.Generator) -> Guess:
-        evidence, proofs = 0.0, []
+        values, scale = [], 0.0
         for younger in range(66, 66 + QUESTIONS):
             # Different questions with the same answer, so that none is a repeat.
             where = f"name = 'Abel Woods' AND age < {younger}"
             answer = session.execute(f"SELECT COUNT(*) FROM people WHERE {where}")
-            value = number(answer)
+            values.append(number(answer))
             if not answer.releases:
-                return Guess(value > 0, f"{value:g} is the exact number.")
+                return Guess(values[0] > 0, f"{values[0]:g} is the exact number.")
             scale = float(answer.releases[0].scale or 0)
-            zero, one = (possible(value, truth, scale) for truth in (0, 1))
-            if zero != one and not value.is_integer():
-                proofs.append(f"{value!r} is not {'1' if zero else '0'} + noise, for any u.")
-                evidence += -math.inf if zero else math.inf
-            else:
-                evidence += (abs(value) - abs(value - 1)) / scale
-        likelier = (
-            f"Both are possible; by their sizes the answers are nearer to {int(evidence > 0)}."
-        )
-        return Guess(evidence > 0, proofs[0] if proofs else likelier)
+        return guessed(values, scale)
+
+    def chance(self, defence: Defence, scales: Scales) -> float | None:
+        if not scales:
+            return 1.0
+        if isinstance(defence, DoubleLaplace):
+            return None
+        # Each answer points to 1 or to 0; of as many for one as for the other the guess is 0.
+        right = chances.of_sign(scales[:1], 1)
+        ways = [math.comb(QUESTIONS, k) * right**k for k in range(QUESTIONS + 1)]
+        votes = [way * (1 - right) ** (QUESTIONS - k) for k, way in enumerate(ways)]
+        half = QUESTIONS // 2
+        return (sum(votes[half:]) + sum(votes[half + 1 :])) / 2
+
+    def simulate(
+        self, defence: Defence, scales: Scales, rng: np.random.Generator, trials: int
+    ) -> int:
+        scale, hits = scales[0], 0
+        for _ in range(trials):
+            truth = int(rng.integers(2))
+            noise = (textbook_noise(u, scale) for u in rng.uniform(-1, 1, QUESTIONS).tolist())
+            hits += guessed([truth + x for x in noise], scale).value == bool(truth)
+        return hits
 
     def figures(self, showings: Sequence[Showing]) -> Sequence[Figure]:
         foil = showings[1].exchanges[0].answer
@@ -113,6 +129,20 @@ class FloatingPoint(Attack):
                 ],
             ),
         )
+
+
+def guessed(values: Sequence[float], scale: float) -> Guess:
+    """Whether these answers are 1 + noise: by one that 0 + noise, or 1 + noise, cannot be."""
+    evidence, proofs = 0.0, []
+    for value in values:
+        zero, one = (possible(value, truth, scale) for truth in (0, 1))
+        if zero != one and not value.is_integer():
+            proofs.append(f"{value!r} is not {'1' if zero else '0'} + noise, for any u.")
+            evidence += -math.inf if zero else math.inf
+        else:
+            evidence += (abs(value) - abs(value - 1)) / scale
+    likelier = f"Both are possible; by their sizes the answers are nearer to {int(evidence > 0)}."
+    return Guess(evidence > 0, proofs[0] if proofs else likelier)
 
 
 def possible(value: float, truth: int, scale: float) -> bool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dpdb.lab.attack import Attack, Task
+from dpdb.lab import chances
+from dpdb.lab.attack import Attack, Scales, Task
 from dpdb.lab.controls import QuerySetSize
 from dpdb.lab.database import Database, number
 from dpdb.lab.scenario import Scenario
@@ -14,7 +15,11 @@ from dpdb.lab.transcript import Guess
 if TYPE_CHECKING:
     import numpy as np
 
+    from dpdb.lab.defences import Defence
+
 LEAST = 20
+QUERIES = 5
+"""The direct question, and the four whose answers are added up."""
 SUM = "SELECT SUM(grant_k) FROM students WHERE"
 
 
@@ -40,8 +45,8 @@ class GeneralTracker(Attack):
     remedy = (
         "Nothing that looks at sizes: Denning and her colleagues show that a general tracker "
         "almost always exists, unless so many questions are refused that the database is of no "
-        "use. Under differential privacy all five questions are answered, each with noise of scale "
-        f"5·{LEVELS - 1}/ε; adding up answers adds up their noise."
+        f"use. Under differential privacy all {QUERIES} questions are answered, each with noise of "
+        f"scale {QUERIES}·{LEVELS - 1}/ε; adding up answers adds up their noise."
     )
     tasks = (
         Task(
@@ -62,9 +67,10 @@ class GeneralTracker(Attack):
             "of both is then the same for all victims.",
         ),
     )
-    queries = 5
+    queries = QUERIES
     worlds = LEVELS
     foils = (QuerySetSize(LEAST),)
+    honest = "SELECT SUM(grant_k) FROM students"
 
     def scenario(self, rng: np.random.Generator) -> Scenario:
         rows = students(rng)
@@ -78,3 +84,7 @@ class GeneralTracker(Attack):
         grant = sum(twice) - sum(once)
         because = f"({twice[0]:g} + {twice[1]:g}) - ({once[0]:g} + {once[1]:g}) = {grant:g}"
         return Guess(nearest_grant(grant), f"{because}; {direct}.")
+
+    def chance(self, defence: Defence, scales: Scales) -> float:
+        # The direct question comes first, and its answer is not used.
+        return chances.of_nearest(scales[1:], LEVELS) if scales else 1.0

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dpdb.lab.attack import Attack, Task
+from dpdb.lab import chances
+from dpdb.lab.attack import Attack, Scales, Task
 from dpdb.lab.database import Database, Refused
 from dpdb.lab.mistakes import KeysOfTheRows, Undeclared
 from dpdb.lab.people import names
@@ -13,6 +14,8 @@ from dpdb.lab.transcript import Guess
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from dpdb.lab.defences import Defence
 
 JOBS = ("baker", "clerk", "driver", "farmer", "nurse", "teacher")
 RARE, NOBODYS = "astronaut", "lighthouse keeper"
@@ -52,9 +55,9 @@ class GroupKeys(Attack):
             "custodian's: a column “hiv_positive” says what everybody in the file was tested for.",
         ),
     )
-    trials = 300
     off = KeysOfTheRows("job")
     foils = (KeysOfTheRows("job", 0.1), KeysOfTheRows("job", 1), Undeclared(1, 1, "job"))
+    honest = "SELECT COUNT(*) FROM people"
 
     def scenario(self, rng: np.random.Generator) -> Scenario:
         jobs = [JOBS[i] for i in rng.integers(len(JOBS), size=120)]
@@ -77,6 +80,14 @@ class GroupKeys(Attack):
         assert isinstance(count, int)
         because = f"Even jobs that nobody has are listed. The count of {RARE}s is {count}."
         return Guess(count >= 0.5, because)
+
+    def chance(self, defence: Defence, scales: Scales) -> float:
+        match defence:
+            case KeysOfTheRows():
+                return 1.0
+            case Undeclared():
+                return 1 / 2
+        return chances.of_sign(scales, 1)
 
 
 COLUMNS = f"""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from dpdb.lab.attack import Attack, Task
+from dpdb.lab import chances
+from dpdb.lab.attack import Attack, Scales, Task
 from dpdb.lab.controls import Generalised
 from dpdb.lab.database import Database
 from dpdb.lab.scenario import Scenario
@@ -13,6 +14,8 @@ from dpdb.lab.transcript import Guess
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from dpdb.lab.defences import Defence
 
 DISEASES = ("asthma", "cancer", "diabetes", "flu")
 CROWD = 3
@@ -49,11 +52,12 @@ class Homogeneity(Attack):
     idea = (
         "Before it was published, the table was blurred until everybody shares area and age with "
         f"at least {CROWD - 1} others, so that nobody can be told which row is his. Nobody needs "
-        "to be told: the three in his group have the same disease."
+        f"to be told: the {CROWD} in his group have the same disease."
     )
     remedy = (
-        "Noise on every count. But look at ε = 5, and at the ceilings: this is a secret of three "
-        "people, and differential privacy hides each of them at ε and three at 3·ε. What is true "
+        "Noise on every count. But look at ε = 5, and at the ceilings: this is a secret of "
+        f"{CROWD} people, and differential privacy hides each of them at ε and {CROWD} at "
+        f"{CROWD}·ε. What is true "
         "of a whole group can be learnt from the others, also if he stays away; that a statistic "
         "says something about him is not a breach, as long as it would say so without him. "
         "k-anonymity promises less: it counts rows and does not look at what stands in them."
@@ -77,6 +81,7 @@ class Homogeneity(Attack):
     worlds = len(DISEASES)
     distance = CROWD
     foils = (Generalised(CROWD, coarser),)
+    honest = "SELECT COUNT(*) FROM patients WHERE disease = 'flu'"
 
     def scenario(self, rng: np.random.Generator) -> Scenario:
         his = DISEASES[rng.integers(len(DISEASES))]
@@ -102,6 +107,9 @@ class Homogeneity(Attack):
         disease, count = answer.rows[0]
         others = ", ".join(f"{n} {name}" for name, n in answer.rows[1:])
         return Guess(disease, f"{count} {disease} against {others}.")
+
+    def chance(self, defence: Defence, scales: Scales) -> float:
+        return chances.of_largest(scales[0], CROWD, len(DISEASES)) if scales else 1.0
 
 
 COLUMNS = f"""

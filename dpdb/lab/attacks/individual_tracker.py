@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dpdb.lab.attack import Attack, Task
+from dpdb.lab import chances
+from dpdb.lab.attack import Attack, Scales, Task
 from dpdb.lab.controls import QuerySetSize
 from dpdb.lab.database import Database, number
 from dpdb.lab.scenario import Scenario
@@ -13,6 +14,8 @@ from dpdb.lab.transcript import Guess
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from dpdb.lab.defences import Defence
 
 LEAST = 6
 
@@ -31,9 +34,9 @@ class IndividualTracker(Attack):
         "she is the only one is no secret."
     )
     idea = (
-        "The database answers no question about fewer than six people. So pad it: ask about all "
-        "of physics, and about the men in physics. Both are large; she is the difference. The set "
-        "that is padded with is called her tracker."
+        f"The database answers no question about fewer than {LEAST} people. So pad it: ask about "
+        "all of physics, and about the men in physics. Both are large; she is the difference. The "
+        "set that is padded with is called her tracker."
     )
     remedy = (
         "Not the size of query sets: whatever sizes are allowed, some difference of two allowed "
@@ -56,6 +59,7 @@ class IndividualTracker(Attack):
     queries = 3
     worlds = LEVELS
     foils = (QuerySetSize(LEAST),)
+    honest = "SELECT SUM(grant_k) FROM students"
 
     def scenario(self, rng: np.random.Generator) -> Scenario:
         rows = students(rng)
@@ -68,6 +72,10 @@ class IndividualTracker(Attack):
         men = number(session.execute(f"{sums} AND {MAN}"))
         grant = physics - men
         return Guess(nearest_grant(grant), f"{physics:g} - {men:g} = {grant:g}; {direct}.")
+
+    def chance(self, defence: Defence, scales: Scales) -> float:
+        # The direct question comes first, and its answer is not used.
+        return chances.of_nearest(scales[1:], LEVELS) if scales else 1.0
 
 
 WOMAN, MAN = "sex = 'F'", "sex = 'M'"

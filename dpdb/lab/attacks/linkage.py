@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import datetime
+import itertools
+import math
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dpdb.lab.attack import Attack, Task
+from dpdb.lab import chances
+from dpdb.lab.attack import Attack, Scales, Task
 from dpdb.lab.controls import Generalised
 from dpdb.lab.database import Database, Refused, number
 from dpdb.lab.people import names
@@ -20,6 +23,7 @@ from dpdb.lab.transcript import Guess
 if TYPE_CHECKING:
     import numpy as np
 
+    from dpdb.lab.defences import Defence
     from dpdb.lab.transcript import Showing
 
 VOTERS, PATIENTS = 200, 100
@@ -50,6 +54,7 @@ _PUBLIC = random.Random(1997)  # noqa: S311 (a list that anybody can buy, not a 
 VOTER_LIST = tuple(_voter(name, _PUBLIC) for name in names(VOTERS))
 """What the attacker bought. The first on it is the governor; the first half were in hospital."""
 GOVERNOR = VOTER_LIST[0]
+PATIENT_LIST = VOTER_LIST[:PATIENTS]
 
 
 def decade(born: datetime.date) -> datetime.date:
@@ -119,12 +124,13 @@ class Linkage(Attack):
     )
     worlds = len(DIAGNOSES)
     foils = (Generalised(CROWD, coarser),)
+    honest = "SELECT COUNT(*) FROM cases WHERE diagnosis = 'flu'"
 
     def scenario(self, rng: np.random.Generator) -> Scenario:
         diagnoses = [DIAGNOSES[i] for i in rng.integers(len(DIAGNOSES), size=PATIENTS)]
         rows = [
             (voter.area, voter.sex, voter.born, diagnosis)
-            for voter, diagnosis in zip(VOTER_LIST, diagnoses, strict=False)
+            for voter, diagnosis in zip(PATIENT_LIST, diagnoses, strict=True)
         ]
         return Scenario(COLUMNS, rows, diagnoses[0], table="cases")
 
@@ -148,6 +154,11 @@ class Linkage(Attack):
             f"{alike}. Cases like that: {listed}.",
         )
 
+    def chance(self, defence: Defence, scales: Scales) -> float:
+        if isinstance(defence, Generalised):
+            return _chance_of_the_commonest(sum(map(_same_crowd, PATIENT_LIST)))
+        return chances.of_largest(scales[0], 1, len(DIAGNOSES)) if scales else 1.0
+
     def figures(self, showings: Sequence[Showing]) -> Sequence[Figure]:
         return (
             Tiles(
@@ -156,6 +167,25 @@ class Linkage(Attack):
                 [TileRow(label, shared(known)) for label, known in KNOWN.items()],
             ),
         )
+
+
+def _same_crowd(patient: Voter) -> bool:
+    """Whether a patient is like the governor in what blurring leaves."""
+    return (patient.sex, decade(patient.born)) == (GOVERNOR.sex, decade(GOVERNOR.born))
+
+
+def _chance_of_the_commonest(crowd: int) -> float:
+    """The chance that the commonest diagnosis of a crowd is that of one of its members.
+
+    The diagnoses are independent; of equally common ones the first in the list is taken. So it is
+    the mean, over all ways to divide the crowd, of the share of the largest part.
+    """
+    parts = len(DIAGNOSES)
+    ways = (way for way in itertools.product(range(crowd + 1), repeat=parts) if sum(way) == crowd)
+    largest = (
+        max(way) * math.factorial(crowd) / math.prod(map(math.factorial, way)) for way in ways
+    )
+    return math.fsum(largest) / crowd / math.pow(parts, crowd)
 
 
 def _diagnoses(session: Database, where: str) -> dict[str, float]:

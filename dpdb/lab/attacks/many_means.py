@@ -6,7 +6,8 @@ import math
 import random
 from typing import TYPE_CHECKING
 
-from dpdb.lab.attack import Attack, Task
+from dpdb.lab import chances
+from dpdb.lab.attack import Attack, Scales, Task
 from dpdb.lab.database import Database
 from dpdb.lab.scenario import Scenario
 from dpdb.lab.transcript import Guess
@@ -14,10 +15,16 @@ from dpdb.lab.transcript import Guess
 if TYPE_CHECKING:
     import numpy as np
 
+    from dpdb.lab.defences import Defence
+
 VARIANTS, OTHERS = 150, 9
 _KNOWN = random.Random(2008)  # noqa: S311 (a profile, not a key)
 PROFILE = tuple(_KNOWN.randrange(2) for _ in range(VARIANTS))
 """What the attacker has of the victim: a genome, from a hair."""
+
+
+HALFWAY = VARIANTS / 8 / (OTHERS + 1)
+"""With her among n patients the means are nearer to her by VARIANTS/(4n), without her by 0."""
 
 
 def _margin(shares: int, patients: int) -> float:
@@ -69,7 +76,8 @@ class ManyMeans(Attack):
             f"{OTHERS + 1} patients {_margin(1, OTHERS + 1):.0%} already for one.",
         ),
     )
-    trials = 100
+    model_trials = 4000
+    honest = "SELECT SUM(has_it) FROM study"
 
     def scenario(self, rng: np.random.Generator) -> Scenario:
         genomes = rng.integers(2, size=(OTHERS, VARIANTS)).tolist()
@@ -98,13 +106,27 @@ class ManyMeans(Attack):
             assert isinstance(variant, int)
             if isinstance(mean, float):
                 nearer += (PROFILE[variant - 1] - 0.5) * (mean - 0.5)
-        # With her among n, the expected sum is VARIANTS/(4n); without her it is 0.
-        halfway = VARIANTS / 8 / (OTHERS + 1)
         return Guess(
-            nearer > halfway,
+            nearer > HALFWAY,
             f"In all, the means are nearer to her by {nearer:.2f}; 0 is expected without her, "
-            f"{2 * halfway:.2f} with her.",
+            f"{2 * HALFWAY:.2f} with her.",
         )
+
+    def simulate(
+        self, defence: Defence, scales: Scales, rng: np.random.Generator, trials: int
+    ) -> int:
+        import numpy as np  # noqa: PLC0415 (a list of attacks does without)
+
+        profile, inside = np.array(PROFILE), rng.integers(2, size=(trials, 1))
+        # Of nine patients, as many have a variant as nine coins show heads.
+        sums = rng.binomial(OTHERS, 0.5, (trials, VARIANTS)) + inside * profile
+        counts = OTHERS + inside
+        if scales:
+            sums = sums + chances.draws(rng, scales[0], sums.shape)
+            counts = counts + chances.draws(rng, scales[1], sums.shape)
+        means = np.clip(sums / np.maximum(counts, 1), 0, 1)
+        nearer = ((profile - 0.5) * (means - 0.5)).sum(axis=1)
+        return int(((nearer > HALFWAY) == (inside[:, 0] == 1)).sum())
 
 
 COLUMNS = f"""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dpdb.lab.attack import Attack, Task
+from dpdb.lab import chances
+from dpdb.lab.attack import Attack, Scales, Task
 from dpdb.lab.database import Database, number
 from dpdb.lab.mistakes import RowsAsUnits
 from dpdb.lab.people import names
@@ -13,6 +14,8 @@ from dpdb.lab.transcript import Guess
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from dpdb.lab.defences import Defence
 
 PATIENTS, VISITS = 40, 20
 
@@ -56,8 +59,8 @@ class ManyRows(Attack):
             "not do that: the marriage itself has to be the unit, or each person a row.",
         ),
     )
-    trials = 300
     foils = (RowsAsUnits(0.1, 1), RowsAsUnits(1, 1))
+    honest = "SELECT COUNT(*) FROM visits"
 
     def scenario(self, rng: np.random.Generator) -> Scenario:
         patients = [name for name in names(PATIENTS) for _ in range(rng.integers(1, VISITS + 1))]
@@ -80,6 +83,9 @@ class ManyRows(Attack):
         count = number(session.execute(question))
         inside = count >= VISITS / 2
         return Guess(inside, f"{count:g} is closer to {VISITS if inside else 0}.")
+
+    def chance(self, defence: Defence, scales: Scales) -> float:
+        return chances.of_sign(scales, VISITS) if scales else 1.0
 
 
 COLUMNS = """

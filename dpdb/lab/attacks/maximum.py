@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dpdb.lab.attack import Attack, Task
+from dpdb.lab import chances
+from dpdb.lab.attack import Attack, Scales, Task
 from dpdb.lab.database import Database, number
 from dpdb.lab.people import names
 from dpdb.lab.scenario import Scenario
@@ -12,6 +13,17 @@ from dpdb.lab.transcript import Guess
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from dpdb.lab.defences import Defence
+
+
+YOUNGEST, OLDEST = 18, 65
+MIDDLE = (YOUNGEST + OLDEST) // 2
+OTHERS = 200
+POOREST_RICH, RICH = 3_000_000, (4_000_000, 9_000_000)
+"""All but one own less than the one; what the richest owns lies between the others."""
+LEAST, MOST = -1_000_000, 10_000_000
+"""The bounds of what anybody can own."""
 
 
 class Maximum(Attack):
@@ -24,8 +36,8 @@ class Maximum(Attack):
         "Statistical Databases, query set 2."
     )
     secret = (
-        "Age and income of the richest person, without a name to ask for. The age is any from 18 "
-        "to 65, and it is what is scored."
+        f"Age and income of the richest person, without a name to ask for. The age is any from "
+        f"{YOUNGEST} to {OLDEST}, and it is what is scored."
     )
     idea = (
         "MAX returns somebody's value, unchanged. Whoever has that value can be selected by it, "
@@ -57,14 +69,15 @@ class Maximum(Attack):
         ),
     )
     queries = 3
-    worlds = 48
+    worlds = OLDEST - YOUNGEST + 1
+    honest = "SELECT AVG(income) FROM people"
 
     def scenario(self, rng: np.random.Generator) -> Scenario:
-        incomes = rng.lognormal(10.7, 0.5, 201).clip(0, 900_000).round().tolist()
-        ages = rng.integers(18, 66, 201).tolist()
-        worths = rng.integers(0, 3_000_000, 200).tolist()
-        worths.append(int(rng.integers(4_000_000, 9_000_000)))
-        rows = zip(names(201), ages, map(int, incomes), worths, strict=True)
+        incomes = rng.lognormal(10.7, 0.5, OTHERS + 1).clip(0, 900_000).round().tolist()
+        ages = rng.integers(YOUNGEST, OLDEST + 1, OTHERS + 1).tolist()
+        worths = rng.integers(0, POOREST_RICH, OTHERS).tolist()
+        worths.append(int(rng.integers(*RICH)))
+        rows = zip(names(OTHERS + 1), ages, map(int, incomes), worths, strict=True)
         return Scenario(COLUMNS, list(rows), ages[-1])
 
     def run(self, session: Database, rng: np.random.Generator) -> Guess:
@@ -73,12 +86,36 @@ class Maximum(Attack):
         income = number(session.execute(f"SELECT MEAN(income) {richest}"))
         age = number(session.execute(f"SELECT MEAN(age) {richest}"))
         because = f"Whoever owns {most:.0f} earns {income:.0f} a year and is {age:.0f} years old."
-        return Guess(min(max(round(age), 18), 65), because)
+        return Guess(min(max(round(age), YOUNGEST), OLDEST), because)
+
+    def chance(self, defence: Defence, scales: Scales) -> float | None:
+        return None if scales else 1.0
+
+    def simulate(
+        self, defence: Defence, scales: Scales, rng: np.random.Generator, trials: int
+    ) -> int:
+        import numpy as np  # noqa: PLC0415 (a list of attacks does without)
+
+        rank, *_, of_sum, of_count = scales
+        worths = np.sort(rng.integers(0, POOREST_RICH, (trials, OTHERS)), axis=1)[:, ::-1]
+        richest = rng.integers(*RICH, (trials, 1))
+        ages = rng.integers(YOUNGEST, OLDEST + 1, (trials, OTHERS + 1))
+        # The maximum is chosen above all, or in the gap below the n-th largest: exp(-n/scale)
+        # as likely for each of its values.
+        ends = [np.full((trials, 1), MOST), richest, worths, np.full((trials, 1), LEAST)]
+        gaps = -np.diff(np.hstack(ends), axis=1) * np.exp(-np.arange(OTHERS + 2) / rank)
+        totals = gaps.cumsum(axis=1)
+        chosen = (totals < rng.random((trials, 1)) * totals[:, -1:]).sum(axis=1)
+        # So many people have more than that, and their mean age is asked for.
+        sums = np.hstack([np.zeros((trials, 1), dtype=int), (ages - MIDDLE).cumsum(axis=1)])
+        total = sums[np.arange(trials), chosen] + chances.draws(rng, of_sum, trials)
+        mean = MIDDLE + total / np.maximum(chosen + chances.draws(rng, of_count, trials), 1)
+        return int((np.rint(np.clip(mean, YOUNGEST, OLDEST)) == ages[:, 0]).sum())
 
 
-COLUMNS = """
-name      = { type = "text" }
-age       = { type = "integer", bounds = [18, 65], nullable = false }
-income    = { type = "integer", bounds = [0, 1_000_000], nullable = false }
-net_worth = { type = "integer", bounds = [-1_000_000, 10_000_000], nullable = false }
+COLUMNS = f"""
+name      = {{ type = "text" }}
+age       = {{ type = "integer", bounds = [{YOUNGEST}, {OLDEST}], nullable = false }}
+income    = {{ type = "integer", bounds = [0, 1_000_000], nullable = false }}
+net_worth = {{ type = "integer", bounds = [{LEAST}, {MOST}], nullable = false }}
 """

@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from dpdb.lab.attack import Attack, Scenes, Task
+from dpdb.lab import chances
+from dpdb.lab.attack import Attack, Scales, Scenes, Task
 from dpdb.lab.database import Database, number
 from dpdb.lab.people import names
 from dpdb.lab.scenario import DataFile, Scenario, identifier
@@ -14,6 +15,8 @@ from dpdb.lab.transcript import Guess
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from dpdb.lab.defences import Defence
 
 
 PAPERS_EPSILON = 4
@@ -71,7 +74,7 @@ class Membership(Attack):
             "attack reaches each of them: e^ε / (1 + e^ε).",
         ),
     )
-    trials = 400
+    honest = "SELECT COUNT(*) FROM people"
 
     def scenario(self, rng: np.random.Generator) -> Scenario:
         rows = [(name, int(rng.integers(18, 66))) for name in names(100)]
@@ -84,6 +87,9 @@ class Membership(Attack):
         count = number(session.execute(f"SELECT COUNT(*) FROM {self.table} WHERE {self.who}"))
         inside = count >= 0.5
         return Guess(inside, f"{count:g} is closer to {int(inside)} than to {1 - int(inside)}.")
+
+    def chance(self, defence: Defence, scales: Scales) -> float:
+        return chances.of_sign(scales, 1) if scales else 1.0
 
     def on(self, file: DataFile) -> tuple[Attack, Scenes]:
         victim = file.victim()

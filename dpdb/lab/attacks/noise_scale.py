@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from dpdb.lab.attack import Attack, Task
+from dpdb.lab.attack import Attack, Scales, Task
 from dpdb.lab.database import Database, number
 from dpdb.lab.mistakes import LocalSensitivity
 from dpdb.lab.people import names
@@ -14,6 +14,8 @@ from dpdb.lab.transcript import Guess
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from dpdb.lab.defences import Defence
 
 STAFF, BOSS = 100, 200
 """In thousands: the staff earn at most the one, the boss more, and at most the other."""
@@ -67,6 +69,7 @@ class NoiseScale(Attack):
     worlds = BOSS - STAFF
     off = LocalSensitivity(0.1)
     foils = (LocalSensitivity(1), LocalSensitivity(5))
+    honest = "SELECT SUM(salary) FROM firm"
 
     def scenario(self, rng: np.random.Generator) -> Scenario:
         salaries = rng.integers(20, STAFF + 1, size=60).tolist()
@@ -80,6 +83,10 @@ class NoiseScale(Attack):
         noise = answer.revealed or answer.releases
         scale = float(noise[0].scale or 0)
         return Guess(round(scale * share), f"b·ε/k = {scale:g} * {share:g} = {scale * share:g}")
+
+    def chance(self, defence: Defence, scales: Scales) -> float:
+        # Under privacy b·ε/k is the upper bound, whoever the boss is.
+        return 1.0 if isinstance(defence, LocalSensitivity) else 1 / (BOSS - STAFF)
 
 
 COLUMNS = f"""

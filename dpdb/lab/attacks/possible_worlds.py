@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from dpdb.lab.attack import Attack, Task
+from dpdb.lab import chances
+from dpdb.lab.attack import Attack, Scales, Task
 from dpdb.lab.database import Database, number
 from dpdb.lab.mistakes import DoubleLaplace
 from dpdb.lab.plots.figures import Figure, Lines, Series
@@ -17,6 +19,7 @@ from dpdb.lab.transcript import Guess
 if TYPE_CHECKING:
     import numpy as np
 
+    from dpdb.lab.defences import Defence
     from dpdb.lab.transcript import Showing
 
 STUDENTS = (("Chris", 1), ("Kelly", 2), ("Pat", 3), ("Terry", 10))
@@ -91,12 +94,12 @@ class PossibleWorlds(Attack):
             "exact median leaves two worlds, and no guess is right more often than in one of two.",
         ),
     )
-    trials = 400
     worlds = len(STUDENTS)
     foils = (
         DoubleLaplace(0.3829, 1, CHANGE, "Δf = 17/6"),
         DoubleLaplace(2, 1, CHANGE, "Δf = 17/6"),
     )
+    honest = "SELECT AVG(absence_days) FROM students"
 
     def scenario(self, rng: np.random.Generator) -> Scenario:
         missing = int(rng.integers(len(STUDENTS)))
@@ -110,6 +113,16 @@ class PossibleWorlds(Attack):
         guess = max(beliefs, key=lambda name: beliefs[name])
         listed = ", ".join(f"{name} {belief:.1%}" for name, belief in beliefs.items())
         return Guess(guess, f"Missing is: {listed}.")
+
+    def chance(self, defence: Defence, scales: Scales) -> float:
+        if not scales:
+            return 1.0
+        if isinstance(defence, DoubleLaplace):
+            return _chance(lambda x: chances.laplace_at_most(x, scales[0]))
+        # dpdb's noise is of the sum of the days, in whole days.
+        rows = len(STUDENTS) - 1
+        noise = chances.Noise.of([scales[0] * rows])
+        return _chance(lambda x: 1 - noise.at_least(x * rows))
 
     def figures(self, showings: Sequence[Showing]) -> Sequence[Figure]:
         scale = float(CHANGE) / DRAWN_AT
@@ -133,6 +146,20 @@ def means() -> dict[str, float]:
     """The mean in each world, by who is missing."""
     total = sum(days for _, days in STUDENTS)
     return {name: (total - days) / (len(STUDENTS) - 1) for name, days in STUDENTS}
+
+
+def _chance(at_most: Callable[[float], float]) -> float:
+    """The chance that the mean nearest to the noisy answer is the right one.
+
+    `at_most(x)` is the chance that the noise is below x.
+    """
+    ordered = sorted(means().values())
+    ends = [-math.inf, *((a + b) / 2 for a, b in itertools.pairwise(ordered)), math.inf]
+    found = 0.0
+    for mean, low, high in zip(ordered, ends[:-1], ends[1:], strict=True):
+        found += 1.0 if high == math.inf else at_most(high - mean)
+        found -= 0.0 if low == -math.inf else at_most(low - mean)
+    return found / len(ordered)
 
 
 def posterior(answer: float, scale: float) -> dict[str, float]:

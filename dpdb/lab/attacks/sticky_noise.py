@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from dpdb.lab.attack import Attack, Task
+from dpdb.lab import chances
+from dpdb.lab.attack import Attack, Scales, Task
 from dpdb.lab.controls import Sticky
 from dpdb.lab.database import Database, Refused, number
 from dpdb.lab.people import names
@@ -17,6 +18,7 @@ from dpdb.lab.transcript import Guess
 if TYPE_CHECKING:
     import numpy as np
 
+    from dpdb.lab.defences import Defence
     from dpdb.lab.transcript import Showing
 
 YOUNGEST, OLDEST = 18, 65
@@ -25,6 +27,9 @@ NOBODYS, MOST = 66, 120
 PAIRS = MOST - NOBODYS
 HIM = "SELECT COUNT(*) FROM people WHERE name = 'Abel Woods' AND smokes = 1 AND"
 QUERIES = 10
+NEAREST = 0.01
+"""The least distance that the chart shows."""
+_STEPS = 100
 
 
 _SHARED = math.sqrt(2 * 2)
@@ -81,8 +86,8 @@ class StickyNoise(Attack):
         ),
     )
     queries = QUERIES
-    trials = 60
     foils = (Sticky(1),)
+    honest = "SELECT COUNT(*) FROM people WHERE smokes = 1"
 
     def scenario(self, rng: np.random.Generator) -> Scenario:
         bits = rng.integers(2, size=101).tolist()
@@ -106,24 +111,32 @@ class StickyNoise(Attack):
             mean >= 0.5, f"The mean of the differences of {len(differences)} pairs is {mean:.3f}."
         )
 
+    def chance(self, defence: Defence, scales: Scales) -> float:
+        if isinstance(defence, Sticky):
+            # Noise of real numbers, for which steps of a hundredth of its scale are fine enough.
+            return chances.of_sign([_STEPS / defence.each] * 2 * PAIRS, _STEPS * PAIRS)
+        return chances.of_sign(scales, len(scales) / 2) if scales else 1.0
+
     def figures(self, showings: Sequence[Showing]) -> Sequence[Figure]:
         return (
             Lines(
-                "The mean of the differences so far",
-                "pairs asked (drawn between -2 and 3)",
-                [Series(s.defence.label, _means(s)) for s in showings[1:]],
-                level=float(bool(showings[0].truth)),
-                level_label="the truth",
+                "How far the mean of the differences so far is from the truth",
+                f"pairs asked (what is nearer than {NEAREST:g} is drawn there)",
+                [Series(s.defence.label, _distances(s)) for s in showings[1:]],
+                level=0.5,
+                level_label="nearer than this, and the guess is right",
+                logarithmic=True,
             ),
         )
 
 
-def _means(showing: Showing) -> list[tuple[float, float]]:
+def _distances(showing: Showing) -> list[tuple[float, float]]:
     answers = [number(e.answer) for e in showing.exchanges if e.answer is not None]
     points, total = [], 0.0
     for pairs, (everybody, nobody) in enumerate(zip(answers[::2], answers[1::2], strict=False), 1):
         total += everybody - nobody
-        points.append((float(pairs), min(max(total / pairs, -2.0), 3.0)))
+        distance = abs(total / pairs - float(bool(showing.truth)))
+        points.append((float(pairs), max(distance, NEAREST)))
     return points
 
 

@@ -56,10 +56,10 @@ def as_csv(scores: Sequence[Score]) -> str:
 
 def pages(scores: Sequence[Score]) -> Iterator[tuple[str, str]]:
     """The name of each page with its text: one for each student, and the index of all."""
-    reports = [score.report for score in scores if score.report]
+    played = [score.student for score in scores if score.report]
     for score in scores:
         if score.report:
-            yield f"{score.student}.html", html.page(score.report, reports)
+            yield f"{score.student}.html", html.page(score.report, played)
         else:
             template = html.templates().get_template("failed.html")
             yield f"{score.student}.html", template.render(score=score)

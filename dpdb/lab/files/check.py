@@ -59,6 +59,8 @@ class TableCheck:
     blank_lines: int
     short_rows: int
     long_rows: int
+    open_quote: bool
+    """Whether the last cell begins with a quote that is never closed."""
     columns: tuple[ColumnCheck, ...]
     units: UnitsCheck | None
 
@@ -67,6 +69,7 @@ def check(table: Table) -> TableCheck:
     """Read the file of a table, cell by cell."""
     columns = tuple(ColumnCheck(column) for column in table.columns)
     rows = blank = short = long = 0
+    last = b""
     with record_blocks(table) as (header, records):
         positions = column_positions(table, header.names)
         fates = [
@@ -79,9 +82,12 @@ def check(table: Table) -> TableCheck:
             blank += block.blank
             short += int(np.count_nonzero(lengths < len(header.names)))
             long += int(np.count_nonzero(lengths > len(header.names)))
+            if block.rows:
+                last = block.text[block.starts[block.last[-1]] : block.ends[block.last[-1]]]
             for checked, fate_of in zip(columns, fates, strict=True):
                 _count(checked, fate_of, block, positions[checked.column.name])
-    return TableCheck(table, header, rows, blank, short, long, columns, _units(table))
+    open_quote = grammar.is_open(last, header.punctuation.quote)
+    return TableCheck(table, header, rows, blank, short, long, open_quote, columns, _units(table))
 
 
 def _count(checked: ColumnCheck, fate_of: FateOf, block: Block, position: int) -> None:
@@ -128,10 +134,14 @@ def report(found: TableCheck) -> Iterator[str]:
     for number, what in (
         (found.blank_lines, "blank lines, which are skipped"),
         (found.short_rows, "rows with fewer cells than columns"),
-        (found.long_rows, "rows with more cells than columns, which are ignored"),
+        (found.long_rows, "rows with more cells than columns, which have no name and are ignored"),
     ):
         if number:
             remarks.append(f"{what}: {number:,}")
+    if 0 < found.rows == found.long_rows:
+        remarks.append("every row has more cells than the header: is the first one a row's name?")
+    if found.open_quote:
+        remarks.append("the last cell begins with a quote that is never closed: rows may be in it")
     if found.units is not None:
         remarks.extend(_unit_lines(table, found.units))
     yield from (f"  {remark}" for remark in remarks)

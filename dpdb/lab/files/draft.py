@@ -18,8 +18,8 @@ from dpdb.lab.files.text_rows import text_rows
 from dpdb.policy.catalog import Table
 from dpdb.policy.column_names import numbered_name
 from dpdb.policy.csv_clues import encoding_of, first_record, separator_of
-from dpdb.policy.csv_format import COMMA, CsvFormat
-from dpdb.policy.csv_header import remarks
+from dpdb.policy.csv_format import COMMA, CsvFormat, separator_by_name
+from dpdb.policy.csv_header import header_of, remarks
 from dpdb.policy.csv_stream import open_csv
 from dpdb.policy.encodings import FALLBACK, UTF8
 from dpdb.policy.reader import undeclared_table
@@ -31,15 +31,19 @@ _MARKED_NAME = {"utf-16-le": "utf-16", "utf-16-be": "utf-16",
 _IDENTITIES = frozenset(
     ("id", "uid", "uuid", "guid", "key", "nr", "no", "number", "name", "email", "mail", "phone",
      "ssn", "person", "patient", "customer", "client", "user", "member", "employee", "student",
-     "pupil", "household", "subject", "participant", "account", "nummer", "kunde", "kundin")
+     "pupil", "household", "subject", "participant", "account")
 )  # fmt: skip
 """Words that columns are called by which say whom a row is about."""
-_WORD = re.compile(r"[A-ZÄÖÜ]?[a-zäöüß]+|[A-ZÄÖÜ]+(?![a-zäöüß])")
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+"""One word of a name that is written_so, or writtenSo."""
 
 
 @dataclass(frozen=True)
 class Draft:
-    """What a policy of a file would begin with; how the file is written is in its table."""
+    """What a policy of a file would begin with.
+
+    The format in its table is what the policy has to declare of how the file is written.
+    """
 
     table: Table
     types: tuple[SuggestedType, ...]
@@ -55,7 +59,7 @@ def draft(path: Path, form: CsvFormat) -> Draft:
     table = undeclared_table(path, form, names)
     rows = list(islice(text_rows(table), SAMPLE_ROWS))
     columns = [[row[place] for row in rows] for place in range(len(table.columns))]
-    if form.separator != COMMA:
+    if header_of(table).punctuation.separator != COMMA.encode():
         table = replace(table, csv=replace(form, decimal=suggested_decimal(columns)))
     types = tuple(suggested_type(cells, table.csv.decimal) for cells in columns)
     notes = [*notes, *remarks(table)]
@@ -74,7 +78,7 @@ def draft(path: Path, form: CsvFormat) -> Draft:
 
 
 def _as_written(path: Path, form: CsvFormat) -> tuple[CsvFormat, list[str], list[str]]:
-    """How a file is written, names for its columns if it has no header, and what to say of that."""
+    """What to declare of how a file is written, names for columns without a header, and notes."""
     notes = []
     as_if_header = replace(form, header=True)
     encoding, mark = encoding_of(path, as_if_header)
@@ -85,9 +89,12 @@ def _as_written(path: Path, form: CsvFormat) -> tuple[CsvFormat, list[str], list
         start = stream.read(_FIRST_BYTES).decode("latin-1")
     separator, _, guesses = separator_of(path, as_if_header, start)
     notes.extend(f"{path}: {guess}" for guess in guesses)
-    if mark:
-        encoding = _MARKED_NAME.get(encoding, UTF8 if form.header else "utf-8-sig")
-    written = replace(form, separator=separator, encoding=encoding)
+    written = form
+    if separator != (separator_by_name(path) or COMMA):
+        written = replace(written, separator=separator)
+    if form.encoding is None and (encoding != UTF8 or (mark and not form.header)):
+        name = _MARKED_NAME.get(encoding, "utf-8-sig") if mark else encoding
+        written = replace(written, encoding=name)
     if form.header:
         return written, [], notes
     try:

@@ -12,9 +12,10 @@ from functools import cache
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from dpdb import manual
 from dpdb.answers.formats.escape import printable
 from dpdb.lab.pages.rates import rates
-from dpdb.lab.pages.report import Report, counted
+from dpdb.lab.pages.report import Report, Success, counted
 from dpdb.lab.plots.style import DARK, LIGHT, MARKS, SHAPES, declared
 from dpdb.lab.plots.svg import in_page
 
@@ -26,20 +27,20 @@ _LONGEST = 130
 
 @dataclass(frozen=True)
 class _Neighbours:
-    """The reports before and after a report, among several."""
+    """The names of the reports before and after a report, among several."""
 
-    before: Report | None
-    after: Report | None
+    before: str | None
+    after: str | None
 
 
-def page(report: Report, pages: Sequence[Report] = ()) -> str:
-    """The page of a report; among `pages`, it links to its neighbours and the index."""
+def page(report: Report, pages: Sequence[str] = ()) -> str:
+    """The page of a report; among the `pages` of these names, it links to neighbours and index."""
     return (
         templates()
         .get_template("report.html")
         .render(
             report=report,
-            neighbours=_neighbours(report, pages),
+            neighbours=_neighbours(report.name, pages),
             headings=HEADINGS,
             rates=in_page(rates(report)),
             figures=[(figure.title, in_page(figure)) for figure in report.figures],
@@ -47,9 +48,19 @@ def page(report: Report, pages: Sequence[Report] = ()) -> str:
     )
 
 
-def index(reports: Sequence[Report]) -> str:
-    """The page that links to all reports."""
-    return templates().get_template("index.html").render(reports=reports)
+def index(reports: Sequence[Report], room: str | None = None) -> str:
+    """The page that links to all reports, and to the page of the room."""
+    return (
+        templates()
+        .get_template("index.html")
+        .render(reports=reports, room=room, epsilon=_meaning_of_epsilon())
+    )
+
+
+def _meaning_of_epsilon() -> list[str]:
+    """What the manual says that ε means, in paragraphs."""
+    section = manual.page("teaching").partition("\n## What ε means\n")[2].partition("\n## ")[0]
+    return [paragraph for paragraph in section.split("\n\n") if paragraph.strip()]
 
 
 @cache
@@ -64,7 +75,9 @@ def templates() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {"counted": counted, "cut": _cut, "percent": _percent}
+    environment.filters |= {
+        "counted": counted, "cut": _cut, "found": _found, "part": _part, "percent": _percent,
+    }  # fmt: skip
     environment.globals |= {
         "light": declared(LIGHT),
         "dark": declared(DARK),
@@ -81,16 +94,27 @@ def _visible(value: object) -> object:
     return value if hasattr(value, "__html__") else printable(str(value))
 
 
-def _neighbours(report: Report, pages: Sequence[Report]) -> _Neighbours | None:
+def _neighbours(name: str, pages: Sequence[str]) -> _Neighbours | None:
     if not pages:
         return None
-    place = pages.index(report)
+    place = pages.index(name)
     after = pages[place + 1] if place + 1 < len(pages) else None
     return _Neighbours(pages[place - 1] if place else None, after)
 
 
 def _cut(sql: str) -> str:
     return sql if len(sql) <= _LONGEST else sql[: _LONGEST - 1] + "…"
+
+
+def _found(report: Report, success: Success) -> bool:
+    """Whether the attack finds out more than half of what a blind guess leaves open."""
+    blind = report.baseline or 0.0
+    return success.rate - blind > (1 - blind) / 2
+
+
+def _part(error: float) -> str:
+    """A relative error with two digits."""
+    return f"{float(f'{100 * error:.2g}'):g} %"
 
 
 def _percent(rate: float, digits: int = 1) -> str:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dpdb.lab.pages.report import Report
 from dpdb.lab.plots.figures import Bar, Bars
 
-_COLOURS = {"off": "s0", "foil": "s2", "private": "s1"}
-
 
 def rates(report: Report) -> Bars:
     """Bars of success rates with their 95 % intervals and ceilings, and the rate of guessing."""
@@ -15,7 +13,7 @@ def rates(report: Report) -> Bars:
         bars=[
             Bar(
                 label=success.defence,
-                colour=_COLOURS[success.side],
+                colour=success.colour,
                 value=success.rate,
                 low=success.low,
                 high=success.high,

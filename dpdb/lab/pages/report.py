@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dpdb import __version__
 from dpdb.answers.answer import Answer
 from dpdb.answers.record import Cell, CellInterval
 from dpdb.lab.attack import Task
-from dpdb.lab.plots.figures import Figure
+from dpdb.lab.curve import Point
+from dpdb.lab.defences import Defence, Side
+from dpdb.lab.plots.figures import Figure, Lines
 from dpdb.lab.transcript import Exchange, Showing
-from dpdb.lab.trial import Rate, Trials
+from dpdb.lab.trial import Known, Rate, Trials
 
+_COLOURS = {Side.OFF: ("s0",), Side.FOIL: ("s2", "soft"), Side.PRIVATE: ("s1", "s3", "s4", "soft")}
+"""The colours of defences: red, amber, blue and others; where they do not suffice they recur."""
+_ROUNDING = 1e-9
+"""A rate that is worked out can be above its ceiling by so much through the rounding of doubles."""
 SHOWN_FIRST = 2
 """How many exchanges are shown from the beginning; the last one follows them."""
 
@@ -34,6 +41,8 @@ class Act:
 
     defence: str
     side: str
+    colour: str
+    """Its name in the palette, the same in all charts."""
     note: str
     lines: tuple[Line, ...]
     omitted: int
@@ -58,9 +67,12 @@ class Success:
 
     defence: str
     side: str
+    colour: str
     epsilon: float | None
-    hits: int
-    tries: int
+    known: str
+    """`exact`, `model` or `runs`: worked out, or counted in trials of a model or in runs."""
+    hits: int | None
+    tries: int | None
     rate: float
     low: float
     high: float
@@ -69,7 +81,7 @@ class Success:
     @property
     def broken(self) -> bool:
         """Whether the defence claims an ε that this rate belies."""
-        return self.ceiling is not None and self.low > self.ceiling
+        return self.ceiling is not None and self.low > self.ceiling + _ROUNDING
 
 
 @dataclass(frozen=True)
@@ -77,46 +89,77 @@ class Report:
     """The story of one attack, its runs and its success rates."""
 
     name: str
+    notice: str
+    """Who may see it; everybody, if it is empty."""
     title: str
     source: str
     secret: str
     idea: str
     acts: tuple[Act, ...]
-    trials: int
+    trials: int | None
+    """The number of runs that were counted; None where rates are as exact as they can be."""
     seed: int
     successes: tuple[Success, ...]
     baseline: float | None
     figures: tuple[Figure, ...]
     remedy: str
     tasks: tuple[Task, ...]
+    honest: str = ""
+    """The question whose error the curve shows."""
+    curve: tuple[Point, ...] = ()
     version: str = __version__
 
 
 def counted(report: Report) -> str:
-    """The number of trials and guesses, in words."""
-    guesses = report.successes[0].tries
-    trials = "1 trial" if report.trials == 1 else f"{report.trials} trials"
-    return trials if guesses == report.trials else f"{trials}, {guesses} guesses"
+    """How the rates are known, in words: worked out, or counted in so many guesses."""
+    models = {s.tries: "a model" for s in report.successes if s.known == Known.MODEL}
+    runs = {s.tries: "the database" for s in report.successes if s.known == Known.RUNS}
+    parts = [
+        f"{tries:,} guesses against {what}" for tries, what in (models | runs).items() if tries
+    ]
+    if parts:
+        parts[-1] += f", seed {report.seed}, with 95 % intervals"
+    if any(success.known == Known.EXACT for success in report.successes):
+        parts.insert(0, "worked out from the noise")
+    return "; ".join(parts)
 
 
-def report_of(trials: Trials) -> Report:
+def report_of(trials: Trials, curve: tuple[Point, ...] = ()) -> Report:
     """The report of an attack's trials."""
     attack = trials.attack
+    colours = _colours([rate.defence for rate in trials.rates])
     return Report(
         name=attack.name,
+        notice=attack.notice,
         title=attack.title,
         source=attack.source,
         secret=attack.secret,
         idea=attack.idea,
-        acts=tuple(map(_act, trials.showings)),
+        acts=tuple(_act(showing, colours) for showing in trials.showings),
         trials=trials.number,
         seed=trials.seed,
-        successes=tuple(map(_success, trials.rates)),
+        successes=tuple(_success(rate, colours) for rate in trials.rates),
         baseline=attack.baseline,
-        figures=tuple(attack.figures(trials.showings)),
+        figures=tuple(_coloured(each, colours) for each in attack.figures(trials.showings)),
         remedy=attack.remedy,
         tasks=attack.tasks,
+        honest=attack.honest,
+        curve=curve,
     )
+
+
+def _colours(defences: Sequence[Defence]) -> dict[str, str]:
+    """A colour for each defence, by its label."""
+    left = {side: itertools.cycle(names) for side, names in _COLOURS.items()}
+    return {defence.label: next(left[defence.side]) for defence in defences}
+
+
+def _coloured(figure: Figure, colours: dict[str, str]) -> Figure:
+    """A figure whose lines have the colours of the defences that they are labelled with."""
+    if not isinstance(figure, Lines):
+        return figure
+    series = [replace(line, colour=colours.get(line.label)) for line in figure.series]
+    return replace(figure, series=series)
 
 
 def as_object(report: Report) -> dict[str, Any]:
@@ -127,7 +170,7 @@ def as_object(report: Report) -> dict[str, Any]:
     return plain
 
 
-def _act(showing: Showing) -> Act:
+def _act(showing: Showing, colours: dict[str, str]) -> Act:
     shown = list(showing.exchanges)
     omitted = 0
     if len(shown) > SHOWN_FIRST + 1:
@@ -136,6 +179,7 @@ def _act(showing: Showing) -> Act:
     return Act(
         defence=showing.defence.label,
         side=showing.defence.side,
+        colour=colours[showing.defence.label],
         note=showing.defence.note,
         lines=tuple(map(_line, shown)),
         omitted=omitted,
@@ -147,10 +191,12 @@ def _act(showing: Showing) -> Act:
     )
 
 
-def _success(rate: Rate) -> Success:
+def _success(rate: Rate, colours: dict[str, str]) -> Success:
     return Success(
         defence=rate.defence.label,
         side=rate.defence.side,
+        colour=colours[rate.defence.label],
+        known=rate.known,
         epsilon=rate.defence.epsilon,
         hits=rate.hits,
         tries=rate.tries,

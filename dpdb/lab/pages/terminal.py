@@ -16,6 +16,7 @@ def page(report: Report) -> str:
     """The whole report as text."""
     parts = [
         title(report),
+        *([wrapped(report.notice)] if report.notice else []),
         section("The secret", wrapped(report.secret)),
         section("The idea", wrapped(report.idea)),
         *(_act(act) for act in report.acts),
@@ -94,7 +95,7 @@ def _cut(text: str, width: int) -> str:
 def rates(report: Report) -> str:
     """Bars of the success rates, with their intervals and ceilings."""
     width = max(len(success.defence) for success in report.successes)
-    lines = [f"  {counted(report)}, seed {report.seed}, 95 % intervals", ""]
+    lines = [wrapped(counted(report)), ""]
     lines += [
         f"  {printable(s.defence):<{width}}  {_bar(s, report.baseline)} {_figures(s)}"
         for s in report.successes
@@ -125,7 +126,9 @@ def _place(rate: float) -> int:
 
 
 def _figures(success: Success) -> str:
-    text = f"{_percent(success.rate):>7} [{success.low * 100:.1f}, {success.high * 100:.1f}]"
+    text = f"{_percent(success.rate):>7}"
+    if success.tries is not None:
+        text += f" [{success.low * 100:.1f}, {success.high * 100:.1f}]"
     if success.ceiling is None:
         return text
     return f"{text} ◆ {_percent(success.ceiling)}{' ✘' if success.broken else ''}"

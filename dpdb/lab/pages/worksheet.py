@@ -8,7 +8,7 @@ from dpdb.lab.pages.html import HEADINGS, templates
 from dpdb.lab.pages.report import Report
 
 
-def page(report: Report, pages: Sequence[Report] = ()) -> str:
+def page(report: Report, pages: Sequence[str] = ()) -> str:
     """The page of a report without guess, truth, rates, explanation or solution."""
     return (
         templates()
@@ -17,6 +17,6 @@ def page(report: Report, pages: Sequence[Report] = ()) -> str:
     )
 
 
-def index(reports: Sequence[Report]) -> str:
-    """The page that links to all reports."""
-    return templates().get_template("worksheets.html").render(reports=reports)
+def index(reports: Sequence[Report], room: str | None = None) -> str:
+    """The page that links to all reports, and to the page of the room."""
+    return templates().get_template("worksheets.html").render(reports=reports, room=room)

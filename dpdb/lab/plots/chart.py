@@ -14,7 +14,7 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, PathPatch
 from matplotlib.path import Path
-from matplotlib.ticker import PercentFormatter
+from matplotlib.ticker import NullLocator, PercentFormatter
 
 from dpdb.answers.formats.escape import printable
 from dpdb.lab.plots.figures import Bars, Chart, Lines, Tiles
@@ -93,11 +93,15 @@ def _lines(figure: Lines, canvas: Canvas, axes: Axes) -> None:
     handles: list[Line2D] = []
     for index, series in enumerate(figure.series):
         across, up = zip(*series.points, strict=True)
-        colour = LIGHT[SERIES[index % len(SERIES)]]
+        colour = LIGHT[series.colour or SERIES[index % len(SERIES)]]
         handles += axes.plot(across, up, color=colour, label=printable(series.label))
     if figure.level is not None:
         label = printable(figure.level_label)
         handles.append(axes.axhline(figure.level, color=_INK, linestyle=":", label=label))
+    if figure.logarithmic:
+        axes.set_yscale("log")
+        axes.yaxis.set_major_formatter("{x:g}")
+        axes.yaxis.set_minor_locator(NullLocator())
     axes.margins(x=0)
     axes.grid(axis="y")
     axes.set(xlabel=printable(figure.across), ylabel=printable(figure.up))

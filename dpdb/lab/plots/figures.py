@@ -12,6 +12,8 @@ class Series:
 
     label: str
     points: Sequence[tuple[float, float]]
+    colour: str | None = None
+    """Its name in the palette; None for the next one."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,8 @@ class Lines:
     level_label: str = ""
     up: str = ""
     """What the vertical axis measures."""
+    logarithmic: bool = False
+    """Whether equal steps up are equal factors; all values are above 0 then."""
 
     @property
     def description(self) -> str:

@@ -7,7 +7,9 @@ Here each curve has a letter on it, and axes are labelled below and beside the c
 
 from __future__ import annotations
 
+import math
 import textwrap
+from dataclasses import replace
 from string import ascii_lowercase
 
 from dpdb.answers.formats.escape import printable
@@ -31,8 +33,14 @@ def figure_text(figure: Figure, width: int = WIDTH) -> str:
 
 def _lines(figure: Lines, width: int) -> str:
     """Curves of dots between two axes; each has a letter on it, explained below."""
+    level = figure.level
+    figure = _powers(figure) if figure.logarithmic else figure
     up = roomy(figure.height, ROWS * DOWN - 1, 0)
-    labels = {round(up(y)) // DOWN: marked(y) for y in up.ticks}
+    labels = {
+        round(up(y)) // DOWN: marked(10**y if figure.logarithmic else y)
+        for y in up.ticks
+        if not figure.logarithmic or y == round(y)
+    }
     margin = 2 + max(map(len, labels.values()))
     across = tight(figure.width, 0, (width - margin - 2) * ACROSS - 1)
     lines = [f"  {printable(figure.up)}"] if figure.up else []
@@ -42,9 +50,17 @@ def _lines(figure: Lines, width: int) -> str:
     lines += [" " * (margin + 1) + line for line in _floor(across)]
     lines.append(f"{printable(figure.across):^{width}}".rstrip())
     lines += [f"  {_letter(i)}  {printable(s.label)}" for i, s in enumerate(figure.series)]
-    if figure.level is not None:
-        lines.append(f"  ┄  {printable(figure.level_label)}: {figure.level:.4g}")
+    if level is not None:
+        lines.append(f"  ┄  {printable(figure.level_label)}: {level:.4g}")
     return "\n".join(lines)
+
+
+def _powers(figure: Lines) -> Lines:
+    """The figure with values, up, as powers of ten."""
+    series = [replace(s, points=[(x, math.log10(y)) for x, y in s.points]) for s in figure.series]
+    return replace(
+        figure, series=series, level=None if figure.level is None else math.log10(figure.level)
+    )
 
 
 def _plot(figure: Lines, across: Axis, up: Axis) -> list[str]:

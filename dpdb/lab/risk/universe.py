@@ -31,7 +31,8 @@ class Universe:
         if argument is not None and argument.kind is Kind.DATE and not counts:
             raise Unsupported("the risk is worked out for numbers, not for dates",
                               place=aggregate.place)  # fmt: skip
-        [[values]] = self._engine.values(outline(select.query, self._policy), {})
+        [counted] = self._engine.values(outline(select.query, self._policy), {})
+        [values] = counted.cells if counts else counted.cells_or_mean
         return aggregate, values
 
 

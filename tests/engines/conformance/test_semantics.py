@@ -112,6 +112,10 @@ CONDITIONS: list[str | tuple[str, str]] = [
     ("SUBSTR(t, -1, 3) = 'a'", "substr(t, 1, 1) = 'a'"),
     ("SUBSTR(t, -9) = t", "t IS NOT NULL OR NULL"),
     ("SUBSTR(t, 2, -1) = ''", "t IS NOT NULL OR NULL"),
+    "t || s = 'aa'", "t || 'b' LIKE 'a%b'", "'a' || t || s || 'c' LIKE '%ab%'", "t || NULL IS NULL",
+    "d || t LIKE '2020-%'", "b || s = 'truea'", "LENGTH(t || s) > 4", "t || '' = t",
+    "t || 1 + 1 = 'a2'", ("i || t = '3a'", "CAST(i AS BIGINT) || t = '3a'"),
+    "'a' || 'b' = 'ab'", "t || s IN ('aa', 'bb')", "t || s < s || t",
     # arithmetic within conditions
     "i + j > 3", "i - j = 0", "i * 2 = 4", "i * j = n", "ABS(i) = 3", "ABS(n) < 1",
     "ROUND(n) = 1", "FLOOR(n) = -1", "CEIL(n) = 1", "GREATEST(i, j) = i", "LEAST(i, j, n) < 0",

@@ -37,7 +37,7 @@ def test_a_check_is_for_the_custodian_and_tells_everything(
         NOTICE,
         "",
         f"t: 4 rows in {tmp_path}/t.csv, utf-8, separated by ,",
-        "  the header looks like a row: has the file none?",
+        "  the header looks like a row: if the file has none, say --no-header",
         "  blank lines, which are skipped: 1",
         "  units, by name: 2",
         "  rows that name no unit and are left out: 1",

@@ -8,13 +8,16 @@ import pytest
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 
+from dpdb.errors import DpdbError
 from dpdb.interfaces.shell.commands import COMMANDS
 from dpdb.interfaces.shell.completion import ShellCompleter
 from dpdb.interfaces.shell.vocabulary import AGGREGATES, FUNCTIONS
 from dpdb.policy.reader import policy_for, read_policy
+from dpdb.session.session import Session
 from dpdb.sql.aggregates import AGGREGATE_NAMES
 from dpdb.sql.functions import FUNCTION_NAMES
 from dpdb.sql.option_names import OPTIONS, SETTINGS
+from tests.support.noiseless import Noiseless
 
 POLICY = """
 [tables.people.columns]
@@ -29,6 +32,7 @@ born = { type = "date", values = [2000-01-31] }
 kind = { type = "text", values = ["cat"] }
 """
 COLUMNS = {"name", "age", "zip", "member", "city", "born", '"net worth"'}
+GROUPABLE = {"age", "zip", "member", "city", "born"}
 SECRET = "Zebulon"
 
 
@@ -41,6 +45,11 @@ def completer(tmp_path: Path) -> ShellCompleter:
     return ShellCompleter(read_policy(tmp_path / "people.toml"), dict.fromkeys(COMMANDS, ""))
 
 
+@pytest.fixture
+def session(completer: ShellCompleter, tmp_path: Path) -> Session:
+    return Session(read_policy(tmp_path / "people.toml"), noise=Noiseless())
+
+
 def offered(completer: ShellCompleter, text: str) -> list[str]:
     """What is offered at the `|` in the text, or at its end."""
     before, _, after = text.partition("|")
@@ -50,11 +59,12 @@ def offered(completer: ShellCompleter, text: str) -> list[str]:
 
 
 @pytest.mark.parametrize(("text", "expected"), [
-    ("", {"SELECT", "EXPLAIN SELECT", "SHOW BUDGET", "SHOW TABLES", "DESCRIBE", "SET"}),
+    ("", {"SELECT", "EXPLAIN SELECT", "SHOW BUDGET", "SHOW TABLES", "SHOW ALL", "DESCRIBE",
+          "SET"}),
     ("SELECT COUNT(*) FROM ", {"people", "pets"}),
     ("SELECT COUNT(*) FROM pe", {"people", "pets"}),
     ("DESCRIBE ", {"people", "pets"}),
-    ("SHOW ", {"BUDGET", "TABLES"}),
+    ("SHOW ", {"BUDGET", "TABLES", "ALL"}),
     ("EXPLAIN ", {"SELECT"}),
     ("SELECT COUNT(*) FROM people WHERE zip = ", {"31643", "80127"}),
     ("SELECT COUNT(*) FROM people WHERE zip = 3", {"31643"}),
@@ -70,7 +80,7 @@ def offered(completer: ShellCompleter, text: str) -> list[str]:
     ("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(", {f"{name} = " for name in OPTIONS}),
     ("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 1, d", {"delta = "}),
     ("SET ", {f"{name} = " for name in SETTINGS}),
-    ("SELECT 1; SHOW ", {"BUDGET", "TABLES"}),
+    ("SELECT 1; SHOW ", {"BUDGET", "TABLES", "ALL"}),
     (".mo", {".mode"}),
     (".timer ", {"on", "off"}),
     (".schema p", {"people", "pets"}),
@@ -85,16 +95,89 @@ def test_offers(completer: ShellCompleter, text: str, expected: set[str] | None)
 
 def test_operands(completer: ShellCompleter) -> None:
     first = set(offered(completer, "SELECT | FROM people"))
-    assert first >= COLUMNS | {f"{name}(" for name in (*AGGREGATES, *FUNCTIONS)}
-    assert "kind" not in first
+    assert first >= GROUPABLE | {f"{name}(" for name in (*AGGREGATES, *FUNCTIONS)}
+    assert not first & (COLUMNS - GROUPABLE | {"kind"})
     inside = set(offered(completer, "SELECT SUM(| FROM people"))
-    assert inside >= COLUMNS | {"ABS("}
+    assert inside >= {"age", "ABS("}
     assert "SUM(" not in inside
     rows = set(offered(completer, "SELECT COUNT(*) FROM people WHERE "))
     assert rows >= COLUMNS | {"ABS(", "NOT"}
     assert "COUNT(" not in rows
     assert {"*", "DISTINCT"} <= set(offered(completer, "SELECT COUNT("))
     assert "kind" in offered(completer, "SELECT | FROM pets")
+
+
+NESTED = ["SUM(ABS(", "MIN(COALESCE(", "MAX(NULLIF(", "AVG(CLAMP(", "COUNT(LOWER(", "COUNT(LENGTH(",
+          "AVG(ROUND(", "COUNT(GREATEST(", "COUNT(CLAMP(", "COUNT(DISTINCT ", "SUM(COALESCE(",
+          "PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY "]  # fmt: skip
+ENDS = {"QUANTILE_CONT(": ", 0.5)", "AVG(CLAMP(": ", 0, 1))", "COUNT(CLAMP(": ", {0}, {0}))",
+        "COUNT(GREATEST(": ", {0}))", **dict.fromkeys(["MIN(COALESCE(", "MAX(NULLIF(",
+        "SUM(COALESCE("], ", {0}))")}  # fmt: skip
+CALLS = [f"{name}(" for name in AGGREGATES if name not in ("COUNT_IF", "PERCENTILE_CONT")]
+
+
+def _end(end: str, column: str) -> str:
+    dated = end.replace("0, 1", "'2000-01-01', '2000-12-31'") if column == "born" else end
+    return dated.format(column)
+
+
+@pytest.mark.parametrize("call", [*CALLS, *NESTED])
+def test_a_column_is_offered_where_it_is_accepted(
+    completer: ShellCompleter, session: Session, call: str
+) -> None:
+    end = ENDS.get(call, ")" * call.count("("))
+    end = ")" if "WITHIN" in call else end
+    accepted = {
+        column
+        for column in COLUMNS
+        if is_answered(session, f"SELECT {call}{column}{_end(end, column)} FROM people")
+    }
+    assert set(offered(completer, f"SELECT {call}| FROM people")) & COLUMNS == accepted
+
+
+@pytest.mark.parametrize("text", [
+    "SELECT COUNT(*) FROM people GROUP BY |", "SELECT zip, COUNT(*) FROM people GROUP BY zip, |",
+    "SELECT |, COUNT(*) FROM people", "SELECT | FROM people GROUP BY zip, \"city\" HAVING 1 = 1",
+    "SELECT zip FROM people GROUP BY zip ORDER BY |", "SELECT COUNT(*) FROM people GROUP BY zip HAVING |",
+    "SELECT ROUND(| FROM people GROUP BY zip",
+])  # fmt: skip
+def test_keys_are_offered_where_they_are_accepted(
+    completer: ShellCompleter, session: Session, text: str
+) -> None:
+    def is_accepted(column: str) -> bool:
+        whole = text.replace("ROUND(|", "COALESCE(|, |)").replace("|, COUNT", "|, COUNT")
+        whole = whole.replace("HAVING |", "HAVING | IS NULL").replace("|", column)
+        if "GROUP" not in whole:
+            whole += f" GROUP BY {column}"
+        return is_answered(session, whole.replace("SELECT ", "SELECT COUNT(*) + 0, ", 1))
+
+    shown = set(offered(completer, text))
+    assert shown & COLUMNS == {column for column in COLUMNS if is_accepted(column)}
+    in_group = text.endswith(("BY |", "zip, |")) and "ORDER" not in text
+    assert ("ABS(" in shown, "SUM(" in shown) == (not in_group, not in_group)
+
+
+def test_conditions_take_every_column(completer: ShellCompleter) -> None:
+    for start in ("SELECT SUM(CASE WHEN ", "SELECT COUNT(*) FILTER (WHERE ", "SELECT AVG(IF(",
+                  "SELECT COUNT_IF(", "SELECT COUNT(*) FROM people WHERE age > 1 AND "):  # fmt: skip
+        assert set(offered(completer, f"{start}| FROM people")) >= COLUMNS
+
+
+def test_undeclared_columns_are_offered_where_they_are_clamped(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("a,b\n")
+    completer = ShellCompleter(policy_for(tmp_path / "t.csv"), {})
+    assert not {"a", "b"} & set(offered(completer, "SELECT AVG("))
+    assert not {"a", "b"} & set(offered(completer, "SELECT COUNT(*) FROM t GROUP BY "))
+    assert {"a", "b"} <= set(offered(completer, "SELECT AVG(CLAMP("))
+    assert {"a", "b"} <= set(offered(completer, "SELECT COUNT("))
+
+
+def is_answered(session: Session, statement: str) -> bool:
+    try:
+        session.execute(f"EXPLAIN {statement}")
+    except DpdbError:
+        return False
+    return True
 
 
 def test_keywords_after_operands(completer: ShellCompleter) -> None:

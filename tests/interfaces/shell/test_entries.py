@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from dpdb.interfaces.shell.entries import Command, Sql, entries, finished, open_statement, open_text
+from dpdb.interfaces.shell.entries import (
+    Command,
+    Sql,
+    entries,
+    finished,
+    interjection,
+    open_statement,
+    open_text,
+)
 
 
 @pytest.mark.parametrize("text", [
@@ -43,3 +51,29 @@ def test_the_statement_to_be_priced_is_the_last() -> None:
     assert open_statement("SELECT 1;\nSELECT 2;") == "SELECT 2"
     assert open_statement("SELECT 1; SELECT 2") == "SELECT 2"
     assert open_statement(".mode csv") == ""
+
+
+@pytest.mark.parametrize(("line", "command"), [
+    (".tables", Command(".tables", "")), ("\\d", Command(".tables", "")),
+    ("\\d t", Command(".schema", "t")), ("\\q;", Command(".quit", "")),
+    ("\\x", Command(".mode", "vertical")), ("\\timing on", Command(".timer", "on")),
+    ("\\foo 1", Command("\\foo", "1")), ("  quit ", Command(".quit", "")),
+])  # fmt: skip
+def test_commands_at_both_prompts(line: str, command: Command) -> None:
+    assert list(entries(line)) == [command]
+    assert finished(line)
+    if not line.endswith(";"):
+        assert interjection(f"SELECT a,\n{line}") == ("SELECT a,", command)
+
+
+@pytest.mark.parametrize("text", [
+    "SELECT '\n.tables", "SELECT /*\n\\d", 'SELECT "\nquit', "SELECT a *\n.5", "GROUP BY\nexit;",
+    "SELECT 1;\n.tables", ".tables", "SELECT\nhelpful", "SELECT\n. x",
+])  # fmt: skip
+def test_lines_that_are_part_of_a_statement_or_stand_alone(text: str) -> None:
+    assert interjection(text) is None
+
+
+def test_a_long_line_of_statements_is_read_in_one_pass() -> None:
+    """Looking back for the start of the line at each statement would take hours."""
+    assert sum(1 for _ in entries("SHOW ALL;" * 100_000)) == 100_000

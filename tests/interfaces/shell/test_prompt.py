@@ -45,6 +45,31 @@ def test_first_session(tmp_path: Path) -> None:
     assert terminal.process.exitstatus == 0
 
 
+def test_leaving_while_modules_are_imported(tmp_path: Path) -> None:
+    with Terminal(PEOPLE, home=tmp_path, how="late") as terminal:
+        terminal.wait_for_prompt()
+        terminal.send("\x04")
+        assert terminal.end().rstrip().endswith("\n0 of 10 queries asked, ε 0 of 1 spent.")
+    assert terminal.process.exitstatus == 0
+
+
+@pytest.mark.parametrize("kind", ["xterm-256color", "dumb"])
+def test_a_command_within_a_statement_is_obeyed(tmp_path: Path, kind: str) -> None:
+    with Terminal(PEOPLE, home=tmp_path, TERM=kind) as terminal:
+        terminal.wait_for_prompt()
+        terminal.send("SHOW\r")
+        terminal.wait(lambda t: t.cursor_line.strip() == "...>")
+        terminal.send("\\timing\r")
+        terminal.wait("timer: off")
+        terminal.wait(lambda t: t.cursor_line.strip() == "...>")
+        terminal.send("TABLES;\r")
+        terminal.wait(" people  |         5")
+        terminal.send("SELECT\r")
+        terminal.wait(lambda t: t.cursor_line.strip() == "...>")
+        terminal.send("quit\r")
+        assert "0 of 10 queries asked" in terminal.end()
+
+
 def test_history_is_private_and_comes_back(tmp_path: Path) -> None:
     umask = os.umask(0)
     try:

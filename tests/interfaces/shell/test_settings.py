@@ -24,7 +24,7 @@ def write(home: dict[str, str], text: str, name: str = "config.toml") -> Path:
 
 def test_defaults(home: dict[str, str]) -> None:
     settings = read_settings(None, home)
-    assert [settings[name] for name in SETTINGS] == ["table", "on", "off", "on", "emacs"]
+    assert [settings[name] for name in SETTINGS] == ["table", "off", "on", "off", "on", "emacs"]
 
 
 def test_the_later_source_is_the_stronger(home: dict[str, str]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -42,14 +42,17 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
     (tmp_path / "t.csv").write_text(DATA)
     (tmp_path / "t.toml").write_text(POLICY)
 
-    def build(*replies: str, neighbors: Neighbors = Neighbors.ADD_REMOVE) -> Shell:
+    def build(
+        *replies: str, neighbors: Neighbors = Neighbors.ADD_REMOVE, inputs: Iterable[Path] = ()
+    ) -> Shell:
         given: Iterator[str] = iter(replies)
         policy = replace(policy_for(tmp_path / "t.csv"), neighbors=neighbors)
 
         def open_session(progress: object) -> Session:
             return Session(policy, noise=Noiseless())
 
-        return Shell(policy, Settings(), lambda question, _: next(given), open_session)
+        return Shell(policy, Settings(), lambda question, _: next(given), open_session,
+                     inputs=inputs)  # fmt: skip
 
     return build
 
@@ -133,6 +136,101 @@ def test_output_goes_to_a_file_and_back(make: Make, capsys: pytest.CaptureFixtur
     assert " t       |" in capsys.readouterr().out
     run_typed(shell, ".output /nowhere/at/all")
     assert "cannot write" in capsys.readouterr().err
+
+
+def test_a_narrow_window_breaks_no_words(
+    make: Make, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    shell = make()
+    run_typed(shell, "SHOW ALL;\nSELECT MEDIAN(age) AS m FROM t;\n.mode vertical\nSHOW ALL;")
+    said = capsys.readouterr().out
+    assert max(map(len, said.split("\n"))) <= 40
+    assert "meaning = 'free': a repeated query is\n          answered as before;" in said
+    assert said.count("'free': a repeated query is\n") == 2
+    assert (
+        "m is chosen by rank, and has no\ninterval: how near it is depends on the\nrows\n" in said
+    )
+    run_typed(shell, ".mode table\n.once a.txt\nEXPLAIN SELECT MEDIAN(age) AS m FROM t;")
+    assert "how near it is depends on the rows\n" in Path("a.txt").read_text()
+
+
+def test_one_answer_goes_to_a_file(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
+    shell = make()
+    run_typed(shell, ".mode csv\n.once a.txt\nSELECT 1;")
+    run_typed(shell, "SHOW TABLES;\nDESCRIBE t;\n.once")
+    assert Path("a.txt").read_text() == "table,columns\nt,4\n"
+    said = capsys.readouterr()
+    assert said.out.startswith("column,type,")
+    assert said.err.endswith("error: .once needs the name of a file\n")
+
+
+@pytest.mark.parametrize("command", [".output", ".once", "\\o"])
+@pytest.mark.parametrize("name", ["t.csv", "t.toml", "./other/../t.csv", "link", "more.toml"])
+def test_what_is_asked_about_is_not_overwritten(
+    make: Make, capsys: pytest.CaptureFixture[str], command: str, name: str
+) -> None:
+    shell = make(inputs=[Path("more.toml")])
+    Path("other").mkdir()
+    Path("more.toml").touch()
+    Path("link").symlink_to("t.csv")
+    run_typed(shell, f"{command} {name}\nSHOW TABLES;")
+    said = capsys.readouterr()
+    assert f"error: {name} is data or a policy, and is not overwritten" in said.err
+    assert not said.out
+    assert (Path("t.csv").read_text(), Path("t.toml").read_text()) == (DATA, POLICY)
+
+
+@pytest.mark.parametrize("command", [".output", ".once", ".read"])
+@pytest.mark.parametrize("name", ["~nobody-at-all/x", "a\0b", "x" * 5_000, ".", "no/where"])
+def test_names_that_are_no_files(
+    make: Make, capsys: pytest.CaptureFixture[str], command: str, name: str
+) -> None:
+    run_typed(make(), f"{command} {name}")
+    said = capsys.readouterr().err
+    assert re.match(r"error: (cannot (read|write) |.* is not the name of a file)", said)
+
+
+def test_help_on_a_command(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
+    run_typed(make(), ".help once\n.help .timer")
+    assert capsys.readouterr().err == (
+        ".once FILE\n  the next answer into a file\n"
+        ".timer [VALUE]\n  show how long an answer took\n  off | on; now off\n"
+    )
+    for command in COMMANDS:
+        run_typed(make(), f".help {command}")
+        assert capsys.readouterr().err.startswith(f"{command} ".rstrip())
+
+
+@pytest.mark.parametrize(("line", "hint"), [
+    (".headers on", "answers always have a header"), (".dump", "single rows are never shown"),
+    ("\\e", "opens what is typed"), ("\\copy t to x", ".mode csv and .once FILE"),
+    (".tabels", "did you mean .tables?"), ("\\foo", ".help lists them"),
+])  # fmt: skip
+def test_commands_of_other_shells(
+    make: Make, capsys: pytest.CaptureFixture[str], line: str, hint: str
+) -> None:
+    run_typed(make(), line)
+    assert hint in capsys.readouterr().err
+
+
+def test_a_file_that_reads_itself(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("q.sql").write_text("SHOW TABLES;\n.read r.sql")
+    Path("r.sql").write_text(".read ./q.sql")
+    run_typed(make(), ".read q.sql")
+    said = capsys.readouterr()
+    assert said.out.count(" t ") == 1
+    assert said.err == "error: ./q.sql reads itself\n"
+
+
+def test_read_shows_nothing_of_what_is_no_sql(
+    make: Make, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("rows.csv").write_text("select group,price\n1,Abel Woods\n")
+    run_typed(make(), ".read rows.csv")
+    said = capsys.readouterr()
+    assert "price" not in said.err + said.out
+    assert "of statement 1 in rows.csv: this is no SQL" in said.err
 
 
 def test_read_stops_where_a_statement_fails(make: Make, capsys: pytest.CaptureFixture[str]) -> None:

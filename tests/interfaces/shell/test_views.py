@@ -16,7 +16,7 @@ from dpdb.answers.formats.explain_tree import tree
 from dpdb.answers.formats.footer import footer
 from dpdb.answers.formats.render import as_table
 from dpdb.answers.record import CellColumn, ReleaseReport
-from dpdb.errors import MissingBounds, SyntaxFault, UnknownName
+from dpdb.errors import MissingBounds, Place, SyntaxFault, UnknownName, error_text
 from dpdb.interfaces.shell.banner import greeting
 from dpdb.interfaces.shell.chart import chart
 from dpdb.interfaces.shell.highlight import DpdbLexer
@@ -69,6 +69,31 @@ def test_the_example_of_shoaran_thomo_and_weber(tmp_path: Path) -> None:
         "ε/k = 0.01/1 = 0.01\n"
         "would cost ε 0.01 · left: ε 0.01 of 0.01, 1 of 1 queries"
     )
+
+
+def test_nothing_breaks_a_word(tmp_path: Path) -> None:
+    """The tree keeps its branches, and a number stays with its ±."""
+    answer = Session(policy(tmp_path)).execute("EXPLAIN SELECT AVG(x), MEDIAN(x) FROM t")
+    wide, narrow = tree(answer, ()), tree(answer, (), 60)
+    assert max(map(len, wide.split("\n"))) > 80
+    assert max(map(len, narrow.split("\n"))) <= 60
+    words = re.sub(r"[│├└─ \n]+", " ", wide)
+    assert re.sub(r"[│├└─ \n]+", " ", narrow) == words
+    assert "noise\n│            within 10 %" in narrow
+    assert "(of a\n   │         value's rank" in narrow
+    assert not re.search(r"±$", narrow, re.MULTILINE)
+
+
+def test_errors_fit_the_window() -> None:
+    statement = "SELECT COUNT(*) FROM people WHERE " + "age > 3 AND " * 5 + "agee > 3"
+    error = UnknownName("no column agee " + "in the table " * 8, hint="did you mean " * 8,
+                        place=Place(1, 95))  # fmt: skip
+    lines = error_text(statement, error, 60).split("\n")
+    assert max(map(len, lines)) <= 60
+    [code, caret] = [line for line in lines if line.startswith("  ") and line.strip()[0] in "…^"]
+    assert code[caret.index("^") :] == "agee > 3"
+    assert " ".join(line.strip() for line in lines[:2]).startswith("error: no column agee in the")
+    assert len(error_text(statement, error).split("\n")) == 4
 
 
 UNITS = """
@@ -172,6 +197,16 @@ def test_chart() -> None:
     )
 
 
+def test_chart_marks_what_is_only_noise() -> None:
+    means = answer([("a", 5.0), ("b", 5.0)], [5, 1], ["k", "AVG(x)"])
+    keys, measured = means.cells
+    means = replace(means, cells=(keys, replace(measured, only_noise=(True, False))))
+    first, second = chart(means, "", 60).split("\n")[1:]
+    assert first.endswith("5.0 ± 5.0 (only noise)")
+    assert second.endswith(" 5.0 ± 1.0")
+    assert len(first) == len(second) <= 60
+
+
 def test_chart_of_a_named_column() -> None:
     counts = answer([("a", 10)], [5], ["k", "COUNT(*)"])
     assert chart(counts, "count(*)", 60)
@@ -245,6 +280,14 @@ def test_the_greeting_says_what_a_query_gets(
     budget = Budget(Fraction(1), Fraction(1, 10**6), 50, composition)
     shown = greeting(replace(policy(tmp_path), budget=budget), 100)
     assert re.search(said, shown)
+
+
+def test_in_teaching_mode_the_greeting_names_what_can_be_set(tmp_path: Path) -> None:
+    shown = greeting(policy(tmp_path), 100, teach=True)
+    for named in ("SET dp = off", "SET sensitivity = 'local'", "SET reveal = on", ".help teaching"):
+        assert named in shown
+    assert max(map(len, greeting(policy(tmp_path), 50, teach=True).splitlines())) <= 50
+    assert "SET" not in greeting(policy(tmp_path), 100)
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,7 @@ READ = {
     "quoted header": ('"a","b"\n"1","x"\n', (1, 1, 1, 1, 1)),
     "header with a line feed in it": ('a,b,"c\nd"\n1,x,\n', (1, 1, 1, 1, 1)),
     "more columns than declared": ("z,b,a,c\n9,x,1,8\n", (1, 1, 1, 1, 1)),
+    "space around names": (" a ,\tb\n1,x\n", (1, 1, 1, 1, 1)),
     "another case": ("A,B\n1,x\n", (1, 1, 1, 1, 1)),
     "underscored numbers": ("a,b\n1_000,x\n1000,x\n", (2, 1000, 1, 2, 1)),
     "NaN and infinity": ("a,b\nNaN,x\nnan,x\ninf,x\n-Infinity,x\n1e999,x\n5,x\n", (6, 5, 1, 6, 1)),

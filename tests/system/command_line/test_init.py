@@ -142,6 +142,7 @@ def test_the_path_holds_where_the_policy_is_written(
         (b"a,b\n1,caf\xe9\n", (), {"encoding": "cp1252"}),
         ("a\tb\n1\t\u00e9\n".encode("utf-16"), (), {"separator": "\t", "encoding": "utf-16"}),
         (b"a^b\n1^2\n", ("--separator", "^"), {"separator": "^"}),
+        (b"a;b;c,b\n1,2\n", ("--separator", ","), {"separator": ","}),
         ("\u65e5,b\n1,2\n".encode("shift_jis"), ("--encoding", "sjis"), {"encoding": "shift_jis"}),
         (b"1|x\n2|y\n", ("--no-header",), {"separator": "|", "header": False}),
         (b"\xef\xbb\xbf1,x\n", ("--no-header",), {"encoding": "utf-8-sig", "header": False}),

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dpdb.interfaces import scripts
+from dpdb.interfaces.shell import scripts
 from tests.support.command_line import PEOPLE, Make, Run
 
 NOT_SQL = {
@@ -20,6 +20,10 @@ NOT_SQL = {
     "a header that begins like SET": "set\nAbel Woods\n",
     "a header that begins like SELECT": "select, name\n1,Abel Woods\n",
     "a header that begins like EXPLAIN": "explain,name\n1,Abel Woods\n",
+    "a header of words of SQL": "select group,price\n1,Abel Woods\n",
+    "a header that reads on": "explain select a b\nAbel Woods\n",
+    "names for the tables": "describe x, y\n1,Abel Woods\n",
+    "a header that begins like a command": ".mode,name\n1,Abel Woods\n",
     "rows with statements": "Abel Woods; SELECT COUNT(*) FROM people;",
 }
 
@@ -31,10 +35,11 @@ def test_lines_of_a_wrong_file_are_not_shown(run: Run, make: Make, text: str, fo
     for name in (path, "-"):
         ran = run(PEOPLE, "--format", form, "-f", name, stdin=text)
         assert ran.code == 1
+        assert text.partition("\n")[0] not in ran.out + ran.err
         assert "Woods" not in ran.out + ran.err
         assert "statement 1 in" in ran.err
         if form == "json":
-            assert json.loads(ran.out)["error"]["kind"] == "Unsupported"
+            assert json.loads(ran.out)["error"]["kind"] in ("Unsupported", "SyntaxFault")
 
 
 def test_statements_over_several_lines(run: Run, people: Path, tmp_path: Path) -> None:
@@ -45,6 +50,29 @@ def test_statements_over_several_lines(run: Run, people: Path, tmp_path: Path) -
     )
     ran = run(people, "--json", "-f", path)
     assert (ran.code, len(ran.out.splitlines())) == (0, 5)
+
+
+@pytest.mark.parametrize("cell", ["desc Woods", "set x = 'Woods'", ".mode Woods", "\\d Woods",
+                                  "select Woods from Rome"])  # fmt: skip
+def test_cells_like_statements_are_not_shown(run: Run, make: Make, cell: str) -> None:
+    path = make(f"a;b\n1;{cell}\n;{cell};2\n", name="wrong")
+    ran = run(PEOPLE, "--json", "--on-error", "continue", "-f", path)
+    assert "Woods" not in ran.out + ran.err
+
+
+def test_wrong_sql_in_a_file_is_placed(run: Run, people: Path) -> None:
+    wrong = "SHOW ALL;\nSELECT COUNT(*)\n  FROM people WHERE WHERE"
+    [_, error] = (ran := run(people, "--json", stdin=wrong)).answers
+    assert error["statement"] == ""
+    assert "line 2, column 21 of statement 2 in standard input" in ran.err
+    ran = run(people, stdin="SELECT COUNT(*) FROM people WHERE agee > 3")
+    assert "did you mean age?" in ran.err
+    assert "FROM people WHERE agee" in ran.err
+    ran = run(people, stdin="SELECT COUNT(*) FROM people; " * 12)
+    assert ran.code == 0
+    ran = run(people, "--queries", 1, stdin="a; SELECT COUNT(*) FROM people; SELECT SUM(age) FROM "
+              "people")  # fmt: skip
+    assert ran.code == 1
 
 
 def test_what_is_typed_is_shown(run: Run, people: Path) -> None:
@@ -73,3 +101,70 @@ def test_what_has_no_end_is_refused(people: Path, piped: bool) -> None:
         ran = subprocess.run(words, stdin=zeros, capture_output=True, timeout=60, check=False)
     assert ran.returncode == 2
     assert b"characters of statements" in ran.stderr
+
+
+def test_dot_commands_in_a_batch(run: Run, people: Path, tmp_path: Path) -> None:
+    answers = tmp_path / "a.txt"
+    script = (
+        ".mode csv\n.tables\n-- a note\n.once " + str(answers) + "\nSHOW TABLES;\n"
+        "SHOW TABLES; \\dt\n.quit\nSELECT 1;"
+    )
+    for ran in (run(people, stdin=script.replace("\\dt", "\n\\dt")),
+                run(people, "-c", script.replace("\\dt", "\n.tables"))):  # fmt: skip
+        shown = "table,columns\npeople,5\n"
+        assert (ran.code, ran.out, ran.err) == (0, f"{shown}\n{shown}\n{shown}", "")
+        assert answers.read_text() == shown
+
+
+@pytest.mark.parametrize(("line", "code", "said"), [
+    (".ask", 2, "error: .ask is for the prompt"),
+    (".history", 2, "error: .history is for the prompt"),
+    (".mode tabel", 2, "did you mean table?"),
+    (".headers on", 1, "understood: statement 1 in standard input"),
+])  # fmt: skip
+def test_commands_that_do_not_work_in_a_batch(
+    run: Run, people: Path, line: str, code: int, said: str
+) -> None:
+    ran = run(people, stdin=f"{line}\nSHOW TABLES;")
+    assert (ran.code, ran.out) == (code, "")
+    assert said in ran.err
+    assert "people" in run(people, "--on-error", "continue", stdin=f"{line}\nSHOW TABLES;").out
+
+
+@pytest.mark.parametrize("statement", ["SHOW TABLES", ".tables", "\\dt", "  show tables;"])
+def test_a_statement_after_the_files(run: Run, people: Path, statement: str) -> None:
+    ran = run(people, "--csv", statement)
+    assert (ran.code, ran.out) == (0, "table,columns\npeople,5\n")
+    assert run(people, "SHOW", statement).code == 2
+
+
+def test_a_statement_without_a_file(run: Run) -> None:
+    ran = run("SELECT COUNT(*) FROM people")
+    assert (ran.code, ran.out) == (2, "")
+    assert "no CSV file or policy given" in ran.err
+
+
+def test_a_file_may_be_called_like_a_statement(
+    run: Run, make: Make, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    make("a\n1\n", name="one")
+    make("a\n1\n", name="set b")
+    assert run("one.csv", "set b.csv", "--csv", "-c", "SHOW TABLES").out == (
+        "table,columns\none,1\nset b,1\n"
+    )
+
+
+def test_answers_into_a_file(run: Run, make: Make, tmp_path: Path) -> None:
+    path, answers = (
+        make("a\n1\n", policy='[tables.t.columns]\na = { type = "text" }\n'),
+        tmp_path / "a.txt",
+    )
+    assert run(path, "--csv", "-o", answers, "SHOW TABLES").out == ""
+    assert answers.read_text() == "table,columns\nt,1\n"
+    for name in (path, path.with_suffix(".toml")):
+        before = name.read_text()
+        ran = run(path, "--output", name, "SHOW TABLES")
+        assert (ran.code, ran.out) == (2, "")
+        assert "is not overwritten" in ran.err
+        assert name.read_text() == before

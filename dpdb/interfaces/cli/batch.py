@@ -1,0 +1,88 @@
+"""A batch: statements and dot commands from arguments, files or a pipe, and the exit code."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from dpdb.answers.formats.json_lines import error_as_json
+from dpdb.errors import DpdbError, SetupError
+from dpdb.interfaces.shell.commands import COMMANDS, run
+from dpdb.interfaces.shell.console import Console
+from dpdb.interfaces.shell.entries import Command, Sql, entries
+from dpdb.interfaces.shell.scripts import statements
+from dpdb.interfaces.shell.settings import Settings
+from dpdb.interfaces.shell.terminal import tell, tell_error
+from dpdb.policy.catalog import Policy
+
+if TYPE_CHECKING:
+    from dpdb.session.session import Session
+
+Entry = Command | Sql | DpdbError
+
+
+class Batch(Console):
+    """The console of a batch: answers alone on standard output, everything else on stderr."""
+
+    interactive = False
+
+    def __init__(
+        self, policy: Policy, settings: Settings, session: Session, inputs: Iterable[Path]
+    ):
+        super().__init__(policy, settings, inputs)
+        self.code = 0
+        """The gravest exit code so far."""
+        self._session = session
+        self._begun: set[TextIO | None] = set()
+        """Where an answer was shown, so that a blank line comes before the next one."""
+        self._hopeless = False
+        """Whether something other than a statement failed, so that none can succeed."""
+
+    def run_all(self, todo: Iterable[Entry], *, stop: bool) -> None:
+        """Run entries; with `stop` up to the first that fails."""
+        try:
+            for entry in todo:
+                if not run(self, entry) and (stop or self._hopeless):
+                    return
+        except EOFError:  # .quit
+            return
+
+    def execute(self, statement: Sql) -> bool:
+        started = time.monotonic()
+        try:
+            answer = self._session.execute(statement.text)
+            shown = self.answer_text(answer)
+        except DpdbError as error:
+            self.code = max(self.code, error.exit_code)
+            self._hopeless = isinstance(error, SetupError)
+            self._report(*statement.presentable(error))
+            return False
+        if answer.query and not answer.explain:
+            self.answer = answer
+        self.show(shown)
+        if self.settings.is_on("timer"):
+            tell(f"{time.monotonic() - started:.2f} s")
+        return True
+
+    def fail(self, error: DpdbError) -> None:
+        self.code = max(self.code, error.exit_code)
+        self._report("", error)
+
+    def show(self, text: str) -> None:
+        spaced = self.file in self._begun and self.settings["mode"] != "json"
+        self._begun.add(self.file)
+        super().show(f"\n{text}" if spaced else text)
+
+    def _report(self, text: str, error: DpdbError) -> None:
+        """Print an error to stderr; with JSON, print it among the answers as well."""
+        if self.settings["mode"] == "json":
+            print(error_as_json(text, error), file=self.file, flush=True)
+        tell_error(text, error)
+
+
+def scripted(options: list[tuple[str, str]]) -> Iterator[Entry]:
+    """The entries of -c and -f in the order given; without any, those of standard input."""
+    for option, value in options or [("-f", "-")]:
+        yield from entries(value) if option == "-c" else statements(value, COMMANDS)

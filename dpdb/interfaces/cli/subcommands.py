@@ -1,0 +1,38 @@
+"""The subcommands of `dpdb`: for each the module that has its `main` and its `parser`."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from importlib import import_module
+
+
+@dataclass(frozen=True)
+class Subcommand:
+    """One subcommand; its module is imported when it is used, as some import numpy."""
+
+    module: str
+    summary: str
+
+    def run(self, words: list[str]) -> int:
+        """Run it with the words after its name; returns the exit code."""
+        code: int = import_module(f"dpdb.interfaces.cli.{self.module}").main(words)
+        return code
+
+    @property
+    def parser(self) -> argparse.ArgumentParser:
+        """The parser of its arguments."""
+        made: argparse.ArgumentParser = import_module(f"dpdb.interfaces.cli.{self.module}").parser()
+        return made
+
+
+SUBCOMMANDS = {
+    "init": Subcommand("init", "draft a policy for a CSV file"),
+    "check": Subcommand("check", "which cells do not fit a policy"),
+    "risk": Subcommand("risk", "which epsilon is safe enough"),
+    "utility": Subcommand("utility", "how far noise lets answers be relied on"),
+    "lab": Subcommand("lab", "attacks on statistical databases"),
+    "help": Subcommand("help", "the manual"),
+    "completion": Subcommand("completion", "completion for bash, zsh or fish"),
+    "man": Subcommand("man", "the man page"),
+}

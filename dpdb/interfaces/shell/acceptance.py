@@ -1,0 +1,51 @@
+"""Which columns a place in a statement accepts, so that completion offers no others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dpdb.interfaces.shell.vocabulary import AGGREGATES
+from dpdb.plan.group_keys import has_key_values
+from dpdb.policy.catalog import Column, Kind
+
+_TEXTUAL = ("LOWER", "UPPER", "LENGTH", "SUBSTR")
+_NUMERIC = ("ABS", "ROUND", "FLOOR", "CEIL", "VARIANCE", "VAR", "VAR_SAMP", "VAR_POP", "STDDEV",
+            "STDEV", "STD", "SD", "STDDEV_SAMP", "STDDEV_POP")  # fmt: skip
+_NUMERIC_OR_BOOLEAN = ("SUM",)
+_ORDINAL = ("MIN", "MAX", "MEDIAN", "QUANTILE_CONT", "LEAST", "GREATEST", "CLAMP")
+_ORDINAL_OR_BOOLEAN = ("AVG", "MEAN")
+_CHOOSING = ("COALESCE", "NULLIF", "IF")
+"""The functions whose result is one of their arguments, of whatever type."""
+_UNBOUNDED = ("COUNT", "COUNT_IF", "MODE")
+"""The aggregates whose argument needs no bounds."""
+
+
+def is_accepted(column: Column, calls: Sequence[str]) -> bool:
+    """Whether the column can stand in these calls, given by their names, the innermost first."""
+    function = next((name for name in calls if name not in _CHOOSING), "")
+    if function == "MODE":
+        return calls[0] == function and has_key_values(column)
+    if function == "PERCENTILE_CONT" or not _has_kind(column, function):
+        return False
+    # What CLAMP bounds needs no bounds of its own.
+    aggregate = next((name for name in calls if name in AGGREGATES), None)
+    if aggregate in (None, *_UNBOUNDED) or "CLAMP" in calls or column.kind is Kind.BOOLEAN:
+        return True
+    return column.bounds is not None
+
+
+def _has_kind(column: Column, function: str) -> bool:
+    """Whether the function takes the type of the column; an undeclared one has any type."""
+    number = column.guessed or column.kind in (Kind.INTEGER, Kind.NUMBER)
+    ordinal = column.guessed or column.kind.ordinal
+    if function in _TEXTUAL:
+        return column.kind is Kind.TEXT
+    if function in _NUMERIC:
+        return number
+    if function in _NUMERIC_OR_BOOLEAN:
+        return number or column.kind is Kind.BOOLEAN
+    if function in _ORDINAL:
+        return ordinal
+    if function in _ORDINAL_OR_BOOLEAN:
+        return ordinal or column.kind is Kind.BOOLEAN
+    return True

@@ -1,0 +1,108 @@
+"""Files of statements: how much of one is read, and what an error may say about it.
+
+Somebody may name the wrong file, even one of data. So an error shows nothing of a text that is no
+SQL.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO
+
+from dpdb.errors import (
+    DpdbError,
+    Place,
+    StatementError,
+    SyntaxFault,
+    TooLarge,
+    Unsupported,
+    UsageError,
+)
+from dpdb.interfaces.shell.entries import Command, Sql, entries
+
+LONGEST_FILE = 10_000_000
+"""How many characters are read from one file of statements, or from standard input."""
+_NAME = r"""(?:\w+|"[^"\n]*"|`[^`\n]*`)"""
+_STATEMENT = re.compile(
+    r"(explain\s+)?select\b(?!\s*,)(?s:.*)|show\s+(budget|tables|all)|desc(ribe)?[ \t]+"
+    rf"{_NAME}|set[ \t]+\w+[ \t]*=[^\n,]*",
+    re.IGNORECASE,
+)
+"""What may be a statement: no rows under a header that begins like one, but for SELECT."""
+
+
+@dataclass(frozen=True)
+class Scripted(Sql):
+    """A statement in a file."""
+
+    origin: str
+    """Which statement of which file it is, for errors."""
+    trusted: bool
+    """Whether all that stands before it in the file looks like statements."""
+
+    def presentable(self, error: DpdbError) -> tuple[str, DpdbError]:
+        """The text and the error that may be shown: neither has any text that is no SQL."""
+        if self.trusted and self._is_sql():
+            return self.text, error
+        match error:
+            case TooLarge():  # its message has numbers alone
+                return "", TooLarge(f"{self.origin}: {error.message}")
+            case StatementError(place=Place(line=line, column=column)):
+                at = f"line {line}, column {column} of {self.origin}"
+                return "", SyntaxFault(f"{at}: this is no SQL, or some of its file is none")
+        return "", error
+
+    def _is_sql(self) -> bool:
+        if not re.match(r"(explain|select)\b", self.text, re.IGNORECASE):
+            return True
+        from dpdb.sql.statements import reads_a_table  # noqa: PLC0415 (sqlglot, for errors alone)
+
+        return reads_a_table(self.text)
+
+
+def statements(name: str, commands: Collection[str]) -> Iterator[Scripted | Command | Unsupported]:
+    """The statements in the file `name`, and dot commands if they are `commands`.
+
+    `-` is standard input. What looks like neither gives an error in its place.
+    """
+    shown = "standard input" if name == "-" else name
+    trusted = True
+    for number, entry in enumerate(entries(_text(name)), 1):
+        origin = f"statement {number} in {shown}"
+        match entry:
+            case Command(name=command) if trusted and command.lower() in commands:
+                yield entry
+            case Sql(text=text) if _STATEMENT.fullmatch(text):
+                yield Scripted(text, origin, trusted)
+            case _:
+                trusted = False
+                yield Unsupported(
+                    "only SELECT, EXPLAIN SELECT, SHOW, DESCRIBE table, SET and dot commands are "
+                    f"understood: {origin} is something else"
+                )
+
+
+def _text(name: str) -> str:
+    try:
+        if name == "-":
+            return _bounded(sys.stdin, "standard input")
+        with Path(name).expanduser().open(encoding="utf-8-sig") as file:
+            return _bounded(file, name)
+    except UnicodeDecodeError:
+        raise UsageError(f"{name} is not UTF-8 text") from None
+    except OSError as error:
+        raise UsageError(f"cannot read {name}: {error.strerror}") from None
+    except (ValueError, RuntimeError):  # a NUL, or nobody's home
+        raise UsageError(f"{name} is not the name of a file") from None
+
+
+def _bounded(file: TextIO, name: str) -> str:
+    """The text of the file; one that is too long, such as /dev/zero, is an error."""
+    text = file.read(LONGEST_FILE + 1)
+    if len(text) > LONGEST_FILE:
+        raise UsageError(f"{name} holds more than {LONGEST_FILE} characters of statements")
+    return text

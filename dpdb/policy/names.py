@@ -1,0 +1,35 @@
+"""Names of tables and columns as they are written in SQL, so that hints can be pasted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dpdb.errors import did_you_mean
+
+RESERVED = frozenset((
+    "ALL", "ALTER", "AND", "ANY", "AS", "BETWEEN", "CASE", "CONNECT_BY_ROOT", "CREATE", "CROSS",
+    "CUBE", "CURRENT_DATE", "CURRENT_TIME", "CURRENT_TIMESTAMP", "CURRENT_USER", "DESCRIBE",
+    "DISTINCT", "DROP", "ELSE", "EXCEPT", "FALSE", "FETCH", "FOR", "FROM", "GLOB", "GRANT",
+    "HAVING", "IF", "ILIKE", "INNER", "INSERT", "INTERSECT", "INTO", "JOIN", "LATERAL", "LIKE",
+    "LIMIT", "LOCK", "NOT", "NOTNULL", "NULL", "OFFSET", "ON", "OR", "OUTER", "PARTITIONED_BY",
+    "QUALIFY", "REGEXP", "RETURNING", "REVOKE", "RLIKE", "ROLLBACK", "ROLLUP", "SELECT",
+    "TABLESAMPLE", "THEN", "TRUE", "UNCACHE", "UNION", "USING", "VALUES", "WHEN", "WHERE",
+    "WINDOW", "WITH", "XOR",
+))  # fmt: skip
+"""The words that mean something else where they stand for a table or a column without quotes."""
+
+
+def suggestion(name: str, known: Sequence[str], what: str) -> str:
+    """A hint with the known name that is closest to `name`; with all names, if none is close."""
+    return did_you_mean(name, known, written) or f"{what} are {', '.join(map(written, known))}"
+
+
+def written(name: str) -> str:
+    """The name as SQL has it: in double quotes where it needs them."""
+    plain = name.isidentifier() and name.isascii() and name.upper() not in RESERVED
+    return name if plain else quoted(name)
+
+
+def quoted(name: str) -> str:
+    """The name in double quotes, as every name can be written."""
+    return '"' + name.replace('"', '""') + '"'
