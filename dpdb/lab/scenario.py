@@ -105,6 +105,14 @@ class DataFile:
         table = policy_for(path).tables[0]
         return cls(table, tuple(text_rows(table)))
 
+    @property
+    def notice(self) -> str:
+        """Who may see what is told of the file."""
+        return (
+            "For the custodian's eyes, not to be published: real cells of "
+            f"{self.table.path.name}, and exact answers from its rows."
+        )
+
     def place(self, column: Column) -> int:
         """The index of a column in a row."""
         return self.table.columns.index(column)

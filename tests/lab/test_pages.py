@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import shutil
 import subprocess
@@ -11,8 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from dpdb import manual
 from dpdb.lab.attack import Task
 from dpdb.lab.catalogue import find
+from dpdb.lab.curve import curve
 from dpdb.lab.pages import html
 from dpdb.lab.pages.report import Line, Report, report_of
 from dpdb.lab.plots.figures import Lines, Series
@@ -20,13 +23,16 @@ from dpdb.lab.trial import run_trials
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 EPSILONS = (0.1, 5.0)
+NAMES = ["many-rows", "possible-worlds", "floating-point"]
 
 
 @pytest.fixture(scope="module")
 def reports() -> list[Report]:
     """Bars only, bars and lines, bars and tiles."""
-    attacks = [find(name) for name in ("many-rows", "possible-worlds", "floating-point")]
-    return [report_of(run_trials(attack, attack.defences(EPSILONS), 6, 1)) for attack in attacks]
+    attacks = [find(name) for name in NAMES]
+    trials = [run_trials(attack, attack.defences(EPSILONS), 6, 1) for attack in attacks]
+    points = [curve(attacks[0], trials[0].showings, 1), (), ()]
+    return [report_of(each, line) for each, line in zip(trials, points, strict=True)]
 
 
 def opened(path: Path) -> str:
@@ -54,7 +60,7 @@ def marks(chart: str, shape: str, kind: str) -> list[str]:
 
 def bars(chart: str) -> list[float]:
     """How long the bars are, by their ends from the left."""
-    tags = [tag for tag in marks(chart, "path", "fill-s[012]") if "clip-path" in tag]
+    tags = [tag for tag in marks(chart, "path", "fill-(s[0-4]|soft)") if "clip-path" in tag]
     lengths = []
     for tag in tags:
         across = [float(x) for x in re.findall(r"[ML]([\d.]+) ", tag)]
@@ -66,7 +72,7 @@ def test_charts_have_marks_in_a_browser(reports: list[Report], tmp_path: Path) -
     pages = []
     for told in reports:
         path = tmp_path / f"{told.name}.html"
-        path.write_text(html.page(told, reports), encoding="utf-8")
+        path.write_text(html.page(told, NAMES), encoding="utf-8")
         pages.append(opened(path))
     for told, page in zip(reports, pages, strict=True):
         rates, *others = charts(page)
@@ -99,16 +105,54 @@ def test_numbers_in_the_browser_are_those_of_the_report(
 
 def test_the_index_opens_and_links(reports: list[Report], tmp_path: Path) -> None:
     path = tmp_path / "index.html"
-    path.write_text(html.index(reports), encoding="utf-8")
+    path.write_text(html.index(reports, "room.html"), encoding="utf-8")
     page = opened(path)
-    assert re.findall(r'<a href="([^"]+)"', page) == [f"{told.name}.html" for told in reports]
+    linked = ["room.html", *(f"{name}.html" for name in NAMES)]
+    assert re.findall(r'<a href="([^"]+)"', page) == linked
+
+
+def test_the_index_does_not_sell_a_large_epsilon_as_protection(reports: list[Report]) -> None:
+    """At ε = 5 an attack that succeeds is marked, beside what ε allows and what ε means."""
+    page = html.index(reports)
+    assert html.meaning_of_epsilon()[0] in manual.page("teaching")
+    assert "99.3 % at ε = 5, which is as good as knowing" in page
+    [many_rows, *_] = reports
+    little, much = many_rows.successes[-2:]
+    # Worked out: 1 - e^(-ε/2)/2 is 52 % at ε = 0.1 and 96 % at ε = 5; six runs are counted here.
+    assert (little.epsilon, much.epsilon) == (0.1, 5.0)
+    many_rows = replace(
+        many_rows, successes=(replace(little, rate=0.52), replace(much, rate=0.96)), acts=()
+    )
+    page = html.index([many_rows])
+    assert "<b>52%</b> <span" in page
+    assert '<b>96% ✘</b> <span class="most">≤ 99%</span>' in page
+
+
+def test_the_slider_shows_the_numbers_of_the_table(reports: list[Report], tmp_path: Path) -> None:
+    told = reports[0]
+    path = tmp_path / "page.html"
+    path.write_text(html.page(told), encoding="utf-8")
+    assert '<div class="play" hidden>' in path.read_text(encoding="utf-8")
+    page = opened(path)
+    assert '<div class="play">' in page
+    at_one = next(point for point in told.curve if point.epsilon == 1)
+    # Twenty rows of his are found at ε = 1 with the chance 1 - e^(-1/2)/2.
+    assert at_one.rate == pytest.approx(1 - math.exp(-1 / 2) / 2)
+    assert f'<b class="rate">{at_one.rate:.1%}</b>' in page
+    assert f'<div class="fill" style="width: {100 * at_one.rate:.1f}%;">' in page
+    assert '<b class="ceiling">73.1%</b>' in page
+    for point in told.curve:
+        assert f"<tr><td>{point.epsilon:g}</td><td>{point.rate:.1%}</td>" in page
+    # A page whose rates nobody has worked out has no slider.
+    assert "slider" not in html.page(reports[1]).partition("</style>")[2]
 
 
 def test_a_page_loads_nothing_from_elsewhere(reports: list[Report]) -> None:
     for told in reports:
         page = html.page(told)
         assert "http" not in page
-        assert not re.search(r"<(script|link|img|iframe)|url\((?!#)|@import", page)
+        assert not re.search(r"<(script |link|img|iframe)|url\((?!#)|@import|fetch|import\(", page)
+        assert page.count("<script>") == bool(told.curve)
         assert "prefers-color-scheme: dark" in page
         assert "@media print" in page
 
@@ -120,20 +164,20 @@ def test_tags_are_balanced(reports: list[Report]) -> None:
             self.stack: list[str] = []
 
         def handle_starttag(self, tag: str, attrs: object) -> None:
-            if tag not in ("meta",):
+            if tag not in ("meta", "input", "br"):
                 self.stack.append(tag)
 
         def handle_endtag(self, tag: str) -> None:
             assert self.stack.pop() == tag
 
-    for page in (*(html.page(told, reports) for told in reports), html.index(reports)):
+    for page in (*(html.page(told, NAMES) for told in reports), html.index(reports)):
         checked = Checked()
         checked.feed(page)
         assert not checked.stack
 
 
 def test_the_same_report_is_the_same_page(reports: list[Report]) -> None:
-    assert html.page(reports[1], reports) == html.page(reports[1], reports)
+    assert html.page(reports[0], NAMES) == html.page(reports[0], NAMES)
 
 
 def test_names_from_a_file_cannot_act(reports: list[Report]) -> None:
@@ -146,16 +190,16 @@ def test_names_from_a_file_cannot_act(reports: list[Report]) -> None:
     acts = tuple(replace(act, lines=(line,), **texts) for act in told.acts[-1:])
     successes = tuple(replace(success, defence=hostile) for success in told.successes)
     figure = Lines(hostile, hostile, [Series(hostile, [(0, 0), (1, 1)])])
-    names = ("title", "source", "secret", "idea", "remedy", "version", "name")
+    names = ("title", "source", "secret", "idea", "remedy", "version", "name", "notice", "honest")
     told = replace(
         told, acts=acts, successes=successes, figures=(figure,), tasks=(Task(hostile, hostile),),
         **dict.fromkeys(names, hostile),
     )  # fmt: skip
     # Of the title: twice; of the name once, of a task twice, of an act 7 times; of a figure: its heading.
     for page, least in (
-        (html.page(told), 2 + 5 + 2 + 7 + len(successes) + 1),
+        (html.page(told), 2 + 7 + 2 + 7 + len(successes) + 1),
         (html.index([told]), 2),
     ):
-        assert "<script>" not in page
+        assert "<script>alert" not in page
         assert "\x1b" not in page
         assert page.count(shown) >= least

@@ -20,12 +20,12 @@ ABOVE_SESSION = {
     f"dpdb.lab.{room}"
     for room in (
         "attack", "transcript", "database", "scenario", "controls", "mistakes", "trial", "people", "students",
-        "least_squares",
+        "least_squares", "chances",
     )
-} | {"dpdb.lab.plots.figures"}  # fmt: skip
+} | {"dpdb.lab", "dpdb.lab.defences", "dpdb.lab.plots.figures"}  # fmt: skip
 HARMLESS = {
-    "__future__", "collections", "collections.abc", "dataclasses", "datetime", "fractions", "math",
-    "numpy", "numpy.typing", "random", "typing",
+    "__future__", "collections", "collections.abc", "dataclasses", "datetime", "fractions",
+    "itertools", "math", "numpy", "numpy.typing", "random", "typing",
 }  # fmt: skip
 
 

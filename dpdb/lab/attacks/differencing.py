@@ -53,21 +53,22 @@ class Differencing(Attack):
     invented: bool = True
     """Whether the file is the lab's own, in which no cell is NULL and all values are whole."""
 
+    notice: str = ""
     place = 1
-    title = "Differencing: how old is Abel Woods?"
+    title: str = "Differencing: how old is Abel Woods?"
     source = (
         "Evans, Girkins, Sartor: Applications and Implementation of Differential Privacy on "
         "Statistical Databases, query set 1. Older: Denning, Cryptography and Data Security "
         "(1982), chapter 6."
     )
-    secret = (
+    secret: str = (
         f"The age of Abel Woods: in each trial another one from {LEAST} to {MOST}, all as likely."
     )
-    idea = (
+    idea: str = (
         "Neither of two sums over hundreds of people says anything about one of them. Their "
         "difference does, if the second leaves out him alone."
     )
-    remedy = (
+    remedy: str = (
         f"Noise of scale k·Δf/ε on both sums. In the first everybody is counted, and an age can "
         f"only change, by {MOST - LEAST}: its scale is {_QUERIES}·{MOST - LEAST}/ε, "
         f"{_QUERIES * (MOST - LEAST) / DRAWN_AT:g} at ε = {DRAWN_AT}. In the second a row can be "
@@ -76,7 +77,7 @@ class Differencing(Attack):
         f"The sums themselves are over {OTHERS + 1} people, and at ε = {DRAWN_AT} 95 of 100 are "
         f"within {_OFF:.1%} of the truth."
     )
-    tasks = (
+    tasks: tuple[Task, ...] = (
         Task(
             "Replay the paper: dpdb sample_data/people.csv --teach --epsilon 5 --queries 2 "
             "-f sample_data/evans_set1.sql",
@@ -99,7 +100,7 @@ class Differencing(Attack):
         ),
     )
     queries = _QUERIES
-    honest = "SELECT SUM(age) FROM people"
+    honest: str = "SELECT SUM(age) FROM people"
 
     def scenario(self, rng: np.random.Generator) -> Scenario:
         rows = [(name, int(rng.integers(LEAST, MOST + 1))) for name in names(OTHERS)]
@@ -128,8 +129,27 @@ class Differencing(Attack):
             rows = file.with_cell(victim.index, column, value)
             return file.scenario(rows, value, "replace")
 
+        whose = f"of the row of {file.table.name} with {victim.alone}"
         attack = replace(
             self,
+            notice=file.notice,
+            title=f"Differencing: what is the {column.name} {whose}?",
+            secret=f"The {column.name} {whose}: in each trial another whole number from {low} to "
+            f"{high}, all as likely. The other rows stay as they are.",
+            idea=f"Neither of two sums over {len(file.rows)} rows says anything about one of them. "
+            "Their difference does, if the second leaves out this one alone.",
+            remedy="Noise of scale k·Δf/ε on both sums. Δf follows from the bounds that are "
+            f"declared, {low} to {high}, and not from the rows: it hides the largest value as well "
+            "as the least, whoever is left out. EXPLAIN shows it.",
+            tasks=(
+                Task(
+                    "Narrow the bounds in the policy. What happens to the noise, and what to "
+                    "values beyond them?",
+                    "The noise shrinks as the bounds do. Values beyond them are clamped to the "
+                    "nearer one, so that sums are too small or too large, by as much as there is "
+                    "beyond.",
+                ),
+            ),
             table=identifier(file.table.name),
             measure=identifier(column.name),
             others=victim.others,

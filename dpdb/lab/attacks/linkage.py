@@ -156,7 +156,7 @@ class Linkage(Attack):
 
     def chance(self, defence: Defence, scales: Scales) -> float:
         if isinstance(defence, Generalised):
-            return _chance_of_the_commonest(sum(map(_same_crowd, PATIENT_LIST)))
+            return chance_of_the_commonest(sum(map(_same_crowd, PATIENT_LIST)))
         return chances.of_largest(scales[0], 1, len(DIAGNOSES)) if scales else 1.0
 
     def figures(self, showings: Sequence[Showing]) -> Sequence[Figure]:
@@ -174,7 +174,7 @@ def _same_crowd(patient: Voter) -> bool:
     return (patient.sex, decade(patient.born)) == (GOVERNOR.sex, decade(GOVERNOR.born))
 
 
-def _chance_of_the_commonest(crowd: int) -> float:
+def chance_of_the_commonest(crowd: int) -> float:
     """The chance that the commonest diagnosis of a crowd is that of one of its members.
 
     The diagnoses are independent; of equally common ones the first in the list is taken. So it is

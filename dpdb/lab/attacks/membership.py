@@ -35,25 +35,26 @@ class Membership(Attack):
     table: str = "people"
     who: str = "name = 'Peter Gist'"
 
+    notice: str = ""
     place = 3
-    title = "Membership by count: is Peter Gist in the file?"
+    title: str = "Membership by count: is Peter Gist in the file?"
     source = (
         "Evans, Girkins, Sartor: Applications and Implementation of Differential Privacy on "
         "Statistical Databases, query set 3. The bound on the success of any such attack: "
         "Wasserman and Zhou, A Statistical Framework for Differential Privacy, JASA 105 (2010)."
     )
-    secret = (
+    secret: str = (
         "Whether one person is in the file: a coin decides, anew in each trial. If the file is "
         "one of patients or of debtors, being in it says it all."
     )
-    idea = "Count the rows that only this person can have. One means yes, none means no."
-    remedy = (
+    idea: str = "Count the rows that only this person can have. One means yes, none means no."
+    remedy: str = (
         "Noise of scale 1/ε makes every answer possible in both cases, and no guess can be right "
         "more than e^ε / (1 + e^ε) of the time. No attack is better than this one: it reaches the "
         "ceiling ◆ at every ε. So this is the picture of what ε means, and it shows that ε = 5 is "
         "little protection against who spends all of it on one question about one person."
     )
-    tasks = (
+    tasks: tuple[Task, ...] = (
         Task(
             "Count everybody instead: is the answer still useful at ε = 0.1?",
             f"95 of 100 answers are within ± {round(math.log(20) / 0.1)}, whether there are a "
@@ -74,7 +75,7 @@ class Membership(Attack):
             "attack reaches each of them: e^ε / (1 + e^ε).",
         ),
     )
-    honest = "SELECT COUNT(*) FROM people"
+    honest: str = "SELECT COUNT(*) FROM people"
 
     def scenario(self, rng: np.random.Generator) -> Scenario:
         rows = [(name, int(rng.integers(18, 66))) for name in names(100)]
@@ -99,7 +100,16 @@ class Membership(Attack):
             inside = bool(rng.integers(2))
             return file.scenario(file.rows if inside else without, inside, "add-remove")
 
-        return replace(self, table=identifier(file.table.name), who=victim.alone), scenario
+        attack = replace(
+            self,
+            notice=file.notice,
+            title=f"Membership by count: is {victim.alone} in {file.table.name}?",
+            secret=f"Whether the row with {victim.alone} is in {file.table.name}: a coin decides, "
+            f"anew in each trial. The other {len(without)} rows stay as they are.",
+            table=identifier(file.table.name),
+            who=victim.alone,
+        )
+        return attack, scenario
 
 
 COLUMNS = """

@@ -53,14 +53,14 @@ def index(reports: Sequence[Report], room: str | None = None) -> str:
     return (
         templates()
         .get_template("index.html")
-        .render(reports=reports, room=room, epsilon=_meaning_of_epsilon())
+        .render(reports=reports, room=room, epsilon=meaning_of_epsilon())
     )
 
 
-def _meaning_of_epsilon() -> list[str]:
+def meaning_of_epsilon() -> list[str]:
     """What the manual says that ε means, in paragraphs."""
-    section = manual.page("teaching").partition("\n## What ε means\n")[2].partition("\n## ")[0]
-    return [paragraph for paragraph in section.split("\n\n") if paragraph.strip()]
+    _, _, text = manual.topic("meaning").partition("\n")
+    return text.strip().split("\n\n")
 
 
 @cache

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from argparse import Namespace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from dpdb.errors import DataFileError, UsageError
 from dpdb.interfaces.cli import lab
 from dpdb.interfaces.cli.lab import main
+from dpdb.lab.attack import Attack
 from dpdb.lab.catalogue import catalogue, find
 
 SAMPLES = Path(__file__).parents[3] / "sample_data"
@@ -112,6 +114,14 @@ def test_on_a_file_of_ones_own(
     )
     told = json.loads(printed(capsys, name, "--data", str(file), "--json", *QUICK))
     assert told["successes"][0]["rate"] == 1
+    # Its story is of the people of the file, and says that it is not for everybody.
+    assert told["notice"].startswith("For the custodian's eyes, not to be published")
+    for text in (told["title"], told["secret"]):
+        assert "\"full name\" = 'O''Neil 0'" in text
+        assert "my staff" in text
+    told_of_all = " ".join(str(told[key]) for key in ("title", "secret", "idea", "remedy"))
+    assert "Abel Woods" not in told_of_all
+    assert "Peter Gist" not in told_of_all
     assert '"full name"' in told["acts"][0]["lines"][-1]["sql"]
     assert "'O''Neil 0'" in told["acts"][0]["lines"][-1]["sql"]
     assert told["successes"][1]["rate"] < 1
@@ -156,13 +166,58 @@ def test_listing_loads_neither_numpy_nor_pandas() -> None:
     subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
 
 
+def room(words: list[str]) -> int:
+    """Instead of the room, whose page takes hundreds of queries."""
+    Path(words[words.index("--html") + 1]).write_text("the room")
+    return 0
+
+
+def test_a_page_is_written_when_it_is_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    some = {name: find(name) for name in ("membership", "noise-scale")}
+    monkeypatch.setattr(lab, "catalogue", lambda: some)
+    attempt = lab._try_attack
+
+    def second_fails(attack: Attack, options: Namespace) -> object:
+        if attack.name == "noise-scale":
+            raise KeyboardInterrupt
+        return attempt(attack, options)
+
+    monkeypatch.setattr(lab, "_try_attack", second_fails)
+    with pytest.raises(KeyboardInterrupt):
+        main(["--all", "--html", str(tmp_path)])
+    assert [path.name for path in tmp_path.iterdir()] == ["membership.html"]
+    assert capsys.readouterr().err == f"wrote {tmp_path / 'membership.html'}\n"
+
+
+def test_rates_are_worked_out_unless_runs_are_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    """At seed 1 forty runs of 300 give 44 % for the astronaut, where 52.5 % is true."""
+    told = json.loads(printed(capsys, "group-keys", "--epsilon", "0.1", "--json"))
+    *_, private = told["successes"]
+    assert private["rate"] == pytest.approx(0.52498, abs=1e-5)
+    assert (private["known"], private["hits"], private["tries"]) == ("exact", None, None)
+    assert told["trials"] is None
+    assert told["curve"][3]["epsilon"] == 0.1
+    assert told["curve"][3]["rate"] == private["rate"]
+    page = printed(capsys, "group-keys", "--epsilon", "0.1")
+    assert "worked out from the noise" in page
+    told = json.loads(printed(capsys, "group-keys", "--epsilon", "0.1", "--json", *QUICK))
+    assert {success["tries"] for success in told["successes"]} == {5}
+    assert told["curve"] == []
+
+
 def test_all_writes_one_linked_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     some = {name: find(name) for name in ("differencing", "membership", "noise-scale")}
     monkeypatch.setattr(lab, "catalogue", lambda: some)
+    monkeypatch.setattr(lab, "room", room)
     folder = tmp_path / "reports"
     assert main(["--all", "--html", str(folder), *QUICK]) == 0
-    assert {path.name for path in folder.iterdir()} == {"index.html", *(f"{n}.html" for n in some)}
+    pages = {"index.html", "room.html", *(f"{name}.html" for name in some)}
+    assert {path.name for path in folder.iterdir()} == pages
     for path in folder.iterdir():
+        if path.name == "room.html":
+            continue
         links = path.read_text(encoding="utf-8").split('<a href="')[1:]
         targets = [link.partition('"')[0] for link in links]
         assert targets

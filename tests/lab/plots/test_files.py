@@ -222,3 +222,12 @@ def test_what_draws_nothing_loads_no_matplotlib() -> None:
         "sys.exit(any(m in sys.modules for m in ('matplotlib', 'jinja2')))"
     )
     subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
+
+
+def test_a_logarithmic_axis_and_a_colour_of_its_own(tmp_path: Path) -> None:
+    points = [(0.0, 0.01), (1.0, 1.0), (2.0, 100.0)]
+    root = saved(Lines("t", "x", [Series("s", points, "s4")], logarithmic=True), tmp_path)
+    [[(_, low), (_, middle), (_, high)]] = marks(root, "stroke-s4")
+    assert middle - high == pytest.approx(low - middle, abs=0.2)
+    labels = [text.text for text in root.iter(f"{SVG}text")]
+    assert {"0.01", "1", "100"} <= set(labels)

@@ -120,3 +120,15 @@ def test_two_equal_curves_keep_two_letters() -> None:
 
 def test_names_cannot_act() -> None:
     assert "\x1b" not in figure_text(line((0, 0), (1, 1), label="\x1b]0;x\x07"), 60)
+
+
+def test_equal_factors_are_equal_steps_on_a_logarithmic_axis() -> None:
+    curve = [(0.0, 100.0), (1.0, 1.0), (2.0, 0.01)]
+    lines = figure_text(Lines("t", "x", [Series("s", curve)], 1.0, "l", logarithmic=True)).split(
+        "\n"
+    )
+    places = {line.split()[0]: row for row, line in enumerate(lines) if "┤" in line}
+    assert {"100", "1", "0.01"} <= set(places)
+    assert places["0.01"] - places["1"] == pytest.approx(places["1"] - places["100"], abs=1)
+    assert "┄" in lines[places["1"]]
+    assert lines[-1] == "  ┄  l: 1"
