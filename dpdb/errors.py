@@ -14,7 +14,8 @@
     └── SetupError                 exit code 2: before any statement runs
         ├── UsageError             the command line, or the arguments of a call
         ├── PolicyError            the policy file
-        └── DataFileError          the CSV file
+        ├── DataFileError          the CSV file
+        └── StudentFileError       a file with an attack or a mechanism for the lab
 
 A message is a function of the query and the policy, never of rows. `error_text` is how the command
 line, the prompt and a notebook show an error.
@@ -127,6 +128,10 @@ class PolicyError(SetupError):
 
 class DataFileError(SetupError):
     """The data file cannot be read as CSV."""
+
+
+class StudentFileError(SetupError):
+    """A file with an attack or a mechanism for the lab cannot be run to its end."""
 
 
 def clipped(text: str) -> str:
