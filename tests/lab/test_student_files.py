@@ -105,6 +105,27 @@ def test_a_file_has_a_time_limit(tmp_path: Path) -> None:
         main([str(path), "--limit", "1"])
 
 
+STAYING = """
+import os, time
+from pathlib import Path
+if os.fork() == 0:
+    os.setsid()
+    time.sleep(4)
+    Path({!r}).touch()
+    os._exit(0)
+time.sleep(60)
+"""
+
+
+def test_nobody_waits_for_what_has_left_the_group(tmp_path: Path) -> None:
+    """It holds the socket, from which a message could still come."""
+    gone = tmp_path / "gone"
+    path = written(tmp_path, STAYING.format(str(gone)))
+    with pytest.raises(StudentFileError, match="not done after 1 seconds, and was ended"):
+        main([str(path), "--limit", "1"])
+    assert not gone.exists()
+
+
 def test_there_has_to_be_a_file(tmp_path: Path) -> None:
     with pytest.raises(StudentFileError, match="there is no file"):
         main([str(tmp_path / "nobody.py")])

@@ -11,12 +11,13 @@ FILE = 16 << 20
 
 
 def set_limits(seconds: int) -> None:
-    """Limits for this process and all that it starts. `seconds` are of processor time.
+    """Limits for this process and all that it starts. It has processor time for `seconds`.
 
     They hold where nobody is left to end the process: its starter may have been interrupted.
+    A starter that is there ends it after as many seconds, and says so, before the limit does.
     """
     wanted = {
-        resource.RLIMIT_CPU: seconds,
+        resource.RLIMIT_CPU: seconds + 1,
         resource.RLIMIT_AS: MEMORY,
         resource.RLIMIT_FSIZE: FILE,
         resource.RLIMIT_CORE: 0,

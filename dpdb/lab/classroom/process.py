@@ -6,6 +6,7 @@ import json
 import os
 import pickle
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -117,10 +118,15 @@ class StudentProcess:
         return StudentFileError(f"{self._path.name}{where}{reason}", hint=hint)
 
     def end(self) -> None:
-        """End the process, and what it has started."""
+        """End the process with its group, and the connection to it.
+
+        What has left the group lives on, and may hold the socket: nobody waits for it.
+        """
         if self._process.returncode is None:
             with suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
+        with suppress(OSError), socket.socket(fileno=os.dup(self._connection.fileno())) as line:
+            line.shutdown(socket.SHUT_RDWR)
 
     def _time_out(self) -> None:
         self._timed_out = True
