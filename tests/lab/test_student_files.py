@@ -14,6 +14,7 @@ import pytest
 from dpdb import manual
 from dpdb.errors import StudentFileError
 from dpdb.interfaces.cli.lab import main
+from dpdb.interfaces.cli.lab_audit import main as audit
 from dpdb.lab.catalogue import find
 from dpdb.lab.classroom import attack_file
 from dpdb.lab.classroom.descriptions import dealt, described, description, scenario
@@ -174,6 +175,15 @@ def test_a_message_that_no_file_should_send(tmp_path: Path) -> None:
             process.ask(Describe())
 
 
+@pytest.mark.parametrize("value", ["5", "{}"])
+def test_an_audit_of_what_no_file_should_send(value: str, tmp_path: Path) -> None:
+    sent = "from multiprocessing.connection import Connection\nimport json, sys, time\n"
+    sent += f"Connection(int(sys.argv[1])).send_bytes(json.dumps({{'done': {value}}}).encode())\n"
+    path = written(tmp_path, f"{sent}time.sleep(60)")
+    with pytest.raises(StudentFileError, match="sent what cannot be read"):
+        audit([str(path)])
+
+
 GOOD = json.loads(json.dumps(dealt(Scenario("id = { type = 'integer' }", [(1,)], truth=(1, "a")))))
 
 
@@ -231,6 +241,19 @@ def test_plain_values_come_back_as_they_were() -> None:
     assert plain(np.array([[1, 2], [3, 4]])) == ((1, 2), (3, 4))
     assert plain(np.float64(1.5)) == 1.5
     assert type(plain(np.int64(3))) is int
+
+
+def test_a_fraction_that_is_none_is_the_files_fault(tmp_path: Path) -> None:
+    off = {
+        "kind": "DoubleLaplace", "budget": 1.0, "queries": 1, "sensitivity": "1/0", "called": "",
+    }  # fmt: skip
+    told = {**described(find("differencing")), "off": off}
+    path = written(tmp_path, "import time; time.sleep(60)")
+    with (
+        StudentProcess(path, TIME_LIMIT) as process,
+        pytest.raises(StudentFileError, match="sent what cannot be read"),
+    ):
+        attack_file.checked(process, lambda: description(told))
 
 
 def test_a_guess_of_another_kind_is_the_files_fault(tmp_path: Path) -> None:

@@ -79,11 +79,15 @@ def _code(chosen: Exercise) -> str:
 def _of_file(path: Path, options: argparse.Namespace) -> AuditReport:
     from dpdb.lab.audit.bound import RUNS  # noqa: PLC0415 (numpy)
     from dpdb.lab.audit.report import NoNumbers, report  # noqa: PLC0415
+    from dpdb.lab.classroom.attack_file import checked  # noqa: PLC0415
 
     with StudentProcess(path, options.limit, TO_ERRORS) as process:
         measured = process.ask(Measure(RUNS, options.seed))
     try:
-        return report(measured["epsilon"], measured["values"], measured["outputs"])
+        return checked(
+            process,
+            lambda: report(measured["epsilon"], measured["values"], measured["outputs"]),
+        )
     except NoNumbers:
         raise StudentFileError(
             f"{path.name}: mechanism has to return a number, or a tuple of as many every time"

@@ -67,7 +67,7 @@ class AttackFile(Attack):
     def score(self, guess: object, truth: object) -> tuple[int, int]:
         try:
             return self._game.score(guess, truth)
-        except (AssertionError, TypeError, ValueError):
+        except (AssertionError, ArithmeticError, LookupError, TypeError, ValueError):
             # An attack of the catalogue counts on guesses of the kind that it makes itself.
             raise self._player.error("its guess is not of the kind that is asked for") from None
 
@@ -132,7 +132,7 @@ def checked(process: StudentProcess, read: Callable[[], T]) -> T:
         return read()
     except Unfit as unfit:
         raise process.error(str(unfit)) from None
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
+    except (ArithmeticError, LookupError, TypeError, ValueError, AttributeError, RecursionError):
         raise process.error("it sent what cannot be read") from None
 
 
