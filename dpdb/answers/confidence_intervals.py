@@ -42,7 +42,13 @@ _TRIED_AT_ONCE = 2048
 
 
 def confidence_intervals(
-    plan: Plan, noisy: Noisy, output: Output, frame: Frame, confidence: float = CONFIDENCE
+    plan: Plan,
+    noisy: Noisy,
+    output: Output,
+    frame: Frame,
+    confidence: float = CONFIDENCE,
+    *,
+    farther: bool = False,
 ) -> tuple[Vector, Vector] | None:
     """The lower and the upper ends of the intervals of a column's cells; None without intervals.
 
@@ -51,6 +57,9 @@ def confidence_intervals(
     `confidence` at which all of them hold at once, as their noises are independent; interval
     arithmetic does the rest. Where noise decides which rows are shown, the intervals of all
     candidate rows hold at once, and so do those of the rows that are shown.
+
+    With `farther` the bounds where walks end are taken to be farther out: an end that moves with
+    them tells nothing.
     """
     expression = output.expression
     aggregates = sorted(slots(expression, "aggregate"))
@@ -61,12 +70,12 @@ def confidence_intervals(
     known: dict[Slot, Bounds] = {}
     for index in aggregates:
         estimate = plan.estimates[index]
-        box = interval_of(estimate, plan, noisy.draws, each)
+        box = interval_of(estimate, plan, noisy.draws, each, farther=farther)
         if box is None:
             return None
         known[Slot("aggregate", index, estimate.aggregate.kind)] = box
     for index in subqueries:
-        box = _of_subquery(plan.subplans[index], noisy.subresults[index], each)
+        box = _of_subquery(plan.subplans[index], noisy.subresults[index], each, farther=farther)
         if box is None:
             return None
         known[Slot("subquery", index, plan.subplans[index].outputs[0].expression.kind)] = box
@@ -78,11 +87,11 @@ def confidence_intervals(
     return tuple(numbers(np.where(undefined, 0.0, end), undefined) for end in (low, high))  # type: ignore[return-value]
 
 
-def _of_subquery(plan: Plan, noisy: Noisy, confidence: float) -> Bounds | None:
+def _of_subquery(plan: Plan, noisy: Noisy, confidence: float, *, farther: bool) -> Bounds | None:
     """The interval of a scalar subquery's exact answer; infinite where that may be undefined."""
     output = plan.outputs[0]
     frame = Frame({}, {**noisy.subqueries, **points(plan, noisy.draws)})
-    ends = confidence_intervals(plan, noisy, output, frame, confidence)
+    ends = confidence_intervals(plan, noisy, output, frame, confidence, farther=farther)
     if ends is None:
         return None
     low, high = ends
@@ -91,7 +100,7 @@ def _of_subquery(plan: Plan, noisy: Noisy, confidence: float) -> Bounds | None:
 
 
 def interval_of(
-    estimate: Estimate, plan: Plan, draws: Draws, confidence: float
+    estimate: Estimate, plan: Plan, draws: Draws, confidence: float, *, farther: bool = False
 ) -> tuple[Array, Array] | None:
     """The interval that holds an aggregate's exact value with probability `confidence`, by cell.
 
@@ -109,7 +118,7 @@ def interval_of(
     own = noisy_values(estimate, draws)
     releases = [plan.releases[index] for index in estimate.releases]
     if isinstance(releases[0].mechanism, Walk):
-        return _beyond_a_rung(own[0], releases[0], estimate, confidence)
+        return _beyond_a_rung(own[0], releases[0], estimate, confidence, farther=farther)
     if not isinstance(releases[0].mechanism, Laplace | Gaussian):
         return None
     if function is Function.AVG and estimate.rows is None:
@@ -127,7 +136,7 @@ def interval_of(
 
 
 def _beyond_a_rung(
-    stops: Array, release: Release, estimate: Estimate, confidence: float
+    stops: Array, release: Release, estimate: Estimate, confidence: float, *, farther: bool
 ) -> tuple[Array, Array]:
     """All values beyond the rung that the walk passed for some row, up to the bound.
 
@@ -140,6 +149,8 @@ def _beyond_a_rung(
     passed = rungs_after(stops, release, steps)
     low, high = float(estimate.interval.lower), float(estimate.interval.upper)
     step = step_of(release)
+    if farther:
+        low, high = 2 * low - high - float(step), 2 * high - low + float(step)
     nothing = stops + steps < 0
     if release.statistic.fraction:
         near = np.where(nothing, low, scaled(passed + 1, step))

@@ -7,6 +7,7 @@ post-processing, which gives nothing more away ([DR14] Proposition 2.1).
 from __future__ import annotations
 
 import datetime
+from functools import reduce
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +16,6 @@ from dpdb.answers.confidence_intervals import confidence_intervals
 from dpdb.answers.estimates import Noisy, Values, vector
 from dpdb.answers.record import Cell, CellColumn
 from dpdb.plan.expressions import Slot
-from dpdb.plan.intervals import Interval
 from dpdb.plan.plan import Plan
 from dpdb.plan.query import Output
 from dpdb.policy.catalog import Kind
@@ -25,6 +25,8 @@ from dpdb.vectors.vector import AnyVector, Array, TextVector, Vector, either
 
 Rows = npt.NDArray[np.intp]
 """The indices of the groups that are shown, in the order of the answer."""
+Ends = tuple[Vector, Vector]
+"""The lower and the upper ends of intervals."""
 
 _ROUNDING = 1e-9
 """An interval may fall short of its bounds by this part of their width, for rounding."""
@@ -96,22 +98,40 @@ def _column(
     ends = confidence_intervals(plan, noisy, output, frame)
     if ends is None:
         return CellColumn(cells)
-    low, high = (_shown(end, kind) for end in ends)
-    assert isinstance(low, Vector)
-    assert isinstance(high, Vector)
-    only_noise = _only_noise(plan, output, low, high, rows)
     if plan.is_walked(output):
-        low, high = _open(low, high, plan.interval_of(output))
-    shown = _cells(low, kind, plan, rows), _cells(high, kind, plan, rows)
-    return CellColumn(cells, shown, only_noise)
+        farther = confidence_intervals(plan, noisy, output, frame, farther=True)
+        assert farther is not None
+        opened = _opened(plan, output, ends, farther)
+        only_noise = _without_ends(plan, output, ends, opened, rows)
+    else:
+        opened, only_noise = ends, _only_noise(plan, output, *ends, rows)
+    low, high = (_cells(_shown(end, kind), kind, plan, rows) for end in opened)
+    return CellColumn(cells, (low, high), only_noise)
 
 
-def _open(low: Vector, high: Vector, bounds: Interval) -> tuple[Vector, Vector]:
-    """The ends of intervals, NULL where an end is the bound, and so tells nothing."""
-    return (
-        Vector(low.values, either(low.null, low.values <= float(bounds.lower))),
-        Vector(high.values, either(high.null, high.values >= float(bounds.upper))),
+def _opened(plan: Plan, output: Output, ends: Ends, farther: Ends) -> Ends:
+    """The ends of intervals, NULL where they tell nothing.
+
+    Such an end moves where the bounds of a walk are `farther` out, or is a bound itself.
+    """
+    bounds, (low, high) = plan.interval_of(output), ends
+    at_bounds = low.values <= float(bounds.lower), high.values >= float(bounds.upper)
+    low, high = (
+        Vector(end.values, reduce(either, (end.null, far.null, at, end.values != far.values)))
+        for end, far, at in zip(ends, farther, at_bounds, strict=True)
     )
+    return low, high
+
+
+def _without_ends(
+    plan: Plan, output: Output, ends: Ends, opened: Ends, rows: Rows
+) -> tuple[bool, ...] | None:
+    """For each interval, whether neither of its ends tells anything."""
+    bounds = plan.interval_of(output)
+    if bounds.lower >= bounds.upper:
+        return None
+    undefined, (low, high) = _spread(ends[0].null, plan), (_spread(e.null, plan) for e in opened)
+    return tuple((low & high & ~undefined)[rows].tolist())
 
 
 def _only_noise(

@@ -161,7 +161,10 @@ class Plan:
 
     def is_walked(self, output: Output) -> bool:
         """Whether a walk, whose intervals have one end, is behind an output."""
-        return any(isinstance(self.releases[i].mechanism, Walk) for i in self.released_for(output))
+        used = [self.releases[index] for index in self.released_for(output)]
+        for index in self.noisy_subqueries(output):
+            used += self.subplans[index].every_release
+        return any(isinstance(release.mechanism, Walk) for release in used)
 
     def released_for(self, output: Output) -> set[int]:
         """The indices of the releases from which an output is computed."""

@@ -131,3 +131,32 @@ def test_bounds_are_not_needed(text: str, least: object, most: object, tmp_path:
     here = Session(read_policy(tmp_path / "t.toml"), noise=seeded(4))
     [[answer]] = here.execute(f"SELECT {text if 'FROM' in text else text + ' FROM t'}").rows
     assert least <= answer <= most  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "MAX(ABS(i))",
+        "MAX(i) FILTER (WHERE i >= 0)",
+        "MAX(i) - COUNT(*)",
+        "ROUND(MAX(x) / 3, 2)",
+        "ABS(MAX(i))",
+        "MAX(i) / COUNT(*)",
+        "(SELECT MAX(i) FROM t) + COUNT(*)",
+    ],
+)
+def test_an_end_that_only_a_far_bound_gives_is_none(text: str, tmp_path: Path) -> None:
+    """An end that is near the data is one, however small beside the range of the column."""
+    (tmp_path / "t.toml").write_text(UNBOUNDED)
+    lines = [f"{n},{n},2020-06-01" for n in range(2001)]
+    (tmp_path / "t.csv").write_text("\n".join(["x,i,d", *lines, ""]))
+    here = Session(read_policy(tmp_path / "t.toml"), noise=seeded(4))
+    answer = here.execute(f"SELECT {text} FROM t")
+    [[value]], [[ends]] = answer.rows, answer.intervals
+    assert isinstance(value, int | float)
+    assert ends is not None
+    low, high = ends
+    assert isinstance(low, int | float)
+    assert abs(value - low) < 1000
+    assert high is None
+    assert not any("only noise" in note for note in answer.notes)
