@@ -12,9 +12,9 @@ With P(k) = (1 - q)·q^k for k >= 0 written Geo(q), r rows in a unit, N_j rows a
 
 Privacy. Let s rows enter, so that every N_j grows by between 0 and s. For each ρ, an exact result
 after the change is no likelier to stop before j, and at j at most e^(sε₂/r) times less likely: so
-P(j) falls by that factor at most. It grows by at most e^(s(ε₁ + ε₂)/r): compare ρ before the change
-with ρ + s after it, which is e^(sε₁/r) times less likely, and for which every N_j + ρ is no smaller
-and that of j larger by s at most.
+P(j) falls by that factor at most. It grows by at most e^(s(ε₁ + ε₂)/r): compare ρ after the change
+with ρ + s before it, which is e^(sε₁/r) times less likely, and for which every N_j + ρ is no
+smaller and that of j larger by s at most.
 """
 
 from __future__ import annotations
