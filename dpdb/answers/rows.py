@@ -6,7 +6,6 @@ post-processing, which gives nothing more away ([DR14] Proposition 2.1).
 
 from __future__ import annotations
 
-import datetime
 from functools import reduce
 
 import numpy as np
@@ -19,7 +18,7 @@ from dpdb.plan.expressions import Slot
 from dpdb.plan.plan import Plan
 from dpdb.plan.query import Output
 from dpdb.policy.catalog import Kind
-from dpdb.policy.numbers import days_of, iso_date
+from dpdb.policy.numbers import CALENDAR, iso_date
 from dpdb.vectors.evaluate import Frame, evaluate
 from dpdb.vectors.vector import AnyVector, Array, TextVector, Vector, either
 
@@ -30,7 +29,6 @@ Ends = tuple[Vector, Vector]
 
 _ROUNDING = 1e-9
 """An interval may fall short of its bounds by this part of their width, for rounding."""
-_CALENDAR = days_of(datetime.date.min), days_of(datetime.date.max)
 
 
 @np.errstate(all="ignore")
@@ -152,7 +150,7 @@ def _shown(vector: AnyVector, kind: Kind) -> AnyVector:
     """The vector as it is shown: dates are whole days, and NULL outside the calendar."""
     if kind is not Kind.DATE or isinstance(vector, TextVector):
         return vector
-    first, last = _CALENDAR
+    first, last = CALENDAR
     days = np.rint(vector.values)
     outside = ~((days >= first) & (days <= last))
     return Vector(np.where(outside, 0.0, days), either(vector.null, outside))

@@ -21,7 +21,7 @@ from dpdb.plan.ranges import Environment, interval, narrow, nullable
 from dpdb.plan.statistics import Count, Distinct, Grid, Ranks, Tally, Total, fit_grid
 from dpdb.policy.catalog import Column, Kind, Policy, Table
 from dpdb.policy.names import written
-from dpdb.policy.numbers import MAGNITUDE_LIMIT, grid_step
+from dpdb.policy.numbers import CALENDAR, MAGNITUDE_LIMIT, grid_step
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.sensitivity import Contribution
 
@@ -205,14 +205,16 @@ class AggregateLowering:
     def _extremes_grid(self) -> Grid:
         """The grid of a MIN or MAX, which a walk finds without bounds for the same ε.
 
-        Without bounds the grid reaches as far as doubles are exact, and what is beyond counts as
-        its ends.
+        Without bounds the grid reaches as far as doubles are exact, or dates go, and what is
+        beyond counts as its ends.
         """
         bounds = self._bounds
         if bounds.bounded or self.context.options.sensitivity == "smooth":
             return self._grid()
         step = Fraction(1) if self._argument.kind is not Kind.NUMBER else _FINE_STEP
         ends = Interval(-MAGNITUDE_LIMIT * step, MAGNITUDE_LIMIT * step)
+        if self._argument.kind is Kind.DATE:
+            ends = Interval(*map(Fraction, CALENDAR))
         wide = bounds.meet(ends)
         if not (isinstance(wide.lower, Fraction) and isinstance(wide.upper, Fraction)):
             raise self._missing_bounds()

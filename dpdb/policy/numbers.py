@@ -64,6 +64,10 @@ def days_of(date: datetime.date) -> int:
     return (date - _EPOCH).days
 
 
+CALENDAR = days_of(datetime.date.min), days_of(datetime.date.max)
+"""The first and the last day that a date can be."""
+
+
 def iso_date(days: int) -> str:
     """The date `days` after 1970-01-01, written YYYY-MM-DD.
 

@@ -160,3 +160,14 @@ def test_an_end_that_only_a_far_bound_gives_is_none(text: str, tmp_path: Path) -
     assert abs(value - low) < 1000
     assert high is None
     assert not any("only noise" in note for note in answer.notes)
+
+
+def test_extreme_dates_without_bounds_are_days_of_the_calendar(tmp_path: Path) -> None:
+    """Even where there are no rows, and a walk ends near a bound."""
+    (tmp_path / "t.toml").write_text(UNBOUNDED)
+    (tmp_path / "t.csv").write_text("x,i,d\n")
+    here = Session(read_policy(tmp_path / "t.toml"), noise=seeded(4))
+    [[least, most]] = here.execute("SELECT MIN(d), MAX(d) FROM t").rows
+    assert isinstance(least, str)
+    assert isinstance(most, str)
+    assert most < "1970" < least
