@@ -154,10 +154,12 @@ def _batch(options: argparse.Namespace) -> int:
     _print_remarks(policy)
     settings = _given_settings(Settings(), options)
     session = _session(policy, options, Progress())
-    batch = Batch(policy, settings, session, map(Path, options.files))
+    scripts = options.scripts or []
+    read = [*options.files, *(name for option, name in scripts if option == "-f")]
+    batch = Batch(policy, settings, session, map(Path, read))
     batch.redirect(options.output)
     try:
-        batch.run_all(scripted(options.scripts or []), stop=options.on_error == "stop")
+        batch.run_all(scripted(scripts), stop=options.on_error == "stop")
     finally:
         batch.redirect("")
     return batch.code

@@ -32,7 +32,7 @@ class Console(ABC):
         data = [table.path for table in policy.tables]
         policies = [unpacked_name(path).with_suffix(".toml") for path in data]
         self._inputs = (*inputs, *data, *policies)
-        """The data and the policies, which no answer may overwrite."""
+        """The data, the policies and the statements that are read: no answer may overwrite them."""
         self.answer: Answer | None = None
         """The last answer to a query."""
         self.file: TextIO | None = None
@@ -94,7 +94,7 @@ class Console(ABC):
             path = path.expanduser()
             kept = (each for each in self._inputs if each.exists())
             if path.exists() and any(path.samefile(each) for each in kept):
-                raise UsageError(f"{name} is data or a policy, and is not overwritten")
+                raise UsageError(f"{name} is read by dpdb, and is not overwritten")
             return path.open("w", encoding="utf-8")
         except OSError as error:
             raise UsageError(f"cannot write {name}: {error.strerror}") from None

@@ -178,7 +178,7 @@ def test_what_is_asked_about_is_not_overwritten(
     Path("link").symlink_to("t.csv")
     run_typed(shell, f"{command} {name}\nSHOW TABLES;")
     said = capsys.readouterr()
-    assert f"error: {name} is data or a policy, and is not overwritten" in said.err
+    assert f"error: {name} is read by dpdb, and is not overwritten" in said.err
     assert not said.out
     assert (Path("t.csv").read_text(), Path("t.toml").read_text()) == (DATA, POLICY)
 

@@ -173,9 +173,11 @@ def test_answers_into_a_file(run: Run, make: Make, tmp_path: Path) -> None:
     )
     assert run(path, "--csv", "-o", answers, "SHOW TABLES").out == ""
     assert answers.read_text() == "table,columns\nt,1\n"
-    for name in (path, path.with_suffix(".toml")):
+    script = tmp_path / "q.sql"
+    script.write_text("SHOW TABLES;")
+    for name in (path, path.with_suffix(".toml"), script):
         before = name.read_text()
-        ran = run(path, "--output", name, "SHOW TABLES")
+        ran = run(path, "--output", name, "-f", script)
         assert (ran.code, ran.out) == (2, "")
         assert "is not overwritten" in ran.err
         assert name.read_text() == before
