@@ -135,7 +135,8 @@ def _ask_policy(options: argparse.Namespace, ask: Ask) -> tuple[Policy, bool]:
     )
 
     def read(path: Path) -> Policy:
-        return policy_for_arguments(argparse.Namespace(**{**vars(options), "files": [path]}))
+        options.files = [path]
+        return policy_for_arguments(options)
 
     policy = ask_file(ask, read)
     if options.teach and not ask_protected(ask):

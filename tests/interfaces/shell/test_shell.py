@@ -14,6 +14,8 @@ import pytest
 from dpdb.answers.answer import Answer
 from dpdb.answers.formats.escape import printable
 from dpdb.errors import MissingBounds
+from dpdb.interfaces.cli.main import main
+from dpdb.interfaces.shell import prompt
 from dpdb.interfaces.shell.commands import COMMANDS, run_typed
 from dpdb.interfaces.shell.settings import Settings
 from dpdb.interfaces.shell.shell import Shell
@@ -181,6 +183,24 @@ def test_what_is_asked_about_is_not_overwritten(
     assert f"error: {name} is read by dpdb, and is not overwritten" in said.err
     assert not said.out
     assert (Path("t.csv").read_text(), Path("t.toml").read_text()) == (DATA, POLICY)
+
+
+def test_nor_is_what_was_asked_for(
+    make: Make, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A policy whose name was typed, and is not that of its data."""
+    make()
+    policy = f'[tables.t]\npath = "t.csv"\n{POLICY}'
+    Path("more.toml").write_text(policy)
+    replies = iter(["more.toml", "", ""])
+    monkeypatch.setattr(prompt, "asker", lambda _: lambda *_: next(replies))
+    monkeypatch.setattr(
+        prompt, "converse", lambda shell, teach: run_typed(shell, ".once more.toml")
+    )
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    assert main([]) == 0
+    assert "error: more.toml is read by dpdb, and is not overwritten" in capsys.readouterr().err
+    assert Path("more.toml").read_text() == policy
 
 
 @pytest.mark.parametrize("command", [".output", ".once", ".read"])
