@@ -14,7 +14,8 @@
     └── SetupError                 exit code 2: before any statement runs
         ├── UsageError             the command line, or the arguments of a call
         ├── PolicyError            the policy file
-        └── DataFileError          the CSV file
+        ├── DataFileError          the CSV file
+        └── StudentFileError       a file with an attack or a mechanism for the lab
 
 A message is a function of the query and the policy, never of rows. `error_text` is how the command
 line, the prompt and a notebook show an error.
@@ -129,6 +130,10 @@ class DataFileError(SetupError):
     """The data file cannot be read as CSV."""
 
 
+class StudentFileError(SetupError):
+    """A file with an attack or a mechanism for the lab cannot be run to its end."""
+
+
 def clipped(text: str) -> str:
     """`text` cut to `LONGEST` characters, as names in it can be of any length."""
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
@@ -206,7 +211,7 @@ def error_text(statement: str, error: DpdbError, columns: int | None = None) -> 
 
 def _pointed(line: str, column: int, room: int) -> list[str]:
     """The part of the line around the column, and a caret below it."""
-    start = max(0, column - room * 2 // 3)
+    start = max(0, column - room * 2 // 3) if len(line) > room else 0
     shown = printable(line[start : start + room])
     caret = display_width(printable(line[start : column - 1]))
     lead = "… " if start else ""

@@ -12,21 +12,27 @@ from dpdb.answers.record import CellColumn, ReleaseReport
 from dpdb.answers.release_reports import own_reports
 from dpdb.plan.expressions import conjunction, slots
 from dpdb.plan.obstacles import hint
-from dpdb.plan.plan import CONFIDENCE, Plan
+from dpdb.plan.plan import CONFIDENCE, Plan, Release, at_once
 from dpdb.plan.query import Options
+from dpdb.plan.statistics import Ranks
 from dpdb.policy.numbers import decimal
 from dpdb.privacy.mechanisms import Smooth
+from dpdb.privacy.walk import Walk
+
+SURE = f"{100 * CONFIDENCE:.0f} % sure"
+"""How sure the intervals are."""
 
 
 def interval_notes(planned: Plan) -> tuple[str, ...]:
     """Notes that say which values have no interval, and for how many groups the others hold."""
-    notes, reports = list(_obstacle_notes(planned)), list(_shown_reports(planned))
-    notes += [
-        f"{report.column} {_way(report)}, and has no interval: how near it is depends on the rows"
-        for report in reports
-        if report.margin is None
-    ]
-    with_interval = any(report.margin is not None for report in reports)
+    notes, releases = list(_obstacle_notes(planned)), list(_shown_releases(planned))
+    for release, report in releases:
+        if isinstance(release.mechanism, Walk):
+            notes += walk_notes(release, report)
+        elif report.margin is None:
+            why = "has no interval: how near it is depends on the rows"
+            notes.append(f"{report.column} {_way(report)}, and {why}")
+    with_interval = any(report.margin is not None for _, report in releases)
     if planned.competing_rows > 1 and with_interval:
         number = planned.competing_rows
         notes.append(f"± holds for all {number} groups at once, as noise decides which are shown")
@@ -37,16 +43,33 @@ def _way(report: ReleaseReport) -> str:
     """How the release without a margin makes its value: a phrase to follow the column's name."""
     if report.mechanism == Smooth.name:
         return "has noise of a size that is secret"
-    return "is chosen by rank" if report.aggregate == "quantile" else "is chosen by frequency"
+    return "is chosen by frequency" if report.aggregate == "mode" else "is chosen by rank"
 
 
-def _shown_reports(planned: Plan) -> Iterator[ReleaseReport]:
-    """The reports of the releases from which the answer's columns are computed."""
+def walk_notes(release: Release, report: ReleaseReport) -> Iterator[str]:
+    """What a MIN or MAX found by a walk tells, and what to ask instead."""
+    statistic, walk = release.statistic, release.mechanism
+    assert isinstance(statistic, Ranks)
+    assert isinstance(walk, Walk)
+    greatest = bool(statistic.fraction)
+    most = walk.rows_above(at_once(CONFIDENCE, report.competing_rows), len(statistic.rungs))
+    side, end, tail = ("above", "lower", "0.99") if greatest else ("below", "upper", "0.01")
+    yield (
+        f"{report.column} is a value with few rows {side} it, at most {most} ({SURE}), "
+        f"as one row far from all others is hidden; QUANTILE_CONT(x, {tail}) tells of more"
+    )
+    few = walk.rows_needed(len(statistic.rungs))
+    yield f"of fewer than about {few} rows {report.column} is near the {end} bound"
+
+
+def _shown_releases(planned: Plan) -> Iterator[tuple[Release, ReleaseReport]]:
+    """The releases from which the answer's columns are computed, with their reports."""
     reports = own_reports(planned)
     for output in planned.outputs:
-        yield from (reports[index] for index in sorted(planned.released_for(output)))
+        for index in sorted(planned.released_for(output)):
+            yield planned.releases[index], reports[index]
         for index in sorted(slots(output.expression, "subquery")):
-            yield from _shown_reports(planned.subplans[index])
+            yield from _shown_releases(planned.subplans[index])
 
 
 def only_noise_notes(names: Sequence[str], columns: Sequence[CellColumn]) -> tuple[str, ...]:

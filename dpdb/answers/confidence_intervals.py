@@ -19,6 +19,7 @@ from dpdb.answers.estimates import (
     deviation,
     noisy_values,
     points,
+    rungs_after,
     scaled,
     step_of,
 )
@@ -26,8 +27,9 @@ from dpdb.answers.interval_arithmetic import Bounds, bounds_of
 from dpdb.plan.expressions import Slot, slots
 from dpdb.plan.plan import CONFIDENCE, Estimate, Plan, Release, at_once
 from dpdb.plan.query import Function, Output
-from dpdb.plan.statistics import Total
+from dpdb.plan.statistics import Ranks, Total
 from dpdb.privacy.mechanisms import Gaussian, Laplace, Mechanism
+from dpdb.privacy.walk import Walk
 from dpdb.vectors.evaluate import Frame
 from dpdb.vectors.vector import Vector, numbers
 
@@ -106,6 +108,8 @@ def interval_of(
         return rows, rows
     own = noisy_values(estimate, draws)
     releases = [plan.releases[index] for index in estimate.releases]
+    if isinstance(releases[0].mechanism, Walk):
+        return _beyond_a_rung(own[0], releases[0], estimate, confidence)
     if not isinstance(releases[0].mechanism, Laplace | Gaussian):
         return None
     if function is Function.AVG and estimate.rows is None:
@@ -120,6 +124,28 @@ def interval_of(
             return _variance(ends, releases[0], estimate)
     low, high = (scaled(end, step_of(releases[0])) for end in ends[0])
     return low, high
+
+
+def _beyond_a_rung(
+    stops: Array, release: Release, estimate: Estimate, confidence: float
+) -> tuple[Array, Array]:
+    """All values beyond the rung that the walk passed for some row, up to the bound.
+
+    Nothing bounds the greatest value from above but its declared bound: where no row at the bound
+    must change an answer by much, no answer can tell that there is none.
+    """
+    assert isinstance(release.mechanism, Walk)
+    assert isinstance(release.statistic, Ranks)
+    steps = -1 - release.mechanism.steps_below(confidence)
+    passed = rungs_after(stops, release, steps)
+    low, high = float(estimate.interval.lower), float(estimate.interval.upper)
+    step = step_of(release)
+    nothing = stops + steps < 0
+    if release.statistic.fraction:
+        near = np.where(nothing, low, scaled(passed + 1, step))
+        return near, np.full(len(near), high)
+    near = np.where(nothing, high, scaled(passed - 1, step))
+    return np.full(len(near), low), near
 
 
 def _around(values: Array, release: Release, confidence: float) -> tuple[Array, Array]:

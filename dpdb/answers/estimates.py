@@ -13,8 +13,9 @@ import numpy.typing as npt
 from dpdb.plan.expressions import Slot
 from dpdb.plan.plan import Estimate, Plan, Release
 from dpdb.plan.query import Function
-from dpdb.plan.statistics import Total
+from dpdb.plan.statistics import Ranks, Total
 from dpdb.policy.catalog import Kind, Value
+from dpdb.privacy.walk import Walk
 from dpdb.vectors.evaluate import Frame, evaluate
 from dpdb.vectors.vector import AnyVector, TextVector, Vector, array, constant, numbers
 
@@ -82,7 +83,19 @@ def point(estimate: Estimate, plan: Plan, draws: Draws) -> AnyVector:
             return numbers(average(own, releases[0], estimate))
         case Function.VAR_POP | Function.VAR_SAMP | Function.STDDEV_POP | Function.STDDEV_SAMP:
             return numbers(_variance(own, releases[0], estimate))
+        case Function.MIN | Function.MAX if isinstance(releases[0].mechanism, Walk):
+            return numbers(scaled(rungs_after(own[0], releases[0], 1), step_of(releases[0])))
     return numbers(scaled(own[0], step_of(releases[0])))
+
+
+def rungs_after(stops: Array, release: Release, steps: int) -> Array:
+    """The rungs of a walk so many steps after the ones where it stopped, or the last one.
+
+    One step after the stop is the estimate, as a walk stops while a few rows are left.
+    """
+    assert isinstance(release.statistic, Ranks)
+    rungs = np.array(release.statistic.rungs, dtype=np.float64)
+    return rungs[np.clip(stops.astype(np.intp) + steps, 0, len(rungs) - 1)]
 
 
 def step_of(release: Release) -> Fraction:

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 Cell = int | float | str | bool | None
 CellInterval = tuple[Cell, Cell] | None
-"""The two ends of a cell's 95 % interval; None where the cell has none."""
+"""The two ends of a cell's 95 % interval; None where the cell has none.
+
+An end is None where only the bounds limit the exact value on its side.
+"""
 
 
 @dataclass(frozen=True, repr=False)

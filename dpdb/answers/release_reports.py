@@ -10,6 +10,7 @@ from dpdb.answers.record import Origin, ReleaseReport
 from dpdb.plan.expressions import Slot
 from dpdb.plan.plan import CONFIDENCE, Plan, Release, at_once
 from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace
+from dpdb.privacy.walk import Walk
 
 
 def reports(planned: Plan) -> tuple[ReleaseReport, ...]:
@@ -90,6 +91,8 @@ def _report(release: Release, label: str, competing_rows: int) -> ReleaseReport:
                 scale=mechanism.scale * release.unit,
                 margin=margin * float(release.unit),
             )
+        case Walk():
+            return replace(report, sensitivity=Fraction(mechanism.sensitivity))
         case Exponential():
             return replace(report, sensitivity=mechanism.sensitivity, scale=mechanism.scale)
     return report

@@ -15,6 +15,7 @@ from dpdb.answers.confidence_intervals import confidence_intervals
 from dpdb.answers.estimates import Noisy, Values, vector
 from dpdb.answers.record import Cell, CellColumn
 from dpdb.plan.expressions import Slot
+from dpdb.plan.intervals import Interval
 from dpdb.plan.plan import Plan
 from dpdb.plan.query import Output
 from dpdb.policy.catalog import Kind
@@ -98,8 +99,19 @@ def _column(
     low, high = (_shown(end, kind) for end in ends)
     assert isinstance(low, Vector)
     assert isinstance(high, Vector)
+    only_noise = _only_noise(plan, output, low, high, rows)
+    if plan.is_walked(output):
+        low, high = _open(low, high, plan.interval_of(output))
     shown = _cells(low, kind, plan, rows), _cells(high, kind, plan, rows)
-    return CellColumn(cells, shown, _only_noise(plan, output, low, high, rows))
+    return CellColumn(cells, shown, only_noise)
+
+
+def _open(low: Vector, high: Vector, bounds: Interval) -> tuple[Vector, Vector]:
+    """The ends of intervals, NULL where an end is the bound, and so tells nothing."""
+    return (
+        Vector(low.values, either(low.null, low.values <= float(bounds.lower))),
+        Vector(high.values, either(high.null, high.values >= float(bounds.upper))),
+    )
 
 
 def _only_noise(

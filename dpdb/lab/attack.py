@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from dpdb.errors import UsageError
@@ -40,6 +41,14 @@ Where nothing is noisy there is none.
 """
 
 
+@dataclass(frozen=True)
+class Task:
+    """Something for a class to try, with the solution that the teacher's page has."""
+
+    question: str
+    solution: str
+
+
 class Attack(ABC):
     """An attack, its story, and the game by which it is scored."""
 
@@ -50,29 +59,29 @@ class Attack(ABC):
     """The paper or book that describes it."""
     secret: str
     idea: str
-    stopped: str
+    remedy: str
     """What stops it: what differential privacy does about it, and what it does not."""
-    further: tuple[str, ...] = ()
-    """Tasks for a class to try next."""
+    tasks: tuple[Task, ...] = ()
+    """For a class to try next."""
 
     honest: str = ""
     """A question that harms nobody; the pages show how well it is answered at each ε."""
     notice: str = ""
     """Who may see the report; everybody, if it is empty."""
-    queries: ClassVar[int] = 1
+    queries: int = 1
     """The query limit of protected sessions: each query gets ε divided by this."""
-    trials: ClassVar[int] = 200
+    trials: int = 200
     """How often it is run where its success rate has to be counted."""
-    model_trials: ClassVar[int] = 10_000
+    model_trials: int = 10_000
     """How often a model of the database is attacked, if there is one."""
-    guesses: ClassVar[int] = 1
+    guesses: int = 1
     """How many guesses a run makes."""
-    off: ClassVar[Defence] = Unprotected()
-    foils: ClassVar[tuple[Defence, ...]] = ()
+    off: Defence = Unprotected()
+    foils: tuple[Defence, ...] = ()
     """Other defences, which should have stopped it and do not."""
     worlds: int | None = 2
     """The number of equally likely truths; None if the secret is not drawn from a list."""
-    distance: ClassVar[int] = 1
+    distance: int = 1
     """The number of privacy units in which two of these worlds differ."""
 
     @property

@@ -22,6 +22,7 @@ PAGES = (
     "accuracy",
     "attacks",
     "teaching",
+    "lesson",
     "python",
     "papers",
     "glossary",

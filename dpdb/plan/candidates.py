@@ -9,6 +9,7 @@ from dpdb.errors import TooLarge
 from dpdb.plan.plan import Plan, Release
 from dpdb.plan.statistics import Ranks, Tally
 from dpdb.privacy.mechanisms import Exponential, Smooth
+from dpdb.privacy.walk import Walk
 
 MAX_CANDIDATES = 5_000_000
 """The most candidates of all selections of a statement: a few seconds of work for any data."""
@@ -47,6 +48,8 @@ def candidate_count(release: Release) -> int:
             return _EACH + 2 * values + 1
         case Exponential(), Tally(values=listed):
             return _EACH + len(listed)
+        case Walk(), Ranks(rungs=rungs):
+            return _EACH + len(rungs)
         case Smooth(beta=beta, rows_per_unit=rows), _:
             return _EACH + (2 * rows * math.ceil(_WIDEST / beta) // _SWEPT if beta else 0)
     return 0

@@ -27,6 +27,8 @@ from dpdb.privacy.sensitivity import Contribution
 
 MAX_MAGNITUDE = 10**100
 """The largest magnitude of a value: its squares and their sums are far from overflow in doubles."""
+_FINE_STEP = Fraction(1, 1000)
+"""The step for the MIN or MAX of numbers without bounds."""
 SQUARES_LIMIT = 2**20
 """The most grid steps on either side of the centre for values that are squared."""
 
@@ -101,12 +103,12 @@ class AggregateLowering:
             case Function.AVG:
                 return self._average()
             case Function.MIN:
-                return self._quantile(Fraction(0))
+                return self._quantile(Fraction(0), self._extremes_grid())
             case Function.MAX:
-                return self._quantile(Fraction(1))
+                return self._quantile(Fraction(1), self._extremes_grid())
             case Function.QUANTILE:
                 assert aggregate.fraction is not None
-                return self._quantile(aggregate.fraction)
+                return self._quantile(aggregate.fraction, self._grid())
             case Function.MODE:
                 return self._mode()
         return self._variance()
@@ -187,10 +189,9 @@ class AggregateLowering:
             self._count(parts[2]),
         ], bounds, None)  # fmt: skip
 
-    def _quantile(self, fraction: Fraction) -> Lowered:
-        grid = self._grid()
+    def _quantile(self, fraction: Fraction, grid: Grid) -> Lowered:
         statistic = Ranks(self._argument, self.aggregate.where, grid, fraction)
-        mechanism = self._choice.for_quantile(fraction, grid, self.share)
+        mechanism = self._choice.for_quantile(statistic, self.share)
         return Lowered([Release("quantile", statistic, mechanism)], self._range(grid), None)
 
     def _mode(self) -> Lowered:
@@ -201,13 +202,33 @@ class AggregateLowering:
         mechanism = self._choice.for_mode(self.share)
         return Lowered([Release("mode", statistic, mechanism)], interval(self._argument, {}), None)
 
-    def _grid(self, limit: int = MAGNITUDE_LIMIT) -> Grid:
-        """The public grid of the argument, from its bounds, with at most `limit` steps a side."""
+    def _extremes_grid(self) -> Grid:
+        """The grid of a MIN or MAX, which a walk finds without bounds for the same ε.
+
+        Without bounds the grid reaches as far as doubles are exact, and what is beyond counts as
+        its ends.
+        """
+        bounds = self._bounds
+        if bounds.bounded or self.context.options.sensitivity == "smooth":
+            return self._grid()
+        step = Fraction(1) if self._argument.kind is not Kind.NUMBER else _FINE_STEP
+        ends = Interval(-MAGNITUDE_LIMIT * step, MAGNITUDE_LIMIT * step)
+        wide = bounds.meet(ends)
+        if not (isinstance(wide.lower, Fraction) and isinstance(wide.upper, Fraction)):
+            raise self._missing_bounds()
+        return fit_grid(step, wide.lower, wide.upper, MAGNITUDE_LIMIT)
+
+    @property
+    def _bounds(self) -> Interval:
+        """The interval of the argument's values in the rows that count."""
         narrowed = narrow(self.aggregate.where, _narrowed(self.query.where, *self.known.items()))
         bounds = interval(self._argument, narrowed)
-        if bounds.empty:
-            # The conditions exclude each other, so no row will be counted.
-            bounds = interval(self._argument, self.known)
+        # Where the conditions exclude each other, no row will be counted.
+        return interval(self._argument, self.known) if bounds.empty else bounds
+
+    def _grid(self, limit: int = MAGNITUDE_LIMIT) -> Grid:
+        """The public grid of the argument, from its bounds, with at most `limit` steps a side."""
+        bounds = self._bounds
         if not (isinstance(bounds.lower, Fraction) and isinstance(bounds.upper, Fraction)):
             raise self._missing_bounds()
         if max(abs(bounds.lower), abs(bounds.upper)) > MAX_MAGNITUDE:

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dpdb.errors import InvalidOption, Place, TooLarge
+from dpdb.plan.expressions import ColumnRef
 from dpdb.plan.query import Options
-from dpdb.plan.statistics import Grid
+from dpdb.plan.statistics import Grid, Ranks
 from dpdb.policy.budget import SMALLEST_DELTA
 from dpdb.privacy import sensitivity
 from dpdb.privacy.accounting.accountants import BudgetShare
@@ -23,6 +24,10 @@ from dpdb.privacy.mechanisms import (
     Smooth,
 )
 from dpdb.privacy.sensitivity import Contribution
+from dpdb.privacy.walk import SPAN, Walk
+
+FEW_RUNGS = 64
+"""Up to so many rungs, the exponential mechanism finds MIN and MAX better than a walk does."""
 
 
 @dataclass(frozen=True)
@@ -58,15 +63,24 @@ class MechanismChoice:
         change = sensitivity.units(self.contribution)
         return self._noise(change, change, share)
 
-    def for_quantile(self, fraction: Fraction, grid: Grid, share: BudgetShare) -> Mechanism:
-        """The mechanism for the `fraction`-quantile of values on the grid."""
+    def for_quantile(self, statistic: Ranks, share: BudgetShare) -> Mechanism:
+        """The mechanism for a quantile of values on a grid.
+
+        MIN and MAX are found by a walk, but for few rungs or bounds that are declared to be tight:
+        where the bounds are near the extremes the exponential mechanism is better.
+        """
+        fraction = statistic.fraction
         if self.options.sensitivity == "smooth":
-            return self._smooth(fraction, grid, share)
-        return self._exponential(sensitivity.rank(fraction, self.contribution), share)
+            return self._smooth(fraction, statistic.grid, share)
+        if fraction in (0, 1) and len(statistic.rungs) > FEW_RUNGS and not _is_tight(statistic):
+            return self._walk(share)
+        change = sensitivity.rank(fraction, self.contribution)
+        return self._exponential(change, share, sensitivity.is_one_sided_rank(fraction))
 
     def for_mode(self, share: BudgetShare) -> Mechanism:
         """The mechanism for the commonest of declared values."""
-        return self._exponential(sensitivity.tally(self.contribution), share)
+        one_sided = sensitivity.is_one_sided_tally(self.contribution)
+        return self._exponential(sensitivity.tally(self.contribution), share, one_sided)
 
     def _noise(self, change: int, squared: int, share: BudgetShare) -> Mechanism:
         mechanism: Laplace | Gaussian
@@ -99,9 +113,9 @@ class MechanismChoice:
             raise self._too_large()
         return mechanism
 
-    def _exponential(self, change: Fraction, share: BudgetShare) -> Exponential:
+    def _exponential(self, change: Fraction, share: BudgetShare, one_sided: bool) -> Exponential:
         # The exponential mechanism is ε²/8-zCDP, so ρ = ε²/2 allows twice the share's ε.
-        mechanism = Exponential(change, share.epsilon * (2 if share.concentrated else 1))
+        mechanism = Exponential(change, share.epsilon * (2 if share.concentrated else 1), one_sided)
         if mechanism.epsilon < 2 * SLACK:
             raise TooLarge(
                 "epsilon is too small to select a value with",
@@ -109,6 +123,16 @@ class MechanismChoice:
                 place=self.place,
             )
         return mechanism
+
+    def _walk(self, share: BudgetShare) -> Walk:
+        contribution = self.contribution
+        one_way, rows = contribution.one_way, contribution.rows_per_unit
+        # One way, a walk is (SPAN·ε)²/8-zCDP, so ρ = ε²/2 allows 2/SPAN times the share's ε.
+        more = 2 / SPAN if share.concentrated and one_way else Fraction(1)
+        walk = Walk(rows, share.epsilon * more, one_way)
+        if walk.look_scale > MAX_SCALE:
+            raise self._too_large()
+        return walk
 
     def _check_delta(self, share: BudgetShare, what: str) -> None:
         if share.delta < SMALLEST_DELTA:
@@ -124,3 +148,9 @@ class MechanismChoice:
             hint="narrow the bounds, or ask for more epsilon",
             place=self.place,
         )
+
+
+def _is_tight(statistic: Ranks) -> bool:
+    """Whether the policy says that the bounds of the column are near its extremes."""
+    argument = statistic.argument
+    return isinstance(argument, ColumnRef) and argument.column.tight

@@ -20,6 +20,7 @@ from dpdb.policy.catalog import Table, Value
 from dpdb.privacy.accounting.composition import ComposedLoss
 from dpdb.privacy.accounting.loss import Loss
 from dpdb.privacy.mechanisms import Mechanism
+from dpdb.privacy.walk import Walk
 
 CONFIDENCE = 0.95
 """The confidence of every interval, and of an error goal that names none."""
@@ -157,6 +158,10 @@ class Plan:
             for index, estimate in enumerate(self.estimates)
         }
         return interval(output.expression, known)
+
+    def is_walked(self, output: Output) -> bool:
+        """Whether a walk, whose intervals have one end, is behind an output."""
+        return any(isinstance(self.releases[i].mechanism, Walk) for i in self.released_for(output))
 
     def released_for(self, output: Output) -> set[int]:
         """The indices of the releases from which an output is computed."""

@@ -9,6 +9,7 @@ from fractions import Fraction
 from dpdb.plan.expressions import ColumnRef, Expr
 from dpdb.policy.catalog import Value
 from dpdb.policy.numbers import MAGNITUDE_LIMIT
+from dpdb.privacy.walk import ladder
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,18 @@ class Ranks:
     where: Expr | None
     grid: Grid
     fraction: Fraction
+
+    @property
+    def rungs(self) -> tuple[int, ...]:
+        """The ladder of a walk, in the order in which the walk goes.
+
+        It goes up for the greatest value, and down for the least one: up the ladder of the
+        negated values.
+        """
+        low, high = self.grid.lower, self.grid.upper
+        if self.fraction:
+            return ladder(low, high)
+        return tuple(-rung for rung in ladder(-high, -low))
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,8 @@ class Column:
     step: Fraction = Fraction(1)
     values: tuple[Value, ...] | None = None
     nullable: bool = True
+    tight: bool = False
+    """Whether the bounds are known, from the subject, to be near the least and greatest values."""
     guessed: bool = False
     """Whether no policy declares the type; each query then reads the column as text or number."""
 

@@ -10,6 +10,8 @@ from dpdb.policy.numbers import exact_number
 SPACE = " \t\r\n\N{NO-BREAK SPACE}"
 """What may stand around a name in a header."""
 
+_SHOWN = 3
+
 
 def numbered_name(position: int) -> str:
     """The name of a column that has none, by its position from 1."""
@@ -27,18 +29,31 @@ def distinct_names(cells: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ..
     taken = {cell.casefold() for cell in cells}
     named: set[str] = set()
     next_number: dict[str, int] = {}
-    names, remarks = [], []
+    names: list[str] = []
+    unnamed: list[str] = []
+    repeated: list[str] = []
     for position, cell in enumerate(cells, 1):
         name = cell or numbered_name(position)
         if name.casefold() in named or (name != cell and name.casefold() in taken):
             name = _free_name(name, taken, next_number)
         if name != cell:
-            what = f"is called {cell} again" if cell else "has no name"
-            remarks.append(f"column {position} {what}: here it is {name}")
+            (repeated if cell else unnamed).append(name)
         taken.add(name.casefold())
         named.add(name.casefold())
         names.append(name)
-    return tuple(names), tuple(remarks)
+    remarks = (
+        *_remarks(unnamed, "a column has no name", "columns have no name"),
+        *_remarks(repeated, "a column has the name of another", "columns have the name of another"),
+    )
+    return tuple(names), remarks
+
+
+def _remarks(names: list[str], one: str, many: str) -> list[str]:
+    """What to say of columns that are called otherwise than in the header: nothing if none is."""
+    if len(names) < 2:
+        return [f"{one}: here it is {name}" for name in names]
+    shown = ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
+    return [f"{len(names)} {many}: here they are {shown}"]
 
 
 def _free_name(name: str, taken: set[str], next_number: dict[str, int]) -> str:

@@ -16,6 +16,8 @@ from dpdb.policy.policy_text import PolicyText, shown
 MAX_VALUES = 100_000
 """The most values that a column can declare."""
 
+_KEYS = ("type", "bounds", "values", "step", "nullable", "tight")
+
 
 @dataclass(frozen=True)
 class ColumnReader:
@@ -27,12 +29,20 @@ class ColumnReader:
         """The column `name` of the section that declares columns."""
         where = (*above, name)
         section = self.text.section(declared, name, above)
-        self.text.check_keys(section, ("type", "bounds", "values", "step", "nullable"), where)
+        self.text.check_keys(section, _KEYS, where)
         if section.get("type") not in list(Kind):
             raise self.text.error(f"type is one of {', '.join(Kind)}", (*where, "type"))
-        column = Column(name, Kind(section["type"]), nullable=section.get("nullable", True))
-        if not isinstance(column.nullable, bool):
-            raise self.text.error("nullable is true or false", (*where, "nullable"))
+        column = Column(
+            name,
+            Kind(section["type"]),
+            nullable=section.get("nullable", True),
+            tight=section.get("tight", False),
+        )
+        for key, value in (("nullable", column.nullable), ("tight", column.tight)):
+            if not isinstance(value, bool):
+                raise self.text.error(f"{key} is true or false", (*where, key))
+        if "tight" in section and "bounds" not in section:
+            raise self.text.error("tight goes with bounds", (*where, "tight"))
         if "values" in section:
             if "bounds" in section or "step" in section:
                 raise self.text.error("values leave no room for bounds or step", where)

@@ -10,12 +10,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dpdb.errors import DataFileError, InvalidOption
-from dpdb.policy.csv_format import COMMA, CsvFormat, separator_by_name, valid_separator
+from dpdb.policy.csv_format import (
+    COMMA,
+    SEPARATORS,
+    CsvFormat,
+    separator_by_name,
+    valid_separator,
+)
 from dpdb.policy.csv_stream import open_csv
 from dpdb.policy.encodings import MARKED, MARKS, UTF8
 
-_SEPARATORS = {COMMA: "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
-"""Those that a header can tell, the likeliest first."""
 _SEPARATOR_LINE = re.compile(r'("?)sep=(.)\1(?:\r\n|\n|\r)')
 """The line in which Excel names the separator, before the header."""
 _FOREIGN = (
@@ -112,11 +116,11 @@ def separator_of(path: Path, form: CsvFormat, start: str) -> tuple[str, int, tup
     if known is not None:
         return known, skipped, ()
     line = _first_line(start[skipped:])
-    cells = {one: _cells(line, one, form.quote) for one in _SEPARATORS}
-    likeliest = max(_SEPARATORS, key=lambda one: cells[one])
+    cells = {one: _cells(line, one, form.quote) for one in SEPARATORS}
+    likeliest = max(SEPARATORS, key=lambda one: cells[one])
     if likeliest == COMMA or cells[likeliest] < 2:
         return COMMA, skipped, ()
-    guess = f"cells are separated by {_SEPARATORS[likeliest]}, by the look of the first line"
+    guess = f"cells are separated by {SEPARATORS[likeliest]}, by the look of the first line"
     return likeliest, skipped, (guess,)
 
 

@@ -9,6 +9,8 @@ from dpdb.errors import InvalidOption
 from dpdb.policy.encodings import canonical_name
 
 COMMA = ","
+SEPARATORS = {COMMA: "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
+"""Those that a header can tell, the likeliest first."""
 _TAB = "\t"
 _SEPARATOR_BY_SUFFIX = {".tsv": _TAB, ".tab": _TAB}
 _GZIP = ".gz"
@@ -59,8 +61,10 @@ def valid_separator(text: object) -> str:
 
 def valid_quote(text: object) -> str:
     """`text` if it can quote cells, or is empty for files without quotes; raises InvalidOption."""
-    if text != "" and not _is_mark(text):
-        raise InvalidOption("quote is one ASCII character, or empty where nothing is quoted")
+    if text != "" and (not _is_mark(text) or text in SEPARATORS):
+        raise InvalidOption(
+            "quote is one ASCII character that is no separator, or empty where nothing is quoted"
+        )
     return str(text)
 
 

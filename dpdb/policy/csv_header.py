@@ -23,6 +23,7 @@ _HEADER_LIMIT = 1 << 20
 """The most bytes of a header."""
 
 
+_NAME = "name the encoding that the file has, or save it as UTF-8"
 _LOOKS_LIKE_A_ROW = "the header looks like a row: if the file has none, say --no-header"
 
 
@@ -73,21 +74,19 @@ def read_header(path: Path, form: CsvFormat | None = None) -> Header:
         start = stream.read(_HEADER_LIMIT + 1).decode("latin-1")
     separator, skipped, guesses = separator_of(path, form, start)
     record = _record(path, start[skipped:], separator, form.quote)
-    line = record.line + bool(skipped)
-    try:
-        cells = [cell.encode("latin-1").decode("utf-8") for cell in record.cells]
-    except UnicodeDecodeError as error:
-        if form.encoding is None and encoding == UTF8 and not mark:
-            header = read_header(path, replace(form, encoding=FALLBACK))
-            guess = f"the header is not UTF-8, so the file is read as {FALLBACK}"
-            return replace(header, guesses=(guess, *header.guesses))
-        raise DataFileError(
-            f"{path}, line {line}: the header is not {form.encoding or encoding}",
-            hint="name the encoding that the file has, or save it as UTF-8",
-        ) from error
+    where = f"{path}, line {record.line + bool(skipped)}"
+    cells = _decoded(record, UTF8)
+    if cells is None and form.encoding is None and encoding == UTF8 and not mark:
+        if _decoded(record, FALLBACK) is None:
+            raise DataFileError(f"{where}: the header is neither UTF-8 nor {FALLBACK}", hint=_NAME)
+        header = read_header(path, replace(form, encoding=FALLBACK))
+        guess = f"the header is not UTF-8, so the file is read as {FALLBACK}"
+        return replace(header, guesses=(guess, *header.guesses))
+    if cells is None:
+        raise DataFileError(f"{where}: the header is not {encoding}", hint=_NAME)
     if any("\0" in cell for cell in cells):
         raise DataFileError(
-            f"{path}, line {line}: the header holds a NUL",
+            f"{where}: the header holds a NUL",
             hint="if the file is UTF-16 without a mark, its encoding is utf-16-le or utf-16-be",
         )
     if encoding != UTF8 and form.encoding is None:
@@ -97,6 +96,14 @@ def read_header(path: Path, form: CsvFormat | None = None) -> Header:
         oddities = (_LOOKS_LIKE_A_ROW, *oddities)
     punctuation = form.punctuation(separator)
     return Header(names, encoding, mark, skipped + record.length, punctuation, guesses, oddities)
+
+
+def _decoded(record: FirstRecord, encoding: str) -> list[str] | None:
+    """The texts of cells of which each byte is a character yet; None if they are not decoded."""
+    try:
+        return [cell.encode("latin-1").decode(encoding) for cell in record.cells]
+    except UnicodeDecodeError:
+        return None
 
 
 def _record(path: Path, start: str, separator: str, quote: str) -> FirstRecord:

@@ -14,6 +14,7 @@ from typing import ClassVar
 
 from dpdb.privacy.accounting.composition import log_inverse
 from dpdb.privacy.accounting.loss import Loss, pure
+from dpdb.privacy.walk import Walk
 
 SLACK = Fraction(1, 2**40)
 """The part of ε that the exponential mechanism and gradual release reserve for rounding."""
@@ -111,29 +112,42 @@ class Gaussian:
 
 @dataclass(frozen=True)
 class Exponential:
-    """The selection of a value r with probability ∝ exp(ε·u(r) / 2Δ) ([MT07] Theorem 6).
+    """The selection of a value r with probability ∝ exp(ε·u(r) / span).
 
-    `sensitivity` is Δ, that of the score u.
+    The span is the most that the scores of two values can change against each other between
+    neighbours ([DDR20], bounded range). Let all scores change by between a and a + span. Then the
+    weight of r changes by a factor of at most exp(ε·(a + span)/span), and the sum of the weights
+    by one of at least exp(ε·a/span), so the probability of r by at most e^ε. For scores of
+    sensitivity Δ the span is 2Δ in general ([MT07] Theorem 6), and Δ where a neighbour moves all
+    scores in one direction.
     """
 
     name: ClassVar[str] = "exponential"
     sensitivity: Fraction
+    """Δ, the sensitivity of the score u."""
     epsilon: Fraction
+    one_sided: bool = False
+    """Whether the span is Δ rather than 2Δ."""
+
+    @property
+    def span(self) -> Fraction:
+        """The most that the scores of two values can change against each other."""
+        return self.sensitivity if self.one_sided else 2 * self.sensitivity
 
     @property
     def scale(self) -> Fraction:
-        """The scale 2Δ/ε, in units of the score."""
-        return 2 * self.sensitivity / self.epsilon
+        """The scale span/ε, in units of the score."""
+        return self.span / self.epsilon
 
     @property
     def rate(self) -> Fraction:
-        """The factor of the score in the exponent: ε/2Δ, less SLACK/2Δ for rounding.
+        """The factor of the score in the exponent: ε/span, less SLACK/span for rounding.
 
         Each weight is computed with a relative error of at most SLACK/4. The ratio of the
         selection probabilities of two neighbours has two weights and two sums of weights in it, so
         rounding costs at most SLACK.
         """
-        return max(self.epsilon - SLACK, Fraction(0)) / (2 * self.sensitivity)
+        return max(self.epsilon - SLACK, Fraction(0)) / self.span
 
     @property
     def reach(self) -> int:
@@ -150,7 +164,7 @@ class Exponential:
         All ratios of selection probabilities are within a factor e^ε of each other (the mechanism
         has bounded range), so it is ε²/8-zCDP ([CR21] Lemma 3.4).
         """
-        epsilon = 2 * self.sensitivity * self.rate + SLACK
+        epsilon = self.span * self.rate + SLACK
         return Loss(epsilon, rho=epsilon**2 / 8)
 
 
@@ -226,4 +240,4 @@ class Smooth:
 
 Additive = Laplace | Gaussian
 """Mechanisms that add noise of a known scale."""
-Mechanism = Laplace | Gaussian | Exponential | Smooth
+Mechanism = Laplace | Gaussian | Exponential | Walk | Smooth

@@ -35,6 +35,17 @@ class Contribution:
         return self.neighbors is Neighbors.REPLACE and not self.optional and self.rows_per_unit == 1
 
     @property
+    def one_way(self) -> bool:
+        """Whether a neighbour moves the ranks of all values in all groups in one direction.
+
+        Under `replace` this needs units of one row and a single group, in which a row moves up or
+        moves down. Otherwise rows may leave one group and others enter another.
+        """
+        if self.neighbors is Neighbors.ADD_REMOVE:
+            return True
+        return self.group_count == 1 and self.rows_per_unit == 1
+
+    @property
     def groups_touched(self) -> int:
         """The most groups that the rows of one unit can enter or leave."""
         ends = 2 if self.neighbors is Neighbors.REPLACE else 1
@@ -119,6 +130,17 @@ def rank(fraction: Fraction, contribution: Contribution) -> Fraction:
     return one * contribution.rows_per_unit
 
 
+def is_one_sided_rank(fraction: Fraction) -> bool:
+    """Whether the scores of `rank` change against each other by at most their sensitivity.
+
+    They do for the least and the greatest value. A row that enters or leaves moves the number of
+    rows below each value, and of those above it, in one direction by 0 or 1; so does a row that
+    is replaced within a group, as it moves up or down. With several groups it may leave one and
+    enter another, which `rank` counts as two changes. The changes of several rows add up.
+    """
+    return fraction in (0, 1)
+
+
 def tally(contribution: Contribution) -> Fraction:
     """The sensitivity of the score of a value as the mode: the number of rows that have the value.
 
@@ -126,3 +148,13 @@ def tally(contribution: Contribution) -> Fraction:
     """
     moved = contribution.neighbors is Neighbors.REPLACE and contribution.group_count > 1
     return Fraction((2 if moved else 1) * contribution.rows_per_unit)
+
+
+def is_one_sided_tally(contribution: Contribution) -> bool:
+    """Whether the scores of `tally` change against each other by at most their sensitivity.
+
+    A row that enters a group raises one score and lowers none. A row that is replaced within a
+    group lowers one score and raises another, which then change against each other by 2. With
+    several groups `tally` is 2 already, and a row that is replaced can do no more than that.
+    """
+    return contribution.neighbors is Neighbors.ADD_REMOVE or contribution.group_count > 1

@@ -20,7 +20,8 @@ from dpdb.plan.expressions import Slot
 from dpdb.plan.plan import Plan, Release
 from dpdb.plan.statistics import Ranks, Tally
 from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace, Smooth
-from dpdb.privacy.noise import exponential, smooth
+from dpdb.privacy.noise import exponential, smooth, walk
+from dpdb.privacy.walk import Walk
 from dpdb.session.teaching import disclosures
 from dpdb.vectors.vector import AnyVector
 
@@ -113,6 +114,8 @@ class Executor:
                     exponential.select_index(counts.tolist(), mechanism, noise)
                     for counts in exact.cells
                 ]
+            case Walk(), Ranks():
+                return walk.stops(list(exact.cells), statistic.rungs, mechanism, noise)
             case Smooth(), Ranks(grid=grid):
                 ends = (grid.lower, grid.upper)
                 chosen = [smooth.release(values, ends, mechanism, noise) for values in exact.cells]

@@ -74,7 +74,7 @@ def record(monkeypatch: pytest.MonkeyPatch) -> Record:
 class Query:
     """A query, and by how much one row changes what is drawn for it, in grid steps, by hand.
 
-    For selections the numbers are those of the score.
+    For selections the numbers are the spans of the scores.
     """
 
     sql: str
@@ -84,8 +84,8 @@ class Query:
     cells: int = 1
 
 
-HALF = Fraction(1, 2)
 ONE = Fraction(1)
+TWO = Fraction(2)
 QUERIES = [
     Query("SELECT COUNT(*) FROM t", ((1,), ())),
     Query("SELECT COUNT(*) FROM t WHERE g = 'a'", ((1,), (1,))),
@@ -97,19 +97,19 @@ QUERIES = [
     Query("SELECT AVG(k) FROM t", ((2, 1), (4,))),
     Query("SELECT VAR_POP(x) FROM t", ((8, 4, 1), (16, 7, 1))),
     Query("SELECT STDDEV(k) FROM t", ((2, 2, 1), (4, 4))),
-    Query("SELECT MEDIAN(x) FROM t", ((), ()), ((HALF,), (ONE,))),
+    Query("SELECT MEDIAN(x) FROM t", ((), ()), ((ONE,), (TWO,))),
     Query("SELECT MIN(k), MAX(k) FROM t", ((), ()), ((ONE, ONE), (ONE, ONE))),
-    Query("SELECT MODE(g) FROM t", ((), ()), ((ONE,), (ONE,))),
+    Query("SELECT MODE(g) FROM t", ((), ()), ((ONE,), (TWO,))),
     Query("SELECT COUNT(*), SUM(x), AVG(x), MEDIAN(x) FROM t",
-          ((1, 5, 4, 1), (7, 7, 1)), ((HALF,), (ONE,))),
+          ((1, 5, 4, 1), (7, 7, 1)), ((ONE,), (TWO,))),
     Query("SELECT g, COUNT(*) FROM t GROUP BY g", ((1,), (2,)), cells=2),
     Query("SELECT g, AVG(x), MEDIAN(x) FROM t GROUP BY g",
-          ((4, 1), (8, 2)), ((HALF,), (ONE,)), cells=2),
+          ((4, 1), (8, 2)), ((ONE,), (TWO,)), cells=2),
     Query("SELECT SUM(x) / COUNT(*) FROM t ORDER BY COUNT(*) LIMIT 1", ((5, 1), (7,))),
     Query("SELECT g, COUNT(*) FROM t GROUP BY g HAVING SUM(k) > 3", ((1, 7), (2, 14)), cells=2),
     Query("SELECT COUNT(*) FROM t WHERE k > (SELECT AVG(k) FROM t)", ((2, 1, 1), (4, 1))),
     Query("SELECT SUM(k) FROM t WHERE k > (SELECT MEDIAN(k) FROM t) + (SELECT COUNT(*) FROM t)",
-          ((1, 7), (7,)), ((HALF,), (ONE,))),
+          ((1, 7), (7,)), ((ONE,), (TWO,))),
 ]  # fmt: skip
 RELATIONS = [ADD_REMOVE, REPLACE]
 
@@ -128,7 +128,7 @@ def session(
 def test_what_ran_costs_what_is_charged(
     query: Query, epsilon: Fraction, relation: Neighbors, record: Record
 ) -> None:
-    """Δ/b of every noise drawn and 2Δ·rate of every selection made add up to the charge."""
+    """Δ/b of every noise drawn and span·rate of every selection made add up to the charge."""
     here = session(record, relation, Budget(epsilon, Fraction(0), 3))
     answer = here.execute(query.sql)
     at = RELATIONS.index(relation)
@@ -138,11 +138,11 @@ def test_what_ran_costs_what_is_charged(
     )
     changes = query.laplace[at]
     losses = [change / scale for change, (scale, _) in zip(changes, record.scales, strict=True)]
-    # A row that leaves one cell and enters another changes two selections, by half of Δ each.
+    # A row that leaves one cell and enters another changes two selections, by half of the span each.
     chosen = [made for made, _ in record.selections]
     assert len(chosen) == len(query.selected[at]) * query.cells
     for change, made in zip(query.selected[at], chosen[:: query.cells], strict=True):
-        losses.append(2 * change * made.rate + SLACK)
+        losses.append(change * made.rate + SLACK)
 
     total = sum(losses, Fraction(0))
     assert total == answer.cost.epsilon

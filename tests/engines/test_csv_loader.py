@@ -89,7 +89,7 @@ def test_rows_begin_after_the_header(path):
         (b"\n\r\n\n", "is empty"),
         (b"\xef\xbb\xbf", "is empty"),
         (b"\xef\xbb\xbfa,caf\xe9\n1,2\n", "line 1: the header is not utf-8"),
-        (b"\nno,\x81,cp1252\n1,2\n", "line 2: the header is not cp1252"),
+        (b"\nno,\x81,cp1252\n1,2\n", "line 2: the header is neither UTF-8 nor cp1252"),
         (b"\xff\xfea\0,", "line 1: the header is not utf-16-le"),
         (b"PK\x03\x04\x14\0,", "is a zip archive or a workbook"),
         (b"\x1f\x8b\x08", "is compressed by gzip"),

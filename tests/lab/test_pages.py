@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from dpdb import manual
+from dpdb.lab.attack import Task
 from dpdb.lab.catalogue import find
 from dpdb.lab.curve import curve
 from dpdb.lab.pages import html
@@ -189,14 +190,14 @@ def test_names_from_a_file_cannot_act(reports: list[Report]) -> None:
     acts = tuple(replace(act, lines=(line,), **texts) for act in told.acts[-1:])
     successes = tuple(replace(success, defence=hostile) for success in told.successes)
     figure = Lines(hostile, hostile, [Series(hostile, [(0, 0), (1, 1)])])
-    names = ("title", "source", "secret", "idea", "stopped", "version", "name", "notice", "honest")
+    names = ("title", "source", "secret", "idea", "remedy", "version", "name", "notice", "honest")
     told = replace(
-        told, acts=acts, successes=successes, figures=(figure,), further=(hostile,),
+        told, acts=acts, successes=successes, figures=(figure,), tasks=(Task(hostile, hostile),),
         **dict.fromkeys(names, hostile),
     )  # fmt: skip
-    # Of the title: twice; of the name, further, an act: once, once, 7; of a figure: its heading.
+    # Of the title: twice; of the name once, of a task twice, of an act 7 times; of a figure: its heading.
     for page, least in (
-        (html.page(told), 2 + 7 + 1 + 7 + len(successes) + 1),
+        (html.page(told), 2 + 7 + 2 + 7 + len(successes) + 1),
         (html.index([told]), 2),
     ):
         assert "<script>alert" not in page

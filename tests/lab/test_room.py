@@ -21,10 +21,10 @@ from rich.console import Console
 from dpdb import manual
 from dpdb.errors import DataFileError, UsageError
 from dpdb.interfaces.cli.lab import main
+from dpdb.interfaces.cli.lab_room import FEWEST, MOST
 from dpdb.lab.binomial import interval
 from dpdb.lab.least_squares import estimates
 from dpdb.lab.room import play
-from dpdb.lab.room.command import FEWEST, MOST
 from dpdb.lab.room.page import page
 from dpdb.lab.room.play import Step, coins, right, stages
 from dpdb.lab.room.terminal import Projector

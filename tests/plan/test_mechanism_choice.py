@@ -8,15 +8,18 @@ from fractions import Fraction
 import pytest
 
 from dpdb.errors import InvalidOption, TooLarge
+from dpdb.plan.expressions import ColumnRef
 from dpdb.plan.mechanism_choice import MechanismChoice
 from dpdb.plan.query import Options
-from dpdb.plan.statistics import Grid
+from dpdb.plan.statistics import Grid, Ranks
 from dpdb.policy.budget import SMALLEST_DELTA, Neighbors
+from dpdb.policy.catalog import Column, Kind
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.gaussian_calibration import epsilon_of, variance_for
 from dpdb.privacy.gradual_release import LOOKS
 from dpdb.privacy.mechanisms import MAX_SCALE, SLACK, Exponential, Gaussian, Laplace, Smooth
 from dpdb.privacy.sensitivity import Contribution
+from dpdb.privacy.walk import Walk
 
 SHARE = BudgetShare(Fraction(1, 2), Fraction(1, 10**6))
 CONCENTRATED = BudgetShare(Fraction(1, 2), Fraction(1, 10**6), concentrated=True)
@@ -26,6 +29,14 @@ MOVED = Contribution(Neighbors.REPLACE, optional=True, group_count=4)
 OWNED = Contribution(Neighbors.ADD_REMOVE, optional=True, group_count=2, rows_per_unit=3)
 GAUSSIAN, SMOOTH = Options(mechanism="gaussian"), Options(sensitivity="smooth")
 HALF = Fraction(1, 2)
+
+
+GRID = Grid(Fraction(1), 0, 100)
+
+
+def ranks(fraction: Fraction, grid: Grid = GRID, *, tight: bool = False) -> Ranks:
+    column = Column("x", Kind.INTEGER, tight=tight)
+    return Ranks(ColumnRef(column), None, grid, fraction)
 
 
 def choice(contribution: Contribution = ALONE, options: Options | None = None) -> MechanismChoice:
@@ -101,36 +112,62 @@ def test_a_relative_error_is_looked_at_in_steps() -> None:
 
 
 def test_values_are_selected_by_the_exponential_mechanism() -> None:
-    grid = Grid(Fraction(1), 0, 100)
     quarter = Fraction(1, 4)
-    assert choice().for_quantile(quarter, grid, SHARE) == Exponential(Fraction(3, 4), HALF)
-    assert choice(MOVED).for_quantile(quarter, grid, SHARE) == Exponential(Fraction(3, 2), HALF)
-    assert choice(MOVED).for_mode(SHARE) == Exponential(Fraction(2), HALF)
-    assert choice(options=SMOOTH).for_mode(SHARE) == Exponential(Fraction(1), HALF)
+    assert choice().for_quantile(ranks(quarter), SHARE) == Exponential(Fraction(3, 4), HALF)
+    assert choice(MOVED).for_quantile(ranks(quarter), SHARE) == Exponential(Fraction(3, 2), HALF)
+    assert choice(MOVED).for_mode(SHARE) == Exponential(Fraction(2), HALF, one_sided=True)
+    assert choice(options=SMOOTH).for_mode(SHARE) == Exponential(Fraction(1), HALF, one_sided=True)
+    staying = Contribution(Neighbors.REPLACE, optional=True)
+    assert choice(staying).for_mode(SHARE) == Exponential(Fraction(1), HALF)
+
+
+LONG = Grid(Fraction(1), 0, 10**6)
+
+
+@pytest.mark.parametrize("fraction", [Fraction(0), Fraction(1)], ids=["MIN", "MAX"])
+def test_extremes_are_found_by_a_walk(fraction: Fraction) -> None:
+    """Unless there are few rungs, or the policy says that the bounds are tight."""
+    far = ranks(fraction, LONG)
+    assert choice().for_quantile(far, SHARE) == Walk(1, HALF, one_way=True)
+    assert choice(OWNED).for_quantile(far, SHARE) == Walk(3, HALF, one_way=True)
+    assert choice(MOVED).for_quantile(far, SHARE) == Walk(1, HALF, one_way=False)
+    near = Exponential(Fraction(1), HALF, one_sided=True)
+    assert choice().for_quantile(ranks(fraction, LONG, tight=True), SHARE) == near
+    assert choice().for_quantile(ranks(fraction, Grid(Fraction(1), 18, 65)), SHARE) == near
+
+
+@pytest.mark.parametrize("contribution", [ALONE, MOVED], ids=["one way", "moved"])
+def test_a_walk_has_all_of_a_concentrated_share(contribution: Contribution) -> None:
+    found = choice(contribution).for_quantile(ranks(Fraction(1), LONG), CONCENTRATED)
+    assert found.loss.rho == CONCENTRATED.epsilon**2 / 2
+
+
+def test_an_epsilon_too_small_for_a_walk_is_refused() -> None:
+    with pytest.raises(TooLarge, match="epsilon is too small"):
+        choice().for_quantile(ranks(Fraction(1), LONG), BudgetShare(Fraction(1, 2**50)))
 
 
 def test_a_selection_has_twice_the_epsilon_of_a_concentrated_share() -> None:
     """It is ε²/8-zCDP, and the share stands for ε²/2."""
     found = choice().for_mode(CONCENTRATED)
-    assert found == Exponential(Fraction(1), Fraction(1))
+    assert found == Exponential(Fraction(1), Fraction(1), one_sided=True)
     assert found.loss.rho == CONCENTRATED.epsilon**2 / 2
 
 
 def test_smooth_sensitivity_is_asked_for() -> None:
-    grid = Grid(Fraction(1), 0, 100)
-    found = choice(OWNED, SMOOTH).for_quantile(HALF, grid, SHARE)
+    found = choice(OWNED, SMOOTH).for_quantile(ranks(HALF), SHARE)
     assert found == Smooth(HALF, SHARE.epsilon, SHARE.delta, rows_per_unit=3, groups_per_unit=2)
 
 
 @pytest.mark.parametrize("options", [GAUSSIAN, SMOOTH], ids=["gaussian", "smooth"])
 def test_some_mechanisms_need_delta(options: Options) -> None:
-    chosen, grid = choice(options=options), Grid(Fraction(1), 0, 100)
+    chosen = choice(options=options)
 
     def tried(delta: Fraction) -> object:
         share = BudgetShare(HALF, delta)
         if options is GAUSSIAN:
             return chosen.for_total(0, 1, share)
-        return chosen.for_quantile(HALF, grid, share)
+        return chosen.for_quantile(ranks(HALF), share)
 
     assert tried(SMALLEST_DELTA) is not None
     with pytest.raises(InvalidOption, match="needs delta above 0"):
@@ -146,9 +183,9 @@ def test_noise_that_would_not_fit_64_bits_is_refused() -> None:
     # Its scale is 2S/ε, of S = the width at the worst.
     wide = Grid(Fraction(1), 0, math.floor(MAX_SCALE / 4))
     with pytest.raises(TooLarge, match="the noise would be all there is"):
-        choice(options=SMOOTH).for_quantile(HALF, wide, SHARE)
+        choice(options=SMOOTH).for_quantile(ranks(HALF, wide), SHARE)
     near = Grid(Fraction(1), 0, wide.upper - wide.upper // 2**30)
-    assert choice(options=SMOOTH).for_quantile(HALF, near, SHARE).epsilon == HALF
+    assert choice(options=SMOOTH).for_quantile(ranks(HALF, near), SHARE).epsilon == HALF
 
 
 def test_an_epsilon_that_rounding_uses_up_is_refused() -> None:

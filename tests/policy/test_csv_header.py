@@ -108,8 +108,13 @@ def test_without_a_header_nothing_is_told_from_the_file(tmp_path: Path) -> None:
         (b"a\tb\n", "cells are separated by tabs"),
         (b"caf\xe9,b\n", "the header is not UTF-8, so the file is read as cp1252"),
         ("a,b\n".encode("utf-16"), "the file is read as utf-16-le, by its byte-order mark"),
-        (b"a,a\n", "column 2 is called a again: here it is a_2"),
-        (b"a,,c\n", "column 2 has no name: here it is column_2"),
+        (b"a,a\n", "a column has the name of another: here it is a_2"),
+        (b"a,,c\n", "a column has no name: here it is column_2"),
+        (b"a,,\n", "2 columns have no name: here they are column_2, column_3"),
+        (
+            b"a" + b"," * 256,
+            "256 columns have no name: here they are column_2, column_3, column_4, …",
+        ),
         (b"39,77516,State-gov\n1,2,3\n", "the header looks like a row"),
     ],
 )

@@ -88,7 +88,7 @@ class World:
         """
         table = self.table
         asked = (
-            *(tuple(release.statistic for release in planned.releases), planned.groups),
+            *(tuple(release.statistic for release in planned.releases), planned.key_values),
             *(planned.keys, planned.where, planned.sample_key),
             *(table.columns, table.unit, table.rows_per_unit, tuple(map(tuple, tables))),
         )
@@ -195,6 +195,18 @@ def farthest(profiles: npt.NDArray[np.int64], pairs: Pairs) -> int:
         part = slice(start, start + 20_000)
         change = np.abs(profiles[left[part]] - profiles[right[part]])
         largest = max(largest, int(change.max(axis=2).sum(axis=1).max(initial=0)))
+    return largest
+
+
+def widest(profiles: npt.NDArray[np.int64], pairs: Pairs) -> int:
+    """The most that two candidates' scores change against each other, added up over the cells."""
+    left, right = pairs
+    largest = 0
+    for start in range(0, len(left), 20_000):
+        part = slice(start, start + 20_000)
+        change = profiles[left[part]] - profiles[right[part]]
+        span = change.max(axis=2) - change.min(axis=2)
+        largest = max(largest, int(span.sum(axis=1).max(initial=0)))
     return largest
 
 

@@ -15,7 +15,8 @@ from dpdb.plan.plan import Plan
 from dpdb.policy.budget import Neighbors
 from dpdb.policy.catalog import Column, Kind
 from dpdb.policy.numbers import days_of
-from tests.support.brute import Row, World, denominator, farthest, profile, world
+from dpdb.privacy.mechanisms import Exponential
+from tests.support.brute import Row, World, denominator, farthest, profile, widest, world
 
 PLENTY = Fraction(10**4)  # of epsilon, so that no bounds are too large for it
 BIG = 2**53
@@ -207,11 +208,17 @@ def expectations(text: str) -> tuple[list[Fraction], list[Fraction]]:
 
 
 def attained(planned: Plan, results: Sequence[Sequence[Any]], pairs: Any) -> list[Fraction]:
-    """The largest change of each release between the two results of any pair."""
+    """The largest change of each release between the two results of any pair.
+
+    The span of a selection is checked on the way: no pair may go beyond it.
+    """
     changes = []
     for position, release in enumerate(planned.releases):
         profiles = np.array([profile(release, result[position]) for result in results])
         changes.append(Fraction(farthest(profiles, pairs), denominator(release)))
+        if isinstance(release.mechanism, Exponential):
+            span = Fraction(widest(profiles, pairs), denominator(release))
+            assert span <= release.mechanism.span, release
     return changes
 
 

@@ -33,7 +33,9 @@ def integers(values: Iterable[int]) -> npt.NDArray[np.int64]:
 
 
 def mechanism(fraction: Fraction, relation: Neighbors, epsilon: Fraction) -> Exponential:
-    return Exponential(sensitivity.rank(fraction, Contribution(relation, optional=True)), epsilon)
+    """The mechanism that the planner chooses for the `fraction`-quantile of one cell."""
+    change = sensitivity.rank(fraction, Contribution(relation, optional=True))
+    return Exponential(change, epsilon, sensitivity.is_one_sided_rank(fraction))
 
 
 def distribution(

@@ -241,7 +241,7 @@ KEY_EQUATIONS = [
     Row("exponential", "Pr of utility 2", lambda: chance([3, 2, 0], 2, 1), 0.2595, 4),
     Row("exponential", "Pr of utility 0", lambda: chance([3, 2, 0], 2, 2), 0.0351, 4),
     Row("exponential", "2Δu/ε in a session",
-        lambda: scale(f"{PEOPLE} {ONE}", "SELECT MODE(zip) FROM people"), 2, 9),
+        lambda: scale(f"{CE} {ONE}", "SELECT MODE(Race) FROM ce"), 2, 9),
 ]  # fmt: skip
 
 # Evans, Girkins, Sartor: the transcripts are in test_teaching. Here is the noise k·Δf/ε of the

@@ -12,7 +12,10 @@ NULL = "NULL"
 
 
 def cell_text(cell: Cell, interval: CellInterval) -> str:
-    """A cell that is safe to print, with `±` and only those digits that noise leaves a meaning."""
+    """A cell that is safe to print, with `±` and only those digits that noise leaves a meaning.
+
+    Where an interval has one end, it stands in parentheses.
+    """
     match cell:
         case None:
             return NULL
@@ -22,7 +25,7 @@ def cell_text(cell: Cell, interval: CellInterval) -> str:
             return printable(cell) + _days(cell, interval)
     reach = margin(cell, interval)
     if reach is None:
-        return _number(cell)
+        return _number(cell) + _one_end(interval)
     digits = 0 if isinstance(cell, int) else _digits(reach)
     return f"{cell:.{digits}f} ± {reach:.{digits}f}"
 
@@ -43,6 +46,18 @@ def _days(cell: str, interval: CellInterval) -> str:
         case str(), str():
             low, day, high = map(datetime.date.fromisoformat, (interval[0], cell, interval[1]))
             return f" ± {max(high - day, day - low).days} days"
+    return _one_end(interval)
+
+
+def _one_end(interval: CellInterval) -> str:
+    """` (≥ low)` or ` (≤ high)` for an interval with one end; empty for others."""
+    match interval:
+        case (None, None):
+            return ""
+        case (low, None):
+            return f" (≥ {cell_text(low, None)})"
+        case (None, high):
+            return f" (≤ {cell_text(high, None)})"
     return ""
 
 

@@ -9,18 +9,20 @@ from collections.abc import Collection, Iterator
 from fractions import Fraction
 from itertools import groupby
 
+from dpdb.answers.accuracy_notes import SURE
 from dpdb.answers.formats.escape import printable
 from dpdb.answers.formats.footer import footer
 from dpdb.answers.record import AnswerRecord, ReleaseReport
 from dpdb.answers.release_reports import EXACT, LOCAL
 from dpdb.errors import folded
 from dpdb.plan.expressions import Call, Cast, ColumnRef, Expr, children
-from dpdb.plan.plan import Plan, Release, at_once
+from dpdb.plan.plan import CONFIDENCE, Plan, Release, at_once
 from dpdb.plan.statistics import Ranks, Total
 from dpdb.policy.budget import Composition
 from dpdb.policy.catalog import Kind
-from dpdb.policy.numbers import decimal, iso_date
-from dpdb.privacy.mechanisms import Gaussian, Laplace
+from dpdb.policy.numbers import MAGNITUDE_LIMIT, decimal, iso_date
+from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace, Mechanism
+from dpdb.privacy.walk import RUNG_RATIO, Walk
 
 CONFIDENCES = (0.5, 0.9, 0.95)
 RELATIVE_ERROR = Fraction(1, 10)
@@ -29,12 +31,13 @@ NAMES = {
     "gaussian": "Gaussian noise",
     "exponential": "the exponential mechanism",
     "smooth laplace": "Laplace noise of smooth sensitivity",
+    "walk": "a walk over a ladder of values",
 }
-SCALES = {"laplace": "Δ/ε", "gaussian": "σ", "exponential": "2Δ/ε"}
 CHANGES = {
     "laplace": "the most {} can change it",
     "gaussian": "the farthest {} can move it (ℓ2)",
     "exponential": "the most {} can change it (of a value's rank or count)",
+    "walk": "the most {} can change how many rows are beyond a value",
 }
 
 
@@ -115,18 +118,33 @@ def _facts(
     else:
         yield "Δ", f"{_figure(report.sensitivity)}, {CHANGES[name].format(whose)}"
     part = "" if report.epsilon == total else f", a part of the query's {decimal(total)}"
+    mechanism = release.mechanism
+    if isinstance(mechanism, Walk):
+        part += f": {_figure(mechanism.threshold_epsilon)} for when to stop, "
+        part += f"{_figure(mechanism.look_epsilon)} for each look"
     yield "ε", f"{decimal(report.epsilon)}{part}"
     if report.delta:
         yield "δ", decimal(report.delta)
     if report.scale is not None:
-        yield "scale", f"{SCALES[name]} = {_figure(report.scale)}"
-    mechanism = release.mechanism
-    if isinstance(mechanism, Laplace | Gaussian):
+        yield "scale", f"{_scale_formula(release.mechanism)} = {_figure(report.scale)}"
+    if isinstance(mechanism, Walk):
+        assert isinstance(statistic, Ranks)
+        yield from _walk(mechanism, statistic, report.competing_rows)
+    elif isinstance(mechanism, Laplace | Gaussian):
         yield from _noise(mechanism, release.unit, report.competing_rows)
     elif report.scale is None:
         yield "noise", "in proportion to the smooth sensitivity"
     else:
         yield "noise", "a value within the bounds is chosen; how near depends on the rows"
+
+
+def _scale_formula(mechanism: Mechanism) -> str:
+    match mechanism:
+        case Gaussian():
+            return "σ"
+        case Exponential(one_sided=False):
+            return "2Δ/ε"
+    return "Δ/ε"
 
 
 def _noise(
@@ -145,6 +163,26 @@ def _noise(
     yield "MTA", f"{', '.join(least)}: noise within 10 %"
 
 
+def _walk(walk: Walk, statistic: Ranks, competing_rows: int) -> Iterator[tuple[str, str]]:
+    """Where a walk stops, and what that tells of the extreme value."""
+    confidence = at_once(CONFIDENCE, competing_rows)
+    greatest = bool(statistic.fraction)
+    rungs, side = len(statistic.rungs), "above" if greatest else "below"
+    yield "ladder", f"{rungs} values, {100 * (RUNG_RATIO - 1):.1f} % apart far from zero"
+    most = walk.rows_above(confidence, rungs)
+    yield (
+        "stops",
+        f"where about {walk.threshold} rows are left {side}; {SURE}: {most} at most",
+    )
+    steps = 2 + walk.steps_below(confidence)
+    what, direction = ("greatest", "below") if greatest else ("least", "above")
+    yield (
+        "says",
+        f"{SURE}: the {what} value is {side} the one {steps} steps {direction}; "
+        "nothing is said of how far",
+    )
+
+
 def _bounds(statistic: Total | Ranks, given: Collection[str]) -> str:
     """The bounds of a statistic's argument, and where they came from."""
     grid, argument = statistic.grid, statistic.argument
@@ -154,6 +192,8 @@ def _bounds(statistic: Total | Ranks, given: Collection[str]) -> str:
         case ColumnRef(column=column) | Cast(operand=ColumnRef(column=column)):
             declared = column.bounds
             if declared is None:
+                if MAGNITUDE_LIMIT in (-grid.lower, grid.upper):
+                    return f"{shown}, as none are declared"
                 return f"{shown}, by WHERE"
             if any(abs(a - b) >= grid.step for a, b in zip(used, declared, strict=True)):
                 return f"{shown}, by WHERE; declared {_span(declared, argument.kind)}"

@@ -29,11 +29,11 @@ def parser() -> argparse.ArgumentParser:
     """The parser of `dpdb check`."""
     result = argparse.ArgumentParser(
         prog="dpdb check",
-        usage="dpdb check POLICY.toml",
+        usage="dpdb check FILE.toml",
         description="For the custodian only: which cells of the files become NULL under a policy, "
         "and why; which are clamped; which rows are not counted.",
         allow_abbrev=False,
     )
-    result.add_argument("policy", metavar="POLICY.toml", type=Path,
+    result.add_argument("policy", metavar="FILE.toml", type=Path,
         help="a policy, or a CSV file with its policy beside it")  # fmt: skip
     return result

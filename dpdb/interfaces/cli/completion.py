@@ -59,7 +59,7 @@ class _Command:
 
 
 def _commands() -> list[_Command]:
-    known = {"TOPIC": manual.topics(), "ATTACK": (*catalogue(), "room")}
+    known = {"TOPIC": manual.topics(), "ATTACK": (*catalogue(), "room", "audit")}
     made = []
     for name in ("", *SUBCOMMANDS):
         command = SUBCOMMANDS.get(name)

@@ -6,21 +6,26 @@ import argparse
 import json
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
-from dpdb.errors import InvalidOption, UsageError
+from dpdb.errors import UsageError
+from dpdb.interfaces.cli import lab_arguments as kinds
+from dpdb.interfaces.cli.lab_audit import main as audit
+from dpdb.interfaces.cli.lab_room import main as room
+from dpdb.interfaces.cli.lab_score import main as score
 from dpdb.lab.attack import PROTECTED_AT, Attack, Scenes
 from dpdb.lab.catalogue import catalogue, find
-from dpdb.lab.defences import Defence, exactly
-from dpdb.lab.room.command import main as room
+from dpdb.lab.classroom.process import TIME_LIMIT, TO_ERRORS
+from dpdb.lab.defences import Defence
 from dpdb.lab.scenario import DataFile
-from dpdb.policy.budget import valid_epsilon
 
 if TYPE_CHECKING:
     from dpdb.lab.pages.report import Report
 
-MOST_TRIALS = 100_000
 ROOM = "room.html"
 
 
@@ -30,7 +35,15 @@ def main(words: list[str]) -> int:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if words[:1] == ["room"]:
         return room(words[1:])
+    if words[:1] == ["audit"]:
+        return audit(words[1:])
+    if "--score" in words:
+        return score(words)
     options = parser().parse_args(words)
+    if options.student and not options.html:
+        raise UsageError("--student goes with --html", hint="dpdb lab NAME --html FILE --student")
+    if options.step and not (options.attack and sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UsageError("--step goes with an attack, at a terminal", hint="dpdb lab NAME --step")
     if options.all:
         return _all(options)
     if options.attack is None:
@@ -40,47 +53,32 @@ def main(words: list[str]) -> int:
 
 def parser() -> argparse.ArgumentParser:
     """The parser of `dpdb lab`."""
-    result = argparse.ArgumentParser(
-        prog="dpdb lab",
-        usage="dpdb lab [ATTACK | --all] [options]",
-        description="Attacks on statistical databases, with their defence off and on. "
+    result = kinds.parser(
+        "dpdb lab",
+        "[ATTACK | FILE.py | --all] [options]\n"
+        "       dpdb lab room | audit | --score DIR [options]",
+        "Attacks on statistical databases, with their defence off and on. "
         "Without ATTACK: which there are. `dpdb lab room` plays one with secrets of your own.",
-        allow_abbrev=False,
     )
     add = result.add_argument
-    add("attack", nargs="?", metavar="ATTACK", help="the attack to demonstrate")
+    add("attack", nargs="?", metavar="ATTACK", help="the attack to demonstrate, or a FILE.py")
     add("--all", action="store_true", help="all of them, into the directory that --html names")
-    add("--epsilon", action="append", type=_epsilon, metavar="E",
+    add("--epsilon", action="append", type=kinds.epsilon, metavar="E",
         help="against privacy at this ε; may be given again (default: 0.1, 1, 5)")  # fmt: skip
-    add("--trials", type=_whole, metavar="N",
+    add("--trials", type=kinds.trials, metavar="N",
         help="count so many runs (default: rates as exact as they can be had)")  # fmt: skip
-    add("--seed", type=_seed, default=1, metavar="S", help="the same seed gives the same story")
+    add(
+        "--seed", type=kinds.seed, default=1, metavar="S", help="the same seed gives the same story"
+    )
+    add("--limit", type=kinds.limit, default=TIME_LIMIT, metavar="S",
+        help=f"seconds that a FILE.py has (default: {TIME_LIMIT})")  # fmt: skip
     add("--data", type=Path, metavar="FILE.csv", help="on this file, where the attack suits any")
     add("--json", action="store_true", help="print the report as a JSON object")
     add("--html", type=Path, metavar="FILE", help="write a page to look at and to print")
+    add("--step", action="store_true", help="stop before each query, and ask the class what comes")
+    add("--student", action="store_true", help="with --html: guesses and explanations left blank")
     add("--png", type=Path, metavar="FILE", help="write the chart as a picture")
     return result
-
-
-def _epsilon(text: str) -> float:
-    try:
-        value = float(text)
-        valid_epsilon(exactly(value))
-    except (ValueError, OverflowError):
-        raise argparse.ArgumentTypeError("a number is needed") from None
-    except InvalidOption as error:
-        raise argparse.ArgumentTypeError(error.message) from None
-    return value
-
-
-def _whole(text: str, least: int = 1, most: int = MOST_TRIALS) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) < 20 and least <= int(text) <= most):
-        raise argparse.ArgumentTypeError(f"a whole number from {least} to {most} is needed")
-    return int(text)
-
-
-def _seed(text: str) -> int:
-    return _whole(text, 0, 2**63)
 
 
 def _list(options: argparse.Namespace) -> int:
@@ -95,6 +93,7 @@ def _list(options: argparse.Namespace) -> int:
         print(f"  {attack.name:<{width}}  {attack.title}")
     print("\ndpdb lab NAME runs one, dpdb lab --all --html DIR all of them.")
     print("dpdb lab room plays the reconstruction with thirty secret bits of your own.")
+    print("dpdb lab audit measures the ε of a mechanism, and finds mistakes in it.")
     return 0
 
 
@@ -102,40 +101,70 @@ def _one(options: argparse.Namespace) -> int:
     from dpdb.lab.pages import terminal  # noqa: PLC0415 (numpy)
     from dpdb.lab.pages.report import as_object  # noqa: PLC0415
 
-    report = _try_attack(find(options.attack), options)
+    with _opened(options) as attack:
+        report = _try_attack(attack, options)
     if options.json:
         print(_json_text(as_object(report)))
     if options.html:
-        from dpdb.lab.pages import html  # noqa: PLC0415 (jinja2, matplotlib)
-
-        _write(options.html, html.page(report))
+        kinds.write(options.html, _pages(options).page(report))
     if options.png:
         from dpdb.lab.pages.rates import rates  # noqa: PLC0415
         from dpdb.lab.plots.files import save_png  # noqa: PLC0415 (matplotlib)
 
         save_png(rates(report), options.png)
-    if not (options.json or options.html or options.png):
+    if options.step:
+        _step_through(report)
+    elif not (options.json or options.html or options.png):
         print(terminal.page(report), end="")
     return 0
 
 
-def _all(options: argparse.Namespace) -> int:
-    from dpdb.lab.pages import html  # noqa: PLC0415 (jinja2, matplotlib, numpy)
+def _step_through(report: Report) -> None:
+    """The story in steps; Enter goes on, and Ctrl-D ends it."""
+    from dpdb.lab.pages.steps import steps  # noqa: PLC0415 (numpy)
 
+    for step in steps(report):
+        if step.shown:
+            print(f"{step.shown}\n")
+        if step.question:
+            try:
+                input(f"  ? {step.question} ")
+            except EOFError:
+                print()
+                return
+            print()
+
+
+@contextmanager
+def _opened(options: argparse.Namespace) -> Iterator[Attack]:
+    """The attack of that name, or the one in that file."""
+    if not options.attack.endswith(".py"):
+        yield find(options.attack)
+        return
+    from dpdb.lab.classroom.attack_file import opened  # noqa: PLC0415 (numpy)
+
+    with opened(Path(options.attack), options.limit, shown=TO_ERRORS) as attack:
+        yield attack
+
+
+def _all(options: argparse.Namespace) -> int:
     if not options.html or options.attack or options.json or options.png or options.data:
         raise UsageError("--all goes with --html DIR", hint="dpdb lab --all --html reports")
-    try:
-        options.html.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(f"cannot make {options.html}: {error.strerror}") from None
-    attacks = catalogue()
-    reports = []
+    kinds.make_folder(options.html)
+    attacks, reports, pages = catalogue(), [], _pages(options)
     for name, attack in attacks.items():
         reports.append(_try_attack(attack, options))
-        _write(options.html / f"{name}.html", html.page(reports[-1], list(attacks)))
+        kinds.write(options.html / f"{name}.html", pages.page(reports[-1], list(attacks)))
     room(["--html", str(options.html / ROOM), "--seed", str(options.seed)])
-    _write(options.html / "index.html", html.index(reports, ROOM))
+    kinds.write(options.html / "index.html", pages.index(reports, ROOM))
     return 0
+
+
+def _pages(options: argparse.Namespace) -> ModuleType:
+    """What makes pages: those of the teacher, or those that a class fills in."""
+    from dpdb.lab.pages import html, worksheet  # noqa: PLC0415 (jinja2, matplotlib, numpy)
+
+    return worksheet if options.student else html
 
 
 def _try_attack(attack: Attack, options: argparse.Namespace) -> Report:
@@ -165,14 +194,6 @@ def _try_attack(attack: Attack, options: argparse.Namespace) -> Report:
 
 def _progress(attack: Attack, defence: Defence) -> None:
     print(f"\r\033[K{attack.name}: {defence.label} …", end="", file=sys.stderr, flush=True)
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror}") from None
-    print(f"wrote {path}", file=sys.stderr)
 
 
 def _json_text(content: object) -> str:

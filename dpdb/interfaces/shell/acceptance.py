@@ -16,7 +16,7 @@ _ORDINAL = ("MIN", "MAX", "MEDIAN", "QUANTILE_CONT", "LEAST", "GREATEST", "CLAMP
 _ORDINAL_OR_BOOLEAN = ("AVG", "MEAN")
 _CHOOSING = ("COALESCE", "NULLIF", "IF")
 """The functions whose result is one of their arguments, of whatever type."""
-_UNBOUNDED = ("COUNT", "COUNT_IF", "MODE")
+_UNBOUNDED = ("COUNT", "COUNT_IF", "MODE", "MIN", "MAX")
 """The aggregates whose argument needs no bounds."""
 
 

@@ -77,11 +77,11 @@ def _bar(answer: Answer, row: int, key: int, column: int) -> _Bar:
     value, interval = answer.rows[row][column], answer.intervals[row][column]
     label, text = cell_text(answer.rows[row][key], None), cell_text(value, interval)
     flags = answer.cells[column].only_noise
-    if flags and flags[row]:
+    if flags is not None and flags[row]:
         text += f" ({ONLY_NOISE})"
     if not isinstance(value, int | float):
         return _Bar(label, text, None)
-    low, high = interval or (value, value)
+    low, high = (value if end is None else end for end in interval or (value, value))
     assert isinstance(low, int | float)
     assert isinstance(high, int | float)
     return _Bar(label, text, value, low, high)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from contextlib import suppress
@@ -9,12 +10,14 @@ from pathlib import Path
 from typing import ClassVar, TextIO
 
 from dpdb.answers.answer import Answer
-from dpdb.answers.formats.render import FORMATS
+from dpdb.answers.formats.footer import footer
+from dpdb.answers.formats.render import FORMATS, as_vertical
 from dpdb.errors import DpdbError, UsageError
 from dpdb.interfaces.shell.entries import Sql
 from dpdb.interfaces.shell.settings import Settings
-from dpdb.interfaces.shell.terminal import tell
+from dpdb.interfaces.shell.terminal import fitted, is_too_wide, tell, width
 from dpdb.policy.catalog import Policy
+from dpdb.policy.csv_format import unpacked_name
 
 
 class Console(ABC):
@@ -26,9 +29,9 @@ class Console(ABC):
     def __init__(self, policy: Policy, settings: Settings, inputs: Iterable[Path] = ()):
         self.policy = policy
         self.settings = settings
-        beside = (path for table in policy.tables
-                  for path in (table.path, table.path.with_suffix(".toml")))  # fmt: skip
-        self._inputs = (*inputs, *beside)
+        data = [table.path for table in policy.tables]
+        policies = [unpacked_name(path).with_suffix(".toml") for path in data]
+        self._inputs = (*inputs, *data, *policies)
         """The data and the policies, which no answer may overwrite."""
         self.answer: Answer | None = None
         """The last answer to a query."""
@@ -47,10 +50,23 @@ class Console(ABC):
     def fail(self, error: DpdbError) -> None:
         """Show an error that no statement made."""
 
+    @property
+    def room(self) -> int | None:
+        """The width of the window that answers are shown in; None for a file or a pipe."""
+        shown = self.file is None and sys.stdout.isatty()
+        return width() if shown else None
+
     def answer_text(self, answer: Answer) -> str:
-        """The answer as text, in the mode that is set."""
-        intervals = self.settings.is_on("intervals")
-        return FORMATS[self.settings["mode"]](answer, intervals=intervals)
+        """The answer as text in the mode that is set; in a window, what is for people fits."""
+        mode, intervals = self.settings["mode"], self.settings.is_on("intervals")
+        shown, below = FORMATS[mode](answer, intervals=intervals), footer(answer)
+        if self.room is None or mode not in ("table", "vertical"):
+            return shown
+        table = shown.removesuffix(below)
+        if (answer.rows or answer.explain) and is_too_wide(table):
+            vertical = as_vertical(answer, intervals=intervals)
+            table = fitted(vertical.removesuffix(below), self.room)
+        return table + fitted(below, self.room)
 
     def show(self, text: str) -> None:
         """Print to standard output, or into the file that answers go to."""

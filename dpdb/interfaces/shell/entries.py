@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dpdb.errors import DpdbError
+from dpdb.errors import DpdbError, StatementError
 from dpdb.sql.splitting import Piece, next_piece, skip_ignored, split
 
 WORDS = {"help": ".help", "quit": ".quit", "exit": ".quit", ".exit": ".quit",
@@ -38,7 +38,17 @@ class Sql:
 
     def presentable(self, error: DpdbError) -> tuple[str, DpdbError]:
         """The text and the error that may be shown: who typed the statement knows it."""
+        if isinstance(error, StatementError):
+            error.hint = self.hint or error.hint
         return self.text, error
+
+    @property
+    def hint(self) -> str | None:
+        """What helps where a line within the statement looks like a command."""
+        _, *later = self.text.split("\n")
+        if any(map(_INTERJECTION.fullmatch, later)):
+            return "before a command, a statement has to end with ;"
+        return None
 
 
 def entries(text: str) -> Iterator[Command | Sql]:

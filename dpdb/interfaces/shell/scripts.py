@@ -47,13 +47,15 @@ class Scripted(Sql):
     def presentable(self, error: DpdbError) -> tuple[str, DpdbError]:
         """The text and the error that may be shown: neither has any text that is no SQL."""
         if self.trusted and self._is_sql():
-            return self.text, error
+            return super().presentable(error)
         match error:
             case TooLarge():  # its message has numbers alone
                 return "", TooLarge(f"{self.origin}: {error.message}")
-            case StatementError(place=Place(line=line, column=column)):
-                at = f"line {line}, column {column} of {self.origin}"
-                return "", SyntaxFault(f"{at}: this is no SQL, or some of its file is none")
+            case StatementError():
+                at = error.place or Place(1, 1)
+                where = f"line {at.line}, column {at.column} of {self.origin}"
+                message = f"{where}: this is no SQL, or some of its file is none"
+                return "", SyntaxFault(message, hint=self.hint)
         return "", error
 
     def _is_sql(self) -> bool:

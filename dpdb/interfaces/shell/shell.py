@@ -9,15 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpdb.answers.answer import Answer
-from dpdb.answers.formats.footer import footer
-from dpdb.answers.formats.render import as_vertical
 from dpdb.errors import DpdbError
 from dpdb.interfaces.shell.console import Console
 from dpdb.interfaces.shell.entries import Sql
 from dpdb.interfaces.shell.preload import Preload
 from dpdb.interfaces.shell.progress import Progress
 from dpdb.interfaces.shell.settings import Settings
-from dpdb.interfaces.shell.terminal import Ask, fitted, is_too_wide, tell, tell_error, width
+from dpdb.interfaces.shell.terminal import Ask, tell, tell_error
 from dpdb.ledger.protocol import Balance
 from dpdb.policy.budget import Neighbors
 from dpdb.policy.catalog import Policy
@@ -109,20 +107,11 @@ class Shell(Console):
         return True
 
     def answer_text(self, answer: Answer) -> str:
-        """The answer as text; at the terminal it fits the window, and EXPLAIN is a tree."""
-        mode, room = self.settings["mode"], width() if self.file is None else None
-        if mode == "table" and answer.explain:
-            from dpdb.answers.formats.explain_tree import tree  # noqa: PLC0415 (sqlglot)
+        if self.settings["mode"] != "table" or not answer.explain:
+            return super().answer_text(answer)
+        from dpdb.answers.formats.explain_tree import tree  # noqa: PLC0415 (sqlglot)
 
-            return tree(answer, self._bounded, room)
-        shown, below = super().answer_text(answer), footer(answer)
-        if room is None or mode not in ("table", "vertical"):
-            return shown
-        table = shown.removesuffix(below)
-        if answer.rows and is_too_wide(table):
-            vertical = as_vertical(answer, intervals=self.settings.is_on("intervals"))
-            table = fitted(vertical.removesuffix(below), room)
-        return table + fitted(below, room)
+        return tree(answer, self._bounded, self.room)
 
     def fail(self, error: DpdbError) -> None:
         tell_error("", error)

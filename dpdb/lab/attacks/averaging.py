@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from dpdb.lab import chances
-from dpdb.lab.attack import Attack, Scales
+from dpdb.lab.attack import Attack, Scales, Task
 from dpdb.lab.database import Database, Refused, number
 from dpdb.lab.mistakes import EachItsOwn
 from dpdb.lab.people import names
@@ -28,6 +28,14 @@ EACH = 1
 QUESTION = "SELECT SUM(smokes) FROM people WHERE name = 'Abel Woods'"
 
 
+def _needed(epsilon: float) -> int:
+    """How many answers at ε each have a mean that is off by less than a half in 95 of 100.
+
+    To one side, that is. The mean of n has nearly a normal distribution of variance 2/(nε²).
+    """
+    return round(2 * (1.645 / 0.5 / epsilon) ** 2)
+
+
 class Averaging(Attack):
     """The mean of many noisy answers is hardly noisy."""
 
@@ -43,7 +51,7 @@ class Averaging(Attack):
         "Noise is as often above zero as below, so the mean of n answers is √n times as accurate "
         "as one. Nobody has to be clever, only persistent."
     )
-    stopped = (
+    remedy = (
         "Two things. A repeated question gets the answer that it had before, for free: there is "
         "nothing to average. And who insists on fresh noise (SET repeats = 'fresh') pays again, "
         f"from a budget that {AFFORDED} questions use up; the mean of {AFFORDED} answers at "
@@ -51,12 +59,24 @@ class Averaging(Attack):
         f"ε = {EACH} for each answer, and keeps that promise; {IN_ALL} of them are "
         f"ε = {IN_ALL * EACH}."
     )
-    further = (
-        "Word the question in other ways: name == 'Abel Woods', or 'Abel Woods' = name. Are those "
-        "repeats, too?",
-        "How many questions at ε = 0.1 each would the system without a budget have to answer?",
-        "Ending the session and starting again gives a new budget. Whose task is it to forbid "
-        "that?",
+    tasks = (
+        Task(
+            "Word the question in other ways: name == 'Abel Woods', or 'Abel Woods' = name. Are "
+            "those repeats, too?",
+            "Yes, in dpdb: it compares what is asked, not how it is written. To a wording that it "
+            "does not recognise it draws fresh noise, and takes the price for it.",
+        ),
+        Task(
+            "How many questions at ε = 0.1 each would the system without a budget have to answer?",
+            f"About {_needed(0.1):,} for 95 right guesses in 100, and at ε = 1 {_needed(1)}: ten "
+            "times the noise takes a hundred times as many.",
+        ),
+        Task(
+            "Ending the session and starting again gives a new budget. Whose task is it to forbid "
+            "that?",
+            "The custodian's: a budget with a name in the policy lasts, and the next session goes "
+            "on with what is left. People who pool their answers pool their ε as well.",
+        ),
     )
     queries = AFFORDED
     foils = (EachItsOwn(EACH),)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dpdb.lab import chances
-from dpdb.lab.attack import Attack, Scales, Scenes
+from dpdb.lab.attack import Attack, Scales, Scenes, Task
 from dpdb.lab.database import Database, number
 from dpdb.lab.people import names
 from dpdb.lab.scenario import DataFile, Scenario, identifier
@@ -26,6 +26,16 @@ DRAWN_AT = 5
 _QUERIES = 2
 _HIDDEN = _QUERIES * MOST
 """k·Δf of the sum that leaves him out: there or not, a row adds up to MOST."""
+HIS_AGE, PAPERS_SCALE = 33, 26
+"""Of Abel Woods in sample_data/people.csv, and k·Δf/ε of the paper's replay."""
+
+
+def _off_by(distance: float, scale: float) -> float:
+    """P(|X - Y| > distance) for two Laplace noises: e^-t·(1 + t/2) with t = distance/scale."""
+    t = distance / scale
+    return math.exp(-t) * (1 + t / 2)
+
+
 _OFF = math.log(20) * _HIDDEN / DRAWN_AT / ((OTHERS + 1) * (LEAST + MOST) / 2)
 """Of the sum, what 95 of 100 draws of that noise keep within."""
 
@@ -58,7 +68,7 @@ class Differencing(Attack):
         "Neither of two sums over hundreds of people says anything about one of them. Their "
         "difference does, if the second leaves out him alone."
     )
-    stopped: str = (
+    remedy: str = (
         f"Noise of scale k·Δf/ε on both sums. In the first everybody is counted, and an age can "
         f"only change, by {MOST - LEAST}: its scale is {_QUERIES}·{MOST - LEAST}/ε, "
         f"{_QUERIES * (MOST - LEAST) / DRAWN_AT:g} at ε = {DRAWN_AT}. In the second a row can be "
@@ -67,11 +77,27 @@ class Differencing(Attack):
         f"The sums themselves are over {OTHERS + 1} people, and at ε = {DRAWN_AT} 95 of 100 are "
         f"within {_OFF:.1%} of the truth."
     )
-    further: tuple[str, ...] = (
-        "Replay the paper: dpdb sample_data/people.csv --teach --epsilon 5 --queries 2 "
-        "-f sample_data/evans_set1.sql",
-        "Ask for SUM(age) WHERE name = 'Abel Woods' at once, with all of ε. Is that better?",
-        "Try it on a file of yours: dpdb lab differencing --data FILE.csv",
+    tasks: tuple[Task, ...] = (
+        Task(
+            "Replay the paper: dpdb sample_data/people.csv --teach --epsilon 5 --queries 2 "
+            "-f sample_data/evans_set1.sql",
+            f"Without privacy the sums differ by {HIS_AGE}, and so is he. With the paper's noise, "
+            f"of scale {PAPERS_SCALE} on both, the difference is off by more than his whole age in "
+            f"{_off_by(HIS_AGE, PAPERS_SCALE):.0%} of all replays.",
+        ),
+        Task(
+            "Ask for SUM(age) WHERE name = 'Abel Woods' at once, with all of ε. Is that better?",
+            f"A little. One query gets all of ε, so its noise has scale {MOST}/ε, at ε = "
+            f"{DRAWN_AT} {MOST // DRAWN_AT} instead of {_HIDDEN // DRAWN_AT} and "
+            f"{_QUERIES * (MOST - LEAST) / DRAWN_AT:g} that add up. The ceiling is the same for "
+            "every way of asking.",
+        ),
+        Task(
+            "Try it on a file of yours: dpdb lab differencing --data FILE.csv",
+            "It takes a column of text that singles out somebody, and a numeric column with "
+            "bounds. The noise depends on the bounds alone: a file with a hundred times as many "
+            "rows keeps the secret as well, and its sums are a hundred times as accurate.",
+        ),
     )
     queries = _QUERIES
     honest: str = "SELECT SUM(age) FROM people"
@@ -112,12 +138,17 @@ class Differencing(Attack):
             f"{high}, all as likely. The other rows stay as they are.",
             idea=f"Neither of two sums over {len(file.rows)} rows says anything about one of them. "
             "Their difference does, if the second leaves out this one alone.",
-            stopped="Noise of scale k·Δf/ε on both sums. Δf follows from the bounds that are "
+            remedy="Noise of scale k·Δf/ε on both sums. Δf follows from the bounds that are "
             f"declared, {low} to {high}, and not from the rows: it hides the largest value as well "
             "as the least, whoever is left out. EXPLAIN shows it.",
-            further=(
-                "Narrow the bounds in the policy. What happens to the noise, and what to "
-                "values beyond them?",
+            tasks=(
+                Task(
+                    "Narrow the bounds in the policy. What happens to the noise, and what to "
+                    "values beyond them?",
+                    "The noise shrinks as the bounds do. Values beyond them are clamped to the "
+                    "nearer one, so that sums are too small or too large, by as much as there is "
+                    "beyond.",
+                ),
             ),
             table=identifier(file.table.name),
             measure=identifier(column.name),

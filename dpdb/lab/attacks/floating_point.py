@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from dpdb.lab import chances
-from dpdb.lab.attack import Attack, Scales
+from dpdb.lab.attack import Attack, Scales, Task
 from dpdb.lab.database import Database, number
 from dpdb.lab.mistakes import DoubleLaplace, textbook_noise
 from dpdb.lab.people import names
@@ -26,6 +26,8 @@ GRID = 2.0**-52
 NEAR = 6
 """So many multiples either side are tried: more than rounding can be off."""
 QUESTIONS = 4
+TELLING = 0.81
+"""How many of the foil's answers are impossible in the other row."""
 
 
 class FloatingPoint(Attack):
@@ -45,16 +47,26 @@ class FloatingPoint(Attack):
         "there a u that gives just this answer? One impossible answer ends all doubt, however "
         "large the noise."
     )
-    stopped = (
+    remedy = (
         "dpdb never computes noise in floating point: it draws whole numbers, exactly, on a grid "
         "that does not depend on the data (Canonne, Kamath and Steinke 2020). 0 + noise and 1 + "
         "noise can be the same numbers, and only how often each comes differs, by e^ε at most. "
         "The proof of the Laplace mechanism is about real numbers; a program has none."
     )
-    further = (
-        "Round the foil's answers to three digits before they are shown. Does that help? And "
-        "rounding them to a multiple of b, as Mironov's snapping mechanism does?",
-        "How many answers does the attack need? QUESTIONS in dpdb/lab/attacks/floating_point.py.",
+    tasks = (
+        Task(
+            "Round the foil's answers to three digits before they are shown. Does that help? And "
+            "rounding them to a multiple of b, as Mironov's snapping mechanism does?",
+            "Both help: either row can give what is left of the digits, and only the size of the "
+            "answer tells. For snapping that is proved, at a slightly larger ε. For three digits "
+            "it is not: that no attack is known is no proof.",
+        ),
+        Task(
+            "How many answers does the attack need? QUESTIONS in "
+            "dpdb/lab/attacks/floating_point.py.",
+            f"Often one: {TELLING:.0%} of all answers cannot have come from the other row. All "
+            f"{QUESTIONS} are possible in both in {(1 - TELLING) ** QUESTIONS:.1%} of runs.",
+        ),
     )
     queries = QUESTIONS
     foils = (DoubleLaplace(0.1, QUESTIONS), DoubleLaplace(1, QUESTIONS))

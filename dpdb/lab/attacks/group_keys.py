@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dpdb.lab import chances
-from dpdb.lab.attack import Attack, Scales
+from dpdb.lab.attack import Attack, Scales, Task
 from dpdb.lab.database import Database, Refused
 from dpdb.lab.mistakes import KeysOfTheRows, Undeclared
 from dpdb.lab.people import names
@@ -35,16 +35,25 @@ class GroupKeys(Attack):
         "GROUP BY job has a line for each job that there is. Never mind the numbers: look for the "
         "line. Noise on a count cannot hide that it is there."
     )
-    stopped = (
+    remedy = (
         "The lines come from the policy, not from the rows. Declared values are all listed, also "
         "those that nobody has, each with noise; a column without declared values cannot be "
         "grouped by at all. Dropping small groups would not do: whether a group is dropped "
         "depends on one person, too. (With δ > 0 there is a way: a noisy threshold.)"
     )
-    further = (
-        "DESCRIBE people shows what is declared. Where may such a list come from?",
-        "Which other names give a person away before any number is computed? File names, columns, "
-        "error messages, the time that an answer takes.",
+    tasks = (
+        Task(
+            "DESCRIBE people shows what is declared. Where may such a list come from?",
+            "From what is public without the file: the options of the form, an official list of "
+            "occupations. Not from SELECT DISTINCT job, which is the mistake shown here.",
+        ),
+        Task(
+            "Which other names give a person away before any number is computed? File names, "
+            "columns, error messages, the time that an answer takes.",
+            "In dpdb messages, types, prices and refusals follow from the statement and the policy "
+            "alone, and answers leave on a tick. The names of files and columns are the "
+            "custodian's: a column “hiv_positive” says what everybody in the file was tested for.",
+        ),
     )
     off = KeysOfTheRows("job")
     foils = (KeysOfTheRows("job", 0.1), KeysOfTheRows("job", 1), Undeclared(1, 1, "job"))

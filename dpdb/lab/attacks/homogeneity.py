@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from dpdb.lab import chances
-from dpdb.lab.attack import Attack, Scales
+from dpdb.lab.attack import Attack, Scales, Task
 from dpdb.lab.controls import Generalised
 from dpdb.lab.database import Database
 from dpdb.lab.scenario import Scenario
@@ -28,6 +29,11 @@ def coarser(row: tuple[object, ...]) -> tuple[object, ...]:
     return area // 100 * 100, age // 10 * 10, disease
 
 
+def _ceiling(people: int, epsilon: float) -> float:
+    """The highest success rate where all of so many people have the same disease."""
+    return 1 / (1 + (len(DISEASES) - 1) * math.exp(-epsilon * people))
+
+
 class Homogeneity(Attack):
     """He is one of three who cannot be told apart, and all three have the same disease."""
 
@@ -48,7 +54,7 @@ class Homogeneity(Attack):
         f"at least {CROWD - 1} others, so that nobody can be told which row is his. Nobody needs "
         f"to be told: the {CROWD} in his group have the same disease."
     )
-    stopped = (
+    remedy = (
         "Noise on every count. But look at ε = 5, and at the ceilings: this is a secret of "
         f"{CROWD} people, and differential privacy hides each of them at ε and {CROWD} at "
         f"{CROWD}·ε. What is true "
@@ -56,11 +62,21 @@ class Homogeneity(Attack):
         "says something about him is not a breach, as long as it would say so without him. "
         "k-anonymity promises less: it counts rows and does not look at what stands in them."
     )
-    further = (
-        "Demand different diseases in each group (l-diversity). What does a group of asthma, "
-        "cancer and cancer tell who knows one of the three?",
-        "Make the group ten people: CROWD in dpdb/lab/attacks/homogeneity.py. What happens to the "
-        "ceilings, and is that wrong?",
+    tasks = (
+        Task(
+            "Demand different diseases in each group (l-diversity). What does a group of asthma, "
+            "cancer and cancer tell who knows one of the three?",
+            "Who knows the one with asthma knows that the others have cancer. Who knows nobody "
+            "bets on cancer and is right in two of three. Diversity counts what is in the table, "
+            "not what is known already.",
+        ),
+        Task(
+            "Make the group ten people: CROWD in dpdb/lab/attacks/homogeneity.py. What happens to "
+            "the ceilings, and is that wrong?",
+            f"They rise: for ten people at ε = 0.1 to {_ceiling(10, 0.1):.0%} instead of "
+            f"{_ceiling(CROWD, 0.1):.0%}, at ε = 1 to {_ceiling(10, 1):.2%}. It is not wrong: what "
+            "ten people have in common is a statistic, and each of them is hidden in it at ε.",
+        ),
     )
     worlds = len(DISEASES)
     distance = CROWD

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dpdb.lab import chances
-from dpdb.lab.attack import Attack, Scales
+from dpdb.lab.attack import Attack, Scales, Task
 from dpdb.lab.controls import QuerySetSize
 from dpdb.lab.database import Database, number
 from dpdb.lab.scenario import Scenario
@@ -38,15 +38,23 @@ class IndividualTracker(Attack):
         "all of physics, and about the men in physics. Both are large; she is the difference. The "
         "set that is padded with is called her tracker."
     )
-    stopped = (
+    remedy = (
         "Not the size of query sets: whatever sizes are allowed, some difference of two allowed "
         "sets is a person. What stops it is noise that covers any one person, in large sets as in "
         "small ones. Then there is no need to refuse the small ones: their answers are noise."
     )
-    further = (
-        "Find a tracker that needs neither sex nor subject: dpdb lab general-tracker.",
-        "Make the control stricter: LEAST in dpdb/lab/attacks/individual_tracker.py. From where "
-        "on does it stop the attack, and what else does it stop?",
+    tasks = (
+        Task(
+            "Find a tracker that needs neither sex nor subject: dpdb lab general-tracker.",
+            "Any set of middling size will do, and the victim's name: add her to the set and to "
+            "its opposite, and take everybody away.",
+        ),
+        Task(
+            "Make the control stricter: LEAST in dpdb/lab/attacks/individual_tracker.py. From "
+            "where on does it stop the attack, and what else does it stop?",
+            "From 20 on: there are 19 men in physics. Then nothing at all can be asked of them, "
+            "nor of any other group as small, and the general tracker goes on as before.",
+        ),
     )
     queries = 3
     worlds = LEVELS

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dpdb.lab import chances
-from dpdb.lab.attack import Attack, Scales
+from dpdb.lab.attack import Attack, Scales, Task
 from dpdb.lab.controls import Generalised
 from dpdb.lab.database import Database, Refused, number
 from dpdb.lab.people import names
@@ -93,7 +93,7 @@ class Linkage(Attack):
         "this way; by her estimate 87 % of the people of the United States are alone in five-digit "
         "area, sex and date of birth."
     )
-    stopped = (
+    remedy = (
         "Noise on the counts, and nothing that is done to names. Removing them removes what the "
         "attacker does not need. Blurring until nobody is alone, k-anonymity, ends the certainty: "
         f"the governor is one of {CROWD} or more, and the best guess is the commonest of their "
@@ -101,12 +101,26 @@ class Linkage(Attack):
         "crowd that has one diagnosis (dpdb lab homogeneity). Differential privacy counts on every "
         "list being known: the bound ◆ holds whatever the attacker has bought."
     )
-    further = (
-        "Which of the three should be blurred, if it may be only one? The last picture says it.",
-        "Not everybody is on the list. If the governor is alone in it, how sure is it that the "
-        "case is the governor's?",
-        "Ask for the diagnoses of all who are alone, one after the other. What is left of ε after "
-        "the tenth?",
+    tasks = (
+        Task(
+            "Which of the three should be blurred, if it may be only one? The last picture says "
+            "it.",
+            f"The date of birth. With the day all {VOTERS} voters are alone in the three, with the "
+            "year 122 of them, with the decade 1.",
+        ),
+        Task(
+            "Not everybody is on the list. If the governor is alone in it, how sure is it that the "
+            "case is the governor's?",
+            f"Very. Let as many people again be on no list: that one of them has the governor's "
+            f"area, sex and birthday has a chance of {VOTERS} in {len(AREAS)}·2·{YEARS}·365, or "
+            f"{VOTERS / (len(AREAS) * 2 * YEARS * 365):.1%}.",
+        ),
+        Task(
+            "Ask for the diagnoses of all who are alone, one after the other. What is left of ε "
+            "after the tenth?",
+            "Nothing: after the first already, as one query may take all of it here, and the "
+            "second is refused. With ten queries allowed each gets a tenth.",
+        ),
     )
     worlds = len(DIAGNOSES)
     foils = (Generalised(CROWD, coarser),)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import random
 from typing import TYPE_CHECKING
 
 from dpdb.lab import chances
-from dpdb.lab.attack import Attack, Scales
+from dpdb.lab.attack import Attack, Scales, Task
 from dpdb.lab.database import Database
 from dpdb.lab.scenario import Scenario
 from dpdb.lab.transcript import Guess
@@ -24,6 +25,11 @@ PROFILE = tuple(_KNOWN.randrange(2) for _ in range(VARIANTS))
 
 HALFWAY = VARIANTS / 8 / (OTHERS + 1)
 """With her among n patients the means are nearer to her by VARIANTS/(4n), without her by 0."""
+
+
+def _margin(shares: int, patients: int) -> float:
+    """What 95 of 100 shares keep within at ε = 1, when so many are published."""
+    return math.log(20) * shares / patients
 
 
 class ManyMeans(Attack):
@@ -48,16 +54,27 @@ class ManyMeans(Attack):
         "means by the National Institutes of Health; ten years later, in November 2018, most were "
         "opened again."
     )
-    stopped = (
+    remedy = (
         f"Counting what one person does to the whole list. She has a row for each of {VARIANTS} "
         f"variants, so she can move the list by {VARIANTS} in all, and that is its sensitivity. "
         "The noise is as large as that; the statistic that adds up all variants finds it in each "
         "of them. Many precise means of few people cannot be had privately, whoever computes them."
     )
-    further = (
-        f"Take 500 patients instead of {OTHERS}: OTHERS in dpdb/lab/attacks/many_means.py. How "
-        "many variants does the attack need then?",
-        "Which means could the study publish at ε = 1 that are still worth reading?",
+    tasks = (
+        Task(
+            "Take 500 patients instead of 9: OTHERS in dpdb/lab/attacks/many_means.py. How many "
+            "variants does the attack need then?",
+            f"{VARIANTS * 501 // (OTHERS + 1):,}, as many for each patient as here. Of n patients "
+            "and v variants, she moves the sum by v/(4n), and chance moves it by √v/(4√n): the "
+            "attack's strength is √(v/n).",
+        ),
+        Task(
+            "Which means could the study publish at ε = 1 that are still worth reading?",
+            f"Few of many people. A share among n patients, one of v, is within ± 3v/n in 95 of "
+            f"100. For 500 patients that is {_margin(1, 500):.1%} for one share, "
+            f"{_margin(10, 500):.0%} for ten and {_margin(VARIANTS, 500):.0%} for {VARIANTS}; for "
+            f"{OTHERS + 1} patients {_margin(1, OTHERS + 1):.0%} already for one.",
+        ),
     )
     model_trials = 4000
     honest = "SELECT SUM(has_it) FROM study"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dpdb.lab import chances
-from dpdb.lab.attack import Attack, Scales
+from dpdb.lab.attack import Attack, Scales, Task
 from dpdb.lab.database import Database, number
 from dpdb.lab.mistakes import RowsAsUnits
 from dpdb.lab.people import names
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from dpdb.lab.defences import Defence
 
-VISITS = 20
+PATIENTS, VISITS = 40, 20
 
 
 class ManyRows(Attack):
@@ -38,22 +38,32 @@ class ManyRows(Attack):
         "Noise that hides a row is of the size of a row. Count the rows of one person: with "
         f"{VISITS} of them the noise is {VISITS} times too small."
     )
-    stopped = (
+    remedy = (
         f'Saying whose rows they are: unit = "patient", rows_per_unit = {VISITS}. A person is '
         f"then what comes or goes, the sensitivity is {VISITS}, and rows beyond that are left "
         f"out. A promise of ε for each row is one of {VISITS}·ε for him. The red diamonds are "
         "attacks that succeed more often than the promised ε allows."
     )
-    further = (
-        "With rows_per_unit = 1 the noise is smaller and most rows are left out. Which is better "
-        "for the number of visits, and which for the number of patients?",
-        "What is the unit where a row is about two people, as in a list of marriages?",
+    tasks = (
+        Task(
+            "With rows_per_unit = 1 the noise is smaller and most rows are left out. Which is "
+            "better for the number of visits, and which for the number of patients?",
+            "For patients 1: each has one row left, COUNT(*) is their number, and the noise has "
+            f"scale 1/ε. For visits {VISITS}: with 1 about {PATIENTS} of "
+            f"{PATIENTS * (VISITS + 1) // 2} visits are counted, an error that no ε mends; with "
+            f"{VISITS} all are, with noise of scale {VISITS}/ε.",
+        ),
+        Task(
+            "What is the unit where a row is about two people, as in a list of marriages?",
+            "Each of the two is to be hidden, and is in either column. A unit of one column does "
+            "not do that: the marriage itself has to be the unit, or each person a row.",
+        ),
     )
     foils = (RowsAsUnits(0.1, 1), RowsAsUnits(1, 1))
     honest = "SELECT COUNT(*) FROM visits"
 
     def scenario(self, rng: np.random.Generator) -> Scenario:
-        patients = [name for name in names(40) for _ in range(rng.integers(1, VISITS + 1))]
+        patients = [name for name in names(PATIENTS) for _ in range(rng.integers(1, VISITS + 1))]
         inside = bool(rng.integers(2))
         if inside:
             patients += ["Abel Woods"] * VISITS

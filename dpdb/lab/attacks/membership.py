@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dpdb.lab import chances
-from dpdb.lab.attack import Attack, Scales, Scenes
+from dpdb.lab.attack import Attack, Scales, Scenes, Task
 from dpdb.lab.database import Database, number
 from dpdb.lab.people import names
 from dpdb.lab.scenario import DataFile, Scenario, identifier
@@ -16,6 +17,15 @@ if TYPE_CHECKING:
     import numpy as np
 
     from dpdb.lab.defences import Defence
+
+
+PAPERS_EPSILON = 4
+"""Of four questions, two about each of two people."""
+
+
+def _right(epsilon: float) -> float:
+    """How often the best guess from one count at ε is right."""
+    return 1 / (1 + math.exp(-epsilon))
 
 
 @dataclass(frozen=True)
@@ -38,17 +48,32 @@ class Membership(Attack):
         "one of patients or of debtors, being in it says it all."
     )
     idea: str = "Count the rows that only this person can have. One means yes, none means no."
-    stopped: str = (
+    remedy: str = (
         "Noise of scale 1/ε makes every answer possible in both cases, and no guess can be right "
         "more than e^ε / (1 + e^ε) of the time. No attack is better than this one: it reaches the "
         "ceiling ◆ at every ε. So this is the picture of what ε means, and it shows that ε = 5 is "
         "little protection against who spends all of it on one question about one person."
     )
-    further: tuple[str, ...] = (
-        "Count everybody instead: is the answer still useful at ε = 0.1?",
-        "The paper asks about two people, twice each, at a quarter of ε a question. Does it help "
-        "to ask twice?",
-        "Try dpdb lab membership --epsilon 0.01 --epsilon 0.7 --epsilon 2 --trials 2000",
+    tasks: tuple[Task, ...] = (
+        Task(
+            "Count everybody instead: is the answer still useful at ε = 0.1?",
+            f"95 of 100 answers are within ± {round(math.log(20) / 0.1)}, whether there are a "
+            "hundred people or a million. Of a hundred that is little use, of ten thousand it is "
+            "0.3 %.",
+        ),
+        Task(
+            "The paper asks about two people, twice each, at a quarter of ε a question. Does it "
+            "help to ask twice?",
+            f"No. At the paper's ε = {PAPERS_EPSILON} one answer with half of it is right in "
+            f"{_right(PAPERS_EPSILON / 2):.1%}. Two with a quarter each are right in "
+            f"{_right(PAPERS_EPSILON / 4):.1%}, which is no more than one of them: where they "
+            "disagree, a coin has to be tossed.",
+        ),
+        Task(
+            "Try dpdb lab membership --epsilon 0.01 --epsilon 0.7 --epsilon 2 --trials 2000",
+            f"The ceilings are {_right(0.01):.1%}, {_right(0.7):.1%} and {_right(2):.1%}, and the "
+            "attack reaches each of them: e^ε / (1 + e^ε).",
+        ),
     )
     honest: str = "SELECT COUNT(*) FROM people"
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
-from dpdb.lab.attack import Attack, Scales
+from dpdb.lab.attack import Attack, Scales, Task
 from dpdb.lab.database import Database, number
 from dpdb.lab.mistakes import LocalSensitivity
 from dpdb.lab.people import names
@@ -39,17 +40,31 @@ class NoiseScale(Attack):
         "know how good the answer is; the paper prints it as # b=…. If Δf is the largest value in "
         "the file, b·ε/k is that value, to the digit, at every ε."
     )
-    stopped = (
+    remedy = (
         "Sensitivity from the bounds that the policy declares, and never from the rows: b says "
         f"that salaries are at most {BOSS}, which everybody knows. The rule of the paper protects "
         "the sum and publishes the maximum. It need not even print b: the spread of a few answers "
         "tells it."
     )
-    further = (
-        "Hide b, ask thirty times, and estimate it: the mean of |answer - median| is b.",
-        "Which sensitivities of the paper tell what? Try MIN, and VARIANCE.",
-        "dpdb sample_data/people.csv --teach, then SET sensitivity = 'local'; SET reveal = on; "
-        "SELECT SUM(net_worth) FROM people",
+    tasks = (
+        Task(
+            "Hide b, ask thirty times, and estimate it: the mean of |answer - median| is b.",
+            f"The estimate is off by b/√30, {1 / math.sqrt(30):.0%} of b: the salary is no longer "
+            "told to the digit, and still told. The thirty answers need fresh noise, and so a "
+            "system without a budget, or thirty times the ε.",
+        ),
+        Task(
+            "Which sensitivities of the paper tell what? Try MIN, and VARIANCE.",
+            "That of MIN is the gap between the two lowest values, that of MAX between the two "
+            "highest, and that of VARIANCE grows with the square of the largest distance from the "
+            "mean. COUNT is harmless: one row changes it by 1, whatever is in the file.",
+        ),
+        Task(
+            "dpdb sample_data/people.csv --teach, then SET sensitivity = 'local'; SET reveal = on; "
+            "SELECT SUM(net_worth) FROM people",
+            "b = 52,469,370, and k/ε is 10: the largest net worth is 5,246,937, as in dpdb lab "
+            "maximum, from a single question about the sum of all.",
+        ),
     )
     worlds = BOSS - STAFF
     off = LocalSensitivity(0.1)

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from dpdb.lab import chances
-from dpdb.lab.attack import Attack, Scales
+from dpdb.lab.attack import Attack, Scales, Task
 from dpdb.lab.database import Database, number
 from dpdb.lab.mistakes import DoubleLaplace
 from dpdb.lab.plots.figures import Figure, Lines, Series
@@ -31,6 +31,14 @@ APART = float(Fraction(STUDENTS[-1][1] - STUDENTS[0][1], len(STUDENTS) - 1))
 DRAWN_AT = 2.0
 
 
+PAPERS_EPSILON = 0.3829
+
+
+def _belief(loss: float) -> float:
+    """The highest belief in one of the worlds after an answer that costs so much."""
+    return 1 / (1 + (len(STUDENTS) - 1) * math.exp(-loss))
+
+
 class PossibleWorlds(Attack):
     """Four worlds, an answer, and Bayes' rule."""
 
@@ -49,7 +57,7 @@ class PossibleWorlds(Attack):
         "how likely the answer is in each of the four worlds, and believe the likeliest. This is "
         "the strongest attacker there is: all is known but the secret."
     )
-    stopped = (
+    remedy = (
         "Nothing stops an attacker who may guess; ε says how much better than 1 in 4 the guess "
         "can be. The paper turns this round: if nobody is to be more than a third sure, ε may be "
         "at most 0.3829 by its bound 1/(1 + 3·e^(-ε·Δv/Δf)). Note that Terry is at greater risk "
@@ -60,13 +68,31 @@ class PossibleWorlds(Attack):
         "are that little higher than those drawn. dpdb's own noise is of the declared bounds, and "
         "keeps its ε."
     )
-    further = (
-        "Read off the chart what ε = 0.3829 allows: dpdb lab possible-worlds --epsilon 0.3829 "
-        "--trials 3000",
-        "Which ε keeps every belief below a third? dpdb risk sample_data/students.csv "
-        "--query 'SELECT AVG(absence_days) FROM students' --max-risk 1/3",
-        "Give Terry 4 days of absence instead of 10. What happens to the rates?",
-        "Ask for the median instead (section 6 of the paper): two of the worlds have the same.",
+    tasks = (
+        Task(
+            "Read off the chart what ε = 0.3829 allows: dpdb lab possible-worlds --epsilon 0.3829 "
+            "--trials 3000",
+            f"The diamond is at e^ε / (e^ε + 3) = {_belief(PAPERS_EPSILON):.1%}. By the paper's "
+            f"bound it is {_belief(PAPERS_EPSILON * APART / float(CHANGE)):.1%}, a third, as two "
+            f"worlds are {APART:g} apart and its noise is for {CHANGE}.",
+        ),
+        Task(
+            "Which ε keeps every belief below a third? dpdb risk sample_data/students.csv "
+            "--query 'SELECT AVG(absence_days) FROM students' --max-risk 1/3",
+            "0.3829 by the bound, and 0.4317 exactly: the bound takes all worlds to be as far "
+            "apart as the two farthest. In either case it is Terry who is at risk.",
+        ),
+        Task(
+            "Give Terry 4 days of absence instead of 10. What happens to the rates?",
+            "The four means come to lie within 1 of each other, and the same noise hides more: the "
+            "best guess at ε = 2 with the noise of Δf = 17/6 falls from 44.6 % to 33.3 %. The "
+            "ceilings stay; they hold for every file.",
+        ),
+        Task(
+            "Ask for the median instead (section 6 of the paper): two of the worlds have the same.",
+            "Without Chris and without Kelly it is 3, without Pat and without Terry 2. Even the "
+            "exact median leaves two worlds, and no guess is right more often than in one of two.",
+        ),
     )
     worlds = len(STUDENTS)
     foils = (

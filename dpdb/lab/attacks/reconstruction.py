@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from dpdb.lab import chances
-from dpdb.lab.attack import Attack, Scales
+from dpdb.lab.attack import Attack, Scales, Task
 from dpdb.lab.controls import Rounded
 from dpdb.lab.database import Database, number
 from dpdb.lab.least_squares import estimates
@@ -51,19 +51,33 @@ class Reconstruction(Attack):
         "the errors are chosen, the bits are found as long as no answer is off by as much as "
         f"about √n, here {math.isqrt(PEOPLE)}."
     )
-    stopped = (
+    remedy = (
         f"The budget. {QUERIES} answers share one ε, so each has noise of scale {QUERIES}/ε: "
         f"{QUERIES // 5} even at ε = 5, on counts of about {PEOPLE // 4}. Rounding looks like "
         "protection and only costs the attacker more questions; so does noise that is drawn for "
         "each answer as if it were the only one. No defence can answer very many questions very "
         "accurately: what differential privacy adds is the account of how much has been told."
     )
-    further = (
-        "How many questions are enough? The second picture shows it for each defence.",
-        f"Ask {QUERIES // 10} questions instead of {QUERIES}, with ten times the ε for each. "
-        "Who wins?",
-        "The US census of 2010 was reconstructed in this way from its published tables (Garfinkel, "
-        "Abowd, Martindale, Understanding Database Reconstruction Attacks on Public Data, 2019).",
+    tasks = (
+        Task(
+            "How many questions are enough? The second picture shows it for each defence.",
+            f"Exact counts need {PEOPLE}, as many as there are people, and at 80 nearly everybody "
+            f"is found. Counts rounded to fives, and noise at ε = 1 each, need 200 for 96 people "
+            f"and {QUERIES} for practically all. Under a budget no number is enough.",
+        ),
+        Task(
+            "Ask 40 questions instead of 400, with ten times the ε for each. Who wins?",
+            "Hardly anybody. At ε = 5 the noise of each falls from 80 to 8, and 40 answers find "
+            "about 54 of 100 people, as 400 find about 52. Even exact ones would find only 79: 40 "
+            "equations leave 60 of 100 unknowns open.",
+        ),
+        Task(
+            "The US census of 2010 was reconstructed in this way from its published tables "
+            "(Garfinkel, Abowd, Martindale, Understanding Database Reconstruction Attacks on "
+            "Public Data, 2019). What did the bureau do about it?",
+            "It published the census of 2020 with differential privacy: noise on every table, and "
+            "one budget for all of them.",
+        ),
     )
     queries = QUERIES
     guesses = PEOPLE

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from dpdb.lab import chances
-from dpdb.lab.attack import Attack, Scales
+from dpdb.lab.attack import Attack, Scales, Task
 from dpdb.lab.controls import Sticky
 from dpdb.lab.database import Database, Refused, number
 from dpdb.lab.people import names
@@ -31,6 +32,10 @@ NEAREST = 0.01
 _STEPS = 100
 
 
+_SHARED = math.sqrt(2 * 2)
+"""The standard deviation of two Laplace noises of scale 1: each has variance 2."""
+
+
 class StickyNoise(Attack):
     """Conditions that change nothing give new noise, and what does not change cancels."""
 
@@ -51,7 +56,7 @@ class StickyNoise(Attack):
         f"of two conditions that mean nothing. There are {PAIRS} such pairs up to the age of "
         f"{MOST}; the mean of the differences is hardly noisy."
     )
-    stopped = (
+    remedy = (
         "The budget: in whatever words, a question that is not known to be a repeat is paid for, "
         "and each pair costs as much as any other two. To notice every rewording is as hard as "
         "deciding what a condition means, and then there is the next fact that everybody knows "
@@ -59,12 +64,26 @@ class StickyNoise(Attack):
         "noise that is made from the people selected as well. The attack named above finds people "
         "out in spite of both, with a median of 304 questions a person."
     )
-    further = (
-        "Does the foil notice if the same two conditions stand the other way round? Does dpdb?",
-        f"Why does averaging over age <= {NOBODYS}, age <= {NOBODYS + 1} and so on not do without "
-        "the opposites? Which part of the noise would stay?",
-        "How could the foil find out that a condition selects everybody, and what would its "
-        "answer to that give away?",
+    tasks = (
+        Task(
+            "Does the foil notice if the same two conditions stand the other way round? Does dpdb?",
+            "Both do: the foil adds one noise for each condition, in whatever order, and dpdb "
+            "compares what the filter means, so that the second answer is a free repeat.",
+        ),
+        Task(
+            f"Why does averaging over age <= {NOBODYS}, age <= {NOBODYS + 1} and so on not do "
+            "without the opposites? Which part of the noise would stay?",
+            "The noise of the two conditions that never change, the name and smokes = 1: it is the "
+            "same in every answer, and so in their mean. Two noises of scale 1 have a standard "
+            f"deviation of {_SHARED:g}, twice what there is to be found out. The opposites have "
+            "the same two, and taking them away leaves what averages out.",
+        ),
+        Task(
+            "How could the foil find out that a condition selects everybody, and what would its "
+            "answer to that give away?",
+            "Only by looking at the rows. Then it behaves in one way if somebody over "
+            f"{NOBODYS} is in the file and in another way if not, and that is one person's secret.",
+        ),
     )
     queries = QUERIES
     foils = (Sticky(1),)

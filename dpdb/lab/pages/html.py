@@ -19,7 +19,8 @@ from dpdb.lab.pages.report import Report, Success, counted
 from dpdb.lab.plots.style import DARK, LIGHT, MARKS, SHAPES, declared
 from dpdb.lab.plots.svg import in_page
 
-_HEADINGS = {"off": "Without privacy", "foil": "With another defence:", "private": "With privacy,"}
+HEADINGS = {"off": "Without privacy", "foil": "With another defence:", "private": "With privacy,"}
+"""How the runs are headed, by the side of the defence."""
 _LONGEST = 130
 """How many letters of a statement are shown."""
 
@@ -40,7 +41,7 @@ def page(report: Report, pages: Sequence[str] = ()) -> str:
         .render(
             report=report,
             neighbours=_neighbours(report.name, pages),
-            headings=_HEADINGS,
+            headings=HEADINGS,
             rates=in_page(rates(report)),
             figures=[(figure.title, in_page(figure)) for figure in report.figures],
         )

@@ -11,6 +11,7 @@ from typing import Any
 from dpdb import __version__
 from dpdb.answers.answer import Answer
 from dpdb.answers.record import Cell, CellInterval
+from dpdb.lab.attack import Task
 from dpdb.lab.curve import Point
 from dpdb.lab.defences import Defence, Side
 from dpdb.lab.plots.figures import Figure, Lines
@@ -101,8 +102,8 @@ class Report:
     successes: tuple[Success, ...]
     baseline: float | None
     figures: tuple[Figure, ...]
-    stopped: str
-    further: tuple[str, ...]
+    remedy: str
+    tasks: tuple[Task, ...]
     honest: str = ""
     """The question whose error the curve shows."""
     curve: tuple[Point, ...] = ()
@@ -140,8 +141,8 @@ def report_of(trials: Trials, curve: tuple[Point, ...] = ()) -> Report:
         successes=tuple(_success(rate, colours) for rate in trials.rates),
         baseline=attack.baseline,
         figures=tuple(_coloured(each, colours) for each in attack.figures(trials.showings)),
-        stopped=attack.stopped,
-        further=attack.further,
+        remedy=attack.remedy,
+        tasks=attack.tasks,
         honest=attack.honest,
         curve=curve,
     )

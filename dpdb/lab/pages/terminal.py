@@ -5,7 +5,8 @@ from __future__ import annotations
 import textwrap
 
 from dpdb.answers.formats.escape import printable
-from dpdb.lab.pages.report import Act, Report, Success, counted
+from dpdb.lab.attack import Task
+from dpdb.lab.pages.report import Act, Line, Report, Success, counted
 from dpdb.lab.plots.terminal import WIDTH, figure_text
 
 _BAR = 40
@@ -14,54 +15,77 @@ _BAR = 40
 def page(report: Report) -> str:
     """The whole report as text."""
     parts = [
-        f"{report.title}\n{'━' * WIDTH}\n{_wrapped(report.source)}",
-        *([_wrapped(report.notice)] if report.notice else []),
-        _section("The secret", _wrapped(report.secret)),
-        _section("The idea", _wrapped(report.idea)),
+        title(report),
+        *([wrapped(report.notice)] if report.notice else []),
+        section("The secret", wrapped(report.secret)),
+        section("The idea", wrapped(report.idea)),
         *(_act(act) for act in report.acts),
-        _section("How often it succeeds", rates(report)),
-        *(_section(figure.title, figure_text(figure)) for figure in report.figures),
-        _section("What stopped it", _wrapped(report.stopped)),
+        section("How often it succeeds", rates(report)),
+        *(section(figure.title, figure_text(figure)) for figure in report.figures),
+        section("What stopped it", wrapped(report.remedy)),
     ]
-    if report.further:
-        tasks = "\n".join(_wrapped(task, first="  • ") for task in report.further)
-        parts.append(_section("What to try next", tasks))
+    if report.tasks:
+        parts.append(section("What to try next", "\n".join(map(_task, report.tasks))))
     return "\n\n".join(parts) + "\n"
 
 
-def _section(title: str, body: str) -> str:
-    return f"{title.upper()}\n{body}"
+def _task(task: Task) -> str:
+    question = wrapped(task.question, first="  • ")
+    return f"{question}\n{wrapped(task.solution, first='    → ')}"
 
 
-def _wrapped(text: str, first: str = "  ") -> str:
+def title(report: Report) -> str:
+    """The title and the source."""
+    return f"{report.title}\n{'━' * WIDTH}\n{wrapped(report.source)}"
+
+
+def section(name: str, body: str) -> str:
+    """A part of the page under its heading."""
+    return f"{name.upper()}\n{body}"
+
+
+def wrapped(text: str, first: str = "  ") -> str:
+    """A text in lines of the page's width, indented as its first line is."""
     return textwrap.fill(
         printable(text), WIDTH, initial_indent=first, subsequent_indent=" " * len(first)
     )
 
 
-_HEADINGS = {"off": "Without privacy", "foil": "With another defence:", "private": "With privacy,"}
+HEADINGS = {"off": "Without privacy", "foil": "With another defence:", "private": "With privacy,"}
 
 
 def _act(act: Act) -> str:
-    heading = _HEADINGS[act.side]
-    title = heading if act.side == "off" else f"{heading} {act.defence}"
-    body = [_wrapped(act.note)] if act.note else []
-    lines = [_exchange(line.sql, line.answer, line.refused) for line in act.lines]
+    lines = list(map(exchange, act.lines))
     if act.omitted:
-        lines.insert(-1, f"  … {act.omitted} more")
-    body += lines
-    body.append(_wrapped(act.inference, first="  ∴ "))
+        lines.insert(-1, omission(act))
+    return "\n".join([heading(act), *lines, *verdict(act)])
+
+
+def heading(act: Act) -> str:
+    """What the run is against, and what that does."""
+    title = HEADINGS[act.side]
+    if act.side != "off":
+        title = f"{title} {act.defence}"
+    return f"── {printable(title)}" + (f"\n{wrapped(act.note)}" if act.note else "")
+
+
+def exchange(line: Line) -> str:
+    """A statement, cut to one line, and its answer below it."""
+    asked = _cut(printable(line.sql), WIDTH - 4)
+    came = _cut(printable(line.answer), WIDTH - 8)
+    return f"  > {asked}\n      {'✋ ' if line.refused else ''}{came}"
+
+
+def omission(act: Act) -> str:
+    """How many exchanges are left out."""
+    return f"  … {act.omitted} more"
+
+
+def verdict(act: Act) -> tuple[str, str]:
+    """What follows from the answers; and the guess beside the truth."""
     mark = "✘" if act.hits < act.tries else "✔"
     guess = f"  → guess {act.guess} · truth {act.truth} · {mark} {act.verdict}"
-    body.append(printable(guess))
-    return f"── {printable(title)}\n" + "\n".join(body)
-
-
-def _exchange(sql: str, answer: str, refused: bool) -> str:
-    """A statement, cut to one line, and its answer below it."""
-    asked = _cut(printable(sql), WIDTH - 4)
-    came = _cut(printable(answer), WIDTH - 8)
-    return f"  > {asked}\n      {'✋ ' if refused else ''}{came}"
+    return wrapped(act.inference, first="  ∴ "), printable(guess)
 
 
 def _cut(text: str, width: int) -> str:
@@ -71,7 +95,7 @@ def _cut(text: str, width: int) -> str:
 def rates(report: Report) -> str:
     """Bars of the success rates, with their intervals and ceilings."""
     width = max(len(success.defence) for success in report.successes)
-    lines = [_wrapped(counted(report)), ""]
+    lines = [wrapped(counted(report)), ""]
     lines += [
         f"  {printable(s.defence):<{width}}  {_bar(s, report.baseline)} {_figures(s)}"
         for s in report.successes

@@ -53,6 +53,7 @@ COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _dpdb; printf '%s\\n' "${COMPREPLY[@]
     ("dpdb lab --format ", sorted([*catalogue(), "room"])), ("dpdb completion ", ["bash", "fish", "zsh"]),
     ("dpdb help inter", ["intervals"]), ("dpdb risk --fig", ["--figure"]),
     ("dpdb risk --figure ", ["1", "2", "3"]), ("dpdb man ", []),
+    ("dpdb init --no", ["--no-header"]),
 ])  # fmt: skip
 def test_bash_completes(printed, tmp_path: Path, line: str, words: list[str]) -> None:
     script = tmp_path / "dpdb.bash"
@@ -93,3 +94,10 @@ def test_groff_sets_the_man_page_without_a_warning(printed) -> None:
     assert not ran.stderr
     assert "\n       --intervals\n" in ran.stdout
     assert "EXIT STATUS\n       0 all answered" in ran.stdout
+
+
+@pytest.mark.parametrize("name", ["init", "check", "risk"])
+def test_commands_about_a_file_complete_files(name: str) -> None:
+    assert any(
+        option.is_file for option in options_of(SUBCOMMANDS[name].parser) if not option.names
+    )

@@ -119,7 +119,7 @@ def test_on_a_file_of_ones_own(
     for text in (told["title"], told["secret"]):
         assert "\"full name\" = 'O''Neil 0'" in text
         assert "my staff" in text
-    told_of_all = " ".join(str(told[key]) for key in ("title", "secret", "idea", "stopped"))
+    told_of_all = " ".join(str(told[key]) for key in ("title", "secret", "idea", "remedy"))
     assert "Abel Woods" not in told_of_all
     assert "Peter Gist" not in told_of_all
     assert '"full name"' in told["acts"][0]["lines"][-1]["sql"]

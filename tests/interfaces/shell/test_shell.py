@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from fractions import Fraction
@@ -142,6 +143,7 @@ def test_a_narrow_window_breaks_no_words(
     make: Make, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     shell = make()
     run_typed(shell, "SHOW ALL;\nSELECT MEDIAN(age) AS m FROM t;\n.mode vertical\nSHOW ALL;")
     said = capsys.readouterr().out

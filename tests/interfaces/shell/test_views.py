@@ -25,6 +25,7 @@ from dpdb.ledger.protocol import Balance, Price
 from dpdb.policy.budget import Budget, Composition
 from dpdb.policy.catalog import Policy
 from dpdb.policy.reader import read_policy
+from dpdb.privacy.walk import Walk, ladder
 from dpdb.session.session import Session
 from tests.support.noiseless import Noiseless
 
@@ -94,6 +95,8 @@ def test_errors_fit_the_window() -> None:
     assert code[caret.index("^") :] == "agee > 3"
     assert " ".join(line.strip() for line in lines[:2]).startswith("error: no column agee in the")
     assert len(error_text(statement, error).split("\n")) == 4
+    short = UnknownName("no column b", place=Place(1, 50))
+    assert f"\n  {'a ' * 25}\n" in error_text("a " * 25, short, 60)
 
 
 UNITS = """
@@ -116,8 +119,8 @@ CHOSEN = "{} is chosen by {}, and has no interval: how near it is depends on the
     ("COUNT(x), MODE(g), SUM(g), SUM(CLAMP(y, 0, 1)) FROM t WHERE x > 3",
      [CHOSEN.format("MODE(g)", "frequency"), CAPPED]),
     ("AVG(x), SUM(x + 1) FROM t", [CAPPED, "x: values are clamped to 0 … 100"]),
-    ("MAX(d) FROM t", [CHOSEN.format("MAX(d)", "rank"), CAPPED,
-                       "d: values are clamped to 2000-01-01 … 2009-12-31"]),
+    ("MEDIAN(d) FROM t", [CHOSEN.format("MEDIAN(d)", "rank"), CAPPED,
+                          "d: values are clamped to 2000-01-01 … 2009-12-31"]),
     ("COUNT(DISTINCT x) FROM t", [CAPPED, "x: values are clamped to 0 … 100"]),
     ("COUNT(*) FROM t WHERE y > (SELECT AVG(x) FROM t)",
      [CAPPED, "x: values are clamped to 0 … 100"]),
@@ -142,6 +145,7 @@ def test_rows_that_are_units_are_not_capped(tmp_path: Path) -> None:
     ("SUM(x) FROM t", "0 to 10, declared in the policy"),
     ("SUM(x) FROM t WHERE x < 5", "0 to 4, by WHERE; declared 0 to 10"),
     ("SUM(y) FROM t WHERE y BETWEEN 0 AND 2", "0 to 2, by WHERE"),
+    ("MAX(y) FROM t", "-9007199254741 to 9007199254741, as none are declared"),
     ("SUM(CLAMP(y, -1, 1)) FROM t", "-1 to 1, by CLAMP"),
     ("SUM(x * x + 1) FROM t", "1 to 101, worked out from x"),
     ("MAX(d) FROM t", "2000-01-01 to 2009-12-31, declared in the policy"),
@@ -198,10 +202,10 @@ def test_chart() -> None:
 
 
 def test_chart_marks_what_is_only_noise() -> None:
-    means = answer([("a", 5.0), ("b", 5.0)], [5, 1], ["k", "AVG(x)"])
-    keys, measured = means.cells
-    means = replace(means, cells=(keys, replace(measured, only_noise=(True, False))))
-    first, second = chart(means, "", 60).split("\n")[1:]
+    plain = answer([("a", 5.0), ("b", 5.0)], [5, 1], ["k", "AVG(x)"])
+    keys, means = plain.cells
+    flagged = replace(plain, cells=(keys, replace(means, only_noise=(True, False))))
+    first, second = chart(flagged, "", 60).split("\n")[1:]
     assert first.endswith("5.0 ± 5.0 (only noise)")
     assert second.endswith(" 5.0 ± 1.0")
     assert len(first) == len(second) <= 60
@@ -282,14 +286,6 @@ def test_the_greeting_says_what_a_query_gets(
     assert re.search(said, shown)
 
 
-def test_in_teaching_mode_the_greeting_names_what_can_be_set(tmp_path: Path) -> None:
-    shown = greeting(policy(tmp_path), 100, teach=True)
-    for named in ("SET dp = off", "SET sensitivity = 'local'", "SET reveal = on", ".help teaching"):
-        assert named in shown
-    assert max(map(len, greeting(policy(tmp_path), 50, teach=True).splitlines())) <= 50
-    assert "SET" not in greeting(policy(tmp_path), 100)
-
-
 @pytest.mark.parametrize(
     ("select", "said"),
     [
@@ -310,3 +306,30 @@ def test_the_noise_beside_the_answer(tmp_path: Path, select: str, said: str) -> 
     answer = Session(policy(tmp_path), noise=Noiseless()).execute(select)
     lines = footer(answer).split("\n")[1:]
     assert lines[:-1] == [said]
+
+
+def test_a_walk_says_where_it_stops(tmp_path: Path) -> None:
+    """The facts of MAX over 1,000,001 values at ε = 0.1, in the words of the tree."""
+    (tmp_path / "t.toml").write_text(WIDE)
+    answer = Session(read_policy(tmp_path / "t.toml")).execute("EXPLAIN SELECT MAX(x) FROM t")
+    rungs = len(ladder(0, 10**6))
+    most = Walk(1, Fraction(1, 10), one_way=True).rows_above(0.95, rungs)
+    assert tree(answer, ()).splitlines()[:8] == [
+        "MAX(x)",
+        "└─ quantile by a walk over a ladder of values",
+        "   ├─ bounds 0 to 1000000, declared in the policy",
+        "   ├─ Δ      1, the most one row can change how many rows are beyond a value",
+        "   ├─ ε      0.1: 0.07 for when to stop, 0.03 for each look",
+        f"   ├─ ladder {rungs} values, 4.4 % apart far from zero",
+        f"   ├─ stops  where about 20 rows are left above; 95 % sure: {most} at most",
+        "   └─ says   95 % sure: the greatest value is above the one 3 steps below; nothing is "
+        "said of how far",
+    ]
+
+
+WIDE = """
+[tables.t]
+path = "t.csv"
+[tables.t.columns]
+x = { type = "integer", bounds = [0, 1000000] }
+"""

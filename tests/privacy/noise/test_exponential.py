@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from random import Random
@@ -73,6 +74,9 @@ def test_the_slack_covers_the_error_of_four_weights() -> None:
     chosen_by = Exponential(Fraction(1, 2), Fraction(1, 3))
     assert 2 * chosen_by.sensitivity * chosen_by.rate + SLACK == chosen_by.epsilon
     assert chosen_by.loss.epsilon == chosen_by.epsilon
+    one_sided = replace(chosen_by, one_sided=True)
+    assert chosen_by.sensitivity * one_sided.rate + SLACK == one_sided.epsilon
+    assert one_sided.loss == chosen_by.loss
 
 
 # ------------------------------------------------------------------------- small tables
@@ -104,22 +108,24 @@ def test_neighbours_differ_by_no_more_than_is_charged(
     ratio = largest_ratio(distributions, neighbouring(POINTS, MOST, relation))
     assert all(sum(each) == 1 for each in distributions)
     assert ratio <= exponential(epsilon)
-    # And the charge is used, where scores are not clamped. Of the least and greatest value a row
-    # moves all scores the same way, for which half of it would do.
+    # And the charge is used, where scores are not clamped: of the least and the greatest value
+    # nearly all of it, from ε = 1 on.
     if epsilon <= 8:
         assert ratio > exponential(epsilon * used(fraction))
+    if 1 <= epsilon <= 8 and fraction in (0, 1):
+        assert ratio > exponential(epsilon * Fraction(19, 20))
 
 
 def used(fraction: Fraction) -> Fraction:
     """A part of the charge that the ratios are sure to reach."""
-    return Fraction(2, 5) if fraction in (0, 1) else Fraction(3, 5)
+    return Fraction(4, 5) if fraction in (0, 1) else Fraction(3, 5)
 
 
 @pytest.mark.parametrize("relation", [ADD_REMOVE, REPLACE])
 @pytest.mark.parametrize("fraction", FRACTIONS, ids=str)
 def test_too_small_a_sensitivity_would_be_caught(fraction: Fraction, relation: Neighbors) -> None:
     right = mechanism(fraction, relation, Fraction(1))
-    wrong = Exponential(right.sensitivity * used(fraction), Fraction(1))
+    wrong = replace(right, sensitivity=right.sensitivity * used(fraction))
     distributions = [
         distribution(integers(values), (-1, POINTS), fraction, wrong)
         for values in multisets(POINTS, MOST)

@@ -126,8 +126,9 @@ BROKEN: list[tuple[str | bytes, int | None, str]] = [
     (f'{TABLE}encoding = 8\n{REST}', 3, "encoding"),
     (f'{TABLE}header = "no"\n{REST}', 3, "true or false"),
     (f'{TABLE}quote = "ab"\n{REST}', 3, "quote is one"),
+    (f'{TABLE}quote = ","\n{REST}', 3, "quote is one"),
     (f'{TABLE}decimal = ";"\n{REST}', 3, "decimal is"),
-    (f'{TABLE}separator = "|"\nquote = "|"\n{REST}', 4, "another"),
+    (f'{TABLE}separator = "^"\nquote = "^"\n{REST}', 4, "another"),
     (f'{TABLE}seperator = ";"\n{REST}', 3, "did you mean separator?"),
     # Hostile
     (f"a = {'[' * DEEP}", None, ""),

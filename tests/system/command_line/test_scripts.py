@@ -131,6 +131,17 @@ def test_commands_that_do_not_work_in_a_batch(
     assert "people" in run(people, "--on-error", "continue", stdin=f"{line}\nSHOW TABLES;").out
 
 
+def test_a_command_after_a_forgotten_semicolon(run: Run, people: Path) -> None:
+    hint = "hint: before a command, a statement has to end with ;"
+    for after in ("", "\nSHOW TABLES;", ";"):
+        for statement in ("SELECT COUNT(*) FROM people", "SHOW TABLES"):
+            ran = run(people, "-c", f"{statement}\n.mode csv{after}")
+            assert (ran.code, ran.out) == (1, "")
+            assert hint in ran.err
+    assert hint in run(people, stdin="SELECT COUNT(*) FROM people\n.mode csv\nSHOW TABLES;").err
+    assert hint not in run(people, "-c", "SELECT COUNT(*) FROM x\n.5 * 2").err
+
+
 @pytest.mark.parametrize("statement", ["SHOW TABLES", ".tables", "\\dt", "  show tables;"])
 def test_a_statement_after_the_files(run: Run, people: Path, statement: str) -> None:
     ran = run(people, "--csv", statement)

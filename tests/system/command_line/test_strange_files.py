@@ -102,7 +102,7 @@ def test_what_is_told_from_the_header_is_said_once(run: Run, make: Make) -> None
     ran = run(path, "-c", "SHOW TABLES; SHOW BUDGET")
     assert ran.err.splitlines() == [
         f"note: {path}: cells are separated by semicolons, by the look of the first line",
-        f"note: {path}: column 3 has no name: here it is column_3",
+        f"note: {path}: a column has no name: here it is column_3",
     ]
 
 

@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 
 from dpdb.answers.formats.escape import printable
 from dpdb.errors import DataFileError, UsageError
+from dpdb.interfaces.cli import lab_arguments as kinds
 from dpdb.lab.scenario import DataFile
 
 FEWEST, USUAL, MOST = 10, 30, 60
@@ -37,19 +38,18 @@ def main(words: list[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="dpdb lab room",
-        usage="dpdb lab room [BITS | --data FILE.csv] [options]",
-        description="A room of people with a secret bit each, found out by counts of random "
+    parser = kinds.parser(
+        "dpdb lab room",
+        "[BITS | --data FILE.csv] [options]",
+        "A room of people with a secret bit each, found out by counts of random "
         "subsets: exact ones, rounded ones, and those that a privacy budget buys.",
-        allow_abbrev=False,
     )
     add = parser.add_argument
     add("bits", nargs="*", metavar="BITS", help=f"from {FEWEST} to {MOST} zeros and ones")
     add("--data", type=Path, metavar="FILE.csv", help="the first column of zeros and ones in it")
     add("--html", type=Path, metavar="FILE", help="write a page that plays it")
     add("--delay", type=_seconds, default=0.15, metavar="S", help="seconds between two pictures")
-    add("--seed", type=_seed, default=1, metavar="S", help="the same seed asks the same questions")
+    add("--seed", type=kinds.seed, default=1, metavar="S", help="the same seed, the same questions")
     return parser
 
 
@@ -61,12 +61,6 @@ def _seconds(text: str) -> float:
     if not 0 <= value <= 60:
         raise argparse.ArgumentTypeError("a number of seconds from 0 to 60 is needed")
     return value
-
-
-def _seed(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) < 19):
-        raise argparse.ArgumentTypeError("a whole number is needed")
-    return int(text)
 
 
 def _bits(options: argparse.Namespace) -> tuple[tuple[int, ...], str]:
@@ -118,9 +112,5 @@ def _seats(number: int) -> None:
 def _page(bits: tuple[int, ...], whose: str, options: argparse.Namespace) -> int:
     from dpdb.lab.room.page import page  # noqa: PLC0415 (jinja2, numpy)
 
-    try:
-        options.html.write_text(page(bits, whose, options.seed), encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"cannot write {options.html}: {error.strerror}") from None
-    print(f"wrote {options.html}", file=sys.stderr)
+    kinds.write(options.html, page(bits, whose, options.seed))
     return 0

@@ -1,0 +1,177 @@
+"""Attacks and scenarios as plain values, which can be sent, and back again, checked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from inspect import get_annotations
+from typing import Any
+
+from dpdb.errors import DpdbError
+from dpdb.lab.attack import Attack
+from dpdb.lab.classroom.plain import Unfit, from_json, plain
+from dpdb.lab.controls import QuerySetSize, Rounded, Sticky
+from dpdb.lab.defences import MANY, Defence, Unprotected
+from dpdb.lab.mistakes import (
+    DoubleLaplace,
+    EachItsOwn,
+    LocalSensitivity,
+    RowsAsUnits,
+)
+from dpdb.lab.scenario import Scenario
+
+Fields = Mapping[str, Any]
+"""A JSON object."""
+STORY = ("title", "source", "secret", "idea", "remedy")
+"""The texts of an attack, all of them optional in a file."""
+NUMBERS = ("queries", "trials", "worlds", "distance")
+LONGEST_TEXT = 2000
+MOST_ROWS = 100_000
+DEFENCES: dict[str, type[Defence]] = {
+    kind.__name__: kind
+    for kind in (
+        *(Unprotected, Rounded, QuerySetSize, Sticky, EachItsOwn),
+        *(LocalSensitivity, DoubleLaplace, RowsAsUnits),
+    )
+}
+"""The defences that a file can name: those that are made of numbers and texts."""
+
+
+@dataclass(frozen=True)
+class Description:
+    """What a file says of its attack."""
+
+    story: Mapping[str, str]
+    queries: int
+    trials: int
+    worlds: int | None
+    distance: int
+    off: Defence
+    foils: tuple[Defence, ...]
+
+
+def described(attack: Attack) -> Fields:
+    """An attack without its code."""
+    return {
+        "story": {name: str(getattr(attack, name, "")) for name in STORY},
+        **{name: plain(getattr(attack, name)) for name in NUMBERS},
+        "off": _sent(attack.off),
+        "foils": [_sent(foil) for foil in attack.foils],
+    }
+
+
+def description(sent: Fields) -> Description:
+    """What `described` has sent."""
+    story = {name: _text(sent["story"][name], name)[:LONGEST_TEXT] for name in STORY}
+    return Description(
+        story={name: text for name, text in story.items() if text},
+        queries=_whole(sent["queries"], "queries", MANY),
+        trials=_whole(sent["trials"], "trials", MANY),
+        worlds=None if sent["worlds"] is None else _whole(sent["worlds"], "worlds", 10**100),
+        distance=_whole(sent["distance"], "distance", MANY),
+        off=_defence(sent["off"]),
+        foils=tuple(map(_defence, sent["foils"])),
+    )
+
+
+def dealt(scenario: object) -> Fields:
+    """A scenario as plain values: its cells are texts, as in a CSV file."""
+    if not isinstance(scenario, Scenario):
+        raise Unfit(f"scenario returned {type(scenario).__name__}, not Scenario(columns, rows, …)")
+    if not isinstance(scenario.columns, str):
+        raise Unfit("the columns of a Scenario are needed as text, as in a policy")
+    return {
+        "columns": scenario.columns,
+        "rows": [["" if cell is None else str(cell) for cell in row] for row in scenario.rows],
+        "truth": plain(scenario.truth),
+        "table": scenario.table,
+        "neighbors": str(scenario.neighbors),
+        "unit": scenario.unit,
+        "rows_per_unit": scenario.rows_per_unit,
+    }
+
+
+def scenario(sent: Fields) -> Scenario:
+    """What `dealt` has sent. The table's name is that of a file, and so a plain word."""
+    table, unit = _text(sent["table"], "table"), sent["unit"]
+    if not re.fullmatch(r"[A-Za-z]\w{0,40}", table, flags=re.ASCII):
+        raise Unfit(f"a table cannot be called {table[:50]}")
+    if sent["neighbors"] not in ("replace", "add-remove"):
+        raise Unfit("neighbors is 'replace' or 'add-remove'")
+    if len(sent["rows"]) > MOST_ROWS:
+        raise Unfit(f"a scenario has at most {MOST_ROWS} rows")
+    made = Scenario(
+        columns=_text(sent["columns"], "columns"),
+        rows=[tuple(_text(cell, "a cell") for cell in row) for row in sent["rows"]],
+        truth=from_json(sent["truth"]),
+        table=table,
+        neighbors=sent["neighbors"],
+        unit=unit,
+        rows_per_unit=_whole(sent["rows_per_unit"], "rows_per_unit", MANY),
+    )
+    try:
+        names = [column.name for column in made.declared]
+    except DpdbError as error:
+        raise Unfit(f"the columns of its scenario: {error.message}") from None
+    if unit is not None and unit not in names:
+        raise Unfit(f"the unit is not one of the columns {', '.join(names)}")
+    if any(len(row) != len(names) for row in made.rows):
+        raise Unfit(f"not every row has a cell for each of {', '.join(names)}")
+    return made
+
+
+def _sent(defence: Defence) -> Fields:
+    kind = type(defence).__name__
+    if DEFENCES.get(kind) is not type(defence):
+        raise Unfit(f"off and foils of a file are made of {', '.join(DEFENCES)}, not of {kind}")
+    values = {
+        name: str(value) if isinstance(value, Fraction) else plain(value)
+        for name, value in vars(defence).items()
+    }
+    return {"kind": kind, **values}
+
+
+def _defence(sent: Fields) -> Defence:
+    kind = DEFENCES[sent["kind"]]
+    types = get_annotations(kind)
+    return kind(**{name: _field(each, sent[name]) for name, each in types.items()})
+
+
+def _field(kind: str, value: object) -> object:
+    """The value of a defence's field, of the type that the field is declared with."""
+    read: dict[str, Callable[[object], object]] = {
+        "int": lambda v: _whole(v, "a number of a defence", MANY),
+        "str": lambda v: _text(v, "a name of a defence"),
+        "float": _positive,
+        "float | None": lambda v: None if v is None else _positive(v),
+        "Fraction": _fraction,
+    }
+    return read[kind](value)
+
+
+def _positive(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < MANY:
+        raise Unfit(f"a defence's numbers are above 0 and below {MANY}")
+    return value
+
+
+def _fraction(value: object) -> Fraction:
+    exact = Fraction(_text(value, "a fraction"))
+    _positive(float(exact))
+    return exact
+
+
+def _whole(value: object, name: str, most: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
+        raise Unfit(f"{name} is a whole number, and at least 1")
+    return value
+
+
+def _text(value: object, name: str) -> str:
+    if not isinstance(value, str):
+        raise Unfit(f"{name} is a text")
+    if not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
+        raise Unfit(f"{name} has half a character in it")
+    return value

@@ -1,0 +1,78 @@
+"""Exact draws of the walk.
+
+All comparisons are of integers, and all noise of a walk is drawn before any count is looked at, so
+the time of a draw does not depend on where the walk stops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpdb.privacy.noise.system import draw_exactly
+from dpdb.privacy.walk import Walk
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from dpdb.privacy.noise.source import Noise
+
+_BLOCK = 2**18
+"""The most looks that are drawn at once, over as many cells as that allows."""
+
+
+def stops(
+    cells: Sequence[npt.NDArray[np.int64]], rungs: Sequence[int], walk: Walk, noise: Noise
+) -> npt.NDArray[np.int64]:
+    """For each cell's sorted values the index of the rung at which its walk stops.
+
+    The rungs rise for a walk to the greatest value, and fall for one to the least.
+    """
+    ladder = np.array(rungs, dtype=np.int64)
+    each = max(1, _BLOCK // len(rungs))
+    parts = [
+        _stops(cells[start : start + each], ladder, walk, noise)
+        for start in range(0, len(cells), each)
+    ]
+    return np.concatenate(parts)
+
+
+def _stops(
+    cells: Sequence[npt.NDArray[np.int64]],
+    ladder: npt.NDArray[np.int64],
+    walk: Walk,
+    noise: Noise,
+) -> npt.NDArray[np.int64]:
+    threshold = geometric(walk.threshold_scale, len(cells), noise) - walk.threshold
+    looks = geometric(walk.look_scale, len(cells) * len(ladder), noise)
+    left = np.stack([_rows_beyond(ladder, values) for values in cells])
+    stopped = looks.reshape(left.shape) >= left + threshold[:, np.newaxis]
+    stopped[:, -1] = True
+    return np.asarray(stopped.argmax(axis=1))
+
+
+def _rows_beyond(
+    ladder: npt.NDArray[np.int64], values: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
+    """For each rung the number of sorted values that are beyond it."""
+    if ladder[0] > ladder[-1]:
+        return np.asarray(np.searchsorted(values, ladder, side="left"))
+    return np.asarray(len(values) - np.searchsorted(values, ladder, side="right"))
+
+
+def geometric(scale: Fraction, size: int, noise: Noise) -> npt.NDArray[np.int64]:
+    """`size` independent draws with P(k) ∝ exp(-k/scale) for k >= 0.
+
+    They are the draws of the discrete Laplace that are not negative, which are more than half of
+    them. A source of noise may round the scale up, which costs no privacy: the proof of the walk
+    needs only that P(k) <= exp(1/scale)·P(k + 1).
+    """
+
+    def block(candidates: int) -> npt.NDArray[np.int64]:
+        drawn = noise.laplace(scale, candidates)
+        return drawn[drawn >= 0]
+
+    return draw_exactly(size, 2, block)

@@ -1,0 +1,126 @@
+"""What a class sees before it knows: worksheets with blanks, and the story in steps."""
+
+from __future__ import annotations
+
+import re
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from dpdb.errors import UsageError
+from dpdb.interfaces.cli import lab
+from dpdb.interfaces.cli.lab import main
+from dpdb.lab.catalogue import find
+from dpdb.lab.pages import terminal, worksheet
+from dpdb.lab.pages.report import Report, report_of
+from dpdb.lab.pages.steps import steps
+from dpdb.lab.trial import run_trials
+
+
+@pytest.fixture(scope="module")
+def report() -> Report:
+    """Figures, a foil, and answers that are left out."""
+    attack = find("averaging")
+    return report_of(run_trials(attack, attack.defences((1.0,)), 2, 1))
+
+
+def lines(text: str) -> list[str]:
+    return [line for line in text.splitlines() if line.strip()]
+
+
+def test_the_steps_are_the_whole_page_in_order(report: Report) -> None:
+    shown = "\n".join(step.shown for step in steps(report))
+    assert lines(shown) == lines(terminal.page(report))
+
+
+def test_there_is_a_question_before_each_query_and_before_each_verdict(report: Report) -> None:
+    questions, queries, verdicts = "", 0, 0
+    for step in steps(report):
+        if re.search(r"^  > ", step.shown, re.MULTILINE):
+            queries += 1
+            assert questions in ("What would you ask first?", "And next?")
+        if "· truth" in step.shown:
+            verdicts += 1
+            assert "what do you guess" in questions
+        if step.shown.startswith(("THE IDEA", "HOW OFTEN", "WHAT STOPPED", "    → ")):
+            assert questions
+        questions = step.question
+    assert queries == sum(len(act.lines) for act in report.acts) > 3
+    assert verdicts == len(report.acts)
+
+
+def test_enter_goes_on_and_ctrl_d_ends(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answers = iter(["by asking", ""])
+
+    def typed(question: str) -> str:
+        print(question)
+        try:
+            return next(answers)
+        except StopIteration:
+            raise EOFError from None
+
+    monkeypatch.setattr("builtins.input", typed)
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    assert main(["membership", "--trials", "1", "--step"]) == 0
+    printed = capsys.readouterr().out
+    assert "> SELECT COUNT(*) FROM people WHERE name = 'Peter Gist'" in printed
+    assert printed.rstrip().endswith("? What follows from that, and what do you guess?")
+
+
+def test_steps_need_a_terminal_and_an_attack() -> None:
+    with pytest.raises(UsageError, match="at a terminal"):
+        main(["membership", "--step"])
+
+
+def test_a_worksheet_has_questions_and_room_and_no_answers(report: Report) -> None:
+    page = worksheet.page(report)
+    for act in report.acts:
+        assert act.inference not in page
+        assert act.lines[0].answer in page
+    assert page.count('aria-label="your guess"') == len(report.acts)
+    assert report.secret.partition(":")[0] in page
+    assert report.remedy[:40] not in page
+    for task in report.tasks:
+        assert task.solution[:40] not in page
+    assert page.count('aria-label="solution"') == len(report.tasks)
+    blank = re.sub(r"<ol>.*?</ol>|<style>.*?</style>", "", page, flags=re.DOTALL)
+    assert not re.search(r"\d %|--seed|truth</|✔|✘|<svg", blank)
+
+
+def test_a_worksheet_is_whole_and_loads_nothing(report: Report) -> None:
+    class Checked(HTMLParser):
+        def __init__(self) -> None:
+            super().__init__()
+            self.stack: list[str] = []
+
+        def handle_starttag(self, tag: str, attrs: object) -> None:
+            if tag not in ("meta", "input"):
+                self.stack.append(tag)
+
+        def handle_endtag(self, tag: str) -> None:
+            assert self.stack.pop() == tag
+
+    for page in (worksheet.page(report, [report.name]), worksheet.index([report])):
+        checked = Checked()
+        checked.feed(page)
+        assert not checked.stack
+        assert not re.search(r"http|<(script|link|img|iframe)|url\(|@import", page)
+
+
+def test_worksheets_are_written_for_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    some = {name: find(name) for name in ("membership", "group-keys")}
+    monkeypatch.setattr(lab, "catalogue", lambda: some)
+    assert main(["--all", "--html", str(tmp_path), "--student", "--trials", "1"]) == 0
+    index = (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert re.findall(r'<a href="([^"]+)"', index) == [
+        *(f"{name}.html" for name in some),
+        lab.ROOM,
+    ]
+    assert 'aria-label="your guess"' in (tmp_path / "membership.html").read_text(encoding="utf-8")
+    with pytest.raises(UsageError, match="--student goes with --html"):
+        main(["membership", "--student"])

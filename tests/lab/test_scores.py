@@ -1,0 +1,129 @@
+"""The scores of a class: a table that compares, and files that cannot improve on asking.
+
+All seeds are fixed, so that the tests are deterministic.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from dpdb.errors import UsageError
+from dpdb.interfaces.cli.lab import main
+from dpdb.lab.catalogue import find
+from dpdb.lab.classroom import process
+from dpdb.lab.classroom import score as scores
+from dpdb.lab.classroom.process import TIME_LIMIT
+from dpdb.lab.classroom.score import Rules, Score, class_scores, score
+from dpdb.lab.classroom.score_table import as_table
+from dpdb.lab.defences import Protected
+from dpdb.lab.pages.report import report_of
+from dpdb.lab.trial import Rate, Trials
+from tests.lab.test_student_files import EXAMPLE, written
+
+MEMORY = """
+from dpdb.lab.attacks.differencing import Differencing
+from dpdb.lab.transcript import Guess
+
+FOUND = []
+
+class Memory(Differencing):
+    worlds = 1
+
+    def run(self, session, rng):
+        guess = super().run(session, rng)
+        FOUND.append(guess.value)
+        return Guess(FOUND[(len(FOUND) - 1) % 20], "remembered")
+
+    def scenario(self, rng):
+        raise AssertionError("that of the task is used")
+"""
+"""An attack that answers, under privacy, what it found out without it."""
+
+
+def rows_of(text: str) -> dict[tuple[str, str], dict[str, str]]:
+    return {(row["student"], row["defence"]): row for row in csv.DictReader(io.StringIO(text))}
+
+
+def test_a_class_is_scored(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One file succeeds, one fails; each has a page, and the table links both."""
+    files, out = tmp_path / "files", tmp_path / "out"
+    files.mkdir()
+    written(files, EXAMPLE, "ada & bob.py")
+    written(files, "1 / 0", "=cyd.py")
+    written(files, "nothing", "notes.txt")
+    words = ["--score", str(files), "--trials", "10", "--seed", "1", "--csv", "--html", str(out)]
+    assert main(words) == 0
+    rows = rows_of(capsys.readouterr().out)
+    assert set(rows) == {("ada & bob", "no protection"), ("ada & bob", "ε = 1"), ("'=cyd", "")}
+    exact, private = rows["ada & bob", "no protection"], rows["ada & bob", "ε = 1"]
+    assert (exact["hits"], exact["tries"], exact["epsilon_used"]) == ("10", "10", "")
+    assert float(private["rate"]) < float(private["high"])
+    assert float(private["ceiling"]) == pytest.approx(0.2536, abs=1e-4)
+    assert private["epsilon_used"] == "1.0"
+    assert "=cyd.py, line 1: ZeroDivisionError" in rows["'=cyd", ""]["error"]
+    assert {path.name for path in out.iterdir()} == {"ada & bob.html", "=cyd.html", "index.html"}
+    index = (out / "index.html").read_text(encoding="utf-8")
+    assert set(re.findall(r'<a href="([^"]+)"', index)) == {"ada%20%26%20bob.html", "%3Dcyd.html"}
+    assert "<div>hint: that line is `1 / 0`</div>" in index
+    assert "ZeroDivisionError" in (out / "=cyd.html").read_text(encoding="utf-8")
+
+
+def test_a_task_has_its_own_secret_and_nothing_to_remember(tmp_path: Path) -> None:
+    """Each defence has new secrets, and those of the task: of the file only `run` is used."""
+    rules = Rules(find("differencing"), [0.1], trials=20, seconds=TIME_LIMIT, seed=1)
+    scored = score(written(tmp_path, MEMORY, "mem.py"), rules)
+    assert not scored.error
+    assert scored.report is not None
+    exact, private = scored.report.successes
+    assert exact.hits == 20
+    assert private.hits < 5
+    assert private.ceiling == pytest.approx(find("differencing").ceiling(0.1))
+    assert scored.spent[1] == pytest.approx(0.1)
+    assert scored.report.title == find("differencing").title
+
+
+def test_more_than_asking_can_tell_is_said() -> None:
+    attack = find("membership")
+    rate = Rate.counted(Protected(1, 1), 100, 100)
+    rates = (replace(rate, ceiling=attack.ceiling(1)),)
+    too_good = Score("eve", report_of(Trials(attack, 100, 1, (), rates)), (1.0,))
+    assert "eve, ε = 1: ✘ above the ceiling" in as_table([too_good])
+
+
+def test_folders_that_are_no_class(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="there is no file"):
+        main(["--score", str(tmp_path)])
+    with pytest.raises(UsageError, match="cannot read"):
+        main(["--score", str(tmp_path / "nowhere")])
+    written(tmp_path, EXAMPLE, "index.py")
+    with pytest.raises(UsageError, match="has to be called something else"):
+        main(["--score", str(tmp_path)])
+
+
+def test_an_interrupt_ends_what_is_running(tmp_path: Path) -> None:
+    """A file that would take a minute, and one that waits for its turn, are given up at once."""
+    paths = [written(tmp_path, "while True: pass", f"{name}.py") for name in "abc"]
+    paths.append(written(tmp_path, "nothing", "d.py"))
+    rules = Rules(None, [1], trials=1, seconds=TIME_LIMIT, seed=1)
+
+    def interrupt(done: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        class_scores([paths[3], *paths[:3]], rules, interrupt)
+    assert not process._RUNNING
+
+
+def test_a_fault_of_the_lab_stops_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def faulty(*_: object) -> None:
+        raise ValueError("of a row")
+
+    monkeypatch.setattr(scores, "run_trials", faulty)
+    rules = Rules(None, [1], trials=1, seconds=TIME_LIMIT, seed=1)
+    assert score(written(tmp_path, EXAMPLE), rules).error == "newcomer.py: ValueError in the lab"

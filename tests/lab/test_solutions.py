@@ -1,0 +1,328 @@
+"""The solutions of the tasks: every task has one, and their numbers come out.
+
+All seeds are fixed, so that the tests are deterministic.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+import pytest
+
+import dpdb
+from dpdb.interfaces.cli.risk import main as risk
+from dpdb.lab.altered_database import AlteredDatabase
+from dpdb.lab.attacks import (
+    averaging,
+    differencing,
+    floating_point,
+    general_tracker,
+    individual_tracker,
+    linkage,
+    many_means,
+    many_rows,
+    noise_scale,
+    possible_worlds,
+    reconstruction,
+)
+from dpdb.lab.catalogue import catalogue, find
+from dpdb.lab.database import Database, Refused, number
+from dpdb.lab.defences import Defence, Protected, unprotected
+from dpdb.lab.least_squares import estimates
+from dpdb.lab.mistakes import DoubleLaplace
+from dpdb.lab.scenario import Scenario
+from dpdb.lab.students import students
+from dpdb.lab.trial import Wire, run_trials
+from dpdb.session.session import Session
+
+PEOPLE = Path(__file__).parents[2] / "sample_data" / "people.csv"
+
+
+def solutions(name: str) -> str:
+    """All solutions of an attack's tasks."""
+    return " ".join(task.solution for task in find(name).tasks)
+
+
+def data(name: str, seed: int = 1) -> Scenario:
+    return find(name).scenario(np.random.default_rng(seed))
+
+
+def exact() -> Session:
+    """The sample of the paper without privacy."""
+    session = dpdb.connect(PEOPLE, teach=True)
+    session.execute("SET dp = off")
+    return session
+
+
+def local() -> Session:
+    """The sample of the paper with the paper's noise, revealed."""
+    session = dpdb.connect(PEOPLE, teach=True)
+    session.execute("SET sensitivity = 'local'")
+    session.execute("SET reveal = on")
+    return session
+
+
+def cells(session: Database, *questions: str) -> list[float]:
+    return [number(session.execute(question)) for question in questions]
+
+
+@pytest.mark.parametrize("name", catalogue())
+def test_every_task_has_a_solution(name: str) -> None:
+    for task in find(name).tasks:
+        assert task.question.strip()
+        assert task.solution.endswith(".")
+    assert find(name).tasks
+
+
+def test_differencing(tmp_path: Path) -> None:
+    whole, rest = cells(
+        exact(),
+        "SELECT SUM(age) FROM people WHERE zip == 31643",
+        "SELECT SUM(age) FROM people WHERE zip == 31643 AND name != 'Abel Woods'",
+    )
+    assert whole - rest == differencing.HIS_AGE
+    # k·Δf/ε of the replay, and how often two such noises are that far apart.
+    draws = np.random.default_rng(1).laplace(scale=2 * 65 / 5, size=(2, 200_000))
+    apart = np.mean(abs(draws[0] - draws[1]) > differencing.HIS_AGE)
+    assert apart == pytest.approx(0.46, abs=0.005)
+    assert "off by more than his whole age in 46%" in solutions("differencing")
+    # All of ε for one sum.
+    session = Protected(5, 1).open(data("differencing"), tmp_path, 1)
+    asked = session.execute("EXPLAIN SELECT SUM(age) FROM people WHERE name = 'Abel Woods'")
+    assert asked.releases[0].scale == 13
+    assert "at ε = 5 13 instead of 26 and 18.8" in solutions("differencing")
+
+
+def test_maximum(tmp_path: Path) -> None:
+    session = exact()
+    assert cells(session, "SELECT MAX(net_worth) FROM people") == [5_246_937]
+    above = "FROM people WHERE net_worth > 3900194"
+    assert session.execute(f"SELECT MEAN(income), MEAN(age), COUNT(*) {above}").rows == (
+        (275_987.5, 63, 2),
+    )
+    second = "SELECT MAX(net_worth) FROM people WHERE net_worth < 5246937"
+    assert cells(session, second) == [5_246_937 - 1_332_431] == [3_914_506]
+    question, off = "SELECT QUANTILE_CONT(net_worth, 0.9) FROM people", []
+    for seed in range(20):
+        scenario = data("maximum", seed)
+        [noisy] = cells(Protected(1, 1).open(scenario, tmp_path, seed), question)
+        [true] = cells(unprotected(scenario, tmp_path), question)
+        off.append(abs(noisy - true))
+    assert 10_000 < median(off) < 20_000
+    assert 2_550_000 < true < 2_650_000
+
+
+def test_membership() -> None:
+    """One answer says 1 with this probability where that is the truth, and 0 where it is not."""
+    half, quarter = (1 / (1 + math.exp(-epsilon)) for epsilon in (2, 1))
+    agree, split = quarter**2, 2 * quarter * (1 - quarter)
+    assert f"half of it is right in {half:.1%}" in solutions("membership")
+    assert f"a quarter each are right in {agree + split / 2:.1%}" in solutions("membership")
+    assert "within ± 30" in solutions("membership")
+    assert "50.2%, 66.8% and 88.1%" in solutions("membership")
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "again"),
+    [
+        ("averaging", "name = 'Abel Woods'", ["name == 'Abel Woods'", "'Abel Woods' = name"]),
+        ("sticky-noise", "name = 'Abel Woods' AND age <= 66", ["age <= 66 AND name = 'Abel Woods'"]),
+        ("general-tracker", "sex = 'M'", ["sex = 'M'"]),
+    ],
+)  # fmt: skip
+def test_other_words_are_repeats(name: str, first: str, again: list[str], tmp_path: Path) -> None:
+    scenario = data(name)
+    session = Protected(1, 10).open(scenario, tmp_path, 1)
+    count = f"SELECT COUNT(*) FROM {scenario.table} WHERE "
+    answers = [session.execute(count + where) for where in (first, *again)]
+    assert [answer.repeat for answer in answers] == [False] + [True] * len(again)
+
+
+def test_averaging() -> None:
+    """The mean of so many answers is off by less than a half, to one side, in 95 of 100."""
+    chance = np.random.default_rng(1)
+    for epsilon, told in ((0.1, "About 2,165"), (1, "at ε = 1 22")):
+        needed = averaging._needed(epsilon)
+        means = chance.laplace(scale=1 / epsilon, size=(4_000, needed)).mean(axis=1)
+        assert np.mean(means < 0.5) == pytest.approx(0.95, abs=0.015)
+        assert told in solutions("averaging")
+
+
+def test_sticky_noise() -> None:
+    draws = np.random.default_rng(1).laplace(size=(2, 200_000)).sum(axis=0)
+    assert draws.std() == pytest.approx(2, abs=0.02)
+    assert "a standard deviation of 2, twice" in solutions("sticky-noise")
+
+
+def test_trackers() -> None:
+    people = students(np.random.default_rng(1))
+    men = sum(sex == "M" and subject == "physics" for _, sex, subject, _ in people)
+    assert men == 19
+    assert men > individual_tracker.LEAST
+    assert "From 20 on: there are 19 men" in solutions("individual-tracker")
+    law = sum(subject == "law" for _, _, subject, _ in people)
+    assert law == 2 * general_tracker.LEAST == 40
+    assert len(people) - law >= 2 * general_tracker.LEAST
+
+
+def found(questions: int, noisy: Callable[[np.ndarray], np.ndarray], times: int = 10) -> float:
+    """How many of 100 people are found out by counts of random halves, on average."""
+    chance, right = np.random.default_rng(1), 0
+    for _ in range(times):
+        bits = chance.integers(2, size=reconstruction.PEOPLE)
+        subsets = chance.integers(2, size=(questions, reconstruction.PEOPLE))
+        guess = estimates(subsets, noisy((subsets @ bits).astype(float))) > 0.5
+        right += int((guess == bits).sum())
+    return right / times
+
+
+def test_reconstruction() -> None:
+    def same(counts: np.ndarray) -> np.ndarray:
+        return counts
+
+    def fives(counts: np.ndarray) -> np.ndarray:
+        return np.round(counts / 5) * 5
+
+    def laplace(scale: float) -> Callable[[np.ndarray], np.ndarray]:
+        chance = np.random.default_rng(2)
+        return lambda counts: counts + chance.laplace(scale=scale, size=len(counts))
+
+    assert found(100, same) == 100
+    assert found(80, same) > 95
+    assert found(200, fives) == pytest.approx(96, abs=1)
+    assert found(200, laplace(1)) == pytest.approx(96, abs=1)
+    assert min(found(400, fives, 3), found(400, laplace(1), 3)) > 99
+    # A hundred coins have a deviation of 5, and so the mean of 100 runs one of a half.
+    assert found(40, same, 20) == pytest.approx(79, abs=1.5)
+    assert found(40, laplace(8), 100) == pytest.approx(54, abs=1.5)
+    assert found(400, laplace(80), 20) == pytest.approx(52, abs=3)
+
+
+def test_many_means() -> None:
+    """The strength of the attack is the shift that she makes over the deviation of chance."""
+
+    def strength(patients: int, variants: int) -> float:
+        return (variants / 4 / patients) / (math.sqrt(variants) / 4 / math.sqrt(patients))
+
+    needed = 7_515
+    here = strength(many_means.OTHERS + 1, many_means.VARIANTS)
+    assert strength(501, needed) == pytest.approx(here)
+    assert f"{needed:,}, as many for each patient" in solutions("many-means")
+    assert "0.6% for one share, 6% for ten and 90% for 150" in solutions("many-means")
+    assert "for 10 patients 30% already" in solutions("many-means")
+
+
+def test_noise_scale() -> None:
+    """The mean distance from the median of thirty draws estimates b, and how well."""
+    draws = np.random.default_rng(1).laplace(scale=150, size=(20_000, 30))
+    middle = np.median(draws, axis=1, keepdims=True)
+    estimated = abs(draws - middle).mean(axis=1)
+    assert estimated.std() / 150 == pytest.approx(0.18, abs=0.005)
+    assert "18% of b" in solutions("noise-scale")
+    session = local()
+    scales = {
+        name: session.execute(f"SELECT {name}(net_worth) FROM people").revealed[0].scale
+        for name in ("SUM", "MIN", "MAX")
+    }
+    lowest, next_lowest = cells(
+        exact(),
+        "SELECT MIN(net_worth) FROM people",
+        "SELECT MIN(net_worth) FROM people WHERE net_worth > -179029",
+    )
+    assert scales == {
+        "SUM": 52_469_370, "MIN": 10 * (next_lowest - lowest), "MAX": 10 * 1_332_431,
+    }  # fmt: skip
+    assert f"b = {52_469_370:,}" in solutions("noise-scale")
+    assert noise_scale.STAFF < noise_scale.BOSS
+
+
+def test_many_rows() -> None:
+    """Of the visits that patients have, how many there are, and how many 1 row each leaves."""
+    visits = [len(data("many-rows", seed).rows) for seed in range(60)]
+    assert np.mean(visits) - many_rows.VISITS / 2 == pytest.approx(420, abs=10)
+    assert "about 40 of 420 visits" in solutions("many-rows")
+
+
+def test_floating_point(tmp_path: Path) -> None:
+    chance, telling = random.Random(1), 0
+    for _ in range(2_000):
+        u, scale = chance.uniform(-1, 1), 4.0
+        noise = math.copysign(scale * math.log(abs(u)), u)
+        value = chance.randrange(2) + noise
+        zero, one = (floating_point.possible(value, truth, scale) for truth in (0, 1))
+        telling += zero != one
+    assert telling / 2_000 == pytest.approx(floating_point.TELLING, abs=0.02)
+    assert "81% of all answers" in solutions("floating-point")
+
+    class Rounded(DoubleLaplace):
+        """The foil with three digits after the point."""
+
+        def open(self, scenario: Scenario, directory: Path, seed: int) -> Database:
+            inner = super().open(scenario, directory, seed)
+            assert isinstance(inner, AlteredDatabase)
+            return AlteredDatabase(inner, lambda value: round(value, 3), inner.releases)
+
+    attack, foil = find("floating-point"), Rounded(1, floating_point.QUESTIONS)
+    defences: Sequence[Defence] = (foil,)
+    [rate] = run_trials(attack, defences, 60, 1).rates
+    assert rate.ceiling is not None
+    assert rate.low < rate.ceiling < 0.98
+
+
+def test_linkage(tmp_path: Path) -> None:
+    alone = {
+        label: linkage.VOTERS - sum(linkage.shared(known)) for label, known in linkage.KNOWN.items()
+    }
+    assert alone["area, sex, date of birth"] == linkage.VOTERS == 200
+    assert alone["area, sex, year of birth"] == 122
+    assert alone["area, sex, decade of birth"] == 1
+    assert "year 122 of them, with the decade 1." in solutions("linkage")
+    assert Counter(voter.sex for voter in linkage.VOTER_LIST).keys() == {"F", "M"}
+    session = Wire(Protected(1, find("linkage").queries).open(data("linkage"), tmp_path, 1))
+    session.execute("SELECT COUNT(*) FROM cases WHERE area = 2138")
+    with pytest.raises(Refused):
+        session.execute("SELECT COUNT(*) FROM cases WHERE area = 2139")
+
+
+def test_homogeneity() -> None:
+    def ceiling(people: int, epsilon: float) -> float:
+        return math.exp(epsilon * people) / (math.exp(epsilon * people) + 3)
+
+    assert find("homogeneity").ceiling(0.1) == pytest.approx(ceiling(3, 0.1))
+    told = f"to {ceiling(10, 0.1):.0%} instead of {ceiling(3, 0.1):.0%}, at ε = 1 to 99.99%"
+    assert told in solutions("homogeneity")
+    assert f"{ceiling(10, 1):.2%}" == "99.99%"
+
+
+def best_guess(days: Sequence[int], scale: float) -> float:
+    """How often the likeliest world is the true one, by summing its density over answers."""
+    answers = np.linspace(-100, 100, 200_001)
+    worlds = [(sum(days) - missing) / 3 for missing in days]
+    densities = [np.exp(-abs(answers - mean) / scale) / 2 / scale for mean in worlds]
+    return float(np.max(densities, axis=0).sum() * (answers[1] - answers[0]) / 4)
+
+
+def test_possible_worlds() -> None:
+    text, scale = solutions("possible-worlds"), 17 / 6 / 2
+    assert f"falls from {best_guess((1, 2, 3, 10), scale) * 100:.1f} %" in text
+    assert f"to {best_guess((1, 2, 3, 4), scale) * 100:.1f} %" in text
+    assert "= 32.8%" in text
+    assert "it is 33.3%, a third" in text
+    days = [absent for _, absent in possible_worlds.STUDENTS]
+    medians = [median(day for day in days if day != missing) for missing in days]
+    assert medians == [3, 3, 2, 2]
+
+
+def test_the_risk_of_the_possible_worlds(capsys: pytest.CaptureFixture[str]) -> None:
+    words = [str(PEOPLE.with_name("students.csv")), "--max-risk", "1/3"]
+    assert risk([*words, "--query", "SELECT AVG(absence_days) FROM students"]) == 0
+    printed = capsys.readouterr().out
+    assert "ε <= 0.382939" in printed
+    assert "ε <= 0.43172" in printed
+    assert "0.3829 by the bound, and 0.4317 exactly" in solutions("possible-worlds")

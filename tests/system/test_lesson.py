@@ -1,0 +1,122 @@
+"""The lesson of the manual: its commands run, its minutes add up, its numbers are right."""
+
+from __future__ import annotations
+
+import math
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dpdb import manual
+from dpdb.interfaces.cli import lab
+from dpdb.lab.attacks import differencing
+from dpdb.lab.catalogue import find
+from dpdb.lab.classroom.student_file import attack_of, module_of
+from dpdb.lab.defences import Protected
+from dpdb.lab.trial import run_trials
+
+LESSON = manual.page("lesson")
+COMMANDS = [
+    command for block in re.findall(r"```sh\n(.*?)```", LESSON, re.DOTALL) for command in block.splitlines()
+]  # fmt: skip
+[FILE] = re.findall(r"```python\n(.*?)```", LESSON, re.DOTALL)
+FEW = ["--trials", "1"]
+
+
+@pytest.fixture
+def classroom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the lesson's file and a folder of files; attacks are few, and typed is Enter."""
+    (tmp_path / "files").mkdir()
+    for path in (tmp_path / "direct.py", tmp_path / "files" / "ada.py"):
+        path.write_text(FILE, encoding="utf-8")
+    some = {name: find(name) for name in ("differencing", "membership")}
+    monkeypatch.setattr(lab, "catalogue", lambda: some)
+    monkeypatch.setattr("builtins.input", lambda _: "")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_there_are_commands() -> None:
+    assert len(COMMANDS) >= 9
+    assert all(command.startswith("dpdb lab ") for command in COMMANDS)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_of_the_lesson_runs(
+    command: str,
+    classroom: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = shlex.split(command)[2:]
+    if "--step" in words:
+        monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
+        monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    assert lab.main(words if words[0] in ("room", "audit") else [*words, *FEW]) == 0
+    printed = capsys.readouterr()
+    assert "--html" in words or printed.out
+    if "--html" in words:
+        assert (classroom / words[words.index("--html") + 1]).exists()
+
+
+def test_the_minutes_add_up_and_each_part_is_there() -> None:
+    rows = re.findall(r"^\| (\d):(\d\d) \| (\d+) \| (\S+)", LESSON, re.MULTILINE)
+    clock = 0
+    for hours, minutes, length, _ in rows:
+        assert int(hours) * 60 + int(minutes) == clock
+        clock += int(length)
+    assert clock == 90
+    lengths = re.findall(r"^## .*, (\d+) minutes$", LESSON, re.MULTILINE)
+    assert lengths == [length for _, _, length, _ in rows]
+
+
+def test_what_it_says_of_epsilon() -> None:
+    for epsilon in (0.1, 1, 5):
+        ceiling = math.exp(epsilon) / (1 + math.exp(epsilon))
+        assert f"{ceiling * 100:.1f} % at ε = {epsilon:g}" in LESSON
+
+
+def test_what_it_says_of_differencing() -> None:
+    attack = find("differencing")
+    assert f"the ceiling is {attack.ceiling(5):.0%}".replace("%", " %") in LESSON
+    scales = [2 * (differencing.MOST - differencing.LEAST), 2 * differencing.MOST]
+    assert f"scale of {scales[0]} or {scales[1]}" in LESSON
+    scenario = attack.scenario(np.random.default_rng(1))
+    assert sum(age for _, age in scenario.rows) > 10_000
+    assert round(100 * (attack.baseline or 0)) == 2
+    assert "right in 2 of 100" in LESSON
+
+
+@pytest.mark.parametrize(
+    ("question", "right"),
+    [("SELECT SUM(age) FROM people WHERE name = 'Abel Woods'", 6),
+     ("SELECT MODE(age) FROM people WHERE name = 'Abel Woods'", 21)],
+)  # fmt: skip
+def test_how_often_the_lessons_attacks_succeed(question: str, right: int, tmp_path: Path) -> None:
+    """100 runs, 95 % intervals, at a fixed seed."""
+    path = tmp_path / "mine.py"
+    path.write_text(re.sub(r'"SELECT .*?"', f'"{question}"', FILE), encoding="utf-8")
+    attack = attack_of(module_of(path))
+    [rate] = run_trials(attack, (Protected(5, attack.queries),), 100, 1).rates
+    assert rate.low < right / 100 < rate.high
+    assert f"about {right}" in LESSON
+
+
+def discrete_laplace(scale: float, size: tuple[int, ...]) -> np.ndarray:
+    chance = np.random.default_rng(1)
+    end = -math.expm1(-1 / scale)
+    return chance.geometric(end, size) - chance.geometric(end, size)
+
+
+def test_how_often_counts_succeed() -> None:
+    """Six counts of scale 6/ε; and 48 of scale 2/ε, as who changes leaves one and enters another."""
+    right = (discrete_laplace(6 / 5, (40_000, 6)) <= 0).all(axis=1).mean()
+    assert f"Six counts reach about {right * 100:.0f}" in LESSON
+    noise = discrete_laplace(2 / 5, (40_000, 48))
+    ages = np.arange(40_000) % 48
+    noise[np.arange(40_000), ages] += 1
+    assert f"groups about {np.mean(noise.argmax(axis=1) == ages) * 100:.0f}" in LESSON
