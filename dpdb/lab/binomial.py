@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +34,7 @@ def at_least(hits: int, tries: int, rate: float) -> float:
     return min(float(np.exp(logs).sum()), 1.0)
 
 
+@lru_cache(maxsize=4)
 def _log_choose(tries: int) -> npt.NDArray[np.float64]:
     """log C(tries, k) for every k."""
     logs = np.array([math.lgamma(k + 1) for k in range(tries + 1)])

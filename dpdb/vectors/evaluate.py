@@ -204,15 +204,15 @@ def _whole_numbers(column: Column, frame: Frame) -> Numbers | None:
 
 
 def _truth(expression: Expr, frame: Frame) -> Vector:
-    found = evaluate(expression, frame)
-    assert isinstance(found, Vector)
-    return found
+    vector = evaluate(expression, frame)
+    assert isinstance(vector, Vector)
+    return vector
 
 
 def _numbers(expression: Expr, frame: Frame) -> Vector:
-    found = evaluate(expression, frame)
-    assert isinstance(found, Vector)
-    return found
+    vector = evaluate(expression, frame)
+    assert isinstance(vector, Vector)
+    return vector
 
 
 def _column(held: Numbers | Codes, column: Column) -> AnyVector:
@@ -236,9 +236,9 @@ def _unscaled(column: Numbers) -> Array:
 
 
 def _in_list(expression: InList, frame: Frame) -> Vector:
-    found = _listed(expression, frame)
-    # Beside a NULL in the list, what is not found is NULL.
-    return Vector(found.values, ~found.values) if expression.null else found
+    listed = _listed(expression, frame)
+    # Beside a NULL in the list, what is not listed is NULL.
+    return Vector(listed.values, ~listed.values) if expression.null else listed
 
 
 def _listed(expression: InList, frame: Frame) -> Vector:

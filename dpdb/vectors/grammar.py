@@ -51,16 +51,16 @@ def is_whole(raw: bytes) -> bool:
 
 def _unquoted(raw: bytes, quote: bytes) -> bytes:
     """The content of a cell that begins with a quote; a doubled quote within becomes one."""
-    found = _quoted(quote).fullmatch(raw)
-    assert found is not None  # The pattern fits all that begins with a quote.
+    parts = _quoted(quote).fullmatch(raw)
+    assert parts is not None  # The pattern fits all that begins with a quote.
     # Quotes that come after the closing one are text, as they are in a cell without quotes.
-    return found[1].replace(quote * 2, quote) + (found[2] or b"")
+    return parts[1].replace(quote * 2, quote) + (parts[2] or b"")
 
 
 def is_open(raw: bytes, quote: bytes) -> bool:
     """Whether a cell begins with a quote that no other closes: it lasts to the end of the file."""
-    found = _quoted(quote).fullmatch(raw) if quote else None
-    return found is not None and found[2] is None
+    parts = _quoted(quote).fullmatch(raw) if quote else None
+    return parts is not None and parts[2] is None
 
 
 @cache

@@ -66,8 +66,8 @@ def _find(text: str, start: int, piece: list[str]) -> int:
 
     The regular expression has no repetition, and so never backtracks.
     """
-    found = _expression(tuple(piece)).search(text, start)
-    return -1 if found is None else found.start()
+    match = _expression(tuple(piece)).search(text, start)
+    return -1 if match is None else match.start()
 
 
 @lru_cache(maxsize=256)

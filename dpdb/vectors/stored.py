@@ -21,8 +21,8 @@ def tested(held: Numbers, test: Callable[[Any], Any]) -> Vector:
 
     Where the test is false for the filler, which is public, it is false for every NULL.
     """
-    found = test(held.units)
-    return truth(found, held.null) if test(held.filler) else Vector(found, held.null)
+    passed = test(held.units)
+    return truth(passed, held.null) if test(held.filler) else Vector(passed, held.null)
 
 
 def spread(chosen: Bools, codes: Array) -> Bools:

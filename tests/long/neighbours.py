@@ -18,6 +18,7 @@ from dpdb.policy.budget import Neighbors
 from dpdb.policy.catalog import Policy
 from dpdb.policy.reader import read_policy
 from dpdb.privacy.mechanisms import Exponential, Gaussian
+from dpdb.privacy.walk import Walk
 from dpdb.vectors.vector import AnyVector
 from tests.support.brute import score
 from tests.support.two_engines import POLICY, TEXTS
@@ -133,11 +134,23 @@ def _change(release: Release, one: Any, other: Any) -> tuple[Fraction, Fraction]
                 for a, b in zip(one, other, strict=True)
             )
             return sum(far, Fraction(0)), allowed
+        case Walk(sensitivity=rows, one_way=one_way), Ranks(rungs=rungs):
+            # Rows that leave one cell and enter another move the counts of both.
+            far = (
+                Fraction(_ranks_apart(a.tolist(), b.tolist(), rungs))
+                for a, b in zip(one, other, strict=True)
+            )
+            return sum(far, Fraction(0)), Fraction(rows if one_way else 2 * rows)
         case Exponential(sensitivity=allowed), _:
             far = (Fraction(int(abs(a - b).max())) for a, b in zip(one, other, strict=True))
             return sum(far, Fraction(0)), allowed
     apart = sum(abs(a - b) for a, b in zip(one.tolist(), other.tolist(), strict=True))
     return Fraction(apart), Fraction(release.mechanism.sensitivity)  # type: ignore[union-attr]
+
+
+def _ranks_apart(one: Sequence[int], other: Sequence[int], rungs: Sequence[int]) -> int:
+    """The largest change of the number of rows that are above a rung, or are not."""
+    return max(abs(sum(v > rung for v in one) - sum(v > rung for v in other)) for rung in rungs)
 
 
 def _scores_apart(

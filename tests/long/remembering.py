@@ -6,8 +6,7 @@ and the answer is made of that. Whatever follows from the text, the policy and t
 worked out for the first run, and remembered for the others:
 
     statement                what a text asks for
-    Session._steps           the plans of what is asked for
-    Plan.loss                the sum of the losses of a plan's mechanisms
+    plans_of                 the plans of what is asked for
     exact                    the exact result of a plan, for these noisy answers of its subqueries
     statistic_and_scale      the order statistic of these values, and its smooth noise's scale
     still, _scale_as_drawn   how likely gradual noise stays the same, and the scales of its steps
@@ -46,7 +45,7 @@ def remembering() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patched:
         for owner, name in (
             (session, "statement"),
-            (session.Session, "_steps"),
+            (session, "plans_of"),
             (MemoryEngine, "exact"),
             (smooth, "statistic_and_scale"),
             (gradual, "still"),
@@ -55,8 +54,6 @@ def remembering() -> Iterator[None]:
             (accuracy_notes, "interval_notes"),
         ):
             patched.setattr(owner, name, _remembered(getattr(owner, name)))
-        assert isinstance(Plan.loss, property)
-        patched.setattr(Plan, "loss", property(_remembered(Plan.loss.fget)))
         patched.setattr(SystemNoise, "laplace", _ahead(SystemNoise.laplace))
         yield
 

@@ -36,6 +36,7 @@ SESSION = "Only the session brings exact results and noise together"
 FLOORS = "The floors of the plan"
 DOORS = "Doors see answers, and keep nobody waiting"
 ATTACKS = "An attack sees a session and nothing below it"
+STUDENTS = "A student's process is given no session"
 CIRCLES = "No circles"
 
 MUTANTS = [
@@ -68,6 +69,8 @@ MUTANTS = [
     ("lab/attacks/averaging.py", "import dpdb.session.session", {ATTACKS}),
     ("lab/attacks/maximum.py", "from dpdb import errors", {ATTACKS}),
     ("lab/attacks/linkage.py", "import pandas", {ATTACKS}),
+    ("lab/classroom/player.py", "import dpdb.session.session", {STUDENTS}),
+    ("lab/classroom/student_file.py", "import dpdb.privacy.noise.seeded", {STUDENTS}),
     ("ledger/protocol.py", "def late(): import dpdb.ledger.memory", {CIRCLES}),
     ("privacy/noise/source.py", "import dpdb.privacy.noise.sources", {CIRCLES}),
     ("lab/attack.py", "import dpdb.lab.attacks.averaging", {CIRCLES}),

@@ -20,7 +20,7 @@ from dpdb.errors import InvalidOption, StatementError
 from dpdb.interfaces.cli import main as cli
 from dpdb.policy.budget import Budget
 from dpdb.policy.reader import policy_for
-from dpdb.privacy.noise import exponential, gradual, smooth
+from dpdb.privacy.noise import exponential, gradual, smooth, walk
 from dpdb.privacy.noise.system import SystemNoise
 from dpdb.session.session import Session
 from dpdb.sql.splitting import split
@@ -285,6 +285,13 @@ def drowned(monkeypatch):
         assert grid[0] <= release(values, grid, mechanism, Noiseless()) <= grid[1]
         return (grid[0] + grid[1]) // 2
 
+    walk_stops = walk.stops
+
+    def stops(cells, rungs, *rest):
+        found = walk_stops(cells, rungs, rest[0], Noiseless())
+        assert ((found >= 0) & (found < len(rungs))).all()
+        return np.full(len(cells), len(rungs) // 2)
+
     def ladder(scales, size, noise):
         return [_Drowned(size) for _ in scales]
 
@@ -292,6 +299,7 @@ def drowned(monkeypatch):
     monkeypatch.setattr(SystemNoise, "gaussian", lambda self, variance, size: _Drowned(size))
     monkeypatch.setattr(gradual, "ladder", ladder)
     monkeypatch.setattr(smooth, "release", release_smoothly)
+    monkeypatch.setattr(walk, "stops", stops)
     monkeypatch.setattr(exponential, "select_value", select_value)
     monkeypatch.setattr(exponential, "select_index", select_index)
 

@@ -82,8 +82,8 @@ def load_more(
 
 
 def _version(stream: CsvStream) -> Version:
-    found = os.fstat(stream.file.fileno())
-    return Version(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+    status = os.fstat(stream.file.fileno())
+    return Version(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
 
 
 def _gather(

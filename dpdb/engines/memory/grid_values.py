@@ -52,12 +52,12 @@ def _computed(argument: Expr, grid: Grid, frame: Frame, rows: int) -> Steps:
     units = np.empty(rows, dtype=narrowest(grid.lower, grid.upper))
     null: Bools | None = None
     for block, part in parts(argument, frame, rows):
-        found = evaluate(argument, part)
-        assert isinstance(found, Vector)
-        units[block] = _rounded(found.values, grid)
-        if found.null is not None:
+        computed = evaluate(argument, part)
+        assert isinstance(computed, Vector)
+        units[block] = _rounded(computed.values, grid)
+        if computed.null is not None:
             null = np.empty(rows, dtype=np.bool_) if null is None else null
-            null[block] = found.null
+            null[block] = computed.null
     return Steps(units, null)
 
 

@@ -31,20 +31,20 @@ def mask(condition: Expr, frame: Frame, rows: int) -> Bools:
     """Where a condition is true."""
     if not _makes_doubles(condition):
         return np.broadcast_to(holds(condition, frame), rows)
-    found = np.empty(rows, dtype=np.bool_)
+    passed = np.empty(rows, dtype=np.bool_)
     for block, part in parts(condition, frame, rows):
-        found[block] = holds(condition, part)
-    return found
+        passed[block] = holds(condition, part)
+    return passed
 
 
 def null_mask(argument: Expr, frame: Frame, rows: int) -> Bools | None:
     """Where an expression is NULL; None where it never is."""
     null: Bools | None = None
     for block, part in parts(argument, frame, rows):
-        found = evaluate(argument, part).null
-        if found is not None:
+        missing = evaluate(argument, part).null
+        if missing is not None:
             null = np.empty(rows, dtype=np.bool_) if null is None else null
-            null[block] = found
+            null[block] = missing
     return null
 
 

@@ -185,10 +185,10 @@ class Statistics:
         else:
             mask = self._selected(total.where, steps.null)
             number, surplus = self._number(mask), 0
-        found = exact_sums.total(
+        whole = exact_sums.total(
             steps.values, largest, mask, centre=total.centre, power=total.power
         )
-        return np.array([found - surplus], dtype=held), np.array([number], dtype=np.int64)
+        return np.array([whole - surplus], dtype=held), np.array([number], dtype=np.int64)
 
     def _on_grid(self, argument: Expr, grid: Grid) -> Steps:
         key = (argument, grid)

@@ -265,33 +265,3 @@ def test_people_of_several_rows_are_refused(
     (tmp_path / "visits.toml").write_text(unit + columns)
     words = ["--query", "SELECT AVG(x) FROM visits", "--epsilon", "1"]
     assert "units of several rows" in refused(capsys, *words, file=tmp_path / "visits.csv")
-
-
-def test_a_hundred_thousand_rows(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """Against sums over all worlds, for a sample of them and for the one most at risk."""
-    generator = np.random.default_rng(11)
-    values = generator.lognormal(10, 1, 10**5).round(2)
-    file = tmp_path / "pay.csv"
-    file.write_text("pay\n" + "\n".join(map(str, values.tolist())) + "\n")
-    [result] = found(
-        capsys, "--query", "SELECT AVG(pay) FROM pay", "--max-risk", "1/3", file=file
-    )  # fmt: skip
-    n, total = 10**5, math.fsum(values)
-    low, second, *_, below, high = np.sort(values)
-    change = max(total - (n - 1) * low - second, (n - 1) * high + below - total)
-    assert result["whole"] == pytest.approx(total / n, rel=1e-12)
-    assert result["sensitivity"] == pytest.approx(change / (n - 1) / (n - 2), rel=1e-9)
-    assert result["widest"] == pytest.approx((high - low) / (n - 1), rel=1e-9)
-
-    def risk(value: float, epsilon: float) -> float:
-        distances = np.abs(values - value) / (n - 1) / result["sensitivity"]
-        return float(1 / np.exp(-epsilon * distances).sum())
-
-    most = result["most_at_risk"]
-    assert most[0]["missing"] == high
-    assert [row["risk"] for row in most] == pytest.approx(
-        [risk(row["missing"], result["epsilon"]) for row in most], rel=1e-9
-    )
-    sample = [*generator.choice(values, 30), low, second]
-    assert max(risk(value, result["epsilon"]) for value in sample) <= most[-1]["risk"]
-    assert risk(high, result["epsilon"]) <= 1 / 3 < risk(high, result["epsilon"] * 1.0001)
