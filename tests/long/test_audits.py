@@ -50,12 +50,13 @@ AUDITS = [
           [[cells(5, u="a")], [cells(5, u="a")]], rows_per_unit=2, summed=True, power=0.7),
     Audit("a unit of many rows", "g, SUM(x) FROM t GROUP BY g", [[]], [[cells(5, u="a")] * 9],
           rows_per_unit=2, summed=True, power=0.9),
-    Audit("smooth noise", "g, MEDIAN(x) FROM t GROUP BY g", [B], [[*B, *A, *A]], options=SMOOTH,
-          power=0.3),
+    # One more unit moves the median, the lower of two, from one bound to the other.
+    Audit("smooth noise", "g, MEDIAN(x) FROM t GROUP BY g", [[*B, *A]], [[*B, *A, *A]],
+          options=SMOOTH, power=0.3),
     Audit("smooth noise with units", "g, MEDIAN(x) FROM t GROUP BY g",
-          [[cells(-2, u="b"), cells(0, u="c")]] * 2,
-          [[cells(-2, u="b"), cells(0, u="c"), cells(5, u="a")]] * 2,
-          rows_per_unit=2, options=SMOOTH, summed=True),
+          [[cells(-2, u="b"), cells(5, u="c")]] * 2,
+          [[cells(-2, u="b"), cells(5, u="c"), cells(5, u="a")]] * 2,
+          rows_per_unit=2, options=SMOOTH, summed=True, power=0.3),
     Audit("Gaussian noise", "g, COUNT(*), SUM(x) FROM t GROUP BY g", [[]], [A], summed=True,
           options="mechanism = 'gaussian', delta = 1e-6"),
 ]  # fmt: skip
