@@ -13,7 +13,7 @@ run: .venv/run  ## private answers about the sample data
 test: lint  ## lint, types, import floors and the whole suite
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
-test-long: .venv/dev  ## many random examples, and audits of 100,000 runs: a quarter of an hour
+test-long: .venv/dev  ## many random examples, and audits of 100,000 runs: under half an hour
 	$(BIN)/python -m pytest -n 2 --dist worksteal tests/long --scale $(SCALE)
 
 lint: .venv/dev

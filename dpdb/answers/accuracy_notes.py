@@ -53,13 +53,15 @@ def walk_notes(release: Release, report: ReleaseReport) -> Iterator[str]:
     assert isinstance(walk, Walk)
     greatest = bool(statistic.fraction)
     most = walk.rows_above(at_once(CONFIDENCE, report.competing_rows), len(statistic.rungs))
-    side, end, tail = ("above", "lower", "0.99") if greatest else ("below", "upper", "0.01")
+    name, side, end, tail = (
+        ("MAX", "above", "lower", "0.99") if greatest else ("MIN", "below", "upper", "0.01")
+    )
     yield (
-        f"{report.column} is a value with few rows {side} it, at most {most} ({SURE}), "
-        f"as one row far from all others is hidden; QUANTILE_CONT(x, {tail}) tells of more"
+        f"{report.column}: at most {most} rows are {side} the {name} ({SURE}), as one row far from "
+        f"all others is hidden; QUANTILE_CONT(x, {tail}) tells of more"
     )
     few = walk.rows_needed(len(statistic.rungs))
-    yield f"of fewer than about {few} rows {report.column} is near the {end} bound"
+    yield f"{report.column}: of fewer than about {few} rows the {name} is near the {end} bound"
 
 
 def _shown_releases(planned: Plan) -> Iterator[tuple[Release, ReleaseReport]]:
