@@ -10,8 +10,9 @@ SCALE ?= 1
 run: .venv/run  ## private answers about the sample data
 	$(BIN)/dpdb sample_data/people.csv -f sample_data/queries.sql
 
+# A third worker has the two cores while others wait for terminals.
 test: lint  ## lint, types, import floors and the whole suite
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	$(BIN)/python -m pytest -n 3 --dist worksteal
 
 test-long: .venv/dev  ## many random examples, and audits of 100,000 runs: under half an hour
 	$(BIN)/python -m pytest -n 2 --dist worksteal tests/long --scale $(SCALE)
