@@ -21,10 +21,10 @@ PATIENTS, VISITS = 40, 20
 
 
 class ManyRows(Attack):
-    """Twenty visits to a clinic are twenty rows and one patient."""
+    """Many visits to a clinic are many rows and one patient."""
 
     place = 12
-    title = "Many rows: the patient who came twenty times"
+    title = f"Many rows: the patient who came {VISITS} times"
     source = (
         "McSherry, Privacy Integrated Queries, SIGMOD 2009, and Wilson and others, Differentially "
         "Private SQL with Bounded User Contribution, PoPETs 2020. The arithmetic: Dwork and Roth, "

@@ -29,9 +29,8 @@ CHANGE = Fraction(17, 6)
 APART = float(Fraction(STUDENTS[-1][1] - STUDENTS[0][1], len(STUDENTS) - 1))
 """How far the means of two worlds can be apart: (10 - 1)/3."""
 DRAWN_AT = 2.0
-
-
 PAPERS_EPSILON = 0.3829
+"""The ε with which, by the paper's bound, nobody is more than a third sure (section 5.2)."""
 
 
 def _belief(loss: float) -> float:
@@ -60,18 +59,18 @@ class PossibleWorlds(Attack):
     remedy = (
         "Nothing stops an attacker who may guess; ε says how much better than 1 in 4 the guess "
         "can be. The paper turns this round: if nobody is to be more than a third sure, ε may be "
-        "at most 0.3829 by its bound 1/(1 + 3·e^(-ε·Δv/Δf)). Note that Terry is at greater risk "
-        "than the others: the world without Terry is far from the other three. The right ε depends "
-        "on the data and the question, which is the paper's point. Note, too, that this world and "
-        f"the one without Chris are {APART:g} apart, more than Δf = {CHANGE}: the paper's noise "
-        f"keeps ε·{APART:g}/({CHANGE}) = {APART / CHANGE:.3g}·ε and not ε, and its true ceilings "
-        "are that little higher than those drawn. dpdb's own noise is of the declared bounds, and "
-        "keeps its ε."
+        f"at most {PAPERS_EPSILON} by its bound 1/(1 + 3·e^(-ε·Δv/Δf)). Note that Terry is at "
+        "greater risk than the others: the world without Terry is far from the other three. The "
+        "right ε depends on the data and the question, which is the paper's point. Note, too, "
+        f"that this world and the one without Chris are {APART:g} apart, more than "
+        f"Δf = {CHANGE}: the paper's noise keeps ε·{APART:g}/({CHANGE}) = {APART / CHANGE:.3g}·ε "
+        "and not ε, and its true ceilings are that little higher than those drawn. dpdb's own "
+        "noise is of the declared bounds, and keeps its ε."
     )
     tasks = (
         Task(
-            "Read off the chart what ε = 0.3829 allows: dpdb lab possible-worlds --epsilon 0.3829 "
-            "--trials 3000",
+            f"Read off the chart what ε = {PAPERS_EPSILON} allows: dpdb lab possible-worlds "
+            f"--epsilon {PAPERS_EPSILON} --trials 3000",
             f"The diamond is at e^ε / (e^ε + 3) = {_belief(PAPERS_EPSILON):.1%}. By the paper's "
             f"bound it is {_belief(PAPERS_EPSILON * APART / float(CHANGE)):.1%}, a third, as two "
             f"worlds are {APART:g} apart and its noise is for {CHANGE}.",
@@ -79,8 +78,8 @@ class PossibleWorlds(Attack):
         Task(
             "Which ε keeps every belief below a third? dpdb risk sample_data/students.csv "
             "--query 'SELECT AVG(absence_days) FROM students' --max-risk 1/3",
-            "0.3829 by the bound, and 0.4317 exactly: the bound takes all worlds to be as far "
-            "apart as the two farthest. In either case it is Terry who is at risk.",
+            f"{PAPERS_EPSILON} by the bound, and 0.4317 exactly: the bound takes all worlds to be "
+            "as far apart as the two farthest. In either case it is Terry who is at risk.",
         ),
         Task(
             "Give Terry 4 days of absence instead of 10. What happens to the rates?",
@@ -96,7 +95,7 @@ class PossibleWorlds(Attack):
     )
     worlds = len(STUDENTS)
     foils = (
-        DoubleLaplace(0.3829, 1, CHANGE, "Δf = 17/6"),
+        DoubleLaplace(PAPERS_EPSILON, 1, CHANGE, "Δf = 17/6"),
         DoubleLaplace(2, 1, CHANGE, "Δf = 17/6"),
     )
     honest = "SELECT AVG(absence_days) FROM students"
