@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from sqlglot import exp
@@ -11,9 +12,16 @@ from sqlglot.parser import Parser as BaseParser
 from sqlglot.tokenizer_core import Token, TokenType
 from sqlglot.tokens import Tokenizer as BaseTokenizer
 
+from dpdb.sql.date_functions import DATE_CALLS
+
 # sqlglot writes warnings to stderr about text that it half understands. The binder refuses such
 # text, with its place.
 logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
+
+
+def _as_written(name: str) -> Callable[[list[exp.Expr]], exp.Expr]:
+    """Builds a call that keeps its name and its arguments as they are written."""
+    return lambda arguments: exp.Anonymous(this=name, expressions=arguments)
 
 
 class Dpdb(Dialect):
@@ -39,6 +47,8 @@ class Dpdb(Dialect):
             "VAR": exp.Variance.from_arg_list,
             "QUANTILE_CONT": exp.PercentileCont.from_arg_list,
             "QUANTILE": exp.PercentileCont.from_arg_list,
+            # The default grammar reads their units of time in one order, or as columns.
+            **{name: _as_written(name) for name in DATE_CALLS if name != "EXTRACT"},
         }
 
 
