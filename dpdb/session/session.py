@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from dpdb.answers import accuracy_notes, contribution_notes, release_reports
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from dpdb.session.purchases import Purchase
 
 STATEMENTS = 32
-"""As many texts are parsed once: at the prompt one is priced while it is typed, then executed."""
+"""So many statements stay parsed: the prompt asks for the price of a text before it executes it."""
 
 
 class Session:
@@ -69,7 +69,7 @@ class Session:
         self.policy = policy
         self.teach = teach
         self.settings = Settings()
-        self._statement = lru_cache(maxsize=STATEMENTS)(partial(statement, policy=policy))
+        self._statement = lru_cache(STATEMENTS)(lambda text: statement(text, policy))
         self._ledger = open_ledger(policy)
         self._noise = source(policy.noise) if noise is None else noise
         # Where noise can be foretold the time of an answer tells nothing more.
