@@ -62,8 +62,10 @@ _HINTS = {
     "DATE_ADD": "DATE_ADD(date, INTERVAL 1 MONTH)",
     "DATE_SUB": "DATE_SUB(date, INTERVAL 1 MONTH)",
 }
-DATE_CALLS = frozenset(_HINTS)
-"""The names of the functions that `date_call` knows."""
+DATE_CALLS = frozenset(_HINTS) - {"EXTRACT"}
+"""The names of the functions that `date_call` knows, besides EXTRACT, which is a word of SQL."""
+UNREAD = "!"
+"""The mark behind such a name in sqlglot's trees; no name that is typed has it."""
 
 
 def part_of(part: str, date: Expr, where: Place | None) -> Expr:

@@ -26,7 +26,7 @@ from dpdb.plan.folding import lower
 from dpdb.policy.catalog import Kind
 from dpdb.sql import casts, types
 from dpdb.sql.calls import call
-from dpdb.sql.date_functions import DATE_CALLS, date_call, shifted
+from dpdb.sql.date_functions import UNREAD, date_call, shifted
 from dpdb.sql.functions import READ, named
 from dpdb.sql.literals import like_pattern, number_literal
 from dpdb.sql.trees import Effort, chain, check_depth, node_name, only, place
@@ -278,8 +278,8 @@ class ExpressionBinder(ABC):
                 return date_call(
                     "EXTRACT", [node.this, node.expression], bind, self.place(node.expression)
                 )
-            case exp.Anonymous() if str(node.this).upper() in DATE_CALLS:
-                name = str(node.this).upper()
+            case exp.Anonymous(this=str(name)) if name.endswith(UNREAD):
+                name = name.removesuffix(UNREAD)
                 return date_call(name, node.expressions, bind, self.place(node))
         known = named(node)
         if known is None:
