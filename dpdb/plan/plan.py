@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import cached_property, reduce
 from operator import add
 
-from dpdb.plan.expressions import ColumnRef, Expr, Slot, columns_of, conjunction, slots
+from dpdb.plan.expressions import Expr, Slot, columns_of, conjunction, slots
 from dpdb.plan.intervals import Interval
 from dpdb.plan.obstacles import Obstacle
 from dpdb.plan.query import Aggregate, Ordering, Output
@@ -69,7 +69,7 @@ class Plan:
 
     table: Table
     where: Expr | None
-    keys: tuple[ColumnRef, ...]
+    keys: tuple[Expr, ...]
     key_values: tuple[tuple[Value, ...], ...]
     """For each key the values that it can have.
 

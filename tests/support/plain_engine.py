@@ -208,9 +208,15 @@ class _Statistics:
             places = {group: place for place, group in enumerate(product(*plan.key_values))}
             self.cells = [[] for _ in places]
             for row in rows:
-                place = places.get(tuple(row[key.column.name] for key in plan.keys))
-                if place is not None and None not in [row[k.column.name] for k in plan.keys]:
+                place = places.get(tuple(self._key(key, row) for key in plan.keys))
+                if place is not None:
                     self.cells[place].append(row)
+
+    def _key(self, key: Expr, row: Row) -> Cell:
+        """The value of a key; None, which no group has, where it is NULL."""
+        if isinstance(key, ColumnRef):
+            return row[key.column.name]
+        return evaluate(key, row, self.slots)
 
     def of(self, statistic: Statistic) -> Any:
         match statistic:
