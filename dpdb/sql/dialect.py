@@ -11,6 +11,8 @@ from sqlglot.parser import Parser
 from sqlglot.tokenizer_core import Token, TokenType
 from sqlglot.tokens import Tokenizer as BaseTokenizer
 
+from dpdb.sql.date_functions import DATE_CALLS, UNREAD
+
 # sqlglot writes warnings to stderr about text that it half understands. The binder refuses such
 # text, with its place.
 logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
@@ -39,8 +41,13 @@ FUNCTION_NAMES = {
     "VAR": "VARIANCE",
     "QUANTILE_CONT": "PERCENTILE_CONT",
     "QUANTILE": "PERCENTILE_CONT",
+    **{name: name + UNREAD for name in DATE_CALLS},
 }
-"""Further names for aggregates, with the names by which sqlglot knows them."""
+"""Further names for aggregates, with the names by which sqlglot knows them.
+
+The functions that name a unit of time get names that it does not know: it would read their
+arguments in one order, or a unit as a column.
+"""
 
 _DIALECT = Dpdb()
 
