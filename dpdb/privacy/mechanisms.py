@@ -134,7 +134,7 @@ class Exponential:
         """The scale span/ε, in units of the score."""
         return self.span / self.epsilon
 
-    @property
+    @cached_property
     def rate(self) -> Fraction:
         """The factor of the score in the exponent: ε/span, less SLACK/span for rounding.
 
@@ -152,7 +152,7 @@ class Exponential:
         """
         return math.ceil(FARTHEST / self.rate) + 1
 
-    @property
+    @cached_property
     def loss(self) -> Loss:
         """The privacy loss: that of exact weights plus SLACK.
 
