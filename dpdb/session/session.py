@@ -264,6 +264,7 @@ class Session:
             notes=(
                 *accuracy_notes.planned_error_notes(options, planned),
                 *accuracy_notes.interval_notes(planned),
+                *accuracy_notes.atom_notes(planned),
                 *contribution_notes.bounding_notes(planned),
             ),
             plan=planned,

@@ -25,7 +25,7 @@ from dpdb.engines.protocol import WORD, Engine, Exact, representation
 from dpdb.errors import DataFileError
 from dpdb.plan.expressions import ColumnRef, Expr, Slot
 from dpdb.plan.plan import Plan
-from dpdb.plan.statistics import Count, Distinct, Grid, Ranks, Statistic, Tally, Total
+from dpdb.plan.statistics import Count, Distinct, Grid, Histogram, Ranks, Statistic, Tally, Total
 from dpdb.policy.catalog import Column, Kind, Table
 from dpdb.policy.numbers import MAGNITUDE_LIMIT, days_of, exact_number
 from dpdb.vectors import grammar
@@ -223,6 +223,12 @@ class _Statistics:
             case Count(argument=argument):
                 return self._words(len(self._values(rows, argument, statistic.where))
                                    for rows in self.cells)  # fmt: skip
+            case Histogram(conditions=conditions, atoms=atoms):
+                found = [
+                    [tuple(self._holds(each, row) for each in conditions) for row in rows]
+                    for rows in self.cells
+                ]
+                return np.array([[true.count(atom) for atom in atoms] for true in found], WORD)
             case Distinct(argument=argument):
                 return self._words(len(set(self._values(rows, argument, statistic.where)))
                                    for rows in self.cells)  # fmt: skip

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from dpdb.engines.memory.row_blocks import parts, row_blocks
 from dpdb.plan.expressions import ColumnRef, Expr
 from dpdb.plan.plan import Plan
+from dpdb.plan.statistics import Histogram
 from dpdb.policy.catalog import Kind, Value
 from dpdb.vectors.columns import Codes, Numbers
 from dpdb.vectors.evaluate import Frame, evaluate
-from dpdb.vectors.vector import AnyVector, Array, TextVector, array
+from dpdb.vectors.vector import AnyVector, Array, Bools, TextVector, array
 
 
 def group_codes(plan: Plan, frame: Frame, rows: int) -> Array:
@@ -67,6 +70,41 @@ def _indices(found: AnyVector, values: tuple[Value, ...], kind: Kind) -> Array:
     places = order[near]
     outside = listed[places] != found.values
     return np.where(outside if found.null is None else outside | found.null, len(values), places)
+
+
+def atom_counts(
+    histogram: Histogram, masks: Sequence[Bools], groups: Array | None, cells: int | None
+) -> Array:
+    """For each cell the numbers of rows in its atoms.
+
+    `masks` says where each condition is true.
+    """
+    codes, width = _atom_codes(histogram, masks), len(histogram.atoms)
+    if groups is None or cells is None:
+        return count_codes(codes, width).reshape(1, width)
+    places = groups.astype(np.int64) * width + codes
+    outside = (codes == width) * np.int64(cells * width)
+    return count_codes(np.maximum(places, outside), cells * width).reshape(cells, width)
+
+
+def _atom_codes(histogram: Histogram, masks: Sequence[Bools]) -> Array:
+    """For every row the index of its atom, or the number of atoms if it is in none.
+
+    Condition by condition a row goes from the atoms that it may be in to those that it still may
+    be in. All rows take the same steps.
+    """
+    codes = np.zeros(len(masks[0]), dtype=np.int16)
+    begun: list[tuple[bool, ...]] = [()]
+    for number, mask in enumerate(masks, 1):
+        longer = sorted({atom[:number] for atom in histogram.atoms})
+        index = {prefix: place for place, prefix in enumerate(longer)}
+        steps = [
+            index.get((*prefix, true), len(longer)) for prefix in begun for true in (False, True)
+        ]
+        in_none = [len(longer)] * 2
+        codes = np.array(steps + in_none, dtype=np.int16)[2 * codes + mask]
+        begun = longer
+    return codes
 
 
 def count_codes(codes: Array, number: int) -> Array:
