@@ -60,12 +60,17 @@ class Session:
         noise: Noise | None = None,
         progress: Progress | None = None,
         teach: bool = False,
+        analyst: str | None = None,
     ):
+        """`analyst` is who asks of a lasting budget, if it is not the user of this process.
+
+        Raises LedgerError where the ledger of a lasting budget refuses the session.
+        """
         valid_budget(policy.budget)
         self.policy = policy
         self.teach = teach
         self.settings = Settings()
-        self._ledger = open_ledger(policy)
+        self._ledger = open_ledger(policy, analyst, teach=teach)
         self._noise = source(policy.noise) if noise is None else noise
         # Where noise can be foretold the time of an answer tells nothing more.
         self._gate = Gate(timed=noise is None and not teach)
@@ -158,7 +163,7 @@ class Session:
         """
         self._gate.opens_on_tick()
         if self._loaded_engine is None:
-            self._loaded_engine = open_engine(self._progress)
+            self._loaded_engine = open_engine(self._progress, self._ledger.pinned)
         return self._loaded_engine
 
     def _executor(self) -> Executor:
@@ -203,7 +208,8 @@ class Session:
         before = self._purchased(key)
         if before is not None:
             return self._answer(text, plans[before.step], before, repeat=True)
-        for purchase in purchases(plans, options, self._ledger, self._executor):
+        ledger = self._ledger.recording(text)
+        for purchase in purchases(plans, options, ledger, self._executor):
             # It is kept at once: a later step may fail, and this one is paid for all the same.
             self._purchases[key] = purchase
         return self._answer(text, plans[purchase.step], purchase)
