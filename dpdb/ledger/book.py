@@ -127,12 +127,12 @@ class Book:
         return self._sealed(before, *rows[-1])
 
     def _sealed(self, before: bytes, number: int, text: str, kept: bytes) -> Sealed:
-        if seal(before, number, text) != kept:
-            raise self._damaged()
         try:
-            return Sealed(Entry.read(number, text), kept)
+            if seal(before, number, text) == kept:
+                return Sealed(Entry.read(number, text), kept)
         except (ValueError, LookupError, TypeError, AttributeError):
-            raise self._damaged() from None  # whoever wrote it, it is no entry of ours
+            pass  # Damage can make a blob of a text; and whoever sealed it, it is no entry of ours.
+        raise self._damaged()
 
     def _insert(self, sealed: Sealed) -> None:
         row = sealed.entry.number, sealed.entry.text, sealed.seal
@@ -169,7 +169,7 @@ class Book:
             )
         try:
             yield
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # a text can be damaged, too
             name = getattr(error, "sqlite_errorname", "")
             reasons = (why for start, why in _REASONS.items() if name.startswith(start))
             reason = next(reasons, None)
