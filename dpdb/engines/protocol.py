@@ -78,6 +78,19 @@ class CountedValues:
         return [cell if len(cell) else np.array([self.column_mean]) for cell in self.cells]
 
 
+class Witness(Protocol):
+    """Knows the data that a budget is for."""
+
+    @property
+    @abstractmethod
+    def key(self) -> bytes:
+        """That of the digests."""
+
+    @abstractmethod
+    def check(self, table: str, digest: str) -> None:
+        """Raise where the table's data, of which this is the digest, are others."""
+
+
 class Engine(Protocol):
     """Computes the exact statistics of plans over the tables of a policy.
 

@@ -63,13 +63,18 @@ class Session:
         noise: Noise | None = None,
         progress: Progress | None = None,
         teach: bool = False,
+        analyst: str | None = None,
     ):
+        """`analyst` is who asks of a lasting budget, if it is not the user of this process.
+
+        Raises LedgerError where the ledger of a lasting budget refuses the session.
+        """
         valid_budget(policy.budget)
         self.policy = policy
         self.teach = teach
         self.settings = Settings()
         self._statement = lru_cache(STATEMENTS)(lambda text: statement(text, policy))
-        self._ledger = open_ledger(policy)
+        self._ledger = open_ledger(policy, analyst, teach=teach)
         self._noise = source(policy.noise) if noise is None else noise
         # Where noise can be foretold the time of an answer tells nothing more.
         self._gate = Gate(timed=noise is None and not teach)
@@ -163,7 +168,7 @@ class Session:
         """
         self._gate.opens_on_tick()
         if self._loaded_engine is None:
-            self._loaded_engine = open_engine(self._progress)
+            self._loaded_engine = open_engine(self._progress, self._ledger.pinned)
         return self._loaded_engine
 
     def _executor(self) -> Executor:
@@ -209,7 +214,8 @@ class Session:
             return self._answer(text, plans[-1], settled())
         if before is not None:
             return self._answer(text, plans[before.step], before, repeat=True)
-        for purchase in purchases(plans, options, self._ledger, self._executor):
+        ledger = self._ledger.recording(text)
+        for purchase in purchases(plans, options, ledger, self._executor):
             # It is kept at once: a later step may fail, and this one is paid for all the same.
             self._purchases[identity(plans[-1], options)] = purchase
         return self._answer(text, plans[purchase.step], purchase)
