@@ -28,9 +28,9 @@ from dpdb.session import session as sessions
 from dpdb.session.backends import open_engine
 from dpdb.session.session import Session
 
-RUNS = 1_000
-"""The answers to each query: the RMSE of Laplace noise then has a standard error of 3.5 %."""
-BATCHES = 100
+RUNS = 2_000
+"""The answers to each query: the RMSE of Laplace noise then has a standard error of 2.5 %."""
+BATCHES = 200
 """How often the ranges are asked for, ten at a time."""
 
 POLICY = read_policy(SAMPLE.with_suffix(".toml"))
