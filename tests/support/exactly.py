@@ -12,6 +12,7 @@ from unittest import mock
 from dpdb.answers.estimates import points, scalar
 from dpdb.engines.memory.engine import MemoryEngine
 from dpdb.engines.protocol import Engine
+from dpdb.plan import query
 from dpdb.plan.expressions import Slot
 from dpdb.plan.plan import Plan, Release
 from dpdb.plan.planner import plan
@@ -25,10 +26,14 @@ EPSILON = Fraction(10_000)
 """Asked for each query: planning refuses bounds whose noise would not fit 64 bits."""
 
 
+def _nothing(*_: object) -> None:
+    """Stands where an obstacle is looked for. A mock would take longer to make than a plan."""
+
+
 @contextmanager
 def nothing_settled() -> Iterator[None]:
     """Plans have a release even of what the policy knows without a row."""
-    with mock.patch("dpdb.plan.query.obstacle", return_value=None):
+    with mock.patch.object(query, "obstacle", _nothing):
         yield
 
 
@@ -83,9 +88,13 @@ def raw_of(plan: Plan, engine: Engine) -> list[Any]:
 def exactly(text: str, policy: Policy, engine: Engine | None = None) -> list[list[Fraction]]:
     """The exact value of every release, cell by cell, in the analyst's unit."""
     engine = engine or MemoryEngine()
-    releases = planned(text, policy, engine).releases
-    results = raw(text, policy, engine)
-    return [[_value(r, cell) for cell in cells] for r, cells in zip(releases, results, strict=True)]
+    return exactly_of(planned(text, policy, engine), engine)
+
+
+def exactly_of(plan: Plan, engine: Engine) -> list[list[Fraction]]:
+    """The same for a plan that is already there."""
+    results = zip(plan.releases, raw_of(plan, engine), strict=True)
+    return [[_value(release, cell) for cell in cells] for release, cells in results]
 
 
 def _value(release: Release, cell: Any) -> Any:
