@@ -73,6 +73,8 @@ def _session(
     session = session_on(policy, teach=options.teach, seed=options.seed, progress=shown)
     if not protected:
         session.execute("SET dp = off")
+    if options.plan:
+        session.execute("SET plan = on")
     return session
 
 
