@@ -39,6 +39,12 @@ def interval_notes(planned: Plan) -> tuple[str, ...]:
     return tuple(dict.fromkeys(notes))
 
 
+def plan_notes(options: Options, planned: Plan) -> tuple[str, ...]:
+    """EXPLAIN's notes on how accurate an answer will be."""
+    errors = planned_error_notes(options, planned)
+    return errors + interval_notes(planned) + atom_notes(planned)
+
+
 def atom_notes(planned: Plan) -> tuple[str, ...]:
     """EXPLAIN's notes on counts that are sums of atoms: how many each adds up, and its error."""
     nested = tuple(note for subplan in planned.subplans for note in atom_notes(subplan))

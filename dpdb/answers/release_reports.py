@@ -9,6 +9,7 @@ from fractions import Fraction
 from dpdb.answers.record import Origin, ReleaseReport
 from dpdb.plan.expressions import Slot
 from dpdb.plan.plan import CONFIDENCE, Plan, Release, at_once
+from dpdb.plan.query import Function, Output
 from dpdb.plan.statistics import Histogram
 from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace
 from dpdb.privacy.walk import Walk
@@ -62,6 +63,24 @@ def atom_sums(planned: Plan, release: int) -> Iterator[AtomSum]:
         margin = drawn.mechanism.quantile(confidence, len(estimate.atoms))
         label = aggregate_label(planned, index)
         yield AtomSum(label, estimate.atoms, len(drawn.statistic.atoms), margin)
+
+
+def promised_error(planned: Plan, output: Output) -> float | None:
+    """With probability CONFIDENCE the noise of a column is within ± this much.
+
+    None where it is not a COUNT or SUM, so that how noisy it is depends on the rows.
+    """
+    expression = output.expression
+    if not (isinstance(expression, Slot) and expression.role == "aggregate"):
+        return None
+    estimate = planned.estimates[expression.index]
+    if estimate.aggregate.function not in (Function.COUNT, Function.SUM) or not estimate.releases:
+        return None
+    release = planned.releases[estimate.releases[0]]
+    assert isinstance(release.mechanism, Laplace | Gaussian)
+    terms = 1 if estimate.atoms is None else len(estimate.atoms)
+    confidence = at_once(CONFIDENCE, planned.competing_rows)
+    return release.mechanism.quantile(confidence, terms) * float(release.unit)
 
 
 EXACT = "exact"

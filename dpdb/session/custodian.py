@@ -15,7 +15,6 @@ from dpdb.ledger.protocol import Balance
 from dpdb.ledger.state import decision_of
 from dpdb.ledger.terms import budget_in
 from dpdb.policy.catalog import Policy
-from dpdb.privacy.accounting.accountants import accountant
 from dpdb.session.backends import table_digest
 from dpdb.session.catalog_views import BUDGET_COLUMNS, budget_rows
 
