@@ -240,8 +240,9 @@ def two_laplace_tail(distance: Array, first: float, second: Array) -> Array:
     first, second = max(first, TINY_SCALE), np.maximum(second, TINY_SCALE)
     near = np.abs(first - second) < 1e-5 * first
     other = np.where(near, 2 * first, second)
-    tail = first**2 * np.exp(-distance / first) - other**2 * np.exp(-distance / other)
-    equal = (1 + distance / (2 * first)) * np.exp(-distance / first)
+    of_first = np.exp(-distance / first)
+    tail = first**2 * of_first - other**2 * np.exp(-distance / other)
+    equal = (1 + distance / (2 * first)) * of_first
     return np.where(near, equal, tail / (first**2 - other**2))
 
 

@@ -17,7 +17,7 @@ from dpdb.privacy.accounting.loss import Loss, pure
 from dpdb.privacy.walk import Walk
 
 SLACK = Fraction(1, 2**40)
-"""The part of ε that the exponential mechanism and gradual release reserve for rounding."""
+"""The part of ε that the exponential mechanism reserves for rounding."""
 FARTHEST = 80
 """The largest exponent of a selection: e^-80 is negligible, even times a grid's 2^53 steps."""
 MAX_SCALE = 2**50
@@ -40,13 +40,8 @@ class Laplace:
 
     @cached_property
     def scale(self) -> Fraction:
-        """The scale b = Δ/ε, in grid steps; for a share ε/k of a session it is k·Δf/ε, as in [STW].
-
-        With several looks SLACK is taken off ε, for the rounding of the probabilities that tie the
-        looks together (see `noise.gradual`).
-        """
-        spare = SLACK if self.looks > 1 else Fraction(0)
-        return self.sensitivity / (self.epsilon - spare)
+        """The scale b = Δ/ε, in grid steps; for a share ε/k of a session k·Δf/ε, as in [STW]."""
+        return self.sensitivity / self.epsilon
 
     @cached_property
     def loss(self) -> Loss:
@@ -139,7 +134,7 @@ class Exponential:
         """The scale span/ε, in units of the score."""
         return self.span / self.epsilon
 
-    @property
+    @cached_property
     def rate(self) -> Fraction:
         """The factor of the score in the exponent: ε/span, less SLACK/span for rounding.
 
@@ -157,7 +152,7 @@ class Exponential:
         """
         return math.ceil(FARTHEST / self.rate) + 1
 
-    @property
+    @cached_property
     def loss(self) -> Loss:
         """The privacy loss: that of exact weights plus SLACK.
 

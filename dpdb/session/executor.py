@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from dpdb.engines.protocol import Engine, Exact
     from dpdb.ledger.protocol import Receipt
+    from dpdb.privacy.noise.gradual import GradualNoise
     from dpdb.privacy.noise.source import Noise
 
 
@@ -139,20 +140,20 @@ class GradualExecutor:
         """The noisy values of one of the plans; the receipt is for all steps up to this one.
 
         Raises InternalError where the receipt does not cover the plan: at the first step before
-        the engine is asked, and at a later one before its noise is looked at.
+        the engine is asked, and at a later one before its noise is drawn.
         """
         plan = self.plans[step]
         check_receipt(plan, receipt)
-        exact, noises = self._drawn
+        exact, noise = self._gradual
         revealed = disclosures(plan, [exact]) if self.executor.teach else ()
-        return NoisyResult(Noisy((exact.cells + noises[step],), {}), tuple(revealed))
+        return NoisyResult(Noisy((exact.cells + noise.at(step),), {}), tuple(revealed))
 
     @cached_property
-    def _drawn(self) -> tuple[Exact, list[npt.NDArray[np.int64]]]:
-        """The exact result, and the noise of every step: drawn once, for all of them."""
-        from dpdb.privacy.noise.gradual import ladder  # noqa: PLC0415 (few queries are gradual)
+    def _gradual(self) -> tuple[Exact, GradualNoise]:
+        """The exact result, and the noise of the steps: the same for all of them."""
+        from dpdb.privacy.noise.gradual import GradualNoise  # noqa: PLC0415 (few are gradual)
 
         (exact,) = self.executor.engine.exact(self.plans[0], {})
         mechanisms = [plan.releases[0].mechanism for plan in self.plans]
         scales = [each.scale for each in mechanisms if isinstance(each, Laplace)]
-        return exact, ladder(scales, len(exact.cells), self.executor.noise)
+        return exact, GradualNoise(scales, len(exact.cells), self.executor.noise)

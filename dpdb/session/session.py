@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from dpdb.answers import accuracy_notes, contribution_notes, release_reports
@@ -40,6 +41,9 @@ if TYPE_CHECKING:
     from dpdb.session.executor import Executor
     from dpdb.session.purchases import Purchase
 
+STATEMENTS = 32
+"""So many statements stay parsed: the prompt asks for the price of a text before it executes it."""
+
 
 class Session:
     """Answers statements about the tables of a policy, within its budget.
@@ -64,6 +68,7 @@ class Session:
         self.policy = policy
         self.teach = teach
         self.settings = Settings()
+        self._statement = lru_cache(STATEMENTS)(lambda text: statement(text, policy))
         self._ledger = open_ledger(policy)
         self._noise = source(policy.noise) if noise is None else noise
         # Where noise can be foretold the time of an answer tells nothing more.
@@ -109,7 +114,7 @@ class Session:
         return self._gate.answer(text, self._quote)
 
     def _quote(self, text: str) -> Answer:
-        priced = statement(text, self.policy)
+        priced = self._statement(text)
         if not isinstance(priced, Select):
             raise Unsupported("only a SELECT has a price")
         if self.settings.unprotected:
@@ -119,7 +124,7 @@ class Session:
         return replace(self._explained(text, query, rows), releases=())
 
     def _execute(self, text: str) -> Answer:
-        match statement(text, self.policy):
+        match self._statement(text):
             case Select(query=query, explain=True) if self.settings.unprotected:
                 return self._unprotected.explained(text, query)
             case Select(query=query) if self.settings.unprotected:

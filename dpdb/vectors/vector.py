@@ -63,6 +63,13 @@ class TextVector:
         """The vector with every text changed."""
         return TextVector(self.codes, tuple(function(text) for text in self.dictionary))
 
+    def map_some(self, function: Callable[[str], str | None]) -> TextVector:
+        """The vector with every text changed; None becomes NULL."""
+        changed = [function(text) for text in self.dictionary]
+        lost = np.array([text is None for text in changed] + [True])
+        codes = np.where(lost[self.codes], len(changed), self.codes)
+        return TextVector(codes, tuple(text or "" for text in changed))
+
     def look_up(self, function: Callable[[str], float | None], kind: Kind) -> Vector:
         """The result of `function` for every text, as a vector of `kind`; None becomes NULL."""
         answers = [function(text) for text in self.dictionary]

@@ -9,7 +9,6 @@ worked out for the first run, and remembered for the others:
     plans_of                 the plans of what is asked for
     exact                    the exact result of a plan, for these noisy answers of its subqueries
     statistic_and_scale      the order statistic of these values, and its smooth noise's scale
-    still, _scale_as_drawn   how likely gradual noise stays the same, and the scales of its steps
     reports, interval_notes  what an answer says of a plan's releases
 
 No noise is remembered. Noise for a single value is drawn for a thousand values at once, and each
@@ -30,7 +29,7 @@ from dpdb.answers import accuracy_notes, release_reports
 from dpdb.engines.memory.engine import MemoryEngine
 from dpdb.plan.plan import Plan
 from dpdb.policy.catalog import Policy
-from dpdb.privacy.noise import gradual, smooth
+from dpdb.privacy.noise import smooth
 from dpdb.privacy.noise.system import SystemNoise
 from dpdb.session import session
 from dpdb.vectors.vector import Vector
@@ -48,8 +47,6 @@ def remembering() -> Iterator[None]:
             (session, "plans_of"),
             (MemoryEngine, "exact"),
             (smooth, "statistic_and_scale"),
-            (gradual, "still"),
-            (gradual, "_scale_as_drawn"),
             (release_reports, "reports"),
             (accuracy_notes, "interval_notes"),
         ):

@@ -292,12 +292,9 @@ def drowned(monkeypatch):
         assert ((found >= 0) & (found < len(rungs))).all()
         return np.full(len(cells), len(rungs) // 2)
 
-    def ladder(scales, size, noise):
-        return [_Drowned(size) for _ in scales]
-
     monkeypatch.setattr(SystemNoise, "laplace", lambda self, scale, size: _Drowned(size))
     monkeypatch.setattr(SystemNoise, "gaussian", lambda self, variance, size: _Drowned(size))
-    monkeypatch.setattr(gradual, "ladder", ladder)
+    monkeypatch.setattr(gradual, "refine", lambda coarse, *rest: coarse)
     monkeypatch.setattr(smooth, "release", release_smoothly)
     monkeypatch.setattr(walk, "stops", stops)
     monkeypatch.setattr(exponential, "select_value", select_value)
