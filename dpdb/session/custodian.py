@@ -15,7 +15,6 @@ from dpdb.ledger.protocol import Balance
 from dpdb.ledger.state import decision_of
 from dpdb.ledger.terms import budget_in
 from dpdb.policy.catalog import Policy
-from dpdb.privacy.accounting.accountants import accountant
 from dpdb.session.backends import table_digest
 from dpdb.session.catalog_views import BUDGET_COLUMNS, budget_rows
 
@@ -65,7 +64,7 @@ def overview(policy: Policy) -> dict[str, AnswerRecord]:
     budget, terms = budget_in(decision.terms), decision.terms
     # Each session has its own limit of queries; the budget has one where the terms say so.
     balance = Balance.after(budget, last.totals.loss)
-    rows = [row for row in budget_rows(balance, accountant(budget).share.epsilon)
+    rows = [row for row in budget_rows(balance, balance.share.epsilon)
             if row[0] != "queries"]  # fmt: skip
     most, asked = terms["queries_in_all"], last.totals.queries
     rows.append(("queries in all", most, asked, None if most is None else most - asked))
