@@ -13,7 +13,7 @@ from dpdb.ledger import region_text
 from dpdb.ledger.analysts import analyst
 from dpdb.ledger.book import Book, Sealed
 from dpdb.ledger.entries import Charge, Entry
-from dpdb.ledger.protocol import Balance, Ledger, PinnedData, Price, Receipt
+from dpdb.ledger.protocol import Balance, Ledger, PinnedData, Price, Receipt, Recorded
 from dpdb.ledger.spending import Spent, check_covered, price_between
 from dpdb.ledger.state import State, StateReader, decision_of, totals_of
 from dpdb.ledger.terms import check_session
@@ -23,6 +23,8 @@ from dpdb.privacy.accounting.composition import ComposedLoss
 
 LONGEST_STATEMENT = 1000
 """As many characters of a statement are recorded with its charge."""
+LONGEST_HISTORY = 100
+"""As many charges of an analyst are shown, the last ones."""
 CLOCKS_DIFFER = 3600
 """By as many seconds a clock may be behind the last entry, as clocks are set right at times."""
 
@@ -105,6 +107,17 @@ class LastingLedger(Ledger):
             delta_left=max(min(part.delta_left for part in parts), Fraction(0)),
             queries_left=max(parts[0].queries_left, 0),
         )
+
+    def history(self) -> tuple[Recorded, ...]:
+        """The analyst's last charges, up to LONGEST_HISTORY."""
+        records = list[Recorded]()
+        number = self.book.last().entry.latest.get(self.analyst)
+        while number is not None and len(records) < LONGEST_HISTORY:
+            entry = self.book.at(number).entry
+            if isinstance(entry.event, Charge):
+                records.append(Recorded(entry.time, entry.event.statement, entry.event.loss))
+            number = self.book.at(number - 1).entry.latest.get(self.analyst)
+        return tuple(records[::-1])
 
     def price(self, loss: ComposedLoss, region: Region | None, queries: int = 1) -> Price:
         """As the protocol says."""

@@ -104,6 +104,16 @@ class Balance:
 
 
 @dataclass(frozen=True)
+class Recorded:
+    """A charge, as a ledger has recorded it for whoever asked."""
+
+    time: int
+    """In seconds since 1970."""
+    statement: str
+    loss: ComposedLoss
+
+
+@dataclass(frozen=True)
 class PinnedData:
     """The data that a lasting budget is for, known by digests of its tables.
 
@@ -141,6 +151,10 @@ class Ledger(Protocol):
     @property
     def pinned(self) -> PinnedData | None:
         """The data that the budget is for; None where it is for any."""
+        return None
+
+    def history(self) -> tuple[Recorded, ...] | None:
+        """The asker's own charges, the last at the end; None where no records are kept."""
         return None
 
     def recording(self, statement: str) -> Ledger:

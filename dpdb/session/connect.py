@@ -162,11 +162,14 @@ def _policy(source: Source, form: CsvFormat | None, names: Sequence[str]) -> Pol
     if isinstance(source, Policy):
         return source
     path = Path(source)
-    if "\0" in str(path) or path.is_dir():
-        raise DataFileError(f"{path} is not a file")
-    if path.suffix == ".toml":
-        return read_policy(path)
-    return policy_for(path, form, names)
+    try:
+        if "\0" in str(path) or path.is_dir():
+            raise DataFileError(f"{path} is not a file")
+        if path.suffix == ".toml":
+            return read_policy(path)
+        return policy_for(path, form, names)
+    except OSError as error:  # it is in a folder that the user may not look into
+        raise DataFileError(f"cannot read {path}: {error.strerror}") from None
 
 
 def _form(

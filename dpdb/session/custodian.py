@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
 from fractions import Fraction
 
 from dpdb.answers.record import AnswerRecord, Cell, columns_of
@@ -16,7 +15,7 @@ from dpdb.ledger.state import decision_of
 from dpdb.ledger.terms import budget_in
 from dpdb.policy.catalog import Policy
 from dpdb.session.backends import table_digest
-from dpdb.session.catalog_views import BUDGET_COLUMNS, budget_rows
+from dpdb.session.catalog_views import BUDGET_COLUMNS, budget_rows, utc_time
 
 HISTORY = (
     "entry", "time", "who", "action", "statement", "epsilon", "delta", "queries",
@@ -97,7 +96,7 @@ def history(entries: Iterable[Sealed]) -> list[tuple[Cell, ...]]:
                 own = (0.0, 0.0, 0)
         totals = entry.totals
         in_all = float(totals.loss.epsilon), float(totals.loss.delta), totals.queries
-        rows.append((entry.number, _time(entry), entry.who, action, said, *own, *in_all,
+        rows.append((entry.number, utc_time(entry.time), entry.who, action, said, *own, *in_all,
                      sealed.seal.hex()))  # fmt: skip
     return rows
 
@@ -125,12 +124,8 @@ def _summed(entries: Iterable[tuple[str, Entry]]) -> dict[str, tuple[int, float]
     return {name: (number, float(epsilon)) for name, (number, epsilon) in sums.items()}
 
 
-def _time(entry: Entry) -> str:
-    return datetime.fromtimestamp(entry.time, UTC).strftime("%Y-%m-%d %H:%M:%S")
-
-
 def _day(entry: Entry) -> str:
-    return _time(entry)[:10]
+    return utc_time(entry.time)[:10]
 
 
 def _shown(

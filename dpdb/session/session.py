@@ -31,6 +31,7 @@ from dpdb.sql.statements import (
     Describe,
     Select,
     ShowBudget,
+    ShowHistory,
     ShowSettings,
     ShowTables,
     statement,
@@ -160,6 +161,9 @@ class Session:
                 share = self.balance.share.epsilon if asked is None else asked
                 rows = catalog_views.budget_rows(self.balance, share)
                 return self._shown(text, catalog_views.BUDGET_COLUMNS, rows)
+            case ShowHistory():
+                rows = catalog_views.history_rows(self._ledger.history())
+                return self._shown(text, catalog_views.HISTORY_COLUMNS, rows)
             case ShowTables():
                 rows = catalog_views.table_rows(self.policy)
                 return self._shown(text, catalog_views.TABLE_COLUMNS, rows)

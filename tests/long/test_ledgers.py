@@ -9,6 +9,7 @@ from random import Random
 import pytest
 
 from tests.long.parts import Part
+from tests.support.crashes import Crashes
 from tests.support.lasting import folder_in_memory
 from tests.support.ledger_trials import (
     Tampered,
@@ -36,6 +37,18 @@ def test_processes_killed_at_random_moments(examples: int, tried) -> None:
     with folder_in_memory() as folder:
         unheard = survives_kills(folder, examples, Random(200))
     tried(f"{examples} kills; {unheard} charges that nobody heard of")
+
+
+@pytest.mark.examples(300, 2)
+def test_sessions_killed_from_plan_to_page(examples: int, tried) -> None:
+    """At the calls of functions that divide a statement evenly."""
+    with folder_in_memory() as folder:
+        crashes = Crashes.in_folder(folder)
+        calls = crashes.calls()
+        each = [crashes.killed_at(1 + calls * part // examples) for part in range(examples)]
+    assert (0, 1) not in each
+    assert each[-1] == (1, 1)
+    tried(f"{examples} of {calls} calls: {each.count((1, 0))} charges without an answer")
 
 
 @pytest.mark.examples(1000, 10)

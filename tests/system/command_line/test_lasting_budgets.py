@@ -180,6 +180,19 @@ def test_analysts_have_limits(shop: Path, run: Run) -> None:
     assert "not among" in run("budget", "revoke", shop, "bob").err
 
 
+def test_analysts_see_their_own_history(shop: Path, run: Run) -> None:
+    for name in ("alice", "bob", "alice"):
+        run(shop, "--analyst", name, "-c", f"SELECT COUNT(*) AS {name} FROM t")
+    shown = run(shop, "--analyst", "alice", "--csv", "-c", "SHOW HISTORY").out.splitlines()
+    assert shown[0] == "time,statement,epsilon,delta"
+    told = [line.split(",", 1)[1] for line in shown[1:]]
+    assert told == ["SELECT COUNT(*) AS alice FROM t,0.25,0.0"] * 2
+
+
+def test_a_session_keeps_no_history(make: Make, run: Run) -> None:
+    assert "keeps no history" in run(make(ROWS), "-c", "SHOW HISTORY").err
+
+
 def test_analysts_can_be_in_the_policy(make: Make, run: Run) -> None:
     limits = "[budget.analysts.alice]\nepsilon = 0.3\n"
     path = make(ROWS, POLICY + limits).with_suffix(".toml")
