@@ -28,6 +28,7 @@ from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace
 from dpdb.privacy.walk import Walk
 from dpdb.sql.option_names import MECHANISMS
 
+Shares = tuple[BudgetShare, ...]
 Plans = tuple[Plan, ...]
 """The plans to be carried out one after the other, until an answer is as asked.
 
@@ -35,15 +36,17 @@ They are one, or several of rising ε where the query asks for a relative error.
 """
 
 
-def possible_plans(query: Query, policy: Policy, balance: Balance, rows: RowCount) -> list[Plans]:
+def possible_plans(
+    query: Query, policy: Policy, shares: Shares, rows: RowCount
+) -> tuple[Plans, ...]:
     """The plans of a query by each theorem and with each noise that its options leave open.
 
-    `rows` gives the number of rows of a table, where that is public. Raises TooLarge where all of
-    them are.
+    `shares` are what a query gets, by each theorem, that asks for nothing special. `rows` gives the
+    number of rows of a table, where that is public. Raises TooLarge where all of them are.
     """
     found: list[Plans] = []
     refusals: list[TooLarge] = []
-    for share, mechanism in _ways(query.options, balance):
+    for share, mechanism in _ways(query.options, shares):
         options = replace(query.options, mechanism=mechanism)
         try:
             found.append(_plans(replace(query, options=options), policy, share, rows))
@@ -51,7 +54,7 @@ def possible_plans(query: Query, policy: Policy, balance: Balance, rows: RowCoun
             refusals.append(refusal)
     if not found:
         raise refusals[0]
-    return found
+    return tuple(found)
 
 
 def best_plans(possible: Sequence[Plans], balance: Balance) -> Plans:
@@ -68,9 +71,8 @@ def best_plans(possible: Sequence[Plans], balance: Balance) -> Plans:
     return min(possible, key=rank)
 
 
-def _ways(options: Options, balance: Balance) -> Iterator[tuple[BudgetShare, str]]:
+def _ways(options: Options, shares: Shares) -> Iterator[tuple[BudgetShare, str]]:
     """The shares of the budget that a query may spend, each with a noise for counts and sums."""
-    shares = balance.shares
     if options.mechanism == "gaussian" or options.sensitivity == "smooth":
         shares = shares[-1:]  # the others have no δ
     for even in shares:
