@@ -1,7 +1,7 @@
-"""The plans of a query: several are made by different theorems and noises, and the best is chosen.
+"""The plans of a query: one is made for each theorem that can pay, and the best is chosen.
 
-Under zCDP a query can be paid for by the sum of ε or by ρ, and its counts and sums can have Laplace
-or Gaussian noise. What is chosen follows from the plans and the budget alone.
+Under zCDP a query can be paid for by the sum of ε, with Laplace noise, or by ρ, with Gaussian
+noise. What is chosen follows from the plans and the budget alone.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace
 from dpdb.privacy.walk import Walk
 from dpdb.sql.option_names import MECHANISMS
 
+Shares = tuple[BudgetShare, ...]
 Plans = tuple[Plan, ...]
 """The plans to be carried out one after the other, until an answer is as asked.
 
@@ -35,15 +36,17 @@ They are one, or several of rising ε where the query asks for a relative error.
 """
 
 
-def possible_plans(query: Query, policy: Policy, balance: Balance, rows: RowCount) -> list[Plans]:
-    """The plans of a query by each theorem and with each noise that its options leave open.
+def possible_plans(
+    query: Query, policy: Policy, shares: Shares, rows: RowCount
+) -> tuple[Plans, ...]:
+    """The plans of a query by each theorem.
 
-    `rows` gives the number of rows of a table, where that is public. Raises TooLarge where all of
-    them are.
+    `shares` are what a query gets, by each theorem, that asks for nothing special. `rows` gives the
+    number of rows of a table, where that is public. Raises TooLarge where all of them are.
     """
     found: list[Plans] = []
     refusals: list[TooLarge] = []
-    for share, mechanism in _ways(query.options, balance):
+    for share, mechanism in _ways(query.options, shares):
         options = replace(query.options, mechanism=mechanism)
         try:
             found.append(plans_of(replace(query, options=options), policy, share, rows))
@@ -51,7 +54,7 @@ def possible_plans(query: Query, policy: Policy, balance: Balance, rows: RowCoun
             refusals.append(refusal)
     if not found:
         raise refusals[0]
-    return found
+    return tuple(found)
 
 
 def best_plans(possible: Sequence[Plans], balance: Balance) -> Plans:
@@ -68,9 +71,8 @@ def best_plans(possible: Sequence[Plans], balance: Balance) -> Plans:
     return min(possible, key=rank)
 
 
-def _ways(options: Options, balance: Balance) -> Iterator[tuple[BudgetShare, str]]:
-    """The shares of the budget that a query may spend, each with a noise for counts and sums."""
-    shares = balance.shares
+def _ways(options: Options, shares: Shares) -> Iterator[tuple[BudgetShare, str]]:
+    """The shares of the budget that a query may spend, each with the noise of counts and sums."""
     if options.mechanism == "gaussian" or options.sensitivity == "smooth":
         shares = shares[-1:]  # the others have no δ
     for even in shares:
@@ -79,13 +81,14 @@ def _ways(options: Options, balance: Balance) -> Iterator[tuple[BudgetShare, str
             epsilon=even.epsilon if options.epsilon is None else options.epsilon,
             delta=even.delta if options.delta is None else options.delta,
         )
-        if options.mechanism in MECHANISMS:
-            yield share, options.mechanism
-            continue
-        yield share, "laplace"
-        laplace_only = options.noise_index or options.relative_error
-        if share.concentrated and share.delta >= SMALLEST_DELTA and not laplace_only:
-            yield share, "gaussian"
+        chosen = options.mechanism if options.mechanism in MECHANISMS else None
+        yield share, chosen or _least(share, options)
+
+
+def _least(share: BudgetShare, options: Options) -> str:
+    """The noise that is the less for a share: Gaussian noise, where its ρ is what is paid for."""
+    laplace_only = options.noise_index or options.relative_error or share.delta < SMALLEST_DELTA
+    return "gaussian" if share.concentrated and not laplace_only else "laplace"
 
 
 def usual_share(options: Options, balance: Balance) -> BudgetShare:

@@ -219,7 +219,7 @@ class Session:
         Nothing was answered before where repeats are to be paid.
         """
         balance = self.balance
-        possible = possible_plans(query, self.policy, balance, rows)
+        possible = possible_plans(query, self.policy, balance.shares, rows)
         for plans in () if self.settings.repeats_are_paid else possible:
             before = self._purchases.get(identity(plans[-1], query.options))
             if before is not None:

@@ -6,7 +6,7 @@ and the answer is made of that. Whatever follows from the text, the policy and t
 worked out for the first run, and remembered for the others:
 
     statement, _asked        what a text asks for, under these settings
-    plans_of                 the plans of what is asked for
+    possible_plans           the plans of what is asked for
     exact                    the exact result of a plan, for these noisy answers of its subqueries
     statistic_and_scale      the order statistic of these values, and its smooth noise's scale
     reports, interval_notes  what an answer says of a plan's releases
@@ -46,7 +46,7 @@ def remembering() -> Iterator[None]:
         for owner, name in (
             (session, "statement"),
             (session.Session, "_asked"),
-            (session, "plans_of"),
+            (session, "possible_plans"),
             (MemoryEngine, "exact"),
             (smooth, "statistic_and_scale"),
             (release_reports, "reports"),
