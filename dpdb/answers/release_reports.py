@@ -9,6 +9,7 @@ from fractions import Fraction
 from dpdb.answers.record import Origin, ReleaseReport
 from dpdb.plan.expressions import Slot
 from dpdb.plan.plan import CONFIDENCE, Plan, Release, at_once
+from dpdb.privacy.bracket import Bracket
 from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace
 from dpdb.privacy.walk import Walk
 
@@ -93,7 +94,7 @@ def _report(release: Release, label: str, competing_rows: int) -> ReleaseReport:
             )
         case Walk():
             return replace(report, sensitivity=Fraction(mechanism.sensitivity))
-        case Exponential():
+        case Exponential() | Bracket():
             return replace(report, sensitivity=mechanism.sensitivity, scale=mechanism.scale)
     return report
 

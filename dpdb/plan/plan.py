@@ -19,8 +19,11 @@ from dpdb.plan.statistics import Statistic
 from dpdb.policy.catalog import Table, Value
 from dpdb.privacy.accounting.composition import ComposedLoss
 from dpdb.privacy.accounting.loss import Loss
-from dpdb.privacy.mechanisms import Mechanism
+from dpdb.privacy.bracket import Bracket
+from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace, Smooth
 from dpdb.privacy.walk import Walk
+
+Mechanism = Laplace | Gaussian | Exponential | Bracket | Walk | Smooth
 
 CONFIDENCE = 0.95
 """The confidence of every interval, and of an error goal that names none."""
@@ -42,6 +45,7 @@ class Release:
     """The name of the aggregate, or of the part of one: `sum`, `count`, `sum_of_squares`, …"""
     statistic: Statistic
     mechanism: Mechanism
+    """A bracket is around the values of the release before it."""
     unit: Fraction = Fraction(1)
     """The size of one grid step of the mechanism, in the analyst's units."""
 
@@ -51,7 +55,8 @@ class Estimate:
     """How one aggregate is computed from releases.
 
     `releases` are indices into the plan's releases. Averages and variances have (squares,) sum and
-    count, in this order; `rows` replaces a count that is public.
+    count, in this order, and a quantile may have a bracket beside its value; `rows` replaces a
+    count that is public.
     """
 
     aggregate: Aggregate

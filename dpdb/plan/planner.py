@@ -11,12 +11,13 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from dpdb.errors import TooLarge
+from dpdb.plan import brackets
 from dpdb.plan.allocation import allocate, competing_rows, is_public_count
 from dpdb.plan.expressions import Slot
 from dpdb.plan.group_keys import key_values
 from dpdb.plan.intervals import Interval
 from dpdb.plan.lowering import AggregateLowering, PlanningContext, RowCount
-from dpdb.plan.plan import Estimate, Plan, Release
+from dpdb.plan.plan import CONFIDENCE, Estimate, Plan, Release
 from dpdb.plan.query import Query
 from dpdb.plan.ranges import Environment
 from dpdb.policy.catalog import Policy, Value
@@ -39,7 +40,7 @@ def plan(query: Query, policy: Policy, share: BudgetShare, rows: RowCount) -> Pl
     # Subqueries are planned first, but their answers do not change the number of groups.
     group_count = _number(_key_values(query, {})) if query.options.has_accuracy_goal else 1
     shares = allocate(query, group_count, share, context)
-    return _plan_within(query, context, shares)
+    return _plan_within(query, context, shares, CONFIDENCE)
 
 
 def outline(query: Query, policy: Policy) -> Plan:
@@ -50,9 +51,23 @@ def outline(query: Query, policy: Policy) -> Plan:
     return _assembled(query, values, (), estimates, subplans, policy=policy)
 
 
-def _plan_within(query: Query, context: PlanningContext, shares: Iterator[BudgetShare]) -> Plan:
-    """The plan for `query`: every noisy aggregate takes the next of `shares`, subqueries first."""
-    subplans = tuple(_plan_within(subquery, context, shares) for subquery in query.subqueries)
+def _plan_within(
+    query: Query,
+    context: PlanningContext,
+    shares: Iterator[BudgetShare],
+    confidence: float | None,
+) -> Plan:
+    """The plan for `query`: every noisy aggregate takes the next of `shares`, subqueries first.
+
+    `confidence` is that of the answer's intervals, None where none is shown.
+    """
+    # How many groups there are is not known yet, but that is at most the number allowed.
+    most = competing_rows(query, MAX_GROUPS, context)
+    inner = brackets.shown_confidences(query, "subquery", confidence, most)
+    subplans = tuple(
+        _plan_within(subquery, context, shares, inner.get(index))
+        for index, subquery in enumerate(query.subqueries)
+    )
     known: Environment = {
         Slot("subquery", index, subplan.outputs[0].expression.kind): subplan.interval_of(
             subplan.outputs[0]
@@ -61,15 +76,19 @@ def _plan_within(query: Query, context: PlanningContext, shares: Iterator[Budget
     }
     values = _key_values(query, known)
     group_count = _number(values)
+    competing = competing_rows(query, group_count, context)
+    shown = brackets.shown_confidences(query, "aggregate", confidence, competing)
     releases: list[Release] = []
     estimates = []
-    for aggregate, obstacle in zip(query.aggregates, query.obstacles, strict=True):
+    for index, (aggregate, obstacle) in enumerate(
+        zip(query.aggregates, query.obstacles, strict=True)
+    ):
         if obstacle is not None:
             estimates.append(Estimate(aggregate, (), Interval(), obstacle=obstacle))
             continue
         share = NO_SHARE if is_public_count(aggregate, query, context) else next(shares)
         lowering = AggregateLowering(context, query, aggregate, known, group_count, share)
-        lowered = lowering.lower()
+        lowered = brackets.lower(lowering, shown.get(index))
         indices = tuple(range(len(releases), len(releases) + len(lowered.releases)))
         estimates.append(Estimate(aggregate, indices, lowered.range, lowered.public_rows))
         releases += lowered.releases
@@ -82,7 +101,7 @@ def _plan_within(query: Query, context: PlanningContext, shares: Iterator[Budget
         tuple(estimates),
         subplans,
         policy=context.policy,
-        competing=competing_rows(query, group_count, context),
+        competing=competing,
     )
 
 

@@ -86,6 +86,7 @@ class Options:
     confidence: Fraction | None = None
     mechanism: str | None = None
     sensitivity: str | None = None
+    interval: str | None = None
 
     @property
     def has_accuracy_goal(self) -> bool:
@@ -121,6 +122,11 @@ class Query:
         return tuple(
             obstacle(self.table, conjunction(self.where, each.where)) for each in self.aggregates
         )
+
+    @property
+    def measured(self) -> tuple[Expr, ...]:
+        """The expressions whose intervals are shown, where they have any."""
+        return tuple(each.expression for each in self.outputs if each.expression.kind.ordinal)
 
     @property
     def settled(self) -> bool:

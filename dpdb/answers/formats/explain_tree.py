@@ -5,6 +5,7 @@ All of it follows from the statement and the policy.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator
 from fractions import Fraction
 from itertools import groupby
@@ -16,12 +17,13 @@ from dpdb.answers.record import AnswerRecord, ReleaseReport
 from dpdb.answers.release_reports import EXACT, LOCAL
 from dpdb.errors import folded
 from dpdb.plan.expressions import Call, Cast, ColumnRef, Expr, children
-from dpdb.plan.plan import CONFIDENCE, Plan, Release, at_once
+from dpdb.plan.plan import CONFIDENCE, Mechanism, Plan, Release, at_once
 from dpdb.plan.statistics import Ranks, Total
 from dpdb.policy.budget import Composition
 from dpdb.policy.catalog import Kind
 from dpdb.policy.numbers import MAGNITUDE_LIMIT, decimal, iso_date
-from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace, Mechanism
+from dpdb.privacy.bracket import Bracket
+from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace
 from dpdb.privacy.walk import RUNG_RATIO, Walk
 
 CONFIDENCES = (0.5, 0.9, 0.95)
@@ -30,6 +32,7 @@ NAMES = {
     "laplace": "Laplace noise",
     "gaussian": "Gaussian noise",
     "exponential": "the exponential mechanism",
+    "bracket": "the exponential mechanism over half-widths",
     "smooth laplace": "Laplace noise of smooth sensitivity",
     "walk": "a walk over a ladder of values",
 }
@@ -37,6 +40,7 @@ CHANGES = {
     "laplace": "the most {} can change it",
     "gaussian": "the farthest {} can move it (ℓ2)",
     "exponential": "the most {} can change it (of a value's rank or count)",
+    "bracket": "the most {} can change it (of how many ranks an interval has to spare)",
     "walk": "the most {} can change how many rows are beyond a value",
 }
 
@@ -130,6 +134,8 @@ def _facts(
     if isinstance(mechanism, Walk):
         assert isinstance(statistic, Ranks)
         yield from _walk(mechanism, statistic, report.competing_rows)
+    elif isinstance(mechanism, Bracket):
+        yield from _bracket(mechanism)
     elif isinstance(mechanism, Laplace | Gaussian):
         yield from _noise(mechanism, release.unit, report.competing_rows)
     elif report.scale is None:
@@ -142,7 +148,7 @@ def _scale_formula(mechanism: Mechanism) -> str:
     match mechanism:
         case Gaussian():
             return "σ"
-        case Exponential(one_sided=False):
+        case Exponential(one_sided=False) | Bracket():
             return "2Δ/ε"
     return "Δ/ε"
 
@@ -180,6 +186,17 @@ def _walk(walk: Walk, statistic: Ranks, competing_rows: int) -> Iterator[tuple[s
         "says",
         f"{SURE}: the {what} value is {side} the one {steps} steps {direction}; "
         "nothing is said of how far",
+    )
+
+
+def _bracket(bracket: Bracket) -> Iterator[tuple[str, str]]:
+    """What half-widths there are, and how many ranks the interval is likely to span."""
+    yield "widths", f"{len(bracket.widths)} half-widths, each √2 times the one before"
+    ranks = math.ceil(bracket.target)
+    yield (
+        "says",
+        f"{SURE}: the exact value is within ±; about {ranks} rows to spare on either side make it "
+        "so",
     )
 
 
