@@ -7,7 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from dpdb.answers.record import Origin, ReleaseReport
-from dpdb.plan.expressions import Slot
+from dpdb.plan.expressions import Slot, interval_ends
 from dpdb.plan.plan import CONFIDENCE, Plan, Release, at_once
 from dpdb.privacy.bracket import Bracket
 from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace
@@ -102,7 +102,7 @@ def _report(release: Release, label: str, competing_rows: int) -> ReleaseReport:
 def origins(planned: Plan, *, noisy: bool = True) -> tuple[Origin, ...]:
     """Where the columns of an answer come from; without noise, all aggregates are exact."""
     return tuple(
-        Origin.KEY if not planned.measures(output)
+        Origin.KEY if not planned.measures(output) or interval_ends(output.expression)
         else Origin.NOISY if noisy and planned.has_noise(output)
         else Origin.EXACT
         for output in planned.outputs

@@ -9,10 +9,10 @@ from fractions import Fraction
 from functools import cached_property, reduce
 from operator import add
 
-from dpdb.plan.expressions import ColumnRef, Expr, Slot, columns_of, conjunction, slots
+from dpdb.plan.expressions import ColumnRef, Expr, IntervalEnd, Slot, columns_of, conjunction, slots
 from dpdb.plan.intervals import Interval
 from dpdb.plan.obstacles import Obstacle
-from dpdb.plan.query import Aggregate, Ordering, Output
+from dpdb.plan.query import Aggregate, Ordering, Output, ends_asked_for
 from dpdb.plan.ranges import Environment, interval
 from dpdb.plan.regions import Region, region
 from dpdb.plan.statistics import Statistic
@@ -170,6 +170,11 @@ class Plan:
         for index in self.noisy_subqueries(output):
             used += self.subplans[index].every_release
         return any(isinstance(release.mechanism, Walk) for release in used)
+
+    @property
+    def interval_ends(self) -> set[IntervalEnd]:
+        """The ends of intervals that the answer is made with."""
+        return ends_asked_for(self.outputs, self.having, self.order)
 
     def released_for(self, output: Output) -> set[int]:
         """The indices of the releases from which an output is computed."""

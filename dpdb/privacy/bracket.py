@@ -60,7 +60,7 @@ def half_widths(reach: int) -> tuple[int, ...]:
 class Bracket:
     """The selection of a half-width such that the interval holds the exact quantile."""
 
-    name: ClassVar[str] = "bracket"
+    name: ClassVar[str] = Exponential.name
     sensitivity: Fraction
     """Δ, the sensitivity of the slack of a half-width, in ranks."""
     epsilon: Fraction

@@ -74,7 +74,7 @@ def test_a_fifth_is_for_the_interval_and_can_be_given_back(policy: Policy) -> No
     answer = session.execute("SELECT MEDIAN(x) FROM t")
     assert [(r.aggregate, r.mechanism, r.epsilon) for r in answer.releases] == [
         ("quantile", "exponential", Fraction(4, 5)),
-        ("interval", "bracket", Fraction(1, 5)),
+        ("interval", "exponential", Fraction(1, 5)),
     ]
     assert answer.cost.epsilon == 1
     [((low, high),)] = answer.intervals  # type: ignore[misc]
@@ -145,7 +145,7 @@ def test_shares_that_are_concentrated_are_divided_as_such(policy: Policy) -> Non
 
 def test_explain_says_what_the_interval_takes_and_says(policy: Policy) -> None:
     lines = tree(Session(policy).execute("EXPLAIN SELECT MEDIAN(x) FROM t"), ()).splitlines()
-    start = lines.index("└─ interval by the exponential mechanism over half-widths")
+    start = lines.index("└─ interval by the exponential mechanism")
     assert lines[start + 1 : start + 7] == [
         "   ├─ bounds 0 to 1000000, declared in the policy",
         "   ├─ Δ      0.5, the most one row can change it (of how many ranks an interval has to spare)",

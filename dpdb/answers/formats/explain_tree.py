@@ -32,7 +32,6 @@ NAMES = {
     "laplace": "Laplace noise",
     "gaussian": "Gaussian noise",
     "exponential": "the exponential mechanism",
-    "bracket": "the exponential mechanism over half-widths",
     "smooth laplace": "Laplace noise of smooth sensitivity",
     "walk": "a walk over a ladder of values",
 }
@@ -40,7 +39,7 @@ CHANGES = {
     "laplace": "the most {} can change it",
     "gaussian": "the farthest {} can move it (ℓ2)",
     "exponential": "the most {} can change it (of a value's rank or count)",
-    "bracket": "the most {} can change it (of how many ranks an interval has to spare)",
+    "interval": "the most {} can change it (of how many ranks an interval has to spare)",
     "walk": "the most {} can change how many rows are beyond a value",
 }
 
@@ -120,7 +119,8 @@ def _facts(
     if report.sensitivity is None:
         yield "Δ", "smooth: read off the rows, and as secret as they are"
     else:
-        yield "Δ", f"{_figure(report.sensitivity)}, {CHANGES[name].format(whose)}"
+        of = "interval" if isinstance(release.mechanism, Bracket) else name
+        yield "Δ", f"{_figure(report.sensitivity)}, {CHANGES[of].format(whose)}"
     part = "" if report.epsilon == total else f", a part of the query's {decimal(total)}"
     mechanism = release.mechanism
     if isinstance(mechanism, Walk):

@@ -152,7 +152,7 @@ def test_aggregates_have_the_names_of_the_contract(run: Run, people: Path) -> No
         ("sum", "laplace"),
         ("sum", "laplace"), ("count", "laplace"),
         ("sum_of_squares", "laplace"), ("sum", "laplace"), ("count", "laplace"),
-        ("quantile", "exponential"), ("interval", "bracket"),
+        ("quantile", "exponential"), ("interval", "exponential"),
         ("quantile", "exponential"),
         ("mode", "exponential"),
         ("count", "laplace"),
