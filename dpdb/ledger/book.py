@@ -26,7 +26,7 @@ _SCHEMA = (
 _APPLICATION = 0x64706462
 """The bytes `dpdb`: which program a file is of."""
 _FORMAT = 1
-WAIT = 60.0
+WAIT = 20.0
 """For how many seconds a process waits for others."""
 _REASONS = {
     "SQLITE_BUSY": "another process holds it",
@@ -60,11 +60,11 @@ class Book:
         check_file(path)
         self.path = path
         self._process = os.getpid()
-        self._identity = identity(path)
         with self._guarded():
             self._connection = _connected(path)
             weakref.finalize(self, self._connection.close)
             self._check_format()
+        self._files = self._identities()
 
     def last(self) -> Sealed:
         """The last entry."""
@@ -85,20 +85,20 @@ class Book:
         What `make` raises is raised, and nothing is added.
         """
         with self._guarded():
-            self._connection.execute("BEGIN IMMEDIATE")
             try:
+                self._connection.execute("BEGIN IMMEDIATE")
                 before = self.last()
                 entry = make(before)
                 sealed = Sealed(entry, seal(before.seal, entry.number, entry.text))
                 self._insert(sealed)
-                self._check_same_file()
+                self._check_same_files()
                 self._connection.execute("COMMIT")
             except BaseException:
                 with suppress(sqlite3.Error):
                     self._connection.execute("ROLLBACK")
                 raise
             # Where locks did not hold, somebody else's entry can be in its place.
-            self._check_same_file()
+            self._check_same_files()
             if self._at(entry.number).seal != sealed.seal:
                 raise self._damaged()
             return sealed
@@ -149,9 +149,20 @@ class Book:
         if found != (_APPLICATION, _FORMAT, "wal", [(_SCHEMA,)]):
             raise self._damaged()
 
-    def _check_same_file(self) -> None:
-        if identity(self.path) != self._identity:
-            raise LedgerError(f"{self.path} was replaced by another file while it was in use")
+    def _check_same_files(self) -> None:
+        """Refuse other files under the same names: what is written to ours is not theirs.
+
+        SQLite removes the log when its last user leaves. While this process has it open, that can
+        only be if its locks were lost.
+        """
+        if self._identities() != self._files:
+            raise LedgerError(
+                f"{self.path} was replaced while it was in use, or its locks did not hold"
+            )
+
+    def _identities(self) -> tuple[object, object]:
+        """Those of the file and of its write-ahead log."""
+        return identity(self.path), identity(self.path.with_name(f"{self.path.name}-wal"))
 
     def _damaged(self) -> LedgerError:
         return LedgerError(

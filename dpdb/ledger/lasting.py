@@ -111,12 +111,13 @@ class LastingLedger(Ledger):
     def history(self) -> tuple[Recorded, ...]:
         """The analyst's last charges, up to LONGEST_HISTORY."""
         records = list[Recorded]()
-        number = self.book.last().entry.latest.get(self.analyst)
-        while number is not None and len(records) < LONGEST_HISTORY:
-            entry = self.book.at(number).entry
-            if isinstance(entry.event, Charge):
-                records.append(Recorded(entry.time, entry.event.statement, entry.event.loss))
-            number = self.book.at(number - 1).entry.latest.get(self.analyst)
+        with self._session.lock:
+            number = self.book.last().entry.latest.get(self.analyst)
+            while number is not None and len(records) < LONGEST_HISTORY:
+                entry = self.book.at(number).entry
+                if isinstance(entry.event, Charge):
+                    records.append(Recorded(entry.time, entry.event.statement, entry.event.loss))
+                number = self.book.at(number - 1).entry.latest.get(self.analyst)
         return tuple(records[::-1])
 
     def price(self, loss: ComposedLoss, region: Region | None, queries: int = 1) -> Price:

@@ -63,6 +63,12 @@ def test_runs_share_one_budget(shop: Path, run: Run) -> None:
     assert "0 left" in refused.err
 
 
+def test_no_answer_overwrites_the_ledger(shop: Path, run: Run) -> None:
+    ran = run(shop, "-o", shop.with_suffix(".ledger"), "-c", COUNT)
+    assert (ran.code, "is not overwritten" in ran.err) == (2, True)
+    assert left(run, shop) == 1
+
+
 def test_the_ledger_can_be_elsewhere(shop: Path, run: Run) -> None:
     elsewhere = shop.with_name("moved.ledger")
     shop.with_suffix(".ledger").rename(elsewhere)
