@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.command_line import Make, Run
+from tests.support.terminal import Terminal
 
 POLICY = """
 [budget]
@@ -104,6 +105,30 @@ def test_options_cannot_ask_for_more(shop: Path, run: Run, words: list[str]) -> 
 def test_options_can_ask_for_less(shop: Path, run: Run) -> None:
     assert run(shop, "--epsilon", "0.5", "--queries", "1", "-c", COUNT).code == 0
     assert left(run, shop) == 0.5
+
+
+def test_the_prompt_shows_what_others_leave(shop: Path, run: Run, tmp_path: Path) -> None:
+    with Terminal(str(shop), home=tmp_path) as terminal:
+        terminal.wait_for_prompt()
+        assert "ε 1 for good, k 4 a session" in terminal.text
+        terminal.run(COUNT + ";")
+        terminal.wait(lambda t: "ε 0.75 of 1" in t.toolbar)
+        run(shop, "-c", COUNT)
+        terminal.send("S")
+        terminal.wait(lambda t: "ε 0.5 of 1" in t.toolbar)
+        shop.with_suffix(".ledger").unlink()
+        terminal.run("\x08" + COUNT + " WHERE a > 2;")
+        assert "t.ledger was replaced" in terminal.text
+        terminal.send("\x04")
+        terminal.end()
+
+
+def test_the_prompt_does_not_begin_without_a_ledger(make: Make, tmp_path: Path) -> None:
+    with Terminal(str(make(ROWS, POLICY)), home=tmp_path) as terminal:
+        shown = terminal.end()
+    assert "there is no ledger" in shown
+    assert "dpdb>" not in shown
+    assert terminal.process.exitstatus == 2
 
 
 # -------------------------------------------------------------------------------- the data
