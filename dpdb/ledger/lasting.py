@@ -11,7 +11,7 @@ from threading import Lock
 from dpdb.errors import LedgerError
 from dpdb.ledger import region_text
 from dpdb.ledger.analysts import analyst
-from dpdb.ledger.book import Book, Sealed
+from dpdb.ledger.book import Book, Sealed, open_book
 from dpdb.ledger.entries import Charge, Entry
 from dpdb.ledger.protocol import Balance, Ledger, PinnedData, Price, Receipt, Recorded
 from dpdb.ledger.spending import Spent, check_covered, price_between
@@ -79,7 +79,7 @@ class LastingLedger(Ledger):
         Raises LedgerError where the ledger is not to be relied on, or refuses the session.
         """
         assert policy.lasting is not None
-        book = Book(policy.lasting.ledger)
+        book = open_book(policy.lasting)
         decision = decision_of(book, book.last().entry)
         pinned = PinnedData(bytes.fromhex(decision.key), decision.digests)
         session = _Session(StateReader(book, policy.tables), decision.version, pinned)

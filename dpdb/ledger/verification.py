@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from dpdb.errors import LedgerError
@@ -86,13 +85,3 @@ def _begun(first: Entry) -> _Rebuilt | None:
         case Decision(action="open", since=0, version=0) as decision:
             return _Rebuilt(Spent(neighbors_in(decision.terms)))
     return None
-
-
-def heads(entries: Iterable[Sealed]) -> set[str]:
-    """For each entry the line by which an anchor names it."""
-    return {head(sealed) for sealed in entries}
-
-
-def head(sealed: Sealed) -> str:
-    """An entry's number and seal in one line: it stands for all entries up to this one."""
-    return f"{sealed.entry.number} {sealed.seal.hex()}"

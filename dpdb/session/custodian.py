@@ -8,7 +8,7 @@ from fractions import Fraction
 from dpdb.answers.record import AnswerRecord, Cell, columns_of
 from dpdb.ledger import custodian
 from dpdb.ledger.analysts import user
-from dpdb.ledger.book import Book, Sealed
+from dpdb.ledger.book import Sealed
 from dpdb.ledger.entries import Charge, Decision, Entry
 from dpdb.ledger.protocol import Balance
 from dpdb.ledger.state import decision_of
@@ -34,29 +34,24 @@ def open_budget(policy: Policy) -> None:
 
 def accept(policy: Policy, why: str, *, fresh: bool) -> None:
     """Let the budget be for the data and the policy as they are now."""
-    book = book_of(policy)
+    book = custodian.book_to_accept_for(policy)
     key = decision_of(book, book.last().entry).key
     custodian.accept(book, policy, user(), why, _digests(policy, key), fresh=fresh)
 
 
 def grant(policy: Policy, analyst: str, epsilon: Fraction) -> None:
     """Let an analyst spend up to `epsilon` of the budget."""
-    custodian.grant(book_of(policy), user(), analyst, epsilon)
+    custodian.grant(custodian.book_of(policy), user(), analyst, epsilon)
 
 
 def revoke(policy: Policy, analyst: str) -> None:
     """Let an analyst ask no more."""
-    custodian.revoke(book_of(policy), user(), analyst)
-
-
-def book_of(policy: Policy) -> Book:
-    """The open ledger of the budget that the policy names."""
-    return Book(custodian.lasting_budget(policy).ledger)
+    custodian.revoke(custodian.book_of(policy), user(), analyst)
 
 
 def overview(policy: Policy) -> dict[str, AnswerRecord]:
     """What became of the budget: in all, by analyst, by day, and the last entries, by title."""
-    entries = list(book_of(policy).walk())
+    entries = list(custodian.book_of(policy).walk())
     last = entries[-1].entry
     decision = next(e.entry.event for e in entries if e.entry.number == last.decision)
     assert isinstance(decision, Decision)
@@ -103,7 +98,7 @@ def history(entries: Iterable[Sealed]) -> list[tuple[Cell, ...]]:
 
 def history_record(policy: Policy) -> AnswerRecord:
     """The whole history."""
-    book = book_of(policy)
+    book = custodian.book_of(policy)
     entries = list(book.walk())
     decision = decision_of(book, entries[-1].entry)
     balance = Balance.after(budget_in(decision.terms), entries[-1].entry.totals.loss)

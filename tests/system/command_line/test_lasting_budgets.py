@@ -258,7 +258,39 @@ def test_an_older_ledger_is_noticed(shop: Path, run: Run, tmp_path: Path) -> Non
     assert run("budget", "verify", shop).code == 0  # it is whole, and was so once
     older = run("budget", "verify", shop, "--anchor", anchor)
     assert older.code == 2
-    assert "older, or another" in older.err
+    assert "is older than" in older.err
+
+
+def test_an_anchor_in_the_policy_is_asked_each_time(make: Make, run: Run, tmp_path: Path) -> None:
+    anchor, anchored = (
+        tmp_path / "anchor",
+        POLICY.replace("[budget]", "[budget]\nanchor = 'anchor'"),
+    )
+    path = make(ROWS, anchored).with_suffix(".toml")
+    ledger = path.with_suffix(".ledger")
+    run("budget", "open", path)
+    opened = ledger.read_bytes()
+    run(path, "-c", COUNT)
+    assert anchor.read_text().split()[::2] == ["0", "1"]
+    ledger.write_bytes(opened)
+    refused = run(path, "-c", COUNT)
+    assert (refused.code, "is older than" in refused.err) == (2, True)
+    ledger.unlink()
+    again = run("budget", "open", path)  # nor does it begin anew
+    assert (again.code, "cannot use the anchor" in again.err) == (2, True)
+
+
+def test_an_anchor_is_part_of_the_custodian_s_word(shop: Path, run: Run, tmp_path: Path) -> None:
+    run(shop, "-c", COUNT)
+    shop.write_text(POLICY.replace("[budget]", "[budget]\nanchor = 'anchor'"))
+    assert "cannot use the anchor" in run(shop, "-c", COUNT).err
+    assert run("budget", "accept", shop, "--why", "an anchor").code == 0
+    assert run(shop, "-c", COUNT).code == 0
+    assert len((tmp_path / "anchor").read_text().split("\n\n")) == 3
+    (tmp_path / "anchor").unlink()
+    assert "cannot use the anchor" in run(shop, "-c", COUNT).err
+    shop.write_text(POLICY)
+    assert "anchored is True there, False here" in run(shop, "-c", COUNT).err
 
 
 @pytest.mark.parametrize(
@@ -296,6 +328,8 @@ def test_a_policy_without_a_name_has_no_ledger(make: Make, run: Run, command: st
         ("name = ''", "budget.name: a name has"),
         ('name = "a\\u0007"', "budget.name: a name has"),
         ("ledger = 'x'", "budget.ledger: ledger goes with a name"),
+        ("anchor = 'x'", "anchor goes with a name"),
+        ("name = 'n'\nanchor = true", "anchor is the name of a file"),
         ("queries_in_all = 3", "queries_in_all goes with a name"),
         ("name = 'n'\nqueries_in_all = 0", "queries_in_all is a whole number"),
         ("name = 'n'\nledger = 3", "ledger is the name of a file"),
