@@ -12,7 +12,7 @@ from dpdb.errors import LedgerError
 from dpdb.ledger import region_text
 from dpdb.ledger.analysts import analyst
 from dpdb.ledger.book import Book, Sealed, open_book
-from dpdb.ledger.entries import Charge, Entry
+from dpdb.ledger.entries import Charge, Decision, Entry
 from dpdb.ledger.protocol import Balance, Ledger, PinnedData, Price, Receipt, Recorded
 from dpdb.ledger.spending import Spent, check_covered, price_between
 from dpdb.ledger.state import State, StateReader, decision_of, totals_of
@@ -37,6 +37,8 @@ class _Session:
     version: int
     """That of data and terms with which it began."""
     pinned: PinnedData
+    allowed: Decision | None = None
+    """The decision whose terms were last found to allow the session: they need no second look."""
     queries: int = 0
     """How many queries it has asked."""
     lock: Lock = field(default_factory=Lock)
@@ -147,6 +149,8 @@ class LastingLedger(Ledger):
         """What the book says; raises LedgerError where its terms refuse this session."""
         state = self._session.reader.read(last)
         decision, limits = state.decision, state.decision.limits
+        if decision is self._session.allowed:
+            return state
         check_session(decision.terms, self.policy)
         if decision.version != self._session.version:
             raise LedgerError(
@@ -158,6 +162,7 @@ class LastingLedger(Ledger):
                 f"{self.analyst} is not among the analysts of this budget",
                 hint="its custodian can add one: dpdb budget grant POLICY NAME EPSILON",
             )
+        self._session.allowed = decision
         return state
 
     def _change(

@@ -18,10 +18,9 @@ from dpdb.errors import BudgetExceeded, LedgerError
 from dpdb.ledger import custodian, lasting, place
 from dpdb.ledger.book import Book
 from dpdb.ledger.lasting import LastingLedger
-from dpdb.ledger.verification import verify
 from dpdb.privacy.accounting.composition import ComposedLoss
 from dpdb.privacy.accounting.loss import pure
-from tests.support.lasting import at, opened, policy_in
+from tests.support.lasting import at, opened, policy_in, verify
 
 LOSS = ComposedLoss.of(pure(Fraction(1, 10)))
 

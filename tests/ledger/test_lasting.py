@@ -16,12 +16,11 @@ from dpdb.ledger import custodian
 from dpdb.ledger.book import Book
 from dpdb.ledger.entries import Charge
 from dpdb.ledger.lasting import LastingLedger
-from dpdb.ledger.verification import verify
 from dpdb.policy.budget import Budget, Composition, Neighbors
 from dpdb.policy.catalog import Policy
 from dpdb.privacy.accounting.composition import ComposedLoss
 from dpdb.privacy.accounting.loss import pure
-from tests.support.lasting import TABLE, at, opened, policy_in
+from tests.support.lasting import TABLE, at, opened, policy_in, verify
 
 TENTH = Fraction(1, 10)
 

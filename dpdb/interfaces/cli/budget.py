@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from dpdb.errors import InvalidOption, UsageError
 from dpdb.interfaces.cli.arguments import add_ledger_argument
 from dpdb.ledger.anchor import Anchor
 from dpdb.ledger.custodian import book_of
-from dpdb.ledger.verification import verify
+from dpdb.ledger.verification import verified
 from dpdb.policy.budget import valid_epsilon
 from dpdb.policy.catalog import Policy
 from dpdb.policy.lasting import is_name
@@ -132,10 +133,9 @@ def _export(policy: Policy, options: argparse.Namespace) -> str:
 
 def _verify(policy: Policy, options: argparse.Namespace) -> str:
     book = book_of(policy)
-    entries = verify(book)
-    last = entries[-1]
+    last, *_ = deque(verified(book), maxlen=1)
     number, spent = last.entry.number, decimal(last.entry.totals.loss.epsilon, 6)
-    lines = [f"{len(entries)} entries agree, ε {spent} spent", f"head: {number} {last.seal.hex()}"]
+    lines = [f"{number + 1} entries agree, ε {spent} spent", f"head: {number} {last.seal.hex()}"]
     if options.anchor is not None:
         anchor = Anchor(options.anchor)
         if options.anchor.exists():

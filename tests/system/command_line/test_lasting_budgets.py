@@ -211,6 +211,17 @@ def test_analysts_have_limits(shop: Path, run: Run) -> None:
     assert "not among" in run("budget", "revoke", shop, "bob").err
 
 
+@pytest.mark.parametrize("name", ["", "a\nb", "\x1b[2J", "a" * 101])
+def test_analysts_have_names(shop: Path, run: Run, name: str) -> None:
+    refused = run(shop, "--analyst", name, "-c", COUNT)
+    assert (refused.code, refused.out) == (2, "")
+    assert "the name of an analyst" in refused.err
+
+
+def test_an_analyst_is_named_where_a_budget_lasts(make: Make, run: Run) -> None:
+    assert "matters only where a budget lasts" in run(make(ROWS), "--analyst", "a", "-c", COUNT).err
+
+
 def test_analysts_see_their_own_history(shop: Path, run: Run) -> None:
     for name in ("alice", "bob", "alice"):
         run(shop, "--analyst", name, "-c", f"SELECT COUNT(*) AS {name} FROM t")
