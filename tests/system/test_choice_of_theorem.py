@@ -38,6 +38,8 @@ STATEMENTS = [
     "SELECT g, COUNT(*), SUM(x) FROM t GROUP BY g",
     "SELECT MODE(g), MAX(x) FROM t",
     "SELECT MAX(w) FROM t",
+    "SELECT COUNT(*) FROM t WHERE x < 0",
+    "SELECT MEDIAN(x) FROM t WHERE x >= 0",
     "SELECT STDDEV(x) FROM t",
     "SELECT COUNT(*) FROM t WHERE x > (SELECT AVG(x) FROM t)",
     asking("noise_index = [1, 10]", "SUM(m), SUM(x) FROM t"),
