@@ -6,7 +6,7 @@ lose together. Nothing leaves it but noisy values (in teaching mode also what th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -101,9 +101,9 @@ class Executor:
             case Laplace(sensitivity=0), _:
                 return np.asarray(exact.cells)
             case Laplace(scale=scale), _:
-                return np.asarray(exact.cells + noise.laplace(scale, len(exact.cells)))
+                return _with_noise(exact, lambda size: noise.laplace(scale, size))
             case Gaussian(variance=variance), _:
-                return np.asarray(exact.cells + noise.gaussian(variance, len(exact.cells)))
+                return _with_noise(exact, lambda size: noise.gaussian(variance, size))
             case Exponential(), Ranks(grid=grid, fraction=fraction):
                 ends = (grid.lower, grid.upper)
                 chosen = [
@@ -123,6 +123,12 @@ class Executor:
             case _:
                 raise AssertionError(type(statistic))
         return np.array(chosen, dtype=np.int64)
+
+
+def _with_noise(exact: Exact, noise: Callable[[int], npt.NDArray[np.int64]]) -> npt.NDArray[Any]:
+    """Every number with noise of its own."""
+    numbers = np.asarray(exact.cells)
+    return np.asarray(numbers + noise(numbers.size).reshape(numbers.shape))
 
 
 @dataclass(frozen=True, repr=False)

@@ -49,7 +49,7 @@ def possible_plans(
     for share, mechanism in _ways(query.options, shares):
         options = replace(query.options, mechanism=mechanism)
         try:
-            found.append(_plans(replace(query, options=options), policy, share, rows))
+            found.append(plans_of(replace(query, options=options), policy, share, rows))
         except TooLarge as refusal:
             refusals.append(refusal)
     if not found:
@@ -91,7 +91,27 @@ def _least(share: BudgetShare, options: Options) -> str:
     return "gaussian" if share.concentrated and not laplace_only else "laplace"
 
 
-def _plans(query: Query, policy: Policy, share: BudgetShare, rows: RowCount) -> Plans:
+def usual_share(options: Options, balance: Balance) -> BudgetShare:
+    """What a query may spend that is planned together with others."""
+    even = balance.share
+    return replace(
+        even,
+        epsilon=even.epsilon if options.epsilon is None else options.epsilon,
+        delta=even.delta if options.delta is None else options.delta,
+    )
+
+
+def with_usual_noise(query: Query, share: BudgetShare) -> Query:
+    """The query with the noise that counts and sums have by this share, if it names none."""
+    if query.options.mechanism in MECHANISMS:
+        return query
+    gaussian = share.concentrated and share.delta >= SMALLEST_DELTA
+    options = replace(query.options, mechanism="gaussian" if gaussian else "laplace")
+    return replace(query, options=options)
+
+
+def plans_of(query: Query, policy: Policy, share: BudgetShare, rows: RowCount) -> Plans:
+    """The plans of a query that may spend `share`, with the noise that its options name."""
     shares = [share]
     if query.options.relative_error is not None:
         shares = [replace(share, epsilon=epsilon) for epsilon in levels(share.epsilon)]

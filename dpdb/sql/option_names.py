@@ -10,6 +10,7 @@ SETTINGS = {
     "mechanism": "'laplace' or 'gaussian': the noise on counts and sums; or 'default'",
     "sensitivity": "'global', or 'smooth' for MIN, MAX and quantiles; when teaching also 'local'",
     "repeats": "'free': a repeated query is answered as before; 'fresh': it is paid for again",
+    "plan": "'on': the statements of a file are planned together, and share what they draw",
 }
 """The names that SET takes."""
 TEACHING = {
