@@ -219,3 +219,18 @@ def test_json_and_the_footer_say_which_theorem_pays() -> None:
         rows = [row[0] for row in here.execute("SHOW BUDGET").rows]
         assert f"epsilon by {theorem}, which pays" in rows
     assert "theorem" not in json.loads(as_json(pure.execute(COUNT)))["budget"]
+
+
+@pytest.mark.parametrize(
+    ("options", "mechanism"),
+    [("mechanism = 'gaussian'", "gaussian"), ("noise_index = [1]", "laplace")],
+)
+@pytest.mark.parametrize("queries", [4, 40])
+def test_statements_that_are_planned_together_have_the_noise_that_they_ask_for(
+    queries: int, options: str, mechanism: str
+) -> None:
+    """Gaussian noise for few queries needs the share by ρ, though a count has that by the sum."""
+    here = begun(queries)
+    texts = [asking(options, f"COUNT(*) FROM t WHERE x > {number}") for number in range(2)]
+    assert len(here.plan(texts).rows) == len(texts)
+    assert mechanisms([here.execute(text) for text in texts]) == [mechanism] * 2
