@@ -131,6 +131,15 @@ def test_every_query_of_the_limit_is_answered(data: st.DataObject, relation: str
         assert answer.balance.epsilon_left >= 0
 
 
+@pytest.mark.parametrize("composition", [ADVANCED, ZCDP])
+def test_counts_are_drawn_as_under_pure_where_the_sum_pays(composition: Composition) -> None:
+    """Two that overlap have √2 times the noise over what tells them apart, and twice if apart."""
+    text = "SELECT COUNT(*) FILTER (WHERE x < 3), COUNT(*) FILTER (WHERE x > 1) FROM t"
+    pure, other = (begun(1, each).execute(f"EXPLAIN {text}") for each in (PURE, composition))
+    assert other.releases == pure.releases
+    assert [drawn.scale for drawn in pure.releases] == [1]
+
+
 def mechanisms(answers: Sequence[Answer]) -> list[str]:
     return [drawn.mechanism for answer in answers for drawn in answer.releases]
 
