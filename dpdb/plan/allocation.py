@@ -101,7 +101,7 @@ def groups_of_counts(query: Query, context: PlanningContext) -> list[CountGroup]
             return total_squared(1, 1, contribution)
         return total(1, 1, contribution) ** 2
 
-    power = 1 if context.policy.budget.composition is Composition.ZCDP else 2
+    power = 1 if context.concentrated else 2
     return count_groups(query, counts, NoiseCost(weight, power, len(noisy) - len(counts)))
 
 
