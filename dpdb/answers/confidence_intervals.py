@@ -53,10 +53,9 @@ def confidence_intervals(
     """The lower and the upper ends of the intervals of a column's cells; None without intervals.
 
     Each interval covers the exact value with probability at least `confidence`. Where an
-    expression has several aggregates and subqueries, each gets the interval at the power of
-    `confidence` at which all of them hold at once, as their noises are independent; interval
-    arithmetic does the rest. Where noise decides which rows are shown, the intervals of all
-    candidate rows hold at once, and so do those of the rows that are shown.
+    expression has several aggregates and subqueries, each gets the interval with which all of them
+    hold at once; interval arithmetic does the rest. Where noise decides which rows are shown, the
+    intervals of all candidate rows hold at once, and so do those of the rows that are shown.
 
     With `farther` the bounds where walks end are taken to be farther out: an end that moves with
     them tells nothing.
@@ -66,7 +65,12 @@ def confidence_intervals(
     subqueries = plan.noisy_subqueries(output)
     if not plan.has_noise(output) or not expression.kind.ordinal:
         return None
-    each = at_once(confidence, (len(aggregates) + len(subqueries)) * plan.competing_rows)
+    drawn = [index for number in aggregates for index in plan.estimates[number].releases]
+    parts = len(aggregates) + len(subqueries)
+    each = at_once(confidence, parts * plan.competing_rows)
+    if len(set(drawn)) < len(drawn):
+        # Noise that several aggregates share is not independent (Bonferroni's correction).
+        each = 1 - (1 - at_once(confidence, plan.competing_rows)) / parts
     known: dict[Slot, Bounds] = {}
     for index in aggregates:
         estimate = plan.estimates[index]
@@ -124,7 +128,10 @@ def interval_of(
     if function is Function.AVG and estimate.rows is None:
         return _mean(own, releases, estimate, confidence)
     each = confidence ** (1 / len(releases))
-    ends = [_around(values, release, each) for values, release in zip(own, releases, strict=True)]
+    terms = 1 if estimate.atoms is None else len(estimate.atoms)
+    ends = [
+        _around(values, release, each, terms) for values, release in zip(own, releases, strict=True)
+    ]
     match function:
         case Function.AVG:
             low, high = (average([end], releases[0], estimate) for end in ends[0])
@@ -159,10 +166,10 @@ def _beyond_a_rung(
     return np.full(len(near), low), near
 
 
-def _around(values: Array, release: Release, confidence: float) -> tuple[Array, Array]:
-    """The noisy values, in steps of the grid, less and plus the noise's margin."""
+def _around(values: Array, release: Release, confidence: float, terms: int) -> tuple[Array, Array]:
+    """The noisy values, in steps of the grid, less and plus the margin of so many noises."""
     assert isinstance(release.mechanism, Laplace | Gaussian)
-    margin = int(release.mechanism.quantile(confidence))
+    margin = int(release.mechanism.quantile(confidence, terms))
     return values - margin, values + margin
 
 
@@ -240,8 +247,9 @@ def two_laplace_tail(distance: Array, first: float, second: Array) -> Array:
     first, second = max(first, TINY_SCALE), np.maximum(second, TINY_SCALE)
     near = np.abs(first - second) < 1e-5 * first
     other = np.where(near, 2 * first, second)
-    tail = first**2 * np.exp(-distance / first) - other**2 * np.exp(-distance / other)
-    equal = (1 + distance / (2 * first)) * np.exp(-distance / first)
+    of_first = np.exp(-distance / first)
+    tail = first**2 * of_first - other**2 * np.exp(-distance / other)
+    equal = (1 + distance / (2 * first)) * of_first
     return np.where(near, equal, tail / (first**2 - other**2))
 
 

@@ -9,13 +9,13 @@ from fractions import Fraction
 from functools import cached_property, reduce
 from operator import add
 
-from dpdb.plan.expressions import ColumnRef, Expr, Slot, columns_of, conjunction, slots
+from dpdb.plan.expressions import Expr, Slot, columns_of, conjunction, slots
 from dpdb.plan.intervals import Interval
 from dpdb.plan.obstacles import Obstacle
 from dpdb.plan.query import Aggregate, Ordering, Output
 from dpdb.plan.ranges import Environment, interval
 from dpdb.plan.regions import Region, region
-from dpdb.plan.statistics import Statistic
+from dpdb.plan.statistics import Histogram, Statistic
 from dpdb.policy.catalog import Table, Value
 from dpdb.privacy.accounting.composition import ComposedLoss
 from dpdb.privacy.accounting.loss import Loss
@@ -61,6 +61,8 @@ class Estimate:
     rows: int | None = None
     obstacle: Obstacle | None = None
     """Why no row can count for the aggregate, which is then public and has no releases."""
+    atoms: tuple[int, ...] | None = None
+    """Which atoms of a histogram a count adds up; None where its release is no histogram."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ class Plan:
 
     table: Table
     where: Expr | None
-    keys: tuple[ColumnRef, ...]
+    keys: tuple[Expr, ...]
     key_values: tuple[tuple[Value, ...], ...]
     """For each key the values that it can have.
 
@@ -148,7 +150,9 @@ class Plan:
         """The names of the columns that the plan reads, without those of subqueries."""
         read = [self.where, *self.keys]
         for part in (*(e.aggregate for e in self.estimates), *(r.statistic for r in self.releases)):
-            read += (part.argument, part.where)
+            # The conditions of a histogram are those of its aggregates.
+            if not isinstance(part, Histogram):
+                read += (part.argument, part.where)
         return frozenset().union(*(columns_of(each) for each in read if each is not None))
 
     def interval_of(self, output: Output) -> Interval:

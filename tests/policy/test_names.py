@@ -16,8 +16,8 @@ from dpdb.sql.statements import Select, statement
 
 WORDS = sorted(
     {word for words in Dpdb.Tokenizer.KEYWORDS for word in words.split() if word.isidentifier()}
-    | set(Dpdb.Parser.NO_PAREN_FUNCTION_PARSERS)
-    | {token.name for token in Dpdb.Parser.NO_PAREN_FUNCTIONS}
+    | set(Dpdb.parser_class.NO_PAREN_FUNCTION_PARSERS)
+    | {token.name for token in Dpdb.parser_class.NO_PAREN_FUNCTIONS}
 )
 BOUNDS = Fraction(0), Fraction(9)
 USES = (

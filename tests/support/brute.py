@@ -118,7 +118,7 @@ def tables_in_memory() -> Iterator[None]:
         yield
 
 
-def _load(table: Table, names: Collection[str], progress: Any = None) -> Loaded:
+def _load(table: Table, names: Collection[str], *_: Any) -> Loaded:
     rows = table.path.rows  # type: ignore[attr-defined]
     columns = {
         column.name: read_cells(
@@ -156,8 +156,9 @@ def profile(release: Release, cells: Any) -> Profile:
     A cell that gets Laplace noise has one "candidate", its own value.
     """
     if not isinstance(release.mechanism, Exponential):
-        assert all(isinstance(value, (int, np.integer)) for value in cells)
-        return np.array(cells, dtype=np.int64)[:, None]
+        numbers = np.asarray(cells).ravel()
+        assert all(isinstance(value, (int, np.integer)) for value in numbers)
+        return numbers.astype(np.int64)[:, None]
     statistic = release.statistic
     if isinstance(statistic, Ranks):
         grid = range(statistic.grid.lower, statistic.grid.upper + 1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -37,12 +37,27 @@ def nothing_settled() -> Iterator[None]:
         yield
 
 
-def planned(text: str, policy: Policy, engine: Engine | None = None) -> Plan:
-    """The plan of a SELECT, with a release even of what is known without a row."""
+@contextmanager
+def counts_alone() -> Iterator[None]:
+    """Plans have a release for each count, and none is drawn as a sum over atoms."""
+    with (
+        mock.patch("dpdb.plan.allocation.groups_of_counts", return_value=[]),
+        mock.patch("dpdb.plan.planner.groups_of_counts", return_value=[]),
+    ):
+        yield
+
+
+def planned(
+    text: str, policy: Policy, engine: Engine | None = None, *, together: bool = False
+) -> Plan:
+    """The plan of a SELECT, with a release even of what is known without a row.
+
+    Each count has one, too, unless counts are to be drawn together.
+    """
     found = statement(text, policy)
     assert isinstance(found, Select)
     rows = (engine or MemoryEngine()).rows
-    with nothing_settled():
+    with nothing_settled(), nullcontext() if together else counts_alone():
         return plan(found.query, policy, BudgetShare(EPSILON), rows)
 
 

@@ -6,6 +6,7 @@ All of it follows from the statement and the policy.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import groupby
 
@@ -13,17 +14,17 @@ from dpdb.answers.accuracy_notes import SURE
 from dpdb.answers.formats.escape import printable
 from dpdb.answers.formats.footer import footer
 from dpdb.answers.record import AnswerRecord, ReleaseReport
-from dpdb.answers.release_reports import EXACT, LOCAL
+from dpdb.answers.release_reports import EXACT, LOCAL, atom_sums
 from dpdb.errors import folded
 from dpdb.plan.expressions import Call, Cast, ColumnRef, Expr, children
 from dpdb.plan.plan import CONFIDENCE, Plan, Release, at_once
-from dpdb.plan.statistics import Ranks, Total
-from dpdb.policy.budget import Composition
+from dpdb.plan.statistics import Histogram, Ranks, Total
 from dpdb.policy.catalog import Kind
 from dpdb.policy.numbers import MAGNITUDE_LIMIT, decimal, iso_date
 from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace, Mechanism
 from dpdb.privacy.walk import RUNG_RATIO, Walk
 
+_SHOWN_ATOMS = 8
 CONFIDENCES = (0.5, 0.9, 0.95)
 RELATIVE_ERROR = Fraction(1, 10)
 NAMES = {
@@ -55,10 +56,10 @@ def tree(answer: AnswerRecord, given: Collection[str], columns: int | None = Non
     for column, group in groupby(planned, lambda pair: pair[1].column):
         lines.append(printable(column))
         parts = list(group)
-        for number, ((release, whose), report) in enumerate(parts, 1):
+        for number, (drawn, report) in enumerate(parts, 1):
             last = number == len(parts)
             lines.append(f"{'└' if last else '├'}─ {_title(report)}")
-            facts = list(_facts(release, report, total, given, whose))
+            facts = list(_facts(drawn, report, total, given))
             lines += _branches(facts, "   " if last else "│  ", columns)
     if not lines:
         known = "no row can pass the filter" if answer.plan.settled else (
@@ -82,14 +83,30 @@ def _unprotected_tree(answer: AnswerRecord, columns: int | None) -> str:
     return "\n".join([*lines, *(part for line in below for part in folded(line, columns))])
 
 
-def _releases(plan: Plan) -> Iterator[tuple[Release, str]]:
-    """Every release, in the order of drawing, with the rows that its noise hides."""
+@dataclass(frozen=True)
+class _Drawn:
+    """A release of a plan."""
+
+    plan: Plan
+    index: int
+
+    @property
+    def release(self) -> Release:
+        return self.plan.releases[self.index]
+
+    @property
+    def whose(self) -> str:
+        """The rows that its noise hides."""
+        unit = self.plan.table.unit
+        return "one row" if unit is None else f"the rows of one {printable(unit)}"
+
+
+def _releases(plan: Plan) -> Iterator[_Drawn]:
+    """Every release, in the order of drawing."""
     for subplan in plan.subplans:
         yield from _releases(subplan)
-    unit = plan.table.unit
-    whose = "one row" if unit is None else f"the rows of one {printable(unit)}"
-    for release in plan.releases:
-        yield release, whose
+    for index in range(len(plan.releases)):
+        yield _Drawn(plan, index)
 
 
 def _title(report: ReleaseReport) -> str:
@@ -106,17 +123,19 @@ def _branches(facts: list[tuple[str, str]], stem: str, columns: int | None) -> I
 
 
 def _facts(
-    release: Release, report: ReleaseReport, total: Fraction, given: Collection[str], whose: str
+    drawn: _Drawn, report: ReleaseReport, total: Fraction, given: Collection[str]
 ) -> Iterator[tuple[str, str]]:
     """The branches of one release: each a name and a text."""
-    statistic = release.statistic
+    release, statistic = drawn.release, drawn.release.statistic
+    if isinstance(statistic, Histogram):
+        yield from _atoms(drawn, statistic)
     if isinstance(statistic, Total | Ranks):
         yield "bounds", _bounds(statistic, given) + _shift(statistic)
     name = report.mechanism
     if report.sensitivity is None:
         yield "Δ", "smooth: read off the rows, and as secret as they are"
     else:
-        yield "Δ", f"{_figure(report.sensitivity)}, {CHANGES[name].format(whose)}"
+        yield "Δ", f"{_figure(report.sensitivity)}, {CHANGES[name].format(drawn.whose)}"
     part = "" if report.epsilon == total else f", a part of the query's {decimal(total)}"
     mechanism = release.mechanism
     if isinstance(mechanism, Walk):
@@ -136,6 +155,17 @@ def _facts(
         yield "noise", "in proportion to the smooth sensitivity"
     else:
         yield "noise", "a value within the bounds is chosen; how near depends on the rows"
+
+
+def _atoms(drawn: _Drawn, histogram: Histogram) -> Iterator[tuple[str, str]]:
+    """The atoms of a histogram, each by the counts that it is a part of."""
+    sums = list(atom_sums(drawn.plan, drawn.index))
+    of_each = [
+        "+".join(printable(each.label) for each in sums if atom in each.atoms)
+        for atom in range(len(histogram.atoms))
+    ]
+    shown = [*of_each[:_SHOWN_ATOMS], *(["…"] if len(of_each) > _SHOWN_ATOMS else [])]
+    yield "atoms", f"{len(of_each)}, no row is in two: rows of {', '.join(shown)}"
 
 
 def _scale_formula(mechanism: Mechanism) -> str:
@@ -234,7 +264,6 @@ def _figure(value: Fraction) -> str:
 def _share(answer: AnswerRecord, total: Fraction) -> str:
     """The query's share of ε, in the terms of [EGS]."""
     budget = answer.balance.budget
-    pure = budget.composition is Composition.PURE
-    if pure and total == answer.balance.share.epsilon:
+    if total == budget.epsilon / budget.queries:
         return f"ε/k = {decimal(budget.epsilon)}/{budget.queries} = {decimal(total)}"
     return f"ε = {decimal(total)}, of {decimal(budget.epsilon)} for k = {budget.queries} queries"
