@@ -148,7 +148,8 @@ class Plan:
             (p.identity, p.outputs[0].expression, *(e.aggregate for e in p.estimates))
             for p in self.subplans
         )
-        return self.table.name, self.where, self.key_values, self.keys, self.releases, nested
+        rows = self.table.name, self.table.rows_per_unit, self.where
+        return *rows, self.key_values, self.keys, self.releases, nested
 
     @property
     def column_names(self) -> frozenset[str]:
