@@ -9,13 +9,14 @@ from collections.abc import Iterator, Sequence
 
 from dpdb.answers.declarations import declared_range
 from dpdb.answers.record import CellColumn, ReleaseReport
-from dpdb.answers.release_reports import own_reports
+from dpdb.answers.release_reports import atom_sums, own_reports
 from dpdb.plan.expressions import conjunction, slots
 from dpdb.plan.obstacles import hint
 from dpdb.plan.plan import CONFIDENCE, Plan, Release, at_once
 from dpdb.plan.query import Options
 from dpdb.plan.statistics import Ranks
 from dpdb.policy.numbers import decimal
+from dpdb.privacy.bracket import Bracket
 from dpdb.privacy.mechanisms import Smooth
 from dpdb.privacy.walk import Walk
 
@@ -26,10 +27,11 @@ SURE = f"{100 * CONFIDENCE:.0f} % sure"
 def interval_notes(planned: Plan) -> tuple[str, ...]:
     """Notes that say which values have no interval, and for how many groups the others hold."""
     notes, releases = list(_obstacle_notes(planned)), list(_shown_releases(planned))
+    bracketed = {each.statistic for each, _ in releases if isinstance(each.mechanism, Bracket)}
     for release, report in releases:
         if isinstance(release.mechanism, Walk):
             notes += walk_notes(release, report)
-        elif report.margin is None:
+        elif report.margin is None and release.statistic not in bracketed:
             why = "has no interval: how near it is depends on the rows"
             notes.append(f"{report.column} {_way(report)}, and {why}")
     with_interval = any(report.margin is not None for _, report in releases)
@@ -37,6 +39,24 @@ def interval_notes(planned: Plan) -> tuple[str, ...]:
         number = planned.competing_rows
         notes.append(f"± holds for all {number} groups at once, as noise decides which are shown")
     return tuple(dict.fromkeys(notes))
+
+
+def plan_notes(options: Options, planned: Plan) -> tuple[str, ...]:
+    """EXPLAIN's notes on how accurate an answer will be."""
+    errors = planned_error_notes(options, planned)
+    return errors + interval_notes(planned) + atom_notes(planned)
+
+
+def atom_notes(planned: Plan) -> tuple[str, ...]:
+    """EXPLAIN's notes on counts that are sums of atoms: how many each adds up, and its error."""
+    nested = tuple(note for subplan in planned.subplans for note in atom_notes(subplan))
+    own = (
+        f"{each.label} adds up {len(each.atoms)} of {each.all_atoms} atoms: "
+        f"± {each.margin:.0f}, {SURE}"
+        for index in range(len(planned.releases))
+        for each in atom_sums(planned, index)
+    )
+    return (*nested, *own)
 
 
 def _way(report: ReleaseReport) -> str:

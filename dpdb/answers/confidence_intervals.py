@@ -25,10 +25,11 @@ from dpdb.answers.estimates import (
 )
 from dpdb.answers.interval_arithmetic import Bounds, bounds_of
 from dpdb.plan.expressions import Slot, slots
-from dpdb.plan.plan import CONFIDENCE, Estimate, Plan, Release, at_once
+from dpdb.plan.plan import CONFIDENCE, Estimate, Mechanism, Plan, Release, at_once
 from dpdb.plan.query import Function, Output
 from dpdb.plan.statistics import Ranks, Total
-from dpdb.privacy.mechanisms import Gaussian, Laplace, Mechanism
+from dpdb.privacy.bracket import Bracket
+from dpdb.privacy.mechanisms import Gaussian, Laplace
 from dpdb.privacy.walk import Walk
 from dpdb.vectors.evaluate import Frame
 from dpdb.vectors.vector import Vector, numbers
@@ -53,10 +54,9 @@ def confidence_intervals(
     """The lower and the upper ends of the intervals of a column's cells; None without intervals.
 
     Each interval covers the exact value with probability at least `confidence`. Where an
-    expression has several aggregates and subqueries, each gets the interval at the power of
-    `confidence` at which all of them hold at once, as their noises are independent; interval
-    arithmetic does the rest. Where noise decides which rows are shown, the intervals of all
-    candidate rows hold at once, and so do those of the rows that are shown.
+    expression has several aggregates and subqueries, each gets the interval with which all of them
+    hold at once; interval arithmetic does the rest. Where noise decides which rows are shown, the
+    intervals of all candidate rows hold at once, and so do those of the rows that are shown.
 
     With `farther` the bounds where walks end are taken to be farther out: an end that moves with
     them tells nothing.
@@ -66,7 +66,12 @@ def confidence_intervals(
     subqueries = plan.noisy_subqueries(output)
     if not plan.has_noise(output) or not expression.kind.ordinal:
         return None
-    each = at_once(confidence, (len(aggregates) + len(subqueries)) * plan.competing_rows)
+    drawn = [index for number in aggregates for index in plan.estimates[number].releases]
+    parts = len(aggregates) + len(subqueries)
+    each = at_once(confidence, parts * plan.competing_rows)
+    if len(set(drawn)) < len(drawn):
+        # Noise that several aggregates share is not independent (Bonferroni's correction).
+        each = 1 - (1 - at_once(confidence, plan.competing_rows)) / parts
     known: dict[Slot, Bounds] = {}
     for index in aggregates:
         estimate = plan.estimates[index]
@@ -104,8 +109,8 @@ def interval_of(
 ) -> tuple[Array, Array] | None:
     """The interval that holds an aggregate's exact value with probability `confidence`, by cell.
 
-    A value chosen by the exponential mechanism has none: how near it is depends on the gaps
-    between the data, which are secret.
+    A value chosen by the exponential mechanism has none but for its bracket: how near it is
+    depends on the gaps between the data, which are secret.
     """
     function = estimate.aggregate.function
     if estimate.obstacle is not None:
@@ -119,12 +124,17 @@ def interval_of(
     releases = [plan.releases[index] for index in estimate.releases]
     if isinstance(releases[0].mechanism, Walk):
         return _beyond_a_rung(own[0], releases[0], estimate, confidence, farther=farther)
+    if isinstance(releases[-1].mechanism, Bracket):
+        return _bracketed(own, releases, estimate, confidence)
     if not isinstance(releases[0].mechanism, Laplace | Gaussian):
         return None
     if function is Function.AVG and estimate.rows is None:
         return _mean(own, releases, estimate, confidence)
     each = confidence ** (1 / len(releases))
-    ends = [_around(values, release, each) for values, release in zip(own, releases, strict=True)]
+    terms = 1 if estimate.atoms is None else len(estimate.atoms)
+    ends = [
+        _around(values, release, each, terms) for values, release in zip(own, releases, strict=True)
+    ]
     match function:
         case Function.AVG:
             low, high = (average([end], releases[0], estimate) for end in ends[0])
@@ -132,6 +142,24 @@ def interval_of(
         case Function.VAR_POP | Function.VAR_SAMP | Function.STDDEV_POP | Function.STDDEV_SAMP:
             return _variance(ends, releases[0], estimate)
     low, high = (scaled(end, step_of(releases[0])) for end in ends[0])
+    return low, high
+
+
+def _bracketed(
+    own: Draws, releases: list[Release], estimate: Estimate, confidence: float
+) -> tuple[Array, Array]:
+    """The values within the half-width around the released one, and within the bounds.
+
+    All values within the bounds where more confidence is needed than was planned for.
+    """
+    mechanism = releases[-1].mechanism
+    assert isinstance(mechanism, Bracket)
+    widths = np.array(mechanism.widths, dtype=np.float64)
+    chosen = own[1].astype(np.intp)
+    reach = widths[chosen if confidence <= mechanism.confidence else np.full_like(chosen, -1)]
+    ends = (scaled(own[0] + sign * reach, step_of(releases[0])) for sign in (-1, 1))
+    limits = float(estimate.interval.lower), float(estimate.interval.upper)
+    low, high = (np.clip(end, *limits) for end in ends)
     return low, high
 
 
@@ -159,10 +187,10 @@ def _beyond_a_rung(
     return np.full(len(near), low), near
 
 
-def _around(values: Array, release: Release, confidence: float) -> tuple[Array, Array]:
-    """The noisy values, in steps of the grid, less and plus the noise's margin."""
+def _around(values: Array, release: Release, confidence: float, terms: int) -> tuple[Array, Array]:
+    """The noisy values, in steps of the grid, less and plus the margin of so many noises."""
     assert isinstance(release.mechanism, Laplace | Gaussian)
-    margin = int(release.mechanism.quantile(confidence))
+    margin = int(release.mechanism.quantile(confidence, terms))
     return values - margin, values + margin
 
 

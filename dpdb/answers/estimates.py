@@ -21,7 +21,10 @@ from dpdb.vectors.vector import AnyVector, TextVector, Vector, array, constant, 
 
 Array = npt.NDArray[Any]
 Draws = Sequence[Array]
-"""For each release its noisy values: whole numbers of grid steps, one for each cell."""
+"""For each release its noisy values: whole numbers of grid steps, one for each cell.
+
+Those of a histogram have one for each cell and atom.
+"""
 Values = Mapping[Slot, AnyVector]
 """For each aggregate or subquery its values, one for each cell."""
 
@@ -63,7 +66,8 @@ def noisy_values(estimate: Estimate, draws: Draws) -> Draws:
     From here on everything is computed in doubles. Their rounding is post-processing, and where
     a value is too large for a double to be exact, the noise is far larger than the rounding.
     """
-    return [draws[index].astype(np.float64) for index in estimate.releases]
+    own = [draws[index].astype(np.float64) for index in estimate.releases]
+    return own if estimate.atoms is None else [own[0][:, list(estimate.atoms)].sum(axis=1)]
 
 
 def point(estimate: Estimate, plan: Plan, draws: Draws) -> AnyVector:

@@ -46,8 +46,8 @@ class Exact:
     """What one release's mechanism is to be given, for every cell.
 
     A cell is a row of the answer before HAVING: one, or each of the plan's groups in order.
-    One integer a cell; for ranks a sorted array a cell, for tallies a row of
-    counts. Nothing formats it: its repr says nothing.
+    One integer a cell, for histograms a row of them; for ranks a sorted array a cell, for
+    tallies a row of counts. Nothing formats it: its repr says nothing.
     """
 
     cells: npt.NDArray[Any] | list[npt.NDArray[Any]]
@@ -113,7 +113,8 @@ class Engine(Protocol):
         `slots` has the noisy value of each scalar subquery: a vector of one row. Subplans are
         not the engine's: their releases are asked for by themselves.
 
-        Results are whole numbers. A `Count` and a `Distinct` have one 64-bit integer a cell, and
+        Results are whole numbers. A `Count` and a `Distinct` have one 64-bit integer a cell, a
+        `Histogram` a matrix of them with a row for each cell and a column for each atom, and
         a `Total` one of `representation(largest)`, where a row adds at most ±`largest`. A
         `Ranks` has one array a cell, of 64-bit integers: the counted values in steps of the grid,
         clamped to it and sorted. A `Tally` has one array a cell: the count of each of its values.

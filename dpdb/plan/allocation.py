@@ -8,13 +8,15 @@ from dataclasses import replace
 from fractions import Fraction
 
 from dpdb.errors import InvalidOption, TooLarge
-from dpdb.plan.expressions import Expr, Slot, slots
+from dpdb.plan.count_groups import CountGroup, NoiseCost, count_groups
+from dpdb.plan.expressions import Expr, IntervalEnd, Slot, slots
 from dpdb.plan.lowering import AggregateLowering, PlanningContext, contribution_of
 from dpdb.plan.plan import CONFIDENCE, Release, at_once
 from dpdb.plan.query import Aggregate, Function, Query
 from dpdb.policy.budget import LARGEST_EPSILON, SMALLEST_EPSILON, Composition
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.mechanisms import Gaussian, Laplace
+from dpdb.privacy.sensitivity import total, total_squared
 
 _DIGITS = 6
 """The number of decimal digits to which the least ε for an error is computed."""
@@ -64,13 +66,43 @@ def allocate(
 
 def _made_of_noise(output: Expr) -> bool:
     """Whether a column of the answer is computed from aggregates."""
-    return not isinstance(output, Slot) and bool(slots(output, "aggregate"))
+    return not isinstance(output, Slot | IntervalEnd) and bool(slots(output, "aggregate"))
 
 
 def _number_of_shares(query: Query, context: PlanningContext) -> int:
-    """The number of aggregates that have a share, those of subqueries included."""
-    own = sum(not is_public(index, query, context) for index in range(len(query.aggregates)))
-    return own + sum(_number_of_shares(subquery, context) for subquery in query.subqueries)
+    """The number of releases that have a share, those of subqueries included.
+
+    The releases of one aggregate, and the counts of one group, have one together.
+    """
+    noisy = [i for i in range(len(query.aggregates)) if not is_public(i, query, context)]
+    together = sum(len(group.members) - 1 for group in groups_of_counts(query, context))
+    return (
+        len(noisy)
+        - together
+        + sum(_number_of_shares(subquery, context) for subquery in query.subqueries)
+    )
+
+
+def groups_of_counts(query: Query, context: PlanningContext) -> list[CountGroup]:
+    """The noisy counts of a query, in the groups in which they are drawn.
+
+    Where the size of the noise is given, each count is drawn by itself.
+    """
+    noisy = [i for i in range(len(query.aggregates)) if not is_public(i, query, context)]
+    counts = [i for i in noisy if query.aggregates[i].function is Function.COUNT]
+    if len(counts) < 2 or context.options.has_accuracy_goal:
+        return []
+    gaussian = context.options.mechanism == "gaussian"
+
+    def weight(atoms: int) -> int:
+        several = atoms * (2 if query.keys else 1)
+        contribution = contribution_of(query.aggregates[counts[0]], query, context.policy, several)
+        if gaussian:
+            return total_squared(1, 1, contribution)
+        return total(1, 1, contribution) ** 2
+
+    power = 1 if context.concentrated else 2
+    return count_groups(query, counts, NoiseCost(weight, power, len(noisy) - len(counts)))
 
 
 def is_public(index: int, query: Query, context: PlanningContext) -> bool:

@@ -139,6 +139,18 @@ class Cast:
     kind: Kind
 
 
+@dataclass(frozen=True)
+class IntervalEnd:
+    """The lower or the upper end of the interval of an expression over noisy aggregates."""
+
+    operand: Expr
+    upper: bool
+
+    @property
+    def kind(self) -> Kind:
+        return self.operand.kind
+
+
 Expr = (
     Literal
     | ColumnRef
@@ -153,6 +165,7 @@ Expr = (
     | Case
     | Call
     | Cast
+    | IntervalEnd
 )
 
 
@@ -213,6 +226,8 @@ def compare(operator: str, left: Expr, right: Expr) -> Compare:
 def children(expression: Expr) -> tuple[Expr, ...]:
     """The direct operands of an expression."""
     match expression:
+        case Literal() | ColumnRef() | Slot():
+            return ()
         case Arithmetic(left=left, right=right) | Compare(left=left, right=right):
             return left, right
         case Logic(operands=operands):
@@ -223,13 +238,13 @@ def children(expression: Expr) -> tuple[Expr, ...]:
             | InList(operand=operand)
             | Like(operand=operand)
             | Cast(operand=operand)
+            | IntervalEnd(operand=operand)
         ):
             return (operand,)
         case Case(branches=branches, default=default):
             return (*(part for branch in branches for part in branch), default)
         case Call(arguments=arguments):
             return arguments
-    return ()
 
 
 def height(expression: Expr) -> int:
@@ -247,6 +262,13 @@ def slots(expression: Expr, role: str) -> set[int]:
     if isinstance(expression, Slot):
         return {expression.index} if expression.role == role else set()
     return set().union(*(slots(child, role) for child in children(expression)))
+
+
+def interval_ends(expression: Expr) -> set[IntervalEnd]:
+    """The ends of intervals within an expression."""
+    if isinstance(expression, IntervalEnd):
+        return {expression}
+    return set().union(*(interval_ends(child) for child in children(expression)))
 
 
 def columns_of(expression: Expr) -> dict[str, Column]:

@@ -7,16 +7,19 @@ public, and the planner asks for it.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
 from dpdb.errors import TooLarge
-from dpdb.plan.allocation import allocate, competing_rows, is_public_count
+from dpdb.plan import brackets
+from dpdb.plan.allocation import allocate, competing_rows, groups_of_counts, is_public_count
+from dpdb.plan.count_groups import CountGroup
 from dpdb.plan.expressions import Slot
 from dpdb.plan.group_keys import key_values
 from dpdb.plan.intervals import Interval
-from dpdb.plan.lowering import AggregateLowering, PlanningContext, RowCount
-from dpdb.plan.plan import Estimate, Plan, Release
+from dpdb.plan.lowering import AggregateLowering, PlanningContext, RowCount, contribution_of
+from dpdb.plan.mechanism_choice import MechanismChoice
+from dpdb.plan.plan import CONFIDENCE, Estimate, Plan, Release
 from dpdb.plan.query import Query
 from dpdb.plan.ranges import Environment
 from dpdb.policy.catalog import Policy, Value
@@ -35,11 +38,11 @@ def plan(query: Query, policy: Policy, share: BudgetShare, rows: RowCount) -> Pl
     `rows` gives the number of rows of a table, where that number is public. Raises TooLarge for
     more than MAX_GROUPS groups or noisy values.
     """
-    context = PlanningContext(policy, rows, query.options)
+    context = PlanningContext(policy, rows, query.options, share.concentrated)
     # Subqueries are planned first, but their answers do not change the number of groups.
     group_count = _number(_key_values(query, {})) if query.options.has_accuracy_goal else 1
     shares = allocate(query, group_count, share, context)
-    return _plan_within(query, context, shares)
+    return _plan_within(query, context, shares, CONFIDENCE)
 
 
 def outline(query: Query, policy: Policy) -> Plan:
@@ -50,9 +53,23 @@ def outline(query: Query, policy: Policy) -> Plan:
     return _assembled(query, values, (), estimates, subplans, policy=policy)
 
 
-def _plan_within(query: Query, context: PlanningContext, shares: Iterator[BudgetShare]) -> Plan:
-    """The plan for `query`: every noisy aggregate takes the next of `shares`, subqueries first."""
-    subplans = tuple(_plan_within(subquery, context, shares) for subquery in query.subqueries)
+def _plan_within(
+    query: Query,
+    context: PlanningContext,
+    shares: Iterator[BudgetShare],
+    confidence: float | None,
+) -> Plan:
+    """The plan for `query`: every noisy aggregate takes the next of `shares`, subqueries first.
+
+    `confidence` is that of the answer's intervals, None where none is shown.
+    """
+    # How many groups there are is not known yet, but that is at most the number allowed.
+    most = competing_rows(query, MAX_GROUPS, context)
+    inner = brackets.shown_confidences(query, "subquery", confidence, most)
+    subplans = tuple(
+        _plan_within(subquery, context, shares, inner.get(index))
+        for index, subquery in enumerate(query.subqueries)
+    )
     known: Environment = {
         Slot("subquery", index, subplan.outputs[0].expression.kind): subplan.interval_of(
             subplan.outputs[0]
@@ -61,29 +78,75 @@ def _plan_within(query: Query, context: PlanningContext, shares: Iterator[Budget
     }
     values = _key_values(query, known)
     group_count = _number(values)
-    releases: list[Release] = []
-    estimates = []
-    for aggregate, obstacle in zip(query.aggregates, query.obstacles, strict=True):
-        if obstacle is not None:
-            estimates.append(Estimate(aggregate, (), Interval(), obstacle=obstacle))
-            continue
-        share = NO_SHARE if is_public_count(aggregate, query, context) else next(shares)
-        lowering = AggregateLowering(context, query, aggregate, known, group_count, share)
-        lowered = lowering.lower()
-        indices = tuple(range(len(releases), len(releases) + len(lowered.releases)))
-        estimates.append(Estimate(aggregate, indices, lowered.range, lowered.public_rows))
-        releases += lowered.releases
-        if len(releases) * group_count > MAX_GROUPS:
-            raise TooLarge(f"GROUP BY makes more than {MAX_GROUPS} noisy values")
+    competing = competing_rows(query, group_count, context)
+    shown = brackets.shown_confidences(query, "aggregate", confidence, competing)
+    releases, estimates = _lowered(query, context, shares, known, group_count, shown=shown)
     return _assembled(
         query,
         values,
-        tuple(releases),
-        tuple(estimates),
+        releases,
+        estimates,
         subplans,
         policy=context.policy,
-        competing=competing_rows(query, group_count, context),
+        competing=competing,
     )
+
+
+def _lowered(
+    query: Query,
+    context: PlanningContext,
+    shares: Iterator[BudgetShare],
+    known: Environment,
+    group_count: int,
+    *,
+    shown: Mapping[int, float],
+) -> tuple[tuple[Release, ...], tuple[Estimate, ...]]:
+    """The releases of a query's own aggregates, and how each aggregate is computed from them.
+
+    `shown` has the confidences of the intervals that are shown, by the index of the aggregate.
+    """
+    releases: list[Release] = []
+    estimates: dict[int, Estimate] = {}
+    groups = {min(group.members): group for group in groups_of_counts(query, context)}
+    values = 0
+    for number, aggregate in enumerate(query.aggregates):
+        obstacle = query.obstacles[number]
+        if obstacle is not None:
+            estimates[number] = Estimate(aggregate, (), Interval(), obstacle=obstacle)
+        if number in estimates:  # or it was drawn together with another count
+            continue
+        share = NO_SHARE if is_public_count(aggregate, query, context) else next(shares)
+        lowering = AggregateLowering(context, query, aggregate, known, group_count, share)
+        first, group = len(releases), groups.get(number)
+        if group is not None:
+            releases.append(_of_counts(group, lowering))
+            values += group.size * group_count
+            for member, added in zip(group.members, group.added, strict=True):
+                counted = query.aggregates[member]
+                estimates[member] = Estimate(counted, (first,), Interval(), atoms=added)
+        else:
+            lowered = brackets.lower(lowering, shown.get(number))
+            releases += lowered.releases
+            values += len(lowered.releases) * group_count
+            indices = tuple(range(first, len(releases)))
+            estimates[number] = Estimate(aggregate, indices, lowered.range, lowered.public_rows)
+        if values > MAX_GROUPS:
+            raise TooLarge(f"GROUP BY makes more than {MAX_GROUPS} noisy values")
+    return tuple(releases), tuple(estimates[index] for index in range(len(query.aggregates)))
+
+
+def _of_counts(group: CountGroup, lowering: AggregateLowering) -> Release:
+    """The release of counts that are drawn together, of which that of `lowering` is one.
+
+    The atoms of a histogram are groups of rows, as those of GROUP BY are.
+    """
+    if group.histogram is None:
+        return lowering.lower().releases[0]
+    context, aggregate, query = lowering.context, lowering.aggregate, lowering.query
+    cells = lowering.group_count * group.size
+    contribution = contribution_of(aggregate, query, context.policy, cells)
+    choice = MechanismChoice(context.options, contribution, aggregate.place)
+    return Release("count", group.histogram, choice.for_total(1, 1, lowering.share))
 
 
 KeyValues = tuple[tuple[Value, ...], ...]

@@ -35,6 +35,19 @@ class Count:
 
 
 @dataclass(frozen=True)
+class Histogram:
+    """The numbers of rows in the atoms of `conditions`: no row is in two of them.
+
+    Rows in one atom make the same conditions true, and so the rows for which a condition is true
+    are those of some atoms. Where no condition is true a row is in no atom.
+    """
+
+    conditions: tuple[Expr, ...]
+    atoms: tuple[tuple[bool, ...], ...]
+    """For each atom, in ascending order, which of the conditions are true."""
+
+
+@dataclass(frozen=True)
 class Total:
     """Σ ((x - centre)^power - offset) over counted rows, for the `argument` x in grid steps."""
 
@@ -93,7 +106,7 @@ class Tally:
     values: tuple[Value, ...]
 
 
-Statistic = Count | Total | Distinct | Ranks | Tally
+Statistic = Count | Histogram | Total | Distinct | Ranks | Tally
 
 
 def fit_grid(step: Fraction, lower: Fraction, upper: Fraction, limit: int) -> Grid:

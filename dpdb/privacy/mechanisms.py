@@ -14,7 +14,7 @@ from typing import ClassVar
 
 from dpdb.privacy.accounting.composition import log_inverse
 from dpdb.privacy.accounting.loss import Loss, pure
-from dpdb.privacy.walk import Walk
+from dpdb.privacy.laplace_sums import margin
 
 SLACK = Fraction(1, 2**40)
 """The part of ε that the exponential mechanism reserves for rounding."""
@@ -48,18 +48,21 @@ class Laplace:
         """The privacy loss: ε, or nothing where no row can change the statistic."""
         return pure(self.epsilon) if self.sensitivity else Loss()
 
-    def quantile(self, confidence: float) -> float:
+    def quantile(self, confidence: float, terms: int = 1) -> float:
         """The least z, in grid steps, with P(|x| <= z) >= `confidence` for all looks together.
 
         P(|x| > z) = 2r^(z+1)/(1+r) for whole z, with r = exp(-1/scale), so z is within a step of
         -scale·ln(1-confidence) ([STW] equation 4). With several looks the failure probability is
         divided among them (Bonferroni): whatever the rule to stop, the margin of the last look
-        fails with probability at most 1 - confidence.
+        fails with probability at most 1 - confidence. With several `terms`, x is the sum of so many
+        independent noises.
         """
-        scale = float(self.scale)
-        if not scale:
+        scale, failure = float(self.scale), (1 - confidence) / self.looks
+        if not (scale and terms):
             return 0.0
-        tail = (1 - confidence) / self.looks * (1 + math.exp(-1 / scale)) / 2
+        if terms > 1:
+            return float(margin(terms, scale, failure))
+        tail = failure * (1 + math.exp(-1 / scale)) / 2
         return float(max(0, math.ceil(-scale * math.log(tail) - 1 - 1e-9)))
 
 
@@ -93,16 +96,18 @@ class Gaussian:
         """The privacy loss: (ε, δ)-DP, and ρ-zCDP, which needs no δ."""
         return Loss(self.epsilon, self.delta, self.squared / (2 * self.variance))
 
-    def quantile(self, confidence: float) -> float:
-        """A z with P(|x| <= z) >= `confidence`, in grid steps.
+    def quantile(self, confidence: float, terms: int = 1) -> float:
+        """A z with P(|x| <= z) >= `confidence`, in grid steps, for the sum x of `terms` noises.
 
         P(x >= m) <= P(N >= m - 1) for the normal N of the same variance ([CKS20] Proposition 25),
-        so P(|x| > z) <= 2·P(N >= z).
+        so P(|x| > z) <= 2·P(N >= z) for one noise. Of several noises each is at most a step more
+        than a normal variable in the stochastic order.
         """
-        deviation = float(self.scale)
+        deviation = float(self.scale) * math.sqrt(terms)
         if not deviation:
             return 0.0
-        return float(math.ceil(NormalDist(0, deviation).inv_cdf((1 + confidence) / 2)))
+        normal = NormalDist(0, deviation).inv_cdf((1 + confidence) / 2)
+        return float(math.ceil(normal) + terms - 1)
 
 
 @dataclass(frozen=True)
@@ -235,4 +240,3 @@ class Smooth:
 
 Additive = Laplace | Gaussian
 """Mechanisms that add noise of a known scale."""
-Mechanism = Laplace | Gaussian | Exponential | Walk | Smooth

@@ -6,7 +6,7 @@ lose together. Nothing leaves it but noisy values (in teaching mode also what th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -19,8 +19,9 @@ from dpdb.errors import InternalError
 from dpdb.plan.expressions import Slot
 from dpdb.plan.plan import Plan, Release
 from dpdb.plan.statistics import Ranks, Tally
+from dpdb.privacy.bracket import Bracket
 from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace, Smooth
-from dpdb.privacy.noise import exponential, smooth, walk
+from dpdb.privacy.noise import bracket, exponential, smooth, walk
 from dpdb.privacy.walk import Walk
 from dpdb.session.teaching import disclosures
 from dpdb.vectors.vector import AnyVector
@@ -89,26 +90,33 @@ class Executor:
         exact = self.engine.exact(plan, subqueries)
         if self.teach:
             revealed += disclosures(plan, exact)
-        draws = tuple(
-            self._draw(release, result)
-            for release, result in zip(plan.releases, exact, strict=True)
-        )
+        draws: list[npt.NDArray[Any]] = []
+        for release, result in zip(plan.releases, exact, strict=True):
+            draws.append(self._draw(release, result, draws))
         return NoisyResult(Noisy(draws, subqueries, tuple(subresults)), tuple(revealed))
 
-    def _draw(self, release: Release, exact: Exact) -> npt.NDArray[Any]:
+    def _draw(
+        self, release: Release, exact: Exact, before: Sequence[npt.NDArray[Any]]
+    ) -> npt.NDArray[Any]:
+        """The noisy values of a release, given those of the releases `before` it."""
         mechanism, statistic, noise = release.mechanism, release.statistic, self.noise
         match mechanism, statistic:
             case Laplace(sensitivity=0), _:
                 return np.asarray(exact.cells)
             case Laplace(scale=scale), _:
-                return np.asarray(exact.cells + noise.laplace(scale, len(exact.cells)))
+                return _with_noise(exact, lambda size: noise.laplace(scale, size))
             case Gaussian(variance=variance), _:
-                return np.asarray(exact.cells + noise.gaussian(variance, len(exact.cells)))
+                return _with_noise(exact, lambda size: noise.gaussian(variance, size))
             case Exponential(), Ranks(grid=grid, fraction=fraction):
                 ends = (grid.lower, grid.upper)
                 chosen = [
                     exponential.select_value(values, ends, fraction, mechanism, noise)
                     for values in exact.cells
+                ]
+            case Bracket(), Ranks(fraction=fraction):
+                chosen = [
+                    bracket.select_width(values, centre, fraction, mechanism, noise)
+                    for values, centre in zip(exact.cells, before[-1].tolist(), strict=True)
                 ]
             case Exponential(), Tally():
                 chosen = [
@@ -123,6 +131,12 @@ class Executor:
             case _:
                 raise AssertionError(type(statistic))
         return np.array(chosen, dtype=np.int64)
+
+
+def _with_noise(exact: Exact, noise: Callable[[int], npt.NDArray[np.int64]]) -> npt.NDArray[Any]:
+    """Every number with noise of its own."""
+    numbers = np.asarray(exact.cells)
+    return np.asarray(numbers + noise(numbers.size).reshape(numbers.shape))
 
 
 @dataclass(frozen=True, repr=False)

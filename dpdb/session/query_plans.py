@@ -1,13 +1,13 @@
-"""The plans of a query: several are made by different theorems and noises, and the best is chosen.
+"""The plans of a query: one is made for each theorem that can pay, and the best is chosen.
 
-Under zCDP a query can be paid for by the sum of ε or by ρ, and its counts and sums can have Laplace
-or Gaussian noise. What is chosen follows from the plans and the budget alone.
+Under zCDP a query can be paid for by the sum of ε, with Laplace noise, or by ρ, with Gaussian
+noise. What is chosen follows from the plans and the budget alone.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from statistics import fmean
@@ -28,6 +28,7 @@ from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace
 from dpdb.privacy.walk import Walk
 from dpdb.sql.option_names import MECHANISMS
 
+Shares = tuple[BudgetShare, ...]
 Plans = tuple[Plan, ...]
 """The plans to be carried out one after the other, until an answer is as asked.
 
@@ -35,23 +36,25 @@ They are one, or several of rising ε where the query asks for a relative error.
 """
 
 
-def possible_plans(query: Query, policy: Policy, balance: Balance, rows: RowCount) -> list[Plans]:
-    """The plans of a query by each theorem and with each noise that its options leave open.
+def possible_plans(
+    query: Query, policy: Policy, shares: Shares, rows: RowCount
+) -> tuple[Plans, ...]:
+    """The plans of a query by each theorem.
 
-    `rows` gives the number of rows of a table, where that is public. Raises TooLarge where all of
-    them are.
+    `shares` are what a query gets, by each theorem, that asks for nothing special. `rows` gives the
+    number of rows of a table, where that is public. Raises TooLarge where all of them are.
     """
     found: list[Plans] = []
     refusals: list[TooLarge] = []
-    for share, mechanism in _ways(query.options, balance):
-        options = replace(query.options, mechanism=mechanism)
+    for even in _usable(shares, query.options):
+        share = _asked(even, query.options)
         try:
-            found.append(_plans(replace(query, options=options), policy, share, rows))
+            found.append(plans_of(with_usual_noise(query, share), policy, share, rows))
         except TooLarge as refusal:
             refusals.append(refusal)
     if not found:
         raise refusals[0]
-    return found
+    return tuple(found)
 
 
 def best_plans(possible: Sequence[Plans], balance: Balance) -> Plans:
@@ -68,27 +71,42 @@ def best_plans(possible: Sequence[Plans], balance: Balance) -> Plans:
     return min(possible, key=rank)
 
 
-def _ways(options: Options, balance: Balance) -> Iterator[tuple[BudgetShare, str]]:
-    """The shares of the budget that a query may spend, each with a noise for counts and sums."""
-    shares = balance.shares
-    if options.mechanism == "gaussian" or options.sensitivity == "smooth":
-        shares = shares[-1:]  # the others have no δ
-    for even in shares:
-        share = replace(
-            even,
-            epsilon=even.epsilon if options.epsilon is None else options.epsilon,
-            delta=even.delta if options.delta is None else options.delta,
-        )
-        if options.mechanism in MECHANISMS:
-            yield share, options.mechanism
-            continue
-        yield share, "laplace"
-        laplace_only = options.noise_index or options.relative_error
-        if share.concentrated and share.delta >= SMALLEST_DELTA and not laplace_only:
-            yield share, "gaussian"
+def usual_share(options: Options, balance: Balance) -> BudgetShare:
+    """What a query may spend that is planned together with others."""
+    usable = _usable(balance.shares, options)
+    return _asked(balance.share if balance.share in usable else usable[0], options)
 
 
-def _plans(query: Query, policy: Policy, share: BudgetShare, rows: RowCount) -> Plans:
+def with_usual_noise(query: Query, share: BudgetShare) -> Query:
+    """The query with the less noise on counts and sums that the share allows, if it names none.
+
+    That is Gaussian noise where its ρ is what is paid for.
+    """
+    options = query.options
+    if options.mechanism in MECHANISMS:
+        return query
+    laplace_only = options.noise_index or options.relative_error or share.delta < SMALLEST_DELTA
+    mechanism = "gaussian" if share.concentrated and not laplace_only else "laplace"
+    return replace(query, options=replace(options, mechanism=mechanism))
+
+
+def _usable(shares: Shares, options: Options) -> Shares:
+    """The shares by which a query can be planned: some noise needs the only one that has a δ."""
+    needs_delta = options.mechanism == "gaussian" or options.sensitivity == "smooth"
+    return shares[-1:] if needs_delta else shares
+
+
+def _asked(share: BudgetShare, options: Options) -> BudgetShare:
+    """The share with the ε and the δ that a query asks for."""
+    return replace(
+        share,
+        epsilon=share.epsilon if options.epsilon is None else options.epsilon,
+        delta=share.delta if options.delta is None else options.delta,
+    )
+
+
+def plans_of(query: Query, policy: Policy, share: BudgetShare, rows: RowCount) -> Plans:
+    """The plans of a query that may spend `share`, with the noise that its options name."""
     shares = [share]
     if query.options.relative_error is not None:
         shares = [replace(share, epsilon=epsilon) for epsilon in levels(share.epsilon)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
@@ -15,7 +16,7 @@ from dpdb.ledger.protocol import FREE, Balance, Price
 from dpdb.plan.plan import Plan
 from dpdb.plan.query import Query
 from dpdb.policy.budget import valid_budget
-from dpdb.policy.catalog import Kind, Policy, Table
+from dpdb.policy.catalog import Policy, Table
 from dpdb.policy.numbers import decimal
 from dpdb.privacy.noise.source import Noise
 from dpdb.privacy.noise.sources import source
@@ -39,6 +40,7 @@ from dpdb.sql.statements import (
 if TYPE_CHECKING:
     from dpdb.engines.protocol import OpenEngine, Progress
     from dpdb.plan.lowering import RowCount
+    from dpdb.session.batches import Batches
     from dpdb.session.executor import Executor
     from dpdb.session.purchases import Purchase
 
@@ -82,6 +84,7 @@ class Session:
         self._progress = progress
         self._loaded_engine: OpenEngine | None = None
         self._purchases: dict[object, Purchase] = {}
+        self._batches: Batches | None = None
 
     def __repr__(self) -> str:
         """The tables, and what is left of the budget."""
@@ -118,6 +121,20 @@ class Session:
         the noise is given, and the price depends on that number, is it asked for.
         """
         return self._gate.answer(text, self._quote)
+
+    def plan(self, texts: Sequence[str]) -> Answer:
+        """Plan statements together that are to be answered next, so that they share what they draw.
+
+        Nothing is spent yet. Raises DpdbError where one would be refused, and then plans nothing.
+        """
+        from dpdb.session.batches import PLAN_COLUMNS, Batches, asked_in  # noqa: PLC0415 (numpy)
+
+        def planned(_: str) -> Answer:
+            self._batches = self._batches or Batches(self.policy, self._ledger, self._rows)
+            asked = asked_in(texts, self._statement, self.settings, self.balance, teach=self.teach)
+            return self._shown("", PLAN_COLUMNS, self._batches.plan(asked, self._is_answered))
+
+        return self._gate.answer("", planned)
 
     def _quote(self, text: str) -> Answer:
         priced = self._statement(text)
@@ -202,7 +219,7 @@ class Session:
         Nothing was answered before where repeats are to be paid.
         """
         balance = self.balance
-        possible = possible_plans(query, self.policy, balance, rows)
+        possible = possible_plans(query, self.policy, balance.shares, rows)
         for plans in () if self.settings.repeats_are_paid else possible:
             before = self._purchases.get(identity(plans[-1], query.options))
             if before is not None:
@@ -213,6 +230,11 @@ class Session:
         """An answer that is bought, in steps where it is to be as accurate as asked."""
         from dpdb.session.purchases import purchases, settled  # noqa: PLC0415 (numpy)
 
+        if self._batches is not None and not self.settings.repeats_are_paid:
+            ledger = self._ledger.recording(text)
+            bought = self._batches.answer(query, ledger, self._executor)
+            if bought is not None:
+                return self._answer(text, *bought)
         (plans, before), options = self._plans(query, self._rows), query.options
         if plans[-1].settled:
             return self._answer(text, plans[-1], settled())
@@ -224,9 +246,11 @@ class Session:
             self._purchases[identity(plans[-1], options)] = purchase
         return self._answer(text, plans[purchase.step], purchase)
 
-    def _answer(
-        self, text: str, planned: Plan, purchase: Purchase, *, repeat: bool = False
-    ) -> Answer:
+    def _is_answered(self, query: Query) -> bool:
+        """Whether asking a query is free, because it was answered before."""
+        return self._plans(query, self._rows)[1] is not None
+
+    def _answer(self, text: str, planned: Plan, purchase: Purchase, repeat: bool = False) -> Answer:
         from dpdb.answers.estimates import points  # noqa: PLC0415
         from dpdb.answers.rows import cell_columns  # noqa: PLC0415 (numpy)
 
@@ -237,7 +261,7 @@ class Session:
             statement=text,
             columns=columns,
             cells=cells,
-            kinds=_kinds(planned),
+            kinds=tuple(output.expression.kind for output in planned.outputs),
             origins=release_reports.origins(planned),
             releases=release_reports.reports(planned),
             cost=FREE if repeat else purchase.price,
@@ -252,14 +276,11 @@ class Session:
         )
 
     def _explained(self, text: str, query: Query, rows: RowCount) -> Answer:
-        plans, before = self._plans(query, rows)
-        planned, options, repeat = plans[-1], query.options, before is not None
-        if planned.settled or repeat:
-            price = FREE
-        elif options.relative_error is not None:
-            price = self._ledger.price(planned.composed_loss, None)
-        else:
-            price = self._ledger.price(planned.composed_loss, planned.region)
+        (plans, before), options = self._plans(query, rows), query.options
+        planned, repeat = plans[-1], before is not None
+        free = planned.settled or repeat
+        region = None if options.relative_error is not None else planned.region
+        price = FREE if free else self._ledger.price(planned.composed_loss, region)
         return Answer(
             statement=text,
             columns=tuple(output.label for output in planned.outputs),
@@ -271,11 +292,8 @@ class Session:
             repeat=repeat,
             explain=True,
             private=self._private,
-            notes=(
-                *accuracy_notes.planned_error_notes(options, planned),
-                *accuracy_notes.interval_notes(planned),
-                *contribution_notes.bounding_notes(planned),
-            ),
+            notes=accuracy_notes.plan_notes(options, planned)
+            + contribution_notes.bounding_notes(planned),
             plan=planned,
         )
 
@@ -288,8 +306,3 @@ class Session:
         self.settings = self.settings.changed(assign, teach=self.teach)
         value = decimal(assign.value) if isinstance(assign.value, Fraction) else assign.value
         return self._shown(text, ("setting", "value"), ((assign.name, value),))
-
-
-def _kinds(planned: Plan) -> tuple[Kind, ...]:
-    """The types of the columns of an answer."""
-    return tuple(output.expression.kind for output in planned.outputs)

@@ -39,7 +39,7 @@ def disclosures(planned: Plan, exact: Sequence[Exact]) -> list[Disclosure]:
         if report.margin is not None and report.scale is not None:
             disclosed += [
                 Disclosure(report.column, float(int(value) * release.unit), float(report.scale))
-                for value in result.cells
+                for value in np.asarray(result.cells).ravel()
             ]
         if isinstance(release.mechanism, Smooth) and isinstance(release.statistic, Ranks):
             grid = release.statistic.grid

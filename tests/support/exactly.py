@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from unittest import mock
 from dpdb.answers.estimates import points, scalar
 from dpdb.engines.memory.engine import MemoryEngine
 from dpdb.engines.protocol import Engine
+from dpdb.plan import query
 from dpdb.plan.expressions import Slot
 from dpdb.plan.plan import Plan, Release
 from dpdb.plan.planner import plan
@@ -25,19 +26,38 @@ EPSILON = Fraction(10_000)
 """Asked for each query: planning refuses bounds whose noise would not fit 64 bits."""
 
 
+def _nothing(*_: object) -> None:
+    """Stands where an obstacle is looked for. A mock would take longer to make than a plan."""
+
+
 @contextmanager
 def nothing_settled() -> Iterator[None]:
     """Plans have a release even of what the policy knows without a row."""
-    with mock.patch("dpdb.plan.query.obstacle", return_value=None):
+    with mock.patch.object(query, "obstacle", _nothing):
         yield
 
 
-def planned(text: str, policy: Policy, engine: Engine | None = None) -> Plan:
-    """The plan of a SELECT, with a release even of what is known without a row."""
+@contextmanager
+def counts_alone() -> Iterator[None]:
+    """Plans have a release for each count, and none is drawn as a sum over atoms."""
+    with (
+        mock.patch("dpdb.plan.allocation.groups_of_counts", return_value=[]),
+        mock.patch("dpdb.plan.planner.groups_of_counts", return_value=[]),
+    ):
+        yield
+
+
+def planned(
+    text: str, policy: Policy, engine: Engine | None = None, *, together: bool = False
+) -> Plan:
+    """The plan of a SELECT, with a release even of what is known without a row.
+
+    Each count has one, too, unless counts are to be drawn together.
+    """
     found = statement(text, policy)
     assert isinstance(found, Select)
     rows = (engine or MemoryEngine()).rows
-    with nothing_settled():
+    with nothing_settled(), nullcontext() if together else counts_alone():
         return plan(found.query, policy, BudgetShare(EPSILON), rows)
 
 
@@ -68,9 +88,13 @@ def raw_of(plan: Plan, engine: Engine) -> list[Any]:
 def exactly(text: str, policy: Policy, engine: Engine | None = None) -> list[list[Fraction]]:
     """The exact value of every release, cell by cell, in the analyst's unit."""
     engine = engine or MemoryEngine()
-    releases = planned(text, policy, engine).releases
-    results = raw(text, policy, engine)
-    return [[_value(r, cell) for cell in cells] for r, cells in zip(releases, results, strict=True)]
+    return exactly_of(planned(text, policy, engine), engine)
+
+
+def exactly_of(plan: Plan, engine: Engine) -> list[list[Fraction]]:
+    """The same for a plan that is already there."""
+    results = zip(plan.releases, raw_of(plan, engine), strict=True)
+    return [[_value(release, cell) for cell in cells] for release, cells in results]
 
 
 def _value(release: Release, cell: Any) -> Any:

@@ -5,7 +5,9 @@ All of it follows from the statement and the policy.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import groupby
 
@@ -13,16 +15,18 @@ from dpdb.answers.accuracy_notes import SURE
 from dpdb.answers.formats.escape import printable
 from dpdb.answers.formats.footer import footer
 from dpdb.answers.record import AnswerRecord, ReleaseReport
-from dpdb.answers.release_reports import EXACT, LOCAL
+from dpdb.answers.release_reports import EXACT, LOCAL, atom_sums
 from dpdb.errors import folded
 from dpdb.plan.expressions import Call, Cast, ColumnRef, Expr, children
-from dpdb.plan.plan import CONFIDENCE, Plan, Release, at_once
-from dpdb.plan.statistics import Ranks, Total
+from dpdb.plan.plan import CONFIDENCE, Mechanism, Plan, Release, at_once
+from dpdb.plan.statistics import Histogram, Ranks, Total
 from dpdb.policy.catalog import Kind
 from dpdb.policy.numbers import MAGNITUDE_LIMIT, decimal, iso_date
-from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace, Mechanism
+from dpdb.privacy.bracket import Bracket
+from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace
 from dpdb.privacy.walk import RUNG_RATIO, Walk
 
+_SHOWN_ATOMS = 8
 CONFIDENCES = (0.5, 0.9, 0.95)
 RELATIVE_ERROR = Fraction(1, 10)
 NAMES = {
@@ -36,6 +40,7 @@ CHANGES = {
     "laplace": "the most {} can change it",
     "gaussian": "the farthest {} can move it (ℓ2)",
     "exponential": "the most {} can change it (of a value's rank or count)",
+    "interval": "the most {} can change it (of how many ranks an interval has to spare)",
     "walk": "the most {} can change how many rows are beyond a value",
 }
 
@@ -54,10 +59,10 @@ def tree(answer: AnswerRecord, given: Collection[str], columns: int | None = Non
     for column, group in groupby(planned, lambda pair: pair[1].column):
         lines.append(printable(column))
         parts = list(group)
-        for number, ((release, whose), report) in enumerate(parts, 1):
+        for number, (drawn, report) in enumerate(parts, 1):
             last = number == len(parts)
             lines.append(f"{'└' if last else '├'}─ {_title(report)}")
-            facts = list(_facts(release, report, total, given, whose))
+            facts = list(_facts(drawn, report, total, given))
             lines += _branches(facts, "   " if last else "│  ", columns)
     if not lines:
         known = "no row can pass the filter" if answer.plan.settled else (
@@ -81,14 +86,30 @@ def _unprotected_tree(answer: AnswerRecord, columns: int | None) -> str:
     return "\n".join([*lines, *(part for line in below for part in folded(line, columns))])
 
 
-def _releases(plan: Plan) -> Iterator[tuple[Release, str]]:
-    """Every release, in the order of drawing, with the rows that its noise hides."""
+@dataclass(frozen=True)
+class _Drawn:
+    """A release of a plan."""
+
+    plan: Plan
+    index: int
+
+    @property
+    def release(self) -> Release:
+        return self.plan.releases[self.index]
+
+    @property
+    def whose(self) -> str:
+        """The rows that its noise hides."""
+        unit = self.plan.table.unit
+        return "one row" if unit is None else f"the rows of one {printable(unit)}"
+
+
+def _releases(plan: Plan) -> Iterator[_Drawn]:
+    """Every release, in the order of drawing."""
     for subplan in plan.subplans:
         yield from _releases(subplan)
-    unit = plan.table.unit
-    whose = "one row" if unit is None else f"the rows of one {printable(unit)}"
-    for release in plan.releases:
-        yield release, whose
+    for index in range(len(plan.releases)):
+        yield _Drawn(plan, index)
 
 
 def _title(report: ReleaseReport) -> str:
@@ -105,17 +126,20 @@ def _branches(facts: list[tuple[str, str]], stem: str, columns: int | None) -> I
 
 
 def _facts(
-    release: Release, report: ReleaseReport, total: Fraction, given: Collection[str], whose: str
+    drawn: _Drawn, report: ReleaseReport, total: Fraction, given: Collection[str]
 ) -> Iterator[tuple[str, str]]:
     """The branches of one release: each a name and a text."""
-    statistic = release.statistic
+    release, statistic = drawn.release, drawn.release.statistic
+    if isinstance(statistic, Histogram):
+        yield from _atoms(drawn, statistic)
     if isinstance(statistic, Total | Ranks):
         yield "bounds", _bounds(statistic, given) + _shift(statistic)
     name = report.mechanism
     if report.sensitivity is None:
         yield "Δ", "smooth: read off the rows, and as secret as they are"
     else:
-        yield "Δ", f"{_figure(report.sensitivity)}, {CHANGES[name].format(whose)}"
+        of = "interval" if isinstance(release.mechanism, Bracket) else name
+        yield "Δ", f"{_figure(report.sensitivity)}, {CHANGES[of].format(drawn.whose)}"
     part = "" if report.epsilon == total else f", a part of the query's {decimal(total)}"
     mechanism = release.mechanism
     if isinstance(mechanism, Walk):
@@ -129,6 +153,8 @@ def _facts(
     if isinstance(mechanism, Walk):
         assert isinstance(statistic, Ranks)
         yield from _walk(mechanism, statistic, report.competing_rows)
+    elif isinstance(mechanism, Bracket):
+        yield from _bracket(mechanism)
     elif isinstance(mechanism, Laplace | Gaussian):
         yield from _noise(mechanism, release.unit, report.competing_rows)
     elif report.scale is None:
@@ -137,11 +163,22 @@ def _facts(
         yield "noise", "a value within the bounds is chosen; how near depends on the rows"
 
 
+def _atoms(drawn: _Drawn, histogram: Histogram) -> Iterator[tuple[str, str]]:
+    """The atoms of a histogram, each by the counts that it is a part of."""
+    sums = list(atom_sums(drawn.plan, drawn.index))
+    of_each = [
+        "+".join(printable(each.label) for each in sums if atom in each.atoms)
+        for atom in range(len(histogram.atoms))
+    ]
+    shown = [*of_each[:_SHOWN_ATOMS], *(["…"] if len(of_each) > _SHOWN_ATOMS else [])]
+    yield "atoms", f"{len(of_each)}, no row is in two: rows of {', '.join(shown)}"
+
+
 def _scale_formula(mechanism: Mechanism) -> str:
     match mechanism:
         case Gaussian():
             return "σ"
-        case Exponential(one_sided=False):
+        case Exponential(one_sided=False) | Bracket():
             return "2Δ/ε"
     return "Δ/ε"
 
@@ -179,6 +216,17 @@ def _walk(walk: Walk, statistic: Ranks, competing_rows: int) -> Iterator[tuple[s
         "says",
         f"{SURE}: the {what} value is {side} the one {steps} steps {direction}; "
         "nothing is said of how far",
+    )
+
+
+def _bracket(bracket: Bracket) -> Iterator[tuple[str, str]]:
+    """What half-widths there are, and how many ranks the interval is likely to span."""
+    yield "widths", f"{len(bracket.widths)} half-widths, each √2 times the one before"
+    ranks = math.ceil(bracket.target)
+    yield (
+        "says",
+        f"{SURE}: the exact value is within ±; about {ranks} rows to spare on either side make it "
+        "so",
     )
 
 

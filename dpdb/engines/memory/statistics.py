@@ -10,12 +10,18 @@ from dpdb.engines.memory import exact_sums, row_blocks
 from dpdb.engines.memory.contribution_bounds import Units
 from dpdb.engines.memory.grid_rounding import grid_of
 from dpdb.engines.memory.grid_values import Steps, on_grid
-from dpdb.engines.memory.groups import count_codes, group_codes, places_among, sorted_by_group
+from dpdb.engines.memory.groups import (
+    atom_counts,
+    count_codes,
+    group_codes,
+    places_among,
+    sorted_by_group,
+)
 from dpdb.engines.protocol import WORD, CountedValues, representation
 from dpdb.plan.expressions import ColumnRef, Expr, Literal
 from dpdb.plan.plan import Plan
 from dpdb.plan.query import Aggregate
-from dpdb.plan.statistics import Count, Distinct, Grid, Ranks, Statistic, Tally, Total
+from dpdb.plan.statistics import Count, Distinct, Grid, Histogram, Ranks, Statistic, Tally, Total
 from dpdb.policy.catalog import Kind
 from dpdb.vectors.columns import Numbers
 from dpdb.vectors.evaluate import Frame, evaluate, public_dictionary
@@ -56,15 +62,20 @@ class Statistics:
             where = units.capped(where, plan.table.rows_per_unit, plan.sample_key)
         self._masks: dict[Expr | None, Bools | None] = {None: where}
         self._groups = group_codes(plan, frame, rows) if plan.keys else None
-        self._counted_on_grid: dict[tuple[Expr, Expr | None, Grid], _Counted] = {}
+        self._sorted: dict[tuple[Expr, Expr | None, Grid], list[Array]] = {}
         self._steps: dict[tuple[Expr, Grid], Steps] = {}
         self._sums: dict[Total, tuple[Array, Array]] = {}
 
     def statistic(self, statistic: Statistic) -> Array | list[Array]:
-        """One number for each cell; for ranks and tallies an array for each."""
+        """One number for each cell, of a histogram one for each cell and atom.
+
+        For ranks and tallies it is an array for each cell.
+        """
         match statistic:
             case Count():
                 return self._count(statistic)
+            case Histogram():
+                return self._histogram(statistic)
             case Total():
                 return self._total(statistic)
             case Distinct():
@@ -119,6 +130,12 @@ class Statistics:
         if self._where_also(statistic.where) is None and null is not None:
             return np.array([self._rows - self._number(null)], dtype=np.int64)
         return np.array([self._number(self._selected(statistic.where, null))], dtype=np.int64)
+
+    def _histogram(self, statistic: Histogram) -> Array:
+        """For each cell the numbers of rows in its atoms."""
+        found = map(self._where_also, statistic.conditions)
+        masks = [np.broadcast_to(np.True_ if m is None else m, self._rows) for m in found]
+        return atom_counts(statistic, masks, self._groups, self._cells)
 
     def _number(self, mask: Bools | None) -> int:
         return self._rows if mask is None else int(np.count_nonzero(mask))
@@ -248,12 +265,12 @@ class Statistics:
 
     def _ranks(self, statistic: Ranks) -> list[Array]:
         key = (statistic.argument, statistic.where, statistic.grid)
-        if key not in self._counted_on_grid:
+        if key not in self._sorted:
             steps = self._on_grid(statistic.argument, statistic.grid)
-            self._counted_on_grid[key] = self._counted(steps.values, steps.null, statistic.where)
-        counted = self._counted_on_grid[key]
-        cells = sorted_by_group(counted.groups, counted.values, self._cells)
-        return [values.astype(WORD, copy=False) for values in cells]
+            counted = self._counted(steps.values, steps.null, statistic.where)
+            cells = sorted_by_group(counted.groups, counted.values, self._cells)
+            self._sorted[key] = [values.astype(WORD, copy=False) for values in cells]
+        return self._sorted[key]
 
     def _tally(self, statistic: Tally) -> list[Array]:
         places = places_among(self._frame.columns[statistic.argument.column.name], statistic.values)

@@ -58,6 +58,8 @@ def parser() -> argparse.ArgumentParser:
     add("--csv", dest="format", action="store_const", const="csv", help="--format csv")
     add("--intervals", action="store_true",
         help="with each column x its interval: x_low and x_high")  # fmt: skip
+    add("--plan", action="store_true",
+        help="plan the statements together, so that they share what they draw")  # fmt: skip
     add("-o", "--output", default="", metavar="FILE", help="write answers to a file")
     add("--on-error", choices=["stop", "continue"], default="stop",
         help="whether to go on after a statement that fails")  # fmt: skip

@@ -81,6 +81,8 @@ def _session(
     )
     if not protected:
         session.execute("SET dp = off")
+    if options.plan:
+        session.execute("SET plan = on")
     return session
 
 

@@ -63,11 +63,11 @@ def run_typed(shell: Shell, text: str) -> str:
 
 def run_all(console: Console, todo: Iterable[Command | Sql | DpdbError]) -> bool:
     """Run entries up to the first that fails; returns whether all succeeded."""
-    listed = list(todo)
-    for number, entry in enumerate(listed, 1):
+    waiting = iter(todo)
+    for entry in waiting:
         if not run(console, entry):
-            if number < len(listed):
-                tell(f"not run: the {len(listed) - number} after it")
+            if left := len(list(waiting)):
+                tell(f"not run: the {left} after it")
             return False
     return True
 
@@ -143,13 +143,22 @@ def _once(console: Console, name: str) -> bool:
 
 
 def _read(console: Console, name: str) -> bool:
+    return _run_file(console, name, planned=False)
+
+
+def _plan(console: Console, name: str) -> bool:
+    return _run_file(console, name, planned=True)
+
+
+def _run_file(console: Console, name: str, *, planned: bool) -> bool:
+    """Run the statements in a file; where `planned` they are planned together first."""
     file = Path(name).absolute()
     if file in console.reading:
         raise UsageError(f"{name} reads itself")
     around = console.reading
     console.reading = (*around, file)
     try:
-        return run_all(console, statements(name, COMMANDS))
+        return run_all(console, console.planned(statements(name, COMMANDS), now=planned))
     finally:
         console.reading = around
 
@@ -188,6 +197,7 @@ COMMANDS = {
     ),
     ".once": DotCommand(".once FILE", "the next answer into a file", _once, files=True),
     ".read": DotCommand(".read FILE", "run the statements in a file", _read, files=True),
+    ".plan": DotCommand(".plan FILE", "plan these together, then run them", _plan, files=True),
     ".history": DotCommand(
         ".history", f"the last {RECENT} entries of this session", _history, interactive=True
     ),

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution
 from dp_accounting.pld.common import DifferentialPrivacyParameters
+from dp_accounting.pld.pld_privacy_accountant import PLDAccountant
 from dp_accounting.rdp import RdpAccountant
 
 from dpdb.policy.budget import Budget, Composition
@@ -147,6 +148,28 @@ def test_gaussian_noise_composes_as_in_dp_accounting(sigma: int, number: int, sl
         sigma / math.sqrt(number), pessimistic_estimate=False, use_connect_dots=False
     ).get_epsilon_for_delta(slack)
     assert below <= found <= below * 1.15
+
+
+@pytest.mark.parametrize(("laplaces", "gaussians"), [(1, 0), (10, 0), (30, 0), (5, 5), (0, 30)])
+def test_a_session_is_charged_for_no_less_than_the_best_there_is(
+    laplaces: int, gaussians: int
+) -> None:
+    """Laplace noise of ε = 1/20 and Gaussian noise of σ = 30, by their exact loss together."""
+    budget = Budget(Fraction(1), Fraction(1, 10**6), 30, ZCDP)
+    gaussian = Gaussian(1, Fraction(900), Fraction(1, 10), Fraction(1, 10**9)).loss
+    spent = alike(laplaces, Fraction(1, 20)) + times(gaussians, ComposedLoss.of(gaussian))
+    noises = [
+        (laplaces, dp_accounting.LaplaceDpEvent(20)),
+        (gaussians, dp_accounting.GaussianDpEvent(30)),
+    ]
+    best = PLDAccountant(value_discretization_interval=1e-3)
+    for number, event in noises:
+        if number:
+            best.compose(event, number)
+    # Their grid of losses makes this too large, by less than its step.
+    exact = best.get_epsilon(float(budget.delta))
+    charged = float(accountant(budget).epsilon(spent))
+    assert exact - 1e-3 <= charged <= exact * 1.35
 
 
 # ------------------------------------------------------------------------------ exact worst cases
