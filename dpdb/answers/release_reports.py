@@ -9,29 +9,46 @@ from fractions import Fraction
 from dpdb.answers.record import Origin, ReleaseReport
 from dpdb.plan.expressions import Slot
 from dpdb.plan.plan import CONFIDENCE, Plan, Release, at_once
+from dpdb.plan.statistics import Part
 from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace
 from dpdb.privacy.walk import Walk
 
 
 def reports(planned: Plan) -> tuple[ReleaseReport, ...]:
-    """A report for each release of a plan and of its subqueries, subqueries first."""
-    nested = tuple(report for subplan in planned.subplans for report in reports(subplan))
-    return nested + own_reports(planned)
+    """A report for each part of each release of a plan and of its subqueries, subqueries first.
+
+    The parts of one release have the same group number, and the ε of the group.
+    """
+    return tuple(
+        replace(report, group=at)
+        for at, group in enumerate(_grouped(planned), 1)
+        for report in group
+    )
+
+
+def _grouped(planned: Plan) -> Iterator[tuple[ReleaseReport, ...]]:
+    for subplan in planned.subplans:
+        yield from _grouped(subplan)
+    labels = _labels(planned)
+    for index, release in enumerate(planned.releases):
+        label = labels.get(index, release.aggregate)
+        reports = (_report(release, part, planned.competing_rows) for part in release.parts)
+        recalled = index < planned.recalled
+        yield tuple(replace(each, column=label, recalled=recalled) for each in reports)
 
 
 def own_reports(planned: Plan) -> tuple[ReleaseReport, ...]:
-    """A report for each release of a plan, without its subqueries.
+    """A report for each part of each release of a plan, without its subqueries."""
+    return reports(replace(planned, subplans=()))
 
-    A report has the label of the first column that needs the release.
-    """
+
+def _labels(planned: Plan) -> dict[int, str]:
+    """For each release the label of the first column that needs it."""
     labels: dict[int, str] = {}
     for output in planned.outputs:
         for index in planned.released_for(output):
             labels.setdefault(index, output.label)
-    return tuple(
-        _report(release, labels.get(index, release.aggregate), planned.competing_rows)
-        for index, release in enumerate(planned.releases)
-    )
+    return labels
 
 
 EXACT = "exact"
@@ -68,13 +85,13 @@ def aggregate_label(planned: Plan, index: int) -> str:
     return labels[0] if labels else aggregate.function.upper()
 
 
-def _report(release: Release, label: str, competing_rows: int) -> ReleaseReport:
-    """The report of one release; the numbers of an exponential mechanism are those of its score."""
+def _report(release: Release, part: Part, competing_rows: int) -> ReleaseReport:
+    """The report of one part of a release; that of a selection is about its score."""
     mechanism = release.mechanism
     loss = mechanism.loss
     report = ReleaseReport(
-        column=label,
-        aggregate=release.aggregate,
+        column=part.name,
+        aggregate=part.name,
         mechanism=mechanism.name,
         sensitivity=None,
         scale=None,
@@ -87,9 +104,9 @@ def _report(release: Release, label: str, competing_rows: int) -> ReleaseReport:
             margin = mechanism.quantile(at_once(CONFIDENCE, competing_rows))
             return replace(
                 report,
-                sensitivity=mechanism.sensitivity * release.unit,
-                scale=mechanism.scale * release.unit,
-                margin=margin * float(release.unit),
+                sensitivity=mechanism.sensitivity * part.unit,
+                scale=mechanism.scale * part.unit,
+                margin=margin * float(part.unit),
             )
         case Walk():
             return replace(report, sensitivity=Fraction(mechanism.sensitivity))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpdb.answers.estimates import Noisy, points, scalar
+from dpdb.answers.estimates import Draws, Noisy, points, scalar
 from dpdb.answers.record import Disclosure
 from dpdb.errors import InternalError
 from dpdb.plan.expressions import Slot
@@ -64,6 +64,8 @@ class Executor:
     engine: Engine
     noise: Noise
     teach: bool
+    known: Draws = ()
+    """The noisy values of the releases that a plan recalls."""
 
     def execute(self, plan: Plan, receipt: Receipt) -> NoisyResult:
         """Exact results, noise on each, and nothing of the exact ones left.
@@ -89,10 +91,10 @@ class Executor:
         if self.teach:
             revealed += disclosures(plan, exact)
         draws = tuple(
-            self._draw(release, result)
-            for release, result in zip(plan.releases, exact, strict=True)
+            self._draw(release, result) for release, result in zip(plan.fresh, exact, strict=True)
         )
-        return NoisyResult(Noisy(draws, subqueries, tuple(subresults)), tuple(revealed))
+        known = self.known[: plan.recalled]
+        return NoisyResult(Noisy((*known, *draws), subqueries, tuple(subresults)), tuple(revealed))
 
     def _draw(self, release: Release, exact: Exact) -> npt.NDArray[Any]:
         mechanism, statistic, noise = release.mechanism, release.statistic, self.noise
@@ -100,7 +102,9 @@ class Executor:
             case Laplace(sensitivity=0), _:
                 return np.asarray(exact.cells)
             case Laplace(scale=scale), _:
-                return np.asarray(exact.cells + noise.laplace(scale, len(exact.cells)))
+                assert isinstance(exact.cells, np.ndarray)
+                drawn = noise.laplace(scale, exact.cells.size)
+                return np.asarray((exact.cells.ravel() + drawn).reshape(exact.cells.shape))
             case Gaussian(variance=variance), _:
                 return np.asarray(exact.cells + noise.gaussian(variance, len(exact.cells)))
             case Exponential(), Ranks(grid=grid, fraction=fraction):

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from dpdb.plan.candidates import check_candidates
 from dpdb.plan.lowering import RowCount
-from dpdb.plan.plan import CONFIDENCE, Plan, at_once
+from dpdb.plan.plan import CONFIDENCE, Plan, ReleasedGroup, at_once
 from dpdb.plan.planner import plan
 from dpdb.plan.query import Options, Query
 from dpdb.policy.catalog import Policy
@@ -14,16 +14,23 @@ from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.gradual_release import levels
 
 
-def plans_of(query: Query, policy: Policy, share: BudgetShare, rows: RowCount) -> tuple[Plan, ...]:
+def plans_of(
+    query: Query,
+    policy: Policy,
+    share: BudgetShare,
+    rows: RowCount,
+    remembered: tuple[ReleasedGroup, ...] = (),
+) -> tuple[Plan, ...]:
     """The plans to be carried out one after the other, until an answer is as asked.
 
     `share` is what the query may spend; `rows` gives the number of rows of a table, where that is
-    public.
+    public; what follows from the `remembered` groups is not drawn again.
     """
     shares = [share]
     if query.options.relative_error is not None:
         shares = [replace(share, epsilon=epsilon) for epsilon in levels(share.epsilon)]
-    plans = tuple(plan(query, policy, each, rows) for each in shares)
+    more = (remembered,) if remembered else ()
+    plans = tuple(plan(query, policy, each, rows, *more) for each in shares)
     for each in plans:
         check_candidates(each)
     return plans

@@ -14,7 +14,7 @@ from dpdb.ledger.protocol import FREE, Balance, Price
 from dpdb.plan.plan import Plan
 from dpdb.plan.query import NO_OPTIONS, Options, Query
 from dpdb.policy.budget import valid_budget
-from dpdb.policy.catalog import Kind, Policy, Table
+from dpdb.policy.catalog import Policy, Table
 from dpdb.policy.numbers import decimal
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.noise.source import Noise
@@ -22,6 +22,7 @@ from dpdb.privacy.noise.sources import source
 from dpdb.session import catalog_views
 from dpdb.session.backends import open_engine, open_ledger
 from dpdb.session.gate import Gate
+from dpdb.session.memory import NOTHING, Before, Memory
 from dpdb.session.query_plans import identity, plans_of
 from dpdb.session.settings import Settings
 from dpdb.session.unprotected import Unprotected
@@ -36,8 +37,10 @@ from dpdb.sql.statements import (
 )
 
 if TYPE_CHECKING:
+    from dpdb.answers.estimates import Draws
     from dpdb.engines.protocol import OpenEngine, Progress
     from dpdb.plan.lowering import RowCount
+    from dpdb.plan.plan import ReleasedGroup
     from dpdb.session.executor import Executor
     from dpdb.session.purchases import Purchase
 
@@ -71,7 +74,7 @@ class Session:
         self._gate = Gate(timed=noise is None and not teach)
         self._progress = progress
         self._loaded_engine: OpenEngine | None = None
-        self._purchases: dict[object, Purchase] = {}
+        self._memory = Memory()
 
     def __repr__(self) -> str:
         """The tables, and what is left of the budget."""
@@ -161,11 +164,11 @@ class Session:
             self._loaded_engine = open_engine(self._progress)
         return self._loaded_engine
 
-    def _executor(self) -> Executor:
+    def _executor(self, known: Draws) -> Executor:
         """What draws the releases of a plan that is paid for."""
         from dpdb.session.executor import Executor  # noqa: PLC0415 (numpy)
 
-        return Executor(self._engine, self._noise, self.teach)
+        return Executor(self._engine, self._noise, self.teach, known)
 
     @property
     def _unprotected(self) -> Unprotected:
@@ -189,8 +192,14 @@ class Session:
         """The number of rows, asked for only where it is public."""
         return self._engine.rows(table)
 
-    def _plans(self, query: Query, rows: RowCount) -> tuple[Plan, ...]:
-        return plans_of(query, self.policy, self._share(query.options), rows)
+    def _plans(
+        self, query: Query, rows: RowCount, remembered: tuple[ReleasedGroup, ...] = ()
+    ) -> tuple[Plan, ...]:
+        return plans_of(query, self.policy, self._share(query.options), rows, remembered)
+
+    def _before(self, key: object, query: Query) -> Before:
+        """What there is of an answer already; nothing where repeats are to be paid."""
+        return NOTHING if self.settings.repeats_are_paid else self._memory.before(key, query)
 
     def _select(self, text: str, query: Query) -> Answer:
         """An answer that is bought, in steps where it is to be as accurate as asked."""
@@ -200,17 +209,19 @@ class Session:
         if plans[-1].settled:
             return self._answer(text, plans[-1], settled())
         key = identity(plans[-1], options)
-        before = self._purchased(key)
-        if before is not None:
-            return self._answer(text, plans[before.step], before, repeat=True)
-        for purchase in purchases(plans, options, self._ledger, self._executor):
+        before = self._before(key, query)
+        if before.groups:
+            plans = self._plans(query, self._rows, before.groups)
+        if before.purchase is not None:
+            step = before.purchase.step
+            return self._answer(text, plans[step], before.purchase, repeat=True)
+        known = self._memory.draws(plans[-1])
+        if plans[-1].follows:
+            return self._answer(text, plans[-1], settled(known), repeat=True)
+        for purchase in purchases(plans, options, self._ledger, lambda: self._executor(known)):
             # It is kept at once: a later step may fail, and this one is paid for all the same.
-            self._purchases[key] = purchase
+            self._memory.keep(key, purchase, plans[purchase.step])
         return self._answer(text, plans[purchase.step], purchase)
-
-    def _purchased(self, key: object) -> Purchase | None:
-        """What a query was answered with before, unless repeats are to be paid."""
-        return None if self.settings.repeats_are_paid else self._purchases.get(key)
 
     def _answer(
         self, text: str, planned: Plan, purchase: Purchase, *, repeat: bool = False
@@ -225,7 +236,7 @@ class Session:
             statement=text,
             columns=columns,
             cells=cells,
-            kinds=_kinds(planned),
+            kinds=tuple(output.expression.kind for output in planned.outputs),
             origins=release_reports.origins(planned),
             releases=release_reports.reports(planned),
             cost=FREE if repeat else purchase.price,
@@ -241,7 +252,10 @@ class Session:
 
     def _explained(self, text: str, query: Query, rows: RowCount) -> Answer:
         planned, options = self._plans(query, rows)[-1], query.options
-        repeat = self._purchased(identity(planned, options)) is not None
+        before = self._before(identity(planned, options), query)
+        if before.groups:
+            planned = self._plans(query, rows, before.groups)[-1]
+        repeat = before.purchase is not None or planned.follows
         if planned.settled or repeat:
             price = FREE
         elif options.relative_error is not None:
@@ -276,8 +290,3 @@ class Session:
         self.settings = self.settings.changed(assign, teach=self.teach)
         value = decimal(assign.value) if isinstance(assign.value, Fraction) else assign.value
         return self._shown(text, ("setting", "value"), ((assign.name, value),))
-
-
-def _kinds(planned: Plan) -> tuple[Kind, ...]:
-    """The types of the columns of an answer."""
-    return tuple(output.expression.kind for output in planned.outputs)

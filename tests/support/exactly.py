@@ -15,7 +15,7 @@ from dpdb.engines.protocol import Engine
 from dpdb.plan.expressions import Slot
 from dpdb.plan.plan import Plan, Release
 from dpdb.plan.planner import plan
-from dpdb.plan.statistics import Ranks, Total
+from dpdb.plan.statistics import Joint, Ranks, Total
 from dpdb.policy.catalog import Policy
 from dpdb.policy.reader import read_policy
 from dpdb.privacy.accounting.accountants import BudgetShare
@@ -77,7 +77,10 @@ def _value(release: Release, cell: Any) -> Any:
     statistic = release.statistic
     if isinstance(statistic, Ranks):
         return [value * statistic.grid.step for value in cell]
-    if isinstance(statistic, Total) and statistic.power == 1:
+    if isinstance(statistic, Joint):
+        pairs = zip(cell, statistic.parts, strict=True)
+        return [Fraction(value) * part.unit for value, part in pairs]
+    if isinstance(statistic, Total) and len(statistic.coefficients) == 2:
         return cell * statistic.grid.step
     return cell if isinstance(cell, list) else Fraction(cell)
 

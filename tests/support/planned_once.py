@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from unittest import mock
 
 from dpdb.plan.lowering import RowCount
-from dpdb.plan.plan import Plan
+from dpdb.plan.plan import Plan, ReleasedGroup
 from dpdb.plan.planner import plan
 from dpdb.plan.query import Options, Query
 from dpdb.policy.catalog import Policy, Table
@@ -57,7 +57,16 @@ class _Memory:
         known.append((policy, statement(text, policy)))
         return known[-1][1]
 
-    def plan(self, query: Query, policy: Policy, share: BudgetShare, rows: RowCount) -> Plan:
+    def plan(
+        self,
+        query: Query,
+        policy: Policy,
+        share: BudgetShare,
+        rows: RowCount,
+        remembered: tuple[ReleasedGroup, ...] = (),
+    ) -> Plan:
+        if remembered:
+            return plan(query, policy, share, rows, remembered)
         known = self.plans.setdefault((query.options, share), [])
         for planned in known:
             if planned.answers(query, policy, rows):

@@ -5,19 +5,24 @@ All of it follows from the statement and the policy.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import groupby
 
 from dpdb.answers.accuracy_notes import SURE
+from dpdb.answers.formats.cell_text import figure
 from dpdb.answers.formats.escape import printable
 from dpdb.answers.formats.footer import footer
+from dpdb.answers.formats.part_formulas import formulas
 from dpdb.answers.record import AnswerRecord, ReleaseReport
 from dpdb.answers.release_reports import EXACT, LOCAL
 from dpdb.errors import folded
-from dpdb.plan.expressions import Call, Cast, ColumnRef, Expr, children
-from dpdb.plan.plan import CONFIDENCE, Plan, Release, at_once
-from dpdb.plan.statistics import Ranks, Total
+from dpdb.plan.expressions import Call, Cast, ColumnRef, Expr, Slot, children
+from dpdb.plan.moments import Reading
+from dpdb.plan.plan import CONFIDENCE, Estimate, Plan, Release, at_once
+from dpdb.plan.query import Function
+from dpdb.plan.statistics import Joint, Ranks, Total
 from dpdb.policy.budget import Composition
 from dpdb.policy.catalog import Kind
 from dpdb.policy.numbers import MAGNITUDE_LIMIT, decimal, iso_date
@@ -49,21 +54,26 @@ def tree(answer: AnswerRecord, given: Collection[str], columns: int | None = Non
     assert answer.plan is not None
     if any(report.mechanism in (EXACT, LOCAL) for report in answer.releases):
         return _unprotected_tree(answer, columns)
-    planned = list(zip(_releases(answer.plan), answer.releases, strict=True))
-    total = sum((report.epsilon for report in answer.releases), Fraction(0))
+    groups = [tuple(group) for _, group in groupby(answer.releases, lambda report: report.group)]
+    paid = [reports[0].epsilon for reports in groups if not reports[0].recalled]
+    total = sum(paid, Fraction(0))
     lines = []
-    for column, group in groupby(planned, lambda pair: pair[1].column):
-        lines.append(printable(column))
-        parts = list(group)
-        for number, ((release, whose), report) in enumerate(parts, 1):
+    planned = zip(_releases(answer.plan), groups, strict=True)
+    for columns_for, drawn in groupby(
+        planned, lambda pair: pair[0].columns or (pair[1][0].column,)
+    ):
+        lines.append(printable(", ".join(columns_for)))
+        parts = list(drawn)
+        for number, (planned_release, reports) in enumerate(parts, 1):
             last = number == len(parts)
-            lines.append(f"{'└' if last else '├'}─ {_title(report)}")
-            facts = list(_facts(release, report, total, given, whose))
+            lines.append(f"{'└' if last else '├'}─ {_title(reports)}")
+            facts = list(_facts(planned_release, reports, total, given))
             lines += _branches(facts, "   " if last else "│  ", columns)
     if not lines:
         known = "no row can pass the filter" if answer.plan.settled else (
             "the number of rows is public here")  # fmt: skip
         lines.append(f"nothing is drawn: {known}")
+    lines += _readings(answer.plan)
     below = f"{_share(answer, total)}{footer(answer)}".split("\n")
     return "\n".join([*lines, *(part for line in below for part in folded(line, columns))])
 
@@ -82,20 +92,54 @@ def _unprotected_tree(answer: AnswerRecord, columns: int | None) -> str:
     return "\n".join([*lines, *(part for line in below for part in folded(line, columns))])
 
 
-def _releases(plan: Plan) -> Iterator[tuple[Release, str]]:
-    """Every release, in the order of drawing, with the rows that its noise hides."""
+@dataclass(frozen=True)
+class _Planned:
+    """A release, the columns that are computed from it, and the rows that its noise hides."""
+
+    release: Release
+    columns: tuple[str, ...]
+    whose: str
+
+
+def _releases(plan: Plan) -> Iterator[_Planned]:
+    """Every release, in the order of drawing."""
     for subplan in plan.subplans:
         yield from _releases(subplan)
     unit = plan.table.unit
     whose = "one row" if unit is None else f"the rows of one {printable(unit)}"
-    for release in plan.releases:
-        yield release, whose
+    for index, release in enumerate(plan.releases):
+        columns = (each.label for each in plan.outputs if index in plan.released_for(each))
+        yield _Planned(release, tuple(dict.fromkeys(columns)), whose)
 
 
-def _title(report: ReleaseReport) -> str:
+def _readings(plan: Plan) -> Iterator[str]:
+    """How near the counts and sums are that are computed from several noisy values."""
+    for output in plan.outputs:
+        for index, estimate in enumerate(plan.estimates):
+            alone = output.expression == Slot("aggregate", index, estimate.aggregate.kind)
+            reading = estimate.linear_reading
+            if alone and reading is not None and len(reading.weights) > 1:
+                yield _reading(output.label, estimate, reading, plan)
+
+
+def _reading(label: str, estimate: Estimate, reading: Reading, plan: Plan) -> str:
+    from dpdb.answers.noise_tails import margin_of  # noqa: PLC0415 (numpy)
+
+    reach = margin_of(reading, plan, at_once(CONFIDENCE, plan.competing_rows))
+    grid = estimate.moments.grid
+    step = grid.step if estimate.aggregate.function is Function.SUM and grid else Fraction(1)
+    number = len(reading.weights)
     return (
-        f"{report.aggregate.replace('_', ' ')} by {NAMES.get(report.mechanism, report.mechanism)}"
+        f"{printable(label)}: ± {figure(Fraction(reach) * step)} ({CONFIDENCE:.0%}), "
+        f"from {number} noisy values"
     )
+
+
+def _title(reports: Sequence[ReleaseReport]) -> str:
+    names = [report.aggregate.replace("_", " ") for report in reports]
+    together = ", drawn together" if len(names) > 1 else ""
+    mechanism = reports[0].mechanism
+    return f"{', '.join(names)}{together} by {NAMES.get(mechanism, mechanism)}"
 
 
 def _branches(facts: list[tuple[str, str]], stem: str, columns: int | None) -> Iterator[str]:
@@ -106,36 +150,54 @@ def _branches(facts: list[tuple[str, str]], stem: str, columns: int | None) -> I
 
 
 def _facts(
-    release: Release, report: ReleaseReport, total: Fraction, given: Collection[str], whose: str
+    planned: _Planned, reports: Sequence[ReleaseReport], total: Fraction, given: Collection[str]
 ) -> Iterator[tuple[str, str]]:
     """The branches of one release: each a name and a text."""
-    statistic = release.statistic
-    if isinstance(statistic, Total | Ranks):
-        yield "bounds", _bounds(statistic, given) + _shift(statistic)
-    name = report.mechanism
-    if report.sensitivity is None:
-        yield "Δ", "smooth: read off the rows, and as secret as they are"
-    else:
-        yield "Δ", f"{_figure(report.sensitivity)}, {CHANGES[name].format(whose)}"
+    release = planned.release
+    statistic, report = release.statistic, reports[0]
+    match statistic:
+        case Total() | Ranks():
+            yield "bounds", _bounds(statistic, given) + _shift(statistic)
+        case Joint(argument=argument, grid=grid) if argument is not None and grid is not None:
+            yield "bounds", _bounds(Total(argument, None, grid), given)
+            yield "parts", formulas(statistic)
+    yield "Δ", _change(reports, planned.whose)
     part = "" if report.epsilon == total else f", a part of the query's {decimal(total)}"
+    if report.recalled:
+        part = ", paid for before"
     mechanism = release.mechanism
     if isinstance(mechanism, Walk):
-        part += f": {_figure(mechanism.threshold_epsilon)} for when to stop, "
-        part += f"{_figure(mechanism.look_epsilon)} for each look"
+        part += f": {figure(mechanism.threshold_epsilon)} for when to stop, "
+        part += f"{figure(mechanism.look_epsilon)} for each look"
     yield "ε", f"{decimal(report.epsilon)}{part}"
     if report.delta:
         yield "δ", decimal(report.delta)
-    if report.scale is not None:
-        yield "scale", f"{_scale_formula(release.mechanism)} = {_figure(report.scale)}"
+    scales = list(dict.fromkeys(figure(each.scale) for each in reports if each.scale is not None))
+    if scales:
+        yield "scale", f"{_scale_formula(release.mechanism)} = {', '.join(scales)}"
     if isinstance(mechanism, Walk):
         assert isinstance(statistic, Ranks)
         yield from _walk(mechanism, statistic, report.competing_rows)
     elif isinstance(mechanism, Laplace | Gaussian):
-        yield from _noise(mechanism, release.unit, report.competing_rows)
+        if not isinstance(statistic, Joint):
+            yield from _noise(mechanism, release.unit, report.competing_rows)
     elif report.scale is None:
         yield "noise", "in proportion to the smooth sensitivity"
     else:
         yield "noise", "a value within the bounds is chosen; how near depends on the rows"
+
+
+def _change(reports: Sequence[ReleaseReport], whose: str) -> str:
+    """How far the rows of one unit can move what is drawn: all parts of it, added up."""
+    sizes = dict.fromkeys(figure(r.sensitivity) for r in reports if r.sensitivity is not None)
+    if not sizes:
+        return "smooth: read off the rows, and as secret as they are"
+    how = CHANGES[reports[0].mechanism].format(whose)
+    if len(reports) > 1:
+        how = f"the most {whose} can change them, added up"
+    if len(sizes) > 1:
+        how += ", in units of each"
+    return f"{', '.join(sizes)}, {how}"
 
 
 def _scale_formula(mechanism: Mechanism) -> str:
@@ -156,9 +218,9 @@ def _noise(
     """
     each = [at_once(confidence, competing_rows) for confidence in CONFIDENCES]
     margins = [Fraction(mechanism.quantile(confidence)) * unit for confidence in each]
-    shown = [f"± {_figure(m)} ({c:.0%})" for m, c in zip(margins, CONFIDENCES, strict=True)]
+    shown = [f"± {figure(m)} ({c:.0%})" for m, c in zip(margins, CONFIDENCES, strict=True)]
     yield "noise", ", ".join(shown)
-    least = [f"{_figure(m / RELATIVE_ERROR)} ({c:.0%})"
+    least = [f"{figure(m / RELATIVE_ERROR)} ({c:.0%})"
              for m, c in zip(margins, CONFIDENCES, strict=True)]  # fmt: skip
     yield "MTA", f"{', '.join(least)}: noise within 10 %"
 
@@ -209,7 +271,7 @@ def _shift(statistic: Total | Ranks) -> str:
     """The centre that is subtracted from each value, so that one row changes a sum by less."""
     if isinstance(statistic, Ranks) or not statistic.centre:
         return ""
-    return f"; each less {_figure(statistic.centre * statistic.grid.step)}"
+    return f"; each less {figure(statistic.centre * statistic.grid.step)}"
 
 
 def _columns(expression: Expr) -> Iterator[str]:
@@ -220,15 +282,8 @@ def _columns(expression: Expr) -> Iterator[str]:
 
 
 def _span(bounds: tuple[Fraction, Fraction], kind: Kind) -> str:
-    low, high = (iso_date(int(b)) if kind is Kind.DATE else _figure(b) for b in bounds)
+    low, high = (iso_date(int(b)) if kind is Kind.DATE else figure(b) for b in bounds)
     return f"{low} to {high}"
-
-
-def _figure(value: Fraction) -> str:
-    """A number rounded for reading."""
-    if value.denominator == 1 or abs(value) >= 1000:
-        return str(round(value))
-    return f"{float(value):.4g}"
 
 
 def _share(answer: AnswerRecord, total: Fraction) -> str:
