@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from dpdb.answers.declarations import declared_range
 from dpdb.answers.record import CellColumn, ReleaseReport
-from dpdb.answers.release_reports import own_reports
+from dpdb.answers.release_reports import atom_sums, own_reports
 from dpdb.plan.expressions import conjunction, slots
 from dpdb.plan.obstacles import hint
 from dpdb.plan.plan import CONFIDENCE, Plan, Release, at_once
@@ -37,6 +37,24 @@ def interval_notes(planned: Plan) -> tuple[str, ...]:
         number = planned.competing_rows
         notes.append(f"± holds for all {number} groups at once, as noise decides which are shown")
     return tuple(dict.fromkeys(notes))
+
+
+def plan_notes(options: Options, planned: Plan) -> tuple[str, ...]:
+    """EXPLAIN's notes on how accurate an answer will be."""
+    errors = planned_error_notes(options, planned)
+    return errors + interval_notes(planned) + atom_notes(planned)
+
+
+def atom_notes(planned: Plan) -> tuple[str, ...]:
+    """EXPLAIN's notes on counts that are sums of atoms: how many each adds up, and its error."""
+    nested = tuple(note for subplan in planned.subplans for note in atom_notes(subplan))
+    own = (
+        f"{each.label} adds up {len(each.atoms)} of {each.all_atoms} atoms: "
+        f"± {each.margin:.0f}, {SURE}"
+        for index in range(len(planned.releases))
+        for each in atom_sums(planned, index)
+    )
+    return (*nested, *own)
 
 
 def _way(report: ReleaseReport) -> str:

@@ -111,8 +111,8 @@ def margin(
     weights: tuple[float, ...], mechanisms: tuple[Laplace | Gaussian, ...], confidence: float
 ) -> float:
     """A z that |Σ weight · noise| exceeds with probability at most 1 - confidence."""
-    if len(weights) == 1:
-        return abs(weights[0]) * mechanisms[0].quantile(confidence)
+    if len(set(map(abs, weights))) == len(set(mechanisms)) == 1:
+        return abs(weights[0]) * mechanisms[0].quantile(confidence, len(weights))
     scales = [abs(w) * float(m.scale) for w, m in zip(weights, mechanisms, strict=True)]
     most = max(scales)
     if not most:

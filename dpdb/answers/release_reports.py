@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dpdb.answers.record import Origin, ReleaseReport
 from dpdb.plan.expressions import Slot
 from dpdb.plan.plan import CONFIDENCE, Plan, Release, at_once
-from dpdb.plan.statistics import Part
+from dpdb.plan.query import Output
+from dpdb.plan.statistics import Histogram, Part
 from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace
 from dpdb.privacy.walk import Walk
 
@@ -43,12 +44,60 @@ def own_reports(planned: Plan) -> tuple[ReleaseReport, ...]:
 
 
 def _labels(planned: Plan) -> dict[int, str]:
-    """For each release the label of the first column that needs it."""
-    labels: dict[int, str] = {}
+    """For each release the label of the first column that needs it; of a histogram those of all."""
+    labels: dict[int, list[str]] = {}
     for output in planned.outputs:
         for index in planned.released_for(output):
-            labels.setdefault(index, output.label)
-    return labels
+            labels.setdefault(index, []).append(output.label)
+    several = {
+        index for index, release in enumerate(planned.releases)
+        if isinstance(release.statistic, Histogram)
+    }  # fmt: skip
+    return {index: ", ".join(own) if index in several else own[0] for index, own in labels.items()}
+
+
+@dataclass(frozen=True)
+class AtomSum:
+    """A count as a sum of the atoms of a histogram."""
+
+    label: str
+    atoms: tuple[int, ...]
+    """The places of the atoms that it adds up."""
+    all_atoms: int
+    margin: float
+    """With probability CONFIDENCE the noise of all competing rows is within ± this much at once."""
+
+
+def atom_sums(planned: Plan, release: int) -> Iterator[AtomSum]:
+    """The counts that add up atoms of a release of a plan."""
+    for index, estimate in enumerate(planned.estimates):
+        if estimate.atoms is None or estimate.releases != (release,):
+            continue
+        drawn = planned.releases[release]
+        assert isinstance(drawn.mechanism, Laplace | Gaussian)
+        assert isinstance(drawn.statistic, Histogram)
+        confidence = at_once(CONFIDENCE, planned.competing_rows)
+        margin = drawn.mechanism.quantile(confidence, len(estimate.atoms))
+        label = aggregate_label(planned, index)
+        yield AtomSum(label, estimate.atoms, len(drawn.statistic.atoms), margin)
+
+
+def promised_error(planned: Plan, output: Output) -> float | None:
+    """With probability CONFIDENCE the noise of a column is within ± this much.
+
+    None where it is not a COUNT or SUM, so that how noisy it is depends on the rows.
+    """
+    expression = output.expression
+    if not (isinstance(expression, Slot) and expression.role == "aggregate"):
+        return None
+    from dpdb.answers.noise_tails import margin_of  # noqa: PLC0415 (numpy)
+
+    estimate = planned.estimates[expression.index]
+    reading = estimate.linear_reading
+    if reading is None or not estimate.releases:
+        return None
+    confidence = at_once(CONFIDENCE, planned.competing_rows)
+    return margin_of(reading, planned, confidence) * float(estimate.unit)
 
 
 EXACT = "exact"

@@ -93,8 +93,6 @@ class MechanismChoice:
             mechanism = self._gaussian(change, squared, share)
         else:
             looks = 1 if self.options.relative_error is None else LOOKS
-            if looks > 1 and share.epsilon < 2 * SLACK:
-                raise self._too_large()
             mechanism = Laplace(change, share.epsilon, looks)
         return self._scaled(mechanism)
 

@@ -45,10 +45,14 @@ class Reading:
     def __sub__(self, other: Reading) -> Reading:
         return self + other * -1
 
+    def placed(self, places: Mapping[int, int]) -> Reading:
+        """The same reading of releases at other places."""
+        weights = {(places[release], part): weight for (release, part), weight in self.weights}
+        return Reading.of(weights, self.constant)
+
     def moved(self, by: int) -> Reading:
         """The same reading of releases whose indices are larger by so many."""
-        weights = {(release + by, part): weight for (release, part), weight in self.weights}
-        return Reading.of(weights, self.constant)
+        return self.placed({release: release + by for release in self.releases})
 
     @property
     def releases(self) -> set[int]:
@@ -140,6 +144,12 @@ class Moments:
         """The same of releases whose indices are larger by so many."""
         readings = (self.rows, self.count, self.total, self.squares, self.sum)
         return Moments(self.grid, self.centre, *(each and each.moved(by) for each in readings))
+
+    def placed(self, places: Mapping[int, int]) -> Moments:
+        """The same of those releases that have a place."""
+        readings = (self.rows, self.count, self.total, self.squares, self.sum)
+        kept = (r if r and r.releases <= places.keys() else None for r in readings)
+        return Moments(self.grid, self.centre, *(each and each.placed(places) for each in kept))
 
 
 NO_MOMENTS = Moments()

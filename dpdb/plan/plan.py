@@ -9,14 +9,14 @@ from fractions import Fraction
 from functools import cached_property, reduce
 from operator import add
 
-from dpdb.plan.expressions import ColumnRef, Expr, Slot, columns_of, conjunction, slots
+from dpdb.plan.expressions import Expr, Slot, columns_of, conjunction, slots
 from dpdb.plan.intervals import Interval
 from dpdb.plan.moments import NO_MOMENTS, GroupMoments, Moments, Reading
 from dpdb.plan.obstacles import Obstacle
 from dpdb.plan.query import Aggregate, Function, Ordering, Output
 from dpdb.plan.ranges import Environment, interval
 from dpdb.plan.regions import Region, region
-from dpdb.plan.statistics import Joint, Part, Statistic
+from dpdb.plan.statistics import Histogram, Joint, Part, Statistic
 from dpdb.policy.catalog import Table, Value
 from dpdb.privacy.accounting.composition import ComposedLoss
 from dpdb.privacy.accounting.loss import Loss
@@ -50,6 +50,13 @@ class Release:
     """The size of one grid step of the mechanism, in the analyst's units."""
 
     @property
+    def size(self) -> int:
+        """The number of noisy values for each group."""
+        if isinstance(self.statistic, Histogram):
+            return len(self.statistic.atoms)
+        return len(self.parts)
+
+    @property
     def parts(self) -> tuple[Part, ...]:
         """What is drawn for each group: the parts of a vector, or one statistic."""
         match self.statistic:
@@ -74,7 +81,15 @@ class Estimate:
     rows: int | None = None
     obstacle: Obstacle | None = None
     """Why no row can count for the aggregate, which is then public and has no releases."""
+    atoms: tuple[int, ...] | None = None
+    """Which atoms of a histogram a count adds up; None where its release is no histogram."""
     moments: Moments = NO_MOMENTS
+
+    @property
+    def unit(self) -> Fraction:
+        """The size of one step of a COUNT or SUM, in the analyst's units."""
+        grid = self.moments.grid if self.aggregate.function is Function.SUM else None
+        return Fraction(1) if grid is None else grid.step
 
     @property
     def linear_reading(self) -> Reading | None:
@@ -107,7 +122,7 @@ class Plan:
 
     table: Table
     where: Expr | None
-    keys: tuple[ColumnRef, ...]
+    keys: tuple[Expr, ...]
     key_values: tuple[tuple[Value, ...], ...]
     """For each key the values that it can have.
 
@@ -210,7 +225,9 @@ class Plan:
         """The names of the columns that the plan reads, without those of subqueries."""
         read = [self.where, *self.keys]
         for part in (*(e.aggregate for e in self.estimates), *(r.statistic for r in self.releases)):
-            read += (part.argument, part.where)
+            # The conditions of a histogram are those of its aggregates.
+            if not isinstance(part, Histogram):
+                read += (part.argument, part.where)
         return frozenset().union(*(columns_of(each) for each in read if each is not None))
 
     def interval_of(self, output: Output) -> Interval:

@@ -8,18 +8,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
 from dpdb.errors import TooLarge
 from dpdb.plan.allocation import allocate, competing_rows
+from dpdb.plan.count_groups import CountGroup
 from dpdb.plan.expressions import Slot
 from dpdb.plan.group_keys import key_values
 from dpdb.plan.intervals import Interval
-from dpdb.plan.lowering import NO_SHARE, AggregateLowering, PlanningContext, RowCount
-from dpdb.plan.moments import GroupMoments
+from dpdb.plan.lowering import (
+    NO_SHARE,
+    AggregateLowering,
+    PlanningContext,
+    RowCount,
+    contribution_of,
+)
+from dpdb.plan.mechanism_choice import MechanismChoice
+from dpdb.plan.moments import GroupMoments, Moments, Reading, value
 from dpdb.plan.plan import Estimate, Plan, Release, ReleasedGroup
 from dpdb.plan.query import Query
 from dpdb.plan.ranges import Environment
-from dpdb.plan.release_groups import recalled, release_groups
+from dpdb.plan.release_groups import ReleaseGroup, recalled, release_groups
 from dpdb.plan.shared_moments import combined, moments_for
 from dpdb.policy.catalog import Policy, Value
 from dpdb.privacy.accounting.accountants import BudgetShare
@@ -70,52 +79,97 @@ def _plan_within(query: Query, context: PlanningContext, shares: Iterator[Budget
     }
     values = _key_values(query, known)
     group_count = _number(values)
-    releases: list[Release] = []
-    groups: list[GroupMoments] = []
-    drawn: list[tuple[int, ReleasedGroup]] = []
-    estimates: dict[int, Estimate] = {}
-
-    def lowering_of(index: int, share: BudgetShare) -> AggregateLowering:
-        return AggregateLowering(context, query, query.aggregates[index], known, group_count, share)
-
-    before = recalled(query, context)
-    reused = tuple(dict.fromkeys(before.values()))
-    for known_group in reused:
-        read = known_group.read.moved(len(releases))
-        releases += known_group.releases
-        for index in (index for index, group in before.items() if group is known_group):
-            estimates[index] = _estimate(index, lowering_of(index, NO_SHARE), [read])
+    drawing = _Drawing(query, context, known, group_count)
+    drawing.recall()
     for group in release_groups(query, context):
-        lowering, at = lowering_of(group.aggregate, next(shares)), len(releases)
-        lowered = lowering.lower_moments(group.needed) if group.needed else lowering.lower()
-        releases += lowered.releases
-        aggregate = lowering.aggregate
-        if group.needed:
-            one = GroupMoments(aggregate.argument, aggregate.where, lowered.moments)
-            groups.append(one.moved(at))
-            if context.options.has_accuracy_goal:
-                estimates[group.aggregate] = _estimate(group.aggregate, lowering, groups[-1:])
-            else:
-                drawn.append((at, ReleasedGroup(one, tuple(lowered.releases))))
-        else:
-            estimates[group.aggregate] = Estimate(aggregate, (at,), lowered.range)
-        if sum(len(release.parts) for release in releases) * group_count > MAX_GROUPS:
-            raise TooLarge(f"GROUP BY makes more than {MAX_GROUPS} noisy values")
-    shared = combined(groups, releases)
-    for index in range(len(query.aggregates)):
-        if index not in estimates:
-            estimates[index] = _estimate(index, lowering_of(index, NO_SHARE), shared)
+        drawing.draw(group, next(shares))
     return _assembled(
         query,
         values,
-        tuple(releases),
-        tuple(estimates[index] for index in range(len(query.aggregates))),
+        tuple(drawing.releases),
+        drawing.all_estimates(),
         subplans,
         policy=context.policy,
         competing=competing_rows(query, group_count, context),
-        groups=tuple(drawn),
-        reused=reused,
+        groups=tuple(drawing.groups),
+        reused=drawing.reused,
     )
+
+
+@dataclass
+class _Drawing:
+    """The releases of a query's own aggregates, and how each aggregate is computed from them."""
+
+    query: Query
+    context: PlanningContext
+    known: Environment
+    group_count: int
+    releases: list[Release] = field(default_factory=list)
+    groups: list[tuple[int, ReleasedGroup]] = field(default_factory=list)
+    """The groups of moments, each with the index of its first release."""
+    reused: tuple[ReleasedGroup, ...] = ()
+    estimates: dict[int, Estimate] = field(default_factory=dict)
+
+    def recall(self) -> None:
+        """Take what follows from remembered groups."""
+        before = recalled(self.query, self.context)
+        self.reused = tuple(dict.fromkeys(before.values()))
+        for group in self.reused:
+            read = group.read.moved(len(self.releases))
+            self.releases += group.releases
+            for index in (index for index, own in before.items() if own is group):
+                self.estimates[index] = _estimate(index, self._lowering(index), [read])
+
+    def draw(self, group: ReleaseGroup, share: BudgetShare) -> None:
+        """Add the releases of a group."""
+        lowering, first = self._lowering(group.aggregate, share), len(self.releases)
+        if group.counts is not None:
+            self.releases.append(_of_counts(group.counts, lowering))
+            self._add_counts(group.counts, first)
+        elif group.needed:
+            lowered = lowering.lower_moments(group.needed)
+            self.releases += lowered.releases
+            aggregate = lowering.aggregate
+            read = GroupMoments(aggregate.argument, aggregate.where, lowered.moments)
+            if self.context.options.has_accuracy_goal:
+                own = [read.moved(first)]
+                self.estimates[group.aggregate] = _estimate(group.aggregate, lowering, own)
+            else:
+                self.groups.append((first, ReleasedGroup(read, tuple(lowered.releases))))
+        else:
+            lowered = lowering.lower()
+            self.releases += lowered.releases
+            self.estimates[group.aggregate] = Estimate(lowering.aggregate, (first,), lowered.range)
+        if sum(release.size for release in self.releases) * self.group_count > MAX_GROUPS:
+            raise TooLarge(f"GROUP BY makes more than {MAX_GROUPS} noisy values")
+
+    def all_estimates(self) -> tuple[Estimate, ...]:
+        """The estimates of all aggregates, in their order."""
+        read = [group.read.moved(first) for first, group in self.groups]
+        shared = combined(read, self.releases)
+        return tuple(
+            self.estimates.get(index) or _estimate(index, self._lowering(index), shared)
+            for index in range(len(self.query.aggregates))
+        )
+
+    def _add_counts(self, group: CountGroup, release: int) -> None:
+        """The estimates of counts that are drawn together."""
+        for member, added in zip(group.members, group.added, strict=True):
+            parts = (0,) if added is None else added
+            number = sum((value(release, part) for part in parts), Reading())
+            self.estimates[member] = Estimate(
+                self.query.aggregates[member],
+                (release,),
+                Interval(),
+                atoms=added,
+                moments=Moments(rows=number, count=number),
+            )
+
+    def _lowering(self, index: int, share: BudgetShare = NO_SHARE) -> AggregateLowering:
+        aggregate = self.query.aggregates[index]
+        return AggregateLowering(
+            self.context, self.query, aggregate, self.known, self.group_count, share
+        )
 
 
 def _estimate(index: int, lowering: AggregateLowering, groups: Sequence[GroupMoments]) -> Estimate:
@@ -133,6 +187,20 @@ def _estimate(index: int, lowering: AggregateLowering, groups: Sequence[GroupMom
         lowering.public_rows,
         moments=moments,
     )
+
+
+def _of_counts(group: CountGroup, lowering: AggregateLowering) -> Release:
+    """The release of counts that are drawn together, of which that of `lowering` is one.
+
+    The atoms of a histogram are groups of rows, as those of GROUP BY are.
+    """
+    if group.histogram is None:
+        return lowering.lower().releases[0]
+    context, aggregate, query = lowering.context, lowering.aggregate, lowering.query
+    cells = lowering.group_count * group.size
+    contribution = contribution_of(aggregate, query, context.policy, cells)
+    choice = MechanismChoice(context.options, contribution, aggregate.place)
+    return Release("count", group.histogram, choice.for_total(1, 1, lowering.share))
 
 
 KeyValues = tuple[tuple[Value, ...], ...]

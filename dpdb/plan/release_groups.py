@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dpdb.errors import MissingBounds, TooLarge
+from dpdb.plan.count_groups import CountGroup, NoiseCost, count_groups
 from dpdb.plan.expressions import Expr
 from dpdb.plan.lowering import AggregateLowering, PlanningContext, contribution_of
 from dpdb.plan.moments import GroupMoments, Moment, moments_of
@@ -24,6 +25,7 @@ from dpdb.policy.budget import Composition, Neighbors
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.accounting.loss import Loss
 from dpdb.privacy.mechanisms import Gaussian
+from dpdb.privacy.sensitivity import total, total_squared
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,8 @@ class ReleaseGroup:
     """The index of the first aggregate of the group."""
     needed: frozenset[Moment]
     """The moments to be read from its releases; none for another aggregate."""
+    counts: CountGroup | None = None
+    """Counts that are drawn as one, as sums over the same atoms."""
 
 
 def is_public(index: int, query: Query, context: PlanningContext) -> bool:
@@ -66,10 +70,45 @@ def release_groups(query: Query, context: PlanningContext) -> tuple[ReleaseGroup
         return tuple(ReleaseGroup(index, needed[index]) for index in noisy)
     found = [ReleaseGroup(index, needed[index]) for index in noisy if not needed[index]]
     asked = [(index, query.aggregates[index]) for index in noisy if needed[index]]
+    counts = []
     for where in dict.fromkeys(aggregate.where for _, aggregate in asked):
         over = [(index, aggregate) for index, aggregate in asked if aggregate.where == where]
-        found += _over_one_filter(over, query, context)
+        if all(aggregate.function is Function.COUNT for _, aggregate in over):
+            counts += [index for index, _ in over]
+        else:
+            found += _over_one_filter(over, query, context)
+    found += _of_counts(counts, len(found), query, context)
     return tuple(sorted(found, key=lambda group: group.aggregate))
+
+
+def _of_counts(
+    counts: list[int], others: int, query: Query, context: PlanningContext
+) -> list[ReleaseGroup]:
+    """The groups in which counts are drawn beside so many other groups.
+
+    Two counts that differ are one histogram where that is better.
+    """
+    drawn: list[CountGroup] = []
+    if len(counts) > 1:
+        gaussian = context.options.mechanism == "gaussian"
+        first = query.aggregates[counts[0]]
+
+        def weight(atoms: int) -> int:
+            several = atoms * (2 if query.keys else 1)
+            contribution = contribution_of(first, query, context.policy, several)
+            if gaussian:
+                return total_squared(1, 1, contribution)
+            return total(1, 1, contribution) ** 2
+
+        power = 1 if context.policy.budget.composition is Composition.ZCDP else 2
+        drawn = count_groups(query, counts, NoiseCost(weight, power, others))
+    together = [group for group in drawn if len(group.members) > 1]
+    members = {member for group in together for member in group.members}
+    alone = [index for index in counts if index not in members]
+    return [
+        *(ReleaseGroup(min(group.members), frozenset(), group) for group in together),
+        *(ReleaseGroup(index, moments_of(query.aggregates[index])) for index in alone),
+    ]
 
 
 def recalled(query: Query, context: PlanningContext) -> dict[int, ReleasedGroup]:

@@ -41,6 +41,19 @@ class Count:
 
 
 @dataclass(frozen=True)
+class Histogram:
+    """The numbers of rows in the atoms of `conditions`: no row is in two of them.
+
+    Rows in one atom make the same conditions true, and so the rows for which a condition is true
+    are those of some atoms. Where no condition is true a row is in no atom.
+    """
+
+    conditions: tuple[Expr, ...]
+    atoms: tuple[tuple[bool, ...], ...]
+    """For each atom, in ascending order, which of the conditions are true."""
+
+
+@dataclass(frozen=True)
 class Total:
     """Σ p(x - centre) over counted rows, for the `argument` x in grid steps.
 
@@ -67,7 +80,7 @@ class Part:
 
     name: str
     """What it is, as releases are reported: `count`, `sum`, `sum_above_lower`, …"""
-    statistic: Count | Total | Distinct | Ranks | Tally
+    statistic: Count | Histogram | Total | Distinct | Ranks | Tally
     weight: int = 1
     unit: Fraction = Fraction(1)
     """The size of one step of it, in the analyst's units."""
@@ -96,7 +109,8 @@ class Joint:
     @property
     def where(self) -> Expr | None:
         """The filter of the rows that count."""
-        return self.parts[0].statistic.where
+        statistic = self.parts[0].statistic
+        return None if isinstance(statistic, Histogram) else statistic.where
 
     @property
     def _totals(self) -> list[Total]:
@@ -175,7 +189,7 @@ class Tally:
     values: tuple[Value, ...]
 
 
-Statistic = Count | Total | Joint | Distinct | Ranks | Tally
+Statistic = Count | Histogram | Total | Joint | Distinct | Ranks | Tally
 
 
 def range_of(coefficients: tuple[int, ...], low: int, high: int) -> tuple[int, int]:

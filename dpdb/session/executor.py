@@ -6,7 +6,7 @@ lose together. Nothing leaves it but noisy values (in teaching mode also what th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from dpdb.engines.protocol import Engine, Exact
     from dpdb.ledger.protocol import Receipt
+    from dpdb.privacy.noise.gradual import GradualNoise
     from dpdb.privacy.noise.source import Noise
 
 
@@ -102,11 +103,9 @@ class Executor:
             case Laplace(sensitivity=0), _:
                 return np.asarray(exact.cells)
             case Laplace(scale=scale), _:
-                assert isinstance(exact.cells, np.ndarray)
-                drawn = noise.laplace(scale, exact.cells.size)
-                return np.asarray((exact.cells.ravel() + drawn).reshape(exact.cells.shape))
+                return _with_noise(exact, lambda size: noise.laplace(scale, size))
             case Gaussian(variance=variance), _:
-                return np.asarray(exact.cells + noise.gaussian(variance, len(exact.cells)))
+                return _with_noise(exact, lambda size: noise.gaussian(variance, size))
             case Exponential(), Ranks(grid=grid, fraction=fraction):
                 ends = (grid.lower, grid.upper)
                 chosen = [
@@ -128,6 +127,12 @@ class Executor:
         return np.array(chosen, dtype=np.int64)
 
 
+def _with_noise(exact: Exact, noise: Callable[[int], npt.NDArray[np.int64]]) -> npt.NDArray[Any]:
+    """Every number with noise of its own."""
+    numbers = np.asarray(exact.cells)
+    return np.asarray((numbers.ravel() + noise(numbers.size)).reshape(numbers.shape))
+
+
 @dataclass(frozen=True, repr=False)
 class GradualExecutor:
     """Draws the answers to plans that differ in their ε alone, which rises from plan to plan.
@@ -143,20 +148,20 @@ class GradualExecutor:
         """The noisy values of one of the plans; the receipt is for all steps up to this one.
 
         Raises InternalError where the receipt does not cover the plan: at the first step before
-        the engine is asked, and at a later one before its noise is looked at.
+        the engine is asked, and at a later one before its noise is drawn.
         """
         plan = self.plans[step]
         check_receipt(plan, receipt)
-        exact, noises = self._drawn
+        exact, noise = self._gradual
         revealed = disclosures(plan, [exact]) if self.executor.teach else ()
-        return NoisyResult(Noisy((exact.cells + noises[step],), {}), tuple(revealed))
+        return NoisyResult(Noisy((exact.cells + noise.at(step),), {}), tuple(revealed))
 
     @cached_property
-    def _drawn(self) -> tuple[Exact, list[npt.NDArray[np.int64]]]:
-        """The exact result, and the noise of every step: drawn once, for all of them."""
-        from dpdb.privacy.noise.gradual import ladder  # noqa: PLC0415 (few queries are gradual)
+    def _gradual(self) -> tuple[Exact, GradualNoise]:
+        """The exact result, and the noise of the steps: the same for all of them."""
+        from dpdb.privacy.noise.gradual import GradualNoise  # noqa: PLC0415 (few are gradual)
 
         (exact,) = self.executor.engine.exact(self.plans[0], {})
         mechanisms = [plan.releases[0].mechanism for plan in self.plans]
         scales = [each.scale for each in mechanisms if isinstance(each, Laplace)]
-        return exact, ladder(scales, len(exact.cells), self.executor.noise)
+        return exact, GradualNoise(scales, len(exact.cells), self.executor.noise)

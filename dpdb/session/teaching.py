@@ -39,12 +39,14 @@ def disclosures(planned: Plan, exact: Sequence[Exact]) -> list[Disclosure]:
         vector = isinstance(release.statistic, Joint)
         for place, part in enumerate(release.parts):
             report = next(reports)
-            cells = result.cells[:, place] if vector else result.cells  # type: ignore[call-overload]
-            if report.margin is not None and report.scale is not None:
-                disclosed += [
-                    Disclosure(report.column, float(int(value) * part.unit), float(report.scale))
-                    for value in cells
-                ]
+            if report.margin is None or report.scale is None:
+                continue
+            cells = np.asarray(result.cells)
+            shown = cells[:, place] if vector else cells.ravel()
+            disclosed += [
+                Disclosure(report.column, float(int(value) * part.unit), float(report.scale))
+                for value in shown
+            ]
         if isinstance(release.mechanism, Smooth) and isinstance(release.statistic, Ranks):
             grid = release.statistic.grid
             for values in result.cells:

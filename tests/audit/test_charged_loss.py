@@ -91,6 +91,8 @@ QUERIES = [
     Query("SELECT COUNT(*) FROM t", ((1,), ())),
     Query("SELECT COUNT(*) FROM t WHERE g = 'a'", ((1,), (1,))),
     Query("SELECT COUNT(DISTINCT x) FROM t", ((1,), (1,))),
+    Query("SELECT COUNT(*) FILTER (WHERE k = 3), COUNT(*) FILTER (WHERE k = 4), "
+          "COUNT(*) FILTER (WHERE k > 4) FROM t", ((1,), (2,)), cells=3),
     Query("SELECT SUM(x) FROM t", ((5,), (7,))),
     Query("SELECT SUM(k) FROM t", ((7,), (4,))),
     Query("SELECT SUM(m) FROM t", ((3,), (4,))),

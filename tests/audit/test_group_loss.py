@@ -31,7 +31,7 @@ pytestmark = pytest.mark.usefixtures("in_memory")
 STATEMENTS = {
     "SELECT AVG(x) FROM t": "avg",
     "SELECT COUNT(*), AVG(x) FROM t": "avg",
-    "SELECT COUNT(*), COUNT(x) FROM t": "counts",
+    "SELECT COUNT(*), COUNT(x), SUM(k) FROM t": "counts",
     "SELECT COUNT(x), SUM(x), AVG(x) FROM t WHERE x >= 0": "avg",
     "SELECT COUNT(*), SUM(k) FROM t WHERE k >= 4": "avg",
     "SELECT VAR_POP(x), COUNT(*), SUM(x) FROM t": "variance",

@@ -62,7 +62,9 @@ UNIT_CASES = [
     ("SELECT g, MEDIAN(k) FROM t GROUP BY g", "1", "2", "2"),
     ("SELECT g, MODE(b) FROM t GROUP BY g", "2", "4", "4"),
     ("SELECT g, b, COUNT(*) FROM t GROUP BY g, b", "2", "4", "4"),
-]
+    ("SELECT COUNT(*) FILTER (WHERE x < 0), COUNT(*) FILTER (WHERE x = 1), "
+     "COUNT(*) FILTER (WHERE x > 3) FROM t", "2", "4", "4"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("relation", ["add-remove", "replace", "replace, any number"])

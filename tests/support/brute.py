@@ -118,7 +118,7 @@ def tables_in_memory() -> Iterator[None]:
         yield
 
 
-def _load(table: Table, names: Collection[str], progress: Any = None) -> Loaded:
+def _load(table: Table, names: Collection[str], *_: Any) -> Loaded:
     rows = table.path.rows  # type: ignore[attr-defined]
     columns = {
         column.name: read_cells(

@@ -168,6 +168,26 @@ CASES = [
     Case("SELECT MODE(h) FROM t", "1", "1"),
     Case("SELECT MODE(b) FILTER (WHERE b) FROM t", "1", "1"),
     Case("SELECT SUM(x), COUNT(*), AVG(x) FROM t", "7", "8"),
+    # Counts that tell rows apart are one histogram: replaced, a row can leave one atom for another.
+    Case(
+        "SELECT COUNT(*) FILTER (WHERE x < 0), COUNT(*) FILTER (WHERE x = 1), "
+        "COUNT(*) FILTER (WHERE x > 3) FROM t",
+        "1",
+        "2",
+    ),
+    Case("SELECT COUNT(*) FILTER (WHERE x > 0), COUNT(*) FILTER (WHERE x > 1) FROM t", "1", "1 1"),
+    Case(
+        "SELECT SUM(CASE WHEN k > 4 THEN 1 ELSE 0 END), COUNT(CASE WHEN x > 1 THEN k END), "
+        "COUNT(x), COUNT(*) FROM t",
+        "1",
+        "1 1 1",
+    ),
+    Case(
+        "SELECT g, COUNT(*) FILTER (WHERE b), COUNT(*) FILTER (WHERE NOT b), COUNT(*) FROM t "
+        "GROUP BY g",
+        "1",
+        "2",
+    ),
     # A row leaves or enters one cell; replaced, it can leave one and enter another.
     Case("SELECT g, COUNT(*) FROM t GROUP BY g", "1", "2"),
     Case("SELECT g, COUNT(*) FROM t WHERE g = 'a' GROUP BY g", "1", "1"),

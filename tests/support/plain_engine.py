@@ -25,7 +25,17 @@ from dpdb.engines.protocol import WORD, Engine, Exact, representation
 from dpdb.errors import DataFileError
 from dpdb.plan.expressions import ColumnRef, Expr, Slot
 from dpdb.plan.plan import Plan
-from dpdb.plan.statistics import Count, Distinct, Grid, Joint, Ranks, Statistic, Tally, Total
+from dpdb.plan.statistics import (
+    Count,
+    Distinct,
+    Grid,
+    Histogram,
+    Joint,
+    Ranks,
+    Statistic,
+    Tally,
+    Total,
+)
 from dpdb.policy.catalog import Column, Kind, Table
 from dpdb.policy.numbers import MAGNITUDE_LIMIT, days_of, exact_number
 from dpdb.vectors import grammar
@@ -208,9 +218,15 @@ class _Statistics:
             places = {group: place for place, group in enumerate(product(*plan.key_values))}
             self.cells = [[] for _ in places]
             for row in rows:
-                place = places.get(tuple(row[key.column.name] for key in plan.keys))
-                if place is not None and None not in [row[k.column.name] for k in plan.keys]:
+                place = places.get(tuple(self._key(key, row) for key in plan.keys))
+                if place is not None:
                     self.cells[place].append(row)
+
+    def _key(self, key: Expr, row: Row) -> Cell:
+        """The value of a key; None, which no group has, where it is NULL."""
+        if isinstance(key, ColumnRef):
+            return row[key.column.name]
+        return evaluate(key, row, self.slots)
 
     def of(self, statistic: Statistic) -> Any:
         match statistic:
@@ -220,6 +236,12 @@ class _Statistics:
             case Count(argument=argument):
                 return self._words(len(self._values(rows, argument, statistic.where))
                                    for rows in self.cells)  # fmt: skip
+            case Histogram(conditions=conditions, atoms=atoms):
+                found = [
+                    [tuple(self._holds(each, row) for each in conditions) for row in rows]
+                    for rows in self.cells
+                ]
+                return np.array([[true.count(atom) for atom in atoms] for true in found], WORD)
             case Distinct(argument=argument):
                 return self._words(len(set(self._values(rows, argument, statistic.where)))
                                    for rows in self.cells)  # fmt: skip

@@ -18,9 +18,9 @@ import duckdb
 import numpy as np
 import pytest
 
-from dpdb.ledger import memory
-from dpdb.ledger.memory import MemoryLedger
+from dpdb.ledger import spending
 from dpdb.ledger.protocol import Price
+from dpdb.ledger.spending import Spent
 from dpdb.plan.expressions import conjunction
 from dpdb.plan.plan import Plan
 from dpdb.plan.regions import Region, region
@@ -208,10 +208,10 @@ def _careless(plan: Plan) -> Region:
 
 MISTAKES: dict[str, tuple[Any, str, Any]] = {
     "the largest loss under replace": (
-        MemoryLedger, "_of", lambda self, group: parallel(group.losses, 1)
+        Spent, "_of", lambda self, group: parallel(group.losses, 1)
     ),
     "all filters exclude each other": (Region, "excludes", lambda self, other: True),
-    "one of a group excluded": (memory, "all", any),
+    "one of a group excluded": (spending, "all", any),
     "all filters at once": (Plan, "region", property(_careless)),
     "a statement with a subquery": (
         Plan, "region", property(lambda plan: region(plan.table, plan.where))

@@ -14,21 +14,19 @@ from dpdb.answers.accuracy_notes import SURE
 from dpdb.answers.formats.cell_text import figure
 from dpdb.answers.formats.escape import printable
 from dpdb.answers.formats.footer import footer
-from dpdb.answers.formats.part_formulas import formulas
+from dpdb.answers.formats.part_formulas import formulas, readings
 from dpdb.answers.record import AnswerRecord, ReleaseReport
-from dpdb.answers.release_reports import EXACT, LOCAL
+from dpdb.answers.release_reports import EXACT, LOCAL, atom_sums
 from dpdb.errors import folded
-from dpdb.plan.expressions import Call, Cast, ColumnRef, Expr, Slot, children
-from dpdb.plan.moments import Reading
-from dpdb.plan.plan import CONFIDENCE, Estimate, Plan, Release, at_once
-from dpdb.plan.query import Function
-from dpdb.plan.statistics import Joint, Ranks, Total
-from dpdb.policy.budget import Composition
+from dpdb.plan.expressions import Call, Cast, ColumnRef, Expr, children
+from dpdb.plan.plan import CONFIDENCE, Plan, Release, at_once
+from dpdb.plan.statistics import Histogram, Joint, Ranks, Total
 from dpdb.policy.catalog import Kind
 from dpdb.policy.numbers import MAGNITUDE_LIMIT, decimal, iso_date
 from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace, Mechanism
 from dpdb.privacy.walk import RUNG_RATIO, Walk
 
+_SHOWN_ATOMS = 8
 CONFIDENCES = (0.5, 0.9, 0.95)
 RELATIVE_ERROR = Fraction(1, 10)
 NAMES = {
@@ -59,21 +57,19 @@ def tree(answer: AnswerRecord, given: Collection[str], columns: int | None = Non
     total = sum(paid, Fraction(0))
     lines = []
     planned = zip(_releases(answer.plan), groups, strict=True)
-    for columns_for, drawn in groupby(
-        planned, lambda pair: pair[0].columns or (pair[1][0].column,)
-    ):
+    for columns_for, drawn in groupby(planned, lambda pair: pair[0].columns):
         lines.append(printable(", ".join(columns_for)))
         parts = list(drawn)
-        for number, (planned_release, reports) in enumerate(parts, 1):
+        for number, (each, reports) in enumerate(parts, 1):
             last = number == len(parts)
             lines.append(f"{'└' if last else '├'}─ {_title(reports)}")
-            facts = list(_facts(planned_release, reports, total, given))
+            facts = list(_facts(each, reports, total, given))
             lines += _branches(facts, "   " if last else "│  ", columns)
     if not lines:
         known = "no row can pass the filter" if answer.plan.settled else (
             "the number of rows is public here")  # fmt: skip
         lines.append(f"nothing is drawn: {known}")
-    lines += _readings(answer.plan)
+    lines += readings(answer.plan)
     below = f"{_share(answer, total)}{footer(answer)}".split("\n")
     return "\n".join([*lines, *(part for line in below for part in folded(line, columns))])
 
@@ -93,46 +89,36 @@ def _unprotected_tree(answer: AnswerRecord, columns: int | None) -> str:
 
 
 @dataclass(frozen=True)
-class _Planned:
-    """A release, the columns that are computed from it, and the rows that its noise hides."""
+class _Drawn:
+    """A release of a plan."""
 
-    release: Release
-    columns: tuple[str, ...]
-    whose: str
+    plan: Plan
+    index: int
+
+    @property
+    def release(self) -> Release:
+        return self.plan.releases[self.index]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that are computed from it."""
+        outputs = self.plan.outputs
+        labels = (each.label for each in outputs if self.index in self.plan.released_for(each))
+        return tuple(dict.fromkeys(labels)) or (self.release.aggregate,)
+
+    @property
+    def whose(self) -> str:
+        """The rows that its noise hides."""
+        unit = self.plan.table.unit
+        return "one row" if unit is None else f"the rows of one {printable(unit)}"
 
 
-def _releases(plan: Plan) -> Iterator[_Planned]:
+def _releases(plan: Plan) -> Iterator[_Drawn]:
     """Every release, in the order of drawing."""
     for subplan in plan.subplans:
         yield from _releases(subplan)
-    unit = plan.table.unit
-    whose = "one row" if unit is None else f"the rows of one {printable(unit)}"
-    for index, release in enumerate(plan.releases):
-        columns = (each.label for each in plan.outputs if index in plan.released_for(each))
-        yield _Planned(release, tuple(dict.fromkeys(columns)), whose)
-
-
-def _readings(plan: Plan) -> Iterator[str]:
-    """How near the counts and sums are that are computed from several noisy values."""
-    for output in plan.outputs:
-        for index, estimate in enumerate(plan.estimates):
-            alone = output.expression == Slot("aggregate", index, estimate.aggregate.kind)
-            reading = estimate.linear_reading
-            if alone and reading is not None and len(reading.weights) > 1:
-                yield _reading(output.label, estimate, reading, plan)
-
-
-def _reading(label: str, estimate: Estimate, reading: Reading, plan: Plan) -> str:
-    from dpdb.answers.noise_tails import margin_of  # noqa: PLC0415 (numpy)
-
-    reach = margin_of(reading, plan, at_once(CONFIDENCE, plan.competing_rows))
-    grid = estimate.moments.grid
-    step = grid.step if estimate.aggregate.function is Function.SUM and grid else Fraction(1)
-    number = len(reading.weights)
-    return (
-        f"{printable(label)}: ± {figure(Fraction(reach) * step)} ({CONFIDENCE:.0%}), "
-        f"from {number} noisy values"
-    )
+    for index in range(len(plan.releases)):
+        yield _Drawn(plan, index)
 
 
 def _title(reports: Sequence[ReleaseReport]) -> str:
@@ -150,18 +136,19 @@ def _branches(facts: list[tuple[str, str]], stem: str, columns: int | None) -> I
 
 
 def _facts(
-    planned: _Planned, reports: Sequence[ReleaseReport], total: Fraction, given: Collection[str]
+    drawn: _Drawn, reports: Sequence[ReleaseReport], total: Fraction, given: Collection[str]
 ) -> Iterator[tuple[str, str]]:
     """The branches of one release: each a name and a text."""
-    release = planned.release
-    statistic, report = release.statistic, reports[0]
+    release, statistic, report = drawn.release, drawn.release.statistic, reports[0]
     match statistic:
+        case Histogram():
+            yield from _atoms(drawn, statistic)
         case Total() | Ranks():
             yield "bounds", _bounds(statistic, given) + _shift(statistic)
         case Joint(argument=argument, grid=grid) if argument is not None and grid is not None:
             yield "bounds", _bounds(Total(argument, None, grid), given)
             yield "parts", formulas(statistic)
-    yield "Δ", _change(reports, planned.whose)
+    yield "Δ", _change(reports, drawn.whose)
     part = "" if report.epsilon == total else f", a part of the query's {decimal(total)}"
     if report.recalled:
         part = ", paid for before"
@@ -198,6 +185,17 @@ def _change(reports: Sequence[ReleaseReport], whose: str) -> str:
     if len(sizes) > 1:
         how += ", in units of each"
     return f"{', '.join(sizes)}, {how}"
+
+
+def _atoms(drawn: _Drawn, histogram: Histogram) -> Iterator[tuple[str, str]]:
+    """The atoms of a histogram, each by the counts that it is a part of."""
+    sums = list(atom_sums(drawn.plan, drawn.index))
+    of_each = [
+        "+".join(printable(each.label) for each in sums if atom in each.atoms)
+        for atom in range(len(histogram.atoms))
+    ]
+    shown = [*of_each[:_SHOWN_ATOMS], *(["…"] if len(of_each) > _SHOWN_ATOMS else [])]
+    yield "atoms", f"{len(of_each)}, no row is in two: rows of {', '.join(shown)}"
 
 
 def _scale_formula(mechanism: Mechanism) -> str:
@@ -289,7 +287,6 @@ def _span(bounds: tuple[Fraction, Fraction], kind: Kind) -> str:
 def _share(answer: AnswerRecord, total: Fraction) -> str:
     """The query's share of ε, in the terms of [EGS]."""
     budget = answer.balance.budget
-    pure = budget.composition is Composition.PURE
-    if pure and total == answer.balance.share.epsilon:
+    if total == budget.epsilon / budget.queries:
         return f"ε/k = {decimal(budget.epsilon)}/{budget.queries} = {decimal(total)}"
     return f"ε = {decimal(total)}, of {decimal(budget.epsilon)} for k = {budget.queries} queries"

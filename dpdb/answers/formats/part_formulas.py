@@ -1,10 +1,15 @@
-"""The parts of a vector as formulas: sums over the values x of an argument."""
+"""Vectors in EXPLAIN: their parts as formulas of the values x of an argument, and what is read."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction
 
 from dpdb.answers.formats.cell_text import figure
+from dpdb.answers.formats.escape import printable
+from dpdb.answers.release_reports import promised_error
+from dpdb.plan.expressions import Slot
+from dpdb.plan.plan import CONFIDENCE, Plan
 from dpdb.plan.statistics import Joint, Part, Total
 
 
@@ -16,6 +21,22 @@ def formulas(statistic: Joint) -> str:
     if not with_y or total is None:
         return ", ".join(parts)
     return f"{', '.join(parts)} for y = {_less('x', total.centre * total.grid.step)}"
+
+
+def readings(plan: Plan) -> Iterator[str]:
+    """How near the counts and sums are that are computed from several parts of vectors."""
+    for output in plan.outputs:
+        slot = output.expression
+        if isinstance(slot, Slot) and slot.role == "aggregate":
+            estimate = plan.estimates[slot.index]
+            reading = estimate.linear_reading
+            number = 0 if reading is None or estimate.atoms else len(reading.weights)
+            if number > 1:
+                reach = Fraction(promised_error(plan, output) or 0)
+                yield (
+                    f"{printable(output.label)}: ± {figure(reach)} ({CONFIDENCE:.0%}), "
+                    f"from {number} noisy values"
+                )
 
 
 def _formula(part: Part) -> str:

@@ -7,19 +7,35 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpdb.engines.memory import exact_sums, row_blocks
+from dpdb.engines.memory.coded_values import CodedValues, coded, identities
 from dpdb.engines.memory.contribution_bounds import Units
-from dpdb.engines.memory.grid_rounding import grid_of
 from dpdb.engines.memory.grid_values import Steps, on_grid
-from dpdb.engines.memory.groups import count_codes, group_codes, places_among, sorted_by_group
+from dpdb.engines.memory.groups import (
+    atom_counts,
+    count_codes,
+    group_codes,
+    places_among,
+    sorted_by_group,
+)
 from dpdb.engines.protocol import WORD, CountedValues, representation
 from dpdb.plan.expressions import ColumnRef, Expr, Literal
 from dpdb.plan.plan import Plan
 from dpdb.plan.query import Aggregate
-from dpdb.plan.statistics import Count, Distinct, Grid, Joint, Ranks, Statistic, Tally, Total
+from dpdb.plan.statistics import (
+    Count,
+    Distinct,
+    Grid,
+    Histogram,
+    Joint,
+    Ranks,
+    Statistic,
+    Tally,
+    Total,
+)
 from dpdb.policy.catalog import Kind
 from dpdb.vectors.columns import Numbers
-from dpdb.vectors.evaluate import Frame, evaluate, public_dictionary
-from dpdb.vectors.vector import AnyVector, Array, Bools, TextVector
+from dpdb.vectors.evaluate import Frame, evaluate
+from dpdb.vectors.vector import Array, Bools
 
 _FEW = 2**16
 """So many different values are counted one by one rather than sorted."""
@@ -31,16 +47,6 @@ class _Counted:
 
     groups: Array | None
     values: Array
-
-
-@dataclass(frozen=True, repr=False)
-class _CodedValues:
-    """A number for every row, equal where the values of an argument are."""
-
-    codes: Array
-    null: Bools | None
-    range: tuple[int, int] | None = None
-    """The least and the greatest code, where that is public."""
 
 
 class Statistics:
@@ -65,6 +71,8 @@ class Statistics:
         match statistic:
             case Count():
                 return self._count(statistic)
+            case Histogram():
+                return self._histogram(statistic)
             case Total():
                 return self._total(statistic)
             case Joint():
@@ -80,7 +88,7 @@ class Statistics:
         """The values an aggregate counts in each cell, sorted, as doubles."""
         argument = Literal(1, Kind.INTEGER) if aggregate.argument is None else aggregate.argument
         vector = evaluate(argument, self._frame)
-        numbers = np.broadcast_to(_identities(vector).astype(np.float64), self._rows)
+        numbers = np.broadcast_to(identities(vector).astype(np.float64), self._rows)
         counted = self._counted(numbers, vector.null, aggregate.where)
         known = numbers if vector.null is None else numbers[self._known(vector.null)]
         return CountedValues(
@@ -124,6 +132,12 @@ class Statistics:
         if self._where_also(statistic.where) is None and null is not None:
             return np.array([self._rows - self._number(null)], dtype=np.int64)
         return np.array([self._number(self._selected(statistic.where, null))], dtype=np.int64)
+
+    def _histogram(self, statistic: Histogram) -> Array:
+        """For each cell the numbers of rows in its atoms."""
+        found = map(self._where_also, statistic.conditions)
+        masks = [np.broadcast_to(np.True_ if m is None else m, self._rows) for m in found]
+        return atom_counts(statistic, masks, self._groups, self._cells)
 
     def _number(self, mask: Bools | None) -> int:
         return self._rows if mask is None else int(np.count_nonzero(mask))
@@ -223,7 +237,7 @@ class Statistics:
         return self._steps[key]
 
     def _distinct(self, statistic: Distinct) -> Array:
-        values = self._coded(statistic.argument)
+        values = coded(statistic.argument, self._frame)
         cells = 1 if self._cells is None else self._cells
         if values.range is not None:
             low, high = values.range
@@ -240,7 +254,7 @@ class Statistics:
         return self._per_cell(groups[new])
 
     def _distinct_among_few(
-        self, values: _CodedValues, low: int, size: int, where: Expr | None
+        self, values: CodedValues, low: int, size: int, where: Expr | None
     ) -> Array:
         """Each value of each cell is counted, and rows that are not in a cell of their own."""
         mask = self._selected(where, values.null)
@@ -257,20 +271,6 @@ class Statistics:
             counts += np.bincount(places, minlength=len(counts))
         present = counts.reshape(cells + 1, size)[:cells] > 0
         return np.asarray(present.sum(axis=1, dtype=np.int64))
-
-    def _coded(self, argument: Expr) -> _CodedValues:
-        if isinstance(argument, ColumnRef):
-            column = argument.column
-            held = self._frame.columns[column.name]
-            if isinstance(held, Numbers):
-                grid = grid_of(column)
-                limits = None if grid is None else (grid.lowest, grid.highest)
-                return _CodedValues(held.units, held.null, limits)
-            missing = len(held.values)
-            limits = (0, missing) if public_dictionary(column) else None
-            return _CodedValues(held.codes, held.codes == missing, limits)
-        vector = evaluate(argument, self._frame)
-        return _CodedValues(_identities(vector), vector.null)
 
     def _ranks(self, statistic: Ranks) -> list[Array]:
         key = (statistic.argument, statistic.where, statistic.grid)
@@ -289,11 +289,3 @@ class Statistics:
         flat = groups * width + counted.values.astype(np.int64)
         counts = np.bincount(flat, minlength=(cells + 1) * width)[: cells * width]
         return list(counts.reshape(cells, width))
-
-
-def _identities(vector: AnyVector) -> Array:
-    """A number for every row, equal where the values are."""
-    if isinstance(vector, TextVector):
-        _, same = np.unique(np.array([*vector.dictionary, ""], dtype=object), return_inverse=True)
-        return np.asarray(same[vector.codes])
-    return vector.values

@@ -9,12 +9,13 @@ import random
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from dpdb.engines.protocol import WORD, Engine, Exact, representation
 from dpdb.errors import DataFileError
 from dpdb.plan.plan import Plan
-from dpdb.plan.statistics import Count, Distinct, Joint, Ranks, Tally, Total
+from dpdb.plan.statistics import Count, Distinct, Histogram, Joint, Ranks, Tally, Total
 from dpdb.policy.catalog import Policy
 from tests.engines.conformance.conftest import OpenEngine
 from tests.engines.conformance.test_order import QUERIES, TOP, UNITS, wild_rows, written
@@ -125,6 +126,29 @@ def test_a_subquery_s_value_is_a_constant(open_engine: OpenEngine, tmp_path: Pat
     policy, engine = table(tmp_path, ROWS), open_engine()
     text = "SELECT COUNT(*) FROM t WHERE x > (SELECT AVG(x) FROM t)"
     assert raw(text, policy, engine) == [[1]]
+
+
+@pytest.mark.parametrize("cap", CAPS)
+def test_the_atoms_of_a_histogram_add_up_to_its_counts(
+    open_engine: OpenEngine, tmp_path: Path, cap: str
+) -> None:
+    """Their number and their type follow from the plan."""
+    policy, engine = table(tmp_path, [*ROWS * 2, *HOSTILE[7:]], CAPS[cap]), open_engine()
+    counts = (
+        "COUNT(*) FILTER (WHERE x > 2), COUNT(*) FILTER (WHERE x > 4), COUNT(x), COUNT(*), "
+        "COUNT(*) FILTER (WHERE q = 1 AND x < 9), COUNT(*) FILTER (WHERE q <> 1 OR x * x > 9)"
+    )
+    for rest in RESTS:
+        text = f"SELECT {counts} FROM t{rest}"
+        plan = planned(text, policy, together=True)
+        [result] = results(plan, engine)
+        [histogram] = [release.statistic for release in plan.releases]
+        assert isinstance(histogram, Histogram)
+        assert isinstance(result.cells, np.ndarray)
+        assert result.cells.dtype == WORD
+        assert result.cells.shape == (plan.cells, len(histogram.atoms))
+        sums = [result.cells[:, list(e.atoms or ())].sum(axis=1) for e in plan.estimates]
+        assert [each.tolist() for each in sums] == raw(text, policy, engine)
 
 
 def test_rows_counts_all_rows(open_engine: OpenEngine, tmp_path: Path) -> None:
