@@ -89,7 +89,10 @@ def _shown_releases(planned: Plan) -> Iterator[tuple[Release, ReleaseReport]]:
     reports = own_reports(planned)
     for output in planned.outputs:
         for index in sorted(planned.released_for(output)):
-            yield planned.releases[index], reports[index]
+            release = planned.releases[index]
+            for report in reports:
+                if report.group == index + 1:
+                    yield release, report
         for index in sorted(slots(output.expression, "subquery")):
             yield from _shown_releases(planned.subplans[index])
 

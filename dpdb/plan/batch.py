@@ -87,9 +87,14 @@ class JointQuery:
             where=member.where,
             releases=tuple(plan.releases[index] for index in used),
             estimates=tuple(
-                replace(each, releases=tuple(places[index] for index in each.releases))
+                replace(
+                    each,
+                    releases=tuple(places[index] for index in each.releases),
+                    moments=each.moments.placed(places),
+                )
                 for each in own
             ),
+            groups=(),
             outputs=member.outputs,
             having=member.having,
             order=member.order,
