@@ -91,6 +91,7 @@ class JointQuery:
                 replace(each, releases=tuple(places[index] for index in each.releases))
                 for each in own
             ),
+            parallel=(),  # no part is charged for by itself
             outputs=member.outputs,
             having=member.having,
             order=member.order,

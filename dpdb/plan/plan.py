@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, reduce
@@ -18,7 +18,7 @@ from dpdb.plan.regions import Region, region
 from dpdb.plan.statistics import Histogram, Statistic
 from dpdb.policy.catalog import Table, Value
 from dpdb.privacy.accounting.composition import ComposedLoss
-from dpdb.privacy.accounting.loss import Loss
+from dpdb.privacy.accounting.loss import Loss, largest_loss
 from dpdb.privacy.mechanisms import Mechanism
 from dpdb.privacy.walk import Walk
 
@@ -65,6 +65,10 @@ class Estimate:
     """Which atoms of a histogram a count adds up; None where its release is no histogram."""
 
 
+ReleaseFamily = tuple[tuple[int, ...], ...]
+"""Releases over filters that exclude each other: for each filter the indices of its releases."""
+
+
 @dataclass(frozen=True)
 class Plan:
     """The physical plan of one SELECT: groups, releases, estimates and columns of the answer."""
@@ -87,6 +91,8 @@ class Plan:
     offset: int
     sample_key: str
     """The policy's key that decides which rows count of a unit with more rows than its cap."""
+    parallel: tuple[ReleaseFamily, ...] = ()
+    """Releases that compose in parallel, as no row is under two filters of one family."""
     competing_rows: int = 1
     """The number of rows among which noise decides which are shown.
 
@@ -117,9 +123,19 @@ class Plan:
 
     @cached_property
     def loss(self) -> Loss:
-        """The sum of the losses of all mechanisms, those of subqueries included."""
-        losses = [release.mechanism.loss for release in self.every_release]
-        return reduce(add, losses) if losses else Loss()
+        """The composed loss of all mechanisms, those of subqueries included.
+
+        Losses add up, but of a family only those over one filter do ([McS09] Theorem 4).
+        """
+        in_families = {index for family in self.parallel for part in family for index in part}
+        alone = (i for i in range(len(self.releases)) if i not in in_families)
+        families = (largest_loss(map(self._loss_of, family)) for family in self.parallel)
+        nested = (subplan.loss for subplan in self.subplans)
+        return reduce(add, (*nested, self._loss_of(alone), *families), Loss())
+
+    def _loss_of(self, releases: Iterable[int]) -> Loss:
+        """The sum of the losses of these releases."""
+        return reduce(add, (self.releases[index].mechanism.loss for index in releases), Loss())
 
     @cached_property
     def composed_loss(self) -> ComposedLoss:

@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from fractions import Fraction
+from itertools import islice
 
 from dpdb.errors import TooLarge
-from dpdb.plan.allocation import allocate, competing_rows, groups_of_counts, is_public_count
+from dpdb.plan.allocation import allocate, competing_rows
 from dpdb.plan.count_groups import CountGroup
 from dpdb.plan.expressions import Slot
 from dpdb.plan.group_keys import key_values
 from dpdb.plan.intervals import Interval
 from dpdb.plan.lowering import AggregateLowering, PlanningContext, RowCount, contribution_of
 from dpdb.plan.mechanism_choice import MechanismChoice
-from dpdb.plan.plan import Estimate, Plan, Release
+from dpdb.plan.plan import Estimate, Plan, Release, ReleaseFamily
 from dpdb.plan.query import Query
 from dpdb.plan.ranges import Environment
+from dpdb.plan.sharing import is_public_count, sharing
 from dpdb.policy.catalog import Policy, Value
 from dpdb.privacy.accounting.accountants import BudgetShare
 
@@ -63,16 +66,26 @@ def _plan_within(query: Query, context: PlanningContext, shares: Iterator[Budget
     }
     values = _key_values(query, known)
     group_count = _number(values)
-    releases, estimates = _lowered(query, context, shares, known, group_count)
+    lowered = _lowered(query, context, shares, known, group_count)
     return _assembled(
         query,
         values,
-        releases,
-        estimates,
+        lowered.releases,
+        lowered.estimates,
         subplans,
         policy=context.policy,
+        parallel=lowered.parallel,
         competing=competing_rows(query, group_count, context),
     )
+
+
+@dataclass(frozen=True)
+class _Lowered:
+    """What a query's own aggregates are computed from."""
+
+    releases: tuple[Release, ...]
+    estimates: tuple[Estimate, ...]
+    parallel: tuple[ReleaseFamily, ...]
 
 
 def _lowered(
@@ -81,21 +94,27 @@ def _lowered(
     shares: Iterator[BudgetShare],
     known: Environment,
     group_count: int,
-) -> tuple[tuple[Release, ...], tuple[Estimate, ...]]:
+) -> _Lowered:
     """The releases of a query's own aggregates, and how each aggregate is computed from them."""
     releases: list[Release] = []
     estimates: dict[int, Estimate] = {}
-    groups = {min(group.members): group for group in groups_of_counts(query, context)}
-    values = 0
-    for number, aggregate in enumerate(query.aggregates):
-        obstacle = query.obstacles[number]
+    shared, values = sharing(query, context), 0
+    counts = {min(group.members): group for group in shared.counts}
+    of_families = {family: _together(shares, family.shares) for family in shared.families}
+    for index, aggregate in enumerate(query.aggregates):
+        obstacle, cells = query.obstacles[index], group_count
         if obstacle is not None:
-            estimates[number] = Estimate(aggregate, (), Interval(), obstacle=obstacle)
-        if number in estimates:  # or it was drawn together with another count
+            estimates[index] = Estimate(aggregate, (), Interval(), obstacle=obstacle)
+        if index in estimates:  # or it was drawn together with another count
             continue
-        share = NO_SHARE if is_public_count(aggregate, query, context) else next(shares)
-        lowering = AggregateLowering(context, query, aggregate, known, group_count, share)
-        first, group = len(releases), groups.get(number)
+        if index in shared.family_of:
+            family, beside = shared.family_of[index]
+            share = of_families[family].part(Fraction(1, beside))
+            cells *= len(family.members)
+        else:
+            share = NO_SHARE if is_public_count(aggregate, query, context) else next(shares)
+        lowering = AggregateLowering(context, query, aggregate, known, cells, share)
+        first, group = len(releases), counts.get(index)
         if group is not None:
             releases.append(_of_counts(group, lowering))
             values += group.size * group_count
@@ -107,10 +126,23 @@ def _lowered(
             releases += lowered.releases
             values += len(lowered.releases) * group_count
             indices = tuple(range(first, len(releases)))
-            estimates[number] = Estimate(aggregate, indices, lowered.range, lowered.public_rows)
+            estimates[index] = Estimate(aggregate, indices, lowered.range, lowered.public_rows)
         if values > MAX_GROUPS:
             raise TooLarge(f"GROUP BY makes more than {MAX_GROUPS} noisy values")
-    return tuple(releases), tuple(estimates[index] for index in range(len(query.aggregates)))
+    parallel = tuple(
+        tuple(
+            tuple(r for i in members for r in estimates[i].releases) for members in family.members
+        )
+        for family in shared.families
+    )
+    in_order = tuple(estimates[index] for index in range(len(query.aggregates)))
+    return _Lowered(tuple(releases), in_order, parallel)
+
+
+def _together(shares: Iterator[BudgetShare], number: int) -> BudgetShare:
+    """The next shares, which are equal, as one."""
+    first, *_ = islice(shares, number)
+    return first.part(Fraction(number))
 
 
 def _of_counts(group: CountGroup, lowering: AggregateLowering) -> Release:
@@ -152,6 +184,7 @@ def _assembled(
     subplans: tuple[Plan, ...],
     *,
     policy: Policy,
+    parallel: tuple[ReleaseFamily, ...] = (),
     competing: int = 1,
 ) -> Plan:
     """The plan with these parts and with the answer's columns, order and limit from the query."""
@@ -169,5 +202,6 @@ def _assembled(
         limit=query.limit,
         offset=query.offset,
         sample_key=policy.sample_key,
+        parallel=parallel,
         competing_rows=competing,
     )

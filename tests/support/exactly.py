@@ -35,10 +35,7 @@ def nothing_settled() -> Iterator[None]:
 @contextmanager
 def counts_alone() -> Iterator[None]:
     """Plans have a release for each count, and none is drawn as a sum over atoms."""
-    with (
-        mock.patch("dpdb.plan.allocation.groups_of_counts", return_value=[]),
-        mock.patch("dpdb.plan.planner.groups_of_counts", return_value=[]),
-    ):
+    with mock.patch("dpdb.plan.sharing.count_groups", return_value=[]):
         yield
 
 

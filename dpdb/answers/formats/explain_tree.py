@@ -52,7 +52,7 @@ def tree(answer: AnswerRecord, given: Collection[str], columns: int | None = Non
     if any(report.mechanism in (EXACT, LOCAL) for report in answer.releases):
         return _unprotected_tree(answer, columns)
     planned = list(zip(_releases(answer.plan), answer.releases, strict=True))
-    total = sum((report.epsilon for report in answer.releases), Fraction(0))
+    total = answer.plan.loss.epsilon
     lines = []
     for column, group in groupby(planned, lambda pair: pair[1].column):
         lines.append(printable(column))
