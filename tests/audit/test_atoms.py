@@ -105,6 +105,21 @@ def test_an_expression_over_shared_noise_is_within_its_interval() -> None:
     assert failures <= 100 + 4 * 9.7
 
 
+def test_intervals_over_shared_noise_fail_for_one_part_or_the_other() -> None:
+    """The probabilities of that add up (Bonferroni): each part has the interval at 97.5 %."""
+    sql = "SELECT COUNT(*) FILTER (WHERE age < 30) + COUNT(*) FILTER (WHERE age < 31) FROM people"
+    policy = policy_of(PEOPLE, epsilon=Fraction(1, 1000), queries=1)
+    asked = Session(policy, noise=Noiseless())
+    plan = asked.execute(f"EXPLAIN {sql}").plan
+    assert plan is not None
+    [release] = plan.releases
+    assert isinstance(release.mechanism, Laplace)
+    margins = [release.mechanism.quantile(0.975, terms) for terms in (1, 2)]
+    [[ends]] = asked.execute(sql).intervals
+    assert ends is not None
+    assert ends[1] - ends[0] == 2 * sum(margins)  # type: ignore[operator]
+
+
 HISTOGRAMS = [
     "SELECT COUNT(*) FILTER (WHERE x < 0), COUNT(*) FILTER (WHERE x = 1), COUNT(*) "
     "FILTER (WHERE x > 3) FROM t",
