@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from dpdb.ledger.protocol import FREE, Balance, Price
 from dpdb.policy.catalog import Kind
+from dpdb.privacy.accounting.composition import NO_LOSS, Theorem
 
 if TYPE_CHECKING:
     from dpdb.plan.plan import Plan
@@ -113,6 +114,12 @@ class AnswerRecord:
     """Sentences on intervals, on an error asked for and, for EXPLAIN, on rows left out."""
     plan: Plan | None = None
     """The plan that EXPLAIN shows."""
+
+    @property
+    def theorem(self) -> Theorem:
+        """The theorem that pays for the answers so far; after EXPLAIN, that for one more."""
+        unpaid = self.plan if self.cost.queries else None
+        return self.balance.theorem(unpaid.composed_loss if unpaid else NO_LOSS)
 
     @cached_property
     def rows(self) -> tuple[tuple[Cell, ...], ...]:

@@ -10,7 +10,7 @@ from typing import Protocol
 from dpdb.plan.regions import Region
 from dpdb.policy.budget import Budget
 from dpdb.privacy.accounting.accountants import BudgetShare, accountant
-from dpdb.privacy.accounting.composition import NO_LOSS, ComposedLoss
+from dpdb.privacy.accounting.composition import NO_LOSS, ComposedLoss, Theorem
 
 
 @dataclass(frozen=True)
@@ -79,9 +79,27 @@ class Balance:
         )
 
     @property
+    def shares(self) -> tuple[BudgetShare, ...]:
+        """What a query gets that asks for nothing special, by each theorem."""
+        return accountant(self.budget).shares
+
+    @property
     def share(self) -> BudgetShare:
-        """What a query gets that asks for nothing special."""
-        return accountant(self.budget).share
+        """The share of a query that asks for nothing but a count."""
+        return min(self.shares, key=lambda share: (self.strain(share.loss), share.variance))
+
+    def strain(self, loss: ComposedLoss, queries: int = 1) -> Fraction:
+        """How many even parts of what is left a loss would take for each of so many queries.
+
+        Every query that is left can have an even part: they are as many. It is 1 if the loss takes
+        no more than that.
+        """
+        part = accountant(self.budget).part_taken(loss, self.sums)
+        return max(part * max(self.queries_left, 1) / queries, Fraction(1))
+
+    def theorem(self, more: ComposedLoss = NO_LOSS) -> Theorem:
+        """The theorem that pays for what is spent, and for `more` if that is charged."""
+        return accountant(self.budget).theorem(self.sums + more)
 
 
 class Ledger(Protocol):

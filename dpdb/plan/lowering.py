@@ -43,6 +43,8 @@ class PlanningContext:
     policy: Policy
     rows: RowCount
     options: Options = NO_OPTIONS
+    share: BudgetShare = BudgetShare(Fraction(0))  # noqa: RUF009 (frozen)
+    """What the whole query may spend."""
 
 
 def contribution_of(

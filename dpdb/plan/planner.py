@@ -40,7 +40,7 @@ def plan(query: Query, policy: Policy, share: BudgetShare, rows: RowCount) -> Pl
     `rows` gives the number of rows of a table, where that number is public. Raises TooLarge for
     more than MAX_GROUPS groups or noisy values.
     """
-    context = PlanningContext(policy, rows, query.options)
+    context = PlanningContext(policy, rows, query.options, share)
     # Subqueries are planned first, but their answers do not change the number of groups.
     group_count = _number(_key_values(query, {})) if query.options.has_accuracy_goal else 1
     shares = allocate(query, group_count, share, context)

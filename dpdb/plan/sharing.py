@@ -10,7 +10,7 @@ from dpdb.plan.count_groups import CountGroup, NoiseCost, count_groups
 from dpdb.plan.lowering import PlanningContext, contribution_of
 from dpdb.plan.parallel import Family, families
 from dpdb.plan.query import Aggregate, Function, Query
-from dpdb.policy.budget import Composition, Neighbors
+from dpdb.policy.budget import Neighbors
 from dpdb.privacy.sensitivity import total, total_squared
 
 _OF_SUMS = (
@@ -78,12 +78,8 @@ def _cost(query: Query, counts: list[int], others: int, context: PlanningContext
             return total_squared(1, 1, contribution)
         return total(1, 1, contribution) ** 2
 
-    return NoiseCost(weight, 1 if _is_concentrated(context) else 2, others)
-
-
-def _is_concentrated(context: PlanningContext) -> bool:
-    """Whether the noise of k releases grows with the root of k."""
-    return context.policy.budget.composition is Composition.ZCDP
+    # Where the squares of ε add up, the noise of k releases grows with the root of k.
+    return NoiseCost(weight, 1 if context.share.concentrated else 2, others)
 
 
 def _is_better(shared: Sharing, query: Query, context: PlanningContext) -> bool:
@@ -95,7 +91,7 @@ def _is_better(shared: Sharing, query: Query, context: PlanningContext) -> bool:
         return False
     doubled = context.policy.neighbors is Neighbors.REPLACE and not query.keys
     factor = 2 if doubled else 1
-    return (factor**2 if _is_concentrated(context) else factor) * shared.shares <= shared.noisy
+    return (factor**2 if context.share.concentrated else factor) * shared.shares <= shared.noisy
 
 
 def is_public(index: int, query: Query, context: PlanningContext) -> bool:

@@ -14,17 +14,16 @@ from dpdb.answers.record import Cell, columns_of
 from dpdb.errors import Unsupported, printable
 from dpdb.ledger.protocol import FREE, Balance, Price
 from dpdb.plan.plan import Plan
-from dpdb.plan.query import NO_OPTIONS, Options, Query
+from dpdb.plan.query import Query
 from dpdb.policy.budget import valid_budget
 from dpdb.policy.catalog import Policy, Table
 from dpdb.policy.numbers import decimal
-from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.noise.source import Noise
 from dpdb.privacy.noise.sources import source
 from dpdb.session import catalog_views
 from dpdb.session.backends import open_engine, open_ledger
 from dpdb.session.gate import Gate
-from dpdb.session.query_plans import identity, plans_of
+from dpdb.session.query_plans import Plans, best_plans, identity, possible_plans
 from dpdb.session.settings import Settings
 from dpdb.session.unprotected import Unprotected
 from dpdb.sql.statements import (
@@ -126,8 +125,9 @@ class Session:
 
         def planned(_: str) -> Answer:
             self._batches = self._batches or Batches(self.policy, self._ledger, self._rows)
-            asked = asked_in(texts, self._statement, self.settings, self._share, teach=self.teach)
-            return self._shown("", PLAN_COLUMNS, self._batches.plan(asked, self._is_answered))
+            asked = asked_in(texts, self._statement, self.settings, teach=self.teach)
+            alone = [(each, *self._plans(each.query, self._rows)) for each in asked]
+            return self._shown("", PLAN_COLUMNS, self._batches.plan(alone))
 
         return self._gate.answer("", planned)
 
@@ -152,8 +152,9 @@ class Session:
             case Select(query=query):
                 return self._select(text, self._asked(query))
             case ShowBudget():
-                share = self._share(self.settings.filled(NO_OPTIONS))
-                rows = catalog_views.budget_rows(self.balance, share.epsilon)
+                asked = self.settings.epsilon
+                share = self.balance.share.epsilon if asked is None else asked
+                rows = catalog_views.budget_rows(self.balance, share)
                 return self._shown(text, catalog_views.BUDGET_COLUMNS, rows)
             case ShowTables():
                 rows = catalog_views.table_rows(self.policy)
@@ -200,19 +201,22 @@ class Session:
         """The query with the session's settings for what it leaves open."""
         return replace(query, options=self.settings.filled(query.options))
 
-    def _share(self, options: Options) -> BudgetShare:
-        """What a query may spend: what it asks for, or an even share."""
-        share = self.balance.share
-        if options.epsilon is not None:
-            share = replace(share, epsilon=options.epsilon)
-        return share if options.delta is None else replace(share, delta=options.delta)
-
     def _rows(self, table: Table) -> int:
         """The number of rows, asked for only where it is public."""
         return self._engine.rows(table)
 
-    def _plans(self, query: Query, rows: RowCount) -> tuple[Plan, ...]:
-        return plans_of(query, self.policy, self._share(query.options), rows)
+    def _plans(self, query: Query, rows: RowCount) -> tuple[Plans, Purchase | None]:
+        """The plans of a query, and what it was answered with before: a repeat keeps its plans.
+
+        Nothing was answered before where repeats are to be paid.
+        """
+        balance = self.balance
+        possible = possible_plans(query, self.policy, balance.shares, rows)
+        for plans in () if self.settings.repeats_are_paid else possible:
+            before = self._purchases.get(identity(plans[-1], query.options))
+            if before is not None:
+                return plans, before
+        return best_plans(possible, balance), None
 
     def _select(self, text: str, query: Query) -> Answer:
         """An answer that is bought, in steps where it is to be as accurate as asked."""
@@ -222,25 +226,15 @@ class Session:
             bought = self._batches.answer(query, self._executor)
             if bought is not None:
                 return self._answer(text, *bought)
-        plans, options = self._plans(query, self._rows), query.options
+        (plans, before), options = self._plans(query, self._rows), query.options
         if plans[-1].settled:
             return self._answer(text, plans[-1], settled())
-        key = identity(plans[-1], options)
-        before = self._purchased(key)
         if before is not None:
             return self._answer(text, plans[before.step], before, repeat=True)
         for purchase in purchases(plans, options, self._ledger, self._executor):
             # It is kept at once: a later step may fail, and this one is paid for all the same.
-            self._purchases[key] = purchase
+            self._purchases[identity(plans[-1], options)] = purchase
         return self._answer(text, plans[purchase.step], purchase)
-
-    def _is_answered(self, query: Query, planned: Plan) -> bool:
-        """Whether asking a query is free, because it was answered before."""
-        return self._purchased(identity(planned, query.options)) is not None
-
-    def _purchased(self, key: object) -> Purchase | None:
-        """What a query was answered with before, unless repeats are to be paid."""
-        return None if self.settings.repeats_are_paid else self._purchases.get(key)
 
     def _answer(self, text: str, planned: Plan, purchase: Purchase, repeat: bool = False) -> Answer:
         from dpdb.answers.estimates import points  # noqa: PLC0415
@@ -268,8 +262,8 @@ class Session:
         )
 
     def _explained(self, text: str, query: Query, rows: RowCount) -> Answer:
-        planned, options = self._plans(query, rows)[-1], query.options
-        repeat = self._is_answered(query, planned)
+        plans, before = self._plans(query, rows)
+        planned, options, repeat = plans[-1], query.options, before is not None
         free = planned.settled or repeat
         region = None if options.relative_error is not None else planned.region
         price = FREE if free else self._ledger.price(planned.composed_loss, region)

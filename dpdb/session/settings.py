@@ -19,7 +19,7 @@ class Settings:
 
     epsilon: Fraction | None = None
     """The ε that a query may spend; None for an even share of the budget."""
-    mechanism: str = "laplace"
+    mechanism: str = "default"
     sensitivity: str = "global"
     repeats_are_paid: bool = False
     """Whether a repeated query is paid for again and gets fresh noise."""
@@ -79,7 +79,7 @@ class Settings:
                 return replace(self, plans_batches=value == "on")
             case "dp", "on" | "off" as value:
                 return replace(self, protected=value == "on")
-            case "mechanism", str() as value if value in MECHANISMS:
+            case "mechanism", str() as value if value in (*MECHANISMS, "default"):
                 return replace(self, mechanism=value)
             case "sensitivity", str() as value if value in (*SENSITIVITIES, "local"):
                 return replace(self, sensitivity=value)

@@ -6,7 +6,7 @@ and the answer is made of that. Whatever follows from the text, the policy and t
 worked out for the first run, and remembered for the others:
 
     statement                what a text asks for
-    plans_of                 the plans of what is asked for
+    possible_plans           the plans of what is asked for
     exact                    the exact result of a plan, for these noisy answers of its subqueries
     statistic_and_scale      the order statistic of these values, and its smooth noise's scale
     reports, interval_notes  what an answer says of a plan's releases
@@ -44,7 +44,7 @@ def remembering() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patched:
         for owner, name in (
             (session, "statement"),
-            (session, "plans_of"),
+            (session, "possible_plans"),
             (MemoryEngine, "exact"),
             (smooth, "statistic_and_scale"),
             (release_reports, "reports"),

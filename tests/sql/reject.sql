@@ -684,7 +684,7 @@ SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(delta=0, mechanism='gaussian') COUNT(*)
 -- InvalidOption smooth sensitivity needs delta
 SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(delta = 0, sensitivity = 'smooth') MEDIAN(age) FROM people;
 -- InvalidOption 'laplace' or 'gaussian'
-SET mechanism = default;
+SET mechanism = 'normal';
 -- InvalidOption 'global', or 'smooth'
 SET sensitivity = 'rough';
 --- Teaching mode's settings

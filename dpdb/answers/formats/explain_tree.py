@@ -19,7 +19,6 @@ from dpdb.errors import folded
 from dpdb.plan.expressions import Call, Cast, ColumnRef, Expr, children
 from dpdb.plan.plan import CONFIDENCE, Plan, Release, at_once
 from dpdb.plan.statistics import Histogram, Ranks, Total
-from dpdb.policy.budget import Composition
 from dpdb.policy.catalog import Kind
 from dpdb.policy.numbers import MAGNITUDE_LIMIT, decimal, iso_date
 from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace, Mechanism
@@ -265,7 +264,6 @@ def _figure(value: Fraction) -> str:
 def _share(answer: AnswerRecord, total: Fraction) -> str:
     """The query's share of ε, in the terms of [EGS]."""
     budget = answer.balance.budget
-    pure = budget.composition is Composition.PURE
-    if pure and total == answer.balance.share.epsilon:
+    if total == budget.epsilon / budget.queries:
         return f"ε/k = {decimal(budget.epsilon)}/{budget.queries} = {decimal(total)}"
     return f"ε = {decimal(total)}, of {decimal(budget.epsilon)} for k = {budget.queries} queries"

@@ -40,7 +40,10 @@ def as_json(answer: AnswerRecord) -> str:
         "queries_left": balance.queries_left,
     }
     if budget.composition is not Composition.PURE:
-        fields["budget"]["composition"] = str(budget.composition)
+        fields["budget"] |= {
+            "composition": str(budget.composition),
+            "theorem": str(answer.theorem),
+        }
     if answer.query:
         fields |= {"private": answer.private, "repeat": answer.repeat}
     if answer.explain:

@@ -7,10 +7,10 @@ from wcwidth import wcswidth
 from dpdb.answers.formats.escape import printable
 from dpdb.interfaces.shell import column_facts
 from dpdb.interfaces.shell.terminal import cut
+from dpdb.ledger.protocol import Balance
 from dpdb.policy.budget import Budget, Composition
 from dpdb.policy.catalog import Policy, Table
 from dpdb.policy.numbers import decimal
-from dpdb.privacy.accounting.accountants import accountant
 
 TEACHING = (
     "teaching mode, no answer is private (.help teaching)",
@@ -32,11 +32,12 @@ def greeting(policy: Policy, width: int, *, teach: bool = False) -> str:
 
 
 def _share(budget: Budget) -> str:
-    """The ε of one query: an even part, or as much as the composition theorem allows."""
-    share = accountant(budget).share.epsilon
-    if budget.composition is Composition.PURE:
-        return f"ε/k = {decimal(share)}"
-    return f"by {budget.composition} at δ {decimal(budget.delta)}, ε {decimal(share, 3)}"
+    """The ε of one query that counts: an even part, or as much as zCDP allows."""
+    share = Balance.after(budget).share
+    if share.concentrated:
+        return f"by zcdp at δ {decimal(budget.delta)}, ε {decimal(share.epsilon, 3)}"
+    by = "" if budget.composition is Composition.PURE else "by the sum of ε, "
+    return f"{by}ε/k = {decimal(share.epsilon)}"
 
 
 def _tables(tables: tuple[Table, ...], width: int) -> str:
