@@ -42,7 +42,7 @@ def interval_notes(planned: Plan) -> tuple[str, ...]:
 def plan_notes(options: Options, planned: Plan) -> tuple[str, ...]:
     """EXPLAIN's notes on how accurate an answer will be."""
     errors = planned_error_notes(options, planned)
-    return errors + interval_notes(planned) + atom_notes(planned)
+    return errors + interval_notes(planned) + atom_notes(planned) + parallel_notes(planned)
 
 
 def atom_notes(planned: Plan) -> tuple[str, ...]:
@@ -53,6 +53,21 @@ def atom_notes(planned: Plan) -> tuple[str, ...]:
         f"± {each.margin:.0f}, {SURE}"
         for index in range(len(planned.releases))
         for each in atom_sums(planned, index)
+    )
+    return (*nested, *own)
+
+
+def parallel_notes(planned: Plan) -> tuple[str, ...]:
+    """EXPLAIN's notes on releases over filters that exclude each other: their ε is spent once."""
+    nested = tuple(note for subplan in planned.subplans for note in parallel_notes(subplan))
+    reports = own_reports(planned)
+    labels = (
+        dict.fromkeys(reports[index].column for part in family for index in part)
+        for family in planned.parallel
+    )
+    own = (
+        f"{', '.join(each)}: no row passes two of the filters, so the same epsilon serves all"
+        for each in labels
     )
     return (*nested, *own)
 

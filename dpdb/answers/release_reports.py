@@ -14,6 +14,9 @@ from dpdb.plan.statistics import Histogram
 from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace
 from dpdb.privacy.walk import Walk
 
+_FEW = 4
+"""So many columns of one release are named."""
+
 
 def reports(planned: Plan) -> tuple[ReleaseReport, ...]:
     """A report for each release of a plan and of its subqueries, subqueries first."""
@@ -25,7 +28,7 @@ def own_reports(planned: Plan) -> tuple[ReleaseReport, ...]:
     """A report for each release of a plan, without its subqueries.
 
     A report has the label of the first column that needs the release, and that of a histogram
-    the labels of all.
+    the labels of a few.
     """
     labels: dict[int, list[str]] = {}
     for output in planned.outputs:
@@ -34,9 +37,16 @@ def own_reports(planned: Plan) -> tuple[ReleaseReport, ...]:
     reports = []
     for index, release in enumerate(planned.releases):
         own = labels.get(index, [release.aggregate])
-        label = ", ".join(own) if isinstance(release.statistic, Histogram) else own[0]
+        label = _joined(own) if isinstance(release.statistic, Histogram) else own[0]
         reports.append(_report(release, label, planned.competing_rows))
     return tuple(reports)
+
+
+def _joined(labels: list[str]) -> str:
+    """The labels of columns as one: all of a few, and of many the first and their number."""
+    if len(labels) <= _FEW:
+        return ", ".join(labels)
+    return f"{labels[0]} and {len(labels) - 1} more"
 
 
 @dataclass(frozen=True)

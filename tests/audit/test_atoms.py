@@ -11,6 +11,7 @@ from random import Random
 import numpy as np
 import pytest
 
+from dpdb.answers.formats.explain_tree import tree
 from dpdb.plan.statistics import Histogram
 from dpdb.policy.budget import Budget, Neighbors
 from dpdb.privacy.mechanisms import Laplace
@@ -58,6 +59,22 @@ def test_four_thresholds_are_twice_as_near_as_alone() -> None:
     """Alone each has ε/4: 5.66. The target is 2.75."""
     assert promised(FOUR) == pytest.approx([1.36, 1.92, 2.35, 2.71], abs=0.01)
     assert max(promised(FOUR)) <= 2.75
+
+
+def test_explain_says_what_each_count_adds_up() -> None:
+    explained = session(1, 0).execute(f"EXPLAIN {FOUR}")
+    labels = [f"COUNT(*) FILTER (WHERE age < {age})" for age in THRESHOLDS]
+    assert [release.column for release in explained.releases] == [", ".join(labels)]
+    margins = [3, 4, 5, 5]
+    assert list(explained.notes) == [
+        f"{label} adds up {number} of 4 atoms: ± {margin}, 95 % sure"
+        for number, (label, margin) in enumerate(zip(labels, margins, strict=True), 1)
+    ]
+    shown = tree(explained, ())
+    assert "atoms  4, no row is in two: rows of " in shown
+    many = ", ".join(f"COUNT(*) FILTER (WHERE age < {age})" for age in range(20, 26))
+    [release] = session(1, 0).execute(f"EXPLAIN SELECT {many} FROM people").releases
+    assert release.column == "COUNT(*) FILTER (WHERE age < 20) and 5 more"
 
 
 def test_counts_that_exclude_each_other_have_all_of_epsilon() -> None:

@@ -187,3 +187,5 @@ def test_the_price_is_that_of_one_aggregate() -> None:
                CASES[0].removeprefix("SELECT ").removesuffix(" FROM t").split(", ")]  # fmt: skip
     assert list(answer.rows[0]) == singles
     assert all(a == b for a, b in pairwise(epsilons(here.plan(CASES[0]))))
+    [note, *_] = session.execute(f"EXPLAIN {CASES[0]}").notes
+    assert note.endswith("no row passes two of the filters, so the same epsilon serves all")
