@@ -60,15 +60,12 @@ def atom_notes(planned: Plan) -> tuple[str, ...]:
 def parallel_notes(planned: Plan) -> tuple[str, ...]:
     """EXPLAIN's notes on releases over filters that exclude each other: their ε is spent once."""
     nested = tuple(note for subplan in planned.subplans for note in parallel_notes(subplan))
-    reports = own_reports(planned)
-    labels = (
-        dict.fromkeys(reports[index].column for part in family for index in part)
-        for family in planned.parallel
-    )
-    own = (
-        f"{', '.join(each)}: no row passes two of the filters, so the same epsilon serves all"
-        for each in labels
-    )
+    own = []
+    for family in planned.parallel:
+        releases = {index for part in family for index in part}
+        shown = [each.label for each in planned.outputs if releases & planned.released_for(each)]
+        labels = ", ".join(dict.fromkeys(shown))
+        own.append(f"{labels}: no row passes two of the filters, so the same epsilon serves all")
     return (*nested, *own)
 
 
@@ -102,7 +99,10 @@ def _shown_releases(planned: Plan) -> Iterator[tuple[Release, ReleaseReport]]:
     reports = own_reports(planned)
     for output in planned.outputs:
         for index in sorted(planned.released_for(output)):
-            yield planned.releases[index], reports[index]
+            release = planned.releases[index]
+            for report in reports:
+                if report.group == index + 1:
+                    yield release, report
         for index in sorted(slots(output.expression, "subquery")):
             yield from _shown_releases(planned.subplans[index])
 

@@ -12,7 +12,9 @@ from dpdb.plan.expressions import Expr, Slot, slots
 from dpdb.plan.lowering import AggregateLowering, PlanningContext
 from dpdb.plan.plan import CONFIDENCE, Release, at_once
 from dpdb.plan.query import Query
-from dpdb.plan.sharing import is_public, sharing
+from dpdb.plan.release_groups import is_public
+from dpdb.plan.sharing import sharing
+from dpdb.plan.statistics import Joint
 from dpdb.policy.budget import LARGEST_EPSILON, SMALLEST_EPSILON, Composition
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.mechanisms import Gaussian, Laplace
@@ -24,7 +26,7 @@ _DIGITS = 6
 def allocate(
     query: Query, group_count: int, share: BudgetShare, context: PlanningContext
 ) -> Iterator[BudgetShare]:
-    """The shares of the noisy aggregates, in the order in which these are planned."""
+    """The share of each release group, in the order in which the groups are planned."""
     options = context.options
     number = _number_of_shares(query, context)
     if not options.has_accuracy_goal:
@@ -69,7 +71,7 @@ def _made_of_noise(output: Expr) -> bool:
 
 
 def _number_of_shares(query: Query, context: PlanningContext) -> int:
-    """The number of shares of a query, those of its subqueries included."""
+    """The number of shares, those of subqueries included."""
     own = sharing(query, context).shares
     return own + sum(_number_of_shares(subquery, context) for subquery in query.subqueries)
 
@@ -158,8 +160,11 @@ def least_for_error(
 def _only_release(lowering: AggregateLowering, option: str) -> Release:
     """The release behind an aggregate that has just one, with noise of a known scale."""
     releases = lowering.lower().releases
-    if len(releases) == 1 and isinstance(releases[0].mechanism, Laplace | Gaussian):
-        return releases[0]
+    match releases:
+        case [Release(statistic=Joint())]:
+            pass
+        case [Release(mechanism=Laplace() | Gaussian()) as only]:
+            return only
     raise InvalidOption(
         f"{option} is for COUNT and SUM: how noisy others are depends on the rows",
         hint="ask for SUM(x) and COUNT(*)",

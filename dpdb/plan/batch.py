@@ -5,7 +5,7 @@ What they share is then drawn once, and counts of different queries are sums ove
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -15,6 +15,7 @@ from dpdb.plan.expressions import conjunction
 from dpdb.plan.lowering import PlanningContext, RowCount
 from dpdb.plan.plan import Plan
 from dpdb.plan.query import Aggregate, Query
+from dpdb.policy.budget import Composition
 from dpdb.policy.catalog import Policy
 from dpdb.privacy.accounting.accountants import BudgetShare
 
@@ -24,18 +25,20 @@ def unlabelled(query: Query) -> Query:
     return replace(query, outputs=tuple(replace(output, label="") for output in query.outputs))
 
 
-def can_be_joined(query: Query) -> bool:
+def can_be_joined(query: Query, policy: Policy) -> bool:
     """Whether a query can be drawn together with others.
 
     One with a goal of accuracy has a price of its own, and so has one with subqueries, as these
-    come first.
+    come first. Advanced composition is better for many small statements than for a large one.
     """
-    return not (query.settled or query.subqueries or query.options.has_accuracy_goal)
+    alone = query.settled or query.subqueries or query.options.has_accuracy_goal
+    return not alone and policy.budget.composition is not Composition.ADVANCED
 
 
-def _joint_key(query: Query) -> object:
+def joint_key(query: Query, share: BudgetShare) -> object:
     """Equal for queries that can be drawn as one."""
-    return query.table.name, query.keys, _common_filter(query), query.options
+    options = replace(query.options, epsilon=None, delta=None)  # the share has both
+    return query.table.name, query.keys, _common_filter(query), options, share
 
 
 def _common_filter(query: Query) -> object:
@@ -51,6 +54,8 @@ class JointQuery:
     """Different queries that are drawn as one."""
 
     members: tuple[Query, ...]
+    share: BudgetShare
+    """What each of them may spend."""
 
     @cached_property
     def query(self) -> Query:
@@ -60,21 +65,13 @@ class JointQuery:
             each for member in self.members for each in _filtered(member).values()
         )
         where = first.where if _common_filter(first) is not None else None
-        options = replace(first.options, epsilon=None, delta=None)
-        return Query(first.table, (), tuple(aggregates), where, first.keys, options=options)
+        return Query(first.table, (), tuple(aggregates), where, first.keys, options=first.options)
 
-    def joint_share(self, even: BudgetShare) -> BudgetShare:
-        """What all may spend together, where a query may spend `even` that asks for nothing else.
-
-        ε and δ add up, and under zCDP the squares of ε do.
-        """
-        asked = self.members[0].options
-        each = replace(
-            even,
-            epsilon=even.epsilon if asked.epsilon is None else asked.epsilon,
-            delta=even.delta if asked.delta is None else asked.delta,
-        )
-        return each.part(Fraction(len(self.members)))
+    @property
+    def joint_share(self) -> BudgetShare:
+        """What all may spend together: ε and δ add up, and under zCDP the squares of ε do."""
+        number = len(self.members)
+        return self.share if number == 1 else self.share.part(Fraction(number))
 
     def part(
         self, plan: Plan, member: Query, policy: Policy, rows: RowCount
@@ -91,9 +88,14 @@ class JointQuery:
             where=member.where,
             releases=tuple(plan.releases[index] for index in used),
             estimates=tuple(
-                replace(each, releases=tuple(places[index] for index in each.releases))
+                replace(
+                    each,
+                    releases=tuple(places[index] for index in each.releases),
+                    moments=each.moments.placed(places),
+                )
                 for each in own
             ),
+            groups=(),
             parallel=(),  # no part is charged for by itself
             outputs=member.outputs,
             having=member.having,
@@ -110,9 +112,12 @@ def _filtered(member: Query) -> Mapping[Aggregate, Aggregate]:
     return {each: replace(each, where=conjunction(where, each.where)) for each in member.aggregates}
 
 
-def joined(queries: Iterable[Query]) -> list[JointQuery]:
+def joined(queries: Sequence[tuple[Query, BudgetShare]]) -> list[JointQuery]:
     """The queries that are drawn together, in the order of the first of each; each query once."""
     together: dict[object, dict[Query, None]] = {}
-    for query in queries:
-        together.setdefault(_joint_key(query), {})[unlabelled(query)] = None
-    return [JointQuery(tuple(members)) for members in together.values()]
+    shares: dict[object, BudgetShare] = {}
+    for query, share in queries:
+        key = joint_key(query, share)
+        shares[key] = share
+        together.setdefault(key, {})[unlabelled(query)] = None
+    return [JointQuery(tuple(members), shares[key]) for key, members in together.items()]

@@ -1,4 +1,4 @@
-"""Aggregates over filters that no row can pass together, so that each has all of ε.
+"""Releases over filters that no row can pass together, so that each has all of ε.
 
 Releases over such filters compose in parallel ([McS09] Theorem 4), as those of the groups of a
 GROUP BY do. Noise is planned for that many groups: under `replace` a row can leave one filter and
@@ -8,7 +8,7 @@ the text and the policy alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dpdb.plan.expressions import Expr, conjunction
@@ -18,10 +18,10 @@ from dpdb.plan.regions import Region, region
 
 @dataclass(frozen=True)
 class Family:
-    """Aggregates over filters that exclude each other."""
+    """Release groups over filters that exclude each other."""
 
     members: tuple[tuple[int, ...], ...]
-    """For each filter the indices of its aggregates."""
+    """For each filter the places of its groups."""
 
     @property
     def shares(self) -> int:
@@ -34,11 +34,11 @@ class Family:
         return sum(map(len, self.members)) - self.shares
 
 
-def families(query: Query, aggregates: Iterable[int]) -> list[Family]:
-    """The families among these aggregates of a query; none of those over a single filter."""
+def families(query: Query, filters: Mapping[int, Expr | None]) -> list[Family]:
+    """The families of release groups with these filters; none of those over a single filter."""
     by_filter: dict[Expr | None, list[int]] = {}
-    for index in aggregates:
-        by_filter.setdefault(query.aggregates[index].where, []).append(index)
+    for place, where in filters.items():
+        by_filter.setdefault(where, []).append(place)
     found: list[list[tuple[Region, tuple[int, ...]]]] = []
     for where, members in by_filter.items():
         own = region(query.table, conjunction(query.where, where))

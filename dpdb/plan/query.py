@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import cached_property
 
 from dpdb.errors import Place
-from dpdb.plan.expressions import ColumnRef, Expr, conjunction
+from dpdb.plan.expressions import Expr, conjunction
 from dpdb.plan.obstacles import Obstacle, obstacle
 from dpdb.policy.catalog import Kind, Table
 
@@ -107,7 +107,7 @@ class Query:
     outputs: tuple[Output, ...]
     aggregates: tuple[Aggregate, ...]
     where: Expr | None = None
-    keys: tuple[ColumnRef, ...] = ()
+    keys: tuple[Expr, ...] = ()
     having: Expr | None = None
     order: tuple[Ordering, ...] = ()
     limit: int | None = None

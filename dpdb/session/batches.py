@@ -6,7 +6,7 @@ budget covers the whole batch is looked at before that, so that a refusal takes 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -21,14 +21,15 @@ from dpdb.plan.plan import Plan
 from dpdb.plan.query import Query
 from dpdb.policy.catalog import Policy
 from dpdb.policy.numbers import decimal
-from dpdb.privacy.accounting.composition import NO_LOSS, ComposedLoss
+from dpdb.privacy.accounting.accountants import BudgetShare
+from dpdb.privacy.accounting.composition import NO_LOSS
 from dpdb.session.executor import NoisyResult
 from dpdb.session.purchases import OpenExecutor, Purchase
-from dpdb.session.query_plans import Plans, best_plans, possible_plans
+from dpdb.session.query_plans import plans_of, usual_share, with_usual_noise
 from dpdb.sql.statements import Assign, Select
 
 if TYPE_CHECKING:
-    from dpdb.ledger.protocol import Ledger
+    from dpdb.ledger.protocol import Balance, Ledger
     from dpdb.plan.lowering import RowCount
     from dpdb.session.settings import Settings
     from dpdb.sql.statements import Statement
@@ -38,20 +39,18 @@ PLAN_COLUMNS = ("statement", "column", "epsilon_alone", "± alone", "epsilon", "
 
 @dataclass(frozen=True)
 class Asked:
-    """A query of a batch."""
+    """A query of a batch, with what it may spend."""
 
     text: str
     query: Query
-
-
-Alone = tuple[Asked, Plans, Purchase | None]
-"""A query with its plans by itself, and what it was answered with before."""
+    share: BudgetShare
 
 
 def asked_in(
     texts: Sequence[str],
     read: Callable[[str], Statement],
     settings: Settings,
+    balance: Balance,
     *,
     teach: bool,
 ) -> list[Asked]:
@@ -67,7 +66,8 @@ def asked_in(
                     settings = settings.changed(assign, teach=teach)
                 case Select(query=query, explain=False) if not settings.unprotected:
                     options = settings.filled(query.options)
-                    asked.append(Asked(text, replace(query, options=options)))
+                    share = usual_share(options, balance)
+                    asked.append(Asked(text, replace(query, options=options), share))
         except DpdbError as error:
             error.statement = text
             raise
@@ -81,11 +81,6 @@ class _Joint:
     plan: Plan
     statements: int
     result: NoisyResult | None = None
-
-    @property
-    def even_loss(self) -> ComposedLoss:
-        """The part of the loss of one of the statements, if all have the same."""
-        return ComposedLoss(*(part / self.statements for part in self.plan.composed_loss.parts))
 
 
 @dataclass(repr=False)
@@ -125,7 +120,7 @@ class Batches:
     _parts: dict[Query, _Part] = field(default_factory=dict, repr=False)
 
     def answer(
-        self, query: Query, open_executor: OpenExecutor
+        self, query: Query, ledger: Ledger, open_executor: OpenExecutor
     ) -> tuple[Plan, Purchase, bool] | None:
         """The plan of a query as a part of a joint one, what answers it, and whether it repeats.
 
@@ -135,53 +130,62 @@ class Batches:
         if part is None:
             return None
         repeat, plan = part.answered, replace(part.plan, outputs=query.outputs)
-        return plan, part.purchase(self.ledger, open_executor), repeat
+        return plan, part.purchase(ledger, open_executor), repeat
 
-    def plan(self, batch: Sequence[Alone]) -> tuple[tuple[Cell, ...], ...]:
+    def plan(
+        self, batch: Sequence[Asked], is_answered: Callable[[Query], bool]
+    ) -> tuple[tuple[Cell, ...], ...]:
         """Plan the queries of a batch together; gives the rows of PLAN_COLUMNS.
 
         Raises BudgetExceeded for the first statement that is not covered, and then plans nothing.
         """
+        alone = [self._alone(each) for each in batch]
         fresh: dict[Query, tuple[Asked, Plan]] = {}
-        for asked, plans, before in batch:
-            known = before is not None or unlabelled(asked.query) in self._parts
-            if not (known or plans[-1].settled):
-                fresh.setdefault(unlabelled(asked.query), (asked, plans[-1]))
+        for asked, plan in zip(batch, alone, strict=True):
+            known = unlabelled(asked.query) in self._parts or is_answered(asked.query)
+            if not (plan.settled or known):
+                fresh.setdefault(unlabelled(asked.query), (asked, plan))
+        self._check([*fresh.values()])
+        joinable = [asked for asked, _ in fresh.values() if can_be_joined(asked.query, self.policy)]
         parts: dict[Query, _Part] = {}
-        for statements in joined(filter(can_be_joined, fresh)):
+        for statements in joined([(asked.query, asked.share) for asked in joinable]):
             if len(statements.members) > 1:
                 parts |= self._parts_of(statements)
-        self._check(fresh, parts)
         self._parts |= parts
         rows: list[tuple[Cell, ...]] = []
-        for number, (asked, plans, _) in enumerate(batch, 1):
+        for number, (asked, plan) in enumerate(zip(batch, alone, strict=True), 1):
             first = fresh.pop(unlabelled(asked.query), None) is not None
-            rows += self._rows_of(number, asked, plans[-1], first=first)
+            rows += _plan_rows(number, plan, self._parts.get(unlabelled(asked.query)), first=first)
         return tuple(rows)
+
+    def _alone(self, asked: Asked) -> Plan:
+        """The plan of a query by itself."""
+        try:
+            query = with_usual_noise(asked.query, asked.share)
+            return plans_of(query, self.policy, asked.share, self.rows)[-1]
+        except DpdbError as error:
+            error.statement = asked.text
+            raise
 
     def _parts_of(self, statements: JointQuery) -> dict[Query, _Part]:
         """The queries that are drawn together, with the joint plan."""
-        balance, number = self.ledger.balance, len(statements.members)
-        shares = tuple(map(statements.joint_share, balance.shares))
-        possible = possible_plans(statements.query, self.policy, shares, self.rows)
-        (plan,) = best_plans(possible, balance, number)
-        joint = _Joint(plan, number)
+        share = statements.joint_share
+        query = with_usual_noise(statements.query, share)
+        (plan,) = plans_of(query, self.policy, share, self.rows)
+        joint = _Joint(plan, len(statements.members))
         return {
             member: _Part(joint, *statements.part(plan, member, self.policy, self.rows))
             for member in statements.members
         }
 
-    def _check(
-        self, fresh: Mapping[Query, tuple[Asked, Plan]], parts: Mapping[Query, _Part]
-    ) -> None:
+    def _check(self, fresh: Sequence[tuple[Asked, Plan]]) -> None:
         """Refuse a batch that the budget does not cover.
 
-        Each of the statements that are drawn together has an even part of their loss.
+        What is drawn together loses as much as its statements would lose alone.
         """
         loss, balance = NO_LOSS, self.ledger.balance
-        for number, (query, (asked, plan)) in enumerate(fresh.items(), 1):
-            part = parts.get(query)
-            loss = loss + (plan.composed_loss if part is None else part.joint.even_loss)
+        for number, (asked, plan) in enumerate(fresh, 1):
+            loss = loss + plan.composed_loss
             price = self.ledger.price(loss, None, number)
             for name, requested, left in (
                 ("epsilon", price.epsilon, balance.epsilon_left),
@@ -198,24 +202,20 @@ class Batches:
                     error.statement = asked.text
                     raise error
 
-    def _rows_of(
-        self, number: int, asked: Asked, alone: Plan, *, first: bool
-    ) -> list[tuple[Cell, ...]]:
-        """For each noisy column its price and its error: alone, and as planned.
 
-        The price is that of the statement, and stands beside its first column.
-        """
-        part = self._parts.get(unlabelled(asked.query))
-        before = self._price(alone) if first else 0.0
-        now = before if part is None or not first else self._price(part.joint.plan)
-        now /= 1 if part is None else part.joint.statements
-        planned = alone if part is None else part.plan
-        rows: list[tuple[Cell, ...]] = []
-        for output in filter(alone.has_noise, alone.outputs):
+def _plan_rows(
+    number: int, alone: Plan, part: _Part | None, *, first: bool
+) -> list[tuple[Cell, ...]]:
+    """For each noisy column of a statement, what it costs and how noisy it is: alone, and now."""
+    rows: list[tuple[Cell, ...]] = []
+    planned = alone if part is None else part.plan
+    before = alone.loss.epsilon if first else 0
+    now = before
+    if part is not None and first:
+        now = part.joint.plan.loss.epsilon / part.joint.statements
+    for output in alone.outputs:
+        if alone.has_noise(output):
             errors = promised_error(alone, output), promised_error(planned, output)
-            costs = (None, None) if rows else (before, now)
+            costs = (float(before), float(now)) if not rows else (None, None)
             rows.append((number, output.label, costs[0], errors[0], costs[1], errors[1]))
-        return rows
-
-    def _price(self, plan: Plan) -> float:
-        return float(self.ledger.price(plan.composed_loss, plan.region).epsilon)
+    return rows

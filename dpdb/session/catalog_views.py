@@ -1,13 +1,14 @@
-"""The rows of SHOW BUDGET, SHOW TABLES and DESCRIBE: they never depend on rows of data."""
+"""The rows of SHOW and DESCRIBE: they never depend on rows of data."""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from fractions import Fraction
 
 from dpdb.answers import declarations
 from dpdb.answers.record import Cell
-from dpdb.errors import UnknownName
-from dpdb.ledger.protocol import Balance
+from dpdb.errors import UnknownName, Unsupported
+from dpdb.ledger.protocol import Balance, Recorded
 from dpdb.policy.budget import SMALLEST_DELTA, Budget, Composition
 from dpdb.policy.catalog import Policy
 from dpdb.policy.names import suggestion
@@ -23,6 +24,7 @@ from dpdb.sql.statements import Describe
 
 Rows = tuple[tuple[Cell, ...], ...]
 BUDGET_COLUMNS = ("budget", "total", "spent", "left")
+HISTORY_COLUMNS = ("time", "statement", "epsilon", "delta")
 TABLE_COLUMNS = ("table", "columns")
 COLUMN_COLUMNS = declarations.COLUMN_COLUMNS
 
@@ -60,6 +62,23 @@ def _epsilon_by(theorem: Theorem, budget: Budget, sums: ComposedLoss) -> Fractio
         case Theorem.CONCENTRATED:
             keeper = Concentrated(budget)
             return concentrated(sums, keeper.slack) if sums.rho_delta <= keeper.delta else None
+
+
+def history_rows(history: tuple[Recorded, ...] | None) -> Rows:
+    """SHOW HISTORY: the asker's own statements; raises Unsupported where none are recorded."""
+    if history is None:
+        raise Unsupported(
+            "the budget of a session keeps no history", hint=".history lists what was typed"
+        )
+    return tuple(
+        (utc_time(one.time), one.statement, float(one.loss.epsilon), float(one.loss.delta))
+        for one in history
+    )
+
+
+def utc_time(seconds: int) -> str:
+    """The time so many seconds after 1970 began, in UTC."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def table_rows(policy: Policy) -> Rows:

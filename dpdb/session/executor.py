@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpdb.answers.estimates import Noisy, points, scalar
+from dpdb.answers.estimates import Draws, Noisy, points, scalar
 from dpdb.answers.record import Disclosure
 from dpdb.errors import InternalError
 from dpdb.plan.expressions import Slot
@@ -65,6 +65,8 @@ class Executor:
     engine: Engine
     noise: Noise
     teach: bool
+    known: Draws = ()
+    """The noisy values of the releases that a plan recalls."""
 
     def execute(self, plan: Plan, receipt: Receipt) -> NoisyResult:
         """Exact results, noise on each, and nothing of the exact ones left.
@@ -90,10 +92,10 @@ class Executor:
         if self.teach:
             revealed += disclosures(plan, exact)
         draws = tuple(
-            self._draw(release, result)
-            for release, result in zip(plan.releases, exact, strict=True)
+            self._draw(release, result) for release, result in zip(plan.fresh, exact, strict=True)
         )
-        return NoisyResult(Noisy(draws, subqueries, tuple(subresults)), tuple(revealed))
+        known = self.known[: plan.recalled]
+        return NoisyResult(Noisy((*known, *draws), subqueries, tuple(subresults)), tuple(revealed))
 
     def _draw(self, release: Release, exact: Exact) -> npt.NDArray[Any]:
         mechanism, statistic, noise = release.mechanism, release.statistic, self.noise
@@ -128,7 +130,7 @@ class Executor:
 def _with_noise(exact: Exact, noise: Callable[[int], npt.NDArray[np.int64]]) -> npt.NDArray[Any]:
     """Every number with noise of its own."""
     numbers = np.asarray(exact.cells)
-    return np.asarray(numbers + noise(numbers.size).reshape(numbers.shape))
+    return np.asarray((numbers.ravel() + noise(numbers.size)).reshape(numbers.shape))
 
 
 @dataclass(frozen=True, repr=False)

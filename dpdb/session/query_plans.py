@@ -16,7 +16,7 @@ from dpdb.errors import TooLarge
 from dpdb.ledger.protocol import Balance
 from dpdb.plan.candidates import check_candidates
 from dpdb.plan.lowering import RowCount
-from dpdb.plan.plan import CONFIDENCE, Plan, Release, at_once
+from dpdb.plan.plan import CONFIDENCE, Plan, Release, ReleasedGroup, at_once
 from dpdb.plan.planner import plan
 from dpdb.plan.query import Options, Query
 from dpdb.plan.statistics import Total
@@ -37,19 +37,25 @@ They are one, or several of rising ε where the query asks for a relative error.
 
 
 def possible_plans(
-    query: Query, policy: Policy, shares: Shares, rows: RowCount
+    query: Query,
+    policy: Policy,
+    shares: Shares,
+    rows: RowCount,
+    remembered: tuple[ReleasedGroup, ...] = (),
 ) -> tuple[Plans, ...]:
     """The plans of a query by each theorem.
 
     `shares` are what a query gets, by each theorem, that asks for nothing special. `rows` gives the
-    number of rows of a table, where that is public. Raises TooLarge where all of them are.
+    number of rows of a table, where that is public; what follows from the `remembered` groups is
+    not drawn again. Raises TooLarge where all of them are.
     """
     found: list[Plans] = []
     refusals: list[TooLarge] = []
     for share, mechanism in _ways(query.options, shares):
         options = replace(query.options, mechanism=mechanism)
         try:
-            found.append(_plans(replace(query, options=options), policy, share, rows))
+            asked = replace(query, options=options)
+            found.append(plans_of(asked, policy, share, rows, remembered))
         except TooLarge as refusal:
             refusals.append(refusal)
     if not found:
@@ -57,10 +63,8 @@ def possible_plans(
     return tuple(found)
 
 
-def best_plans(possible: Sequence[Plans], balance: Balance, queries: int = 1) -> Plans:
+def best_plans(possible: Sequence[Plans], balance: Balance) -> Plans:
     """The plans with the least noise of those that leave each later query its even part.
-
-    They are for so many queries together.
 
     Where none does, those that take the least of what is left.
     """
@@ -68,7 +72,7 @@ def best_plans(possible: Sequence[Plans], balance: Balance, queries: int = 1) ->
         return possible[0]
 
     def rank(plans: Plans) -> tuple[Fraction, float]:
-        return balance.strain(plans[-1].composed_loss, queries), _noise(plans[-1])
+        return balance.strain(plans[-1].composed_loss), _noise(plans[-1])
 
     return min(possible, key=rank)
 
@@ -93,30 +97,47 @@ def _least(share: BudgetShare, options: Options) -> str:
     return "gaussian" if share.concentrated and not laplace_only else "laplace"
 
 
-def _plans(query: Query, policy: Policy, share: BudgetShare, rows: RowCount) -> Plans:
+def usual_share(options: Options, balance: Balance) -> BudgetShare:
+    """What a query may spend that is planned together with others."""
+    even = balance.share
+    return replace(
+        even,
+        epsilon=even.epsilon if options.epsilon is None else options.epsilon,
+        delta=even.delta if options.delta is None else options.delta,
+    )
+
+
+def with_usual_noise(query: Query, share: BudgetShare) -> Query:
+    """The query with the noise that counts and sums have by this share, if it names none."""
+    if query.options.mechanism in MECHANISMS:
+        return query
+    gaussian = share.concentrated and share.delta >= SMALLEST_DELTA
+    options = replace(query.options, mechanism="gaussian" if gaussian else "laplace")
+    return replace(query, options=options)
+
+
+def plans_of(
+    query: Query,
+    policy: Policy,
+    share: BudgetShare,
+    rows: RowCount,
+    remembered: tuple[ReleasedGroup, ...] = (),
+) -> Plans:
+    """The plans of a query that may spend `share`, with the noise that its options name."""
     shares = [share]
     if query.options.relative_error is not None:
         shares = [replace(share, epsilon=epsilon) for epsilon in levels(share.epsilon)]
-    plans = tuple(plan(query, policy, each, rows) for each in shares)
+    more = (remembered,) if remembered else ()
+    plans = tuple(plan(query, policy, each, rows, *more) for each in shares)
     for each in plans:
         check_candidates(each)
     return plans
 
 
 def _noise(planned: Plan) -> float:
-    """The logarithm of the noise of a plan: the mean over what its aggregates are made of."""
-    sizes = [size for size in _sizes(planned) if size]
+    """The logarithm of the noise of a plan: the mean over its releases."""
+    sizes = [size for release in planned.every_release if (size := _size(release))]
     return fmean(map(math.log, sizes)) if sizes else 0.0
-
-
-def _sizes(planned: Plan) -> Iterator[float]:
-    """The size of the noise of each release behind each aggregate, those of subqueries first."""
-    for subplan in planned.subplans:
-        yield from _sizes(subplan)
-    for estimate in planned.estimates:
-        terms = 1 if estimate.atoms is None else len(estimate.atoms)
-        for index in estimate.releases:
-            yield _size(planned.releases[index]) * math.sqrt(terms)
 
 
 def _size(release: Release) -> float:
@@ -126,7 +147,8 @@ def _size(release: Release) -> float:
     """
     match release.mechanism:
         case Laplace(scale=scale):
-            return math.sqrt(2) * float(scale) / _row(release)
+            # What is read from a vector has the noise of several parts in it.
+            return math.sqrt(2 * len(release.parts)) * float(scale) / _row(release)
         case Gaussian(scale=scale):
             return float(scale) / _row(release)
         case Exponential(scale=scale) | Walk(look_scale=scale):
@@ -136,8 +158,8 @@ def _size(release: Release) -> float:
 
 def _row(release: Release) -> int:
     """The most that one row adds to a statistic."""
-    statistic = release.statistic
-    return max(1, *map(abs, statistic.bounds)) if isinstance(statistic, Total) else 1
+    totals = [part.statistic for part in release.parts if isinstance(part.statistic, Total)]
+    return max([1, *(abs(end) for total in totals for end in total.bounds)])
 
 
 def identity(planned: Plan, options: Options) -> object:

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from sqlglot import exp
 
-from dpdb.errors import TooLarge, UnknownName, Unsupported
+from dpdb.errors import StatementError, TooLarge, UnknownName, Unsupported
 from dpdb.plan.expressions import ColumnRef, Expr, Literal, Slot
 from dpdb.plan.query import Aggregate
 from dpdb.policy.catalog import Kind, Table
@@ -97,7 +97,7 @@ class AnswerExpressions(ExpressionBinder):
     binder: SubqueryBinder
     rows: RowExpressions
     scope: Scope
-    keys: tuple[ColumnRef, ...]
+    keys: tuple[Expr, ...]
     aggregates: list[Aggregate] = field(default_factory=list)
     aliases: dict[str, Expr] = field(default_factory=dict)
 
@@ -115,7 +115,20 @@ class AnswerExpressions(ExpressionBinder):
             return self.binder.subquery(node)
         if isinstance(node, exp.Column):
             return self._name(node)
-        return None
+        return self._key(node)
+
+    def _key(self, node: exp.Expr) -> Slot | None:
+        """The slot of an expression by which rows are grouped; None if it is none of them."""
+        computed = [key for key in self.keys if not isinstance(key, ColumnRef)]
+        if not computed or isinstance(node, (exp.Literal, exp.Paren)) or _is_of_answer(node):
+            return None
+        try:
+            expression = self.rows.expression(node)
+        except StatementError:  # a name of the answer is in it, and none of a row
+            return None
+        if expression not in computed:
+            return None
+        return Slot("key", self.keys.index(expression), expression.kind)
 
     def _aggregate(self, node: exp.Expr) -> Slot:
         call = aggregate(node, self.rows)
@@ -149,6 +162,11 @@ class AnswerExpressions(ExpressionBinder):
             )
         assert isinstance(column, ColumnRef)
         return Slot("key", self.keys.index(column), column.kind)
+
+
+def _is_of_answer(node: exp.Expr) -> bool:
+    """Whether an expression has an aggregate or a subquery in it, as no key has."""
+    return any(is_aggregate(part) or isinstance(part, exp.Subquery) for part in node.walk())
 
 
 class Constants(ExpressionBinder):

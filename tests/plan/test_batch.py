@@ -12,6 +12,7 @@ from dpdb.plan.batch import can_be_joined, joined
 from dpdb.plan.plan import Plan
 from dpdb.plan.planner import plan
 from dpdb.plan.statistics import Histogram
+from dpdb.policy.budget import Composition
 from dpdb.policy.catalog import Policy
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.mechanisms import Laplace
@@ -23,12 +24,12 @@ UNITS = small_policy(unit="id", rows_per_unit=2)
 
 def sizes(*texts: str, policy: Policy = PRIVATE) -> list[int]:
     """How many queries each of those that are drawn has in it."""
-    return [len(each.members) for each in joined(query(text, policy) for text in texts)]
+    return [len(each.members) for each in joined([(query(text, policy), SHARE) for text in texts])]
 
 
 def joint_plan(*texts: str) -> Plan:
-    [together] = joined(map(query, texts))
-    return plan(together.query, PRIVATE, together.joint_share(SHARE), known_rows)
+    [together] = joined([(query(text), SHARE) for text in texts])
+    return plan(together.query, PRIVATE, together.joint_share, known_rows)
 
 
 def rmse(planned: Plan) -> float:
@@ -77,35 +78,34 @@ def test_where_decides_which_rows_of_a_unit_count() -> None:
 
 def test_other_shares_and_other_noise_are_not_joined() -> None:
     first, second = query("COUNT(*)"), query("SUM(age)")
-    assert len(joined([first, second])) == 1
-    for changed in ({"mechanism": "gaussian"}, {"epsilon": Fraction(1)}):
-        other = replace(second, options=replace(second.options, **changed))  # type: ignore[arg-type]
-        assert len(joined([first, other])) == 2
+    gaussian = replace(second, options=replace(second.options, mechanism="gaussian"))
+    assert len(joined([(first, SHARE), (second, SHARE)])) == 1
+    assert len(joined([(first, SHARE), (second, replace(SHARE, epsilon=Fraction(1)))])) == 2
+    assert len(joined([(first, SHARE), (gaussian, SHARE)])) == 2
 
 
 def test_what_is_spent_adds_up() -> None:
-    [pair] = joined([query("COUNT(*)"), query("SUM(age)")])
-    assert pair.joint_share(SHARE) == BudgetShare(Fraction(1, 5), Fraction(1, 50))
-    shared = pair.joint_share(replace(SHARE, concentrated=True)).epsilon ** 2
-    assert 2 * SHARE.epsilon**2 * (1 - Fraction(1, 2**70)) <= shared <= 2 * SHARE.epsilon**2
-    options = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 3, delta = 0.1)"
-    [pair] = joined(query(f"{options} {each} FROM t") for each in ("COUNT(*)", "SUM(age)"))
-    assert pair.joint_share(SHARE) == BudgetShare(Fraction(6), Fraction(1, 5))
-    assert (pair.query.options.epsilon, pair.query.options.delta) == (None, None)
+    [pair] = joined([(query("COUNT(*)"), SHARE), (query("SUM(age)"), SHARE)])
+    assert pair.joint_share == BudgetShare(Fraction(1, 5), Fraction(1, 50))
+    concentrated = replace(SHARE, concentrated=True)
+    [pair] = joined([(query("COUNT(*)"), concentrated), (query("SUM(age)"), concentrated)])
+    twice = 2 * SHARE.epsilon**2
+    assert twice * (1 - Fraction(1, 2**70)) <= pair.joint_share.epsilon**2 <= twice
 
 
 def test_queries_with_a_price_of_their_own_are_not_joined() -> None:
     options = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(error = 10) COUNT(*) FROM t"
     nested = "COUNT(*) FROM t WHERE age > (SELECT AVG(age) FROM t)"
     for text in (options, nested, "COUNT(*) FROM t WHERE age > 200"):
-        assert not can_be_joined(query(text))
-    assert can_be_joined(query("COUNT(*)"))
+        assert not can_be_joined(query(text), PRIVATE)
+    assert can_be_joined(query("COUNT(*)"), PRIVATE)
+    assert not can_be_joined(query("COUNT(*)"), small_policy(composition=Composition.ADVANCED))
 
 
 def test_a_part_has_its_own_releases_alone() -> None:
     asked = [query("SUM(age)"), query("COUNT(*) FROM t WHERE ok"), query("AVG(pay), SUM(age)")]
-    [together] = joined(asked)
-    whole = plan(together.query, PRIVATE, together.joint_share(SHARE), known_rows)
+    [together] = joined([(each, SHARE) for each in asked])
+    whole = plan(together.query, PRIVATE, together.joint_share, known_rows)
     for member in together.members:
         own, used = together.part(whole, member, PRIVATE, known_rows)
         assert own.releases == tuple(whole.releases[index] for index in used)

@@ -282,3 +282,16 @@ SELECT COUNT(*) FROM visits WHERE EXTRACT(YEAR FROM born) = 2000;
 SELECT AVG(YEAR(born)), AVG(DATE_DIFF('month', born, seen)) FROM visits;
 SELECT COUNT(*) FROM visits WHERE DATE_TRUNC('month', born) = '2000-01-01';
 SELECT MEDIAN(DATE_ADD(born, INTERVAL 1 YEAR)) FROM visits WHERE LAST_DAY(born) = born;
+
+--- Keys that are expressions
+SELECT FLOOR(age / 10) * 10 AS decade, COUNT(*) FROM people GROUP BY decade ORDER BY decade;
+SELECT FLOOR(age / 10) * 10, AVG(income) FROM people GROUP BY FLOOR(age / 10) * 10;
+SELECT CASE WHEN age < 30 THEN 'young' WHEN age < 60 THEN 'mid' ELSE 'old' END, COUNT(*)
+FROM people GROUP BY 1 HAVING COUNT(*) > 10 ORDER BY 2 DESC;
+SELECT age > 30, zip, COUNT(*) FROM people GROUP BY age > 30, zip;
+SELECT EXTRACT(YEAR FROM born), MONTH(seen) AS m, COUNT(*) FROM visits WHERE born > '1999-01-01'
+GROUP BY EXTRACT(YEAR FROM born), m;
+SELECT DATE_TRUNC('quarter', born) + 1, COUNT(*) FROM visits GROUP BY DATE_TRUNC('quarter', born);
+SELECT UPPER(plan), COUNT(*) FROM visits GROUP BY UPPER(plan) ORDER BY UPPER(plan);
+SELECT ROUND(points, -1), COUNT(*) FROM visits GROUP BY ROUND(points, -1);
+SELECT COALESCE(member, FALSE), COUNT(*) FROM visits GROUP BY COALESCE(member, FALSE);

@@ -23,7 +23,7 @@ SELECT DISTINCT COUNT(*) FROM people;
 SELECT DISTINCT ON (zip) COUNT(*) FROM people;
 -- Unsupported
 SELECT COUNT(*) FROM people ORDER BY name;
--- Unsupported 1:48 GROUP BY takes columns
+-- Unsupported the policy does not say which values
 SELECT zip, COUNT(*) FROM people GROUP BY zip, name || 'x';
 -- Unsupported
 SELECT COUNT(*) FROM people HAVING age > 30;
@@ -190,8 +190,16 @@ SELECT name, COUNT(*) FROM people GROUP BY name;
 SELECT income, COUNT(*) FROM people GROUP BY income;
 -- Unsupported declared values
 SELECT net_worth, COUNT(*) FROM people GROUP BY net_worth;
--- Unsupported
-SELECT COUNT(*) FROM people GROUP BY age > 30;
+-- Unsupported the policy does not say which values
+SELECT COUNT(*) FROM people GROUP BY income * 2;
+-- Unsupported the policy does not say which values
+SELECT LOWER(name), COUNT(*) FROM people GROUP BY 1;
+-- Unsupported the policy does not say which values
+SELECT COUNT(*) FROM people GROUP BY age + (SELECT COUNT(*) FROM people);
+-- Unsupported age must be inside an aggregate or in GROUP BY
+SELECT age, COUNT(*) FROM people GROUP BY FLOOR(age / 10);
+-- Unsupported age must be inside an aggregate or in GROUP BY
+SELECT FLOOR(age / 5), COUNT(*) FROM people GROUP BY FLOOR(age / 10);
 -- Unsupported
 SELECT COUNT(*) FROM people GROUP BY ROLLUP (zip);
 -- Unsupported

@@ -6,19 +6,22 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dpdb.engines.memory.row_blocks import row_blocks
+from dpdb.engines.memory.row_blocks import parts, row_blocks
+from dpdb.plan.expressions import ColumnRef, Expr
 from dpdb.plan.plan import Plan
 from dpdb.plan.statistics import Histogram
-from dpdb.policy.catalog import Value
+from dpdb.policy.catalog import Kind, Value
 from dpdb.vectors.columns import Codes, Numbers
-from dpdb.vectors.evaluate import Frame
-from dpdb.vectors.vector import Array, Bools
+from dpdb.vectors.evaluate import Frame, evaluate
+from dpdb.vectors.vector import AnyVector, Array, Bools, TextVector, array
 
 
 def group_codes(plan: Plan, frame: Frame, rows: int) -> Array:
     """For every row the index of its cell; rows outside all cells get one past the last."""
     places = [
         places_among(frame.columns[key.column.name], values)
+        if isinstance(key, ColumnRef)
+        else _places_of(key, values, frame, rows)
         for key, values in zip(plan.keys, plan.key_values, strict=True)
     ]
     if len(places) == 1:
@@ -45,6 +48,28 @@ def places_among(column: Numbers | Codes, values: tuple[Value, ...]) -> Array:
     if column.null is not None:
         outside = outside | column.null
     return np.where(outside, len(values), place)
+
+
+def _places_of(key: Expr, values: tuple[Value, ...], frame: Frame, rows: int) -> Array:
+    """For every row the index of an expression's value among `values`, or their number."""
+    places = np.empty(rows, dtype=np.int64)
+    for block, part in parts(key, frame, rows):
+        places[block] = _indices(evaluate(key, part), values, key.kind)
+    return places
+
+
+def _indices(found: AnyVector, values: tuple[Value, ...], kind: Kind) -> Array:
+    """The index of each value found; where it is NULL, or none of the `values`, their number."""
+    if isinstance(found, TextVector):
+        index = {value: place for place, value in enumerate(values)}
+        known = [index.get(text, len(values)) for text in found.dictionary]
+        return np.array([*known, len(values)])[found.codes]
+    listed = array(values, kind)
+    order = np.argsort(listed)
+    near = np.searchsorted(listed[order], found.values).clip(max=len(listed) - 1)
+    places = order[near]
+    outside = listed[places] != found.values
+    return np.where(outside if found.null is None else outside | found.null, len(values), places)
 
 
 def atom_counts(

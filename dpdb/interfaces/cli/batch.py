@@ -27,9 +27,15 @@ class Batch(Console):
     interactive = False
 
     def __init__(
-        self, policy: Policy, settings: Settings, session: Session, inputs: Iterable[Path]
+        self,
+        policy: Policy,
+        settings: Settings,
+        session: Session,
+        inputs: Iterable[Path],
+        *,
+        restricted: bool = False,
     ):
-        super().__init__(policy, settings, inputs)
+        super().__init__(policy, settings, inputs, restricted=restricted)
         self.code = 0
         """The gravest exit code so far."""
         self._session = session

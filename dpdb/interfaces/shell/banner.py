@@ -24,10 +24,18 @@ def greeting(policy: Policy, width: int, *, teach: bool = False) -> str:
     In teaching mode, what it allows follows.
     """
     budget = policy.budget
-    each = f"ε {decimal(budget.epsilon)}, k {budget.queries}: {_share(budget)} a query"
-    more = f"{each} · .help explains, .ask builds a query, .quit leaves"
-    tables = _tables(policy.tables, width)
-    lines = [cut(tables, width), more if wcswidth(more) <= width else each]
+    epsilon, queries = decimal(budget.epsilon), budget.queries
+    limits = f"ε {epsilon}, k {queries} for this session"
+    if policy.lasting is not None:
+        limits = f"ε {epsilon} for good, k {queries} a session"
+    each = f"{limits}: {_share(budget)} a query"
+    known = (
+        f"{each} · .help explains, .ask builds a query, .quit leaves",
+        f"{each} · .help, .ask, .quit",
+        each,
+    )
+    second = next((text for text in known if wcswidth(text) <= width), limits)
+    lines = [cut(_tables(policy.tables, width), width), second]
     return "\n".join(lines + [cut(line, width) for line in TEACHING if teach])
 
 

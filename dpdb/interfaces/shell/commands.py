@@ -45,6 +45,8 @@ class DotCommand:
     run: Run
     interactive: bool = False
     """Whether it is for the prompt alone."""
+    files: bool = False
+    """Whether it reads or writes a file that is named after it."""
 
 
 def run_typed(shell: Shell, text: str) -> str:
@@ -94,6 +96,8 @@ def _command(entry: Command, console: Console) -> DotCommand:
         raise UnknownName(f"no command {entry.name}", hint=hint)
     if command.interactive and not console.interactive:
         raise UsageError(f"{name} is for the prompt")
+    if command.files and console.restricted:
+        raise UsageError(f"{name} is not there with --restricted")
     return command
 
 
@@ -188,10 +192,12 @@ COMMANDS = {
     ".schema": DotCommand(".schema [TABLE]", "their columns: DESCRIBE table", _schema),
     ".ask": DotCommand(".ask", "build a query by questions", _ask, interactive=True),
     ".chart": DotCommand(".chart [COLUMN]", "the last answer by group as bars", _chart),
-    ".output": DotCommand(".output [FILE]", "answers into a file, or back here", _output),
-    ".once": DotCommand(".once FILE", "the next answer into a file", _once),
-    ".read": DotCommand(".read FILE", "run the statements in a file", _read),
-    ".plan": DotCommand(".plan FILE", "plan these together, then run them", _plan),
+    ".output": DotCommand(
+        ".output [FILE]", "answers into a file, or back here", _output, files=True
+    ),
+    ".once": DotCommand(".once FILE", "the next answer into a file", _once, files=True),
+    ".read": DotCommand(".read FILE", "run the statements in a file", _read, files=True),
+    ".plan": DotCommand(".plan FILE", "plan these together, then run them", _plan, files=True),
     ".history": DotCommand(
         ".history", f"the last {RECENT} entries of this session", _history, interactive=True
     ),

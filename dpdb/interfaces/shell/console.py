@@ -32,7 +32,16 @@ class Console(ABC):
     interactive: ClassVar[bool]
     """Whether somebody types, and can be asked."""
 
-    def __init__(self, policy: Policy, settings: Settings, inputs: Iterable[Path] = ()):
+    def __init__(
+        self,
+        policy: Policy,
+        settings: Settings,
+        inputs: Iterable[Path] = (),
+        *,
+        restricted: bool = False,
+    ):
+        self.restricted = restricted
+        """Whether nothing that is typed leads to other files and programs."""
         self.policy = policy
         self.settings = settings
         data = [table.path for table in policy.tables]

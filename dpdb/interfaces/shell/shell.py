@@ -39,8 +39,9 @@ class Shell(Console):
         *,
         bounded: Collection[str] = (),
         inputs: Iterable[Path] = (),
+        restricted: bool = False,
     ):
-        super().__init__(policy, settings, inputs)
+        super().__init__(policy, settings, inputs, restricted=restricted)
         self.ask = ask
         self.preload = Preload()
         self.typed: list[str] = []

@@ -77,6 +77,16 @@ class ComposedLoss:
     def __sub__(self, other: ComposedLoss) -> ComposedLoss:
         return ComposedLoss(*(a - b for a, b in zip(self.parts, other.parts, strict=True)))
 
+    def shortened(self) -> ComposedLoss:
+        """The same sums, each rounded up to a multiple of 1/_GRAIN if its denominator is larger.
+
+        Sums of fractions would otherwise get longer with each statement. Short ones stay exact:
+        ten tenths are one.
+        """
+        if all(part.denominator <= _GRAIN for part in self.parts):
+            return self
+        return ComposedLoss(*(p if p.denominator <= _GRAIN else _up(p) for p in self.parts))
+
     def is_at_most(self, other: ComposedLoss) -> bool:
         """Whether no theorem can find more loss here than in `other`: no part is larger."""
         return all(a <= b for a, b in zip(self.parts, other.parts, strict=True))

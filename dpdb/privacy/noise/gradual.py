@@ -1,11 +1,12 @@
 """Gradual release: noise that is reduced step by step until an answer is accurate enough.
 
 At losses ε_1 < … < ε_m an analyst sees f + Z_1, …, f + Z_m, where Z_j is discrete Laplace noise of
-scale Δ/ε_j. Each is drawn given the one before it, so that Z_j = Z_{j+1} + W_j for W_1, …, W_{m-1}
-that are independent of each other and of Z_m (see `refinement`). So all values up to step j can be
-computed from f + Z_j alone, and together cost ε_j instead of ε_1 + … + ε_j ([KHP17], for continuous
-noise). The decision to stop uses only released values, so the loss is that of the last step:
-ex-post privacy ([LNRWW17]).
+scale Δ/ε_j. They have the law of Z_j = Z_{j+1} + W_j for W_1, …, W_{m-1} that are independent of
+each other and of Z_m. These are a Markov chain, and so they are backwards: given Z_j, Z_{j+1} does
+not depend on the noise before Z_j, and can be drawn from Z_j alone (see `refinement`). As all
+values up to step j can be computed from f + Z_j and coins, they cost ε_j together instead of
+ε_1 + … + ε_j ([KHP17], for continuous noise). The decision to stop uses only released values, so
+the loss is that of the last step: ex-post privacy ([LNRWW17]).
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.exactly import exactly, planned
 from tests.support.two_engines import check_condition, check_number, check_text
 
 NUMBERS: dict[str, list[str | tuple[str, str]]] = {
@@ -101,6 +102,17 @@ CONDITIONS: list[str | tuple[str, str]] = [
 ]  # fmt: skip
 
 
+KEYS: list[str | tuple[str, str]] = [
+    "i > 0", "FLOOR(i / 10) * 10", "YEAR(d)", "EXTRACT(MONTH FROM e)", "j + 1", "i % 7",
+    ("ROUND(i, -1)", "round(i, -1)"),
+    ("DATE_TRUNC('year', d)", "DATE_TRUNC('year', d)::DATE - DATE '1970-01-01'"),
+    ("UPPER(s)", "upper(s)"), "COALESCE(s, 'none')", "LEFT(s, 1)",
+    "CASE WHEN i < 0 THEN 'low' WHEN i < 20 THEN 'mid' ELSE 'high' END",
+    "CASE WHEN b THEN j WHEN c THEN 2.5 END", "i IS NULL", "CONTAINS(t, 'a')",
+    ("j / 2", "j / 2"), "SPLIT_PART(s, 'b', 1)",
+]  # fmt: skip
+
+
 def _pair(case: str | tuple[str, str]) -> tuple[str, str]:
     return (case, case) if isinstance(case, str) else case
 
@@ -124,3 +136,19 @@ def test_a_date_is_the_same_on_every_row(world):
 def test_a_condition_holds_on_the_same_rows(world):
     for case in CONDITIONS:
         check_condition(world, *_pair(case))
+
+
+@pytest.mark.parametrize("case", KEYS, ids=str)
+def test_groups_of_an_expression_have_the_same_rows(world, case):
+    """Every value that occurs has a group; the others are empty, and NULL has none."""
+    ours, theirs = _pair(case)
+    text = f"SELECT {ours} AS key, COUNT(*), SUM(j) FROM t WHERE n > -60 GROUP BY key"
+    counts, sums = exactly(text, world.policy, world.engine)
+    [values] = planned(text, world.policy).key_values
+    rows = world.duck.execute(
+        f"SELECT {theirs} AS key, COUNT(*), SUM(j) FROM t WHERE n > -60 GROUP BY key"
+    ).fetchall()
+    found = {key: (count, total or 0) for key, count, total in rows if key is not None}
+    assert set(found) <= set(values)
+    expected = [found.get(value, (0, 0)) for value in values]
+    assert list(zip(counts, sums, strict=True)) == expected

@@ -24,6 +24,7 @@ from dpdb.interfaces.shell.toolbar import toolbar
 from dpdb.ledger.protocol import Balance, Price
 from dpdb.policy.budget import Budget, Composition
 from dpdb.policy.catalog import Policy
+from dpdb.policy.lasting import LastingBudget
 from dpdb.policy.reader import read_policy
 from dpdb.privacy.walk import Walk, ladder
 from dpdb.session.session import Session
@@ -273,10 +274,18 @@ def test_colours() -> None:
 @pytest.mark.parametrize(
     ("composition", "queries", "said"),
     [
-        (Composition.PURE, 50, "ε 1, k 50: ε/k = 0.02 a query"),
-        (Composition.ADVANCED, 50, r"ε 1, k 50: by zcdp at δ 1e-06, ε 0.03\d* a query"),
-        (Composition.ZCDP, 50, r"ε 1, k 50: by zcdp at δ 1e-06, ε 0.03\d* a query"),
-        (Composition.ZCDP, 5, r"ε 1, k 5: by the sum of ε, ε/k = 0.2 a query"),
+        (Composition.PURE, 50, "ε 1, k 50 for this session: ε/k = 0.02 a query"),
+        (
+            Composition.ADVANCED,
+            50,
+            r"ε 1, k 50 for this session: by zcdp at δ 1e-06, ε 0.03\d* a query",
+        ),
+        (
+            Composition.ZCDP,
+            50,
+            r"ε 1, k 50 for this session: by zcdp at δ 1e-06, ε 0.03\d* a query",
+        ),
+        (Composition.ZCDP, 5, "ε 1, k 5 for this session: by the sum of ε, ε/k = 0.2 a query"),
     ],
 )
 def test_the_greeting_says_what_a_query_gets(
@@ -285,6 +294,12 @@ def test_the_greeting_says_what_a_query_gets(
     budget = Budget(Fraction(1), Fraction(1, 10**6), queries, composition)
     shown = greeting(replace(policy(tmp_path), budget=budget), 100)
     assert re.search(said, shown)
+
+
+def test_the_greeting_says_whose_budget_it_is(tmp_path: Path) -> None:
+    lasting = LastingBudget("shop", tmp_path / "shop.ledger")
+    shown = greeting(replace(policy(tmp_path), lasting=lasting), 100)
+    assert "ε 1 for good, k 10 a session: ε/k = 0.1 a query" in shown
 
 
 @pytest.mark.parametrize(
