@@ -28,6 +28,7 @@ from dpdb.plan.moments import Reading, value
 from dpdb.plan.plan import CONFIDENCE, Estimate, Plan, Release, at_once
 from dpdb.plan.query import Function, Output
 from dpdb.plan.statistics import Ranks
+from dpdb.privacy.bracket import Bracket
 from dpdb.privacy.mechanisms import Gaussian, Laplace
 from dpdb.privacy.walk import Walk
 from dpdb.vectors.evaluate import Frame
@@ -102,8 +103,8 @@ def interval_of(
 ) -> tuple[Array, Array] | None:
     """The interval that holds an aggregate's exact value with probability `confidence`, by cell.
 
-    A value chosen by the exponential mechanism has none: how near it is depends on the gaps
-    between the data, which are secret.
+    A value chosen by the exponential mechanism has none but for its bracket: how near it is
+    depends on the gaps between the data, which are secret.
     """
     function = estimate.aggregate.function
     if estimate.obstacle is not None:
@@ -113,11 +114,13 @@ def interval_of(
         assert estimate.rows is not None
         rows = np.array([float(estimate.rows)])
         return rows, rows
-    release = plan.releases[estimate.releases[0]]
-    if isinstance(release.mechanism, Walk):
-        own = noisy_values(estimate, draws)
-        return _beyond_a_rung(own[0], release, estimate, confidence, farther=farther)
-    if not isinstance(release.mechanism, Laplace | Gaussian):
+    own = noisy_values(estimate, draws)
+    releases = [plan.releases[index] for index in estimate.releases]
+    if isinstance(releases[0].mechanism, Walk):
+        return _beyond_a_rung(own[0], releases[0], estimate, confidence, farther=farther)
+    if isinstance(releases[-1].mechanism, Bracket):
+        return _bracketed(own, releases, estimate, confidence)
+    if not isinstance(releases[0].mechanism, Laplace | Gaussian):
         return None
     moments = estimate.moments
     match function:
@@ -137,6 +140,24 @@ def interval_of(
         case Function.COUNT_DISTINCT:
             return _around(value(estimate.releases[0]), plan, draws, confidence)
     return variance_interval(estimate, plan, draws, confidence)
+
+
+def _bracketed(
+    own: Draws, releases: list[Release], estimate: Estimate, confidence: float
+) -> tuple[Array, Array]:
+    """The values within the half-width around the released one, and within the bounds.
+
+    All values within the bounds where more confidence is needed than was planned for.
+    """
+    mechanism = releases[-1].mechanism
+    assert isinstance(mechanism, Bracket)
+    widths = np.array(mechanism.widths, dtype=np.float64)
+    chosen = own[1].astype(np.intp)
+    reach = widths[chosen if confidence <= mechanism.confidence else np.full_like(chosen, -1)]
+    ends = (scaled(own[0] + sign * reach, step_of(releases[0])) for sign in (-1, 1))
+    limits = float(estimate.interval.lower), float(estimate.interval.upper)
+    low, high = (np.clip(end, *limits) for end in ends)
+    return low, high
 
 
 def _beyond_a_rung(

@@ -8,7 +8,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from dpdb.errors import InvalidOption, TooLarge
-from dpdb.plan.expressions import Expr, Slot, slots
+from dpdb.plan.expressions import Expr, IntervalEnd, Slot, slots
 from dpdb.plan.lowering import AggregateLowering, PlanningContext
 from dpdb.plan.plan import CONFIDENCE, Release, at_once
 from dpdb.plan.query import Query
@@ -67,7 +67,7 @@ def allocate(
 
 def _made_of_noise(output: Expr) -> bool:
     """Whether a column of the answer is computed from aggregates."""
-    return not isinstance(output, Slot) and bool(slots(output, "aggregate"))
+    return not isinstance(output, Slot | IntervalEnd) and bool(slots(output, "aggregate"))
 
 
 def _number_of_shares(query: Query, context: PlanningContext) -> int:

@@ -139,6 +139,18 @@ class Cast:
     kind: Kind
 
 
+@dataclass(frozen=True)
+class IntervalEnd:
+    """The lower or the upper end of the interval of an expression over noisy aggregates."""
+
+    operand: Expr
+    upper: bool
+
+    @property
+    def kind(self) -> Kind:
+        return self.operand.kind
+
+
 Expr = (
     Literal
     | ColumnRef
@@ -153,6 +165,7 @@ Expr = (
     | Case
     | Call
     | Cast
+    | IntervalEnd
 )
 
 
@@ -225,6 +238,7 @@ def children(expression: Expr) -> tuple[Expr, ...]:
             | InList(operand=operand)
             | Like(operand=operand)
             | Cast(operand=operand)
+            | IntervalEnd(operand=operand)
         ):
             return (operand,)
         case Case(branches=branches, default=default):
@@ -248,6 +262,13 @@ def slots(expression: Expr, role: str) -> set[int]:
     if isinstance(expression, Slot):
         return {expression.index} if expression.role == role else set()
     return set().union(*(slots(child, role) for child in children(expression)))
+
+
+def interval_ends(expression: Expr) -> set[IntervalEnd]:
+    """The ends of intervals within an expression."""
+    if isinstance(expression, IntervalEnd):
+        return {expression}
+    return set().union(*(interval_ends(child) for child in children(expression)))
 
 
 def columns_of(expression: Expr) -> dict[str, Column]:

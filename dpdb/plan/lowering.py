@@ -51,6 +51,11 @@ class PlanningContext:
     remembered: tuple[ReleasedGroup, ...] = ()
     """Groups that were drawn before, over the same rows and groups as the query's own."""
 
+    @property
+    def concentrated(self) -> bool:
+        """Whether the query's share is: then the squares of ε add up, and not the ε."""
+        return self.share.concentrated
+
 
 def contribution_of(
     aggregate: Aggregate, query: Query, policy: Policy, group_count: int = 1

@@ -7,12 +7,13 @@ public, and the planner asks for it.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import islice
 
 from dpdb.errors import TooLarge
+from dpdb.plan import brackets
 from dpdb.plan.allocation import allocate, competing_rows
 from dpdb.plan.count_groups import CountGroup
 from dpdb.plan.expressions import Slot
@@ -27,7 +28,14 @@ from dpdb.plan.lowering import (
 )
 from dpdb.plan.mechanism_choice import MechanismChoice
 from dpdb.plan.moments import GroupMoments, Moments, Reading, value
-from dpdb.plan.plan import Estimate, Plan, Release, ReleasedGroup, ReleaseFamily
+from dpdb.plan.plan import (
+    CONFIDENCE,
+    Estimate,
+    Plan,
+    Release,
+    ReleasedGroup,
+    ReleaseFamily,
+)
 from dpdb.plan.query import Query
 from dpdb.plan.ranges import Environment
 from dpdb.plan.release_groups import ReleaseGroup, recalled
@@ -60,7 +68,7 @@ def plan(
     # Subqueries are planned first, but their answers do not change the number of groups.
     group_count = _number(_key_values(query, {})) if query.options.has_accuracy_goal else 1
     shares = allocate(query, group_count, share, context)
-    return _plan_within(query, context, shares)
+    return _plan_within(query, context, shares, CONFIDENCE)
 
 
 def outline(query: Query, policy: Policy) -> Plan:
@@ -71,9 +79,23 @@ def outline(query: Query, policy: Policy) -> Plan:
     return _assembled(query, values, (), estimates, subplans, policy=policy)
 
 
-def _plan_within(query: Query, context: PlanningContext, shares: Iterator[BudgetShare]) -> Plan:
-    """The plan for `query`: every noisy aggregate takes the next of `shares`, subqueries first."""
-    subplans = tuple(_plan_within(subquery, context, shares) for subquery in query.subqueries)
+def _plan_within(
+    query: Query,
+    context: PlanningContext,
+    shares: Iterator[BudgetShare],
+    confidence: float | None,
+) -> Plan:
+    """The plan for `query`: every noisy aggregate takes the next of `shares`, subqueries first.
+
+    `confidence` is that of the answer's intervals, None where none is shown.
+    """
+    # How many groups there are is not known yet, but that is at most the number allowed.
+    most = competing_rows(query, MAX_GROUPS, context)
+    inner = brackets.shown_confidences(query, "subquery", confidence, most)
+    subplans = tuple(
+        _plan_within(subquery, context, shares, inner.get(index))
+        for index, subquery in enumerate(query.subqueries)
+    )
     known: Environment = {
         Slot("subquery", index, subplan.outputs[0].expression.kind): subplan.interval_of(
             subplan.outputs[0]
@@ -82,7 +104,9 @@ def _plan_within(query: Query, context: PlanningContext, shares: Iterator[Budget
     }
     values = _key_values(query, known)
     group_count = _number(values)
-    drawing = _Drawing(query, context, known, group_count)
+    competing = competing_rows(query, group_count, context)
+    shown = brackets.shown_confidences(query, "aggregate", confidence, competing)
+    drawing = _Drawing(query, context, known, group_count, shown)
     drawing.recall()
     drawing.draw_all(sharing(query, context), shares)
     return _assembled(
@@ -92,7 +116,7 @@ def _plan_within(query: Query, context: PlanningContext, shares: Iterator[Budget
         drawing.all_estimates(),
         subplans,
         policy=context.policy,
-        competing=competing_rows(query, group_count, context),
+        competing=competing,
         groups=tuple(drawing.groups),
         reused=drawing.reused,
         parallel=drawing.parallel,
@@ -107,6 +131,8 @@ class _Drawing:
     context: PlanningContext
     known: Environment
     group_count: int
+    shown: Mapping[int, float]
+    """The confidences of the intervals that are shown, by the index of the aggregate."""
     releases: list[Release] = field(default_factory=list)
     groups: list[tuple[int, ReleasedGroup]] = field(default_factory=list)
     """The groups of moments, each with the index of its first release."""
@@ -160,9 +186,10 @@ class _Drawing:
             else:
                 self.groups.append((first, ReleasedGroup(read, tuple(lowered.releases))))
         else:
-            lowered = lowering.lower()
+            lowered = brackets.lower(lowering, self.shown.get(group.aggregate))
             self.releases += lowered.releases
-            self.estimates[group.aggregate] = Estimate(lowering.aggregate, (first,), lowered.range)
+            places = tuple(range(first, len(self.releases)))
+            self.estimates[group.aggregate] = Estimate(lowering.aggregate, places, lowered.range)
         if sum(release.size for release in self.releases) * self.group_count > MAX_GROUPS:
             raise TooLarge(f"GROUP BY makes more than {MAX_GROUPS} noisy values")
 

@@ -21,7 +21,7 @@ from dpdb.plan.plan import Release, ReleasedGroup
 from dpdb.plan.query import Aggregate, Function, Query
 from dpdb.plan.ranges import nullable
 from dpdb.plan.shared_moments import combined, counts_all_rows, covariance, moments_for
-from dpdb.policy.budget import Composition, Neighbors
+from dpdb.policy.budget import Neighbors
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.accounting.loss import Loss
 from dpdb.privacy.mechanisms import Gaussian
@@ -100,7 +100,7 @@ def _of_counts(
                 return total_squared(1, 1, contribution)
             return total(1, 1, contribution) ** 2
 
-        power = 1 if context.policy.budget.composition is Composition.ZCDP else 2
+        power = 1 if context.concentrated else 2
         drawn = count_groups(query, counts, NoiseCost(weight, power, others))
     together = [group for group in drawn if len(group.members) > 1]
     members = {member for group in together for member in group.members}
@@ -243,8 +243,7 @@ def _error(
 
     Averages and variances have errors that depend on the rows; these grow as their share shrinks.
     """
-    concentrated = context.policy.budget.composition is Composition.ZCDP
-    whole = replace(_CHEAP, concentrated=concentrated)
+    whole = replace(_CHEAP, concentrated=context.concentrated)
     part = whole.part(Fraction(1, len(way)))
     groups = 2 if query.keys else 1
     lowering = AggregateLowering(context, query, asked[0][1], {}, groups, part)

@@ -20,7 +20,7 @@ from dpdb.errors import (
     UnknownName,
     Unsupported,
 )
-from dpdb.plan.expressions import Expr, Literal, Slot, columns_of
+from dpdb.plan.expressions import Expr, Literal, Slot, columns_of, interval_ends
 from dpdb.plan.query import NO_OPTIONS, Options, Ordering, Output, Query
 from dpdb.policy.catalog import Policy
 from dpdb.policy.names import suggestion
@@ -112,7 +112,8 @@ class Binder:
             raise Unsupported("only a SELECT can be a subquery", place=place(node, self.text))
         inner = Binder(self.text, self.policy, self._tokens_of(node), self.effort)
         query = inner.query(node.this)
-        if len(query.outputs) != 1 or query.keys or query.having or query.cut:
+        one = len(query.outputs) == 1 and not interval_ends(query.outputs[0].expression)
+        if not one or query.keys or query.having or query.cut:
             raise Unsupported(
                 "a subquery gives one value: one aggregate, no GROUP BY, HAVING or LIMIT",
                 place=place(node, self.text),

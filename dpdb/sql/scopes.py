@@ -7,8 +7,16 @@ from typing import Protocol
 
 from sqlglot import exp
 
-from dpdb.errors import StatementError, TooLarge, UnknownName, Unsupported
-from dpdb.plan.expressions import ColumnRef, Expr, Literal, Slot
+from dpdb.errors import StatementError, TooLarge, TypeMismatch, UnknownName, Unsupported
+from dpdb.plan.expressions import (
+    ColumnRef,
+    Expr,
+    IntervalEnd,
+    Literal,
+    Slot,
+    interval_ends,
+    slots,
+)
 from dpdb.plan.query import Aggregate
 from dpdb.policy.catalog import Kind, Table
 from dpdb.policy.names import suggestion
@@ -18,6 +26,8 @@ from dpdb.sql.functions import FUNCTION_NAMES
 from dpdb.sql.trees import Effort, only, place
 
 MAX_OUTPUTS = 200
+INTERVAL_ENDS = ["DP_INTERVAL_LOW", "DP_INTERVAL_HIGH"]
+"""The functions that give the ends of an interval, by Snowflake's names."""
 
 
 class SubqueryBinder(Protocol):
@@ -106,7 +116,7 @@ class AnswerExpressions(ExpressionBinder):
 
     @property
     def function_names(self) -> list[str]:
-        return [*AGGREGATE_NAMES, *FUNCTION_NAMES]
+        return [*AGGREGATE_NAMES, *FUNCTION_NAMES, *INTERVAL_ENDS]
 
     def leaf(self, node: exp.Expr) -> Expr | None:
         if is_aggregate(node):
@@ -115,6 +125,8 @@ class AnswerExpressions(ExpressionBinder):
             return self.binder.subquery(node)
         if isinstance(node, exp.Column):
             return self._name(node)
+        if isinstance(node, exp.Anonymous) and str(node.this).upper() in INTERVAL_ENDS:
+            return self._interval_end(node)
         return self._key(node)
 
     def _key(self, node: exp.Expr) -> Slot | None:
@@ -129,6 +141,18 @@ class AnswerExpressions(ExpressionBinder):
         if expression not in computed:
             return None
         return Slot("key", self.keys.index(expression), expression.kind)
+
+    def _interval_end(self, node: exp.Anonymous) -> IntervalEnd:
+        """DP_INTERVAL_LOW(x) or DP_INTERVAL_HIGH(x), of an aggregate or the alias of a column."""
+        name = str(node.this).upper()
+        if len(node.expressions) == 1:
+            operand = self.ordering(node.expressions[0])
+            noisy = slots(operand, "aggregate") | slots(operand, "subquery")
+            if noisy and operand.kind.ordinal and not interval_ends(operand):
+                return IntervalEnd(operand, upper=name == "DP_INTERVAL_HIGH")
+        raise TypeMismatch(
+            f"{name} takes a number from aggregates, or the alias of one", place=self.place(node)
+        )
 
     def _aggregate(self, node: exp.Expr) -> Slot:
         call = aggregate(node, self.rows)

@@ -109,7 +109,7 @@ def test_each_part_of_a_vector_has_discrete_laplace_noise_of_its_own() -> None:
     [release] = planned.releases
     [cells] = here.exact(planned, [kinds[1], kinds[3]])
     repeated = np.repeat(cells, runs, axis=0)
-    drawn = Executor(None, noise(11), False)._draw(release, Exact(repeated)) - repeated  # type: ignore[arg-type]
+    drawn = Executor(None, noise(11), False)._draw(release, Exact(repeated), []) - repeated  # type: ignore[arg-type]
     assert release.mechanism.scale == 2  # 7 / 3.5
     ratio = exp(-1 / 2)
     one = {z: (1 - ratio) / (1 + ratio) * ratio ** abs(z) for z in range(-60, 61)}

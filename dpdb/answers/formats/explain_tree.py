@@ -5,6 +5,7 @@ All of it follows from the statement and the policy.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -19,11 +20,12 @@ from dpdb.answers.record import AnswerRecord, ReleaseReport
 from dpdb.answers.release_reports import EXACT, LOCAL, atom_sums
 from dpdb.errors import folded
 from dpdb.plan.expressions import Call, Cast, ColumnRef, Expr, children
-from dpdb.plan.plan import CONFIDENCE, Plan, Release, at_once
+from dpdb.plan.plan import CONFIDENCE, Mechanism, Plan, Release, at_once
 from dpdb.plan.statistics import Histogram, Joint, Ranks, Total
 from dpdb.policy.catalog import Kind
 from dpdb.policy.numbers import MAGNITUDE_LIMIT, decimal, iso_date
-from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace, Mechanism
+from dpdb.privacy.bracket import Bracket
+from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace
 from dpdb.privacy.walk import RUNG_RATIO, Walk
 
 _SHOWN_ATOMS = 8
@@ -40,6 +42,7 @@ CHANGES = {
     "laplace": "the most {} can change it",
     "gaussian": "the farthest {} can move it (ℓ2)",
     "exponential": "the most {} can change it (of a value's rank or count)",
+    "interval": "the most {} can change it (of how many ranks an interval has to spare)",
     "walk": "the most {} can change how many rows are beyond a value",
 }
 
@@ -139,15 +142,8 @@ def _facts(
 ) -> Iterator[tuple[str, str]]:
     """The branches of one release: each a name and a text."""
     release, statistic, report = drawn.release, drawn.release.statistic, reports[0]
-    match statistic:
-        case Histogram():
-            yield from _atoms(drawn, statistic)
-        case Total() | Ranks():
-            yield "bounds", _bounds(statistic, given) + _shift(statistic)
-        case Joint(argument=argument, grid=grid) if argument is not None and grid is not None:
-            yield "bounds", _bounds(Total(argument, None, grid), given)
-            yield "parts", formulas(statistic)
-    yield "Δ", _change(reports, drawn.whose)
+    yield from _about(drawn, given)
+    yield "Δ", _change(drawn, reports)
     part = "" if report.epsilon == total else f", a part of the query's {decimal(total)}"
     if report.recalled:
         part = ", paid for before"
@@ -164,6 +160,8 @@ def _facts(
     if isinstance(mechanism, Walk):
         assert isinstance(statistic, Ranks)
         yield from _walk(mechanism, statistic, report.competing_rows)
+    elif isinstance(mechanism, Bracket):
+        yield from _bracket(mechanism)
     elif isinstance(mechanism, Laplace | Gaussian):
         if not isinstance(statistic, Joint):
             yield from _noise(mechanism, release.unit, report.competing_rows)
@@ -173,12 +171,26 @@ def _facts(
         yield "noise", "a value within the bounds is chosen; how near depends on the rows"
 
 
-def _change(reports: Sequence[ReleaseReport], whose: str) -> str:
+def _about(drawn: _Drawn, given: Collection[str]) -> Iterator[tuple[str, str]]:
+    """What is drawn: the bounds of its argument, and the parts of a vector or the atoms."""
+    match drawn.release.statistic:
+        case Histogram() as histogram:
+            yield from _atoms(drawn, histogram)
+        case Total() | Ranks() as statistic:
+            yield "bounds", _bounds(statistic, given) + _shift(statistic)
+        case Joint(argument=argument, grid=grid) as vector if argument and grid:
+            yield "bounds", _bounds(Total(argument, None, grid), given)
+            yield "parts", formulas(vector)
+
+
+def _change(drawn: _Drawn, reports: Sequence[ReleaseReport]) -> str:
     """How far the rows of one unit can move what is drawn: all parts of it, added up."""
     sizes = dict.fromkeys(figure(r.sensitivity) for r in reports if r.sensitivity is not None)
     if not sizes:
         return "smooth: read off the rows, and as secret as they are"
-    how = CHANGES[reports[0].mechanism].format(whose)
+    whose = drawn.whose
+    of = "interval" if isinstance(drawn.release.mechanism, Bracket) else reports[0].mechanism
+    how = CHANGES[of].format(whose)
     if len(reports) > 1:
         how = f"the most {whose} can change them, added up"
     if len(sizes) > 1:
@@ -201,7 +213,7 @@ def _scale_formula(mechanism: Mechanism) -> str:
     match mechanism:
         case Gaussian():
             return "σ"
-        case Exponential(one_sided=False):
+        case Exponential(one_sided=False) | Bracket():
             return "2Δ/ε"
     return "Δ/ε"
 
@@ -239,6 +251,17 @@ def _walk(walk: Walk, statistic: Ranks, competing_rows: int) -> Iterator[tuple[s
         "says",
         f"{SURE}: the {what} value is {side} the one {steps} steps {direction}; "
         "nothing is said of how far",
+    )
+
+
+def _bracket(bracket: Bracket) -> Iterator[tuple[str, str]]:
+    """What half-widths there are, and how many ranks the interval is likely to span."""
+    yield "widths", f"{len(bracket.widths)} half-widths, each √2 times the one before"
+    ranks = math.ceil(bracket.target)
+    yield (
+        "says",
+        f"{SURE}: the exact value is within ±; about {ranks} rows to spare on either side make it "
+        "so",
     )
 
 
