@@ -95,6 +95,7 @@ class JointQuery:
                 for each in own
             ),
             groups=(),
+            parallel=(),  # no part is charged for by itself
             outputs=member.outputs,
             having=member.having,
             order=member.order,
