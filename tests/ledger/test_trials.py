@@ -18,7 +18,7 @@ def test_processes_at_once_are_granted_exactly_the_limit(folder: Path) -> None:
 
 
 def test_two_analysts_share_to_the_last_while_a_third_is_killed(folder: Path) -> None:
-    told, kills = shared_to_the_last(folder, 40, Random(2))
+    told, kills = shared_to_the_last(folder, 60, Random(2))
     assert min(told[:2]) > 0
     assert kills > 0
 

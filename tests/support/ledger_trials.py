@@ -72,7 +72,7 @@ def shared_to_the_last(folder: Path, limit: int, random: Random) -> tuple[list[i
     kills, ended = 0, list[int]()
     while len(ended) < 2:
         carol = forked(lambda: spend("carol"))
-        time.sleep(random.uniform(0.002, 0.01))
+        time.sleep(random.uniform(0.005, 0.04))
         os.kill(carol, signal.SIGKILL)
         kills += os.WIFSIGNALED(os.waitpid(carol, 0)[1])
         done = [os.waitpid(child, os.WNOHANG) for child in children if child not in ended]
