@@ -10,6 +10,7 @@ from dpdb.answers.record import Origin, ReleaseReport
 from dpdb.plan.expressions import Slot, interval_ends
 from dpdb.plan.plan import CONFIDENCE, Plan, Release, at_once
 from dpdb.privacy.bracket import Bracket
+from dpdb.privacy.halves import Halves
 from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace
 from dpdb.privacy.walk import Walk
 
@@ -23,12 +24,15 @@ def reports(planned: Plan) -> tuple[ReleaseReport, ...]:
 def own_reports(planned: Plan) -> tuple[ReleaseReport, ...]:
     """A report for each release of a plan, without its subqueries.
 
-    A report has the label of the first column that needs the release.
+    A report has the label of the first column that needs the release, and those of all columns
+    where it is of several quantiles.
     """
     labels: dict[int, str] = {}
     for output in planned.outputs:
         for index in planned.released_for(output):
-            labels.setdefault(index, output.label)
+            joint = isinstance(planned.releases[index].mechanism, Halves)
+            before = f"{labels[index]}, " if joint and index in labels else ""
+            labels[index] = before + output.label if joint else labels.get(index, output.label)
     return tuple(
         _report(release, labels.get(index, release.aggregate), planned.competing_rows)
         for index, release in enumerate(planned.releases)
@@ -94,7 +98,7 @@ def _report(release: Release, label: str, competing_rows: int) -> ReleaseReport:
             )
         case Walk():
             return replace(report, sensitivity=Fraction(mechanism.sensitivity))
-        case Exponential() | Bracket():
+        case Exponential() | Bracket() | Halves():
             return replace(report, sensitivity=mechanism.sensitivity, scale=mechanism.scale)
     return report
 

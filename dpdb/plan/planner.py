@@ -7,11 +7,11 @@ public, and the planner asks for it.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
 from dpdb.errors import TooLarge
-from dpdb.plan import brackets
+from dpdb.plan import quantiles
 from dpdb.plan.allocation import allocate, competing_rows, is_public_count
 from dpdb.plan.expressions import Slot
 from dpdb.plan.group_keys import key_values
@@ -63,7 +63,7 @@ def _plan_within(
     """
     # How many groups there are is not known yet, but that is at most the number allowed.
     most = competing_rows(query, MAX_GROUPS, context)
-    inner = brackets.shown_confidences(query, "subquery", confidence, most)
+    inner = quantiles.shown_confidences(query, "subquery", confidence, most)
     subplans = tuple(
         _plan_within(subquery, context, shares, inner.get(index))
         for index, subquery in enumerate(query.subqueries)
@@ -77,32 +77,64 @@ def _plan_within(
     values = _key_values(query, known)
     group_count = _number(values)
     competing = competing_rows(query, group_count, context)
-    shown = brackets.shown_confidences(query, "aggregate", confidence, competing)
-    releases: list[Release] = []
-    estimates = []
-    for index, (aggregate, obstacle) in enumerate(
-        zip(query.aggregates, query.obstacles, strict=True)
-    ):
-        if obstacle is not None:
-            estimates.append(Estimate(aggregate, (), Interval(), obstacle=obstacle))
-            continue
-        share = NO_SHARE if is_public_count(aggregate, query, context) else next(shares)
-        lowering = AggregateLowering(context, query, aggregate, known, group_count, share)
-        lowered = brackets.lower(lowering, shown.get(index))
-        indices = tuple(range(len(releases), len(releases) + len(lowered.releases)))
-        estimates.append(Estimate(aggregate, indices, lowered.range, lowered.public_rows))
-        releases += lowered.releases
-        if len(releases) * group_count > MAX_GROUPS:
-            raise TooLarge(f"GROUP BY makes more than {MAX_GROUPS} noisy values")
+    shown = quantiles.shown_confidences(query, "aggregate", confidence, competing)
+    lowerings: dict[int, AggregateLowering] = {}
+    for index, aggregate in enumerate(query.aggregates):
+        if query.obstacles[index] is None:
+            share = NO_SHARE if is_public_count(aggregate, query, context) else next(shares)
+            lowerings[index] = AggregateLowering(
+                context, query, aggregate, known, group_count, share
+            )
+    releases, estimates = _lowered(query, context, lowerings, shown)
+    if len(releases) * group_count > MAX_GROUPS:
+        raise TooLarge(f"GROUP BY makes more than {MAX_GROUPS} noisy values")
     return _assembled(
         query,
         values,
         tuple(releases),
-        tuple(estimates),
+        tuple(estimates[index] for index in range(len(query.aggregates))),
         subplans,
         policy=context.policy,
         competing=competing,
     )
+
+
+def _lowered(
+    query: Query,
+    context: PlanningContext,
+    lowerings: Mapping[int, AggregateLowering],
+    shown: Mapping[int, float],
+) -> tuple[list[Release], dict[int, Estimate]]:
+    """The releases of the aggregates, and how each aggregate is estimated from them.
+
+    An aggregate without a lowering has an obstacle.
+    """
+    releases: list[Release] = []
+    estimates: dict[int, Estimate] = {}
+    alike = quantiles.together(query, context)
+    for index, aggregate in enumerate(query.aggregates):
+        at = len(releases)
+        if index in estimates:
+            continue
+        if index not in lowerings:
+            obstacle = query.obstacles[index]
+            estimates[index] = Estimate(aggregate, (), Interval(), obstacle=obstacle)
+            continue
+        members = alike.get(index, ())
+        joint = quantiles.lower_together(
+            [lowerings[each] for each in members], [shown.get(each) for each in members]
+        )
+        if joint is not None:
+            for column, (each, bracket) in enumerate(zip(members, joint.brackets, strict=True)):
+                own = (at,) if bracket is None else (at, at + bracket)
+                estimates[each] = Estimate(query.aggregates[each], own, joint.range, column=column)
+            releases += joint.releases
+            continue
+        lowered = quantiles.lower(lowerings[index], shown.get(index))
+        indices = tuple(range(at, at + len(lowered.releases)))
+        estimates[index] = Estimate(aggregate, indices, lowered.range, lowered.public_rows)
+        releases += lowered.releases
+    return releases, estimates
 
 
 KeyValues = tuple[tuple[Value, ...], ...]

@@ -23,6 +23,7 @@ from dpdb.policy.budget import Composition
 from dpdb.policy.catalog import Kind
 from dpdb.policy.numbers import MAGNITUDE_LIMIT, decimal, iso_date
 from dpdb.privacy.bracket import Bracket
+from dpdb.privacy.halves import Halves
 from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace
 from dpdb.privacy.walk import RUNG_RATIO, Walk
 
@@ -32,6 +33,7 @@ NAMES = {
     "laplace": "Laplace noise",
     "gaussian": "Gaussian noise",
     "exponential": "the exponential mechanism",
+    "halves": "recursive halves",
     "smooth laplace": "Laplace noise of smooth sensitivity",
     "walk": "a walk over a ladder of values",
 }
@@ -39,6 +41,7 @@ CHANGES = {
     "laplace": "the most {} can change it",
     "gaussian": "the farthest {} can move it (ℓ2)",
     "exponential": "the most {} can change it (of a value's rank or count)",
+    "halves": "the most {} can change it (of a value's rank in its half)",
     "interval": "the most {} can change it (of how many ranks an interval has to spare)",
     "walk": "the most {} can change how many rows are beyond a value",
 }
@@ -136,6 +139,12 @@ def _facts(
         yield from _walk(mechanism, statistic, report.competing_rows)
     elif isinstance(mechanism, Bracket):
         yield from _bracket(mechanism)
+    elif isinstance(mechanism, Halves):
+        yield (
+            "noise",
+            f"{len(mechanism.fractions)} values are chosen, in {mechanism.root.levels} levels of "
+            "halves; how near depends on the rows",
+        )
     elif isinstance(mechanism, Laplace | Gaussian):
         yield from _noise(mechanism, release.unit, report.competing_rows)
     elif report.scale is None:
@@ -150,6 +159,8 @@ def _scale_formula(mechanism: Mechanism) -> str:
             return "σ"
         case Exponential(one_sided=False) | Bracket():
             return "2Δ/ε"
+        case Halves():
+            return "1/rate"
     return "Δ/ε"
 
 
