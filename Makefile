@@ -23,7 +23,7 @@ lint: .venv/dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: .venv/dev  ## speed, memory and accuracy, as ratios within one run
+bench: .venv/dev  ## speed and memory, as ratios within one run, and the errors of answers
 	$(BIN)/python scripts/bench.py
 
 lab: .venv/run  ## every attack as a page, linked from lab/index.html

@@ -15,6 +15,7 @@
         ├── UsageError             the command line, or the arguments of a call
         ├── PolicyError            the policy file
         ├── DataFileError          the CSV file
+        ├── LedgerError            the ledger of a lasting budget
         └── StudentFileError       a file with an attack or a mechanism for the lab
 
 A message is a function of the query and the policy, never of rows. `error_text` is how the command
@@ -130,6 +131,13 @@ class DataFileError(SetupError):
     """The data file cannot be read as CSV."""
 
 
+class LedgerError(SetupError):
+    """The ledger of a lasting budget cannot be relied on, or does not allow this session.
+
+    Nothing is answered then. What a statement cost before it failed stays paid.
+    """
+
+
 class StudentFileError(SetupError):
     """A file with an attack or a mechanism for the lab cannot be run to its end."""
 
@@ -199,8 +207,8 @@ def error_text(statement: str, error: DpdbError, columns: int | None = None) -> 
     """`error: …`, the line of the statement with a caret, and a hint, within so many columns."""
     parts = folded(printable(error.message), columns, "error: ", " " * 7)
     lines = statement.split("\n")
-    # What a budget does not cover is not wrong in any one place.
-    wrong = not isinstance(error, BudgetExceeded)
+    # What a budget or its ledger refuses is not wrong in any one place.
+    wrong = not isinstance(error, BudgetExceeded | LedgerError)
     if wrong and error.place and error.place.line <= len(lines):
         room = _SHOWN if columns is None else max(min(_SHOWN, columns - 5), 20)
         parts += _pointed(lines[error.place.line - 1], error.place.column, room)

@@ -1,9 +1,9 @@
-"""Measure speed, memory and accuracy, as ratios within one run.
+"""Measure speed and memory, as ratios within one run, and the errors of answers.
 
     python scripts/bench.py [speed] [small] [loading] [accuracy] [analysis]
 
-Without arguments, all sections. Nothing here fails for being slow: each table says whether its
-goal is met, and who reads it judges. Times are medians over rounds in which the contestants take
+Without arguments, all sections. Nothing here fails for being slow: tables with goals say whether
+they are met, and who reads them judges. Times are medians over rounds in which the contestants take
 turns, so that what else the machine does falls on all of them alike.
 """
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 import statistics
 import subprocess
 import sys
 from fractions import Fraction
 from pathlib import Path
 
-from bench_tools import SAMPLE, medians, met, milliseconds, session, show, take_turns
+from bench_tools import SAMPLE, Act, medians, met, milliseconds, session, show, take_turns
 
 from dpdb.policy.catalog import Column, Kind, Policy, Table
 from dpdb.policy.reader import read_policy
@@ -44,25 +46,43 @@ def run(directory: Path) -> None:
 
 
 def _queries() -> None:
+    """Time each query in the same text again and again, and in a text of its own each time.
+
+    The same text is parsed and bound once. All else is done for every answer, as repeats are
+    fresh: the plan, the charge, the exact results, the noise, the intervals.
+    """
     private = session(read_policy(SAMPLE.with_suffix(".toml")))
     rows = []
     for query in QUERIES:
-        taken = sorted(take_turns({query: lambda q=query: private.execute(q)}, ROUNDS)[query])  # type: ignore[misc]
-        median, late = statistics.median(taken), taken[len(taken) * 95 // 100]
+        numbers = itertools.count()
+        turns: dict[str, Act] = {
+            "again": lambda q=query: private.execute(q),  # type: ignore[misc]
+            "first": lambda q=query, n=numbers: private.execute(_anew(q, next(n))),  # type: ignore[misc]
+        }
+        taken = {name: sorted(times) for name, times in take_turns(turns, ROUNDS).items()}
+        typical = {name: statistics.median(times) for name, times in taken.items()}
         rows.append(
             (
                 query.removeprefix("SELECT "),
-                milliseconds(median),
-                milliseconds(late),
+                milliseconds(typical["again"]),
+                milliseconds(taken["again"][ROUNDS * 95 // 100]),
+                milliseconds(typical["first"]),
+                milliseconds(taken["first"][ROUNDS * 95 // 100]),
                 f"< {GOAL * 1000:.0f}",
-                met(median < GOAL),
+                met(max(typical.values()) < GOAL),
             )
         )
     show(
         f"small: 10,000 rows, warm session, noise included, {ROUNDS} times each, in ms",
-        ("query", "median", "95 %", "goal", "met"),
+        ("query", "text again", "95 %", "new text", "95 %", "goal", "met"),
         rows,
     )
+
+
+def _anew(query: str, number: int) -> str:
+    """The query in another text for each number: other aliases, and other limits if it has any."""
+    named = query.replace(" FROM", f" AS a{number} FROM", 1)
+    return re.sub(r"(>=? \d+)", rf"\1.{number:03}", named)
 
 
 def _cells(directory: Path) -> None:

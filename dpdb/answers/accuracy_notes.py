@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from dpdb.answers.declarations import declared_range
 from dpdb.answers.record import CellColumn, ReleaseReport
-from dpdb.answers.release_reports import own_reports
+from dpdb.answers.release_reports import atom_sums, own_reports
 from dpdb.plan.expressions import conjunction, slots
 from dpdb.plan.obstacles import hint
 from dpdb.plan.plan import CONFIDENCE, Plan, Release, at_once
@@ -52,6 +52,24 @@ def _keys(release: Release) -> set[object]:
     return {statistic}
 
 
+def plan_notes(options: Options, planned: Plan) -> tuple[str, ...]:
+    """EXPLAIN's notes on how accurate an answer will be."""
+    errors = planned_error_notes(options, planned)
+    return errors + interval_notes(planned) + atom_notes(planned)
+
+
+def atom_notes(planned: Plan) -> tuple[str, ...]:
+    """EXPLAIN's notes on counts that are sums of atoms: how many each adds up, and its error."""
+    nested = tuple(note for subplan in planned.subplans for note in atom_notes(subplan))
+    own = (
+        f"{each.label} adds up {len(each.atoms)} of {each.all_atoms} atoms: "
+        f"± {each.margin:.0f}, {SURE}"
+        for index in range(len(planned.releases))
+        for each in atom_sums(planned, index)
+    )
+    return (*nested, *own)
+
+
 def _way(report: ReleaseReport) -> str:
     """How the release without a margin makes its value: a phrase to follow the column's name."""
     if report.mechanism == Smooth.name:
@@ -82,7 +100,10 @@ def _shown_releases(planned: Plan) -> Iterator[tuple[Release, ReleaseReport]]:
     reports = own_reports(planned)
     for output in planned.outputs:
         for index in sorted(planned.released_for(output)):
-            yield planned.releases[index], reports[index]
+            release = planned.releases[index]
+            for report in reports:
+                if report.group == index + 1:
+                    yield release, report
         for index in sorted(slots(output.expression, "subquery")):
             yield from _shown_releases(planned.subplans[index])
 

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpdb.plan.expressions import Arithmetic, Call, Expr, Literal, Slot
+from dpdb.plan.function_ranges import RISING
 from dpdb.policy.catalog import Kind
 from dpdb.vectors.evaluate import Frame
 from dpdb.vectors.functions import apply
@@ -22,6 +23,9 @@ from dpdb.vectors.vector import Vector, constant
 Array = npt.NDArray[Any]
 Bounds = tuple[Array, Array]
 """The lower and the upper ends, one of each for every cell."""
+
+_NEVER_FALLING = frozenset((*RISING, "round", "floor", "ceil", "trunc", "clamp"))
+"""The functions that never fall as their first argument rises."""
 
 
 def bounds_of(expression: Expr, known: Mapping[Slot, Bounds], frame: Frame) -> Bounds | None:
@@ -70,20 +74,24 @@ def _arithmetic(operator: str, left: Bounds, right: Bounds) -> Bounds | None:
 
 def _call(call: Call, parts: list[Bounds]) -> Bounds | None:
     lows, highs = [low for low, _ in parts], [high for _, high in parts]
+    if call.name in _NEVER_FALLING:
+        return _end(call, lows, -np.inf), _end(call, highs, np.inf)
     match call.name:
         case "abs":
             [(low, high)] = parts
             return np.maximum(0, np.maximum(low, -high)), np.maximum(-low, high)
-        case "round" | "floor" | "ceil" | "clamp":
-            # These never fall as their first argument rises.
-            ends = (apply(call, [Vector(end) for end in each]) for each in (lows, highs))
-            low, high = (end.values for end in ends if isinstance(end, Vector))
-            return low, high
         case "least":
             return reduce(np.minimum, lows), reduce(np.minimum, highs)
         case "greatest":
             return reduce(np.maximum, lows), reduce(np.maximum, highs)
     return None
+
+
+def _end(call: Call, ends: list[Array], nothing: float) -> Array:
+    """The call of ends of bounds; `nothing` where it has no value."""
+    value = apply(call, [Vector(end) for end in ends])
+    assert isinstance(value, Vector)
+    return value.values if value.null is None else np.where(value.null, nothing, value.values)
 
 
 def _around(*ends: Array) -> Bounds:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from dpdb.ledger.protocol import FREE, Balance, Price
 from dpdb.policy.catalog import Kind
+from dpdb.privacy.accounting.composition import NO_LOSS, Theorem
 
 if TYPE_CHECKING:
     from dpdb.plan.plan import Plan
@@ -58,7 +59,7 @@ class Origin(Enum):
 
 @dataclass(frozen=True)
 class ReleaseReport:
-    """One release as it is reported; sensitivity, scale and margin are in the column's unit."""
+    """One part of a release as it is reported; its numbers are in the column's unit."""
 
     column: str
     aggregate: str
@@ -73,6 +74,10 @@ class ReleaseReport:
     """With probability CONFIDENCE the noise of all competing rows is within ± this much at once."""
     competing_rows: int = 1
     """The number of groups among which noise decides which are shown; 1 where all are."""
+    group: int = 1
+    """Parts with the same number are one vector, which has this ε and this δ once."""
+    recalled: bool = False
+    """Whether it was drawn for an earlier statement, which paid for it."""
 
 
 @dataclass(frozen=True)
@@ -113,6 +118,12 @@ class AnswerRecord:
     """Sentences on intervals, on an error asked for and, for EXPLAIN, on rows left out."""
     plan: Plan | None = None
     """The plan that EXPLAIN shows."""
+
+    @property
+    def theorem(self) -> Theorem:
+        """The theorem that pays for the answers so far; after EXPLAIN, that for one more."""
+        unpaid = self.plan if self.cost.queries else None
+        return self.balance.theorem(unpaid.composed_loss if unpaid else NO_LOSS)
 
     @cached_property
     def rows(self) -> tuple[tuple[Cell, ...], ...]:

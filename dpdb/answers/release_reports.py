@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dpdb.answers.record import Origin, ReleaseReport
 from dpdb.plan.expressions import Slot, interval_ends
 from dpdb.plan.plan import CONFIDENCE, Plan, Release, at_once
+from dpdb.plan.query import Output
+from dpdb.plan.statistics import Histogram, JointRanks, Part
 from dpdb.privacy.bracket import Bracket
 from dpdb.privacy.halves import Halves
 from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace
@@ -16,27 +18,88 @@ from dpdb.privacy.walk import Walk
 
 
 def reports(planned: Plan) -> tuple[ReleaseReport, ...]:
-    """A report for each release of a plan and of its subqueries, subqueries first."""
-    nested = tuple(report for subplan in planned.subplans for report in reports(subplan))
-    return nested + own_reports(planned)
+    """A report for each part of each release of a plan and of its subqueries, subqueries first.
+
+    The parts of one release have the same group number, and the ε of the group.
+    """
+    return tuple(
+        replace(report, group=at)
+        for at, group in enumerate(_grouped(planned), 1)
+        for report in group
+    )
+
+
+def _grouped(planned: Plan) -> Iterator[tuple[ReleaseReport, ...]]:
+    for subplan in planned.subplans:
+        yield from _grouped(subplan)
+    labels = _labels(planned)
+    for index, release in enumerate(planned.releases):
+        label = labels.get(index, release.aggregate)
+        reports = (_report(release, part, planned.competing_rows) for part in release.parts)
+        recalled = index < planned.recalled
+        yield tuple(replace(each, column=label, recalled=recalled) for each in reports)
 
 
 def own_reports(planned: Plan) -> tuple[ReleaseReport, ...]:
-    """A report for each release of a plan, without its subqueries.
+    """A report for each part of each release of a plan, without its subqueries."""
+    return reports(replace(planned, subplans=()))
 
-    A report has the label of the first column that needs the release, and those of all columns
-    where it is of several quantiles.
-    """
-    labels: dict[int, str] = {}
+
+def _labels(planned: Plan) -> dict[int, str]:
+    """For each release the label of the first column that needs it; or those of all."""
+    labels: dict[int, list[str]] = {}
     for output in planned.outputs:
         for index in planned.released_for(output):
-            joint = isinstance(planned.releases[index].mechanism, Halves)
-            before = f"{labels[index]}, " if joint and index in labels else ""
-            labels[index] = before + output.label if joint else labels.get(index, output.label)
-    return tuple(
-        _report(release, labels.get(index, release.aggregate), planned.competing_rows)
-        for index, release in enumerate(planned.releases)
-    )
+            labels.setdefault(index, []).append(output.label)
+    several = {
+        index for index, release in enumerate(planned.releases)
+        if isinstance(release.statistic, Histogram | JointRanks)
+    }  # fmt: skip
+    return {index: ", ".join(own) if index in several else own[0] for index, own in labels.items()}
+
+
+@dataclass(frozen=True)
+class AtomSum:
+    """A count as a sum of the atoms of a histogram."""
+
+    label: str
+    atoms: tuple[int, ...]
+    """The places of the atoms that it adds up."""
+    all_atoms: int
+    margin: float
+    """With probability CONFIDENCE the noise of all competing rows is within ± this much at once."""
+
+
+def atom_sums(planned: Plan, release: int) -> Iterator[AtomSum]:
+    """The counts that add up atoms of a release of a plan."""
+    for index, estimate in enumerate(planned.estimates):
+        if estimate.atoms is None or estimate.releases != (release,):
+            continue
+        drawn = planned.releases[release]
+        assert isinstance(drawn.mechanism, Laplace | Gaussian)
+        assert isinstance(drawn.statistic, Histogram)
+        confidence = at_once(CONFIDENCE, planned.competing_rows)
+        margin = drawn.mechanism.quantile(confidence, len(estimate.atoms))
+        label = aggregate_label(planned, index)
+        yield AtomSum(label, estimate.atoms, len(drawn.statistic.atoms), margin)
+
+
+def promised_error(planned: Plan, output: Output) -> float | None:
+    """With probability CONFIDENCE the noise of a column is within ± this much.
+
+    None where it is not a COUNT or SUM, so that how noisy it is depends on the rows.
+    """
+    expression = output.expression
+    if not (isinstance(expression, Slot) and expression.role == "aggregate"):
+        return None
+    from dpdb.answers.noise_tails import margin_of  # noqa: PLC0415 (numpy)
+
+    estimate = planned.estimates[expression.index]
+    reading = estimate.linear_reading
+    if reading is None or not estimate.releases:
+        return None
+    confidence = at_once(CONFIDENCE, planned.competing_rows)
+    return margin_of(reading, planned, confidence) * float(estimate.unit)
 
 
 EXACT = "exact"
@@ -73,13 +136,13 @@ def aggregate_label(planned: Plan, index: int) -> str:
     return labels[0] if labels else aggregate.function.upper()
 
 
-def _report(release: Release, label: str, competing_rows: int) -> ReleaseReport:
-    """The report of one release; the numbers of an exponential mechanism are those of its score."""
+def _report(release: Release, part: Part, competing_rows: int) -> ReleaseReport:
+    """The report of one part of a release; that of a selection is about its score."""
     mechanism = release.mechanism
     loss = mechanism.loss
     report = ReleaseReport(
-        column=label,
-        aggregate=release.aggregate,
+        column=part.name,
+        aggregate=part.name,
         mechanism=mechanism.name,
         sensitivity=None,
         scale=None,
@@ -92,9 +155,9 @@ def _report(release: Release, label: str, competing_rows: int) -> ReleaseReport:
             margin = mechanism.quantile(at_once(CONFIDENCE, competing_rows))
             return replace(
                 report,
-                sensitivity=mechanism.sensitivity * release.unit,
-                scale=mechanism.scale * release.unit,
-                margin=margin * float(release.unit),
+                sensitivity=mechanism.sensitivity * part.unit,
+                scale=mechanism.scale * part.unit,
+                margin=margin * float(part.unit),
             )
         case Walk():
             return replace(report, sensitivity=Fraction(mechanism.sensitivity))

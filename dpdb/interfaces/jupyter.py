@@ -51,7 +51,9 @@ class Notebook:
         for table in policy.tables:
             for remark in remarks(table):
                 print(f"note: {printable(remark)}")
-        self._session = session_on(policy, teach=options.teach, seed=options.seed)
+        self._session = session_on(
+            policy, teach=options.teach, seed=options.seed, analyst=options.analyst
+        )
         return self._session
 
     def run(self, line: str, cell: str) -> None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Protocol
 
+from dpdb.errors import LedgerError
 from dpdb.plan.regions import Region
 from dpdb.policy.budget import Budget
 from dpdb.privacy.accounting.accountants import BudgetShare, accountant
-from dpdb.privacy.accounting.composition import NO_LOSS, ComposedLoss
+from dpdb.privacy.accounting.composition import NO_LOSS, ComposedLoss, Theorem
 
 
 @dataclass(frozen=True)
@@ -79,9 +81,56 @@ class Balance:
         )
 
     @property
+    def shares(self) -> tuple[BudgetShare, ...]:
+        """What a query gets that asks for nothing special, by each theorem."""
+        return accountant(self.budget).shares
+
+    @property
     def share(self) -> BudgetShare:
-        """What a query gets that asks for nothing special."""
-        return accountant(self.budget).share
+        """The share of a query that asks for nothing but a count."""
+        return min(self.shares, key=lambda share: (self.strain(share.loss), share.variance))
+
+    def strain(self, loss: ComposedLoss) -> Fraction:
+        """How many even parts of what is left a loss would take; 1 if it takes no more than one.
+
+        Every query that is left can have an even part: they are as many.
+        """
+        part = accountant(self.budget).part_taken(loss, self.sums)
+        return max(part * max(self.queries_left, 1), Fraction(1))
+
+    def theorem(self, more: ComposedLoss = NO_LOSS) -> Theorem:
+        """The theorem that pays for what is spent, and for `more` if that is charged."""
+        return accountant(self.budget).theorem(self.sums + more)
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A charge, as a ledger has recorded it for whoever asked."""
+
+    time: int
+    """In seconds since 1970."""
+    statement: str
+    loss: ComposedLoss
+
+
+@dataclass(frozen=True)
+class PinnedData:
+    """The data that a lasting budget is for, known by digests of its tables.
+
+    They are keyed: without the key a digest would confirm a guess of the data.
+    """
+
+    key: bytes = field(repr=False)
+    digests: Mapping[str, str] = field(repr=False)
+
+    def check(self, table: str, digest: str) -> None:
+        """Refuse other data than the budget is for; raises LedgerError."""
+        if self.digests.get(table) != digest:
+            raise LedgerError(
+                f"the data of table {table} have changed, and the budget is not for them",
+                hint="nothing is answered until the custodian accepts them: "
+                "dpdb budget accept POLICY --why …",
+            )
 
 
 class Ledger(Protocol):
@@ -98,6 +147,19 @@ class Ledger(Protocol):
     @abstractmethod
     def balance(self) -> Balance:
         """The budget, and what is left of it."""
+
+    @property
+    def pinned(self) -> PinnedData | None:
+        """The data that the budget is for; None where it is for any."""
+        return None
+
+    def history(self) -> tuple[Recorded, ...] | None:
+        """The asker's own charges, the last at the end; None where no records are kept."""
+        return None
+
+    def recording(self, statement: str) -> Ledger:
+        """This ledger, which records, if it keeps records, that charges are for `statement`."""
+        return self
 
     @abstractmethod
     def price(self, loss: ComposedLoss, region: Region | None, queries: int = 1) -> Price:

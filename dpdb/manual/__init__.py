@@ -18,6 +18,7 @@ PAGES = (
     "prompt",
     "sql",
     "policy",
+    "ledger",
     "guarantees",
     "accuracy",
     "attacks",

@@ -9,9 +9,11 @@ from fractions import Fraction
 
 from dpdb.errors import InvalidOption, TooLarge
 from dpdb.plan.expressions import Expr, IntervalEnd, Slot, slots
-from dpdb.plan.lowering import AggregateLowering, PlanningContext, contribution_of
+from dpdb.plan.lowering import AggregateLowering, PlanningContext
 from dpdb.plan.plan import CONFIDENCE, Release, at_once
-from dpdb.plan.query import Aggregate, Function, Query
+from dpdb.plan.query import Query
+from dpdb.plan.release_groups import is_public, release_groups
+from dpdb.plan.statistics import Joint
 from dpdb.policy.budget import LARGEST_EPSILON, SMALLEST_EPSILON, Composition
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.mechanisms import Gaussian, Laplace
@@ -23,7 +25,7 @@ _DIGITS = 6
 def allocate(
     query: Query, group_count: int, share: BudgetShare, context: PlanningContext
 ) -> Iterator[BudgetShare]:
-    """The share of each noisy aggregate, in the order in which the aggregates are planned."""
+    """The share of each release group, in the order in which the groups are planned."""
     options = context.options
     number = _number_of_shares(query, context)
     if not options.has_accuracy_goal:
@@ -68,22 +70,9 @@ def _made_of_noise(output: Expr) -> bool:
 
 
 def _number_of_shares(query: Query, context: PlanningContext) -> int:
-    """The number of aggregates that have a share, those of subqueries included."""
-    own = sum(not is_public(index, query, context) for index in range(len(query.aggregates)))
+    """The number of release groups, those of subqueries included."""
+    own = len(release_groups(query, context))
     return own + sum(_number_of_shares(subquery, context) for subquery in query.subqueries)
-
-
-def is_public(index: int, query: Query, context: PlanningContext) -> bool:
-    """Whether an aggregate follows from what is public, so that it has no noise and no share."""
-    if query.obstacles[index] is not None:
-        return True
-    return is_public_count(query.aggregates[index], query, context)
-
-
-def is_public_count(aggregate: Aggregate, query: Query, context: PlanningContext) -> bool:
-    """Whether an aggregate is the number of all rows of a table, and that number is public."""
-    counts = aggregate.function is Function.COUNT
-    return counts and contribution_of(aggregate, query, context.policy).fixed
 
 
 def competing_rows(query: Query, group_count: int, context: PlanningContext) -> int:
@@ -170,8 +159,11 @@ def least_for_error(
 def _only_release(lowering: AggregateLowering, option: str) -> Release:
     """The release behind an aggregate that has just one, with noise of a known scale."""
     releases = lowering.lower().releases
-    if len(releases) == 1 and isinstance(releases[0].mechanism, Laplace | Gaussian):
-        return releases[0]
+    match releases:
+        case [Release(statistic=Joint())]:
+            pass
+        case [Release(mechanism=Laplace() | Gaussian()) as only]:
+            return only
     raise InvalidOption(
         f"{option} is for COUNT and SUM: how noisy others are depends on the rows",
         hint="ask for SUM(x) and COUNT(*)",

@@ -226,6 +226,8 @@ def compare(operator: str, left: Expr, right: Expr) -> Compare:
 def children(expression: Expr) -> tuple[Expr, ...]:
     """The direct operands of an expression."""
     match expression:
+        case Literal() | ColumnRef() | Slot():
+            return ()
         case Arithmetic(left=left, right=right) | Compare(left=left, right=right):
             return left, right
         case Logic(operands=operands):
@@ -243,7 +245,6 @@ def children(expression: Expr) -> tuple[Expr, ...]:
             return (*(part for branch in branches for part in branch), default)
         case Call(arguments=arguments):
             return arguments
-    return ()
 
 
 def height(expression: Expr) -> int:

@@ -1,4 +1,4 @@
-"""The values that a GROUP BY column can have, as declared in the policy; no data is read."""
+"""The values that a GROUP BY key can have, as declared in the policy; no data is read."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from fractions import Fraction
 from dpdb.errors import Unsupported
 from dpdb.plan.expressions import ColumnRef, Compare, Expr, InList, Literal, Logic
 from dpdb.plan.intervals import Interval
+from dpdb.plan.possible_values import possible_values
 from dpdb.plan.ranges import Environment, interval, narrow
 from dpdb.policy.catalog import Column, Kind, Value
 
@@ -16,22 +17,51 @@ MAX_RANGE = 10_000
 """The most values of an integer or date column that is grouped by its bounds."""
 
 
-def key_values(key: ColumnRef, where: Expr | None, known: Environment) -> tuple[Value, ...]:
-    """The declared values of `key` that rows for which `where` is true can have.
+def key_values(key: Expr, where: Expr | None, known: Environment) -> tuple[Value, ...]:
+    """The values of `key` that rows for which `where` is true can have, by the policy.
 
-    Raises Unsupported where the policy declares no values.
+    Raises Unsupported where the policy does not say which values these are.
     """
+    if isinstance(key, ColumnRef):
+        return _column_values(key, where, known)
+
+    def of_column(column: ColumnRef) -> tuple[Value, ...] | None:
+        try:
+            return _column_values(column, where, known)
+        except Unsupported:
+            return None
+
+    inside = narrow(where, known)
+    if any(limits.empty for limits in inside.values()):
+        inside = known  # No row is left, and any values are right.
+    values = possible_values(key, of_column, inside)
+    if not values:
+        raise Unsupported(
+            "the policy does not say which values this expression can have",
+            hint="group by a CASE with constants, by FLOOR(x / 10) or YEAR(d) of a column with"
+            " bounds, or by functions of declared values",
+        )
+    return _admitted(key, where, values) or values
+
+
+def _column_values(key: ColumnRef, where: Expr | None, known: Environment) -> tuple[Value, ...]:
+    """The declared values of a column that rows for which `where` is true can have."""
     declared = interval(key, known)
     inside = interval(key, narrow(where, known)) if key.kind.ordinal else declared
     if inside.empty or not _declared(key, inside):
         # The conditions leave the column no value, so no row is left, and any values are right.
         inside = declared
     values = _declared(key, inside)
-    admitted = [set(constants) for constants in _equalities(key, where)]
-    narrowed = [v for v in values if all(v in constants for constants in admitted)]
+    narrowed = _admitted(key, where, values)
     if inside != declared:
-        narrowed = [v for v in narrowed if inside.lower <= Fraction(v) <= inside.upper]
-    return tuple(narrowed) or values
+        narrowed = tuple(v for v in narrowed if inside.lower <= Fraction(v) <= inside.upper)
+    return narrowed or values
+
+
+def _admitted(key: Expr, where: Expr | None, values: tuple[Value, ...]) -> tuple[Value, ...]:
+    """The values that are in every list of constants to which `where` restricts `key`."""
+    lists = [set(constants) for constants in _equalities(key, where)]
+    return tuple(value for value in values if all(value in constants for constants in lists))
 
 
 def has_key_values(column: Column) -> bool:
@@ -61,7 +91,7 @@ def _declared(key: ColumnRef, inside: Interval) -> tuple[Value, ...]:
     )
 
 
-def _equalities(key: ColumnRef, where: Expr | None) -> Iterator[tuple[Value, ...]]:
+def _equalities(key: Expr, where: Expr | None) -> Iterator[tuple[Value, ...]]:
     """For each conjunct of `where` that restricts `key` to a list: the constants of the list."""
     match where:
         case Logic(operator="and", operands=operands):

@@ -39,14 +39,15 @@ def obstacle(table: Table, condition: Expr | None) -> Obstacle | None:
         case Logic(operator="or", operands=operands):
             obstacles = [obstacle(table, operand) for operand in operands]
             return None if None in obstacles else obstacles[0]
-        case Logic(operands=operands):
-            obstacles_of_each = (obstacle(table, operand) for operand in operands)
-            first = next((each for each in obstacles_of_each if each is not None), None)
-            if first is not None:
-                return first
     limits = region(table, condition).limits
     column = next((limit.column for limit in limits.values() if not limit.possible), None)
-    return None if column is None else Obstacle(column)
+    if column is not None:
+        return Obstacle(column)
+    if isinstance(condition, Logic):
+        # These are not in the limits: an OR over several columns limits none, nor does a constant.
+        others = (each for each in condition.operands if isinstance(each, Literal | Logic))
+        return next(filter(None, (obstacle(table, each) for each in others)), None)
+    return None
 
 
 def hint(column: Column, condition: Expr) -> str | None:

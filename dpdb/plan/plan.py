@@ -9,13 +9,14 @@ from fractions import Fraction
 from functools import cached_property, reduce
 from operator import add
 
-from dpdb.plan.expressions import ColumnRef, Expr, IntervalEnd, Slot, columns_of, conjunction, slots
+from dpdb.plan.expressions import Expr, IntervalEnd, Slot, columns_of, conjunction, slots
 from dpdb.plan.intervals import Interval
+from dpdb.plan.moments import NO_MOMENTS, GroupMoments, Moments, Reading
 from dpdb.plan.obstacles import Obstacle
-from dpdb.plan.query import Aggregate, Ordering, Output, ends_asked_for
+from dpdb.plan.query import Aggregate, Function, Ordering, Output, ends_asked_for
 from dpdb.plan.ranges import Environment, interval
 from dpdb.plan.regions import Region, region
-from dpdb.plan.statistics import Statistic
+from dpdb.plan.statistics import Histogram, Joint, Part, Statistic
 from dpdb.policy.catalog import Table, Value
 from dpdb.privacy.accounting.composition import ComposedLoss
 from dpdb.privacy.accounting.loss import Loss
@@ -30,12 +31,15 @@ CONFIDENCE = 0.95
 """The confidence of every interval, and of an error goal that names none."""
 
 
-def at_once(confidence: float, number: int) -> float:
-    """The confidence that each of `number` independent intervals needs for all to hold at once.
+def at_once(confidence: float, number: int, *, independent: bool = True) -> float:
+    """The confidence that each of `number` intervals needs for all to hold at once.
 
-    All hold with probability `confidence` (Šidák's correction, [Sid67]).
+    All hold with probability `confidence`: where their noises are independent by Šidák's
+    correction ([Sid67]), and otherwise because the probabilities to fail add up (Bonferroni).
     """
-    return float(confidence ** (1 / number))
+    if independent:
+        return float(confidence ** (1 / number))
+    return 1 - (1 - confidence) / number
 
 
 @dataclass(frozen=True)
@@ -52,14 +56,30 @@ class Release:
     column: int = 0
     """Which of several quantiles that are selected together a bracket is around."""
 
+    @property
+    def size(self) -> int:
+        """The number of noisy values for each group."""
+        if isinstance(self.statistic, Histogram):
+            return len(self.statistic.atoms)
+        return len(self.parts)
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """What is drawn for each group: the parts of a vector, or one statistic."""
+        match self.statistic:
+            case Joint(parts=parts):
+                return parts
+            case statistic:
+                return (Part(self.aggregate, statistic, unit=self.unit),)
+
 
 @dataclass(frozen=True)
 class Estimate:
     """How one aggregate is computed from releases.
 
-    `releases` are indices into the plan's releases. Averages and variances have (squares,) sum and
-    count, in this order, and a quantile may have a bracket beside its value; `rows` replaces a
-    count that is public.
+    `releases` are indices into the plan's releases. Counts, sums, averages and variances are
+    computed from the `moments` that are read from them, and a quantile may have a bracket beside
+    its value; `rows` is a count that is public.
     """
 
     aggregate: Aggregate
@@ -71,6 +91,39 @@ class Estimate:
     """Why no row can count for the aggregate, which is then public and has no releases."""
     column: int = 0
     """Which of several quantiles that are selected together it is."""
+    atoms: tuple[int, ...] | None = None
+    """Which atoms of a histogram a count adds up; None where its release is no histogram."""
+    moments: Moments = NO_MOMENTS
+
+    @property
+    def unit(self) -> Fraction:
+        """The size of one step of a COUNT or SUM, in the analyst's units."""
+        grid = self.moments.grid if self.aggregate.function is Function.SUM else None
+        return Fraction(1) if grid is None else grid.step
+
+    @property
+    def linear_reading(self) -> Reading | None:
+        """The reading that is the answer: that of a COUNT or a SUM."""
+        match self.aggregate.function:
+            case Function.COUNT:
+                return self.moments.count
+            case Function.SUM:
+                return self.moments.sum
+        return None
+
+
+@dataclass(frozen=True)
+class ReleasedGroup:
+    """Releases that are drawn together for moments of one argument over one filter."""
+
+    read: GroupMoments
+    """What can be read from them, by their places in `releases`."""
+    releases: tuple[Release, ...]
+
+    @cached_property
+    def loss(self) -> Loss:
+        """The privacy loss of all of them."""
+        return reduce(add, (release.mechanism.loss for release in self.releases))
 
 
 @dataclass(frozen=True)
@@ -79,7 +132,7 @@ class Plan:
 
     table: Table
     where: Expr | None
-    keys: tuple[ColumnRef, ...]
+    keys: tuple[Expr, ...]
     key_values: tuple[tuple[Value, ...], ...]
     """For each key the values that it can have.
 
@@ -100,6 +153,30 @@ class Plan:
 
     The intervals of these rows hold at once.
     """
+    groups: tuple[tuple[int, ReleasedGroup], ...] = ()
+    """The groups that are to be drawn, each with the index of its first release."""
+    remembered: tuple[ReleasedGroup, ...] = ()
+    """Groups that were drawn for earlier statements and cost nothing: the first of `releases`."""
+
+    @property
+    def recalled(self) -> int:
+        """The number of releases that are remembered."""
+        return sum(len(group.releases) for group in self.remembered)
+
+    @property
+    def follows(self) -> bool:
+        """Whether the whole answer follows from what is remembered."""
+        return bool(self.remembered) and not any(self.every_release)
+
+    @property
+    def fresh(self) -> tuple[Release, ...]:
+        """The releases that are to be drawn for this plan, without those of subqueries."""
+        return self.releases[self.recalled :]
+
+    @property
+    def scope(self) -> tuple[object, ...] | None:
+        """What releases depend on besides their statistics; None where a subquery has a part."""
+        return None if self.subplans else (self.table.name, self.where, self.keys)
 
     @property
     def cells(self) -> int:
@@ -108,10 +185,10 @@ class Plan:
 
     @property
     def every_release(self) -> Iterator[Release]:
-        """All releases in the order in which they are drawn, those of subqueries first."""
+        """All releases that are drawn, in their order, those of subqueries first."""
         for subplan in self.subplans:
             yield from subplan.every_release
-        yield from self.releases
+        yield from self.fresh
 
     @property
     def settled(self) -> bool:
@@ -158,7 +235,9 @@ class Plan:
         """The names of the columns that the plan reads, without those of subqueries."""
         read = [self.where, *self.keys]
         for part in (*(e.aggregate for e in self.estimates), *(r.statistic for r in self.releases)):
-            read += (part.argument, part.where)
+            # The conditions of a histogram are those of its aggregates.
+            if not isinstance(part, Histogram):
+                read += (part.argument, part.where)
         return frozenset().union(*(columns_of(each) for each in read if each is not None))
 
     def interval_of(self, output: Output) -> Interval:

@@ -7,36 +7,54 @@ public, and the planner asks for it.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from fractions import Fraction
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from dpdb.errors import TooLarge
 from dpdb.plan import quantiles
-from dpdb.plan.allocation import allocate, competing_rows, is_public_count
+from dpdb.plan.allocation import allocate, competing_rows
+from dpdb.plan.count_groups import CountGroup
 from dpdb.plan.expressions import Slot
 from dpdb.plan.group_keys import key_values
 from dpdb.plan.intervals import Interval
-from dpdb.plan.lowering import AggregateLowering, PlanningContext, RowCount
-from dpdb.plan.plan import CONFIDENCE, Estimate, Plan, Release
+from dpdb.plan.lowering import (
+    NO_SHARE,
+    AggregateLowering,
+    PlanningContext,
+    RowCount,
+    contribution_of,
+)
+from dpdb.plan.mechanism_choice import MechanismChoice
+from dpdb.plan.moments import GroupMoments, Moments, Reading, value
+from dpdb.plan.plan import CONFIDENCE, Estimate, Plan, Release, ReleasedGroup
 from dpdb.plan.query import Query
 from dpdb.plan.ranges import Environment
+from dpdb.plan.release_groups import ReleaseGroup, recalled, release_groups
+from dpdb.plan.shared_moments import combined, moments_for
 from dpdb.policy.catalog import Policy, Value
 from dpdb.privacy.accounting.accountants import BudgetShare
 
 MAX_GROUPS = 100_000
 """The most groups of one SELECT, and the most noisy values of it."""
-NO_SHARE = BudgetShare(Fraction(0))
-"""The share of an aggregate that is public and has no noise."""
 
 
-def plan(query: Query, policy: Policy, share: BudgetShare, rows: RowCount) -> Plan:
-    """The plan for `query`, with `share` divided among its aggregates.
+def plan(
+    query: Query,
+    policy: Policy,
+    share: BudgetShare,
+    rows: RowCount,
+    remembered: tuple[ReleasedGroup, ...] = (),
+) -> Plan:
+    """The plan for `query`, with `share` divided among its release groups.
+
+    What follows from the `remembered` groups, which were drawn over the same rows, is not drawn
+    again.
 
     A query with an error goal has what the goal needs instead, which may be more than `share`.
     `rows` gives the number of rows of a table, where that number is public. Raises TooLarge for
     more than MAX_GROUPS groups or noisy values.
     """
-    context = PlanningContext(policy, rows, query.options)
+    context = PlanningContext(policy, rows, query.options, share, remembered)
     # Subqueries are planned first, but their answers do not change the number of groups.
     group_count = _number(_key_values(query, {})) if query.options.has_accuracy_goal else 1
     shares = allocate(query, group_count, share, context)
@@ -78,63 +96,152 @@ def _plan_within(
     group_count = _number(values)
     competing = competing_rows(query, group_count, context)
     shown = quantiles.shown_confidences(query, "aggregate", confidence, competing)
-    lowerings: dict[int, AggregateLowering] = {}
-    for index, aggregate in enumerate(query.aggregates):
-        if query.obstacles[index] is None:
-            share = NO_SHARE if is_public_count(aggregate, query, context) else next(shares)
-            lowerings[index] = AggregateLowering(
-                context, query, aggregate, known, group_count, share
-            )
-    releases, estimates = _lowered(query, context, lowerings, shown)
-    if len(releases) * group_count > MAX_GROUPS:
-        raise TooLarge(f"GROUP BY makes more than {MAX_GROUPS} noisy values")
+    drawing = _Drawing(query, context, known, group_count, shown)
+    drawing.recall()
+    groups = [(group, next(shares)) for group in release_groups(query, context)]
+    drawing.shares = {group.aggregate: share for group, share in groups}
+    for group, share in groups:
+        drawing.draw(group, share)
     return _assembled(
         query,
         values,
-        tuple(releases),
-        tuple(estimates[index] for index in range(len(query.aggregates))),
+        tuple(drawing.releases),
+        drawing.all_estimates(),
         subplans,
         policy=context.policy,
         competing=competing,
+        groups=tuple(drawing.groups),
+        reused=drawing.reused,
     )
 
 
-def _lowered(
-    query: Query,
-    context: PlanningContext,
-    lowerings: Mapping[int, AggregateLowering],
-    shown: Mapping[int, float],
-) -> tuple[list[Release], dict[int, Estimate]]:
-    """The releases of the aggregates, and how each aggregate is estimated from them.
+@dataclass
+class _Drawing:
+    """The releases of a query's own aggregates, and how each aggregate is computed from them."""
 
-    An aggregate without a lowering has an obstacle.
-    """
-    releases: list[Release] = []
-    estimates: dict[int, Estimate] = {}
-    alike = quantiles.together(query, context)
-    for index, aggregate in enumerate(query.aggregates):
-        at = len(releases)
-        if index in estimates:
-            continue
-        if index not in lowerings:
-            obstacle = query.obstacles[index]
-            estimates[index] = Estimate(aggregate, (), Interval(), obstacle=obstacle)
-            continue
-        members = alike.get(index, ())
+    query: Query
+    context: PlanningContext
+    known: Environment
+    group_count: int
+    shown: Mapping[int, float]
+    """The confidence of the intervals that are shown of aggregates."""
+    shares: Mapping[int, BudgetShare] = field(default_factory=dict)
+    """The share of each group, by its first aggregate."""
+    releases: list[Release] = field(default_factory=list)
+    groups: list[tuple[int, ReleasedGroup]] = field(default_factory=list)
+    """The groups of moments, each with the index of its first release."""
+    reused: tuple[ReleasedGroup, ...] = ()
+    estimates: dict[int, Estimate] = field(default_factory=dict)
+
+    def recall(self) -> None:
+        """Take what follows from remembered groups."""
+        before = recalled(self.query, self.context)
+        self.reused = tuple(dict.fromkeys(before.values()))
+        for group in self.reused:
+            read = group.read.moved(len(self.releases))
+            self.releases += group.releases
+            for index in (index for index, own in before.items() if own is group):
+                self.estimates[index] = _estimate(index, self._lowering(index), [read])
+
+    def draw(self, group: ReleaseGroup, share: BudgetShare) -> None:
+        """Add the releases of a group."""
+        lowering, first = self._lowering(group.aggregate, share), len(self.releases)
+        if group.counts is not None:
+            self.releases.append(_of_counts(group.counts, lowering))
+            self._add_counts(group.counts, first)
+        elif group.needed:
+            lowered = lowering.lower_moments(group.needed)
+            self.releases += lowered.releases
+            aggregate = lowering.aggregate
+            read = GroupMoments(aggregate.argument, aggregate.where, lowered.moments)
+            if self.context.options.has_accuracy_goal:
+                own = [read.moved(first)]
+                self.estimates[group.aggregate] = _estimate(group.aggregate, lowering, own)
+            else:
+                self.groups.append((first, ReleasedGroup(read, tuple(lowered.releases))))
+        elif group.aggregate not in self.estimates:
+            self._select(lowering, group.aggregate)
+        if sum(release.size for release in self.releases) * self.group_count > MAX_GROUPS:
+            raise TooLarge(f"GROUP BY makes more than {MAX_GROUPS} noisy values")
+
+    def _select(self, lowering: AggregateLowering, index: int) -> None:
+        """Add the releases of one aggregate, or of all quantiles that are selected with it."""
+        first = len(self.releases)
+        members = quantiles.together(self.query, self.context).get(index, ())
         joint = quantiles.lower_together(
-            [lowerings[each] for each in members], [shown.get(each) for each in members]
+            [self._lowering(each, self.shares[each]) for each in members],
+            [self.shown.get(each) for each in members],
         )
-        if joint is not None:
-            for column, (each, bracket) in enumerate(zip(members, joint.brackets, strict=True)):
-                own = (at,) if bracket is None else (at, at + bracket)
-                estimates[each] = Estimate(query.aggregates[each], own, joint.range, column=column)
-            releases += joint.releases
-            continue
-        lowered = quantiles.lower(lowerings[index], shown.get(index))
-        indices = tuple(range(at, at + len(lowered.releases)))
-        estimates[index] = Estimate(aggregate, indices, lowered.range, lowered.public_rows)
-        releases += lowered.releases
-    return releases, estimates
+        if joint is None:
+            lowered = quantiles.lower(lowering, self.shown.get(index))
+            own = tuple(range(first, first + len(lowered.releases)))
+            self.releases += lowered.releases
+            self.estimates[index] = Estimate(lowering.aggregate, own, lowered.range)
+            return
+        self.releases += joint.releases
+        for column, (each, bracket) in enumerate(zip(members, joint.brackets, strict=True)):
+            own = (first,) if bracket is None else (first, first + bracket)
+            aggregate = self.query.aggregates[each]
+            self.estimates[each] = Estimate(aggregate, own, joint.range, column=column)
+
+    def all_estimates(self) -> tuple[Estimate, ...]:
+        """The estimates of all aggregates, in their order."""
+        read = [group.read.moved(first) for first, group in self.groups]
+        shared = combined(read, self.releases)
+        return tuple(
+            self.estimates.get(index) or _estimate(index, self._lowering(index), shared)
+            for index in range(len(self.query.aggregates))
+        )
+
+    def _add_counts(self, group: CountGroup, release: int) -> None:
+        """The estimates of counts that are drawn together."""
+        for member, added in zip(group.members, group.added, strict=True):
+            parts = (0,) if added is None else added
+            number = sum((value(release, part) for part in parts), Reading())
+            self.estimates[member] = Estimate(
+                self.query.aggregates[member],
+                (release,),
+                Interval(),
+                atoms=added,
+                moments=Moments(rows=number, count=number),
+            )
+
+    def _lowering(self, index: int, share: BudgetShare = NO_SHARE) -> AggregateLowering:
+        aggregate = self.query.aggregates[index]
+        return AggregateLowering(
+            self.context, self.query, aggregate, self.known, self.group_count, share
+        )
+
+
+def _estimate(index: int, lowering: AggregateLowering, groups: Sequence[GroupMoments]) -> Estimate:
+    """The estimate of an aggregate from the moments of release groups, or from what is public."""
+    aggregate, obstacle = lowering.aggregate, lowering.query.obstacles[index]
+    if obstacle is not None:
+        return Estimate(aggregate, (), Interval(), obstacle=obstacle)
+    moments = moments_for(aggregate, groups)
+    if moments is None:
+        return Estimate(aggregate, (), Interval(), lowering.public_rows)
+    return Estimate(
+        aggregate,
+        moments.releases_for(aggregate),
+        lowering.range,
+        lowering.public_rows,
+        moments=moments,
+    )
+
+
+def _of_counts(group: CountGroup, lowering: AggregateLowering) -> Release:
+    """The release of counts that are drawn together, of which that of `lowering` is one.
+
+    The atoms of a histogram are groups of rows, as those of GROUP BY are.
+    """
+    if group.histogram is None:
+        return lowering.lower().releases[0]
+    context, aggregate, query = lowering.context, lowering.aggregate, lowering.query
+    cells = lowering.group_count * group.size
+    contribution = contribution_of(aggregate, query, context.policy, cells)
+    choice = MechanismChoice(context.options, contribution, aggregate.place)
+    return Release("count", group.histogram, choice.for_total(1, 1, lowering.share))
 
 
 KeyValues = tuple[tuple[Value, ...], ...]
@@ -163,6 +270,8 @@ def _assembled(
     *,
     policy: Policy,
     competing: int = 1,
+    groups: tuple[tuple[int, ReleasedGroup], ...] = (),
+    reused: tuple[ReleasedGroup, ...] = (),
 ) -> Plan:
     """The plan with these parts and with the answer's columns, order and limit from the query."""
     return Plan(
@@ -180,4 +289,6 @@ def _assembled(
         offset=query.offset,
         sample_key=policy.sample_key,
         competing_rows=competing,
+        groups=groups,
+        remembered=reused,
     )

@@ -32,7 +32,7 @@ def shown_confidences(
     for expression in query.measured if confidence is not None else ():
         parts = sum(len(slots(expression, each)) for each in ("aggregate", "subquery"))
         for index in slots(expression, role):
-            each = at_once(confidence or 0.0, parts * competing)
+            each = at_once(confidence or 0.0, parts * competing, independent=False)
             found[index] = max(each, found.get(index, 0.0))
     return found
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import cached_property
 
 from dpdb.errors import Place
-from dpdb.plan.expressions import ColumnRef, Expr, IntervalEnd, conjunction, interval_ends
+from dpdb.plan.expressions import Expr, IntervalEnd, conjunction, interval_ends
 from dpdb.plan.obstacles import Obstacle, obstacle
 from dpdb.policy.catalog import Kind, Table
 
@@ -117,7 +117,7 @@ class Query:
     outputs: tuple[Output, ...]
     aggregates: tuple[Aggregate, ...]
     where: Expr | None = None
-    keys: tuple[ColumnRef, ...] = ()
+    keys: tuple[Expr, ...] = ()
     having: Expr | None = None
     order: tuple[Ordering, ...] = ()
     limit: int | None = None

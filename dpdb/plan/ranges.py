@@ -27,6 +27,13 @@ from dpdb.plan.expressions import (
     Slot,
     children,
 )
+from dpdb.plan.function_ranges import (
+    function_range,
+    is_total,
+    later_range,
+    power_range,
+    start_range,
+)
 from dpdb.plan.intervals import (
     EVERYTHING,
     INFINITY,
@@ -38,7 +45,7 @@ from dpdb.plan.intervals import (
     hull,
     rounded,
 )
-from dpdb.policy.catalog import Kind
+from dpdb.policy.catalog import Kind, Value
 
 Environment = Mapping[str | Slot | Cast, Interval]
 """Intervals that are known besides the declarations.
@@ -61,7 +68,7 @@ def interval(expression: Expr, known: Environment) -> Interval:
             return arithmetic(operator, interval(left, known), interval(right, known))
         case Case(branches=branches, default=default):
             return _any_of([*(value for _, value in branches), default], known)
-        case Call():
+        case Call(kind=kind) if kind is not Kind.BOOLEAN:
             return _call(expression, known)
         case Cast(operand=operand, kind=kind):
             return known.get(expression, _cast(operand, kind, known))
@@ -91,7 +98,9 @@ def nullable(expression: Expr) -> bool:
             return True
         case Call(name="coalesce" | "least" | "greatest", arguments=arguments):
             return all(nullable(argument) for argument in arguments)
-        case Call(name="nullif" | "concat"):
+        case Call(name="nullif" | "concat" | "replace" | "power" | "months_later"):
+            return True
+        case Call(name=name, arguments=(*_, last)) if not is_total(name, interval(last, {})):
             return True
     return any(nullable(child) for child in children(expression))
 
@@ -187,16 +196,29 @@ def _call(call: Call, known: Environment) -> Interval:
         case "ceil":
             return rounded(parts[0], math.ceil)
         case "round":
-            digits = call.arguments[1]
-            assert isinstance(digits, Literal)
-            assert isinstance(digits.value, int)
-            unit = Fraction(1, 2) / Fraction(10) ** digits.value
+            digits = int(_constant(call.arguments[1]))
+            unit = Fraction(1, 2) / Fraction(10) ** digits
             return around(parts[0].lower - unit, parts[0].upper + unit)
+        case "trunc":
+            return rounded(parts[0], math.trunc)
         case "clamp":
             return clamped(*parts)
-        case "length":
+        case "length" | "position":
             return Interval(Fraction(0), INFINITY)
-    return EVERYTHING
+        case "power":
+            return power_range(*parts)
+        case "date_trunc":
+            return start_range(str(_constant(call.arguments[0])), parts[1])
+        case "months_later":
+            return later_range(parts[0], int(_constant(call.arguments[1])))
+    return function_range(call.name, parts[0])
+
+
+def _constant(expression: Expr) -> Value:
+    """The value of an argument that is always a constant."""
+    assert isinstance(expression, Literal)
+    assert expression.value is not None
+    return expression.value
 
 
 def _extreme(call: Call, known: Environment) -> Interval:

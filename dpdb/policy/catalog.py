@@ -9,6 +9,7 @@ from pathlib import Path
 
 from dpdb.policy.budget import Budget, Neighbors
 from dpdb.policy.csv_format import CsvFormat
+from dpdb.policy.lasting import LastingBudget
 
 Value = bool | int | Fraction | str
 """A constant; a date is an integer, the days since 1970-01-01."""
@@ -93,6 +94,8 @@ class Policy:
     """The source of noise: `system` or `opendp`."""
     sample_key: str = ""
     """Decides, with a hash, which rows count of a unit with more rows than its cap."""
+    lasting: LastingBudget | None = None
+    """The ledger that keeps what is spent; None where each session has a budget of its own."""
 
     def table(self, name: str) -> Table | None:
         """The table called `name`; `table` means the only one. None if there is none."""

@@ -35,27 +35,28 @@ class FirstRecord:
     """The first record of a text that is not blank."""
 
     cells: list[str]
-    line: int
-    """The number of its line, from 1."""
     length: int
     """The number of characters up to its end."""
 
 
 def first_record(
-    text: str, separator: str, quote: str, *, strict: bool = True
+    text: str, separator: str, quote: str, *, strict: bool = True, one_line: bool = False
 ) -> FirstRecord | None:
     """That of a text; None if all lines are blank.
 
     Raises csv.Error; for quotes that are left open, or followed by other text, only if `strict`.
+    With `one_line` a quote that is open at the end of the line is an error, and the next line,
+    which may be a row, is not looked at.
     """
     length = 0
-    line = 1
 
     def lines() -> Iterator[str]:
         nonlocal length
         for written in io.StringIO(text, newline=""):
             length += len(written)
             yield written
+            if one_line and written.strip("\r\n"):
+                raise csv.Error("a quote is not closed on its line")
 
     reader = csv.reader(
         lines(),
@@ -64,11 +65,8 @@ def first_record(
         quoting=csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE,
         strict=strict,
     )
-    record: list[str] | None = []
-    while record == []:
-        line = reader.line_num + 1
-        record = next(reader, None)
-    return None if record is None else FirstRecord(record, line, length)
+    record = next((cells for cells in reader if cells), None)
+    return None if record is None else FirstRecord(record, length)
 
 
 def encoding_of(path: Path, form: CsvFormat) -> tuple[str, int]:

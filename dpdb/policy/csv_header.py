@@ -22,7 +22,9 @@ from dpdb.policy.encodings import FALLBACK, UTF8
 _HEADER_LIMIT = 1 << 20
 """The most bytes of a header."""
 
-
+_QUOTES = (
+    'a policy can say quote = "" where quotes are text, or header = false and name the columns'
+)
 _NAME = "name the encoding that the file has, or save it as UTF-8"
 _LOOKS_LIKE_A_ROW = "the header looks like a row: if the file has none, say --no-header"
 
@@ -73,8 +75,10 @@ def read_header(path: Path, form: CsvFormat | None = None) -> Header:
         # In Latin-1 every byte is one character, so the lengths of texts count bytes.
         start = stream.read(_HEADER_LIMIT + 1).decode("latin-1")
     separator, skipped, guesses = separator_of(path, form, start)
-    record = _record(path, start[skipped:], separator, form.quote)
-    where = f"{path}, line {record.line + bool(skipped)}"
+    if not start[skipped:].strip("\r\n"):
+        raise DataFileError(f"{path} is empty", hint="the first line must name the columns")
+    where = f"{path}, line {_blank_lines(start[skipped:]) + bool(skipped) + 1}"
+    record = _record(where, start[skipped:], separator, form.quote)
     cells = _decoded(record, UTF8)
     if cells is None and form.encoding is None and encoding == UTF8 and not mark:
         if _decoded(record, FALLBACK) is None:
@@ -106,16 +110,20 @@ def _decoded(record: FirstRecord, encoding: str) -> list[str] | None:
         return None
 
 
-def _record(path: Path, start: str, separator: str, quote: str) -> FirstRecord:
-    """The record of the header, checked."""
+def _blank_lines(text: str) -> int:
+    """The number of blank lines that a text begins with."""
+    return len(text[: len(text) - len(text.lstrip("\r\n"))].splitlines())
+
+
+def _record(where: str, start: str, separator: str, quote: str) -> FirstRecord:
+    """The record of the header, checked: it ends with its line, or rows would be names."""
     try:
-        record = first_record(start, separator, quote)
+        record = first_record(start, separator, quote, one_line=True)
     except csv.Error as error:
-        raise DataFileError(f"{path}, line 1: the header is not CSV: {error}") from error
-    if record is None:
-        raise DataFileError(f"{path} is empty", hint="the first line must name the columns")
+        raise DataFileError(f"{where}: the header is not CSV: {error}", hint=_QUOTES) from error
+    assert record is not None
     if record.length >= _HEADER_LIMIT:
-        raise DataFileError(f"{path}, line {record.line}: the header is over {_HEADER_LIMIT} bytes")
+        raise DataFileError(f"{where}: the header is over {_HEADER_LIMIT} bytes")
     return record
 
 

@@ -10,11 +10,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Protocol
 
 from dpdb.errors import DataFileError
 from dpdb.policy.csv_format import is_gzip
 from dpdb.policy.encodings import UTF8, Transcoder, transcoder
+
+
+class Hash(Protocol):
+    """What is told of bytes, piece by piece."""
+
+    def update(self, data: bytes, /) -> object:
+        """Take the next bytes into account."""
 
 
 @dataclass
@@ -27,6 +34,8 @@ class CsvStream:
     _transcoder: Transcoder | None
     _ahead: bytes = field(default=b"", repr=False)
     _ended: bool = False
+    hash: Hash | None = None
+    """Is given all that is read, unpacked and transcoded."""
 
     @property
     def fraction(self) -> float:
@@ -35,6 +44,12 @@ class CsvStream:
 
     def read(self, size: int) -> bytes:
         """The next `size` bytes; fewer only at the end."""
+        text = self._read(size)
+        if self.hash is not None:
+            self.hash.update(text)
+        return text
+
+    def _read(self, size: int) -> bytes:
         if self._transcoder is None:
             return self._unpacked.read(size)
         parts = [self._ahead]

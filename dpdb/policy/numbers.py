@@ -21,7 +21,7 @@ def exact_number(text: str) -> Fraction | None:
     """The exact number that `text` writes; None if it is not a number, or is absurdly long."""
     if len(text) > 4_200 or not _NUMBER.fullmatch(text):
         return None
-    return Fraction(text)
+    return Fraction(int(text)) if text.isdigit() else Fraction(text)
 
 
 def as_written(value: Number) -> Fraction | None:

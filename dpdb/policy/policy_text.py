@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from dpdb.errors import PolicyError, did_you_mean
+from dpdb.errors import DpdbError, PolicyError, did_you_mean
+
+T = TypeVar("T")
+V = TypeVar("V")
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,13 @@ class PolicyText:
             names = ", ".join(f'"{name}"' for name in known)
             raise self.error(f"{where[-1]} is one of {names}", where)
         return str(value)
+
+    def accepted(self, value: V, valid: Callable[[V], T], where: tuple[str, ...]) -> T:
+        """What `valid` makes of a value; what it does not accept is the policy's mistake."""
+        try:
+            return valid(value)
+        except DpdbError as error:
+            raise self.error(error.message, where, error.hint) from None
 
     def fraction(self, value: object, where: tuple[str, ...]) -> Fraction:
         """A TOML number, exactly."""

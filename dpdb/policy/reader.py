@@ -6,19 +6,12 @@ import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from fractions import Fraction
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from dpdb.errors import DpdbError, PolicyError
-from dpdb.policy.budget import (
-    LARGEST_QUERIES,
-    Budget,
-    Composition,
-    Neighbors,
-    valid_delta,
-    valid_epsilon,
-)
+from dpdb.errors import PolicyError
+from dpdb.policy.budget import Neighbors
+from dpdb.policy.budget_reader import BudgetReader
 from dpdb.policy.catalog import Column, Kind, Policy, Table
 from dpdb.policy.column_reader import ColumnReader
 from dpdb.policy.csv_format import (
@@ -33,8 +26,6 @@ from dpdb.policy.csv_format import (
 from dpdb.policy.csv_header import read_header
 from dpdb.policy.policy_text import PolicyText
 
-T = TypeVar("T")
-V = TypeVar("V")
 _FORMAT: dict[str, Callable[[object], Any]] = {
     "separator": valid_separator,
     "encoding": valid_encoding,
@@ -100,47 +91,17 @@ class PolicyReader:
         tables = self.text.section(document, "tables", ())
         if not tables:
             raise PolicyError(f"{self.text.path.name}: no [tables.NAME] section")
+        budget = BudgetReader(self.text, self.text.section(document, "budget", ()))
         return Policy(
             tables=tuple(self._data_table(name, tables) for name in tables),
-            budget=self._budget(self.text.section(document, "budget", ())),
+            budget=budget.budget(),
             neighbors=Neighbors(
                 self.text.one_of(privacy, ("privacy", "neighbors"), list(Neighbors), "add-remove")
             ),
             noise=self.text.one_of(privacy, ("privacy", "noise"), ["system", "opendp"], "system"),
             sample_key=sample_key,
+            lasting=budget.lasting(),
         )
-
-    def _budget(self, section: dict[str, Any]) -> Budget:
-        self.text.check_keys(
-            section, ("epsilon", "delta", "queries", "composition", "scope"), ("budget",)
-        )
-        if section.get("scope", "session") != "session":
-            raise self.text.error(
-                'scope = "session" is the only one there is yet', ("budget", "scope")
-            )
-        default = Budget()
-        queries = section.get("queries", default.queries)
-        if type(queries) is not int or not 1 <= queries <= LARGEST_QUERIES:
-            raise self.text.error("queries is a whole number, at least 1", ("budget", "queries"))
-        return Budget(
-            self._checked(section, "epsilon", default.epsilon, valid_epsilon),
-            self._checked(section, "delta", default.delta, valid_delta),
-            queries,
-            Composition(
-                self.text.one_of(section, ("budget", "composition"), list(Composition), "pure")
-            ),
-        )
-
-    def _checked(
-        self,
-        section: dict[str, Any],
-        key: str,
-        default: Fraction,
-        valid: Callable[[Fraction], Fraction],
-    ) -> Fraction:
-        """The number at `key`, as `valid` accepts it."""
-        where = ("budget", key)
-        return self._accepted(self.text.fraction(section.get(key, default), where), valid, where)
 
     def _data_table(self, name: str, tables: dict[str, Any]) -> Table:
         where = ("tables", name)
@@ -162,18 +123,11 @@ class PolicyReader:
     def _format(self, section: dict[str, Any], where: tuple[str, ...]) -> CsvFormat:
         """How the file is written, as far as the section says so."""
         given = {
-            key: self._accepted(section[key], valid, (*where, key))
+            key: self.text.accepted(section[key], valid, (*where, key))
             for key, valid in _FORMAT.items()
             if key in section
         }
-        return self._accepted(given, lambda values: CsvFormat(**values), (*where, "quote"))
-
-    def _accepted(self, value: V, valid: Callable[[V], T], where: tuple[str, ...]) -> T:
-        """What `valid` makes of a value; what it does not accept is the policy's mistake."""
-        try:
-            return valid(value)
-        except DpdbError as error:
-            raise self.text.error(error.message, where, error.hint) from None
+        return self.text.accepted(given, lambda values: CsvFormat(**values), (*where, "quote"))
 
     def _unit(
         self, section: dict[str, Any], columns: tuple[Column, ...], where: tuple[str, ...]

@@ -14,9 +14,10 @@ from typing import ClassVar
 
 from dpdb.privacy.accounting.composition import log_inverse
 from dpdb.privacy.accounting.loss import Loss, pure
+from dpdb.privacy.laplace_sums import margin
 
 SLACK = Fraction(1, 2**40)
-"""The part of ε that the exponential mechanism and gradual release reserve for rounding."""
+"""The part of ε that the exponential mechanism reserves for rounding."""
 FARTHEST = 80
 """The largest exponent of a selection: e^-80 is negligible, even times a grid's 2^53 steps."""
 MAX_SCALE = 2**50
@@ -39,31 +40,29 @@ class Laplace:
 
     @cached_property
     def scale(self) -> Fraction:
-        """The scale b = Δ/ε, in grid steps; for a share ε/k of a session it is k·Δf/ε, as in [STW].
-
-        With several looks SLACK is taken off ε, for the rounding of the probabilities that tie the
-        looks together (see `noise.gradual`).
-        """
-        spare = SLACK if self.looks > 1 else Fraction(0)
-        return self.sensitivity / (self.epsilon - spare)
+        """The scale b = Δ/ε, in grid steps; for a share ε/k of a session k·Δf/ε, as in [STW]."""
+        return self.sensitivity / self.epsilon
 
     @cached_property
     def loss(self) -> Loss:
         """The privacy loss: ε, or nothing where no row can change the statistic."""
         return pure(self.epsilon) if self.sensitivity else Loss()
 
-    def quantile(self, confidence: float) -> float:
+    def quantile(self, confidence: float, terms: int = 1) -> float:
         """The least z, in grid steps, with P(|x| <= z) >= `confidence` for all looks together.
 
         P(|x| > z) = 2r^(z+1)/(1+r) for whole z, with r = exp(-1/scale), so z is within a step of
         -scale·ln(1-confidence) ([STW] equation 4). With several looks the failure probability is
         divided among them (Bonferroni): whatever the rule to stop, the margin of the last look
-        fails with probability at most 1 - confidence.
+        fails with probability at most 1 - confidence. With several `terms`, x is the sum of so many
+        independent noises.
         """
-        scale = float(self.scale)
-        if not scale:
+        scale, failure = float(self.scale), (1 - confidence) / self.looks
+        if not (scale and terms):
             return 0.0
-        tail = (1 - confidence) / self.looks * (1 + math.exp(-1 / scale)) / 2
+        if terms > 1:
+            return float(margin(terms, scale, failure))
+        tail = failure * (1 + math.exp(-1 / scale)) / 2
         return float(max(0, math.ceil(-scale * math.log(tail) - 1 - 1e-9)))
 
 
@@ -97,16 +96,18 @@ class Gaussian:
         """The privacy loss: (ε, δ)-DP, and ρ-zCDP, which needs no δ."""
         return Loss(self.epsilon, self.delta, self.squared / (2 * self.variance))
 
-    def quantile(self, confidence: float) -> float:
-        """A z with P(|x| <= z) >= `confidence`, in grid steps.
+    def quantile(self, confidence: float, terms: int = 1) -> float:
+        """A z with P(|x| <= z) >= `confidence`, in grid steps, for the sum x of `terms` noises.
 
         P(x >= m) <= P(N >= m - 1) for the normal N of the same variance ([CKS20] Proposition 25),
-        so P(|x| > z) <= 2·P(N >= z).
+        so P(|x| > z) <= 2·P(N >= z) for one noise. Of several noises each is at most a step more
+        than a normal variable in the stochastic order.
         """
-        deviation = float(self.scale)
+        deviation = float(self.scale) * math.sqrt(terms)
         if not deviation:
             return 0.0
-        return float(math.ceil(NormalDist(0, deviation).inv_cdf((1 + confidence) / 2)))
+        normal = NormalDist(0, deviation).inv_cdf((1 + confidence) / 2)
+        return float(math.ceil(normal) + terms - 1)
 
 
 @dataclass(frozen=True)
@@ -138,7 +139,7 @@ class Exponential:
         """The scale span/ε, in units of the score."""
         return self.span / self.epsilon
 
-    @property
+    @cached_property
     def rate(self) -> Fraction:
         """The factor of the score in the exponent: ε/span, less SLACK/span for rounding.
 
@@ -156,7 +157,7 @@ class Exponential:
         """
         return math.ceil(FARTHEST / self.rate) + 1
 
-    @property
+    @cached_property
     def loss(self) -> Loss:
         """The privacy loss: that of exact weights plus SLACK.
 

@@ -4,24 +4,44 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dpdb.errors import UsageError
 from dpdb.ledger.memory import MemoryLedger
 
 if TYPE_CHECKING:
-    from dpdb.engines.protocol import OpenEngine, Progress
+    from dpdb.engines.protocol import OpenEngine, Progress, Witness
     from dpdb.ledger.protocol import Ledger
-    from dpdb.policy.catalog import Policy
+    from dpdb.policy.catalog import Policy, Table
 
 
-def open_engine(progress: Progress | None = None) -> OpenEngine:
-    """An engine that reads each table when it is first asked about it.
+def open_engine(progress: Progress | None = None, witness: Witness | None = None) -> OpenEngine:
+    """An engine that reads each table when it is first asked about it; the witness sees it, too.
 
     It is imported here: pandas takes longer to import than the prompt to appear.
     """
     from dpdb.engines.memory.engine import MemoryEngine  # noqa: PLC0415
 
-    return MemoryEngine(progress)
+    return MemoryEngine(progress, witness)
 
 
-def open_ledger(policy: Policy) -> Ledger:
-    """A ledger in which nothing of the policy's budget is spent yet."""
-    return MemoryLedger(policy.budget, policy.neighbors)
+def open_ledger(policy: Policy, analyst: str | None = None, *, teach: bool = False) -> Ledger:
+    """The ledger of the budget that the policy names, or else one of which nothing is spent.
+
+    Of a named budget the analyst is the user, or the one that is given, where that is allowed.
+    """
+    if policy.lasting is None:
+        return MemoryLedger(policy.budget, policy.neighbors)
+    if teach:
+        raise UsageError(
+            "teaching mode shows rows, and the budget of this policy is meant to last",
+            hint="teach with a copy of the policy that names no budget",
+        )
+    from dpdb.ledger.lasting import LastingLedger  # noqa: PLC0415 (sqlite3)
+
+    return LastingLedger.open(policy, analyst)
+
+
+def table_digest(table: Table, key: bytes) -> str:
+    """The keyed digest of a table's data, as an engine shows it to its witness."""
+    from dpdb.engines.memory.csv_loader import digest  # noqa: PLC0415 (numpy)
+
+    return digest(table, key)

@@ -1,29 +1,32 @@
-"""The rows of SHOW BUDGET, SHOW TABLES and DESCRIBE: they never depend on rows of data."""
+"""The rows of SHOW and DESCRIBE: they never depend on rows of data."""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from fractions import Fraction
 
 from dpdb.answers import declarations
 from dpdb.answers.record import Cell
-from dpdb.errors import UnknownName
-from dpdb.ledger.protocol import Balance
-from dpdb.policy.budget import SMALLEST_DELTA
+from dpdb.errors import UnknownName, Unsupported
+from dpdb.ledger.protocol import Balance, Recorded
+from dpdb.policy.budget import SMALLEST_DELTA, Budget, Composition
 from dpdb.policy.catalog import Policy
 from dpdb.policy.names import suggestion
-from dpdb.privacy.accounting.accountants import Accountant, Advanced, Concentrated, Sequential
+from dpdb.privacy.accounting.accountants import Concentrated
+from dpdb.privacy.accounting.composition import (
+    ComposedLoss,
+    Theorem,
+    advanced,
+    concentrated,
+    sequential,
+)
 from dpdb.sql.statements import Describe
 
 Rows = tuple[tuple[Cell, ...], ...]
 BUDGET_COLUMNS = ("budget", "total", "spent", "left")
+HISTORY_COLUMNS = ("time", "statement", "epsilon", "delta")
 TABLE_COLUMNS = ("table", "columns")
 COLUMN_COLUMNS = declarations.COLUMN_COLUMNS
-
-THEOREMS: tuple[tuple[str, type[Accountant]], ...] = (
-    ("sequential composition", Sequential),
-    ("advanced composition", Advanced),
-    ("zero-concentrated DP", Concentrated),
-)
 
 
 def budget_rows(balance: Balance, share: Fraction) -> Rows:
@@ -36,14 +39,46 @@ def budget_rows(balance: Balance, share: Fraction) -> Rows:
         ("queries", queries, queries - balance.queries_left, balance.queries_left),
         ("epsilon per query", float(share), None, None),
     ]
-    for name, theorem in THEOREMS:
-        keeper = theorem(budget)
-        if delta >= SMALLEST_DELTA or theorem is Sequential:
-            # The theorem gives no ε once releases have used more δ than it leaves them.
-            silent = keeper.delta_spent(balance.sums) > keeper.delta
-            spent = None if silent else float(keeper.epsilon(balance.sums))
-            rows.append((f"epsilon by {name}", None, spent, None))
+    if delta < SMALLEST_DELTA:
+        spent = sequential(balance.sums)
+        return (*rows, (f"epsilon by {Theorem.SEQUENTIAL}", None, float(spent), None))
+    # Of a budget that only the sum can pay for nothing need be said.
+    paying = None if budget.composition is Composition.PURE else balance.theorem()
+    for theorem in Theorem:
+        epsilon = _epsilon_by(theorem, budget, balance.sums)
+        label = f"epsilon by {theorem}{', which pays' if theorem is paying else ''}"
+        rows.append((label, None, None if epsilon is None else float(epsilon), None))
     return tuple(rows)
+
+
+def _epsilon_by(theorem: Theorem, budget: Budget, sums: ComposedLoss) -> Fraction | None:
+    """The ε that a theorem has for these sums; None where they leave it no δ."""
+    match theorem:
+        case Theorem.SEQUENTIAL:
+            return sequential(sums) if sums.delta <= budget.delta else None
+        case Theorem.ADVANCED:
+            slack = budget.delta - sums.delta
+            return min(sequential(sums), advanced(sums, slack)) if slack > 0 else None
+        case Theorem.CONCENTRATED:
+            keeper = Concentrated(budget)
+            return concentrated(sums, keeper.slack) if sums.rho_delta <= keeper.delta else None
+
+
+def history_rows(history: tuple[Recorded, ...] | None) -> Rows:
+    """SHOW HISTORY: the asker's own statements; raises Unsupported where none are recorded."""
+    if history is None:
+        raise Unsupported(
+            "the budget of a session keeps no history", hint=".history lists what was typed"
+        )
+    return tuple(
+        (utc_time(one.time), one.statement, float(one.loss.epsilon), float(one.loss.delta))
+        for one in history
+    )
+
+
+def utc_time(seconds: int) -> str:
+    """The time so many seconds after 1970 began, in UTC."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def table_rows(policy: Policy) -> Rows:

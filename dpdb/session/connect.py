@@ -23,6 +23,7 @@ from dpdb.policy.budget import (
 from dpdb.policy.catalog import Policy
 from dpdb.policy.csv_format import CsvFormat, valid_encoding, valid_separator
 from dpdb.policy.csv_header import column_positions, header_of
+from dpdb.policy.lasting import LastingBudget
 from dpdb.policy.numbers import Number, as_written
 from dpdb.policy.reader import policy_for, read_policy
 
@@ -45,6 +46,8 @@ def connect(
     separator: str | None = None,
     encoding: str | None = None,
     no_header: Sequence[str] | None = None,
+    ledger: str | Path | None = None,
+    analyst: str | None = None,
     teach: bool = False,
     seed: int | None = None,
 ) -> Session:
@@ -57,7 +60,11 @@ def connect(
     `separator`, `encoding` and `no_header`, which names the columns of a file without a header, are
     for CSV files without a policy; a policy says these itself.
 
-    Raises UsageError, InvalidOption, PolicyError or DataFileError, each before a row is read.
+    `ledger` is the file of a budget that lasts, in place of what the policy says of it; `analyst`
+    is who asks of it, where the owner of the ledger asks for somebody else.
+
+    Raises UsageError, InvalidOption, PolicyError, DataFileError or LedgerError, each before a row
+    is read.
     """
     policy = policy_of(
         *sources,
@@ -70,8 +77,9 @@ def connect(
         separator=separator,
         encoding=encoding,
         no_header=no_header,
+        ledger=ledger,
     )
-    return session_on(policy, teach=teach, seed=seed)
+    return session_on(policy, teach=teach, seed=seed, analyst=analyst)
 
 
 def policy_of(
@@ -85,6 +93,7 @@ def policy_of(
     separator: str | None = None,
     encoding: str | None = None,
     no_header: Sequence[str] | None = None,
+    ledger: str | Path | None = None,
 ) -> Policy:
     """The policies of all sources as one, with the arguments on top, and a file to every table."""
     form = _form(separator, encoding, no_header)
@@ -105,6 +114,8 @@ def policy_of(
     )
     relation = policy.neighbors if neighbors is None else _one_of("neighbors", Neighbors, neighbors)
     policy = replace(policy, budget=valid_budget(budget), neighbors=relation)
+    if ledger is not None:
+        policy = replace(policy, lasting=_lasting(policy, Path(ledger)))
     return _check_files(with_bounds(policy, _exact_bounds(bounds or {})))
 
 
@@ -113,6 +124,7 @@ def session_on(
     *,
     teach: bool = False,
     seed: int | None = None,
+    analyst: str | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Session:
     """A session on the policy's tables; with a `seed` its noise can be predicted.
@@ -124,7 +136,11 @@ def session_on(
 
     given = valid_seed(seed, teach=teach)
     noise = None if given is None else seeded(given)
-    return Session(policy, noise=noise, progress=progress, teach=teach)
+    if analyst is not None and policy.lasting is None:
+        raise UsageError(
+            "who asks matters only where a budget lasts", hint='[budget] name = "…" in the policy'
+        )
+    return Session(policy, noise=noise, progress=progress, teach=teach, analyst=analyst)
 
 
 def valid_seed(seed: int | None, *, teach: bool) -> int | None:
@@ -146,11 +162,14 @@ def _policy(source: Source, form: CsvFormat | None, names: Sequence[str]) -> Pol
     if isinstance(source, Policy):
         return source
     path = Path(source)
-    if "\0" in str(path) or path.is_dir():
-        raise DataFileError(f"{path} is not a file")
-    if path.suffix == ".toml":
-        return read_policy(path)
-    return policy_for(path, form, names)
+    try:
+        if "\0" in str(path) or path.is_dir():
+            raise DataFileError(f"{path} is not a file")
+        if path.suffix == ".toml":
+            return read_policy(path)
+        return policy_for(path, form, names)
+    except OSError as error:  # it is in a folder that the user may not look into
+        raise DataFileError(f"cannot read {path}: {error.strerror}") from None
 
 
 def _form(
@@ -187,11 +206,25 @@ def _joined(policies: list[Policy]) -> Policy:
     if any(policy.budget != first.budget for policy in policies):
         raise UsageError("the files' policies differ in their budget",
                          hint="put the tables into one policy")  # fmt: skip
+    if any(policy.lasting != first.lasting for policy in policies):
+        raise UsageError("the files' policies differ in the budget that they name")
     if any(policy.neighbors != first.neighbors for policy in policies):
         raise UsageError("the files' policies differ in their neighbours")
     if any(policy.noise != first.noise for policy in policies):
         raise UsageError("the files' policies differ in their noise")
     return replace(first, tables=tables)
+
+
+def _lasting(policy: Policy, ledger: Path) -> LastingBudget:
+    """The lasting budget in this ledger; where the policy names none, it is named after the file.
+
+    The ledger knows the name of its budget, and refuses another.
+    """
+    if "\0" in str(ledger) or not ledger.name:
+        raise UsageError(f"{ledger} is not the name of a file")
+    if policy.lasting is not None:
+        return replace(policy.lasting, ledger=ledger)
+    return LastingBudget(ledger.stem, ledger)
 
 
 def _check_files(policy: Policy) -> Policy:

@@ -6,14 +6,14 @@ lose together. Nothing leaves it but noisy values (in teaching mode also what th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpdb.answers.estimates import Noisy, points, scalar
+from dpdb.answers.estimates import Draws, Noisy, points, scalar
 from dpdb.answers.record import Disclosure
 from dpdb.errors import InternalError
 from dpdb.plan.expressions import Slot
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from dpdb.engines.protocol import Engine, Exact
     from dpdb.ledger.protocol import Receipt
+    from dpdb.privacy.noise.gradual import GradualNoise
     from dpdb.privacy.noise.source import Noise
 
 
@@ -66,6 +67,8 @@ class Executor:
     engine: Engine
     noise: Noise
     teach: bool
+    known: Draws = ()
+    """The noisy values of the releases that a plan recalls."""
 
     def execute(self, plan: Plan, receipt: Receipt) -> NoisyResult:
         """Exact results, noise on each, and nothing of the exact ones left.
@@ -92,11 +95,12 @@ class Executor:
             revealed += disclosures(plan, exact)
         draws: list[npt.NDArray[Any]] = []
         centres: npt.NDArray[Any] = np.zeros(0)
-        for release, result in zip(plan.releases, exact, strict=True):
+        for release, result in zip(plan.fresh, exact, strict=True):
             draws.append(self._draw(release, result, centres))
             if not isinstance(release.mechanism, Bracket):
                 centres = draws[-1]
-        return NoisyResult(Noisy(draws, subqueries, tuple(subresults)), tuple(revealed))
+        known = self.known[: plan.recalled]
+        return NoisyResult(Noisy((*known, *draws), subqueries, tuple(subresults)), tuple(revealed))
 
     def _draw(self, release: Release, exact: Exact, centres: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """The noisy values of a release; a bracket is around the `centres`, released before."""
@@ -105,9 +109,9 @@ class Executor:
             case Laplace(sensitivity=0), _:
                 return np.asarray(exact.cells)
             case Laplace(scale=scale), _:
-                return np.asarray(exact.cells + noise.laplace(scale, len(exact.cells)))
+                return _with_noise(exact, lambda size: noise.laplace(scale, size))
             case Gaussian(variance=variance), _:
-                return np.asarray(exact.cells + noise.gaussian(variance, len(exact.cells)))
+                return _with_noise(exact, lambda size: noise.gaussian(variance, size))
             case Exponential(), Ranks(grid=grid, fraction=fraction):
                 ends = (grid.lower, grid.upper)
                 chosen = [
@@ -141,6 +145,12 @@ class Executor:
         return np.array(chosen, dtype=np.int64)
 
 
+def _with_noise(exact: Exact, noise: Callable[[int], npt.NDArray[np.int64]]) -> npt.NDArray[Any]:
+    """Every number with noise of its own."""
+    numbers = np.asarray(exact.cells)
+    return np.asarray((numbers.ravel() + noise(numbers.size)).reshape(numbers.shape))
+
+
 @dataclass(frozen=True, repr=False)
 class GradualExecutor:
     """Draws the answers to plans that differ in their ε alone, which rises from plan to plan.
@@ -156,20 +166,20 @@ class GradualExecutor:
         """The noisy values of one of the plans; the receipt is for all steps up to this one.
 
         Raises InternalError where the receipt does not cover the plan: at the first step before
-        the engine is asked, and at a later one before its noise is looked at.
+        the engine is asked, and at a later one before its noise is drawn.
         """
         plan = self.plans[step]
         check_receipt(plan, receipt)
-        exact, noises = self._drawn
+        exact, noise = self._gradual
         revealed = disclosures(plan, [exact]) if self.executor.teach else ()
-        return NoisyResult(Noisy((exact.cells + noises[step],), {}), tuple(revealed))
+        return NoisyResult(Noisy((exact.cells + noise.at(step),), {}), tuple(revealed))
 
     @cached_property
-    def _drawn(self) -> tuple[Exact, list[npt.NDArray[np.int64]]]:
-        """The exact result, and the noise of every step: drawn once, for all of them."""
-        from dpdb.privacy.noise.gradual import ladder  # noqa: PLC0415 (few queries are gradual)
+    def _gradual(self) -> tuple[Exact, GradualNoise]:
+        """The exact result, and the noise of the steps: the same for all of them."""
+        from dpdb.privacy.noise.gradual import GradualNoise  # noqa: PLC0415 (few are gradual)
 
         (exact,) = self.executor.engine.exact(self.plans[0], {})
         mechanisms = [plan.releases[0].mechanism for plan in self.plans]
         scales = [each.scale for each in mechanisms if isinstance(each, Laplace)]
-        return exact, ladder(scales, len(exact.cells), self.executor.noise)
+        return exact, GradualNoise(scales, len(exact.cells), self.executor.noise)

@@ -30,6 +30,8 @@ class Gate:
     def answer(self, text: str, execute: Callable[[str], Answer]) -> Answer:
         """The answer to the statement `text`; raises DpdbError, which says what statement failed.
 
+        Of several statements `text` is empty, and the error says itself which one it was.
+
         The next statement is let in when this one has left: otherwise its time would tell when
         this one's answer was ready.
         """
@@ -41,7 +43,7 @@ class Gate:
             except DpdbError as error:
                 # What is wrong with the statement as a whole is shown at its beginning.
                 error.place = error.place or Place(1, 1)
-                error.statement = text
+                error.statement = text or error.statement
                 raise
             except Exception:
                 # Its text could hold a cell: neither message nor traceback goes further.

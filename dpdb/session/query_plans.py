@@ -1,32 +1,165 @@
-"""The plans of a query: one, or several of rising ε where it asks for a relative error."""
+"""The plans of a query: one is made for each theorem that can pay, and the best is chosen.
+
+Under zCDP a query can be paid for by the sum of ε, with Laplace noise, or by ρ, with Gaussian
+noise. What is chosen follows from the plans and the budget alone.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from fractions import Fraction
+from statistics import fmean
 
+from dpdb.errors import TooLarge
+from dpdb.ledger.protocol import Balance
 from dpdb.plan.candidates import check_candidates
 from dpdb.plan.lowering import RowCount
-from dpdb.plan.plan import CONFIDENCE, Plan, at_once
+from dpdb.plan.plan import CONFIDENCE, Plan, Release, ReleasedGroup, at_once
 from dpdb.plan.planner import plan
 from dpdb.plan.query import Options, Query
+from dpdb.plan.statistics import Total
+from dpdb.policy.budget import SMALLEST_DELTA
 from dpdb.policy.catalog import Policy
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.gradual_release import levels
+from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace
+from dpdb.privacy.walk import Walk
+from dpdb.sql.option_names import MECHANISMS
+
+Shares = tuple[BudgetShare, ...]
+Plans = tuple[Plan, ...]
+"""The plans to be carried out one after the other, until an answer is as asked.
+
+They are one, or several of rising ε where the query asks for a relative error.
+"""
 
 
-def plans_of(query: Query, policy: Policy, share: BudgetShare, rows: RowCount) -> tuple[Plan, ...]:
-    """The plans to be carried out one after the other, until an answer is as asked.
+def possible_plans(
+    query: Query,
+    policy: Policy,
+    shares: Shares,
+    rows: RowCount,
+    remembered: tuple[ReleasedGroup, ...] = (),
+) -> tuple[Plans, ...]:
+    """The plans of a query by each theorem.
 
-    `share` is what the query may spend; `rows` gives the number of rows of a table, where that is
-    public.
+    `shares` are what a query gets, by each theorem, that asks for nothing special. `rows` gives the
+    number of rows of a table, where that is public; what follows from the `remembered` groups is
+    not drawn again. Raises TooLarge where all of them are.
     """
+    found: list[Plans] = []
+    refusals: list[TooLarge] = []
+    for share, mechanism in _ways(query.options, shares):
+        options = replace(query.options, mechanism=mechanism)
+        try:
+            asked = replace(query, options=options)
+            found.append(plans_of(asked, policy, share, rows, remembered))
+        except TooLarge as refusal:
+            refusals.append(refusal)
+    if not found:
+        raise refusals[0]
+    return tuple(found)
+
+
+def best_plans(possible: Sequence[Plans], balance: Balance) -> Plans:
+    """The plans with the least noise of those that leave each later query its even part.
+
+    Where none does, those that take the least of what is left.
+    """
+    if len(possible) == 1:
+        return possible[0]
+
+    def rank(plans: Plans) -> tuple[Fraction, float]:
+        return balance.strain(plans[-1].composed_loss), _noise(plans[-1])
+
+    return min(possible, key=rank)
+
+
+def _ways(options: Options, shares: Shares) -> Iterator[tuple[BudgetShare, str]]:
+    """The shares of the budget that a query may spend, each with the noise of counts and sums."""
+    if options.mechanism == "gaussian" or options.sensitivity == "smooth":
+        shares = shares[-1:]  # the others have no δ
+    for even in shares:
+        share = replace(
+            even,
+            epsilon=even.epsilon if options.epsilon is None else options.epsilon,
+            delta=even.delta if options.delta is None else options.delta,
+        )
+        chosen = options.mechanism if options.mechanism in MECHANISMS else None
+        yield share, chosen or _least(share, options)
+
+
+def _least(share: BudgetShare, options: Options) -> str:
+    """The noise that is the less for a share: Gaussian noise, where its ρ is what is paid for."""
+    laplace_only = options.noise_index or options.relative_error or share.delta < SMALLEST_DELTA
+    return "gaussian" if share.concentrated and not laplace_only else "laplace"
+
+
+def usual_share(options: Options, balance: Balance) -> BudgetShare:
+    """What a query may spend that is planned together with others."""
+    even = balance.share
+    return replace(
+        even,
+        epsilon=even.epsilon if options.epsilon is None else options.epsilon,
+        delta=even.delta if options.delta is None else options.delta,
+    )
+
+
+def with_usual_noise(query: Query, share: BudgetShare) -> Query:
+    """The query with the noise that counts and sums have by this share, if it names none."""
+    if query.options.mechanism in MECHANISMS:
+        return query
+    gaussian = share.concentrated and share.delta >= SMALLEST_DELTA
+    options = replace(query.options, mechanism="gaussian" if gaussian else "laplace")
+    return replace(query, options=options)
+
+
+def plans_of(
+    query: Query,
+    policy: Policy,
+    share: BudgetShare,
+    rows: RowCount,
+    remembered: tuple[ReleasedGroup, ...] = (),
+) -> Plans:
+    """The plans of a query that may spend `share`, with the noise that its options name."""
     shares = [share]
     if query.options.relative_error is not None:
         shares = [replace(share, epsilon=epsilon) for epsilon in levels(share.epsilon)]
-    plans = tuple(plan(query, policy, each, rows) for each in shares)
+    more = (remembered,) if remembered else ()
+    plans = tuple(plan(query, policy, each, rows, *more) for each in shares)
     for each in plans:
         check_candidates(each)
     return plans
+
+
+def _noise(planned: Plan) -> float:
+    """The logarithm of the noise of a plan: the mean over its releases."""
+    sizes = [size for release in planned.every_release if (size := _size(release))]
+    return fmean(map(math.log, sizes)) if sizes else 0.0
+
+
+def _size(release: Release) -> float:
+    """About the standard deviation of the noise of a release, as a number of rows.
+
+    A selection has the scale of its score instead, and a walk that of its looks.
+    """
+    match release.mechanism:
+        case Laplace(scale=scale):
+            # What is read from a vector has the noise of several parts in it.
+            return math.sqrt(2 * len(release.parts)) * float(scale) / _row(release)
+        case Gaussian(scale=scale):
+            return float(scale) / _row(release)
+        case Exponential(scale=scale) | Walk(look_scale=scale):
+            return float(scale)
+    return float(1 / release.mechanism.epsilon)
+
+
+def _row(release: Release) -> int:
+    """The most that one row adds to a statistic."""
+    totals = [part.statistic for part in release.parts if isinstance(part.statistic, Total)]
+    return max([1, *(abs(end) for total in totals for end in total.bounds)])
 
 
 def identity(planned: Plan, options: Options) -> object:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from dpdb.answers import accuracy_notes, contribution_notes, release_reports
@@ -12,17 +14,16 @@ from dpdb.answers.record import Cell, columns_of
 from dpdb.errors import Unsupported, printable
 from dpdb.ledger.protocol import FREE, Balance, Price
 from dpdb.plan.plan import Plan
-from dpdb.plan.query import NO_OPTIONS, Options, Query
+from dpdb.plan.query import Query
 from dpdb.policy.budget import valid_budget
-from dpdb.policy.catalog import Kind, Policy, Table
+from dpdb.policy.catalog import Policy, Table
 from dpdb.policy.numbers import decimal
-from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.noise.source import Noise
 from dpdb.privacy.noise.sources import source
 from dpdb.session import catalog_views
 from dpdb.session.backends import open_engine, open_ledger
 from dpdb.session.gate import Gate
-from dpdb.session.query_plans import identity, plans_of
+from dpdb.session.memory import Chosen, Memory
 from dpdb.session.settings import Settings
 from dpdb.session.unprotected import Unprotected
 from dpdb.sql.statements import (
@@ -30,16 +31,22 @@ from dpdb.sql.statements import (
     Describe,
     Select,
     ShowBudget,
+    ShowHistory,
     ShowSettings,
     ShowTables,
     statement,
 )
 
 if TYPE_CHECKING:
+    from dpdb.answers.estimates import Draws
     from dpdb.engines.protocol import OpenEngine, Progress
     from dpdb.plan.lowering import RowCount
+    from dpdb.session.batches import Batches
     from dpdb.session.executor import Executor
     from dpdb.session.purchases import Purchase
+
+STATEMENTS = 32
+"""So many statements stay parsed: the prompt asks for the price of a text before it executes it."""
 
 
 class Session:
@@ -60,18 +67,25 @@ class Session:
         noise: Noise | None = None,
         progress: Progress | None = None,
         teach: bool = False,
+        analyst: str | None = None,
     ):
+        """`analyst` is who asks of a lasting budget, if it is not the user of this process.
+
+        Raises LedgerError where the ledger of a lasting budget refuses the session.
+        """
         valid_budget(policy.budget)
         self.policy = policy
         self.teach = teach
         self.settings = Settings()
-        self._ledger = open_ledger(policy)
+        self._statement = lru_cache(STATEMENTS)(lambda text: statement(text, policy))
+        self._ledger = open_ledger(policy, analyst, teach=teach)
         self._noise = source(policy.noise) if noise is None else noise
         # Where noise can be foretold the time of an answer tells nothing more.
         self._gate = Gate(timed=noise is None and not teach)
         self._progress = progress
         self._loaded_engine: OpenEngine | None = None
-        self._purchases: dict[object, Purchase] = {}
+        self._memory = Memory()
+        self._batches: Batches | None = None
 
     def __repr__(self) -> str:
         """The tables, and what is left of the budget."""
@@ -109,8 +123,22 @@ class Session:
         """
         return self._gate.answer(text, self._quote)
 
+    def plan(self, texts: Sequence[str]) -> Answer:
+        """Plan statements together that are to be answered next, so that they share what they draw.
+
+        Nothing is spent yet. Raises DpdbError where one would be refused, and then plans nothing.
+        """
+        from dpdb.session.batches import PLAN_COLUMNS, Batches, asked_in  # noqa: PLC0415 (numpy)
+
+        def planned(_: str) -> Answer:
+            self._batches = self._batches or Batches(self.policy, self._ledger, self._rows)
+            asked = asked_in(texts, self._statement, self.settings, self.balance, teach=self.teach)
+            return self._shown("", PLAN_COLUMNS, self._batches.plan(asked, self._is_answered))
+
+        return self._gate.answer("", planned)
+
     def _quote(self, text: str) -> Answer:
-        priced = statement(text, self.policy)
+        priced = self._statement(text)
         if not isinstance(priced, Select):
             raise Unsupported("only a SELECT has a price")
         if self.settings.unprotected:
@@ -120,7 +148,7 @@ class Session:
         return replace(self._explained(text, query, rows), releases=())
 
     def _execute(self, text: str) -> Answer:
-        match statement(text, self.policy):
+        match self._statement(text):
             case Select(query=query, explain=True) if self.settings.unprotected:
                 return self._unprotected.explained(text, query)
             case Select(query=query) if self.settings.unprotected:
@@ -130,9 +158,13 @@ class Session:
             case Select(query=query):
                 return self._select(text, self._asked(query))
             case ShowBudget():
-                share = self._share(self.settings.filled(NO_OPTIONS))
-                rows = catalog_views.budget_rows(self.balance, share.epsilon)
+                asked = self.settings.epsilon
+                share = self.balance.share.epsilon if asked is None else asked
+                rows = catalog_views.budget_rows(self.balance, share)
                 return self._shown(text, catalog_views.BUDGET_COLUMNS, rows)
+            case ShowHistory():
+                rows = catalog_views.history_rows(self._ledger.history())
+                return self._shown(text, catalog_views.HISTORY_COLUMNS, rows)
             case ShowTables():
                 rows = catalog_views.table_rows(self.policy)
                 return self._shown(text, catalog_views.TABLE_COLUMNS, rows)
@@ -158,14 +190,14 @@ class Session:
         """
         self._gate.opens_on_tick()
         if self._loaded_engine is None:
-            self._loaded_engine = open_engine(self._progress)
+            self._loaded_engine = open_engine(self._progress, self._ledger.pinned)
         return self._loaded_engine
 
-    def _executor(self) -> Executor:
+    def _executor(self, known: Draws) -> Executor:
         """What draws the releases of a plan that is paid for."""
         from dpdb.session.executor import Executor  # noqa: PLC0415 (numpy)
 
-        return Executor(self._engine, self._noise, self.teach)
+        return Executor(self._engine, self._noise, self.teach, known)
 
     @property
     def _unprotected(self) -> Unprotected:
@@ -178,43 +210,44 @@ class Session:
         """The query with the session's settings for what it leaves open."""
         return replace(query, options=self.settings.filled(query.options))
 
-    def _share(self, options: Options) -> BudgetShare:
-        """What a query may spend: what it asks for, or an even share."""
-        share = self.balance.share
-        if options.epsilon is not None:
-            share = replace(share, epsilon=options.epsilon)
-        return share if options.delta is None else replace(share, delta=options.delta)
-
     def _rows(self, table: Table) -> int:
         """The number of rows, asked for only where it is public."""
         return self._engine.rows(table)
 
-    def _plans(self, query: Query, rows: RowCount) -> tuple[Plan, ...]:
-        return plans_of(query, self.policy, self._share(query.options), rows)
+    def _plans(self, query: Query, rows: RowCount) -> Chosen:
+        """The plans of a query, and what it was answered with before, unless that is to be paid."""
+        memory = Memory() if self.settings.repeats_are_paid else self._memory
+        return memory.choose(query, self.policy, self.balance, rows)
 
     def _select(self, text: str, query: Query) -> Answer:
         """An answer that is bought, in steps where it is to be as accurate as asked."""
         from dpdb.session.purchases import purchases, settled  # noqa: PLC0415 (numpy)
 
-        plans, options = self._plans(query, self._rows), query.options
+        if self._batches is not None and not self.settings.repeats_are_paid:
+            ledger = self._ledger.recording(text)
+            bought = self._batches.answer(query, ledger, lambda: self._executor(()))
+            if bought is not None:
+                return self._answer(text, *bought)
+        chosen, options = self._plans(query, self._rows), query.options
+        plans = chosen.plans
         if plans[-1].settled:
             return self._answer(text, plans[-1], settled())
-        key = identity(plans[-1], options)
-        before = self._purchased(key)
-        if before is not None:
-            return self._answer(text, plans[before.step], before, repeat=True)
-        for purchase in purchases(plans, options, self._ledger, self._executor):
+        if chosen.before is not None:
+            return self._answer(text, plans[chosen.before.step], chosen.before, repeat=True)
+        known = self._memory.draws(plans[-1])
+        if plans[-1].follows:
+            return self._answer(text, plans[-1], settled(known), repeat=True)
+        ledger = self._ledger.recording(text)
+        for purchase in purchases(plans, options, ledger, lambda: self._executor(known)):
             # It is kept at once: a later step may fail, and this one is paid for all the same.
-            self._purchases[key] = purchase
+            self._memory.keep(chosen, purchase)
         return self._answer(text, plans[purchase.step], purchase)
 
-    def _purchased(self, key: object) -> Purchase | None:
-        """What a query was answered with before, unless repeats are to be paid."""
-        return None if self.settings.repeats_are_paid else self._purchases.get(key)
+    def _is_answered(self, query: Query) -> bool:
+        """Whether asking a query is free, because it was answered before."""
+        return self._plans(query, self._rows).is_free
 
-    def _answer(
-        self, text: str, planned: Plan, purchase: Purchase, *, repeat: bool = False
-    ) -> Answer:
+    def _answer(self, text: str, planned: Plan, purchase: Purchase, repeat: bool = False) -> Answer:
         from dpdb.answers.estimates import points  # noqa: PLC0415
         from dpdb.answers.rows import cell_columns  # noqa: PLC0415 (numpy)
 
@@ -225,7 +258,7 @@ class Session:
             statement=text,
             columns=columns,
             cells=cells,
-            kinds=_kinds(planned),
+            kinds=tuple(output.expression.kind for output in planned.outputs),
             origins=release_reports.origins(planned),
             releases=release_reports.reports(planned),
             cost=FREE if repeat else purchase.price,
@@ -240,14 +273,11 @@ class Session:
         )
 
     def _explained(self, text: str, query: Query, rows: RowCount) -> Answer:
-        planned, options = self._plans(query, rows)[-1], query.options
-        repeat = self._purchased(identity(planned, options)) is not None
-        if planned.settled or repeat:
-            price = FREE
-        elif options.relative_error is not None:
-            price = self._ledger.price(planned.composed_loss, None)
-        else:
-            price = self._ledger.price(planned.composed_loss, planned.region)
+        chosen, options = self._plans(query, rows), query.options
+        planned, repeat = chosen.plans[-1], chosen.is_free
+        free = planned.settled or repeat
+        region = None if options.relative_error is not None else planned.region
+        price = FREE if free else self._ledger.price(planned.composed_loss, region)
         return Answer(
             statement=text,
             columns=tuple(output.label for output in planned.outputs),
@@ -259,11 +289,8 @@ class Session:
             repeat=repeat,
             explain=True,
             private=self._private,
-            notes=(
-                *accuracy_notes.planned_error_notes(options, planned),
-                *accuracy_notes.interval_notes(planned),
-                *contribution_notes.bounding_notes(planned),
-            ),
+            notes=accuracy_notes.plan_notes(options, planned)
+            + contribution_notes.bounding_notes(planned),
             plan=planned,
         )
 
@@ -276,8 +303,3 @@ class Session:
         self.settings = self.settings.changed(assign, teach=self.teach)
         value = decimal(assign.value) if isinstance(assign.value, Fraction) else assign.value
         return self._shown(text, ("setting", "value"), ((assign.name, value),))
-
-
-def _kinds(planned: Plan) -> tuple[Kind, ...]:
-    """The types of the columns of an answer."""
-    return tuple(output.expression.kind for output in planned.outputs)

@@ -19,12 +19,14 @@ class Settings:
 
     epsilon: Fraction | None = None
     """The ε that a query may spend; None for an even share of the budget."""
-    mechanism: str = "laplace"
+    mechanism: str = "default"
     sensitivity: str = "global"
     interval: str = "on"
     """Whether a part of a quantile's ε is for its interval."""
     repeats_are_paid: bool = False
     """Whether a repeated query is paid for again and gets fresh noise."""
+    plans_batches: bool = False
+    """Whether the statements of a file are planned together before any of them is answered."""
     protected: bool = True
     """Whether answers are noisy at all; teaching mode can switch that off."""
     reveal: bool = False
@@ -43,6 +45,7 @@ class Settings:
             "sensitivity": self.sensitivity,
             "interval": self.interval,
             "repeats": "fresh" if self.repeats_are_paid else "free",
+            "plan": "on" if self.plans_batches else "off",
             "dp": "on" if self.protected else "off",
             "reveal": "on" if self.reveal else "off",
         }
@@ -76,9 +79,11 @@ class Settings:
                 return replace(self, epsilon=valid_epsilon(value, assignment.place))
             case "repeats", "free" | "fresh" as value:
                 return replace(self, repeats_are_paid=value == "fresh")
+            case "plan", "on" | "off" as value:
+                return replace(self, plans_batches=value == "on")
             case "dp", "on" | "off" as value:
                 return replace(self, protected=value == "on")
-            case "mechanism", str() as value if value in MECHANISMS:
+            case "mechanism", str() as value if value in (*MECHANISMS, "default"):
                 return replace(self, mechanism=value)
             case "sensitivity", str() as value if value in (*SENSITIVITIES, "local"):
                 return replace(self, sensitivity=value)

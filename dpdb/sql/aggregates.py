@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from dpdb.errors import TypeMismatch, Unsupported
-from dpdb.plan.expressions import Cast, Expr, Literal, conjunction
+from dpdb.plan.expressions import Case, Cast, Expr, Literal, conjunction
 from dpdb.plan.query import Aggregate, Function
 from dpdb.policy.catalog import Kind
 from dpdb.sql import types
@@ -93,7 +93,31 @@ def _call(node: exp.Expr, function: Function, rows: ExpressionBinder) -> Aggrega
         fraction = Fraction(1, 2)
     elif isinstance(node, exp.PercentileCont):
         fraction = _fraction(node.expression, rows)
-    return _typed(Aggregate(function, rows.expression(node.this), None, fraction, where))
+    return _as_count(_typed(Aggregate(function, rows.expression(node.this), None, fraction, where)))
+
+
+_ONE = Literal(1, Kind.INTEGER)
+
+
+def _as_count(aggregate: Aggregate) -> Aggregate:
+    """A count that is written with CASE as the COUNT of the rows that it counts.
+
+    These are SUM(CASE WHEN c THEN 1 ELSE 0 END), also without ELSE, SUM(c), and
+    COUNT(CASE WHEN c THEN x END).
+    """
+    match aggregate.function, aggregate.argument:
+        case (
+            Function.SUM,
+            Case(branches=((condition, value),), default=Literal(value=None | 0)),
+        ) if value == _ONE:
+            counted = None
+        case Function.SUM, Cast(operand=condition) if condition.kind is Kind.BOOLEAN:
+            counted = None
+        case Function.COUNT, Case(branches=((condition, counted),), default=Literal(value=None)):
+            pass
+        case _:
+            return aggregate
+    return replace(aggregate, function=Function.COUNT, argument=counted, where=condition)
 
 
 def _within_group(node: exp.WithinGroup, rows: ExpressionBinder) -> Aggregate:

@@ -20,7 +20,7 @@ from dpdb.errors import (
     UnknownName,
     Unsupported,
 )
-from dpdb.plan.expressions import ColumnRef, Literal, Slot, interval_ends
+from dpdb.plan.expressions import Expr, Literal, Slot, columns_of, interval_ends
 from dpdb.plan.query import NO_OPTIONS, Options, Ordering, Output, Query
 from dpdb.policy.catalog import Policy
 from dpdb.policy.names import suggestion
@@ -81,7 +81,7 @@ class Binder:
         scope = self._scope(tree)
         rows = RowExpressions(self, scope)
         where = tree.args.get("where")
-        keys = self._keys(tree, scope)
+        keys = self._keys(tree, scope, rows)
         condition = rows.condition(where.this) if where else None
         answers = AnswerExpressions(self, rows, scope, keys)
         outputs = self._outputs(tree, answers, written)
@@ -165,22 +165,25 @@ class Binder:
         )
         return Scope(table, frozenset(names))
 
-    def _keys(self, tree: exp.Select, scope: Scope) -> tuple[ColumnRef, ...]:
-        """The columns of GROUP BY, each once."""
+    def _keys(self, tree: exp.Select, scope: Scope, rows: RowExpressions) -> tuple[Expr, ...]:
+        """The columns and expressions of GROUP BY, each once."""
         group = tree.args.get("group")
         if group is None:
             return ()
         only(group, self.text, "expressions")
         self._check_number(group.expressions, "keys")
-        keys: dict[ColumnRef, None] = {}
+        keys: dict[Expr, None] = {}
         for node in group.expressions:
             chosen = self._by_position(node.unnest(), tree.expressions)
             if isinstance(chosen, exp.Column) and scope.table.column(chosen.name) is None:
                 chosen = self._by_alias(chosen, tree.expressions)
             chosen = chosen.this if isinstance(chosen, exp.Alias) else chosen
-            key = scope.column(chosen, self.text) if isinstance(chosen, exp.Column) else None
-            if not isinstance(key, ColumnRef):
-                raise Unsupported("GROUP BY takes columns", place=place(node, self.text))
+            key = rows.expression(chosen)
+            if not columns_of(key):
+                raise Unsupported(
+                    "GROUP BY takes columns and expressions of columns",
+                    place=place(node, self.text),
+                )
             keys[key] = None
         return tuple(keys)
 

@@ -8,7 +8,7 @@ from dpdb.errors import Place, Unsupported
 from dpdb.plan.expressions import Cast, Expr, Literal
 from dpdb.policy.catalog import Kind
 from dpdb.sql import types
-from dpdb.sql.functions import call
+from dpdb.sql.calls import call
 
 TARGETS = {
     exp.DataType.Type.INT: Kind.INTEGER,

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import logging
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
-from sqlglot.parser import Parser as BaseParser
+from sqlglot.parser import Parser
 from sqlglot.tokenizer_core import Token, TokenType
 from sqlglot.tokens import Tokenizer as BaseTokenizer
+
+from dpdb.sql.date_functions import DATE_CALLS, UNREAD
 
 # sqlglot writes warnings to stderr about text that it half understands. The binder refuses such
 # text, with its place.
@@ -28,19 +30,24 @@ class Dpdb(Dialect):
         COMMANDS: ClassVar[set[TokenType]] = set()
         IDENTIFIERS: ClassVar[list[str | tuple[str, str]]] = ['"', "`"]
 
-    class Parser(BaseParser):
-        """The default grammar, with more names for aggregates that it knows."""
+    # No subclass of it: sqlglot as compiled by mypyc (`sqlglot[c]`) has parsers without subclasses.
+    parser_class = Parser  # type: ignore[assignment]
 
-        FUNCTIONS: ClassVar[dict[str, Any]] = {
-            **BaseParser.FUNCTIONS,
-            "MEAN": exp.Avg.from_arg_list,
-            "SD": exp.Stddev.from_arg_list,
-            "STD": exp.Stddev.from_arg_list,
-            "VAR": exp.Variance.from_arg_list,
-            "QUANTILE_CONT": exp.PercentileCont.from_arg_list,
-            "QUANTILE": exp.PercentileCont.from_arg_list,
-        }
 
+FUNCTION_NAMES = {
+    "MEAN": "AVG",
+    "SD": "STDDEV",
+    "STD": "STDDEV",
+    "VAR": "VARIANCE",
+    "QUANTILE_CONT": "PERCENTILE_CONT",
+    "QUANTILE": "PERCENTILE_CONT",
+    **{name: name + UNREAD for name in DATE_CALLS},
+}
+"""Further names for aggregates, with the names by which sqlglot knows them.
+
+The functions that name a unit of time get names that it does not know: it would read their
+arguments in one order, or a unit as a column.
+"""
 
 _DIALECT = Dpdb()
 
@@ -59,4 +66,16 @@ def parse(tokens: list[Token], text: str) -> list[exp.Expr | None]:
         kinds = select.token_type, number.token_type
         if kinds == (TokenType.SELECT, TokenType.NUMBER) and word.text.upper() == "TOP":
             word.token_type = TokenType.TOP
-    return _DIALECT.parser().parse(tokens, text)
+    following = [*tokens[1:], None]
+    return _DIALECT.parser().parse(list(map(_translated, tokens, following)), text)
+
+
+def _translated(token: Token, following: Token | None) -> Token:
+    """The token, with sqlglot's name in it where it is another name of a function."""
+    name = FUNCTION_NAMES.get(token.text.upper())
+    called = following is not None and following.token_type is TokenType.L_PAREN
+    if name is None or not called or token.token_type is not TokenType.VAR:
+        return token
+    return Token(
+        token.token_type, name, token.line, token.col, token.start, token.end, token.comments
+    )

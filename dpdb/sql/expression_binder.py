@@ -25,7 +25,9 @@ from dpdb.plan.expressions import (
 from dpdb.plan.folding import lower
 from dpdb.policy.catalog import Kind
 from dpdb.sql import casts, types
-from dpdb.sql.functions import ARGUMENTS, call
+from dpdb.sql.calls import call
+from dpdb.sql.date_functions import UNREAD, date_call, shifted
+from dpdb.sql.functions import READ, named
 from dpdb.sql.literals import like_pattern, number_literal
 from dpdb.sql.trees import Effort, chain, check_depth, node_name, only, place
 
@@ -47,6 +49,9 @@ ARITHMETIC: dict[type[exp.Expr], str] = {
     exp.Div: "/",
     exp.Mod: "%",
 }
+
+PREDICATES = (exp.Between, exp.In, exp.Like, exp.ILike, exp.Escape, exp.Is, exp.NullSafeEQ,
+              exp.NullSafeNEQ)  # fmt: skip
 
 
 class ExpressionBinder(ABC):
@@ -94,7 +99,7 @@ class ExpressionBinder(ABC):
             case exp.Not():
                 only(node, self.text, "this")
                 return Not(self._boolean(node.this, depth))
-            case exp.Between() | exp.In() | exp.Like() | exp.ILike() | exp.Escape() | exp.Is():
+            case _ if isinstance(node, PREDICATES):
                 return self._predicate(node, depth)
             case exp.Case() | exp.If():
                 return self._case(node, depth)
@@ -145,6 +150,9 @@ class ExpressionBinder(ABC):
     def _arithmetic(self, node: exp.Expr, depth: int) -> Expr:
         only(node, self.text, "this", "expression")
         operator, where = ARITHMETIC[type(node)], self.place(node)
+        if operator in "+-" and isinstance(node.expression, exp.Interval):
+            date = self.expression(node.this, depth + 1)
+            return shifted(date, 1 if operator == "+" else -1, node.expression, where)
         left, right = (self.expression(side, depth + 1) for side in (node.this, node.expression))
         if operator in "+-" and Kind.DATE in (left.kind, right.kind):
             return types.date_arithmetic(operator, left, right, where)
@@ -160,15 +168,19 @@ class ExpressionBinder(ABC):
     def _predicate(self, node: exp.Expr, depth: int) -> Expr:
         match node:
             case exp.Between():
-                only(node, self.text, "this", "low", "high")
-                low = self._compare("<=", node.args["low"], node.this, depth)
-                return logic("and", [low, self._compare("<=", node.this, node.args["high"], depth)])
+                only(node, self.text, "this", "low", "high", "symmetric")
+                return self._between(node, depth)
             case exp.In():
                 only(node, self.text, "this", "expressions")
                 return self._in(node, depth)
             case exp.Is():
                 only(node, self.text, "this", "expression")
                 return self._is(node, depth)
+            case exp.NullSafeEQ() | exp.NullSafeNEQ():
+                only(node, self.text, "this", "expression")
+                sides = [self.expression(side, depth + 1) for side in (node.this, node.expression)]
+                alike = types.alike(sides, self.place(node))
+                return Not(alike) if isinstance(node, exp.NullSafeNEQ) else alike
             case exp.Escape():
                 only(node, self.text, "this", "expression")
                 escape = self.expression(node.expression, depth + 1)
@@ -176,6 +188,17 @@ class ExpressionBinder(ABC):
                     raise Unsupported("ESCAPE takes one character", place=self.place(node))
                 return self._like(node.this, str(escape.value), depth)
         return self._like(node, "", depth)
+
+    def _between(self, node: exp.Between, depth: int) -> Expr:
+        """Between the ends in their order, and in either order where it is symmetric."""
+        low, high = node.args["low"], node.args["high"]
+        orders = [(low, high), (high, low)] if node.args.get("symmetric") else [(low, high)]
+        within = []
+        for start, end in orders:
+            above = self._compare("<=", start, node.this, depth)
+            below = self._compare("<=", node.this, end, depth)
+            within.append(logic("and", [above, below]))
+        return logic("or", within)
 
     def _is(self, node: exp.Expr, depth: int) -> Expr:
         if isinstance(node.expression, exp.Null):
@@ -246,17 +269,25 @@ class ExpressionBinder(ABC):
         return casts.cast(self.expression(node.this, depth + 1), kind, sizes, self.place(node))
 
     def _function(self, node: exp.Func, depth: int) -> Expr:
-        known = ARGUMENTS.get(type(node))
-        if known is not None:
-            only(node, self.text, "this", "expressions", "expression", "decimals", "start",
-                 "length", "ignore_nulls")  # fmt: skip
-            name, parts = known[0], known[1](node)
-        elif isinstance(node, exp.Anonymous) and str(node.this).upper() == "CLAMP":
-            name, parts = "clamp", node.expressions
-        else:
+        def bind(part: exp.Expr) -> Expr:
+            return self.expression(part, depth + 1)
+
+        match node:
+            case exp.Extract():
+                only(node, self.text, "this", "expression")
+                return date_call(
+                    "EXTRACT", [node.this, node.expression], bind, self.place(node.expression)
+                )
+            case exp.Anonymous(this=str(name)) if name.endswith(UNREAD):
+                name = name.removesuffix(UNREAD)
+                return date_call(name, node.expressions, bind, self.place(node))
+        known = named(node)
+        if known is None:
             raise self._unknown(node)
-        arguments = [self.expression(part, depth + 1) for part in parts]
-        return call(name, arguments, self.place(node))
+        if not isinstance(node, (exp.Trim, exp.Anonymous)):
+            only(node, self.text, *READ)
+        name, parts = known
+        return call(name, [bind(part) for part in parts], self.place(node))
 
     def _unknown(self, node: exp.Func) -> StatementError:
         """The error for a function outside the list: SQL's are unsupported, others unknown."""

@@ -1,4 +1,4 @@
-"""The scalar functions: their names and the types of their arguments."""
+"""The names of the scalar functions, and how sqlglot's nodes for them are read."""
 
 from __future__ import annotations
 
@@ -6,15 +6,18 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-from dpdb.errors import Place, TypeMismatch
-from dpdb.plan.expressions import Call, Expr, Literal
-from dpdb.policy.catalog import Kind
-from dpdb.sql import types
-
 FUNCTION_NAMES = [
-    "ABS", "ROUND", "FLOOR", "CEIL", "LEAST", "GREATEST", "CLAMP", "COALESCE", "NULLIF",
-    "LOWER", "UPPER", "LENGTH", "SUBSTR", "CAST", "IF",
+    "ABS", "ROUND", "FLOOR", "CEIL", "TRUNC", "SIGN", "MOD", "SQRT", "CBRT", "POWER", "EXP", "LN",
+    "LOG", "LOG10", "LOG2", "PI", "SIN", "COS", "TAN", "ASIN", "ACOS", "ATAN", "ATAN2", "DEGREES",
+    "RADIANS", "SAFE_DIVIDE", "LEAST", "GREATEST", "CLAMP", "COALESCE", "NULLIF", "IF", "CAST",
+    "LOWER", "UPPER", "LENGTH", "SUBSTR", "LEFT", "RIGHT", "TRIM", "LTRIM", "RTRIM", "CONCAT",
+    "REPLACE", "POSITION", "STARTS_WITH", "ENDS_WITH", "CONTAINS", "SPLIT_PART",
+    "EXTRACT", "DATE_PART", "YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "DAYOFWEEK", "ISODOW",
+    "DAYOFYEAR", "DATE_TRUNC", "LAST_DAY", "DATE_DIFF", "DATE_ADD", "DATE_SUB",
 ]  # fmt: skip
+
+Arguments = Callable[[exp.Expr], list[exp.Expr]]
+"""Reads the arguments of a node, in our order."""
 
 
 def _first(node: exp.Expr) -> list[exp.Expr]:
@@ -22,67 +25,66 @@ def _first(node: exp.Expr) -> list[exp.Expr]:
 
 
 def _list(node: exp.Expr) -> list[exp.Expr]:
-    return [node.this, *node.expressions]
+    return [part for part in (node.this, *node.expressions) if part is not None]
 
 
-def _named(*names: str) -> Callable[[exp.Expr], list[exp.Expr]]:
+def _named(*names: str) -> Arguments:
     return lambda node: [node.args[name] for name in names if node.args.get(name) is not None]
 
 
-ARGUMENTS: dict[type[exp.Expr], tuple[str, Callable[[exp.Expr], list[exp.Expr]]]] = {
-    exp.Abs: ("abs", _first),
+_both = _named("this", "expression")
+_ONE: dict[str, type[exp.Expr]] = {
+    "abs": exp.Abs, "sign": exp.Sign, "sqrt": exp.Sqrt, "cbrt": exp.Cbrt, "exp": exp.Exp,
+    "ln": exp.Ln, "sin": exp.Sin, "cos": exp.Cos, "tan": exp.Tan, "asin": exp.Asin,
+    "acos": exp.Acos, "atan": exp.Atan, "degrees": exp.Degrees, "radians": exp.Radians,
+    "lower": exp.Lower, "upper": exp.Upper, "length": exp.Length, "year": exp.Year,
+    "quarter": exp.Quarter, "month": exp.Month, "week": exp.Week, "day": exp.Day,
+    "dayofweek": exp.DayOfWeek, "isodow": exp.DayOfWeekIso, "dayofyear": exp.DayOfYear,
+    "last_day": exp.LastDay,
+}  # fmt: skip
+"""The functions of one argument."""
+ARGUMENTS: dict[type[exp.Expr], tuple[str, Arguments]] = {
+    **{node: (name, _first) for name, node in _ONE.items()},
     exp.Round: ("round", _named("this", "decimals")),
     exp.Floor: ("floor", _named("this", "decimals")),
     exp.Ceil: ("ceil", _named("this", "decimals")),
+    exp.Trunc: ("trunc", _named("this", "decimals")),
+    exp.Pow: ("power", _both),
+    exp.Log: ("log", _both),
+    exp.Atan2: ("atan2", _both),
+    exp.Pi: ("pi", lambda _: []),
+    exp.SafeDivide: ("divide", _both),
     exp.Least: ("least", _list),
     exp.Greatest: ("greatest", _list),
     exp.Coalesce: ("coalesce", _list),
-    exp.Nullif: ("nullif", _named("this", "expression")),
-    exp.Lower: ("lower", _first),
-    exp.Upper: ("upper", _first),
-    exp.Length: ("length", _first),
+    exp.Nullif: ("nullif", _both),
     exp.Substring: ("substr", _named("this", "start", "length")),
+    exp.Left: ("left", _both),
+    exp.Right: ("right", _both),
+    exp.Concat: ("concat_known", _list),
+    exp.Replace: ("replace", _named("this", "expression", "replacement")),
+    exp.StrPosition: ("position", _named("this", "substr")),
+    exp.StartsWith: ("starts_with", _both),
+    exp.EndsWith: ("ends_with", _both),
+    exp.Contains: ("contains", _both),
+    exp.SplitPart: ("split_part", _named("this", "delimiter", "part_index")),
 }
 """For each of sqlglot's nodes, our name of the function and how to read its arguments."""
+READ = (
+    "this", "expressions", "expression", "decimals", "start", "length", "ignore_nulls", "substr",
+    "delimiter", "part_index", "replacement", "safe",
+)  # fmt: skip
+"""The arguments of nodes that `ARGUMENTS` reads, or that say nothing more."""
+
+_SIDES = {"LEADING": "ltrim", "TRAILING": "rtrim", "BOTH": "trim", "": "trim"}
 
 
-def call(name: str, arguments: list[Expr], where: Place | None) -> Expr:
-    """A call of the function `name`, once the number and the types of its arguments fit."""
-    match name, arguments:
-        case "abs" | "floor" | "ceil", [operand]:
-            number = types.numeric(operand, where)
-            return Call(name, (number,), number.kind if name == "abs" else Kind.INTEGER)
-        case "round", [operand]:
-            return call(name, [operand, Literal(0, Kind.INTEGER)], where)
-        case "round", [operand, Literal(value=digits, kind=Kind.INTEGER) as places] if (
-            isinstance(digits, int) and -9 <= digits <= 9
-        ):
-            number = types.numeric(operand, where)
-            return Call(name, (number, places), Kind.INTEGER if digits <= 0 else Kind.NUMBER)
-        case "clamp", [_, _, _]:
-            unified, kind = types.unify(arguments, where)
-            if kind.ordinal:
-                return Call(name, tuple(unified), kind)
-        case "least" | "greatest" | "coalesce", [_, *_]:
-            unified, kind = types.unify(arguments, where)
-            if name == "coalesce" or kind.ordinal:
-                return Call(name, tuple(unified), kind)
-        case "nullif", [_, _]:
-            unified, kind = types.unify(arguments, where)
-            return Call(name, tuple(unified), kind)
-        case "concat", _:
-            return Call(name, types.joined(arguments, where), Kind.TEXT)
-        case "lower" | "upper", [operand]:
-            return Call(name, (types.of_kind(operand, Kind.TEXT, where),), Kind.TEXT)
-        case "length", [operand]:
-            return Call(name, (types.of_kind(operand, Kind.TEXT, where),), Kind.INTEGER)
-        case "substr", [operand, *positions] if positions and all(
-            isinstance(p, Literal)
-            and p.kind is Kind.INTEGER
-            and isinstance(p.value, int)
-            and abs(p.value) < 2**31
-            for p in positions
-        ):
-            text = types.of_kind(operand, Kind.TEXT, where)
-            return Call(name, (text, *positions), Kind.TEXT)
-    raise TypeMismatch(f"{name.upper()} does not take these arguments", place=where)
+def named(node: exp.Func) -> tuple[str, list[exp.Expr]] | None:
+    """Our name of a function, and its arguments; None if it is not known."""
+    match node:
+        case exp.Anonymous() if str(node.this).upper() == "CLAMP":
+            return "clamp", node.expressions
+        case exp.Trim():
+            return _SIDES[str(node.args.get("position") or "")], _both(node)
+    known = ARGUMENTS.get(type(node))
+    return None if known is None else (known[0], known[1](node))

@@ -8,10 +8,11 @@ INTERVALS = ("on", "off")
 
 SETTINGS = {
     "epsilon": "what each query may spend, or 'default' for an even share",
-    "mechanism": "'laplace' or 'gaussian': the noise on counts and sums",
+    "mechanism": "'laplace' or 'gaussian': the noise on counts and sums; or 'default'",
     "sensitivity": "'global', or 'smooth' for MIN, MAX and quantiles; when teaching also 'local'",
     "interval": "'on': a fifth of a quantile's epsilon is for its interval; 'off': none",
     "repeats": "'free': a repeated query is answered as before; 'fresh': it is paid for again",
+    "plan": "'on': the statements of a file are planned together, and share what they draw",
 }
 """The names that SET takes."""
 TEACHING = {

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from sqlglot import exp
 
-from dpdb.errors import TooLarge, TypeMismatch, UnknownName, Unsupported
+from dpdb.errors import StatementError, TooLarge, TypeMismatch, UnknownName, Unsupported
 from dpdb.plan.expressions import (
     ColumnRef,
     Expr,
@@ -107,7 +107,7 @@ class AnswerExpressions(ExpressionBinder):
     binder: SubqueryBinder
     rows: RowExpressions
     scope: Scope
-    keys: tuple[ColumnRef, ...]
+    keys: tuple[Expr, ...]
     aggregates: list[Aggregate] = field(default_factory=list)
     aliases: dict[str, Expr] = field(default_factory=dict)
 
@@ -127,7 +127,20 @@ class AnswerExpressions(ExpressionBinder):
             return self._name(node)
         if isinstance(node, exp.Anonymous) and str(node.this).upper() in INTERVAL_ENDS:
             return self._interval_end(node)
-        return None
+        return self._key(node)
+
+    def _key(self, node: exp.Expr) -> Slot | None:
+        """The slot of an expression by which rows are grouped; None if it is none of them."""
+        computed = [key for key in self.keys if not isinstance(key, ColumnRef)]
+        if not computed or isinstance(node, (exp.Literal, exp.Paren)) or _is_of_answer(node):
+            return None
+        try:
+            expression = self.rows.expression(node)
+        except StatementError:  # a name of the answer is in it, and none of a row
+            return None
+        if expression not in computed:
+            return None
+        return Slot("key", self.keys.index(expression), expression.kind)
 
     def _interval_end(self, node: exp.Anonymous) -> IntervalEnd:
         """DP_INTERVAL_LOW(x) or DP_INTERVAL_HIGH(x), of an aggregate or the alias of a column."""
@@ -173,6 +186,11 @@ class AnswerExpressions(ExpressionBinder):
             )
         assert isinstance(column, ColumnRef)
         return Slot("key", self.keys.index(column), column.kind)
+
+
+def _is_of_answer(node: exp.Expr) -> bool:
+    """Whether an expression has an aggregate or a subquery in it, as no key has."""
+    return any(is_aggregate(part) or isinstance(part, exp.Subquery) for part in node.walk())
 
 
 class Constants(ExpressionBinder):

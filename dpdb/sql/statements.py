@@ -34,6 +34,11 @@ class ShowBudget:
 
 
 @dataclass(frozen=True)
+class ShowHistory:
+    """SHOW HISTORY."""
+
+
+@dataclass(frozen=True)
 class ShowTables:
     """SHOW TABLES."""
 
@@ -60,7 +65,7 @@ class Assign:
     place: Place
 
 
-Statement = Select | ShowBudget | ShowTables | ShowSettings | Describe | Assign
+Statement = Select | ShowBudget | ShowHistory | ShowTables | ShowSettings | Describe | Assign
 
 
 def statement(text: str, policy: Policy) -> Statement:
@@ -73,13 +78,15 @@ def statement(text: str, policy: Policy) -> Statement:
             return Select(_select(text, policy, words, skip=0))
         case ["SHOW", "BUDGET"]:
             return ShowBudget()
+        case ["SHOW", "HISTORY"]:
+            return ShowHistory()
         case ["SHOW", "TABLES"]:
             return ShowTables()
         case ["SHOW", "ALL"]:
             return ShowSettings()
         case ["SHOW", *_]:
             raise UnknownName(
-                "SHOW knows BUDGET, TABLES and ALL",
+                "SHOW knows BUDGET, HISTORY, TABLES and ALL",
                 hint="DESCRIBE table shows its columns, SHOW ALL the settings",
                 place=words.place(0),
             )

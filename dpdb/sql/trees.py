@@ -53,14 +53,13 @@ def start(node: exp.Expr) -> int:
     """The offset in the text of the first part of `node` that has one; -1 if none has."""
     starts = []
     parts: list[object] = [node]
-    while parts:
-        match parts.pop():
-            case exp.Expr() as part:
-                if "start" in part.meta:
-                    starts.append(part.meta["start"])
-                parts += part.args.values()
-            case list() as several:
-                parts += several
+    for part in parts:
+        if isinstance(part, exp.Expr):
+            if "start" in part.meta:
+                starts.append(part.meta["start"])
+            parts.extend(part.args.values())
+        elif isinstance(part, list):
+            parts.extend(part)
     return min(starts, default=-1)
 
 

@@ -8,7 +8,18 @@ from __future__ import annotations
 import datetime
 
 from dpdb.errors import Place, TypeMismatch
-from dpdb.plan.expressions import Arithmetic, Case, Cast, ColumnRef, Expr, Literal
+from dpdb.plan.expressions import (
+    Arithmetic,
+    Call,
+    Case,
+    Cast,
+    ColumnRef,
+    Expr,
+    IsNull,
+    Literal,
+    compare,
+    logic,
+)
 from dpdb.policy.catalog import Kind
 from dpdb.policy.numbers import days_of
 
@@ -112,6 +123,14 @@ def date_literal(text: str, place: Place | None) -> Literal:
             f"'{text}' is not a date", hint="write YYYY-MM-DD", place=place
         ) from None
     return Literal(days_of(day), Kind.DATE)
+
+
+def alike(sides: list[Expr], place: Place | None) -> Expr:
+    """Whether two values are the same, or both NULL; it is never NULL."""
+    (first, second), _ = unify(sides, place)
+    false = Literal(False, Kind.BOOLEAN)
+    equal = Call("coalesce", (compare("=", first, second), false), Kind.BOOLEAN)
+    return logic("or", [equal, logic("and", [IsNull(first), IsNull(second)])])
 
 
 def case(branches: list[tuple[Expr, Expr]], default: Expr, place: Place | None) -> Case:

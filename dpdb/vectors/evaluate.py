@@ -90,25 +90,23 @@ class Frame:
 
 def evaluate(expression: Expr, frame: Frame) -> AnyVector:
     """The value of `expression` on every row."""
-    only = _only_column(expression)
-    if only is not None and not isinstance(expression, ColumnRef):
-        held = frame.columns[only.name]
-        if isinstance(held, Codes):
-            return _on_dictionary(expression, only, held, frame).take(held.codes)
+    only = _only_dictionary(expression, frame)
+    if only is not None:
+        column, held = only
+        return _on_dictionary(expression, column, held, frame).take(held.codes)
     return _evaluate(expression, frame)
 
 
 def holds(condition: Expr, frame: Frame) -> Bools:
     """Where `condition` is true; false and NULL are not told apart, which is faster."""
-    only = _only_column(condition)
-    if only is not None and not isinstance(condition, ColumnRef):
-        held = frame.columns[only.name]
-        if isinstance(held, Codes):
-            small = _on_dictionary(condition, only, held, frame)
-            assert isinstance(small, Vector)
-            if public_dictionary(only):
-                return spread(small.values, held.codes)
-            return small.take(held.codes).values
+    only = _only_dictionary(condition, frame)
+    if only is not None:
+        column, held = only
+        small = _on_dictionary(condition, column, held, frame)
+        assert isinstance(small, Vector)
+        if public_dictionary(column):
+            return spread(small.values, held.codes)
+        return small.take(held.codes).values
     match condition:
         case Logic(operator="and", operands=operands):
             return reduce(operator.and_, (holds(operand, frame) for operand in operands))
@@ -122,10 +120,15 @@ def public_dictionary(column: Column) -> bool:
     return column.values is not None or column.kind is Kind.BOOLEAN
 
 
-def _only_column(expression: Expr) -> Column | None:
-    """The column that `expression` reads, if it reads exactly one."""
-    columns = columns_of(expression)
-    return next(iter(columns.values())) if len(columns) == 1 else None
+def _only_dictionary(expression: Expr, frame: Frame) -> tuple[Column, Codes] | None:
+    """The only column that an operation reads, if it is held as codes of a dictionary."""
+    if isinstance(expression, Literal | ColumnRef | Slot):
+        return None
+    columns = list(columns_of(expression).values())
+    if len(columns) != 1:
+        return None
+    held = frame.columns[columns[0].name]
+    return (columns[0], held) if isinstance(held, Codes) else None
 
 
 def _on_dictionary(expression: Expr, column: Column, held: Codes, frame: Frame) -> AnyVector:

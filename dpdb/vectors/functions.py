@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from dpdb.plan.expressions import Call, Literal
-from dpdb.plan.folding import lower, upper
-from dpdb.policy.catalog import Kind
+from dpdb.plan.expressions import Call
+from dpdb.vectors.date_functions import DATE_CALLS, date_call
 from dpdb.vectors.magnitudes import stays_finite
+from dpdb.vectors.real_functions import real_call
+from dpdb.vectors.text_functions import TEXT_CALLS, text_call
 from dpdb.vectors.vector import (
     AnyVector,
     Array,
@@ -40,11 +41,16 @@ def apply(call: Call, arguments: list[AnyVector]) -> AnyVector:
         case "nullif":
             equal = compare(operator.eq, *arguments)
             return choose(equal.values, *alike([constant(None, call.kind), arguments[0]]))
-        case "lower" | "upper" | "substr" | "length":
-            return _text_call(name, arguments[0], call)
         case "least" | "greatest":
             return reduce(_LIMITS[name], [v for v in arguments if isinstance(v, Vector)])
-    first, *rest = [v.values for v in arguments if isinstance(v, Vector)]
+    if name in TEXT_CALLS:
+        return text_call(call, arguments[0])
+    numbers = [v for v in arguments if isinstance(v, Vector)]
+    return date_call(call, numbers) if name in DATE_CALLS else _number_call(call, numbers)
+
+
+def _number_call(call: Call, arguments: list[Vector]) -> Vector:
+    name, (first, *rest) = call.name, [v.values for v in arguments]
     null = reduce(either, [v.null for v in arguments])
     match name:
         case "abs":
@@ -53,9 +59,14 @@ def apply(call: Call, arguments: list[AnyVector]) -> AnyVector:
             return Vector(np.floor(first), null)
         case "ceil":
             return Vector(one_zero(np.ceil(first)), null)
+        case "trunc":
+            return Vector(one_zero(np.trunc(first)), null)
+        case "sign":
+            return Vector(np.sign(first), null)
         case "clamp":
             return Vector(np.minimum(np.maximum(first, rest[0]), rest[1]), null)
-    assert name == "round"
+    if name != "round":
+        return real_call(name, first, rest, null)
     rounded = _round(first, int(rest[0][0]))
     return Vector(one_zero(rounded), null) if stays_finite(call) else finite(rounded, null)
 
@@ -98,19 +109,3 @@ def _round(values: Array, digits: int) -> Array:
     away = np.abs(scaled - toward_zero) >= 0.5
     whole = toward_zero + np.copysign(away, scaled)
     return whole / unit if digits >= 0 else whole * unit
-
-
-def _text_call(name: str, operand: AnyVector, call: Call) -> AnyVector:
-    assert isinstance(operand, TextVector)
-    match name:
-        case "lower":
-            return operand.map(lower)
-        case "upper":
-            return operand.map(upper)
-        case "length":
-            return operand.look_up(len, Kind.INTEGER)
-    start, *length = [a.value for a in call.arguments[1:] if isinstance(a, Literal)]
-    assert isinstance(start, int)
-    begin = max(start - 1, 0)
-    end = None if not length else max(begin, start - 1 + max(0, int(length[0] or 0)))
-    return operand.map(lambda text: text[begin:end])

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
+from dpdb.plan.calendar import PARTS
 from dpdb.plan.expressions import Arithmetic, Call, Case, Cast, ColumnRef, Expr, Literal
 from dpdb.policy.catalog import Column, Kind
 from dpdb.policy.numbers import MAGNITUDE_LIMIT
@@ -83,14 +84,23 @@ def _call(call: Call) -> float:
             return max(parts)
         case "nullif" | "abs":
             return parts[0]
-        case "floor" | "ceil":
+        case "floor" | "ceil" | "trunc":
             return parts[0] + 1
+        case "sqrt" | "cbrt":
+            return parts[0] + 1
+        case "sign" | "sin" | "cos":
+            return 1.0
+        case "asin" | "acos" | "atan" | "atan2":
+            return math.pi
+        case "ln" | "log2" | "log10":
+            # The logarithms of the smallest and of the largest double are nearer to zero.
+            return 1100.0
         case "round":
             digits = call.arguments[1]
             assert isinstance(digits, Literal)
             # The number is scaled up on the way, or rounded to such a unit.
             unit = 10.0 ** abs(int(digits.value or 0))
             return _product(parts[0] + 1, unit)
-        case "length":
+        case "length" | "position" | "date_trunc" | "months_later":
             return float(MAGNITUDE_LIMIT)
-    return math.inf
+    return float(MAGNITUDE_LIMIT) if call.name in PARTS else math.inf

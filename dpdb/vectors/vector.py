@@ -15,16 +15,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dpdb.plan.text_functions import LONGEST_JOINED
 from dpdb.policy.catalog import Kind, Value
 
 Bools = npt.NDArray[np.bool_]
 Array = npt.NDArray[Any]
-
-LONGEST_JOINED = 1_000
-"""The most characters that `||` makes of two texts; a longer result is NULL.
-
-Otherwise a short statement could make long texts of short cells, in every row.
-"""
 
 
 @dataclass(frozen=True, repr=False)
@@ -59,9 +54,12 @@ class TextVector:
         """The vector with the rows at `indices`; a constant stays one."""
         return TextVector(_taken(self.codes, indices), self.dictionary)
 
-    def map(self, function: Callable[[str], str]) -> TextVector:
-        """The vector with every text changed."""
-        return TextVector(self.codes, tuple(function(text) for text in self.dictionary))
+    def map(self, function: Callable[[str], str | None]) -> TextVector:
+        """The vector with every text changed; None becomes NULL."""
+        changed = [function(text) for text in self.dictionary]
+        lost = np.array([text is None for text in changed] + [True])
+        codes = np.where(lost[self.codes], len(changed), self.codes)
+        return TextVector(codes, tuple(text or "" for text in changed))
 
     def look_up(self, function: Callable[[str], float | None], kind: Kind) -> Vector:
         """The result of `function` for every text, as a vector of `kind`; None becomes NULL."""

@@ -57,6 +57,10 @@ EXPRESSIONS = {
     "ceil": call("ceil", X),
     "round": call("round", X, number(0)),
     "clamp": call("clamp", X, number(-1), number(2)),
+    "root": call("sqrt", X),
+    "logarithm": call("ln", X),
+    "power of e": call("exp", X),
+    "cut off": call("trunc", X),
     "nested": of("-", of("*", X, number(3)), call("abs", Y)),
 }
 

@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
+from functools import cache
 from itertools import combinations, product
 from random import Random
 from typing import Any
@@ -254,13 +255,14 @@ def test_gaussian_noise_of_half_the_scale_is_caught(pair: Pair) -> None:
 # ------------------------------------------------------------------------- smooth noise, exactly
 
 
-def released(values: Any, grid: tuple[int, int], mechanism: Smooth) -> Probabilities:
+@cache
+def released(values: tuple[int, ...], grid: tuple[int, int], mechanism: Smooth) -> Probabilities:
     """How likely each point of the grid is to be released, from the density of Laplace noise.
 
     Z is rounded to 0 where |Z| < 1/2, and to j where it is within 1/2 of j; what falls off
     the grid is at its ends.
     """
-    statistic, scale = statistic_and_scale(values, grid, mechanism)
+    statistic, scale = statistic_and_scale(np.array(values, dtype=np.int64), grid, mechanism)
     b = float(scale)
 
     def above(x: float) -> float:
@@ -279,7 +281,7 @@ def distribution(planned: Plan, exact: list[Any], times: int) -> Probabilities:
     grid = release.statistic.grid.lower, release.statistic.grid.upper
     joint = np.ones(1)
     for values in exact[0]:
-        joint = np.outer(joint, released(values, grid, release.mechanism)).ravel()
+        joint = np.outer(joint, released(tuple(values.tolist()), grid, release.mechanism)).ravel()
     return joint
 
 

@@ -12,6 +12,7 @@ from dpdb.engines.memory import csv_loader, csv_records
 from dpdb.engines.memory.csv_loader import load
 from dpdb.errors import DataFileError
 from dpdb.policy.catalog import Column, Kind, Table
+from dpdb.policy.csv_format import CsvFormat
 from dpdb.policy.csv_header import read_header
 from dpdb.vectors.columns import Numbers
 from tests.support.csv_files import integer, loaded, plain
@@ -68,18 +69,43 @@ def test_values_are_not_shown(path):
 
 
 def test_header_names_are_kept_but_for_the_space_around_them(path):
-    path.write_bytes('\ufeff\n Name,"a,""b""","two\nlines",É\x1b]0;x\x07\r\n1,2,3,4\n'.encode())
-    assert read_header(path).names == ("Name", 'a,"b"', "two\nlines", "É\x1b]0;x\x07")
+    path.write_bytes('\ufeff\n Name,"a,""b""",É\x1b]0;x\x07\r\n1,2,3\n'.encode())
+    assert read_header(path).names == ("Name", 'a,"b"', "É\x1b]0;x\x07")
 
 
 def test_rows_begin_after_the_header(path):
-    for content in ('\ufeff"x\n1",y\n2,3\n', "\n\nx,y\r2,3\r", '"x\r\n1","y"\r\n2,3'):
+    for content in ('\ufeff"x, 1",y\n2,3\n', "\n\nx,y\r2,3\r", '"x","y"\r\n2,3'):
         path.write_bytes(content.encode())
         name = read_header(path).names[0]
         table = Table("t", path, (Column(name, Kind.TEXT), Column("y", Kind.TEXT)))
         found = load(table, [name, "y"])
         assert (plain(found.columns[name]), plain(found.columns["y"])) == (["2"], ["3"])
         assert found.rows == 1
+
+
+@pytest.mark.parametrize("rows", ["", "\n", "\n1,2\n", '\n1",2\n', '\r1\r"",""\r', '\n",\0\n'])
+def test_a_header_whose_quote_is_open_is_refused_whatever_the_rows_are(path, rows):
+    """Otherwise cells up to the next quote would be the name of a column, which all may see."""
+    path.write_text('a,"b' + rows)
+    with pytest.raises(DataFileError) as caught:
+        read_header(path)
+    assert str(caught.value) == (
+        f"{path}, line 1: the header is not CSV: a quote is not closed on its line"
+    )
+
+
+@pytest.mark.parametrize(
+    ("form", "names", "rows"),
+    [
+        (CsvFormat(quote=""), ("a", '"b'), [None, "2"]),
+        (CsvFormat(header=False), "ab", ["b\nc", "2"]),
+    ],
+)
+def test_a_policy_can_say_how_such_a_file_is_to_be_read(path, form, names, rows):
+    path.write_text('a,"b\nc"\n1,2\n')
+    table = Table("t", path, tuple(Column(name, Kind.TEXT) for name in names), csv=form)
+    found = load(table, names)
+    assert plain(found.columns[names[1]])[-2:] == rows
 
 
 @pytest.mark.parametrize(
@@ -95,7 +121,7 @@ def test_rows_begin_after_the_header(path):
         (b"\x1f\x8b\x08", "is compressed by gzip"),
         ("a,b\n".encode("utf-16-le"), "line 1: the header holds a NUL"),
         (b"a,b\0c\n", "line 1: the header holds a NUL"),
-        (b'"a,b\n1,2\n', "line 1: the header is not CSV"),
+        (b'\n"a"b,c\n1,2\n', "line 2: the header is not CSV: ',' expected after"),
         (b"a," * (1 << 20), "line 1: the header is over"),
     ],
 )

@@ -11,12 +11,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import beta
+from scipy.stats import beta, binom
 
 from dpdb.answers.answer import Answer
 from dpdb.policy.budget import Budget
@@ -28,6 +29,8 @@ from tests.support.noiseless import Noiseless
 ALPHA = 1e-6
 """How likely an audit is to find more than there is."""
 GROUPS = 500
+ENDS = 25
+"""So many quantiles of the scores are tried as ends beyond which a table is guessed."""
 PLENTY = Budget(Fraction(10**12), Fraction(999_999, 10**6), 10**9)
 POLICY = """
 [privacy]
@@ -163,32 +166,50 @@ class Found:
 
 
 @dataclass(frozen=True)
-class _Event:
-    """Answers of at most a price, whose score is beyond a threshold."""
+class _Guess:
+    """Which table a run is of: told by answers of at most a price, with scores beyond two ends."""
 
     charged: float
-    threshold: float
+    low: float
+    high: float
     sign: int
-    numerator: int
-    """The table on which it is the likelier."""
+    """1 where large scores speak for the other table, and -1 where they speak against it."""
 
-    def happened(self, scores: Floats, charges: Floats) -> int:
-        beyond = self.sign * scores >= self.sign * self.threshold
-        return int((beyond & (charges <= self.charged)).sum())
+    def right_and_all(self, scores: list[Floats], charges: list[Floats]) -> tuple[int, int]:
+        """How many guesses are right, and how many there are."""
+        right = wrong = 0
+        for table, (values, paid) in enumerate(zip(scores, charges, strict=True)):
+            told = self.sign * values[paid <= self.charged]
+            one, other = int((told <= self.low).sum()), int((told >= self.high).sum())
+            right += other if table else one
+            wrong += one if table else other
+        return right, right + wrong
 
 
-def lower_bound(hits: int, others: int, runs: int, delta: float) -> float:
-    """ε with P <= e^ε·Q + δ, surely: both ends are Clopper's and Pearson's (Biometrika 26, 1934)."""
-    p = float(beta.ppf(ALPHA / 2, hits, runs - hits + 1)) if hits else 0.0
-    q = float(beta.ppf(1 - ALPHA / 2, others + 1, runs - others)) if others < runs else 1.0
-    return math.log((p - delta) / q) if p > delta else -math.inf
+def lower_bound(right: int, guesses: int, runs: int, delta: float) -> float:
+    """ε, surely, of so many right guesses in as many runs on tables chosen by fair coins.
+
+    An answer of probabilities p and q on the two tables is of the first with probability
+    p/(p + q), which p <= e^ε·q makes at most e^ε/(1 + e^ε). So each guess is right with no more,
+    independently of the others (Steinke, Nasr, Jagielski 2023), and the bound is Clopper's and
+    Pearson's (Biometrika 26, 1934). With δ, answers are of two such laws but for a part δ of the
+    runs (Kairouz, Oh, Viswanath 2015): as many as these can be, all of them right, are left out.
+    """
+    lost, alpha = 0, ALPHA
+    if delta:
+        alpha = ALPHA / 2
+        lost = int(binom.isf(alpha, runs, delta))
+    if right <= lost:
+        return -math.inf
+    share = float(beta.ppf(alpha, right - lost, guesses - right + lost + 1))
+    return math.log(share / (1 - share))
 
 
 def found(audit: Audit, folder: Path, runs: int, noise: Any = None) -> Found:
-    """The best bound of an event that was chosen on runs of its own.
+    """The best bound of a way to guess that was chosen on runs of its own.
 
-    Where the price hangs on the answer, an event of answers of at most some price may be so
-    much likelier on one table, and not more (ex-post privacy, Ligett et al. 2017).
+    Where the price hangs on the answer, answers of at most some price may be so much likelier on
+    one table, and not more (ex-post privacy, Ligett et al. 2017).
     """
     with remembering():
         return _found(audit, folder, runs, noise)
@@ -201,46 +222,42 @@ def _found(audit: Audit, folder: Path, runs: int, noise: Any) -> Found:
     ]
     truths = (sides[0].truth, sides[1].truth) if audit.summed else (np.zeros(0),) * 2
     delta = 1e-6 if "delta" in audit.options else 0.0
-    first = _drawn(audit, sides, truths, max(runs // 10, 1))
-    event = max(_events(first), key=lambda event: _gained(event, first))
-    scores, charges = _drawn(audit, sides, truths, runs)
-    hits = [event.happened(*each) for each in zip(scores, charges, strict=True)]
-    number = min(map(len, scores))
-    bound = lower_bound(hits[event.numerator], hits[1 - event.numerator], number, delta)
-    return Found(bound, event.charged)
+    few = max(runs // 10, 1)
+    first = _drawn(audit, sides, truths, (few, few))
+    guess = max(_guesses(first), key=lambda guess: _gained(guess, first))
+    heads = int(np.random.default_rng(1).binomial(2 * runs, 0.5))
+    right, guesses = guess.right_and_all(*_drawn(audit, sides, truths, (heads, 2 * runs - heads)))
+    return Found(lower_bound(right, guesses, 2 * runs, delta), guess.charged)
 
 
 Drawn = tuple[list[Floats], list[Floats]]
 
 
-def _drawn(audit: Audit, sides: Sequence[Side], truths: Any, runs: int) -> Drawn:
-    """Scores and charges of as many runs on either table."""
-    drawn = [side.runs(runs) for side in sides]
-    number = min(len(each.values) for each in drawn)
+def _drawn(audit: Audit, sides: Sequence[Side], truths: Any, runs: tuple[int, int]) -> Drawn:
+    """Scores and charges of so many runs on either table."""
+    drawn = [side.runs(number) for side, number in zip(sides, runs, strict=True)]
     return (
-        [_score(audit, each.values[:number], truths) for each in drawn],
-        [each.charges[:number] for each in drawn],
+        [_score(audit, each.values[:n], truths) for each, n in zip(drawn, runs, strict=True)],
+        [each.charges[:n] for each, n in zip(drawn, runs, strict=True)],
     )
 
 
-def _events(drawn: Drawn) -> list[_Event]:
+def _guesses(drawn: Drawn) -> list[_Guess]:
     scores, charges = (np.concatenate(each) for each in drawn)
-    thresholds = np.unique(np.quantile(scores, np.linspace(0.01, 0.99, 99)))
-    return [
-        _Event(price, threshold, sign, numerator)
-        for price in np.unique(charges).tolist()
-        for threshold in thresholds.tolist()
-        for sign in (1, -1)
-        for numerator in (0, 1)
-    ]
+    guesses = []
+    for sign in (1, -1):
+        ends = np.unique(np.quantile(sign * scores, np.linspace(0.01, 0.99, ENDS))).tolist()
+        guesses += [
+            _Guess(price, low, high, sign)
+            for price in np.unique(charges).tolist()
+            for low, high in product([-math.inf, *ends], [*ends, math.inf])
+            if low < high
+        ]
+    return guesses
 
 
-def _gained(event: _Event, drawn: Drawn) -> float:
-    """Of how much of the charge an event will be sure, roughly: five standard deviations less."""
-    rates = [
-        (event.happened(scores, charges) + 1) / (len(scores) + 1)
-        for scores, charges in zip(*drawn, strict=True)
-    ]
-    ratio = math.log(rates[event.numerator] / rates[1 - event.numerator])
-    unsure = sum(math.sqrt((1 - rate) / rate / len(drawn[0][0])) for rate in rates)
-    return (ratio - 5 * unsure) / event.charged
+def _gained(guess: _Guess, drawn: Drawn) -> float:
+    """Of how much of the charge a guess will be sure, roughly: five standard deviations less."""
+    right, guesses = guess.right_and_all(*drawn)
+    right, wrong = right + 1, guesses - right + 1
+    return (math.log(right / wrong) - 5 * math.sqrt(1 / right + 1 / wrong)) / guess.charged

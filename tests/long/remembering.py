@@ -5,15 +5,14 @@ the executor holds the receipt against the plan, a mechanism adds fresh noise to
 and the answer is made of that. Whatever follows from the text, the policy and the file alone is
 worked out for the first run, and remembered for the others:
 
-    statement                what a text asks for
-    plans_of                 the plans of what is asked for
+    statement, _asked        what a text asks for, under these settings
+    possible_plans           the plans of what is asked for
     exact                    the exact result of a plan, for these noisy answers of its subqueries
     statistic_and_scale      the order statistic of these values, and its smooth noise's scale
-    still, _scale_as_drawn   how likely gradual noise stays the same, and the scales of its steps
     reports, interval_notes  what an answer says of a plan's releases
 
 No noise is remembered. Noise for a single value is drawn for a thousand values at once, and each
-of these draws is given out once.
+of these draws is given out once. Intervals, which follow from the values, are left out.
 """
 
 from __future__ import annotations
@@ -26,11 +25,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpdb.answers import accuracy_notes, release_reports
+from dpdb.answers import accuracy_notes, release_reports, rows
 from dpdb.engines.memory.engine import MemoryEngine
 from dpdb.plan.plan import Plan
+from dpdb.plan.query import Query
 from dpdb.policy.catalog import Policy
-from dpdb.privacy.noise import gradual, smooth
+from dpdb.privacy.noise import refinement, smooth
 from dpdb.privacy.noise.system import SystemNoise
 from dpdb.session import session
 from dpdb.vectors.vector import Vector
@@ -45,16 +45,25 @@ def remembering() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patched:
         for owner, name in (
             (session, "statement"),
-            (session, "plans_of"),
+            (session.Session, "_asked"),
+            (session, "possible_plans"),
             (MemoryEngine, "exact"),
             (smooth, "statistic_and_scale"),
-            (gradual, "still"),
-            (gradual, "_scale_as_drawn"),
             (release_reports, "reports"),
             (accuracy_notes, "interval_notes"),
         ):
             patched.setattr(owner, name, _remembered(getattr(owner, name)))
-        patched.setattr(SystemNoise, "laplace", _ahead(SystemNoise.laplace))
+        patched.setattr(rows, "confidence_intervals", lambda *_, **__: None)
+        patched.setattr(SystemNoise, "laplace", _ahead(SystemNoise.laplace, 1))
+        ahead = _ahead(lambda noise, scale, size: draw(scale, size, noise), 5)
+        draw = refinement.geometric
+
+        def geometric(scale: Fraction, size: int, noise: Any) -> Any:
+            """Other sources than SystemNoise draw in the order in which they are asked."""
+            known = isinstance(noise, SystemNoise)
+            return ahead(noise, scale, size) if known else draw(scale, size, noise)
+
+        patched.setattr(refinement, "geometric", geometric)
         yield
 
 
@@ -75,8 +84,10 @@ def _remembered(function: Any) -> Callable[..., Any]:
 def _key(argument: Any) -> Any:
     """What stands for an argument: what is large and never changes stands for itself alone."""
     match argument:
-        case Plan() | Policy() | MemoryEngine():
+        case Plan() | Query() | Policy() | MemoryEngine():
             return id(argument)
+        case session.Session():
+            return argument.settings
         case np.ndarray():
             return argument.dtype, argument.tobytes()
         case Vector():
@@ -86,18 +97,17 @@ def _key(argument: Any) -> Any:
     return argument
 
 
-def _ahead(laplace: Callable[..., Any]) -> Callable[..., Any]:
-    """Laplace noise, of which that for single values is drawn ahead."""
+def _ahead(draw: Callable[..., Any], number: int) -> Callable[..., Any]:
+    """A sampler of SystemNoise, whose draws of so many values are made ahead."""
     drawn: dict[tuple[SystemNoise, Fraction], Iterator[Any]] = {}
 
     def draws(noise: SystemNoise, scale: Fraction) -> Iterator[Any]:
         while True:
-            block = laplace(noise, scale, AHEAD)
-            yield from (block[at : at + 1] for at in range(AHEAD))
+            yield from draw(noise, scale, AHEAD * number).reshape(AHEAD, number)
 
     def answer(noise: SystemNoise, scale: Fraction, size: int) -> Any:
-        if size != 1:
-            return laplace(noise, scale, size)
+        if size != number:
+            return draw(noise, scale, size)
         key = noise, scale
         if key not in drawn:
             drawn[key] = draws(noise, scale)

@@ -10,6 +10,7 @@ import pytest
 from dpdb.errors import Unsupported
 from dpdb.plan.expressions import ColumnRef
 from dpdb.plan.group_keys import MAX_RANGE, key_values
+from dpdb.plan.possible_values import MAX_VALUES
 from dpdb.policy.catalog import Column, Kind, Value
 from tests.support.plans import PRIVATE, query
 
@@ -78,3 +79,58 @@ def test_whole_numbers_between_near_bounds_need_no_list() -> None:
     assert len(key_values(ColumnRef(column), None, {})) == MAX_RANGE
     with pytest.raises(Unsupported):
         key_values(ColumnRef(replace(column, upper=last + 1)), None, {})
+
+
+def of_expression(text: str, where: str = "") -> tuple[Value, ...]:
+    """The values of an expression by which rows of the small table are grouped."""
+    asked = query(f"COUNT(*) FROM t {where and 'WHERE'} {where} GROUP BY {text}")
+    [key] = asked.keys
+    return key_values(key, asked.where, {})
+
+
+@pytest.mark.parametrize(
+    ("text", "where", "expected"),
+    [
+        ("age > 30", "", (False, True)),
+        ("FLOOR(age / 10) * 10", "", tuple(range(0, 101, 10))),
+        ("FLOOR(age / 10)", "age BETWEEN 20 AND 39", (2, 3)),
+        ("FLOOR(age / 10)", "age > 200", tuple(range(11))),
+        ("ROUND(age, -1)", "age >= 90", (90, 100)),
+        ("CASE WHEN age < 3 THEN 'few' WHEN ok THEN NULL ELSE 'many' END", "", ("few", "many")),
+        ("CASE WHEN ok THEN zip END", "zip > 1", (2, 3)),
+        ("COALESCE(city, 'none')", "", ("Ely", "Rye", "none")),
+        ("NULLIF(city, 'Ely')", "", ("Ely", "Rye")),
+        ("LEFT(UPPER(city), 1)", "", ("E", "R")),
+        ("REPLACE(city, 'Rye', 'Ely')", "", ("Ely",)),
+        ("LOWER(city)", "LOWER(city) = 'ely'", ("ely",)),
+        ("zip * 2 + 1", "", (3, 5, 7)),
+        ("6 / zip", "", (2, 3, 6)),
+        ("zip % 2", "", (0, 1)),
+        ("6 / (zip - 1)", "", (3, 6)),
+        ("GREATEST(zip, 2)", "", (1, 2, 3)),
+        ("CAST(zip AS TEXT)", "", ("1", "2", "3")),
+        ("CAST(ok AS TEXT)", "", ("false", "true")),
+        ("CAST(born AS TEXT)", "born < '1970-01-03'", ("1970-01-01", "1970-01-02")),
+        ("YEAR(born)", "", (1970,)),
+        ("MONTH(born)", "", tuple(range(1, 13))),
+        ("DATE_TRUNC('month', born)", "", (0,)),
+        ("DATE_TRUNC('week', born)", "", (-3, 4)),
+        ("LENGTH(city) > 2", "", (False, True)),
+    ],
+)
+def test_values_of_expressions(text: str, where: str, expected: tuple[Value, ...]) -> None:
+    assert of_expression(text, where) == expected
+
+
+@pytest.mark.parametrize(
+    "text", ["LOWER(note)", "pay * 2", "age * age", "LENGTH(city)", "CAST(pay AS TEXT)", "id / 7"]
+)
+def test_expressions_whose_values_are_not_known_are_refused(text: str) -> None:
+    with pytest.raises(Unsupported, match="does not say which values"):
+        of_expression(text)
+
+
+def test_too_many_values_are_refused() -> None:
+    assert len(of_expression("age * 99 + 99")) <= MAX_VALUES
+    with pytest.raises(Unsupported):
+        of_expression("age * 200 + age")

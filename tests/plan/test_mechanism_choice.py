@@ -105,10 +105,12 @@ def test_what_no_row_can_change_has_no_noise_whatever_is_asked() -> None:
 def test_a_relative_error_is_looked_at_in_steps() -> None:
     options = Options(relative_error=Fraction(1, 10))
     assert choice(options=options).for_total(0, 1, SHARE) == Laplace(1, HALF, LOOKS)
-    least = BudgetShare(2 * SLACK)
-    assert choice(options=options).for_total(0, 1, least) == Laplace(1, 2 * SLACK, LOOKS)
+    least = BudgetShare(Fraction(1, MAX_SCALE))
+    found = choice(options=options).for_total(0, 1, least)
+    assert found == Laplace(1, least.epsilon, LOOKS)
+    assert found.scale == MAX_SCALE
     with pytest.raises(TooLarge, match="epsilon is too small"):
-        choice(options=options).for_total(0, 1, BudgetShare(SLACK * 3 / 2))
+        choice(options=options).for_total(0, 1, BudgetShare(least.epsilon * 2 / 3))
 
 
 def test_values_are_selected_by_the_exponential_mechanism() -> None:

@@ -10,6 +10,7 @@ from dpdb.errors import TooLarge
 from dpdb.plan.intervals import Interval
 from dpdb.plan.plan import CONFIDENCE, at_once
 from dpdb.plan.planner import outline
+from dpdb.plan.statistics import Histogram
 from dpdb.policy.budget import Neighbors
 from dpdb.policy.catalog import Policy
 from dpdb.privacy.accounting.accountants import BudgetShare
@@ -55,9 +56,9 @@ def test_delta_is_split_as_epsilon_is() -> None:
 
 
 def test_releases_are_told_apart_by_their_indices() -> None:
-    plan = planned("AVG(age), COUNT(*), VARIANCE(pay)")
-    assert [estimate.releases for estimate in plan.estimates] == [(0, 1), (2,), (3, 4, 5)]
-    names = ["sum", "count", "count", "sum_of_squares", "sum", "count"]
+    plan = planned("AVG(age), COUNT(*) FILTER (WHERE ok), VARIANCE(pay)")
+    assert [estimate.releases for estimate in plan.estimates] == [(0,), (1,), (2,)]
+    names = ["avg", "count", "variance"]
     assert [release.aggregate for release in plan.releases] == names
 
 
@@ -76,8 +77,18 @@ def test_too_many_groups_are_refused() -> None:
 
 def test_too_many_noisy_values_are_refused() -> None:
     """Here are 1000 groups."""
-    counts = [f"COUNT(*) FILTER (WHERE pay > {i})" for i in range(101)]
-    assert len(planned(f"{', '.join(counts[:100])} FROM t GROUP BY year").releases) == 100
+    sums = [f"SUM(pay) FILTER (WHERE pay > {i})" for i in range(101)]
+    assert len(planned(f"{', '.join(sums[:100])} FROM t GROUP BY year").releases) == 100
+    with pytest.raises(TooLarge, match="more than 100000 noisy values"):
+        planned(f"{', '.join(sums)} FROM t GROUP BY year")
+
+
+def test_atoms_are_noisy_values() -> None:
+    """100 spans of ages in each of 1000 groups, and one more."""
+    counts = [f"COUNT(*) FILTER (WHERE age <= {i})" for i in range(101)]
+    [release] = planned(f"{', '.join(counts[1:])} FROM t GROUP BY year").releases
+    assert isinstance(release.statistic, Histogram)
+    assert len(release.statistic.atoms) == 100
     with pytest.raises(TooLarge, match="more than 100000 noisy values"):
         planned(f"{', '.join(counts)} FROM t GROUP BY year")
 

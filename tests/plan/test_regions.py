@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -256,55 +257,63 @@ def test_undeclared_columns_are_not_reasoned_about(world: World) -> None:
 # Every claim against the engine, over all combinations of the columns' cells.
 
 
-@st.composite
-def predicates(draw: st.DrawFn, columns: list[Column]) -> str:
+_OPERATORS = st.sampled_from(["=", "<>", "<", "<=", ">", ">="])
+_PERHAPS_NOT = st.sampled_from(["", "NOT"])
+
+
+@cache
+def predicates(column: Column, columns: tuple[Column, ...]) -> st.SearchStrategy[str]:
     """A condition on one column, or on two of the same kind."""
-    column = draw(st.sampled_from(columns))
-    name, constants = column.name, CONSTANTS[column.kind]
-    constant = st.sampled_from([*constants, *constants, *constants, "NULL"])
-    operator = st.sampled_from(["=", "<>", "<", "<=", ">", ">="])
-    alike = [other.name for other in columns if other.kind is column.kind]
-    forms: list[Callable[[], str]] = [
-        lambda: f"{name} {draw(operator)} {draw(constant)}",
-        lambda: f"{draw(constant)} {draw(operator)} {name}",
-        lambda: (
-            f"{name} {draw(st.sampled_from(['', 'NOT']))} BETWEEN {draw(constant)} AND {draw(constant)}"
-        ),
-        lambda: (
-            f"{name} {draw(st.sampled_from(['', 'NOT']))} IN"
-            f" ({', '.join(draw(st.lists(constant, min_size=1, max_size=4)))})"
-        ),
-        lambda: f"{name} IS {draw(st.sampled_from(['', 'NOT']))} NULL",
-        lambda: f"{name} {draw(operator)} {draw(st.sampled_from(alike))}",
-        lambda: (
-            f"COALESCE({name}, {draw(st.sampled_from(constants))}) {draw(operator)} {draw(constant)}"
-        ),
+    name, constants = column.name, st.sampled_from(CONSTANTS[column.kind])
+    constant = st.sampled_from([*CONSTANTS[column.kind] * 3, "NULL"])
+    alike = st.sampled_from([other.name for other in columns if other.kind is column.kind])
+    lists = st.lists(constant, min_size=1, max_size=4).map(", ".join)
+    form = partial(_form, name)
+    forms = [
+        form("{0} {1} {2}", _OPERATORS, constant),
+        form("{2} {1} {0}", _OPERATORS, constant),
+        form("{0} {1} BETWEEN {2} AND {3}", _PERHAPS_NOT, constant, constant),
+        form("{0} {1} IN ({2})", _PERHAPS_NOT, lists),
+        form("{0} IS {1} NULL", _PERHAPS_NOT),
+        form("{0} {1} {2}", _OPERATORS, alike),
+        form("COALESCE({0}, {1}) {2} {3}", constants, _OPERATORS, constant),
     ]
     if column.kind is Kind.BOOLEAN:
         forms += [
-            lambda: name,
-            lambda: f"COALESCE({name}, {draw(constant)})",
-            lambda: (
-                f"{name} IS {draw(st.sampled_from(['', 'NOT']))} {draw(st.sampled_from(constants))}"
-            ),
+            st.just(f"({name})"),
+            form("COALESCE({0}, {1})", constant),
+            form("{0} IS {1} {2}", _PERHAPS_NOT, constants),
         ]
-    return f"({draw(st.sampled_from(forms))()})"
+    return st.one_of(forms)
 
 
-@st.composite
-def pairs(draw: st.DrawFn, columns: tuple[Column, ...]) -> tuple[list[str], str, str]:
-    """Two conditions on the same few columns."""
-    chosen = draw(st.lists(st.sampled_from(columns), min_size=1, max_size=2, unique=True))
-    conditions = st.recursive(
-        predicates(chosen),
+def _form(name: str, text: str, *parts: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    return st.builds(f"({text})".format, st.just(name), *parts)
+
+
+@cache
+def conditions(columns: tuple[Column, ...]) -> st.SearchStrategy[str]:
+    """A condition on these columns. Kept, for hypothesis looks at a new strategy at length."""
+    return st.recursive(
+        st.one_of([predicates(column, columns) for column in columns]),
         lambda inner: st.one_of(
-            st.builds("NOT {}".format, inner).map("({})".format),
+            st.builds("(NOT {})".format, inner),
             st.builds("({} AND {})".format, inner, inner),
             st.builds("({} OR {})".format, inner, inner),
         ),
         max_leaves=4,
     )
-    return [column.name for column in chosen], draw(conditions), draw(conditions)
+
+
+@cache
+def pairs(columns: tuple[Column, ...]) -> st.SearchStrategy[tuple[list[str], str, str]]:
+    """Two conditions on the same few columns."""
+
+    def on(chosen: list[Column]) -> st.SearchStrategy[tuple[list[str], str, str]]:
+        condition = conditions(tuple(chosen))
+        return st.tuples(st.just([column.name for column in chosen]), condition, condition)
+
+    return st.lists(st.sampled_from(columns), min_size=1, max_size=2, unique=True).flatmap(on)
 
 
 @np.errstate(all="ignore")

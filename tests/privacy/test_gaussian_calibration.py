@@ -6,9 +6,11 @@ discrete Gaussian, at high precision where that matters, and against dp-accounti
 
 from __future__ import annotations
 
+import itertools
 import math
 import subprocess
 import sys
+from bisect import bisect_left
 from fractions import Fraction
 from functools import cache
 
@@ -93,26 +95,44 @@ def test_the_analytic_sigma_is_that_of_dp_accounting(
 
 
 @cache
-def bell(variance: Fraction, reach: int) -> dict[int, mpmath.mpf]:
-    """The probabilities of the discrete Gaussian on [-reach, reach]."""
-    with mpmath.workdps(40):
-        half = {x: mpmath.exp(-x * x / (2 * high(variance))) for x in range(reach + 1)}
-        total = 2 * mpmath.fsum(half.values()) - half[0]
-        return {x: half[abs(x)] / total for x in range(-reach, reach + 1)}
+def bell(variance: Fraction, reach: int) -> list[mpmath.mpf]:
+    """The probabilities of the discrete Gaussian on 0 to reach, and so on 0 to -reach."""
+    with mpmath.workdps(60):
+        twice = 2 * high(variance)
+        half = [mpmath.exp(-x * x / twice) for x in range(reach + 1)]
+        total = 2 * mpmath.fsum(half) - half[0]
+        return [weight / total for weight in half]
+
+
+@cache
+def lower_tails(variance: Fraction, reach: int) -> list[mpmath.mpf]:
+    """The probabilities of [-reach, x] for x from -reach to reach."""
+    half = bell(variance, reach)
+    with mpmath.workdps(60):
+        return list(itertools.accumulate([*half[:0:-1], *half]))
 
 
 def hockey_stick(
     variance: Fraction, sensitivity: int, epsilon: Fraction, deviations: int = 40
 ) -> mpmath.mpf:
-    """δ by its definition: Σ max(0, P(x) - e^ε·P(x - Δ)), out to so many σ."""
-    reach = math.ceil(deviations * math.sqrt(variance)) + 1
-    weights = bell(variance, reach + sensitivity)
-    with mpmath.workdps(40):
+    """δ by its definition: Σ max(0, P(x) - e^ε·P(x - Δ)), out to so many σ.
+
+    P(x)/P(x - Δ) falls as x grows, so what is added up are the x from the lower end to the last
+    for which it is above e^ε. Of sixty digits those beyond fifty do not decide.
+    """
+    reach = math.ceil((deviations * math.sqrt(variance) + sensitivity) / 100 + 0.01) * 100  # shared
+    half, tails = bell(variance, reach), lower_tails(variance, reach)
+    with mpmath.workdps(60):
         factor = mpmath.exp(high(epsilon))
-        return mpmath.fsum(
-            max(mpmath.mpf(0), weights[x] - factor * weights[x - sensitivity])
-            for x in range(-reach, reach + 1)
-        )
+        at_least = factor * (1 + mpmath.mpf(10) ** -50)
+        last = bisect_left(
+            range(sensitivity - reach, reach + 1),
+            True,
+            key=lambda x: half[abs(x)] <= at_least * half[abs(x - sensitivity)],
+        )  # counted from the lower end, and one too many
+        if not last:
+            return mpmath.mpf(0)
+        return tails[last - 1 + sensitivity] - factor * tails[last - 1]
 
 
 def epsilons(variance: Fraction, sensitivity: int) -> list[Fraction]:

@@ -7,10 +7,12 @@ from fractions import Fraction
 
 import pytest
 
+from dpdb.errors import DpdbError
 from dpdb.plan.planner import plan
 from dpdb.policy.budget import Budget
 from dpdb.policy.catalog import Column, Kind
 from dpdb.session.session import Session
+from dpdb.sql.statements import statement
 from tests.support import planned_once
 from tests.support.brute import REPLACE, world
 
@@ -43,3 +45,27 @@ def test_a_statement_is_planned_again_for_another_number_of_rows_and_another_bud
             [drawn] = Session(policy).execute(statement).releases
             assert (len(made), drawn.epsilon) == (plans, epsilon)
             assert drawn.sensitivity == (10 if statement == SUM else pytest.approx(10 / number))
+
+
+@pytest.mark.parametrize(
+    "refused", ["SELECT COUNT(nobody) FROM t", "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(error = 1) AVG(x) FROM t"]
+)  # fmt: skip
+def test_a_refusal_is_remembered_and_raised_again(
+    monkeypatch: pytest.MonkeyPatch, refused: str
+) -> None:
+    """That of a name is met on reading, and that of an error nobody can promise on planning."""
+    made = []
+    for step, original in {"statement": statement, "plan": plan}.items():
+        monkeypatch.setattr(
+            planned_once, step, lambda *given, make=original: made.append(make) or make(*given)
+        )
+    policy = world([Column("x", Kind.INTEGER, Fraction(0), Fraction(10))]).policy
+    raised = []
+    with planned_once.planned_once():
+        for _ in range(3):
+            with pytest.raises(DpdbError) as caught:
+                Session(policy).execute(refused)
+            raised.append(caught.value)
+    assert made in ([statement], [statement, plan])
+    assert len({(type(e), e.message, e.hint, e.place, e.statement) for e in raised}) == 1
+    assert raised[0] is not raised[1]

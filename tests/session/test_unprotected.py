@@ -178,7 +178,9 @@ def test_the_papers_program_asks_whether_to_use_dp(
     assert not any(given.values())
     [shell] = shells
     answer = shell.session.execute("SELECT SUM(age) FROM t WHERE age > 50")
-    assert (answer.rows == ((60,),)) == exact
+    # By chance an answer with noise can be the exact one, too.
+    assert {each.mechanism for each in answer.releases} == (set() if exact else {"laplace"})
+    assert not exact or answer.rows == ((60,),)
     assert shell.balance.queries_left == (4 if exact else 1)
 
 
@@ -189,6 +191,6 @@ def test_json_of_an_explanation(make: Make) -> None:
     told = json.loads(as_json(explained))
     assert told["releases"][0] == {
         "column": "COUNT(*)", "aggregate": "count", "mechanism": "exact",
-        "sensitivity": None, "scale": None, "epsilon": 0.0, "delta": 0.0,
+        "sensitivity": None, "scale": None, "epsilon": 0.0, "delta": 0.0, "group": 1,
     }  # fmt: skip
     assert not told["repeat"]

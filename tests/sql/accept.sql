@@ -268,3 +268,30 @@ SELECT TOP 3 grade, COUNT(*) FROM visits GROUP BY grade ORDER BY 2 DESC;
 SELECT COUNT(`odd name`) FROM main.visits WHERE member = 1;
 SELECT COUNT(*) FROM public.people WHERE CAST(name AS VARCHAR(4)) = 'Abel';
 SELECT AVG(CAST(income AS DECIMAL(18, 0))) FROM people;
+
+--- Functions of numbers, texts and dates
+SELECT SUM(SQRT(income)), AVG(LN(age + 1)), MAX(POWER(age, 2)) FROM people;
+SELECT SQRT(VARIANCE(age)), ROUND(EXP(AVG(LN(income + 1)))) FROM people;
+SELECT COUNT(*) FROM people WHERE age IS DISTINCT FROM 3 AND MOD(age, 2) = 1;
+SELECT COUNT(*) FROM people WHERE age BETWEEN SYMMETRIC 60 AND 30;
+SELECT COUNT(*) FROM people WHERE TRIM(BOTH ' ' FROM LEFT(name, 4)) = 'Abel';
+SELECT COUNT(*) FROM people WHERE SPLIT_PART(name, ' ', 2) = 'Woods' OR STARTS_WITH(name, 'A');
+SELECT COUNT(DISTINCT REPLACE(name, 'a', 'b')) FROM people WHERE POSITION('x' IN name) > 0;
+SELECT COUNT(*) FROM visits WHERE born < DATE '2000-01-01' + INTERVAL '1' DAY;
+SELECT COUNT(*) FROM visits WHERE EXTRACT(YEAR FROM born) = 2000;
+SELECT AVG(YEAR(born)), AVG(DATE_DIFF('month', born, seen)) FROM visits;
+SELECT COUNT(*) FROM visits WHERE DATE_TRUNC('month', born) = '2000-01-01';
+SELECT MEDIAN(DATE_ADD(born, INTERVAL 1 YEAR)) FROM visits WHERE LAST_DAY(born) = born;
+
+--- Keys that are expressions
+SELECT FLOOR(age / 10) * 10 AS decade, COUNT(*) FROM people GROUP BY decade ORDER BY decade;
+SELECT FLOOR(age / 10) * 10, AVG(income) FROM people GROUP BY FLOOR(age / 10) * 10;
+SELECT CASE WHEN age < 30 THEN 'young' WHEN age < 60 THEN 'mid' ELSE 'old' END, COUNT(*)
+FROM people GROUP BY 1 HAVING COUNT(*) > 10 ORDER BY 2 DESC;
+SELECT age > 30, zip, COUNT(*) FROM people GROUP BY age > 30, zip;
+SELECT EXTRACT(YEAR FROM born), MONTH(seen) AS m, COUNT(*) FROM visits WHERE born > '1999-01-01'
+GROUP BY EXTRACT(YEAR FROM born), m;
+SELECT DATE_TRUNC('quarter', born) + 1, COUNT(*) FROM visits GROUP BY DATE_TRUNC('quarter', born);
+SELECT UPPER(plan), COUNT(*) FROM visits GROUP BY UPPER(plan) ORDER BY UPPER(plan);
+SELECT ROUND(points, -1), COUNT(*) FROM visits GROUP BY ROUND(points, -1);
+SELECT COALESCE(member, FALSE), COUNT(*) FROM visits GROUP BY COALESCE(member, FALSE);

@@ -23,7 +23,7 @@ SELECT DISTINCT COUNT(*) FROM people;
 SELECT DISTINCT ON (zip) COUNT(*) FROM people;
 -- Unsupported
 SELECT COUNT(*) FROM people ORDER BY name;
--- Unsupported 1:48 GROUP BY takes columns
+-- Unsupported the policy does not say which values
 SELECT zip, COUNT(*) FROM people GROUP BY zip, name || 'x';
 -- Unsupported
 SELECT COUNT(*) FROM people HAVING age > 30;
@@ -190,8 +190,16 @@ SELECT name, COUNT(*) FROM people GROUP BY name;
 SELECT income, COUNT(*) FROM people GROUP BY income;
 -- Unsupported declared values
 SELECT net_worth, COUNT(*) FROM people GROUP BY net_worth;
--- Unsupported
-SELECT COUNT(*) FROM people GROUP BY age > 30;
+-- Unsupported the policy does not say which values
+SELECT COUNT(*) FROM people GROUP BY income * 2;
+-- Unsupported the policy does not say which values
+SELECT LOWER(name), COUNT(*) FROM people GROUP BY 1;
+-- Unsupported the policy does not say which values
+SELECT COUNT(*) FROM people GROUP BY age + (SELECT COUNT(*) FROM people);
+-- Unsupported age must be inside an aggregate or in GROUP BY
+SELECT age, COUNT(*) FROM people GROUP BY FLOOR(age / 10);
+-- Unsupported age must be inside an aggregate or in GROUP BY
+SELECT FLOOR(age / 5), COUNT(*) FROM people GROUP BY FLOOR(age / 10);
 -- Unsupported
 SELECT COUNT(*) FROM people GROUP BY ROLLUP (zip);
 -- Unsupported
@@ -325,8 +333,6 @@ SELECT COUNT(*) FROM people WHERE name SIMILAR TO 'a';
 -- Unsupported
 SELECT COUNT(*) FROM people WHERE REGEXP_LIKE(name, '(a+)+$');
 -- Unsupported
-SELECT COUNT(*) FROM people WHERE age IS DISTINCT FROM 3;
--- Unsupported
 SELECT COUNT(*) FROM people WHERE (age, zip) = (30, 31643);
 -- Unsupported
 SELECT COUNT(*) FROM people WHERE age IN 30;
@@ -336,10 +342,10 @@ SELECT COUNT(*) FROM people WHERE name LIKE name;
 SELECT COUNT(*) FROM people WHERE name LIKE ANY ('a', 'b');
 -- Unsupported ESCAPE
 SELECT COUNT(*) FROM people WHERE name LIKE 'a' ESCAPE 'xy';
--- Unsupported
-SELECT COUNT(*) FROM visits WHERE born < DATE '2000-01-01' + INTERVAL '1' DAY;
--- Unsupported
-SELECT COUNT(*) FROM visits WHERE EXTRACT(YEAR FROM born) = 2000;
+-- Unsupported a date has no hour
+SELECT COUNT(*) FROM visits WHERE born < DATE '2000-01-01' + INTERVAL '1' HOUR;
+-- Unsupported a date has no epoch
+SELECT COUNT(*) FROM visits WHERE EXTRACT(EPOCH FROM born) = 2000;
 -- Unsupported
 SELECT COUNT(*) FROM visits WHERE born < CURRENT_DATE;
 -- Unsupported
@@ -525,6 +531,20 @@ SELECT COUNT(*) FROM people WHERE SUBSTR(name, age) = 'x';
 SELECT COUNT(*) FROM people WHERE SUBSTR(name, TRUE) = 'x';
 -- TypeMismatch
 SELECT COUNT(*) FROM people WHERE CLAMP(age, 1) = 3;
+-- TypeMismatch LEFT does not take
+SELECT COUNT(*) FROM people WHERE LEFT(name, age) = 'x';
+-- TypeMismatch SPLIT_PART does not take
+SELECT COUNT(*) FROM people WHERE SPLIT_PART(name, '-', 0) = 'x';
+-- TypeMismatch REPLACE does not take
+SELECT COUNT(*) FROM people WHERE REPLACE(name, name, 'x') = 'x';
+-- TypeMismatch DATE_TRUNC does not take
+SELECT COUNT(*) FROM visits WHERE DATE_TRUNC(born, seen) = '2000-01-01';
+-- Unsupported an interval is a whole number and a unit
+SELECT COUNT(*) FROM visits WHERE born + INTERVAL '1.5' MONTH = '2000-01-01';
+-- TypeMismatch a date is needed here
+SELECT COUNT(*) FROM people WHERE YEAR(age) = 2000;
+-- MissingBounds
+SELECT SUM(EXP(income)) FROM people;
 -- TypeMismatch
 SELECT COUNT(*) FROM people WHERE LEAST(name, 'a') = 'a';
 -- Unsupported types are
@@ -672,7 +692,7 @@ SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(delta=0, mechanism='gaussian') COUNT(*)
 -- InvalidOption smooth sensitivity needs delta
 SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(delta = 0, sensitivity = 'smooth') MEDIAN(age) FROM people;
 -- InvalidOption 'laplace' or 'gaussian'
-SET mechanism = default;
+SET mechanism = 'normal';
 -- InvalidOption 'global', or 'smooth'
 SET sensitivity = 'rough';
 --- Teaching mode's settings

@@ -76,6 +76,22 @@ def test_top_is_a_name_where_no_number_follows() -> None:
     assert tree.args.get("limit") is None
 
 
+def test_another_name_of_a_function_is_shown_as_written(policy: Policy) -> None:
+    select = statement("SELECT Mean(points), AVG(points) AS mean FROM visits ORDER BY mean", policy)
+    assert isinstance(select, Select)
+    assert [output.label for output in select.query.outputs] == ["MEAN(points)", "mean"]
+    assert len(select.query.aggregates) == 1
+
+
+def test_sqlglots_parser_is_used_as_it_is() -> None:
+    from sqlglot.parser import Parser  # noqa: PLC0415
+
+    from dpdb.sql.dialect import Dpdb  # noqa: PLC0415
+
+    # Where sqlglot is compiled, a subclass of it would refuse every statement.
+    assert Dpdb.parser_class is Parser
+
+
 def test_a_semicolon_in_backticks_ends_no_statement() -> None:
     from dpdb.sql.splitting import split  # noqa: PLC0415
 

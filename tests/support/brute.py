@@ -125,7 +125,7 @@ def tables_in_memory() -> Iterator[None]:
         yield
 
 
-def _load(table: Table, names: Collection[str], progress: Any = None) -> Loaded:
+def _load(table: Table, names: Collection[str], *_: Any) -> Loaded:
     rows = table.path.rows  # type: ignore[attr-defined]
     columns = {
         column.name: read_cells(
@@ -160,11 +160,12 @@ def profile(release: Release, cells: Any) -> Profile:
     """What the mechanism's sensitivity is about: for each cell, the score of every candidate.
 
     The candidates of a quantile are all points of the grid, those of a mode the declared values.
-    A cell that gets Laplace noise has one "candidate", its own value.
+    What gets Laplace noise, a cell or a part of a vector in one, has one "candidate", its own value.
     """
     if not isinstance(release.mechanism, Exponential):
-        assert all(isinstance(value, (int, np.integer)) for value in cells)
-        return np.array(cells, dtype=np.int64)[:, None]
+        numbers = np.asarray(cells).ravel()
+        assert all(isinstance(value, (int, np.integer)) for value in numbers)
+        return numbers.astype(np.int64)[:, None]
     statistic = release.statistic
     if isinstance(statistic, Ranks):
         grid = range(statistic.grid.lower, statistic.grid.upper + 1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -12,10 +12,13 @@ from unittest import mock
 from dpdb.answers.estimates import points, scalar
 from dpdb.engines.memory.engine import MemoryEngine
 from dpdb.engines.protocol import Engine
+from dpdb.plan import query
 from dpdb.plan.expressions import Slot
+from dpdb.plan.moments import moments_of
 from dpdb.plan.plan import Plan, Release
 from dpdb.plan.planner import plan
-from dpdb.plan.statistics import Ranks, Total
+from dpdb.plan.release_groups import ReleaseGroup
+from dpdb.plan.statistics import Joint, Ranks, Total
 from dpdb.policy.catalog import Policy
 from dpdb.policy.reader import read_policy
 from dpdb.privacy.accounting.accountants import BudgetShare
@@ -25,19 +28,46 @@ EPSILON = Fraction(10_000)
 """Asked for each query: planning refuses bounds whose noise would not fit 64 bits."""
 
 
+def _nothing(*_: object) -> None:
+    """Stands where an obstacle is looked for. A mock would take longer to make than a plan."""
+
+
 @contextmanager
 def nothing_settled() -> Iterator[None]:
     """Plans have a release even of what the policy knows without a row."""
-    with mock.patch("dpdb.plan.query.obstacle", return_value=None):
+    with mock.patch.object(query, "obstacle", _nothing):
         yield
 
 
-def planned(text: str, policy: Policy, engine: Engine | None = None) -> Plan:
-    """The plan of a SELECT, with a release even of what is known without a row."""
+@contextmanager
+def counts_alone() -> Iterator[None]:
+    """Plans have a release for each count, and none is drawn as a sum over atoms."""
+    with mock.patch("dpdb.plan.release_groups.count_groups", return_value=[]):
+        yield
+
+
+@contextmanager
+def aggregates_alone() -> Iterator[None]:
+    """Plans have a group of releases for each aggregate."""
+
+    def one_by_one(asked: Any, *_: Any) -> list[ReleaseGroup]:
+        return [ReleaseGroup(index, moments_of(aggregate)) for index, aggregate in asked]
+
+    with counts_alone(), mock.patch("dpdb.plan.release_groups._over_one_filter", one_by_one):
+        yield
+
+
+def planned(
+    text: str, policy: Policy, engine: Engine | None = None, *, together: bool = False
+) -> Plan:
+    """The plan of a SELECT, with a release even of what is known without a row.
+
+    Each aggregate has its own, too, unless they are to be drawn together.
+    """
     found = statement(text, policy)
     assert isinstance(found, Select)
     rows = (engine or MemoryEngine()).rows
-    with nothing_settled():
+    with nothing_settled(), nullcontext() if together else aggregates_alone():
         return plan(found.query, policy, BudgetShare(EPSILON), rows)
 
 
@@ -68,16 +98,23 @@ def raw_of(plan: Plan, engine: Engine) -> list[Any]:
 def exactly(text: str, policy: Policy, engine: Engine | None = None) -> list[list[Fraction]]:
     """The exact value of every release, cell by cell, in the analyst's unit."""
     engine = engine or MemoryEngine()
-    releases = planned(text, policy, engine).releases
-    results = raw(text, policy, engine)
-    return [[_value(r, cell) for cell in cells] for r, cells in zip(releases, results, strict=True)]
+    return exactly_of(planned(text, policy, engine), engine)
+
+
+def exactly_of(plan: Plan, engine: Engine) -> list[list[Fraction]]:
+    """The same for a plan that is already there."""
+    results = zip(plan.releases, raw_of(plan, engine), strict=True)
+    return [[_value(release, cell) for cell in cells] for release, cells in results]
 
 
 def _value(release: Release, cell: Any) -> Any:
     statistic = release.statistic
     if isinstance(statistic, Ranks):
         return [value * statistic.grid.step for value in cell]
-    if isinstance(statistic, Total) and statistic.power == 1:
+    if isinstance(statistic, Joint):
+        pairs = zip(cell, statistic.parts, strict=True)
+        return [Fraction(value) * part.unit for value, part in pairs]
+    if isinstance(statistic, Total) and len(statistic.coefficients) == 2:
         return cell * statistic.grid.step
     return cell if isinstance(cell, list) else Fraction(cell)
 

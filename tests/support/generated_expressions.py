@@ -67,6 +67,15 @@ def numbers(number, text, date, truth):
         made("CASE WHEN {0} THEN {1} END", truth, number),
         made("CASE {0} WHEN {1} THEN {2} ELSE {3} END", text, text, number, number),
         made("LENGTH({0})", text, duck="length({0})::DOUBLE"),
+        made("SIGN({0})", number, duck="sign({0})::DOUBLE"),
+        made("TRUNC({0})", number),
+        made("POSITION('b' IN {0})", text, duck="strpos({0}, 'b')::DOUBLE"),
+        st.sampled_from(["YEAR", "QUARTER", "MONTH", "WEEK", "ISODOW", "DAYOFYEAR"]).flatmap(
+            lambda part: made(part + "({0})", date, duck=part + "({0})::DOUBLE")
+        ),
+        made(
+            "DATE_DIFF('month', {0}, {1})", date, date, duck="date_diff('month', {0}, {1})::DOUBLE"
+        ),
         made("({0} - {1})", date, date, duck="({0} - {1})::DOUBLE"),
         made("CAST({0} AS INTEGER)", truth, duck="{0}::INT::DOUBLE"),
         made("CAST({0} AS INTEGER)", number, duck="round_even({0}, 0)"),
@@ -80,6 +89,9 @@ def texts(number, text, date, truth):
         st.tuples(st.integers(1, 4), st.integers(0, 4)).flatmap(
             lambda place: made(f"SUBSTR({{0}}, {place[0]}, {place[1]})", text)
         ),
+        st.sampled_from(
+            ["TRIM({0})", "LEFT({0}, 2)", "RIGHT({0}, 2)", "SPLIT_PART({0}, 'b', 2)"]
+        ).flatmap(lambda shape: made(shape, text)),
         made("COALESCE({0}, {1})", text, text),
         made("NULLIF({0}, {1})", text, text),
         made("CASE WHEN {0} THEN {1} ELSE {2} END", truth, text, text),
@@ -92,6 +104,11 @@ def texts(number, text, date, truth):
 def dates(number, text, date, truth):
     return st.one_of(
         st.integers(-400, 400).flatmap(lambda days: made(f"({{0}} + {days})", date)),
+        st.sampled_from(["year", "quarter", "month", "week"]).flatmap(
+            lambda unit: made(
+                f"DATE_TRUNC('{unit}', {{0}})", date, duck=f"DATE_TRUNC('{unit}', {{0}})::DATE"
+            )
+        ),
         made("COALESCE({0}, {1})", date, date),
         made("GREATEST({0}, {1})", date, date),
         made("NULLIF({0}, {1})", date, date),
@@ -117,6 +134,8 @@ def truths(number, text, date, truth):
         made("({0} IS NULL)", st.one_of(number, text, date, truth)),
         asked.flatmap(lambda words: made(f"({{0}} IS {words})", truth)),
         made("({0} BETWEEN {1} AND {2})", number, number, number),
+        made("({0} IS NOT DISTINCT FROM {1})", number, number),
+        made("STARTS_WITH({0}, 'a')", text),
         made("({0} NOT BETWEEN {1} AND {2})", date, date, date),
         st.builds(members, number, listed, st.booleans()),
         st.builds(members, text, words, st.booleans()),

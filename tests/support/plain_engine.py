@@ -25,7 +25,17 @@ from dpdb.engines.protocol import WORD, Engine, Exact, representation
 from dpdb.errors import DataFileError
 from dpdb.plan.expressions import ColumnRef, Expr, Slot
 from dpdb.plan.plan import Plan
-from dpdb.plan.statistics import Count, Distinct, Grid, Ranks, Statistic, Tally, Total
+from dpdb.plan.statistics import (
+    Count,
+    Distinct,
+    Grid,
+    Histogram,
+    Joint,
+    Ranks,
+    Statistic,
+    Tally,
+    Total,
+)
 from dpdb.policy.catalog import Column, Kind, Table
 from dpdb.policy.numbers import MAGNITUDE_LIMIT, days_of, exact_number
 from dpdb.vectors import grammar
@@ -47,7 +57,7 @@ class PlainEngine(Engine):
     def exact(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> tuple[Exact, ...]:
         scalars = {slot: _scalar(vector) for slot, vector in slots.items()}
         statistics = _Statistics(plan, self._rows(plan.table), scalars)
-        return tuple(Exact(statistics.of(release.statistic)) for release in plan.releases)
+        return tuple(Exact(statistics.of(release.statistic)) for release in plan.fresh)
 
     def _rows(self, table: Table) -> list[Row]:
         if table not in self._read:
@@ -208,15 +218,30 @@ class _Statistics:
             places = {group: place for place, group in enumerate(product(*plan.key_values))}
             self.cells = [[] for _ in places]
             for row in rows:
-                place = places.get(tuple(row[key.column.name] for key in plan.keys))
-                if place is not None and None not in [row[k.column.name] for k in plan.keys]:
+                place = places.get(tuple(self._key(key, row) for key in plan.keys))
+                if place is not None:
                     self.cells[place].append(row)
+
+    def _key(self, key: Expr, row: Row) -> Cell:
+        """The value of a key; None, which no group has, where it is NULL."""
+        if isinstance(key, ColumnRef):
+            return row[key.column.name]
+        return evaluate(key, row, self.slots)
 
     def of(self, statistic: Statistic) -> Any:
         match statistic:
+            case Count(argument=argument, nulls=True):
+                known = Count(argument, statistic.where)
+                return self.of(Count(None, statistic.where)) - self.of(known)
             case Count(argument=argument):
                 return self._words(len(self._values(rows, argument, statistic.where))
                                    for rows in self.cells)  # fmt: skip
+            case Histogram(conditions=conditions, atoms=atoms):
+                found = [
+                    [tuple(self._holds(each, row) for each in conditions) for row in rows]
+                    for rows in self.cells
+                ]
+                return np.array([[true.count(atom) for atom in atoms] for true in found], WORD)
             case Distinct(argument=argument):
                 return self._words(len(set(self._values(rows, argument, statistic.where)))
                                    for rows in self.cells)  # fmt: skip
@@ -224,12 +249,19 @@ class _Statistics:
                 largest = max(abs(end) for end in statistic.bounds)
                 return np.array(
                     [
-                        sum((x - statistic.centre) ** statistic.power - statistic.offset
-                            for x in self._steps(rows, statistic, grid))
+                        sum(c * (x - statistic.centre) ** power
+                            for x in self._steps(rows, statistic, grid)
+                            for power, c in enumerate(statistic.coefficients))
                         for rows in self.cells
                     ],
                     dtype=representation(largest),
                 )  # fmt: skip
+            case Joint(parts=parts):
+                largest = max(abs(end) for ends in statistic.signed_bounds for end in ends)
+                columns = [
+                    [part.weight * int(n) for n in self.of(part.statistic)] for part in parts
+                ]
+                return np.array(columns, dtype=representation(largest)).T
             case Ranks(grid=grid):
                 return [self._words(sorted(self._steps(rows, statistic, grid)))
                         for rows in self.cells]  # fmt: skip

@@ -8,34 +8,41 @@ it out for each. The number of rows is asked for again each time, as without thi
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, field
+from typing import TypeVar
 from unittest import mock
 
+from dpdb.errors import DpdbError
 from dpdb.plan.lowering import RowCount
-from dpdb.plan.plan import Plan
+from dpdb.plan.plan import Plan, ReleasedGroup
 from dpdb.plan.planner import plan
-from dpdb.plan.query import Options, Query
+from dpdb.plan.query import Query
 from dpdb.policy.catalog import Policy, Table
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.session import query_plans, session
 from dpdb.sql.statements import Statement, statement
 
+Made = TypeVar("Made")
+
 
 @dataclass(frozen=True)
 class _Planned:
-    """A plan, and all that it was made from."""
+    """A plan or a refusal, and all that it was made from."""
 
     query: Query
     policy: Policy
+    share: BudgetShare
     counts: tuple[tuple[Table, int], ...]
-    plan: Plan
+    made: Plan | DpdbError
 
-    def answers(self, query: Query, policy: Policy, rows: RowCount) -> bool:
-        """Whether the plan is that of the query; asks for the same numbers of rows as planning."""
+    def answers(self, query: Query, policy: Policy, share: BudgetShare, rows: RowCount) -> bool:
+        """Whether this is the plan of the query; asks for the same numbers of rows as planning."""
         return (
-            self.query == query
+            self.share == share
+            and self.query == query
             and self.policy == policy
             and all(rows(table) == count for table, count in self.counts)
         )
@@ -45,32 +52,57 @@ class _Planned:
 class _Memory:
     """The statements and the plans so far."""
 
-    statements: dict[str, list[tuple[Policy, Statement]]] = field(default_factory=dict)
-    plans: dict[tuple[Options, BudgetShare], list[_Planned]] = field(default_factory=dict)
+    statements: dict[str, list[tuple[Policy, Statement | DpdbError]]] = field(default_factory=dict)
+    plans: dict[int, list[_Planned]] = field(default_factory=dict)
+    """By the identity of a query's outputs, which the same statement shares with itself."""
 
     def statement(self, text: str, policy: Policy) -> Statement:
         """What the text means for a policy of these tables: no other part of it has a say."""
         known = self.statements.setdefault(text, [])
         for other, read in known:
             if other.tables == policy.tables:
-                return read
-        known.append((policy, statement(text, policy)))
-        return known[-1][1]
+                return _given(read)
+        known.append((policy, _made(lambda: statement(text, policy))))
+        return _given(known[-1][1])
 
-    def plan(self, query: Query, policy: Policy, share: BudgetShare, rows: RowCount) -> Plan:
-        known = self.plans.setdefault((query.options, share), [])
+    def plan(
+        self,
+        query: Query,
+        policy: Policy,
+        share: BudgetShare,
+        rows: RowCount,
+        remembered: tuple[ReleasedGroup, ...] = (),
+    ) -> Plan:
+        if remembered:
+            return plan(query, policy, share, rows, remembered)
+        known = self.plans.setdefault(id(query.outputs), [])
         for planned in known:
-            if planned.answers(query, policy, rows):
-                return planned.plan
+            if planned.answers(query, policy, share, rows):
+                return _given(planned.made)
         counts: list[tuple[Table, int]] = []
 
         def counted(table: Table) -> int:
             counts.append((table, rows(table)))
             return counts[-1][1]
 
-        made = plan(query, policy, share, counted)
-        known.append(_Planned(query, policy, tuple(counts), made))
-        return made
+        made = _made(lambda: plan(query, policy, share, counted))
+        known.append(_Planned(query, policy, share, tuple(counts), made))
+        return _given(made)
+
+
+def _made(make: Callable[[], Made]) -> Made | DpdbError:
+    """What is made, or why it is refused."""
+    try:
+        return make()
+    except DpdbError as error:
+        return error.with_traceback(None)
+
+
+def _given(made: Made | DpdbError) -> Made:
+    """What was made; a refusal is raised again, as if for the first time."""
+    if isinstance(made, DpdbError):
+        raise copy(made)
+    return made
 
 
 @contextmanager

@@ -67,8 +67,14 @@ class Terminal:
 
     @property
     def lines(self) -> list[str]:
-        """The lines on the screen, without the space at their ends."""
-        return [line.rstrip() for line in self._screen.display]
+        """The lines on the screen, without the space at their ends.
+
+        A cell that nothing was written to is not looked at, as it is in pyte's `display`, or tests
+        would spend their time on the empty part of a tall screen.
+        """
+        cells = self._screen.buffer
+        written = [(cells[y], max(cells[y], default=-1) + 1) for y in range(self._screen.lines)]
+        return ["".join(line[x].data for x in range(end)).rstrip() for line, end in written]
 
     @property
     def text(self) -> str:

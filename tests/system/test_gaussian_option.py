@@ -81,7 +81,6 @@ def test_set_and_options_say_the_same() -> None:
     ("statement", "said"),
     [
         ("SET mechanism = 'normal'", "'laplace' or 'gaussian'"),
-        ("SET mechanism = default", "'laplace' or 'gaussian'"),
         ("SET mechanism = 1", "'laplace' or 'gaussian'"),
         ("SET sensitivity = 'rough'", "'global', or 'smooth'"),
         ("SET sensitivity = 'local'", "teaching mode only"),

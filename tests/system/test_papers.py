@@ -87,7 +87,7 @@ def spent(words: str, statements: str, theorem: str) -> float:
 TWO = "--epsilon 0.01 --sensitivity 1,1 --answer 3000,30000"
 INDEXED = f"{TWO} --noise-index 1,10"
 SMALL = f"{PEOPLE} --epsilon 0.01 --queries 1"
-COUNTS = "SELECT COUNT(*), COUNT(age) FROM people"
+COUNTS = "SELECT COUNT(*), COUNT(DISTINCT age) FROM people"
 DIFF = COUNTS.replace("SELECT", "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(noise_index = [1, 10])")
 
 SHOARAN = [
@@ -186,8 +186,11 @@ SHARES = "; ".join(
     f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = {epsilon}) {query} FROM ce"
     for epsilon, query in ((0.5, "SUM(Income)"), (0.3, "AVG(Income)"), (0.2, "MEDIAN(Income)"))
 )
-HUNDRED = "SET epsilon = 0.1; SET repeats = 'fresh'" + "; SELECT SUM(Income) FROM ce" * 100
-MANY = f"{CE} --composition advanced --epsilon 6 --delta 2e-5 --queries 100"
+HUNDRED = (
+    "SET epsilon = 0.1; SET mechanism = 'laplace'; SET repeats = 'fresh'"
+    + "; SELECT SUM(Income) FROM ce" * 100
+)
+MANY = f"{CE} --composition advanced --epsilon 6 --delta 1e-5 --queries 100"
 ONE = "--epsilon 1 --queries 1"
 SUM = "SUM(CLAMP(income, 0, 100)) FROM people"
 GAUSSIAN = f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(mechanism = 'gaussian') {SUM}"
@@ -222,7 +225,7 @@ KEY_EQUATIONS = [
     Row("advanced", "by the theorem", lambda: utility(TOGETHER, "together", "advanced"), 5.8502351, 7),
     # √(200 · 11.5129255)·0.1 = 4.7985259, and 100·0.1·(e^0.1 - 1) = 1.0517092. What the page
     # calls (5.8, 1e-5) for queries that are (0.1, 1e-5) each has δ = 101e-5 in all: here
-    # queries have no δ of their own, and half of 2e-5 is the theorem's.
+    # queries have no δ of their own.
     Row("advanced", "with k·ε·(e^ε - 1), printed 5.8",
         lambda: spent(MANY, HUNDRED, "advanced composition"), 5.8502351, 7),
     Row("advanced", "k·ε, to compare", lambda: spent(MANY, HUNDRED, "sequential composition"), 10, 9),
@@ -262,6 +265,7 @@ TENTH = f"{CE} --epsilon 0.1 --queries 1"
 ADD_REMOVE = f"{ON} --neighbors add-remove"
 RURAL = "SELECT COUNT(*) FROM ce WHERE UrbanRural = 2"
 INCOME = "SELECT AVG(Income) FROM ce"
+CENTRED = "SELECT SUM(Income - 500000) FROM ce"
 GROUPS = "SELECT UrbanRural, COUNT(*) FROM ce GROUP BY UrbanRural"
 
 HU = [
@@ -278,8 +282,9 @@ HU = [
     Row("7.3.4.2.2", "scale at ε = 0.1", lambda: scale(TENTH, INCOME), 1_000_000 / 994 / 0.1, 5),
     Row("7.3.4.2.2", "scale at ε = 1", lambda: scale(ON, INCOME), 1_000_000 / 994, 6),
     # With n not public a mean is a sum over a count; incomes less the middle of their bounds.
-    Row("7.2.2", "Δf of the mean's sum, a unit removed", lambda: change(ADD_REMOVE, INCOME, 0), 500_000, 9),
-    Row("7.2.2", "Δf of the mean's count, a unit removed", lambda: change(ADD_REMOVE, INCOME, 1), 1, 9),
+    Row("7.2.2", "Δf of the mean's sum, a unit removed", lambda: change(ADD_REMOVE, CENTRED), 500_000, 9),
+    # dpdb reads it from a pair of sums, which a unit moves by the width of the bounds together.
+    Row("7.2.2", "Δf of the pair, a unit removed", lambda: change(ADD_REMOVE, INCOME), 1_000_000, 9),
     Row("7.2.3.1", "Δf of expenditure, which is less",
         lambda: change(ON, "SELECT AVG(Expenditure) FROM ce"), 200_000 / 994, 6),
     Row("7.3.2", "Δf of a k-dimension query, a unit changed", lambda: change(ON, GROUPS), 2, 9),

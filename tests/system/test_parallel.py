@@ -18,15 +18,16 @@ import duckdb
 import numpy as np
 import pytest
 
-from dpdb.ledger import memory
-from dpdb.ledger.memory import MemoryLedger
+from dpdb.ledger import spending
 from dpdb.ledger.protocol import Price
+from dpdb.ledger.spending import Spent
 from dpdb.plan.expressions import conjunction
 from dpdb.plan.plan import Plan
 from dpdb.plan.regions import Region, region
 from dpdb.policy.budget import Neighbors
 from dpdb.privacy.accounting.composition import ComposedLoss, parallel
 from tests.support.brute import REPLACE
+from tests.support.charges import of_groups
 from tests.support.filters import LARGE, RELATIONS, ROWS, Mask, session
 
 pytestmark = pytest.mark.usefixtures("in_memory")
@@ -164,7 +165,8 @@ def outcome(seed: int, relation: Neighbors, unit: str | None = None) -> Outcome:
         if answer.repeat or not (answer.releases or answer.cost.queries):
             continue  # what no row can have a part in is known, and no query
         each = [
-            (float(d.epsilon), 8 if d.mechanism == "exponential" else 2) for d in answer.releases
+            (float(d.epsilon), 8 if d.mechanism == "exponential" else 2)
+            for d in of_groups(answer.releases)
         ]
         epsilon = sum(e for e, _ in each)
         losses.append((epsilon, epsilon**2, sum(e * e / part for e, part in each)))
@@ -206,10 +208,10 @@ def _careless(plan: Plan) -> Region:
 
 MISTAKES: dict[str, tuple[Any, str, Any]] = {
     "the largest loss under replace": (
-        MemoryLedger, "_of", lambda self, group: parallel(group.losses, 1)
+        Spent, "_of", lambda self, group: parallel(group.losses, 1)
     ),
     "all filters exclude each other": (Region, "excludes", lambda self, other: True),
-    "one of a group excluded": (memory, "all", any),
+    "one of a group excluded": (spending, "all", any),
     "all filters at once": (Plan, "region", property(_careless)),
     "a statement with a subquery": (
         Plan, "region", property(lambda plan: region(plan.table, plan.where))

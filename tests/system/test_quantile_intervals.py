@@ -130,7 +130,7 @@ def test_several_intervals_hold_at_once(policy: Policy, sql: str, parts: int) ->
     """The half-width is selected for the confidence that is needed, and all of it is used."""
     session = Session(policy, noise=seeded(4))
     [bracket] = brackets(session.execute(f"EXPLAIN {sql}"))
-    assert math.isclose(bracket.confidence, 0.95 ** (1 / parts))
+    assert math.isclose(bracket.confidence, 1 - 0.05 / parts)
     answer = session.execute(sql)
     assert False in (answer.cells[-1].only_noise or (False,))
 

@@ -104,6 +104,10 @@ SELECT COUNT(*) FROM t WHERE 1 = 1;
 SELECT COUNT(*) FROM t WHERE age > (SELECT AVG(age) FROM t);
 SELECT SUM(CLAMP(1 / (age - 33), -1, 1)), COUNT(1 / (age - 33)) FROM t;
 SELECT COUNT(*) FROM t WHERE 1 / (age - 33) > 0;
+SELECT SUM(CLAMP(SQRT(age), 0, 9)), COUNT(LN(income)), COUNT(POWER(age, -0.5)) FROM t;
+SELECT COUNT(*), AVG(YEAR(born)), COUNT(LAST_DAY(born + 900000000)) FROM t WHERE MONTH(born) < 7;
+SELECT FLOOR(age / 50) AS f, smoker IS NULL, COUNT(*) FROM t GROUP BY f, smoker IS NULL;
+SELECT SPLIT_PART(city, 'o', 1), COUNT(DISTINCT REPLACE(name, 'e', 'eee')) FROM t GROUP BY 1;
 SELECT SUM(CLAMP(CAST(name AS INTEGER), 0, 9)), COUNT(CAST(name AS DOUBLE)) FROM t;
 SELECT COUNT(CAST(name AS DATE)), COUNT(CAST(city AS BOOLEAN)), COUNT(CAST(age AS TEXT)) FROM t;
 SELECT COUNT(CASE WHEN name = 'Zoe' THEN age * 1e300 * 1e300 * 1e300 END) FROM t;
@@ -292,12 +296,9 @@ def drowned(monkeypatch):
         assert ((found >= 0) & (found < len(rungs))).all()
         return np.full(len(cells), len(rungs) // 2)
 
-    def ladder(scales, size, noise):
-        return [_Drowned(size) for _ in scales]
-
     monkeypatch.setattr(SystemNoise, "laplace", lambda self, scale, size: _Drowned(size))
     monkeypatch.setattr(SystemNoise, "gaussian", lambda self, variance, size: _Drowned(size))
-    monkeypatch.setattr(gradual, "ladder", ladder)
+    monkeypatch.setattr(gradual, "refine", lambda coarse, *rest: coarse)
     monkeypatch.setattr(smooth, "release", release_smoothly)
     monkeypatch.setattr(walk, "stops", stops)
     monkeypatch.setattr(exponential, "select_value", select_value)

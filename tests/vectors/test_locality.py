@@ -69,6 +69,11 @@ SHAPES = {
         "LENGTH({text})", "({date} - {date})", "CAST({number} AS INTEGER)",
         "CAST({text} AS NUMBER)", "CAST({text} AS INTEGER)", "CAST({truth} AS INTEGER)",
         "CAST({truth} AS NUMBER)", "CAST({date} AS INTEGER)",
+        *[f"{name}({{number}})" for name in ("SQRT", "CBRT", "EXP", "LN", "LOG2", "SIN", "TAN")],
+        *[f"{name}({{number}})" for name in ("ASIN", "ACOS", "ATAN", "TRUNC", "SIGN")],
+        "POWER({number}, {number})", "ATAN2({number}, {number})", "POSITION('a' IN {text})",
+        *[f"{name}({{date}})" for name in ("YEAR", "QUARTER", "MONTH", "WEEK", "DAYOFYEAR")],
+        "DATE_DIFF('month', {date}, {date})",
     ],
     "text": [
         "LOWER({text})", "UPPER({text})", "SUBSTR({text}, 2)", "SUBSTR({text}, -1, 3)",
@@ -76,11 +81,14 @@ SHAPES = {
         "CASE WHEN {truth} THEN {text} END", "CAST({number} AS TEXT)", "CAST({number} AS TEXT)",
         "CAST({truth} AS TEXT)", "CAST({date} AS TEXT)", "({text} || {text})",
         "({text} || {date} || {truth})",
+        "TRIM({text})", "LEFT({text}, 2)", "RIGHT({text}, -1)", "REPLACE({text}, '0', 'ab')",
+        "SPLIT_PART({text}, '.', 2)", "CONCAT({text}, {text})",
     ],
     "date": [
         "({date} + CAST({number} AS INTEGER))", "({date} - 365)", "COALESCE({date}, {date})",
         "LEAST({date}, {date})", "NULLIF({date}, {date})", "CAST({number} AS DATE)",
         "CAST({text} AS DATE)", "IF({truth}, {date}, {date})",
+        "DATE_TRUNC('month', {date})", "({date} + INTERVAL 1 MONTH)", "LAST_DAY({date})",
     ],
     "truth": [
         *[f"({{number}} {sign} {{number}})" for sign in ("=", "<>", "<", "<=", ">", ">=")],
@@ -92,7 +100,8 @@ SHAPES = {
         "({text} IN ('a', '0.0', '-0.0'))", "({number} BETWEEN {number} AND {number})",
         "({text} LIKE 'a%')", "({text} LIKE '-_%')", "({text} NOT ILIKE '%A_')",
         "CAST({text} AS BOOLEAN)", "CAST({number} AS BOOLEAN)", "COALESCE({truth}, {truth})",
-        "CASE WHEN {truth} THEN {truth} END",
+        "CASE WHEN {truth} THEN {truth} END", "STARTS_WITH({text}, 'a')", "CONTAINS({text}, '0')",
+        "({number} IS DISTINCT FROM {number})", "({number} BETWEEN SYMMETRIC {number} AND 5)",
     ],
 }  # fmt: skip
 LEAVES = {

@@ -5,30 +5,30 @@ All of it follows from the statement and the policy.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import groupby
 
-from dpdb.answers.accuracy_notes import SURE
+from dpdb.answers.formats.cell_text import figure
 from dpdb.answers.formats.escape import printable
 from dpdb.answers.formats.footer import footer
+from dpdb.answers.formats.noise_facts import noise_facts
+from dpdb.answers.formats.part_formulas import formulas, readings
 from dpdb.answers.record import AnswerRecord, ReleaseReport
-from dpdb.answers.release_reports import EXACT, LOCAL
+from dpdb.answers.release_reports import EXACT, LOCAL, atom_sums
 from dpdb.errors import folded
 from dpdb.plan.expressions import Call, Cast, ColumnRef, Expr, children
-from dpdb.plan.plan import CONFIDENCE, Mechanism, Plan, Release, at_once
-from dpdb.plan.statistics import Ranks, Total
-from dpdb.policy.budget import Composition
+from dpdb.plan.plan import Mechanism, Plan, Release
+from dpdb.plan.statistics import Histogram, Joint, Ranks, Total
 from dpdb.policy.catalog import Kind
 from dpdb.policy.numbers import MAGNITUDE_LIMIT, decimal, iso_date
 from dpdb.privacy.bracket import Bracket
 from dpdb.privacy.halves import Halves
-from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace
-from dpdb.privacy.walk import RUNG_RATIO, Walk
+from dpdb.privacy.mechanisms import Exponential, Gaussian
+from dpdb.privacy.walk import Walk
 
-CONFIDENCES = (0.5, 0.9, 0.95)
-RELATIVE_ERROR = Fraction(1, 10)
+_SHOWN_ATOMS = 8
 NAMES = {
     "laplace": "Laplace noise",
     "gaussian": "Gaussian noise",
@@ -55,21 +55,25 @@ def tree(answer: AnswerRecord, given: Collection[str], columns: int | None = Non
     assert answer.plan is not None
     if any(report.mechanism in (EXACT, LOCAL) for report in answer.releases):
         return _unprotected_tree(answer, columns)
-    planned = list(zip(_releases(answer.plan), answer.releases, strict=True))
-    total = sum((report.epsilon for report in answer.releases), Fraction(0))
+    groups = [tuple(group) for _, group in groupby(answer.releases, lambda report: report.group)]
+    paid = [reports[0].epsilon for reports in groups if not reports[0].recalled]
+    total = sum(paid, Fraction(0))
     lines = []
-    for column, group in groupby(planned, lambda pair: pair[1].column):
-        lines.append(printable(column))
-        parts = list(group)
-        for number, ((release, whose), report) in enumerate(parts, 1):
+    planned = zip(_releases(answer.plan), groups, strict=True)
+    for columns_for, drawn in groupby(planned, lambda pair: pair[0].columns):
+        lines.append(printable(", ".join(columns_for)))
+        parts = list(drawn)
+        for number, (each, reports) in enumerate(parts, 1):
             last = number == len(parts)
-            lines.append(f"{'└' if last else '├'}─ {_title(report)}")
-            facts = list(_facts(release, report, total, given, whose))
-            lines += _branches(facts, "   " if last else "│  ", columns)
+            lead, stem = ("└─ ", "   ") if last else ("├─ ", "│  ")
+            lines += folded(_title(reports), columns, lead, stem)
+            facts = list(_facts(each, reports, total, given))
+            lines += _branches(facts, stem, columns)
     if not lines:
         known = "no row can pass the filter" if answer.plan.settled else (
             "the number of rows is public here")  # fmt: skip
         lines.append(f"nothing is drawn: {known}")
+    lines += readings(answer.plan)
     below = f"{_share(answer, total)}{footer(answer)}".split("\n")
     return "\n".join([*lines, *(part for line in below for part in folded(line, columns))])
 
@@ -88,20 +92,44 @@ def _unprotected_tree(answer: AnswerRecord, columns: int | None) -> str:
     return "\n".join([*lines, *(part for line in below for part in folded(line, columns))])
 
 
-def _releases(plan: Plan) -> Iterator[tuple[Release, str]]:
-    """Every release, in the order of drawing, with the rows that its noise hides."""
+@dataclass(frozen=True)
+class _Drawn:
+    """A release of a plan."""
+
+    plan: Plan
+    index: int
+
+    @property
+    def release(self) -> Release:
+        return self.plan.releases[self.index]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that are computed from it."""
+        outputs = self.plan.outputs
+        labels = (each.label for each in outputs if self.index in self.plan.released_for(each))
+        return tuple(dict.fromkeys(labels)) or (self.release.aggregate,)
+
+    @property
+    def whose(self) -> str:
+        """The rows that its noise hides."""
+        unit = self.plan.table.unit
+        return "one row" if unit is None else f"the rows of one {printable(unit)}"
+
+
+def _releases(plan: Plan) -> Iterator[_Drawn]:
+    """Every release, in the order of drawing."""
     for subplan in plan.subplans:
         yield from _releases(subplan)
-    unit = plan.table.unit
-    whose = "one row" if unit is None else f"the rows of one {printable(unit)}"
-    for release in plan.releases:
-        yield release, whose
+    for index in range(len(plan.releases)):
+        yield _Drawn(plan, index)
 
 
-def _title(report: ReleaseReport) -> str:
-    return (
-        f"{report.aggregate.replace('_', ' ')} by {NAMES.get(report.mechanism, report.mechanism)}"
-    )
+def _title(reports: Sequence[ReleaseReport]) -> str:
+    names = [report.aggregate.replace("_", " ") for report in reports]
+    together = ", drawn together" if len(names) > 1 else ""
+    mechanism = reports[0].mechanism
+    return f"{', '.join(names)}{together} by {NAMES.get(mechanism, mechanism)}"
 
 
 def _branches(facts: list[tuple[str, str]], stem: str, columns: int | None) -> Iterator[str]:
@@ -112,45 +140,58 @@ def _branches(facts: list[tuple[str, str]], stem: str, columns: int | None) -> I
 
 
 def _facts(
-    release: Release, report: ReleaseReport, total: Fraction, given: Collection[str], whose: str
+    drawn: _Drawn, reports: Sequence[ReleaseReport], total: Fraction, given: Collection[str]
 ) -> Iterator[tuple[str, str]]:
     """The branches of one release: each a name and a text."""
-    statistic = release.statistic
-    if isinstance(statistic, Total | Ranks):
-        yield "bounds", _bounds(statistic, given) + _shift(statistic)
-    name = report.mechanism
-    if report.sensitivity is None:
-        yield "Δ", "smooth: read off the rows, and as secret as they are"
-    else:
-        of = "interval" if isinstance(release.mechanism, Bracket) else name
-        yield "Δ", f"{_figure(report.sensitivity)}, {CHANGES[of].format(whose)}"
+    release, statistic, report = drawn.release, drawn.release.statistic, reports[0]
+    match statistic:
+        case Histogram():
+            yield from _atoms(drawn, statistic)
+        case Total() | Ranks():
+            yield "bounds", _bounds(statistic, given) + _shift(statistic)
+        case Joint(argument=argument, grid=grid) if argument is not None and grid is not None:
+            yield "bounds", _bounds(Total(argument, None, grid), given)
+            yield "parts", formulas(statistic)
+    how = CHANGES["interval" if isinstance(release.mechanism, Bracket) else report.mechanism]
+    yield "Δ", _change(reports, drawn.whose, how)
     part = "" if report.epsilon == total else f", a part of the query's {decimal(total)}"
+    if report.recalled:
+        part = ", paid for before"
     mechanism = release.mechanism
     if isinstance(mechanism, Walk):
-        part += f": {_figure(mechanism.threshold_epsilon)} for when to stop, "
-        part += f"{_figure(mechanism.look_epsilon)} for each look"
+        part += f": {figure(mechanism.threshold_epsilon)} for when to stop, "
+        part += f"{figure(mechanism.look_epsilon)} for each look"
     yield "ε", f"{decimal(report.epsilon)}{part}"
     if report.delta:
         yield "δ", decimal(report.delta)
-    if report.scale is not None:
-        yield "scale", f"{_scale_formula(release.mechanism)} = {_figure(report.scale)}"
-    if isinstance(mechanism, Walk):
-        assert isinstance(statistic, Ranks)
-        yield from _walk(mechanism, statistic, report.competing_rows)
-    elif isinstance(mechanism, Bracket):
-        yield from _bracket(mechanism)
-    elif isinstance(mechanism, Halves):
-        yield (
-            "noise",
-            f"{len(mechanism.fractions)} values are chosen, in {mechanism.root.levels} levels of "
-            "halves; how near depends on the rows",
-        )
-    elif isinstance(mechanism, Laplace | Gaussian):
-        yield from _noise(mechanism, release.unit, report.competing_rows)
-    elif report.scale is None:
-        yield "noise", "in proportion to the smooth sensitivity"
-    else:
-        yield "noise", "a value within the bounds is chosen; how near depends on the rows"
+    scales = list(dict.fromkeys(figure(each.scale) for each in reports if each.scale is not None))
+    if scales:
+        yield "scale", f"{_scale_formula(release.mechanism)} = {', '.join(scales)}"
+    yield from noise_facts(release, report.competing_rows)
+
+
+def _change(reports: Sequence[ReleaseReport], whose: str, change: str) -> str:
+    """How far the rows of one unit can move what is drawn: all parts of it, added up."""
+    sizes = dict.fromkeys(figure(r.sensitivity) for r in reports if r.sensitivity is not None)
+    if not sizes:
+        return "smooth: read off the rows, and as secret as they are"
+    how = change.format(whose)
+    if len(reports) > 1:
+        how = f"the most {whose} can change them, added up"
+    if len(sizes) > 1:
+        how += ", in units of each"
+    return f"{', '.join(sizes)}, {how}"
+
+
+def _atoms(drawn: _Drawn, histogram: Histogram) -> Iterator[tuple[str, str]]:
+    """The atoms of a histogram, each by the counts that it is a part of."""
+    sums = list(atom_sums(drawn.plan, drawn.index))
+    of_each = [
+        "+".join(printable(each.label) for each in sums if atom in each.atoms)
+        for atom in range(len(histogram.atoms))
+    ]
+    shown = [*of_each[:_SHOWN_ATOMS], *(["…"] if len(of_each) > _SHOWN_ATOMS else [])]
+    yield "atoms", f"{len(of_each)}, no row is in two: rows of {', '.join(shown)}"
 
 
 def _scale_formula(mechanism: Mechanism) -> str:
@@ -162,53 +203,6 @@ def _scale_formula(mechanism: Mechanism) -> str:
         case Halves():
             return "1/rate"
     return "Δ/ε"
-
-
-def _noise(
-    mechanism: Laplace | Gaussian, unit: Fraction, competing_rows: int
-) -> Iterator[tuple[str, str]]:
-    """How large the noise is, and the least answer that it changes by at most 10 %.
-
-    The latter is the minimum true answer (MTA) of [STW] equation 6.
-    """
-    each = [at_once(confidence, competing_rows) for confidence in CONFIDENCES]
-    margins = [Fraction(mechanism.quantile(confidence)) * unit for confidence in each]
-    shown = [f"± {_figure(m)} ({c:.0%})" for m, c in zip(margins, CONFIDENCES, strict=True)]
-    yield "noise", ", ".join(shown)
-    least = [f"{_figure(m / RELATIVE_ERROR)} ({c:.0%})"
-             for m, c in zip(margins, CONFIDENCES, strict=True)]  # fmt: skip
-    yield "MTA", f"{', '.join(least)}: noise within 10 %"
-
-
-def _walk(walk: Walk, statistic: Ranks, competing_rows: int) -> Iterator[tuple[str, str]]:
-    """Where a walk stops, and what that tells of the extreme value."""
-    confidence = at_once(CONFIDENCE, competing_rows)
-    greatest = bool(statistic.fraction)
-    rungs, side = len(statistic.rungs), "above" if greatest else "below"
-    yield "ladder", f"{rungs} values, {100 * (RUNG_RATIO - 1):.1f} % apart far from zero"
-    most = walk.rows_above(confidence, rungs)
-    yield (
-        "stops",
-        f"where about {walk.threshold} rows are left {side}; {SURE}: {most} at most",
-    )
-    steps = 2 + walk.steps_below(confidence)
-    what, direction = ("greatest", "below") if greatest else ("least", "above")
-    yield (
-        "says",
-        f"{SURE}: the {what} value is {side} the one {steps} steps {direction}; "
-        "nothing is said of how far",
-    )
-
-
-def _bracket(bracket: Bracket) -> Iterator[tuple[str, str]]:
-    """What half-widths there are, and how many ranks the interval is likely to span."""
-    yield "widths", f"{len(bracket.widths)} half-widths, each √2 times the one before"
-    ranks = math.ceil(bracket.target)
-    yield (
-        "says",
-        f"{SURE}: the exact value is within ±; about {ranks} rows to spare on either side make it "
-        "so",
-    )
 
 
 def _bounds(statistic: Total | Ranks, given: Collection[str]) -> str:
@@ -237,7 +231,7 @@ def _shift(statistic: Total | Ranks) -> str:
     """The centre that is subtracted from each value, so that one row changes a sum by less."""
     if isinstance(statistic, Ranks) or not statistic.centre:
         return ""
-    return f"; each less {_figure(statistic.centre * statistic.grid.step)}"
+    return f"; each less {figure(statistic.centre * statistic.grid.step)}"
 
 
 def _columns(expression: Expr) -> Iterator[str]:
@@ -248,21 +242,13 @@ def _columns(expression: Expr) -> Iterator[str]:
 
 
 def _span(bounds: tuple[Fraction, Fraction], kind: Kind) -> str:
-    low, high = (iso_date(int(b)) if kind is Kind.DATE else _figure(b) for b in bounds)
+    low, high = (iso_date(int(b)) if kind is Kind.DATE else figure(b) for b in bounds)
     return f"{low} to {high}"
-
-
-def _figure(value: Fraction) -> str:
-    """A number rounded for reading."""
-    if value.denominator == 1 or abs(value) >= 1000:
-        return str(round(value))
-    return f"{float(value):.4g}"
 
 
 def _share(answer: AnswerRecord, total: Fraction) -> str:
     """The query's share of ε, in the terms of [EGS]."""
     budget = answer.balance.budget
-    pure = budget.composition is Composition.PURE
-    if pure and total == answer.balance.share.epsilon:
+    if total == budget.epsilon / budget.queries:
         return f"ε/k = {decimal(budget.epsilon)}/{budget.queries} = {decimal(total)}"
     return f"ε = {decimal(total)}, of {decimal(budget.epsilon)} for k = {budget.queries} queries"

@@ -10,11 +10,14 @@ from dpdb.answers.formats.escape import printable
 from dpdb.answers.record import AnswerRecord
 from dpdb.policy.budget import Composition
 from dpdb.policy.numbers import decimal
+from dpdb.privacy.accounting.composition import Theorem
 
 DIGITS = 6
 """Significant digits of what is paid and left: a theorem's ε can have any number of them."""
 
 NOT_PRIVATE = "not private"
+THEOREMS = {Theorem.SEQUENTIAL: "the sum of ε", Theorem.CONCENTRATED: "zcdp"}
+"""What the theorems that can pay are called where there is little room."""
 
 
 def footer(answer: AnswerRecord) -> str:
@@ -36,7 +39,8 @@ def _paid(answer: AnswerRecord) -> str:
     else:
         paid = "repeated: free" if answer.repeat else f"spent {spent}"
     budget = balance.budget
-    by = "" if budget.composition is Composition.PURE else f" by {budget.composition}"
+    pure = budget.composition is Composition.PURE
+    by = "" if pure else f" by {THEOREMS[answer.theorem]}"
     left = (
         f"left: ε {decimal(balance.epsilon_left, DIGITS)} of {decimal(budget.epsilon)}{by}, "
         f"{balance.queries_left} of {budget.queries} queries"

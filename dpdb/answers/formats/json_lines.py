@@ -40,7 +40,10 @@ def as_json(answer: AnswerRecord) -> str:
         "queries_left": balance.queries_left,
     }
     if budget.composition is not Composition.PURE:
-        fields["budget"]["composition"] = str(budget.composition)
+        fields["budget"] |= {
+            "composition": str(budget.composition),
+            "theorem": str(answer.theorem),
+        }
     if answer.query:
         fields |= {"private": answer.private, "repeat": answer.repeat}
     if answer.explain:
@@ -82,7 +85,8 @@ def _unsafe(character: str) -> bool:
 
 
 def _release(report: ReleaseReport) -> dict[str, Any]:
-    return {
+    recalled = {"repeat": True} if report.recalled else {}
+    return recalled | {
         "column": report.column,
         "aggregate": report.aggregate,
         "mechanism": report.mechanism,
@@ -90,6 +94,7 @@ def _release(report: ReleaseReport) -> dict[str, Any]:
         "scale": number(report.scale),
         "epsilon": float(report.epsilon),
         "delta": float(report.delta),
+        "group": report.group,
     }
 
 

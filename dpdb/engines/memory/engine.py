@@ -10,7 +10,7 @@ import numpy as np
 from dpdb.engines.memory.contribution_bounds import Units
 from dpdb.engines.memory.csv_loader import Loaded, load, load_more
 from dpdb.engines.memory.statistics import Statistics
-from dpdb.engines.protocol import CountedValues, Exact, OpenEngine, Progress
+from dpdb.engines.protocol import CountedValues, Exact, OpenEngine, Progress, Witness
 from dpdb.plan.expressions import Slot
 from dpdb.plan.plan import Plan
 from dpdb.policy.catalog import Table
@@ -23,6 +23,8 @@ class MemoryEngine(OpenEngine):
     """Holds in memory the columns that it was asked about."""
 
     progress: Progress | None = None
+    witness: Witness | None = None
+    """Is shown the digest of what is read, each time that a file is, before anything is used."""
     _tables: dict[str, Loaded] = field(default_factory=dict, repr=False)
     _units: dict[str, Units | None] = field(default_factory=dict, repr=False)
 
@@ -35,7 +37,7 @@ class MemoryEngine(OpenEngine):
     def exact(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> tuple[Exact, ...]:
         """The exact result of each of the plan's own releases, in order."""
         statistics = self._statistics(plan, slots)
-        return tuple(Exact(statistics.statistic(release.statistic)) for release in plan.releases)
+        return tuple(Exact(statistics.statistic(release.statistic)) for release in plan.fresh)
 
     @np.errstate(all="ignore")
     def values(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> list[CountedValues]:
@@ -57,7 +59,7 @@ class MemoryEngine(OpenEngine):
         """The table with at least these columns; those not yet there are read now."""
         before = self._tables.get(table.name)
         if before is None:
-            self._tables[table.name] = load(table, names, self.progress)
+            self._tables[table.name] = load(table, names, self.progress, self.witness)
         else:
-            self._tables[table.name] = load_more(table, before, names, self.progress)
+            self._tables[table.name] = load_more(table, before, names, self.progress, self.witness)
         return self._tables[table.name]

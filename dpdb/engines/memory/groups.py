@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from dpdb.engines.memory.row_blocks import row_blocks
+from dpdb.engines.memory.row_blocks import parts, row_blocks
+from dpdb.plan.expressions import ColumnRef, Expr
 from dpdb.plan.plan import Plan
-from dpdb.policy.catalog import Value
+from dpdb.plan.statistics import Histogram
+from dpdb.policy.catalog import Kind, Value
 from dpdb.vectors.columns import Codes, Numbers
-from dpdb.vectors.evaluate import Frame
-from dpdb.vectors.vector import Array
+from dpdb.vectors.evaluate import Frame, evaluate
+from dpdb.vectors.vector import AnyVector, Array, Bools, TextVector, array
 
 
 def group_codes(plan: Plan, frame: Frame, rows: int) -> Array:
     """For every row the index of its cell; rows outside all cells get one past the last."""
     places = [
         places_among(frame.columns[key.column.name], values)
+        if isinstance(key, ColumnRef)
+        else _places_of(key, values, frame, rows)
         for key, values in zip(plan.keys, plan.key_values, strict=True)
     ]
     if len(places) == 1:
@@ -42,6 +48,63 @@ def places_among(column: Numbers | Codes, values: tuple[Value, ...]) -> Array:
     if column.null is not None:
         outside = outside | column.null
     return np.where(outside, len(values), place)
+
+
+def _places_of(key: Expr, values: tuple[Value, ...], frame: Frame, rows: int) -> Array:
+    """For every row the index of an expression's value among `values`, or their number."""
+    places = np.empty(rows, dtype=np.int64)
+    for block, part in parts(key, frame, rows):
+        places[block] = _indices(evaluate(key, part), values, key.kind)
+    return places
+
+
+def _indices(found: AnyVector, values: tuple[Value, ...], kind: Kind) -> Array:
+    """The index of each value found; where it is NULL, or none of the `values`, their number."""
+    if isinstance(found, TextVector):
+        index = {value: place for place, value in enumerate(values)}
+        known = [index.get(text, len(values)) for text in found.dictionary]
+        return np.array([*known, len(values)])[found.codes]
+    listed = array(values, kind)
+    order = np.argsort(listed)
+    near = np.searchsorted(listed[order], found.values).clip(max=len(listed) - 1)
+    places = order[near]
+    outside = listed[places] != found.values
+    return np.where(outside if found.null is None else outside | found.null, len(values), places)
+
+
+def atom_counts(
+    histogram: Histogram, masks: Sequence[Bools], groups: Array | None, cells: int | None
+) -> Array:
+    """For each cell the numbers of rows in its atoms.
+
+    `masks` says where each condition is true.
+    """
+    codes, width = _atom_codes(histogram, masks), len(histogram.atoms)
+    if groups is None or cells is None:
+        return count_codes(codes, width).reshape(1, width)
+    places = groups.astype(np.int64) * width + codes
+    outside = (codes == width) * np.int64(cells * width)
+    return count_codes(np.maximum(places, outside), cells * width).reshape(cells, width)
+
+
+def _atom_codes(histogram: Histogram, masks: Sequence[Bools]) -> Array:
+    """For every row the index of its atom, or the number of atoms if it is in none.
+
+    Condition by condition a row goes from the atoms that it may be in to those that it still may
+    be in. All rows take the same steps.
+    """
+    codes = np.zeros(len(masks[0]), dtype=np.int16)
+    begun: list[tuple[bool, ...]] = [()]
+    for number, mask in enumerate(masks, 1):
+        longer = sorted({atom[:number] for atom in histogram.atoms})
+        index = {prefix: place for place, prefix in enumerate(longer)}
+        steps = [
+            index.get((*prefix, true), len(longer)) for prefix in begun for true in (False, True)
+        ]
+        in_none = [len(longer)] * 2
+        codes = np.array(steps + in_none, dtype=np.int16)[2 * codes + mask]
+        begun = longer
+    return codes
 
 
 def count_codes(codes: Array, number: int) -> Array:

@@ -67,8 +67,12 @@ def _has_long_dictionary(column: Column) -> bool:
 
 def _makes_doubles(condition: Expr) -> bool:
     """Whether numbers are worked out for it, rather than compared as they are stored."""
-    if any(column.step != 1 for column in columns_of(condition).values()):
+    read = columns_of(condition).values()
+    return any(column.step != 1 for column in read) or _works_out(condition)
+
+
+def _works_out(expression: Expr) -> bool:
+    """Whether an expression, or a part of it, is more than a condition on what is stored."""
+    if isinstance(expression, Arithmetic | Call | Case | Cast):
         return True
-    if isinstance(condition, Arithmetic | Call | Case | Cast):
-        return True
-    return any(map(_makes_doubles, children(condition)))
+    return any(map(_works_out, children(expression)))

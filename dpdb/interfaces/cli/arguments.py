@@ -57,10 +57,14 @@ def parser() -> argparse.ArgumentParser:
     add("--csv", dest="format", action="store_const", const="csv", help="--format csv")
     add("--intervals", action="store_true",
         help="with each column x its interval: x_low and x_high")  # fmt: skip
+    add("--plan", action="store_true",
+        help="plan the statements together, so that they share what they draw")  # fmt: skip
     add("-o", "--output", default="", metavar="FILE", help="write answers to a file")
     add("--on-error", choices=["stop", "continue"], default="stop",
         help="whether to go on after a statement that fails")  # fmt: skip
     add("--config", type=Path, metavar="FILE", help="settings of the prompt (.help settings)")
+    add("--restricted", action="store_true",
+        help="no way from what is typed to other files and programs")  # fmt: skip
     add("--no-color", action="store_true", help="never colour; batch output has no colour anyway")
     add("--version", action="version", version=f"dpdb {__version__}")
     return result
@@ -83,9 +87,30 @@ def add_session_arguments(to: argparse.ArgumentParser) -> None:
     add("--encoding", metavar="NAME", help="of files without a policy: latin-1, utf-16, …")
     add("--no-header", type=_names, metavar="NAMES",
         help="the columns, in order, of files without a policy or a header: a,b,c")  # fmt: skip
+    add_ledger_argument(to)
+    add("--analyst", metavar="NAME",
+        help="who asks, where the owner of the ledger asks for somebody else")  # fmt: skip
     add("--teach", action="store_true",
         help="teaching mode: privacy can be switched off; no answer is private")  # fmt: skip
     add("--seed", type=seed, help="noise that can be predicted; with --teach only")
+
+
+def add_ledger_argument(to: argparse.ArgumentParser) -> None:
+    """The argument that says where a lasting budget is kept."""
+    to.add_argument("--ledger", type=Path, metavar="FILE",
+        help="of a budget that lasts, in place of what the policy says")  # fmt: skip
+
+
+def check_restricted(options: argparse.Namespace) -> None:
+    """Refuse, where --restricted is given, what leads to other files, or shows rows."""
+    named = [option for option, _ in options.scripts or [] if option == "-f"]
+    given = {"-f": named, "-o": options.output, "--config": options.config,
+             "--teach": options.teach}  # fmt: skip
+    for name, value in given.items():
+        if options.restricted and value:
+            raise UsageError(f"{name} does not go with --restricted")
+    if options.restricted and not options.files:
+        raise UsageError("--restricted is given with a policy", hint="dpdb POLICY --restricted")
 
 
 def with_statement(options: argparse.Namespace) -> argparse.Namespace:
@@ -182,6 +207,7 @@ def policy_for_arguments(options: argparse.Namespace) -> Policy:
             separator=options.separator,
             encoding=options.encoding,
             no_header=options.no_header,
+            ledger=options.ledger,
         )
     except InvalidOption as error:
         raise UsageError(error.message, hint=error.hint) from None

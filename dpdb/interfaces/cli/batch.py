@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, TextIO
 from dpdb.answers.formats.json_lines import error_as_json
 from dpdb.errors import DpdbError, SetupError
 from dpdb.interfaces.shell.commands import COMMANDS, run
-from dpdb.interfaces.shell.console import Console
-from dpdb.interfaces.shell.entries import Command, Sql, entries
+from dpdb.interfaces.shell.console import Console, Entry
+from dpdb.interfaces.shell.entries import Sql, entries
 from dpdb.interfaces.shell.scripts import statements
 from dpdb.interfaces.shell.settings import Settings
 from dpdb.interfaces.shell.terminal import tell, tell_error
@@ -20,8 +20,6 @@ from dpdb.policy.catalog import Policy
 if TYPE_CHECKING:
     from dpdb.session.session import Session
 
-Entry = Command | Sql | DpdbError
-
 
 class Batch(Console):
     """The console of a batch: answers alone on standard output, everything else on stderr."""
@@ -29,9 +27,15 @@ class Batch(Console):
     interactive = False
 
     def __init__(
-        self, policy: Policy, settings: Settings, session: Session, inputs: Iterable[Path]
+        self,
+        policy: Policy,
+        settings: Settings,
+        session: Session,
+        inputs: Iterable[Path],
+        *,
+        restricted: bool = False,
     ):
-        super().__init__(policy, settings, inputs)
+        super().__init__(policy, settings, inputs, restricted=restricted)
         self.code = 0
         """The gravest exit code so far."""
         self._session = session
@@ -43,11 +47,15 @@ class Batch(Console):
     def run_all(self, todo: Iterable[Entry], *, stop: bool) -> None:
         """Run entries; with `stop` up to the first that fails."""
         try:
-            for entry in todo:
+            for entry in self.planned(todo):
                 if not run(self, entry) and (stop or self._hopeless):
                     return
         except EOFError:  # .quit
             return
+
+    @property
+    def session(self) -> Session:
+        return self._session
 
     def execute(self, statement: Sql) -> bool:
         started = time.monotonic()
@@ -68,7 +76,7 @@ class Batch(Console):
 
     def fail(self, error: DpdbError) -> None:
         self.code = max(self.code, error.exit_code)
-        self._report("", error)
+        self._report(error.statement, error)
 
     def show(self, text: str) -> None:
         spaced = self.file in self._begun and self.settings["mode"] != "json"

@@ -13,7 +13,12 @@ from typing import TYPE_CHECKING
 
 from dpdb.answers.formats.escape import printable
 from dpdb.errors import DpdbError
-from dpdb.interfaces.cli.arguments import parser, policy_for_arguments, with_statement
+from dpdb.interfaces.cli.arguments import (
+    check_restricted,
+    parser,
+    policy_for_arguments,
+    with_statement,
+)
 from dpdb.interfaces.cli.batch import Batch, scripted
 from dpdb.interfaces.cli.subcommands import SUBCOMMANDS
 from dpdb.interfaces.shell.progress import Progress
@@ -38,6 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if words and words[0] in SUBCOMMANDS:
             return SUBCOMMANDS[words[0]].run(words[1:])
         options = with_statement(parser().parse_intermixed_args(words))
+        check_restricted(options)
         valid_seed(options.seed, teach=options.teach)
         typed = not options.scripts and sys.stdin.isatty()
         return _prompt(options) if typed else _batch(options)
@@ -70,9 +76,13 @@ def _session(
 ) -> Session:
     """The session that the options ask for; in teaching mode it can begin with privacy off."""
     shown = progress if sys.stderr.isatty() else None
-    session = session_on(policy, teach=options.teach, seed=options.seed, progress=shown)
+    session = session_on(
+        policy, teach=options.teach, seed=options.seed, analyst=options.analyst, progress=shown
+    )
     if not protected:
         session.execute("SET dp = off")
+    if options.plan:
+        session.execute("SET plan = on")
     return session
 
 
@@ -99,7 +109,8 @@ def _prompt(options: argparse.Namespace) -> int:
     from dpdb.interfaces.shell.prompt import asker, converse  # noqa: PLC0415 (batch does without)
     from dpdb.interfaces.shell.shell import Shell  # noqa: PLC0415
 
-    settings = _given_settings(read_settings(options.config), options)
+    read = Settings() if options.restricted else read_settings(options.config)
+    settings = _given_settings(read, options)
     ask = asker(settings)
     if options.files:
         policy, protected = policy_for_arguments(options), True
@@ -113,7 +124,10 @@ def _prompt(options: argparse.Namespace) -> int:
         lambda progress: _session(policy, options, progress, protected=protected),
         bounded=[name for name, _ in options.bounds],
         inputs=map(Path, options.files),
+        restricted=options.restricted,
     )
+    if policy.lasting is not None:
+        shell.session  # noqa: B018 (what its ledger refuses is said before the greeting)
     shell.redirect(options.output)
     try:
         converse(shell, teach=options.teach)
@@ -157,7 +171,7 @@ def _batch(options: argparse.Namespace) -> int:
     session = _session(policy, options, Progress())
     scripts = options.scripts or []
     read = [*options.files, *(name for option, name in scripts if option == "-f")]
-    batch = Batch(policy, settings, session, map(Path, read))
+    batch = Batch(policy, settings, session, map(Path, read), restricted=options.restricted)
     batch.redirect(options.output)
     try:
         batch.run_all(scripted(scripts), stop=options.on_error == "stop")

@@ -29,6 +29,7 @@ class Subcommand:
 SUBCOMMANDS = {
     "init": Subcommand("init", "draft a policy for a CSV file"),
     "check": Subcommand("check", "which cells do not fit a policy"),
+    "budget": Subcommand("budget", "a budget that lasts: open, show, grant, verify"),
     "risk": Subcommand("risk", "which epsilon is safe enough"),
     "utility": Subcommand("utility", "how far noise lets answers be relied on"),
     "lab": Subcommand("lab", "attacks on statistical databases"),

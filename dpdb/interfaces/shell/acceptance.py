@@ -8,8 +8,14 @@ from dpdb.interfaces.shell.vocabulary import AGGREGATES
 from dpdb.plan.group_keys import has_key_values
 from dpdb.policy.catalog import Column, Kind
 
-_TEXTUAL = ("LOWER", "UPPER", "LENGTH", "SUBSTR")
-_NUMERIC = ("ABS", "ROUND", "FLOOR", "CEIL", "VARIANCE", "VAR", "VAR_SAMP", "VAR_POP", "STDDEV",
+_TEXTUAL = ("LOWER", "UPPER", "LENGTH", "SUBSTR", "LEFT", "RIGHT", "TRIM", "LTRIM", "RTRIM",
+            "REPLACE", "POSITION", "STARTS_WITH", "ENDS_WITH", "CONTAINS",
+            "SPLIT_PART")  # fmt: skip
+_DATED = ("EXTRACT", "DATE_PART", "YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "DAYOFWEEK", "ISODOW",
+          "DAYOFYEAR", "DATE_TRUNC", "LAST_DAY", "DATE_DIFF", "DATE_ADD", "DATE_SUB")  # fmt: skip
+_NUMERIC = ("ABS", "ROUND", "FLOOR", "CEIL", "TRUNC", "SIGN", "MOD", "SQRT", "CBRT", "POWER", "EXP",
+            "LN", "LOG", "LOG10", "LOG2", "SIN", "COS", "TAN", "ASIN", "ACOS", "ATAN", "ATAN2",
+            "DEGREES", "RADIANS", "SAFE_DIVIDE", "VARIANCE", "VAR", "VAR_SAMP", "VAR_POP", "STDDEV",
             "STDEV", "STD", "SD", "STDDEV_SAMP", "STDDEV_POP")  # fmt: skip
 _NUMERIC_OR_BOOLEAN = ("SUM",)
 _ORDINAL = ("MIN", "MAX", "MEDIAN", "QUANTILE_CONT", "LEAST", "GREATEST", "CLAMP")
@@ -40,6 +46,8 @@ def _has_kind(column: Column, function: str) -> bool:
     ordinal = column.guessed or column.kind.ordinal
     if function in _TEXTUAL:
         return column.kind is Kind.TEXT
+    if function in _DATED:
+        return column.guessed or column.kind is Kind.DATE
     if function in _NUMERIC:
         return number
     if function in _NUMERIC_OR_BOOLEAN:

@@ -7,10 +7,10 @@ from wcwidth import wcswidth
 from dpdb.answers.formats.escape import printable
 from dpdb.interfaces.shell import column_facts
 from dpdb.interfaces.shell.terminal import cut
+from dpdb.ledger.protocol import Balance
 from dpdb.policy.budget import Budget, Composition
 from dpdb.policy.catalog import Policy, Table
 from dpdb.policy.numbers import decimal
-from dpdb.privacy.accounting.accountants import accountant
 
 TEACHING = (
     "teaching mode, no answer is private (.help teaching)",
@@ -24,19 +24,28 @@ def greeting(policy: Policy, width: int, *, teach: bool = False) -> str:
     In teaching mode, what it allows follows.
     """
     budget = policy.budget
-    each = f"ε {decimal(budget.epsilon)}, k {budget.queries}: {_share(budget)} a query"
-    more = f"{each} · .help explains, .ask builds a query, .quit leaves"
-    tables = _tables(policy.tables, width)
-    lines = [cut(tables, width), more if wcswidth(more) <= width else each]
+    epsilon, queries = decimal(budget.epsilon), budget.queries
+    limits = f"ε {epsilon}, k {queries} for this session"
+    if policy.lasting is not None:
+        limits = f"ε {epsilon} for good, k {queries} a session"
+    each = f"{limits}: {_share(budget)} a query"
+    known = (
+        f"{each} · .help explains, .ask builds a query, .quit leaves",
+        f"{each} · .help, .ask, .quit",
+        each,
+    )
+    second = next((text for text in known if wcswidth(text) <= width), limits)
+    lines = [cut(_tables(policy.tables, width), width), second]
     return "\n".join(lines + [cut(line, width) for line in TEACHING if teach])
 
 
 def _share(budget: Budget) -> str:
-    """The ε of one query: an even part, or as much as the composition theorem allows."""
-    share = accountant(budget).share.epsilon
-    if budget.composition is Composition.PURE:
-        return f"ε/k = {decimal(share)}"
-    return f"by {budget.composition} at δ {decimal(budget.delta)}, ε {decimal(share, 3)}"
+    """The ε of one query that counts: an even part, or as much as zCDP allows."""
+    share = Balance.after(budget).share
+    if share.concentrated:
+        return f"by zcdp at δ {decimal(budget.delta)}, ε {decimal(share.epsilon, 3)}"
+    by = "" if budget.composition is Composition.PURE else "by the sum of ε, "
+    return f"{by}ε/k = {decimal(share.epsilon)}"
 
 
 def _tables(tables: tuple[Table, ...], width: int) -> str:

@@ -45,6 +45,8 @@ class DotCommand:
     run: Run
     interactive: bool = False
     """Whether it is for the prompt alone."""
+    files: bool = False
+    """Whether it reads or writes a file that is named after it."""
 
 
 def run_typed(shell: Shell, text: str) -> str:
@@ -61,11 +63,11 @@ def run_typed(shell: Shell, text: str) -> str:
 
 def run_all(console: Console, todo: Iterable[Command | Sql | DpdbError]) -> bool:
     """Run entries up to the first that fails; returns whether all succeeded."""
-    listed = list(todo)
-    for number, entry in enumerate(listed, 1):
+    waiting = iter(todo)
+    for entry in waiting:
         if not run(console, entry):
-            if number < len(listed):
-                tell(f"not run: the {len(listed) - number} after it")
+            if left := len(list(waiting)):
+                tell(f"not run: the {left} after it")
             return False
     return True
 
@@ -94,6 +96,8 @@ def _command(entry: Command, console: Console) -> DotCommand:
         raise UnknownName(f"no command {entry.name}", hint=hint)
     if command.interactive and not console.interactive:
         raise UsageError(f"{name} is for the prompt")
+    if command.files and console.restricted:
+        raise UsageError(f"{name} is not there with --restricted")
     return command
 
 
@@ -139,13 +143,22 @@ def _once(console: Console, name: str) -> bool:
 
 
 def _read(console: Console, name: str) -> bool:
+    return _run_file(console, name, planned=False)
+
+
+def _plan(console: Console, name: str) -> bool:
+    return _run_file(console, name, planned=True)
+
+
+def _run_file(console: Console, name: str, *, planned: bool) -> bool:
+    """Run the statements in a file; where `planned` they are planned together first."""
     file = Path(name).absolute()
     if file in console.reading:
         raise UsageError(f"{name} reads itself")
     around = console.reading
     console.reading = (*around, file)
     try:
-        return run_all(console, statements(name, COMMANDS))
+        return run_all(console, console.planned(statements(name, COMMANDS), now=planned))
     finally:
         console.reading = around
 
@@ -179,9 +192,12 @@ COMMANDS = {
     ".schema": DotCommand(".schema [TABLE]", "their columns: DESCRIBE table", _schema),
     ".ask": DotCommand(".ask", "build a query by questions", _ask, interactive=True),
     ".chart": DotCommand(".chart [COLUMN]", "the last answer by group as bars", _chart),
-    ".output": DotCommand(".output [FILE]", "answers into a file, or back here", _output),
-    ".once": DotCommand(".once FILE", "the next answer into a file", _once),
-    ".read": DotCommand(".read FILE", "run the statements in a file", _read),
+    ".output": DotCommand(
+        ".output [FILE]", "answers into a file, or back here", _output, files=True
+    ),
+    ".once": DotCommand(".once FILE", "the next answer into a file", _once, files=True),
+    ".read": DotCommand(".read FILE", "run the statements in a file", _read, files=True),
+    ".plan": DotCommand(".plan FILE", "plan these together, then run them", _plan, files=True),
     ".history": DotCommand(
         ".history", f"the last {RECENT} entries of this session", _history, interactive=True
     ),

@@ -39,7 +39,7 @@ EXPECTING = ("SELECT", "WHERE", "AND", "OR", "NOT", "BY", "HAVING", "WHEN", "THE
              "=", "==", "<>", "!=", "<", "<=", ">", ">=")  # fmt: skip
 """The words and signs after which an operand is expected."""
 FOLLOWING = {"GROUP": ("BY",), "ORDER": ("BY",), "IS": ("NULL", "NOT NULL", "TRUE", "FALSE"),
-             "EXPLAIN": ("SELECT",), "SHOW": ("BUDGET", "TABLES", "ALL")}  # fmt: skip
+             "EXPLAIN": ("SELECT",), "SHOW": ("BUDGET", "HISTORY", "TABLES", "ALL")}  # fmt: skip
 
 
 class ShellCompleter(Completer):

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import ClassVar, TextIO
+from typing import TYPE_CHECKING, ClassVar, TextIO
 
 from dpdb.answers.answer import Answer
 from dpdb.answers.formats.footer import footer
 from dpdb.answers.formats.render import FORMATS, as_vertical
 from dpdb.errors import DpdbError, UsageError
-from dpdb.interfaces.shell.entries import Sql
+from dpdb.interfaces.shell.entries import Command, Sql
 from dpdb.interfaces.shell.settings import Settings
 from dpdb.interfaces.shell.terminal import fitted, is_too_wide, tell, width
 from dpdb.policy.catalog import Policy
 from dpdb.policy.csv_format import unpacked_name
+
+if TYPE_CHECKING:
+    from dpdb.session.session import Session
+
+Entry = Command | Sql | DpdbError
+"""What a file has: a command, a statement, or something that is neither, as the error in it."""
 
 
 class Console(ABC):
@@ -26,7 +32,16 @@ class Console(ABC):
     interactive: ClassVar[bool]
     """Whether somebody types, and can be asked."""
 
-    def __init__(self, policy: Policy, settings: Settings, inputs: Iterable[Path] = ()):
+    def __init__(
+        self,
+        policy: Policy,
+        settings: Settings,
+        inputs: Iterable[Path] = (),
+        *,
+        restricted: bool = False,
+    ):
+        self.restricted = restricted
+        """Whether nothing that is typed leads to other files and programs."""
         self.policy = policy
         self.settings = settings
         data = [table.path for table in policy.tables]
@@ -42,6 +57,11 @@ class Console(ABC):
         self._once = False
         """Whether the file is for one answer alone."""
 
+    @property
+    @abstractmethod
+    def session(self) -> Session:
+        """The session that answers statements."""
+
     @abstractmethod
     def execute(self, statement: Sql) -> bool:
         """Run one statement and show its answer or its error; returns whether it succeeded."""
@@ -49,6 +69,41 @@ class Console(ABC):
     @abstractmethod
     def fail(self, error: DpdbError) -> None:
         """Show an error that no statement made."""
+
+    def planned(self, todo: Iterable[Entry], *, now: bool = False) -> Iterator[Entry]:
+        """The entries of a file; where SET plan = on holds, or `now`, the rest is planned together.
+
+        Where the plan is refused, the error is all that is left.
+        """
+        waiting = iter(todo)
+        for entry in waiting:
+            if now or self.session.settings.plans_batches:
+                rest = [entry, *waiting]
+                refusal = self._plan(rest)
+                yield from rest if refusal is None else [refusal]
+                return
+            yield entry
+
+    def _plan(self, entries: Sequence[Entry]) -> DpdbError | None:
+        """Plan the statements among the entries together and show the plan; gives a refusal."""
+        statements = []
+        for entry in entries:
+            if isinstance(entry, DpdbError):
+                return entry
+            if isinstance(entry, Sql):
+                statements.append(entry)
+        try:
+            answer = self.session.plan([statement.text for statement in statements])
+        except DpdbError as error:
+            failed = next((each for each in statements if each.text == error.statement), None)
+            if failed is None:
+                return error
+            text, presentable = failed.presentable(error)
+            presentable.statement = text
+            return presentable
+        if answer.rows:
+            self.show(self.answer_text(answer))
+        return None
 
     @property
     def room(self) -> int | None:

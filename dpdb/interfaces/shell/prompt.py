@@ -12,12 +12,14 @@ from prompt_toolkit.completion import Completer
 from prompt_toolkit.enums import DEFAULT_BUFFER, EditingMode
 from prompt_toolkit.filters import has_focus
 from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.history import InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.layout.processors import HighlightMatchingBracketProcessor
 from prompt_toolkit.lexers import PygmentsLexer
 from prompt_toolkit.output import ColorDepth, Output, create_output
 from prompt_toolkit.utils import is_dumb_terminal
 
+from dpdb.errors import LedgerError, printable
 from dpdb.interfaces.shell.banner import greeting
 from dpdb.interfaces.shell.commands import COMMANDS, run_typed
 from dpdb.interfaces.shell.completion import ShellCompleter
@@ -26,8 +28,8 @@ from dpdb.interfaces.shell.highlight import STYLE, DpdbLexer
 from dpdb.interfaces.shell.history import open_history
 from dpdb.interfaces.shell.settings import Settings
 from dpdb.interfaces.shell.shell import Shell
-from dpdb.interfaces.shell.terminal import Ask, tell, width
-from dpdb.interfaces.shell.toolbar import toolbar
+from dpdb.interfaces.shell.terminal import Ask, cut, tell, width
+from dpdb.interfaces.shell.toolbar import REFUSED, toolbar
 
 PROMPT = "dpdb> "
 MENU = 5
@@ -133,11 +135,11 @@ def _prompt_session(shell: Shell, message: str) -> PromptSession[str]:
         lexer=PygmentsLexer(DpdbLexer),
         style=STYLE,
         include_default_pygments_style=False,
-        history=open_history(),
+        history=InMemoryHistory() if shell.restricted else open_history(),
         auto_suggest=AutoSuggestFromHistory(),
         input_processors=[HighlightMatchingBracketProcessor(chars="()")],
         bottom_toolbar=lambda: _toolbar(shell),
-        enable_open_in_editor=True,
+        enable_open_in_editor=not shell.restricted,
         tempfile_suffix=".sql",
         output=_terminal(),
     )
@@ -173,4 +175,7 @@ def _keys() -> KeyBindings:
 
 def _toolbar(shell: Shell) -> StyleAndTextTuples:
     text = open_statement(get_app().current_buffer.text)
-    return toolbar(shell.balance, shell.quote(text), width())
+    try:
+        return toolbar(shell.balance, shell.quote(text), width())
+    except LedgerError as error:
+        return [(REFUSED, cut(f" {printable(error.message)}", width()))]

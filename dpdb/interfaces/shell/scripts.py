@@ -28,7 +28,7 @@ LONGEST_FILE = 10_000_000
 """How many characters are read from one file of statements, or from standard input."""
 _NAME = r"""(?:\w+|"[^"\n]*"|`[^`\n]*`)"""
 _STATEMENT = re.compile(
-    r"(explain\s+)?select\b(?!\s*,)(?s:.*)|show\s+(budget|tables|all)|desc(ribe)?[ \t]+"
+    r"(explain\s+)?select\b(?!\s*,)(?s:.*)|show\s+(budget|history|tables|all)|desc(ribe)?[ \t]+"
     rf"{_NAME}|set[ \t]+\w+[ \t]*=[^\n,]*",
     re.IGNORECASE,
 )

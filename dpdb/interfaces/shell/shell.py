@@ -39,8 +39,9 @@ class Shell(Console):
         *,
         bounded: Collection[str] = (),
         inputs: Iterable[Path] = (),
+        restricted: bool = False,
     ):
-        super().__init__(policy, settings, inputs)
+        super().__init__(policy, settings, inputs, restricted=restricted)
         self.ask = ask
         self.preload = Preload()
         self.typed: list[str] = []
@@ -114,7 +115,7 @@ class Shell(Console):
         return tree(answer, self._bounded, self.room)
 
     def fail(self, error: DpdbError) -> None:
-        tell_error("", error)
+        tell_error(error.statement, error)
 
     def _agreed(self, text: str) -> bool:
         """Whether to run the query; the user is asked where it takes over half of the ε left."""

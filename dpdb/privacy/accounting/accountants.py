@@ -1,7 +1,7 @@
 """The accountants: what a query may spend of a budget, and what the budget covers, by theorem.
 
-Under `advanced` and `zcdp` one half of δ is the failure probability of the theorem itself. The
-other half is for releases that need a δ of their own.
+Under `zcdp` nine tenths of δ are the failure probability of the theorem itself. The other tenth is
+for releases that need a δ of their own.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from fractions import Fraction
 from functools import cache, cached_property
 
 from dpdb.policy.budget import Budget, Composition
-from dpdb.privacy.accounting.composition import ComposedLoss, advanced, concentrated, sequential
+from dpdb.privacy.accounting.composition import ComposedLoss, Theorem, concentrated, sequential
 from dpdb.privacy.accounting.loss import pure
 from dpdb.privacy.accounting.zcdp import concentrated_rho
 
@@ -22,6 +22,10 @@ _DIGITS = 9
 """The number of decimal digits of a computed share, so that it is short to print."""
 _STEP = Fraction(1, 2**29)
 """The relative distance between neighbouring values of ε that are converted from ρ."""
+_RESERVED = Fraction(1, 10)
+"""The part of δ that zCDP leaves to releases: only those of smooth sensitivity need any."""
+_MORE_THAN_ALL = Fraction(10**100)
+"""The part that is taken of nothing."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,19 @@ class BudgetShare:
     delta: Fraction = Fraction(0)
     concentrated: bool = False
 
+    @property
+    def loss(self) -> ComposedLoss:
+        """The loss of a Laplace release that spends the whole share."""
+        return ComposedLoss.of(pure(self.epsilon))
+
+    @property
+    def variance(self) -> Fraction:
+        """About the variance of the noise on a count that has the whole share.
+
+        Noise is Gaussian where the share is concentrated, and Laplace elsewhere.
+        """
+        return (1 if self.concentrated else 2) / self.epsilon**2
+
     def part(self, part: Fraction) -> BudgetShare:
         """This fraction of the share; fractions that add up to 1 spend at most the whole share."""
         if part == 1:
@@ -46,46 +63,50 @@ class BudgetShare:
 
 @dataclass(frozen=True)
 class Accountant(ABC):
-    """A composition theorem applied to a budget."""
+    """The composition theorems that apply to a budget."""
 
     budget: Budget
 
     @property
+    @abstractmethod
     def slack(self) -> Fraction:
-        """The part of δ that is the failure probability of the theorem itself."""
-        return self.budget.delta / 2
+        """The part of δ that is the failure probability of a theorem itself."""
 
     @property
     def delta(self) -> Fraction:
         """The part of δ that releases may spend."""
         return self.budget.delta - self.slack
 
-    @cached_property
-    def share(self) -> BudgetShare:
-        """The largest share that each of the budget's queries can have if all have the same."""
-        return self._share()
+    @property
+    @abstractmethod
+    def shares(self) -> tuple[BudgetShare, ...]:
+        """The largest share that each of the budget's queries can have, by each theorem.
 
-    def _share(self) -> BudgetShare:
-        queries = self.budget.queries
-
-        def fits(epsilon: Fraction) -> bool:
-            one = ComposedLoss.of(pure(epsilon))
-            return self.covers(ComposedLoss(*(queries * part for part in one.parts)))
-
-        epsilon = _largest(fits, self.budget.epsilon)
-        return BudgetShare(epsilon, self.delta / queries)
+        All queries can have theirs by the same theorem.
+        """
 
     @abstractmethod
     def epsilon(self, sums: ComposedLoss) -> Fraction:
         """The ε of these sums at the budget's δ."""
 
+    @abstractmethod
+    def theorem(self, sums: ComposedLoss) -> Theorem:
+        """The theorem by which these sums have that ε."""
+
+    @abstractmethod
     def delta_spent(self, sums: ComposedLoss) -> Fraction:
         """The δ that the releases have spent; at most `delta` may be."""
-        return sums.delta
 
+    @abstractmethod
     def covers(self, sums: ComposedLoss) -> bool:
         """Whether these sums are within the budget."""
-        return self.epsilon(sums) <= self.budget.epsilon and self.delta_spent(sums) <= self.delta
+
+    @abstractmethod
+    def part_taken(self, loss: ComposedLoss, spent: ComposedLoss) -> Fraction:
+        """The part that `loss` takes of what `spent` leaves: the least by any theorem.
+
+        It is more than 1 where the budget does not cover the loss.
+        """
 
 
 class Sequential(Accountant):
@@ -95,43 +116,76 @@ class Sequential(Accountant):
     def slack(self) -> Fraction:
         return Fraction(0)
 
-    def _share(self) -> BudgetShare:
+    @cached_property
+    def shares(self) -> tuple[BudgetShare, ...]:
         queries = self.budget.queries
-        return BudgetShare(self.budget.epsilon / queries, self.budget.delta / queries)
+        return (BudgetShare(self.budget.epsilon / queries, self.budget.delta / queries),)
 
     def epsilon(self, sums: ComposedLoss) -> Fraction:
         return sequential(sums)
 
+    def theorem(self, sums: ComposedLoss) -> Theorem:
+        return Theorem.SEQUENTIAL
 
-class Advanced(Accountant):
-    """Advanced composition of the statements, or the sum of their ε where that is less.
+    def delta_spent(self, sums: ComposedLoss) -> Fraction:
+        return sums.delta
 
-    If the sum fits the budget, the session is within ε with certainty; otherwise the bound of the
-    theorem holds with probability 1 - slack. So the smaller of the two is sound.
-    """
+    def covers(self, sums: ComposedLoss) -> bool:
+        return self.epsilon(sums) <= self.budget.epsilon and sums.delta <= self.delta
 
-    def _share(self) -> BudgetShare:
-        even = self.budget.epsilon / self.budget.queries
-        share = super()._share()
-        return BudgetShare(max(even, share.epsilon), share.delta)
-
-    def epsilon(self, sums: ComposedLoss) -> Fraction:
-        return min(sequential(sums), advanced(sums, self.slack))
+    def part_taken(self, loss: ComposedLoss, spent: ComposedLoss) -> Fraction:
+        return max(
+            _part(loss.epsilon, self.budget.epsilon - spent.epsilon),
+            _part(loss.delta, self.delta - spent.delta),
+        )
 
 
 class Concentrated(Accountant):
-    """Zero-concentrated differential privacy: the ρ add up, and the sum is converted to (ε, δ)."""
+    """Zero-concentrated differential privacy, or the sum of ε while no release has used a δ.
+
+    A session goes on while Σρ <= ρ*, where ρ*-zCDP implies (ε, slack)-differential privacy, or
+    while Σε <= ε and Σδ = 0. Both have the whole slack. For the privacy loss L of a session, its
+    δ at ε is E[(1 - e^(ε - L))⁺]. Wherever the session ends within the sum, L <= Σε <= ε for
+    certain, which adds nothing. Wherever it does not, it ends within ρ*. There it is no different
+    from a session that would have stopped before its Σρ exceeded ρ*, which is ρ*-zCDP ([WRRW23]
+    Theorem 1). So the endings within ρ* alone add a part of what that other session has in all,
+    which is at most the slack, as no term is negative.
+
+    Two theorems that may each fail could not both have the slack. So the sum ends with the first
+    release that uses a δ.
+    """
+
+    @property
+    def slack(self) -> Fraction:
+        return self.budget.delta * (1 - _RESERVED)
 
     @property
     def rho(self) -> Fraction:
         """The largest ρ such that ρ-zCDP implies (ε, slack)-differential privacy."""
         return _rho(self.budget.epsilon, self.slack)
 
-    def _share(self) -> BudgetShare:
-        share = super()._share()
-        return BudgetShare(share.epsilon, share.delta, concentrated=True)
+    @cached_property
+    def shares(self) -> tuple[BudgetShare, ...]:
+        budget = self.budget
+
+        def fits(epsilon: Fraction) -> bool:
+            return budget.queries * ComposedLoss.of(pure(epsilon)).rho <= self.rho
+
+        root = _largest(fits, budget.epsilon)
+        return (
+            BudgetShare(budget.epsilon / budget.queries),
+            BudgetShare(root, self.delta / budget.queries, concentrated=True),
+        )
 
     def epsilon(self, sums: ComposedLoss) -> Fraction:
+        by_rho = self._epsilon_by_rho(sums)
+        return by_rho if sums.delta else min(sequential(sums), by_rho)
+
+    def theorem(self, sums: ComposedLoss) -> Theorem:
+        by_sum = not sums.delta and sequential(sums) <= self._epsilon_by_rho(sums)
+        return Theorem.SEQUENTIAL if by_sum else Theorem.CONCENTRATED
+
+    def _epsilon_by_rho(self, sums: ComposedLoss) -> Fraction:
         # Sums are compared as ρ, because the conversion to ε is rounded. The result is at most
         # the budget's ε exactly where ρ is covered.
         converted = concentrated(sums, self.slack)
@@ -143,7 +197,15 @@ class Concentrated(Accountant):
         return sums.rho_delta
 
     def covers(self, sums: ComposedLoss) -> bool:
-        return sums.rho <= self.rho and self.delta_spent(sums) <= self.delta
+        if not sums.delta and sequential(sums) <= self.budget.epsilon:
+            return sums.rho_delta <= self.delta
+        return sums.rho <= self.rho and sums.rho_delta <= self.delta
+
+    def part_taken(self, loss: ComposedLoss, spent: ComposedLoss) -> Fraction:
+        part = _part(loss.rho, self.rho - spent.rho)
+        if not (spent.delta or loss.delta):
+            part = min(part, _part(loss.epsilon, self.budget.epsilon - spent.epsilon))
+        return max(part, _part(loss.rho_delta, self.delta - spent.rho_delta))
 
 
 _rho = cache(concentrated_rho)
@@ -155,10 +217,17 @@ def accountant(budget: Budget) -> Accountant:
     match budget.composition:
         case Composition.PURE:
             return Sequential(budget)
-        case Composition.ADVANCED:
-            return Advanced(budget)
-        case Composition.ZCDP:
+        case Composition.ADVANCED | Composition.ZCDP:
+            # Σε²/2 + √(2·ln(1/δ)·Σε²), which [BS16] Proposition 1.3 has for ρ = Σε²/2, is less
+            # than the bound of advanced composition, so that theorem would cover nothing more.
             return Concentrated(budget)
+
+
+def _part(taken: Fraction, left: Fraction) -> Fraction:
+    """taken/left; where nothing is left, nothing is no part of it and anything more than all."""
+    if left < 0 or (taken and not left):
+        return _MORE_THAN_ALL
+    return taken / left if taken else Fraction(0)
 
 
 def _largest(fits: Callable[[Fraction], bool], most: Fraction) -> Fraction:

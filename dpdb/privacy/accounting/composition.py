@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal
+from enum import StrEnum
 from fractions import Fraction
 from functools import lru_cache, reduce
 from operator import add
@@ -22,6 +23,14 @@ _ZERO = Fraction(0)
 _GRAIN = 2**120
 """Irrational and long terms are rounded up to multiples of 1/_GRAIN before they are added."""
 _UPWARDS = Context(prec=30, rounding=ROUND_CEILING, Emax=10**6, Emin=-(10**6))
+
+
+class Theorem(StrEnum):
+    """The theorems by which losses add up."""
+
+    SEQUENTIAL = "sequential composition"
+    ADVANCED = "advanced composition"
+    CONCENTRATED = "zero-concentrated DP"
 
 
 @dataclass(frozen=True)
@@ -67,6 +76,16 @@ class ComposedLoss:
 
     def __sub__(self, other: ComposedLoss) -> ComposedLoss:
         return ComposedLoss(*(a - b for a, b in zip(self.parts, other.parts, strict=True)))
+
+    def shortened(self) -> ComposedLoss:
+        """The same sums, each rounded up to a multiple of 1/_GRAIN if its denominator is larger.
+
+        Sums of fractions would otherwise get longer with each statement. Short ones stay exact:
+        ten tenths are one.
+        """
+        if all(part.denominator <= _GRAIN for part in self.parts):
+            return self
+        return ComposedLoss(*(p if p.denominator <= _GRAIN else _up(p) for p in self.parts))
 
     def is_at_most(self, other: ComposedLoss) -> bool:
         """Whether no theorem can find more loss here than in `other`: no part is larger."""

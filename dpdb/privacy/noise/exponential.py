@@ -9,9 +9,10 @@ at `FARTHEST`: clamping a score does not raise its sensitivity, and no weight be
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from itertools import accumulate
+from operator import lshift, mul
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -37,7 +38,7 @@ def weights(distances: npt.NDArray[np.int64], rate: Fraction) -> list[int]:
     exponents = np.minimum(distances * float(rate), FARTHEST)
     mantissas, powers = np.frexp(np.exp(-exponents))
     whole = (mantissas * _MANTISSA).astype(np.int64).tolist()
-    return [m << (_SHIFT + p) for m, p in zip(whole, powers.tolist(), strict=True)]
+    return list(map(lshift, whole, (powers + _SHIFT).tolist()))
 
 
 def select_value(
@@ -55,7 +56,7 @@ def select_value(
     Algorithm 2).
     """
     starts, lengths, each = pieces(values, grid, fraction, mechanism)
-    chosen = choose([w * n for w, n in zip(each, lengths, strict=True)], noise)
+    chosen = choose(map(mul, each, lengths), noise)
     return starts[chosen] + noise.below(lengths[chosen])
 
 
@@ -65,7 +66,7 @@ def select_index(counts: Sequence[int], mechanism: Exponential, noise: Noise) ->
     return choose(weights(distances, mechanism.rate), noise)
 
 
-def choose(integer_weights: list[int], noise: Noise) -> int:
+def choose(integer_weights: Iterable[int], noise: Noise) -> int:
     """An index, selected with probability exactly proportional to its weight."""
     totals = list(accumulate(integer_weights))
     return bisect_right(totals, noise.below(totals[-1]))
@@ -109,8 +110,10 @@ def ranked_pieces(
     """
     low, high = grid
     middle = fraction.numerator * len(values) // fraction.denominator
-    window = values[max(0, middle - mechanism.reach) : middle + mechanism.reach + 1]
-    points = np.unique(window).astype(np.int64)
+    around = slice(max(0, middle - mechanism.reach), middle + mechanism.reach + 1)
+    window = values[around].astype(np.int64)
+    # Equal values stand side by side, and none is below the grid.
+    points = window[np.diff(window, prepend=low - 1) > 0]
     below = np.searchsorted(values, points, side="left")
     upto = np.searchsorted(values, points, side="right")
     first = below[:1] if len(points) else np.zeros(1, dtype=np.int64)

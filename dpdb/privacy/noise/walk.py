@@ -7,12 +7,11 @@ the time of a draw does not depend on where the walk stops.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpdb.privacy.noise.system import draw_exactly
+from dpdb.privacy.noise.geometric import geometric
 from dpdb.privacy.walk import Walk
 
 if TYPE_CHECKING:
@@ -29,7 +28,9 @@ def stops(
 ) -> npt.NDArray[np.int64]:
     """For each cell's sorted values the index of the rung at which its walk stops.
 
-    The rungs rise for a walk to the greatest value, and fall for one to the least.
+    The rungs rise for a walk to the greatest value, and fall for one to the least. A source of
+    noise may round the scales of a walk up, which costs no privacy: the proof of the walk needs
+    only that P(k) <= exp(1/scale)·P(k + 1).
     """
     ladder = np.array(rungs, dtype=np.int64)
     each = max(1, _BLOCK // len(rungs))
@@ -61,18 +62,3 @@ def _rows_beyond(
     if ladder[0] > ladder[-1]:
         return np.asarray(np.searchsorted(values, ladder, side="left"))
     return np.asarray(len(values) - np.searchsorted(values, ladder, side="right"))
-
-
-def geometric(scale: Fraction, size: int, noise: Noise) -> npt.NDArray[np.int64]:
-    """`size` independent draws with P(k) ∝ exp(-k/scale) for k >= 0.
-
-    They are the draws of the discrete Laplace that are not negative, which are more than half of
-    them. A source of noise may round the scale up, which costs no privacy: the proof of the walk
-    needs only that P(k) <= exp(1/scale)·P(k + 1).
-    """
-
-    def block(candidates: int) -> npt.NDArray[np.int64]:
-        drawn = noise.laplace(scale, candidates)
-        return drawn[drawn >= 0]
-
-    return draw_exactly(size, 2, block)

@@ -9,12 +9,13 @@ import random
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from dpdb.engines.protocol import WORD, Engine, Exact, representation
 from dpdb.errors import DataFileError
 from dpdb.plan.plan import Plan
-from dpdb.plan.statistics import Count, Distinct, Ranks, Tally, Total
+from dpdb.plan.statistics import Count, Distinct, Histogram, Joint, Ranks, Tally, Total
 from dpdb.policy.catalog import Policy
 from tests.engines.conformance.conftest import OpenEngine
 from tests.engines.conformance.test_order import QUERIES, TOP, UNITS, wild_rows, written
@@ -127,6 +128,29 @@ def test_a_subquery_s_value_is_a_constant(open_engine: OpenEngine, tmp_path: Pat
     assert raw(text, policy, engine) == [[1]]
 
 
+@pytest.mark.parametrize("cap", CAPS)
+def test_the_atoms_of_a_histogram_add_up_to_its_counts(
+    open_engine: OpenEngine, tmp_path: Path, cap: str
+) -> None:
+    """Their number and their type follow from the plan."""
+    policy, engine = table(tmp_path, [*ROWS * 2, *HOSTILE[7:]], CAPS[cap]), open_engine()
+    counts = (
+        "COUNT(*) FILTER (WHERE x > 2), COUNT(*) FILTER (WHERE x > 4), COUNT(x), COUNT(*), "
+        "COUNT(*) FILTER (WHERE q = 1 AND x < 9), COUNT(*) FILTER (WHERE q <> 1 OR x * x > 9)"
+    )
+    for rest in RESTS:
+        text = f"SELECT {counts} FROM t{rest}"
+        plan = planned(text, policy, together=True)
+        [result] = results(plan, engine)
+        [histogram] = [release.statistic for release in plan.releases]
+        assert isinstance(histogram, Histogram)
+        assert isinstance(result.cells, np.ndarray)
+        assert result.cells.dtype == WORD
+        assert result.cells.shape == (plan.cells, len(histogram.atoms))
+        sums = [result.cells[:, list(e.atoms or ())].sum(axis=1) for e in plan.estimates]
+        assert [each.tolist() for each in sums] == raw(text, policy, engine)
+
+
 def test_rows_counts_all_rows(open_engine: OpenEngine, tmp_path: Path) -> None:
     for number, rows in enumerate((ROWS, [], ROWS * 3, ["", *ROWS, ""])):
         folder = tmp_path / str(number)
@@ -157,6 +181,10 @@ def test_the_shape_follows_from_the_plan(
                 case Total() as total, array:
                     largest = max(abs(end) for end in total.bounds)
                     assert array.dtype == representation(largest)  # type: ignore[union-attr]
+                case Joint(parts=parts) as joint, array:
+                    largest = max(abs(end) for ends in joint.signed_bounds for end in ends)
+                    assert array.dtype == representation(largest)  # type: ignore[union-attr]
+                    assert array.shape == (plan.cells, len(parts))  # type: ignore[union-attr]
                 case Ranks(grid=grid), list(arrays):
                     assert {array.dtype for array in arrays} == {WORD}
                     for values in (array.tolist() for array in arrays):

@@ -22,7 +22,7 @@ def test_first_session(tmp_path: Path) -> None:
         terminal.wait_for_prompt()
         first, second, *_ = terminal.lines
         assert first.startswith("people(name text, age 18 to 65, income 0 to 1000000, zip 40 val")
-        assert second.startswith("ε 1, k 2: ε/k = 0.5 a query")
+        assert second.startswith("ε 1, k 2 for this session: ε/k = 0.5 a query")
         # Enter goes on until there is a semicolon, on an indented line.
         terminal.send("SELECT COUNT(*)\r")
         terminal.wait(lambda t: t.cursor_line.strip() == "...>")
@@ -262,7 +262,7 @@ def test_without_a_file_it_asks(tmp_path: Path) -> None:
         terminal.wait("query limit [10]:")
         terminal.send("2\r")
         terminal.wait_for_prompt()
-        assert "ε 5, k 2: ε/k = 2.5 a query" in terminal.text
+        assert "ε 5, k 2 for this session: ε/k = 2.5 a query" in terminal.text
 
 
 def test_answers_go_where_stdout_goes(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from dpdb.interfaces.shell.toolbar import toolbar
 from dpdb.ledger.protocol import Balance, Price
 from dpdb.policy.budget import Budget, Composition
 from dpdb.policy.catalog import Policy
+from dpdb.policy.lasting import LastingBudget
 from dpdb.policy.reader import read_policy
 from dpdb.privacy.walk import Walk, ladder
 from dpdb.session.session import Session
@@ -74,7 +75,7 @@ def test_the_example_of_shoaran_thomo_and_weber(tmp_path: Path) -> None:
 
 def test_nothing_breaks_a_word(tmp_path: Path) -> None:
     """The tree keeps its branches, and a number stays with its ±."""
-    answer = Session(policy(tmp_path)).execute("EXPLAIN SELECT AVG(x), MEDIAN(x) FROM t")
+    answer = Session(policy(tmp_path)).execute("EXPLAIN SELECT SUM(x), MEDIAN(x) FROM t")
     wide, narrow = tree(answer, ()), tree(answer, (), 60)
     assert max(map(len, wide.split("\n"))) > 80
     assert max(map(len, narrow.split("\n"))) <= 60
@@ -272,19 +273,34 @@ def test_colours() -> None:
 
 
 @pytest.mark.parametrize(
-    ("composition", "said"),
+    ("composition", "queries", "said"),
     [
-        (Composition.PURE, "ε 1, k 50: ε/k = 0.02 a query"),
-        (Composition.ADVANCED, r"ε 1, k 50: by advanced at δ 1e-06, ε 0.0[23]\d* a query"),
-        (Composition.ZCDP, r"ε 1, k 50: by zcdp at δ 1e-06, ε 0.03\d* a query"),
+        (Composition.PURE, 50, "ε 1, k 50 for this session: ε/k = 0.02 a query"),
+        (
+            Composition.ADVANCED,
+            50,
+            r"ε 1, k 50 for this session: by zcdp at δ 1e-06, ε 0.03\d* a query",
+        ),
+        (
+            Composition.ZCDP,
+            50,
+            r"ε 1, k 50 for this session: by zcdp at δ 1e-06, ε 0.03\d* a query",
+        ),
+        (Composition.ZCDP, 5, "ε 1, k 5 for this session: by the sum of ε, ε/k = 0.2 a query"),
     ],
 )
 def test_the_greeting_says_what_a_query_gets(
-    tmp_path: Path, composition: Composition, said: str
+    tmp_path: Path, composition: Composition, queries: int, said: str
 ) -> None:
-    budget = Budget(Fraction(1), Fraction(1, 10**6), 50, composition)
+    budget = Budget(Fraction(1), Fraction(1, 10**6), queries, composition)
     shown = greeting(replace(policy(tmp_path), budget=budget), 100)
     assert re.search(said, shown)
+
+
+def test_the_greeting_says_whose_budget_it_is(tmp_path: Path) -> None:
+    lasting = LastingBudget("shop", tmp_path / "shop.ledger")
+    shown = greeting(replace(policy(tmp_path), lasting=lasting), 100)
+    assert "ε 1 for good, k 10 a session: ε/k = 0.1 a query" in shown
 
 
 @pytest.mark.parametrize(

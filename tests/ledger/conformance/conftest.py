@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 from dpdb.ledger.memory import MemoryLedger
 from dpdb.ledger.protocol import Ledger
 from dpdb.policy.budget import Budget, Neighbors
+from tests.support.lasting import folder_in_memory, opened
 from tests.support.plain_ledger import PlainLedger
 
 OpenLedger = Callable[[Budget, Neighbors], Ledger]
-LEDGERS: dict[str, OpenLedger] = {"memory": MemoryLedger, "plain": PlainLedger}
+LEDGERS = ("memory", "plain", "lasting")
+
+
+@pytest.fixture(scope="session")
+def ledgers() -> Iterator[Path]:
+    """A folder for ledgers."""
+    with folder_in_memory() as folder:
+        yield folder
 
 
 @pytest.fixture(params=LEDGERS)
-def open_ledger(request: pytest.FixtureRequest) -> OpenLedger:
+def open_ledger(request: pytest.FixtureRequest, ledgers: Path) -> OpenLedger:
     """Opens a ledger of which nothing is spent."""
-    return LEDGERS[request.param]
+    match request.param:
+        case "memory":
+            return MemoryLedger
+        case "plain":
+            return PlainLedger
+        case _:
+            return lambda budget, relation: opened(ledgers, budget, relation)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from pathlib import Path
 from threading import Thread
 
 import pytest
@@ -17,11 +16,12 @@ from dpdb.ledger.protocol import FREE, Ledger, Price, Receipt
 from dpdb.plan.expressions import ColumnRef, Expr, Literal, compare, conjunction
 from dpdb.plan.regions import Region, region
 from dpdb.policy.budget import Budget, Composition, Neighbors
-from dpdb.policy.catalog import Column, Kind, Table
+from dpdb.policy.catalog import Kind
 from dpdb.privacy.accounting.accountants import accountant
 from dpdb.privacy.accounting.composition import NO_LOSS, ComposedLoss
 from dpdb.privacy.accounting.loss import Loss, pure
 from tests.ledger.conformance.conftest import OpenLedger
+from tests.support.lasting import TABLE
 
 ADD_REMOVE, REPLACE = Neighbors.ADD_REMOVE, Neighbors.REPLACE
 DELTA = Fraction(1, 10**6)
@@ -31,9 +31,7 @@ BUDGETS = [
     Budget(Fraction(1), DELTA, 10, Composition.ADVANCED),
     Budget(Fraction(1), DELTA, 10, Composition.ZCDP),
 ]
-COLUMN = Column("x", Kind.INTEGER, Fraction(0), Fraction(9))
-TABLE = Table("t", Path("t.csv"), (COLUMN,))
-X = ColumnRef(COLUMN)
+X = ColumnRef(TABLE.columns[0])
 POINTS = range(10)
 every_budget = pytest.mark.parametrize("budget", BUDGETS, ids=lambda b: f"{b.composition}{b.delta}")
 every_relation = pytest.mark.parametrize("relation", Neighbors)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 
@@ -15,7 +13,13 @@ from dpdb.errors import BudgetExceeded
 from dpdb.ledger.memory import MemoryLedger
 from dpdb.policy.budget import Budget, Composition
 from dpdb.privacy.accounting.accountants import BudgetShare, Concentrated, accountant
-from dpdb.privacy.accounting.composition import NO_LOSS, ComposedLoss
+from dpdb.privacy.accounting.composition import (
+    NO_LOSS,
+    ComposedLoss,
+    Theorem,
+    advanced,
+    concentrated,
+)
 from dpdb.privacy.accounting.loss import Loss, pure
 from tests.support.budgets import ADVANCED, ZCDP, alike, least_delta, of, times
 
@@ -37,57 +41,47 @@ BUDGETS = [
 @pytest.mark.parametrize("budget", BUDGETS, ids=names)
 def test_what_every_accountant_keeps_to(budget: Budget, composition: Composition) -> None:
     keeper = accountant(replace(budget, composition=composition))
-    queries, share = budget.queries, keeper.share
+    queries = budget.queries
     assert keeper.covers(NO_LOSS)
     assert keeper.epsilon(NO_LOSS) == 0
     assert keeper.slack + keeper.delta == budget.delta
+    largest = max(share.epsilon for share in keeper.shares)
+    assert budget.epsilon / queries <= largest <= budget.epsilon
+    assert keeper.shares[-1].delta == keeper.delta / queries
 
-    own = ComposedLoss.of(Loss(share.epsilon, share.delta, share.epsilon**2 / 2, share.delta))
-    spent = times(queries, own)
-    assert keeper.covers(spent)
-    assert keeper.epsilon(spent) <= budget.epsilon
-    assert keeper.delta_spent(spent) == keeper.delta
-    assert 0 < share.epsilon <= budget.epsilon
-    if composition is ADVANCED:
-        assert share.epsilon >= budget.epsilon / queries
-    if share.epsilon < budget.epsilon:
+    for share in keeper.shares:
+        own = ComposedLoss.of(Loss(share.epsilon, share.delta, share.epsilon**2 / 2, share.delta))
+        spent = times(queries, own)
+        assert keeper.covers(spent)
+        assert keeper.epsilon(spent) <= budget.epsilon
+        if share.delta:
+            assert not keeper.covers(times(queries + 1, own))
+    if largest < budget.epsilon:
         # It is the largest, to its ninth digit.
-        assert not keeper.covers(alike(queries, share.epsilon * (1 + Fraction(2, 10**8))))
+        assert not keeper.covers(alike(queries, largest * (1 + Fraction(2, 10**8))))
         if queries < 10**7:
-            assert not keeper.covers(alike(queries + 1, share.epsilon))
-    if keeper.delta:
-        assert not keeper.covers(times(queries + 1, own))
+            assert not keeper.covers(alike(queries + 1, largest))
 
 
 def test_ten_tenths_are_the_whole() -> None:
     for epsilon in ("1", "0.1", "0.7", "1e-9", "10000", "1/3"):
         keeper = accountant(Budget(Fraction(epsilon)))
-        spent = of([keeper.share.epsilon] * 10)
+        spent = of([keeper.shares[0].epsilon] * 10)
         assert keeper.epsilon(spent) == Fraction(epsilon)
         assert keeper.covers(spent)
         assert not keeper.covers(spent + ComposedLoss.of(pure(Fraction(1, 10**30))))
 
 
 def test_a_share_by_the_theorems_formula() -> None:
-    """100 queries of ε = 1, δ = 1e-6: the roots of what the theorems say, by bisection."""
-    budget = Budget(Fraction(1), Fraction(1, 10**6), 100)
-
-    def root(over: Callable[[float], bool]) -> float:
-        low, high = 0.0, 1.0
-        for _ in range(60):
-            middle = (low + high) / 2
-            low, high = (low, middle) if over(middle) else (middle, high)
-        return low
-
-    def advanced_over(e: float) -> bool:
-        return math.sqrt(200 * math.log(2e6)) * e + 100 * e * math.expm1(e) > 1
-
-    def concentrated_over(e: float) -> bool:
-        return least_delta(100 * e * e / 2, 1.0) > 5e-7
-
-    for composition, over in ((ADVANCED, advanced_over), (ZCDP, concentrated_over)):
-        share = accountant(replace(budget, composition=composition)).share
-        assert float(share.epsilon) == pytest.approx(root(over), rel=2e-8)
+    """100 queries of ε = 1: zCDP has nine tenths of δ = 1e-6, and each an even part of ρ."""
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        over = least_delta(100 * middle * middle / 2, 1.0) > 9e-7
+        low, high = (low, middle) if over else (middle, high)
+    even, root = accountant(Budget(Fraction(1), Fraction(1, 10**6), 100, ZCDP)).shares
+    assert float(root.epsilon) == pytest.approx(low, rel=2e-8)
+    assert (even.epsilon, even.delta, even.concentrated) == (Fraction(1, 100), 0, False)
 
 
 losses = st.builds(
@@ -118,6 +112,8 @@ def test_more_costs_more(
         within = keeper.epsilon(spent) <= epsilon and keeper.delta_spent(spent) <= keeper.delta
         assert keeper.covers(spent) is within
     assert not keeper.covers(both) or keeper.covers(first)
+    if keeper.covers(first):
+        assert keeper.covers(both) is (keeper.part_taken(ComposedLoss.of(last), first) <= 1)
 
 
 def test_nothing_more_where_nothing_is_left() -> None:
@@ -126,7 +122,7 @@ def test_nothing_more_where_nothing_is_left() -> None:
     ledger = MemoryLedger(budget)
     keeper = accountant(budget)
     assert isinstance(keeper, Concentrated)
-    ledger.charge(ComposedLoss.of(Loss(rho=keeper.rho)), None)
+    ledger.charge(ComposedLoss.of(Loss(delta=Fraction(1, 10**9), rho=keeper.rho)), None)
     assert ledger.balance.epsilon_left == 0
     with pytest.raises(BudgetExceeded, match="not enough epsilon"):
         ledger.charge(ComposedLoss.of(pure(Fraction(1, 10**9))), None)
@@ -162,3 +158,43 @@ def test_no_part_is_nothing() -> None:
     part = Fraction(1, 10**48)
     assert share.part(part).epsilon == pytest.approx(1e-39, rel=1e-9, abs=0)
     assert share.part(1 - part).epsilon < share.epsilon
+
+
+def test_the_sum_of_epsilon_covers_what_rho_does_not_until_a_release_uses_a_delta() -> None:
+    """10 tenths are ρ = 1/20, more than twice the ρ that there is."""
+    keeper = accountant(Budget(Fraction(1), Fraction(1, 10**6), 10, ZCDP))
+    assert isinstance(keeper, Concentrated)
+    tenth, gaussian = (
+        pure(Fraction(1, 10)),
+        Loss(Fraction(1, 100), Fraction(1, 10**8), Fraction(1, 10**5)),
+    )
+    most = alike(10, Fraction(1, 10))
+    assert most.rho > 2 * keeper.rho
+    assert keeper.covers(most)
+    assert (keeper.epsilon(most), keeper.theorem(most)) == (1, Theorem.SEQUENTIAL)
+    half = alike(5, Fraction(1, 10))
+    after = half + ComposedLoss.of(gaussian)
+    assert keeper.epsilon(half) == Fraction(1, 2)
+    assert keeper.epsilon(after) > 1
+    assert keeper.theorem(after) is Theorem.CONCENTRATED
+    assert not keeper.covers(after)
+    assert keeper.part_taken(ComposedLoss.of(gaussian), half) > 1
+    # Once a δ is used nothing but ρ pays, however small the ε.
+    spent = ComposedLoss.of(gaussian)
+    room = (keeper.rho - spent.rho) * 2 // tenth.epsilon**2
+    assert 0 < room < 9
+    assert keeper.covers(spent + alike(int(room), tenth.epsilon))
+    assert not keeper.covers(spent + alike(int(room) + 1, tenth.epsilon))
+
+
+@given(st.integers(1, 10**6), st.fractions(Fraction(1, 1000), 100), st.integers(3, 30))
+def test_advanced_composition_would_cover_nothing_more(
+    queries: int, epsilon: Fraction, digits: int
+) -> None:
+    """So a policy that names it gets zCDP, which never finds more loss in Laplace releases."""
+    slack, spent = Fraction(1, 10**digits), alike(queries, epsilon / queries)
+    assert concentrated(spent, slack) <= advanced(spent, slack)
+    budget = Budget(epsilon, slack, queries)
+    ways = [accountant(replace(budget, composition=way)) for way in (ADVANCED, ZCDP)]
+    assert ways[0].shares == ways[1].shares
+    assert ways[0].epsilon(spent) == ways[1].epsilon(spent)

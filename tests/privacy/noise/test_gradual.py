@@ -1,103 +1,45 @@
-"""Coarser noise is the finer and more: the coupling is right, and costs what the finest seen costs.
+"""Noise in steps: each is drawn when it is asked for, given the coarser ones, and is then kept.
 
-The probability to stay is held against another form of it at high precision, and the coupling
-against convolutions. What `ladder` draws is held against the exact joint distribution. Each kind of
-check is also shown noise that is coupled wrongly, or margins that are too small.
+How one noise is refined is held against its law in `test_refinement`. Here several steps are held
+against noise that was made the other way round: the finest first, and each coarser one of it.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import pairwise
 
-import mpmath
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.stats import binom, chisquare
 
 from dpdb.privacy.gradual_release import LOOKS, enough, levels
 from dpdb.privacy.mechanisms import MAX_SCALE, Laplace
-from dpdb.privacy.noise.gradual import SLACK, ladder, still
-from dpdb.privacy.noise.rounding import round_up
+from dpdb.privacy.noise import gradual
+from dpdb.privacy.noise.gradual import GradualNoise
 from dpdb.privacy.noise.seeded import seeded
-from dpdb.privacy.noise.system import as_word_fraction
+from dpdb.privacy.noise.source import Noise
 
 Draws = npt.NDArray[np.int64]
 Weights = npt.NDArray[np.float64]
 ALPHA = 1e-6
-AWKWARD = Fraction(10**30 + 1, 3 * 10**28)  # about 33.3, and too long for a machine word
-ULP = Fraction(1, 8)  # between the doubles below 2^50
-
-# ---------------------------------------------------------------------------- the probability
+AWKWARD = Fraction(10**30 + 1, 3 * 10**28)
+"""About 33.3, and too long for a machine word: it is rounded up."""
 
 
-def stays_and_moves(finer: Fraction, coarser: Fraction) -> tuple[Fraction, Fraction]:
-    """p = sinh²(a₁)/sinh²(a₂) and 1 - p = sinh(a₂ + a₁) sinh(a₂ - a₁)/sinh²(a₂), a = 1/2b.
-
-    The second for itself, without a difference; to 150 digits.
-    """
-
-    def sinh(x: Fraction) -> mpmath.mpf:
-        return mpmath.sinh(mpmath.mpf(x.numerator) / x.denominator)
-
-    a1, a2 = 1 / (2 * coarser), 1 / (2 * finer)
-    with mpmath.workdps(150):
-        below = sinh(a2) ** 2
-        p, q = sinh(a1) ** 2 / below, sinh(a2 + a1) * sinh(a2 - a1) / below
-        return tuple(Fraction(int(mpmath.floor(x * 2**450)), 2**450) for x in (p, q))
+def every_step(scales: Sequence[Fraction], size: int, seed: int) -> list[Draws]:
+    drawn = GradualNoise(scales, size, seeded(seed))
+    return [drawn.at(step) for step in range(len(scales))]
 
 
-PAIRS = [
-    (Fraction(1), Fraction(2)),
-    (Fraction(1), Fraction(1001, 1000)),
-    (Fraction(7, 5), AWKWARD),
-    (Fraction(1, 100), Fraction(1, 50)),
-    (Fraction(1, 100), Fraction(2**50)),
-    (Fraction(2**49), Fraction(2**50)),
-    (Fraction(2**50) - ULP, Fraction(2**50)),
-]
+# --------------------------------------------------------------------------------- what is drawn
 
-
-@pytest.mark.parametrize(("finer", "coarser"), PAIRS, ids=str)
-def test_still_is_right_at_extreme_scales(finer: Fraction, coarser: Fraction) -> None:
-    p, q = stays_and_moves(finer, coarser)
-    found = still(finer, coarser)
-    assert abs(found - p) <= Fraction(1, 2**191)
-    if p > Fraction(1, 2**131):  # not for 1/100 and 2^50: e^-100/2^100
-        assert abs(found - p) <= p / 2**60
-    assert abs((1 - found) - q) <= q / 2**60
-
-
-scales = st.fractions(Fraction(1, 10**4), 2**50).filter(bool)
-
-
-@given(scales, scales)
-def test_still_is_right(one: Fraction, other: Fraction) -> None:
-    finer, coarser = sorted((one, other))
-    p, _ = stays_and_moves(finer, coarser)
-    assert abs(still(finer, coarser) - p) <= Fraction(1, 2**191)
-
-
-def test_noise_of_the_same_scale_stays() -> None:
-    assert still(AWKWARD, AWKWARD) == 1
-
-
-def test_large_scales_stay_as_continuous_noise_does() -> None:
-    # Continuous Laplace noise stays with probability (ε₁/ε₂)² (Koufogiannis, Han, Pappas). As
-    # 1 - x²/3 <= (x/sinh x)² <= 1 and it falls with x, this one is at most b₂⁻²/12 below that.
-    for ratio in (2, 3, 10):
-        for finer in (10, 10**3, 10**6):
-            p = still(Fraction(finer), Fraction(ratio * finer))
-            assert 1 - Fraction(1, 12 * finer**2) <= p * ratio**2 <= 1
-
-
-# ------------------------------------------------------------------------------- the coupling
+STEPS = (Fraction(2), Fraction(1), Fraction(1, 2))
 
 
 def pmf(scale: Fraction, reach: int) -> Weights:
@@ -107,32 +49,15 @@ def pmf(scale: Fraction, reach: int) -> Weights:
 
 
 def transition(finer: Fraction, coarser: Fraction, reach: int) -> Weights:
-    """P(Z₁ - Z₂ = x) for |x| <= reach."""
-    p = float(still(finer, coarser))
+    """P(Z₁ - Z₂ = x) for |x| <= reach: 0 with probability sinh²(1/2s₁)/sinh²(1/2s₂), or noise."""
+    p = (math.sinh(1 / (2 * coarser)) / math.sinh(1 / (2 * finer))) ** 2
     added = (1 - p) * pmf(coarser, reach)
     added[reach] += p
     return added
 
 
-small = st.fractions(Fraction(1, 5), 15, max_denominator=1000)
-
-
-@given(small, small)
-@settings(max_examples=50)
-def test_the_finer_noise_and_more_is_the_coarser(one: Fraction, other: Fraction) -> None:
-    # What is cut off is e^-50, and what it is held against e^-10 of the peak.
-    finer, coarser = sorted((one, other))
-    reach = math.ceil(50 * coarser)
-    found = np.convolve(pmf(finer, reach), transition(finer, coarser, reach), mode="same")
-    inner = slice(reach - math.ceil(10 * coarser), reach + math.ceil(10 * coarser) + 1)
-    np.testing.assert_allclose(found[inner], pmf(coarser, reach)[inner], rtol=1e-12)
-
-
-STEPS = (Fraction(2), Fraction(5, 4), Fraction(1, 2))
-
-
 def joint(*falling: Fraction, reach: int) -> Weights:
-    """P(Z_1 = x, …, Z_m = y) for all within reach."""
+    """P(Z_1 = x, …, Z_m = y) for all within reach, where each step is made of the next."""
     known = pmf(falling[-1], reach)
     for finer, coarser in pairwise(reversed(falling)):
         rows = np.arange(2 * reach + 1)
@@ -141,32 +66,7 @@ def joint(*falling: Fraction, reach: int) -> Weights:
     return known
 
 
-def largest_loss(weights: Weights, change: int) -> float:
-    """The largest log ratio of an outcome's probabilities where f = 0 and where f = change."""
-    inner = tuple(slice(change + 10, length - change - 10) for length in weights.shape)
-    moved = np.roll(weights, change, axis=tuple(range(weights.ndim)))
-    return float(np.abs(np.log(weights[inner]) - np.log(moved[inner])).max())
-
-
-@pytest.mark.parametrize("change", [1, 3])
-def test_all_that_was_seen_costs_what_the_last_step_costs(change: int) -> None:
-    # Finer noise that was not seen is summed over: what is cut off of it is below e^-40.
-    everything = joint(*STEPS, reach=30)
-    seen = everything.sum(axis=(1, 2)), everything.sum(axis=2), everything
-    for weights, scale in zip(seen, STEPS, strict=True):
-        assert largest_loss(weights, change) == pytest.approx(change / scale, rel=1e-9)
-
-
-def test_independent_noises_would_cost_the_sum() -> None:
-    coarse, fine = (pmf(scale, 30) for scale in STEPS[:2])
-    loss = largest_loss(coarse[:, None] * fine, 1)
-    assert loss == pytest.approx(1 / STEPS[0] + 1 / STEPS[1], rel=1e-9)
-
-
-# --------------------------------------------------------------------------------- what is drawn
-
-
-def fit(observed: tuple[Draws, ...], weights: Weights) -> float:
+def fit(observed: Sequence[Draws], weights: Weights) -> float:
     """The p-value of draws of several steps against their joint distribution.
 
     Outcomes expected less than 20 times, and those out of reach, are one outcome.
@@ -186,123 +86,64 @@ def fit(observed: tuple[Draws, ...], weights: Weights) -> float:
     return float(found.pvalue)
 
 
-def test_the_steps_drawn_fit_their_joint_distribution() -> None:
-    drawn = ladder(STEPS, 200_000, seeded(1))
-    assert fit(tuple(drawn), joint(*STEPS, reach=30)) > ALPHA
-
-
-def test_independent_steps_would_not() -> None:
-    drawn = tuple(seeded(2).laplace(scale, 200_000) for scale in STEPS)
-    for draws, scale in zip(drawn, STEPS, strict=True):
-        assert fit((draws,), pmf(scale, 30)) > ALPHA
-    assert fit(drawn, joint(*STEPS, reach=30)) < ALPHA
+def test_the_steps_fit_their_joint_distribution() -> None:
+    weights = joint(*STEPS, reach=30)
+    assert fit(every_step(STEPS, 100_000, 1), weights) > ALPHA
+    independent = [seeded(2).laplace(scale, 100_000) for scale in STEPS]
+    assert fit(independent, weights) < ALPHA
 
 
 @pytest.mark.parametrize("finest", [Fraction(1, 5), Fraction(1), AWKWARD], ids=str)
 def test_every_step_has_its_scale(finest: Fraction) -> None:
     falling = [finest * 2**doublings for doublings in (5, 4, 3, 2, 1, 0)]
-    drawn = ladder(falling, 100_000, seeded(3))
-    for draws, scale in zip(drawn, falling, strict=True):
+    for draws, scale in zip(every_step(falling, 50_000, 3), falling, strict=True):
         assert draws.dtype == np.int64
         assert fit((draws,), pmf(scale, math.ceil(20 * scale))) > ALPHA
-
-
-def test_a_step_that_stays_is_the_same_noise() -> None:
-    coarse, fine = ladder([Fraction(2000), Fraction(1000)], 100_000, seeded(4))
-    # W = 0 as well, with probability about 1/4000.
-    p = float(still(Fraction(1000), Fraction(2000)))
-    same = p + (1 - p) * math.tanh(1 / 4000)
-    number = int((coarse == fine).sum())
-    assert ALPHA < binom.cdf(number, 100_000, same) < 1 - ALPHA
 
 
 # --------------------------------------------------------------------- what is asked of the noise
 
 
-@dataclass
-class Scripted:
-    """Noise of 1, 2, 4, … in the order asked for, and uniform integers from a list."""
+def test_nothing_is_drawn_before_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each step is refined once, from the one before it, at the same unit."""
+    refined: list[tuple[list[int], Fraction, tuple[int, int]]] = []
 
-    uniform: Iterator[int]
-    scales: list[Fraction] = field(default_factory=list)
-    bounds: list[int] = field(default_factory=list)
+    def refine(coarse: Draws, unit: Fraction, rates: tuple[int, int], noise: Noise) -> Draws:
+        refined.append((coarse.tolist(), unit, rates))
+        return coarse * 10
 
-    def laplace(self, scale: Fraction, size: int) -> Draws:
-        self.scales.append(scale)
-        return np.full(size, 2 ** (len(self.scales) - 1))
-
-    def below(self, bound: int) -> int:
-        self.bounds.append(bound)
-        return next(self.uniform)
-
-
-def packed(*words: int) -> int:
-    return sum(word << 64 * index for index, word in enumerate(words))
-
-
-def test_the_finest_is_drawn_first_and_all_noise_for_all_cells() -> None:
-    noise = Scripted(
-        iter([packed(0, 0, 2**64 - 1, 2**64 - 1), packed(0, 2**64 - 1) * (2**128 + 1)])
-    )
-    falling = [Fraction(4), Fraction(2), Fraction(1)]
-    drawn = [draws.tolist() for draws in ladder(falling, 4, noise)]
-    assert noise.scales == falling[::-1]
-    assert drawn == [[1, 5, 3, 7], [1, 1, 3, 3], [1, 1, 1, 1]]
+    monkeypatch.setattr(gradual, "refine", refine)
+    drawn = GradualNoise([Fraction(6), Fraction(3), Fraction(2)], 2, seeded(1))
+    first = drawn.at(0).tolist()
+    assert refined == []
+    second = drawn.at(1)
+    assert refined == [(first, 6, (1, 2))]
+    assert drawn.at(2).tolist() == [100 * each for each in first]
+    assert refined[1:] == [([10 * each for each in first], 6, (2, 3))]
+    assert drawn.at(1) is second
+    assert len(refined) == 2
 
 
-def test_a_cell_stays_with_exactly_the_probability_given() -> None:
-    """The first word decides, and where it is that of the probability the next integer does."""
-    digits, rest = divmod(still(Fraction(1), Fraction(2)) * 2**64, 1)
-    assert rest
-    ties = [rest.numerator - 1, rest.numerator, 0, rest.denominator - 1]
-    words = packed(digits - 1, digits + 1, digits, digits, digits, digits)
-    noise = Scripted(iter([words, *ties]))
-    coarse, _ = ladder([Fraction(2), Fraction(1)], 6, noise)
-    assert coarse.tolist() == [1, 3, 1, 3, 1, 3]
-    assert noise.bounds == [2 ** (64 * 6), *[rest.denominator] * 4]
-
-
-@given(st.lists(scales, min_size=2, max_size=4))
-def test_sources_draw_the_scales_that_still_is_worked_out_for(some: list[Fraction]) -> None:
-    falling = sorted(some, reverse=True)
-    noise = Scripted(iter([2**64 - 1] * 4))
-    ladder(falling, 1, noise)
-    for asked, scale in zip(reversed(falling), noise.scales, strict=True):
-        assert Fraction(*as_word_fraction(scale)) == scale
-        assert Fraction(round_up(scale)) == scale
-        assert 0 <= scale - asked <= max(asked / 2**52, Fraction(1, 2**62))
-
-
-def test_slack_covers_the_rounding_of_the_probability() -> None:
-    """A million steps and cells, of the scales for which rounding matters most."""
-    worst = [
-        (Fraction(2**50) - ULP, Fraction(2**50)),
-        (Fraction(2**49), Fraction(2**50)),
-        (Fraction(1, 10**4), Fraction(2**50)),
-        (Fraction(1, 10**4), Fraction(1, 10**4) + Fraction(1, 2**62)),
-        (Fraction(1, 2 * 10**4), Fraction(1, 10**4)),
-    ]
-    for finer, coarser in worst:
-        noise = Scripted(iter([2**64 - 1]))
-        ladder([coarser, finer], 1, noise)
-        p, moves = stays_and_moves(*noise.scales)
-        error = abs(still(*noise.scales) - p)
-        none = Fraction(math.tanh(1 / float(2 * coarser)))  # P(W = 0) = (1-r)/(1+r)
-        off = max(error / moves, error / (p + moves * none))
-        assert math.log1p(off) - math.log1p(-off) <= SLACK / 10**6
+def test_a_later_step_draws_those_before_it() -> None:
+    """To ask for the last one at once is to have asked for all."""
+    drawn = GradualNoise(STEPS, 50, seeded(5))
+    last = drawn.at(2).tolist()
+    steps = every_step(STEPS, 50, 5)
+    assert [drawn.at(step).tolist() for step in range(2)] == [step.tolist() for step in steps[:2]]
+    assert last == steps[2].tolist()
 
 
 def test_no_cells() -> None:
-    assert [draws.size for draws in ladder(STEPS, 0, seeded(5))] == [0, 0, 0]
+    assert [draws.size for draws in every_step(STEPS, 0, 5)] == [0, 0, 0]
 
 
 @pytest.mark.parametrize(
     "wrong",
     [
-        lambda: ladder([Fraction(1), Fraction(2)], 1, seeded(6)),
-        lambda: ladder([Fraction(1), Fraction(0)], 1, seeded(6)),
-        lambda: ladder([MAX_SCALE + Fraction(1), Fraction(1)], 1, seeded(6)),
-        lambda: still(Fraction(2), Fraction(1)),
+        lambda: every_step([Fraction(1), Fraction(2)], 1, 6),
+        lambda: every_step([Fraction(1), Fraction(1)], 1, 6),
+        lambda: every_step([Fraction(3), Fraction(2)], 1, 6),
+        lambda: every_step([MAX_SCALE + Fraction(1), Fraction(1)], 1, 6),
     ],
 )
 def test_scales_out_of_order_or_range_are_refused(wrong: Callable[[], object]) -> None:
@@ -349,7 +190,7 @@ def test_an_unknown_margin_is_never_enough() -> None:
 CONFIDENCE = 0.95
 RUNS = 20_000
 LOSSES = levels(Fraction(1))
-NOISE = ladder([1 / loss for loss in LOSSES], RUNS, seeded(7))
+NOISE = every_step([1 / loss for loss in LOSSES], RUNS, 7)
 
 
 def margins(looks: int) -> list[float]:

@@ -15,6 +15,7 @@ import pytest
 
 from dpdb.errors import UsageError
 from dpdb.privacy.noise.gaussian import LARGEST_VARIANCE
+from dpdb.privacy.noise.gradual import GradualNoise
 from dpdb.privacy.noise.opendp import OpenDPNoise
 from dpdb.privacy.noise.rounding import root_up, round_up
 from dpdb.privacy.noise.source import LARGEST_SCALE
@@ -46,6 +47,16 @@ def test_system_and_opendp_draw_alike(scale: Fraction) -> None:
     for x in range(-40, 41):  # OpenDP's scale is that of exp(-|x|/scale)
         gap = abs(float((theirs <= x).mean()) - cdf(scale, x))
         assert gap < math.sqrt(math.log(2 / ALPHA) / (2 * n))
+
+
+def test_opendp_draws_every_step_of_gradual_noise() -> None:
+    """As above. OpenDP rounds the first scale, and with it the others."""
+    n, scales = 2_000, [Fraction(28, 5), Fraction(14, 5), Fraction(7, 5)]
+    drawn = GradualNoise(scales, n, OpenDPNoise())
+    for step, scale in enumerate(scales):
+        for x in range(-40, 41):
+            gap = abs(float((drawn.at(step) <= x).mean()) - cdf(scale, x))
+            assert gap < math.sqrt(math.log(2 / ALPHA) / (2 * n))
 
 
 def test_opendp_never_gets_a_smaller_scale_than_asked() -> None:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pytest
 
 from dpdb.privacy.noise.system import SystemNoise
-from dpdb.privacy.noise.walk import geometric, stops
+from dpdb.privacy.noise.walk import stops
 from dpdb.privacy.walk import Walk
 from tests.support.fits import fit
 from tests.support.walks import law, rows_beyond
@@ -63,13 +63,6 @@ def test_a_walk_to_the_least_value_goes_down() -> None:
     exact = dict(enumerate(law(rows_beyond(VALUES, RUNGS), walk)))
     falling = [-rung for rung in RUNGS]
     assert fit(drawn([-value for value in VALUES], falling, walk, 6), exact) > ALPHA
-
-
-def test_geometric_noise_fits_its_definition() -> None:
-    for scale in (Fraction(1, 3), Fraction(4)):
-        ratio = float(np.exp(-1 / float(scale)))
-        exact = {k: (1 - ratio) * ratio**k for k in range(400)}
-        assert fit(geometric(scale, SIZE, noise(8)).tolist(), exact) > ALPHA
 
 
 class Counting:

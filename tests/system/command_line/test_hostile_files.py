@@ -46,7 +46,6 @@ READ = {
     "CR": ("a,b\r1,x\r2,y\r", (2, 3, 2, 2, 2)),
     "quoted line feeds": ('a,b\n1,"x\ny"\n2,"x\n\ny"\n', (2, 3, 2, 2, 2)),
     "quoted header": ('"a","b"\n"1","x"\n', (1, 1, 1, 1, 1)),
-    "header with a line feed in it": ('a,b,"c\nd"\n1,x,\n', (1, 1, 1, 1, 1)),
     "more columns than declared": ("z,b,a,c\n9,x,1,8\n", (1, 1, 1, 1, 1)),
     "space around names": (" a ,\tb\n1,x\n", (1, 1, 1, 1, 1)),
     "another case": ("A,B\n1,x\n", (1, 1, 1, 1, 1)),
@@ -93,6 +92,8 @@ REFUSED: dict[str, tuple[str | bytes, int | None]] = {
     "UTF-16 without a mark": ("a,b\n1,2\n".encode("utf-16-le"), 1),
     "NUL in the header": (b"a,b,c\0\n1,2,3\n", 1),
     "open quote in the header": ('a,b,"c\n1,2,3\n', 1),
+    # It could as well be a quote that is open by mistake, and the next line a row.
+    "header with a line feed in it": ('a,b,"c\nCANARY_7731"\n1,x,\n', 1),
     "binary": (bytes(range(256)) * 8, 1),
     "an enormous header": ("a,b," + "c" * 1_100_000 + "\n1,2,3\n", 1),
     "without a declared column": ("a,c\n1,CANARY_7731\n", 1),

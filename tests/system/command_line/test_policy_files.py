@@ -231,7 +231,6 @@ FULL = """
 epsilon = 0.3
 delta = 1e-9
 queries = 7
-scope = "session"
 
 [privacy]
 neighbors = "add-remove"

@@ -1,0 +1,182 @@
+"""`dpdb budget COMMAND POLICY`: the custodian's commands for a budget that lasts."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from dpdb.answers.formats.render import FORMATS
+from dpdb.errors import InvalidOption, LedgerError, UsageError
+from dpdb.interfaces.cli.arguments import add_ledger_argument
+from dpdb.ledger.verification import head, heads, verify
+from dpdb.policy.budget import valid_epsilon
+from dpdb.policy.catalog import Policy
+from dpdb.policy.lasting import is_name
+from dpdb.policy.numbers import decimal, exact_number
+from dpdb.session import custodian
+from dpdb.session.connect import policy_of
+
+EPILOG = """\
+commands:
+  open     make the ledger, once: for the policy and the data as they are now
+  show     what is spent and left: in all, by analyst, by day, and the last statements
+  grant    NAME EPSILON: let an analyst spend so much; then only analysts with a grant may ask
+  revoke   NAME: let an analyst ask no more
+  accept   --why TEXT: let the policy and the data hold as they are now
+  export   every entry, as CSV or JSON
+  verify   check every entry, and work out every balance anew
+"""
+NOTE = "note: it holds those who can neither write the ledger nor read the data (dpdb help worth)"
+
+
+def main(words: list[str]) -> int:
+    """Run `dpdb budget` with the words after it; errors are raised as `DpdbError`."""
+    options = parser().parse_args(words)
+    run = COMMANDS[options.command]
+    policy = policy_of(options.policy, ledger=options.ledger)
+    _check_arguments(options)
+    print(run(policy, options))
+    return 0
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of `dpdb budget`."""
+    result = argparse.ArgumentParser(
+        prog="dpdb budget",
+        usage="dpdb budget COMMAND POLICY [NAME [EPSILON]] [options]",
+        description="For the custodian only: open, watch and change a budget that lasts.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    add = result.add_argument
+    add("command", metavar="COMMAND", choices=list(COMMANDS), help="what to do: see below")
+    add("policy", metavar="FILE.toml", type=Path, help="the policy that names the budget")
+    add("analyst", metavar="NAME", nargs="?", help="of grant and revoke: the analyst")
+    add("epsilon", metavar="EPSILON", nargs="?", help="of grant: the most the analyst may spend")
+    add_ledger_argument(result)
+    add("--why", metavar="TEXT", help="of accept: the reason, which is recorded")
+    add("--fresh-data", action="store_true",
+        help="of accept: of people who were never in the data; the budget begins anew")  # fmt: skip
+    add("--format", choices=["csv", "json"], default="csv", help="of export: csv")
+    add("--anchor", type=Path, metavar="FILE",
+        help="of verify: a file, kept elsewhere, that tells an older ledger from this")  # fmt: skip
+    return result
+
+
+def _check_arguments(options: argparse.Namespace) -> None:
+    """Refuse what does not go with the command."""
+    given = [value is not None for value in (options.analyst, options.epsilon)]
+    wanted = {"grant": [True, True], "revoke": [True, False]}
+    if given != wanted.get(options.command, [False, False]):
+        raise UsageError(
+            f"dpdb budget {options.command} is followed by other words than these",
+            hint="grant POLICY NAME EPSILON, revoke POLICY NAME, and for others POLICY alone",
+        )
+    for option, value, command in (
+        ("--why", options.why, "accept"),
+        ("--fresh-data", options.fresh_data, "accept"),
+        ("--anchor", options.anchor, "verify"),
+    ):
+        if value and options.command != command:
+            raise UsageError(f"{option} is of dpdb budget {command}")
+
+
+def _open(policy: Policy, options: argparse.Namespace) -> str:
+    custodian.open_budget(policy)
+    assert policy.lasting is not None
+    return f"opened {policy.lasting.name}: ε {decimal(policy.budget.epsilon)} for good\n{NOTE}"
+
+
+def _show(policy: Policy, options: argparse.Namespace) -> str:
+    return "\n\n".join(FORMATS["table"](record) for record in custodian.overview(policy).values())
+
+
+def _grant(policy: Policy, options: argparse.Namespace) -> str:
+    number = exact_number(options.epsilon)
+    if number is None or not is_name(options.analyst):
+        raise UsageError("dpdb budget grant POLICY NAME EPSILON, and ε is a number")
+    try:
+        custodian.grant(policy, options.analyst, valid_epsilon(number))
+    except InvalidOption as error:
+        raise UsageError(error.message) from None
+    return f"{options.analyst} may spend ε {decimal(number)} in all"
+
+
+def _revoke(policy: Policy, options: argparse.Namespace) -> str:
+    custodian.revoke(policy, options.analyst)
+    return f"{options.analyst} may ask no more"
+
+
+def _accept(policy: Policy, options: argparse.Namespace) -> str:
+    if not (options.why or "").strip():
+        raise UsageError("what is accepted needs a reason", hint='--why "…"')
+    custodian.accept(policy, options.why, fresh=options.fresh_data)
+    return "accepted; " + (
+        "the budget begins anew" if options.fresh_data else "what was spent stays spent"
+    )
+
+
+def _export(policy: Policy, options: argparse.Namespace) -> str:
+    record = custodian.history_record(policy)
+    if options.format == "csv":
+        return FORMATS["csv"](record)
+    import json  # noqa: PLC0415
+
+    rows = (dict(zip(record.columns, row, strict=True)) for row in record.rows)
+    return "\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
+
+
+def _verify(policy: Policy, options: argparse.Namespace) -> str:
+    entries = verify(custodian.book_of(policy))
+    last = entries[-1]
+    spent = decimal(last.entry.totals.loss.epsilon, 6)
+    lines = [f"{len(entries)} entries agree, ε {spent} spent", f"head: {head(last)}"]
+    if options.anchor is not None:
+        before = _checked_anchor(options.anchor, heads(entries))
+        _anchor(options.anchor, head(last))
+        lines.append(f"{options.anchor}: " + ("there was none, begun" if before is None
+                     else f"the ledger leads on from entry {before.split()[0]}"))  # fmt: skip
+    return "\n".join(lines)
+
+
+def _checked_anchor(anchor: Path, known: set[str]) -> str | None:
+    """The head that was kept, which the ledger must have among its own; None if there is none."""
+    try:
+        kept = anchor.read_text(encoding="ascii").strip()
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError):
+        raise UsageError(f"{anchor} cannot be read as an anchor") from None
+    if kept not in known:
+        raise LedgerError(
+            f"the ledger does not lead to the head in {anchor}: it is older, or another one",
+            hint="charges are missing, and it must not be used",
+        )
+    return kept
+
+
+def _anchor(anchor: Path, line: str) -> None:
+    """Keep a head, so that the file holds the old one or the new one, whatever happens."""
+    new = anchor.with_name(f"{anchor.name}.new")
+    try:
+        with new.open("w", encoding="ascii") as file:
+            file.write(f"{line}\n")
+            file.flush()
+            os.fsync(file.fileno())
+        new.replace(anchor)
+    except OSError as error:
+        raise UsageError(f"cannot write {anchor}: {error.strerror}") from None
+
+
+COMMANDS: dict[str, Callable[[Policy, argparse.Namespace], str]] = {
+    "open": _open,
+    "show": _show,
+    "grant": _grant,
+    "revoke": _revoke,
+    "accept": _accept,
+    "export": _export,
+    "verify": _verify,
+}

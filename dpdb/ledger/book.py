@@ -1,0 +1,231 @@
+"""The book: the file that keeps the entries of a lasting budget, for many processes at once.
+
+It is an SQLite database in WAL mode with synchronous FULL: what is committed is on the disk. One
+`BEGIN IMMEDIATE` transaction reads the last entry and appends the next, so that nobody else writes
+in between (https://www.sqlite.org/lang_transaction.html, section 2.2).
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from dpdb.errors import LedgerError
+from dpdb.ledger.entries import NO_SEAL, Entry, seal
+from dpdb.ledger.place import check_file, check_folder, identity
+
+_SCHEMA = (
+    "CREATE TABLE entries (number INTEGER PRIMARY KEY, text TEXT NOT NULL, seal BLOB NOT NULL) "
+    "STRICT"
+)
+_APPLICATION = 0x64706462
+"""The bytes `dpdb`: which program a file is of."""
+_FORMAT = 1
+WAIT = 60.0
+"""For how many seconds a process waits for others."""
+_REASONS = {
+    "SQLITE_BUSY": "another process holds it",
+    "SQLITE_FULL": "the disk is full",
+    "SQLITE_READONLY": "it cannot be written",
+    "SQLITE_CANTOPEN": "it cannot be opened",
+    "SQLITE_IOERR": "the disk failed",
+    "SQLITE_PERM": "it cannot be read",
+    "SQLITE_AUTH": "it cannot be read",
+}
+"""What an error of SQLite means, by the beginning of its name; any other is damage."""
+
+
+@dataclass(frozen=True)
+class Sealed:
+    """An entry and its seal."""
+
+    entry: Entry
+    seal: bytes
+
+
+class Book:
+    """An open ledger file: reads entries, and appends one at a time.
+
+    Whatever is wrong raises LedgerError, and then nothing may be answered. Of each entry that is
+    read the seal is checked; `walk` checks all of them.
+    """
+
+    def __init__(self, path: Path):
+        check_folder(path)
+        check_file(path)
+        self.path = path
+        self._process = os.getpid()
+        self._identity = identity(path)
+        with self._guarded():
+            self._connection = _connected(path)
+            weakref.finalize(self, self._connection.close)
+            self._check_format()
+
+    def last(self) -> Sealed:
+        """The last entry."""
+        with self._guarded():
+            row = self._connection.execute("SELECT MAX(number) FROM entries").fetchone()
+            if row[0] is None:
+                raise self._damaged()
+            return self._at(row[0])
+
+    def at(self, number: int) -> Sealed:
+        """The entry with this number."""
+        with self._guarded():
+            return self._at(number)
+
+    def append(self, make: Callable[[Sealed], Entry]) -> Sealed:
+        """Add the entry that `make` gives, once it has seen the last; it is on the disk then.
+
+        What `make` raises is raised, and nothing is added.
+        """
+        with self._guarded():
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                before = self.last()
+                entry = make(before)
+                sealed = Sealed(entry, seal(before.seal, entry.number, entry.text))
+                self._insert(sealed)
+                self._check_same_file()
+                self._connection.execute("COMMIT")
+            except BaseException:
+                with suppress(sqlite3.Error):
+                    self._connection.execute("ROLLBACK")
+                raise
+            # Where locks did not hold, somebody else's entry can be in its place.
+            self._check_same_file()
+            if self._at(entry.number).seal != sealed.seal:
+                raise self._damaged()
+            return sealed
+
+    def walk(self) -> Iterator[Sealed]:
+        """All entries from the first, each with its seal checked, and the file checked first."""
+        with self._guarded():
+            if self._connection.execute("PRAGMA integrity_check(1)").fetchone() != ("ok",):
+                raise self._damaged()
+            rows = self._connection.execute("SELECT number, text, seal FROM entries ORDER BY 1")
+            before, expected = NO_SEAL, 0
+            for number, text, kept in rows:
+                if number != expected:
+                    raise self._damaged()
+                yield self._sealed(before, number, text, kept)
+                before, expected = kept, expected + 1
+
+    def _at(self, number: int) -> Sealed:
+        rows = self._connection.execute(
+            "SELECT number, text, seal FROM entries WHERE number IN (?, ?) ORDER BY 1",
+            (number - 1, number),
+        ).fetchall()
+        if [row[0] for row in rows] != [each for each in (number - 1, number) if each >= 0]:
+            raise self._damaged()
+        before = rows[0][2] if number else NO_SEAL
+        return self._sealed(before, *rows[-1])
+
+    def _sealed(self, before: bytes, number: int, text: str, kept: bytes) -> Sealed:
+        try:
+            if seal(before, number, text) == kept:
+                return Sealed(Entry.read(number, text), kept)
+        except (ValueError, LookupError, TypeError, AttributeError):
+            pass  # Damage can make a blob of a text; and whoever sealed it, it is no entry of ours.
+        raise self._damaged()
+
+    def _insert(self, sealed: Sealed) -> None:
+        row = sealed.entry.number, sealed.entry.text, sealed.seal
+        self._connection.execute("INSERT INTO entries VALUES (?, ?, ?)", row)
+
+    def _check_format(self) -> None:
+        ask = self._connection.execute
+        found = (
+            ask("PRAGMA application_id").fetchone()[0],
+            ask("PRAGMA user_version").fetchone()[0],
+            ask("PRAGMA journal_mode").fetchone()[0],
+            ask("SELECT sql FROM sqlite_schema").fetchall(),
+        )
+        if found != (_APPLICATION, _FORMAT, "wal", [(_SCHEMA,)]):
+            raise self._damaged()
+
+    def _check_same_file(self) -> None:
+        if identity(self.path) != self._identity:
+            raise LedgerError(f"{self.path} was replaced by another file while it was in use")
+
+    def _damaged(self) -> LedgerError:
+        return LedgerError(
+            f"{self.path} is damaged, or no ledger of dpdb",
+            hint="dpdb budget verify POLICY looks at all of it; a backup can take its place",
+        )
+
+    @contextmanager
+    def _guarded(self) -> Iterator[None]:
+        """Errors as LedgerError, and no use by a process that was forked: it has no locks."""
+        if os.getpid() != self._process:
+            raise LedgerError(
+                "this process was forked from one that had opened the ledger",
+                hint="open a session after the fork",
+            )
+        try:
+            yield
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # a text can be damaged, too
+            name = getattr(error, "sqlite_errorname", "")
+            reasons = (why for start, why in _REASONS.items() if name.startswith(start))
+            reason = next(reasons, None)
+            if reason is None:
+                raise self._damaged() from None
+            raise LedgerError(f"cannot use the ledger {self.path}: {reason}") from None
+
+
+def create(path: Path, first: Entry) -> None:
+    """Make a ledger with one entry; it is there as a whole or not at all.
+
+    Raises LedgerError where there is a file already.
+    """
+    check_folder(path)
+    new = path.with_name(f"{path.name}.{os.getpid()}.new")
+    try:
+        os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        try:
+            _fill(new, first)
+            os.link(new, path)
+        finally:
+            new.unlink()
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+    except FileExistsError:
+        raise LedgerError(f"there is a ledger {path} already, and it stays as it is") from None
+    except (OSError, sqlite3.Error) as error:
+        raise LedgerError(f"cannot make the ledger {path}: {error}") from None
+
+
+def _fill(path: Path, first: Entry) -> None:
+    connection = _connected(path)
+    try:
+        ask = connection.execute
+        ask("PRAGMA journal_mode = WAL")
+        ask(f"PRAGMA application_id = {_APPLICATION}")
+        ask(f"PRAGMA user_version = {_FORMAT}")
+        ask("BEGIN IMMEDIATE")
+        ask(_SCHEMA)
+        row = first.number, first.text, seal(NO_SEAL, first.number, first.text)
+        ask("INSERT INTO entries VALUES (?, ?, ?)", row)
+        ask("COMMIT")
+    finally:
+        connection.close()
+
+
+def _connected(path: Path) -> sqlite3.Connection:
+    """A connection that makes no file, and whose commits are on the disk."""
+    connection = sqlite3.connect(
+        f"{path.absolute().as_uri()}?mode=rw", uri=True,
+        timeout=WAIT, isolation_level=None, check_same_thread=False,
+    )  # fmt: skip
+    for setting in ("synchronous = FULL", "fullfsync = ON", "trusted_schema = OFF",
+                    "cell_size_check = ON"):  # fmt: skip
+        connection.execute(f"PRAGMA {setting}")
+    return connection

@@ -1,0 +1,219 @@
+"""The ledger of a lasting budget: many sessions and analysts spend from one book."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from threading import Lock
+
+from dpdb.errors import LedgerError
+from dpdb.ledger import region_text
+from dpdb.ledger.analysts import analyst
+from dpdb.ledger.book import Book, Sealed
+from dpdb.ledger.entries import Charge, Entry
+from dpdb.ledger.protocol import Balance, Ledger, PinnedData, Price, Receipt, Recorded
+from dpdb.ledger.spending import Spent, check_covered, price_between
+from dpdb.ledger.state import State, StateReader, decision_of, totals_of
+from dpdb.ledger.terms import check_session
+from dpdb.plan.regions import Region
+from dpdb.policy.catalog import Policy
+from dpdb.privacy.accounting.composition import ComposedLoss
+
+LONGEST_STATEMENT = 1000
+"""As many characters of a statement are recorded with its charge."""
+LONGEST_HISTORY = 100
+"""As many charges of an analyst are shown, the last ones."""
+CLOCKS_DIFFER = 3600
+"""By as many seconds a clock may be behind the last entry, as clocks are set right at times."""
+
+
+@dataclass
+class _Session:
+    """What the statements of one session share."""
+
+    reader: StateReader
+    version: int
+    """That of data and terms with which it began."""
+    pinned: PinnedData
+    queries: int = 0
+    """How many queries it has asked."""
+    lock: Lock = field(default_factory=Lock)
+
+
+@dataclass(frozen=True)
+class _Change:
+    """A charge, and what has been spent before and after it."""
+
+    charge: Charge
+    after: Spent
+    balances: Sequence[tuple[Balance, Balance]]
+    """Before and after: of the whole budget, and of the analyst's own part if that is limited."""
+
+    @property
+    def price(self) -> Price:
+        """What it takes of the part that the analyst sees."""
+        return price_between(*self.balances[-1])
+
+
+@dataclass(frozen=True)
+class LastingLedger(Ledger):
+    """What one analyst may spend of a lasting budget, in one session.
+
+    A charge must be within the whole budget, as far as this session's policy goes, and within the
+    analyst's own limit where there is one. Of the whole, statements whose filters exclude each
+    other spend once; of a limit of one's own every statement spends in full.
+    """
+
+    book: Book
+    policy: Policy
+    analyst: str
+    _session: _Session = field(repr=False)
+    _statement: str = ""
+
+    @classmethod
+    def open(cls, policy: Policy, given: str | None = None) -> LastingLedger:
+        """For the user, or for the analyst that the ledger's owner gives.
+
+        Raises LedgerError where the ledger is not to be relied on, or refuses the session.
+        """
+        assert policy.lasting is not None
+        book = Book(policy.lasting.ledger)
+        decision = decision_of(book, book.last().entry)
+        pinned = PinnedData(bytes.fromhex(decision.key), decision.digests)
+        session = _Session(StateReader(book, policy.tables), decision.version, pinned)
+        opened = cls(book, policy, analyst(book, given), session)
+        opened._read(book.last())
+        return opened
+
+    @property
+    def pinned(self) -> PinnedData:
+        return self._session.pinned
+
+    def recording(self, statement: str) -> LastingLedger:
+        return replace(self, _statement=statement[:LONGEST_STATEMENT])
+
+    @property
+    def balance(self) -> Balance:
+        """What is left for the analyst in this session: nothing, where more is spent already."""
+        with self._session.lock:
+            state = self._read(self.book.last())
+            own = self._session.reader.own_loss(state, self.analyst)
+            parts = self._balances(state, state.spent, own, self._session.queries)
+        return replace(
+            parts[-1],
+            epsilon_left=max(min(part.epsilon_left for part in parts), Fraction(0)),
+            delta_left=max(min(part.delta_left for part in parts), Fraction(0)),
+            queries_left=max(parts[0].queries_left, 0),
+        )
+
+    def history(self) -> tuple[Recorded, ...]:
+        """The analyst's last charges, up to LONGEST_HISTORY."""
+        records = list[Recorded]()
+        number = self.book.last().entry.latest.get(self.analyst)
+        while number is not None and len(records) < LONGEST_HISTORY:
+            entry = self.book.at(number).entry
+            if isinstance(entry.event, Charge):
+                records.append(Recorded(entry.time, entry.event.statement, entry.event.loss))
+            number = self.book.at(number - 1).entry.latest.get(self.analyst)
+        return tuple(records[::-1])
+
+    def price(self, loss: ComposedLoss, region: Region | None, queries: int = 1) -> Price:
+        """As the protocol says."""
+        with self._session.lock:
+            state = self._read(self.book.last())
+            return self._change(state, loss, region, queries).price
+
+    def charge(self, loss: ComposedLoss, region: Region | None, queries: int = 1) -> Receipt:
+        """As the protocol says; what is charged is on the disk when this returns."""
+        made: list[_Change] = []
+
+        def entry_after(last: Sealed) -> Entry:
+            state = self._read(last)
+            change = self._change(state, loss, region, queries)
+            for before, after in change.balances:
+                check_covered(before, after)
+            made.append(change)
+            return self._entry(last.entry, change)
+
+        with self._session.lock:
+            self._session.reader.follow(self.book.append(entry_after), made[0].after)
+            self._session.queries += queries
+        return Receipt(loss, region, made[0].price)
+
+    def _read(self, last: Sealed) -> State:
+        """What the book says; raises LedgerError where its terms refuse this session."""
+        state = self._session.reader.read(last)
+        decision, limits = state.decision, state.decision.limits
+        check_session(decision.terms, self.policy)
+        if decision.version != self._session.version:
+            raise LedgerError(
+                "the custodian has accepted other data or another policy since this session began",
+                hint="start a new session",
+            )
+        if limits is not None and self.analyst not in limits:
+            raise LedgerError(
+                f"{self.analyst} is not among the analysts of this budget",
+                hint="its custodian can add one: dpdb budget grant POLICY NAME EPSILON",
+            )
+        return state
+
+    def _change(
+        self, state: State, loss: ComposedLoss, region: Region | None, queries: int
+    ) -> _Change:
+        """What a charge would change, whether it is covered or not."""
+        loss, spent = loss.shortened(), state.spent
+        told = region_text.written(region, self.policy.tables)
+        group = None if told is None else spent.group_for(region)
+        after = spent.after(loss, region, queries, group)
+        own = self._session.reader.own_loss(state, self.analyst)
+        own_after = (own + loss).shortened()
+        charge = Charge(self._statement, loss, queries, told, group, own_after)
+        asked = self._session.queries
+        return _Change(
+            charge,
+            after,
+            tuple(
+                zip(
+                    self._balances(state, spent, own, asked),
+                    self._balances(state, after, own_after, asked + queries),
+                    strict=True,
+                )
+            ),
+        )
+
+    def _balances(
+        self, state: State, spent: Spent, own: ComposedLoss, asked: int
+    ) -> tuple[Balance, ...]:
+        """What is left of the whole, and of the analyst's limit if there is one.
+
+        `asked` is the number of queries of this session.
+        """
+        budget, lasting, limits = self.policy.budget, self.policy.lasting, state.decision.limits
+        assert lasting is not None
+        if lasting.queries_in_all is not None:
+            asked = max(asked, budget.queries - lasting.queries_in_all + spent.queries)
+        whole = Balance.after(budget, spent.sums, asked)
+        if limits is None:
+            return (whole,)
+        limited = replace(budget, epsilon=min(limits[self.analyst], budget.epsilon))
+        return whole, Balance.after(limited, own, asked)
+
+    def _entry(self, last: Entry, change: _Change) -> Entry:
+        number, now = last.number + 1, int(time.time())
+        if now < last.time - CLOCKS_DIFFER:
+            raise LedgerError(
+                "the clock of this machine is behind the last entry of the ledger",
+                hint="set the clock; if the entry was of a wrong one: dpdb budget accept POLICY",
+            )
+        return Entry(
+            number,
+            max(now, last.time),
+            self.analyst,
+            change.charge,
+            totals_of(change.after),
+            last.decision,
+            {**last.latest, self.analyst: number},
+            last.last_grouped,
+        )

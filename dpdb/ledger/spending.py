@@ -1,0 +1,163 @@
+"""What the statements of a budget have spent together, and refusing what the budget does not cover.
+
+Every ledger adds up in the same way, wherever it keeps the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+from dpdb.errors import BudgetExceeded
+from dpdb.ledger.protocol import Balance, Price
+from dpdb.plan.regions import Region
+from dpdb.policy.budget import Neighbors
+from dpdb.policy.numbers import decimal
+from dpdb.privacy.accounting.accountants import accountant
+from dpdb.privacy.accounting.composition import NO_LOSS, ComposedLoss, largest, parallel
+
+MAX_APART = 1000
+"""As many statements are compared with the next, to see whether their filters exclude it.
+
+Those after them pay in full.
+"""
+MAX_TURNS = 20_000
+"""As many ends of intervals are compared: a list of values has two for each."""
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Statements whose filters exclude each other: no row sees two of them."""
+
+    regions: tuple[Region, ...] = ()
+    losses: tuple[ComposedLoss, ...] = ()
+    """The largest losses: all that what the group reveals depends on."""
+
+    def admits(self, region: Region) -> bool:
+        """Whether the filters of all its statements exclude another one."""
+        return all(map(region.excludes, self.regions))
+
+
+@dataclass(frozen=True)
+class Spent:
+    """The statements so far: their loss and number, and those with filters in groups."""
+
+    neighbors: Neighbors
+    sums: ComposedLoss = NO_LOSS
+    """What the composition theorems need to know of the statements."""
+    queries: int = 0
+    groups: tuple[_Group, ...] = ()
+    joined: Mapping[object, int] = field(default_factory=dict)
+    """For each filter the index of the group that it joined last.
+
+    Groups only grow, so none up to this one will admit the same filter again.
+    """
+    regions: int = 0
+    """The number of regions in all groups."""
+    turns: int = 0
+    """The number of ends of intervals of all regions."""
+
+    def group_for(self, region: Region | None) -> int | None:
+        """The index of the group that a statement on this region joins.
+
+        None where it joins none: it concerns all rows, or comparing all filters would take too
+        long if this one's were kept.
+        """
+        if region is None or region.everything or self._full(region):
+            return None
+        groups, later = self.groups, self.joined.get(region.key, -1) + 1
+        admitting = (i for i in range(later, len(groups)) if groups[i].admits(region))
+        return next(admitting, len(groups))
+
+    def after(
+        self, loss: ComposedLoss, region: Region | None, queries: int, group: int | None
+    ) -> Spent:
+        """What will have been spent after a statement that joins a group, if any.
+
+        Losses in a group compose in parallel; groups, and statements without one, add up.
+        """
+        asked = self.queries + queries
+        if region is None or group is None:
+            return replace(self, sums=(self.sums + loss).shortened(), queries=asked)
+        before = self.groups[group] if group < len(self.groups) else _Group()
+        losses = largest((*before.losses, loss), self._rows)
+        grown = _Group((*before.regions, region), losses)
+        more = self._of(grown) - self._of(before)
+        return Spent(
+            self.neighbors,
+            (self.sums + more).shortened(),
+            asked,
+            (*self.groups[:group], grown, *self.groups[group + 1 :]),
+            {**self.joined, region.key: group},
+            self.regions + 1,
+            self.turns + region.turns,
+        )
+
+    def with_grouped(self, charges: Iterable[tuple[ComposedLoss, Region, int]]) -> Spent:
+        """The same, with statements already counted in its sums as members of their groups.
+
+        Each has its loss, its region and the index of its group, the first of them first. It is
+        what `after` makes of them one by one.
+        """
+        regions = [list(group.regions) for group in self.groups]
+        losses = [list(group.losses) for group in self.groups]
+        joined, number, turns = dict(self.joined), self.regions, self.turns
+        for loss, region, group in charges:
+            if group == len(regions):
+                regions.append([])
+                losses.append([])
+            regions[group].append(region)
+            losses[group].append(loss)
+            joined[region.key] = group
+            number, turns = number + 1, turns + region.turns
+        groups = tuple(
+            _Group(tuple(members), largest(lost, self._rows))
+            for members, lost in zip(regions, losses, strict=True)
+        )
+        return replace(self, groups=groups, joined=joined, regions=number, turns=turns)
+
+    def _full(self, region: Region) -> bool:
+        return self.regions >= MAX_APART or self.turns + region.turns > MAX_TURNS
+
+    def _of(self, group: _Group) -> ComposedLoss:
+        """What a group reveals."""
+        return parallel(group.losses, self._rows)
+
+    @property
+    def _rows(self) -> int:
+        """In how many rows neighbours differ: under `replace` one goes from filter to filter."""
+        return 2 if self.neighbors is Neighbors.REPLACE else 1
+
+
+def price_between(before: Balance, after: Balance) -> Price:
+    """What was paid between two balances of one budget."""
+    return Price(
+        before.epsilon_left - after.epsilon_left,
+        before.delta_left - after.delta_left,
+        before.queries_left - after.queries_left,
+    )
+
+
+def check_covered(before: Balance, after: Balance) -> None:
+    """Refuse what the budget does not cover, saying by how much; raises BudgetExceeded."""
+    price = price_between(before, after)
+    if price.queries > before.queries_left:
+        raise BudgetExceeded(
+            f"the limit of {before.budget.queries} queries is used up: "
+            f"{price.queries} requested, {before.queries_left} left, "
+            f"{price.queries - before.queries_left} too many",
+            hint="repeating an answered query is free",
+        )
+    if accountant(before.budget).covers(after.sums):
+        return
+    name, asked, left = "epsilon", price.epsilon, max(before.epsilon_left, Fraction(0))
+    way = "SET epsilon, or a larger error"
+    if asked <= left:
+        name, asked, left = "delta", price.delta, max(before.delta_left, Fraction(0))
+        way = "OPTIONS(delta = …)"
+    raise BudgetExceeded(
+        f"not enough {name}: {decimal(asked)} requested, {decimal(left)} left, "
+        f"short by {decimal(asked - left)}",
+        hint=f"ask for less with {way}, or repeat an answered query: that is free",
+    )

@@ -1,0 +1,169 @@
+"""The terms of a lasting budget: the custodian's word, as the ledger keeps it.
+
+They say all that is public about the data but where its files are, so that a copied or renamed file
+finds the same budget. A session may ask for less than the terms allow, never for more, and for
+nothing that changes what an answer tells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from dpdb.errors import LedgerError
+from dpdb.policy.budget import Budget, Composition, Neighbors
+from dpdb.policy.catalog import Column, Kind, Policy, Table, Value
+from dpdb.policy.csv_format import CsvFormat
+
+Description = Mapping[str, Any]
+"""A policy in the types of JSON; numbers that are no whole ones are fractions in a text."""
+_LIMITS = ("epsilon", "delta", "queries")
+"""What a session may have less of."""
+
+
+def described(policy: Policy) -> Description:
+    """What the policy says, but for the places of files."""
+    budget, lasting = policy.budget, policy.lasting
+    return {
+        "name": None if lasting is None else lasting.name,
+        "epsilon": str(budget.epsilon),
+        "delta": str(budget.delta),
+        "queries": budget.queries,
+        "composition": str(budget.composition),
+        "queries_in_all": None if lasting is None else lasting.queries_in_all,
+        "analysts": None if lasting is None or lasting.analysts is None
+        else {name: str(limit) for name, limit in lasting.analysts},
+        "neighbors": str(policy.neighbors),
+        "noise": policy.noise,
+        "sample_key": policy.sample_key,
+        "tables": {table.name: _described_table(table) for table in policy.tables},
+    }  # fmt: skip
+
+
+def budget_in(terms: Description) -> Budget:
+    """The budget that a description is of."""
+    return Budget(
+        Fraction(terms["epsilon"]),
+        Fraction(terms["delta"]),
+        terms["queries"],
+        Composition(terms["composition"]),
+    )
+
+
+def neighbors_in(terms: Description) -> Neighbors:
+    """The neighbour relation that a description is of."""
+    return Neighbors(terms["neighbors"])
+
+
+def tables_in(terms: Description) -> tuple[Table, ...]:
+    """The tables that a description is of; their files are anywhere."""
+    return tuple(
+        Table(
+            name,
+            Path(),
+            tuple(_column(each, told) for each, told in table["columns"].items()),
+            table["unit"],
+            table["rows_per_unit"],
+            CsvFormat(**table["csv"]),
+        )
+        for name, table in terms["tables"].items()
+    )
+
+
+def check_session(terms: Description, policy: Policy) -> None:
+    """Refuse a session whose policy, options included, is not within the terms."""
+    asked = described(policy)
+    differing = [
+        (key, there, here)
+        for key, there, here in _differences(terms, asked)
+        if not (key in _LIMITS and Fraction(here) <= Fraction(there))
+    ]
+    if not differing:
+        return
+    shown = "; ".join(f"{key} is {_text(there)} there, {_text(here)} here"
+                      for key, there, here in differing[:3])  # fmt: skip
+    more = f", and {len(differing) - 3} more" if len(differing) > 3 else ""
+    raise LedgerError(
+        f"this is not what the ledger of {terms['name']} was opened for: {shown}{more}",
+        hint="options can ask for less of the budget; a changed policy is for its custodian: "
+        "dpdb budget accept POLICY --why …",
+    )
+
+
+def _described_table(table: Table) -> Description:
+    return {
+        "unit": table.unit,
+        "rows_per_unit": table.rows_per_unit,
+        "csv": asdict(table.csv),
+        "columns": {column.name: _described_column(column) for column in table.columns},
+    }
+
+
+def _described_column(column: Column) -> Description:
+    return {
+        "type": str(column.kind),
+        "lower": _fraction_text(column.lower),
+        "upper": _fraction_text(column.upper),
+        "step": str(column.step),
+        "values": None if column.values is None else [_tagged(value) for value in column.values],
+        "nullable": column.nullable,
+        "tight": column.tight,
+        "guessed": column.guessed,
+    }
+
+
+def _column(name: str, told: Description) -> Column:
+    values = told["values"]
+    return Column(
+        name,
+        Kind(told["type"]),
+        None if told["lower"] is None else Fraction(told["lower"]),
+        None if told["upper"] is None else Fraction(told["upper"]),
+        Fraction(told["step"]),
+        None if values is None else tuple(_untagged(value) for value in values),
+        told["nullable"],
+        told["tight"],
+        told["guessed"],
+    )
+
+
+def _fraction_text(value: Fraction | None) -> str | None:
+    return None if value is None else str(value)
+
+
+def _tagged(value: Value) -> bool | int | str | list[str]:
+    """A declared value; a fraction is a list of one text, as text is a value itself."""
+    return [str(value)] if isinstance(value, Fraction) else value
+
+
+def _untagged(value: Any) -> Value:  # noqa: ANN401 (JSON)
+    if isinstance(value, list):
+        return Fraction(value[0])
+    told: Value = value
+    return told
+
+
+def _differences(there: Any, here: Any, key: str = "") -> Iterator[tuple[str, Any, Any]]:  # noqa: ANN401
+    """The keys whose values differ, with both values; a missing one is None."""
+    if isinstance(there, Mapping) and isinstance(here, Mapping):
+        for name in {**there, **here}:
+            below = f"{key}.{name}" if key else name
+            yield from _differences(there.get(name), here.get(name), below)
+    elif there != here:
+        yield key, there, here
+
+
+def _text(value: object) -> str:
+    """A value as a message shows it."""
+    match value:
+        case None:
+            return "not declared"
+        case Mapping():
+            return "declared"
+        case list():
+            return "another list" if len(str(value)) > 40 else str(value)
+        case _:
+            return str(value)

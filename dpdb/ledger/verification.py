@@ -1,0 +1,98 @@
+"""The balances of a book, rebuilt from its first entry on and compared with what it says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from dpdb.errors import LedgerError
+from dpdb.ledger import region_text
+from dpdb.ledger.book import Book, Sealed
+from dpdb.ledger.entries import Charge, Decision, Entry
+from dpdb.ledger.spending import Spent
+from dpdb.ledger.state import totals_of
+from dpdb.ledger.terms import neighbors_in, tables_in
+from dpdb.policy.catalog import Table
+from dpdb.privacy.accounting.composition import NO_LOSS, ComposedLoss
+
+
+def verify(book: Book) -> tuple[Sealed, ...]:
+    """All entries; raises LedgerError at the first that is not what those before it lead to."""
+    entries = tuple(book.walk())
+    rebuilt: _Rebuilt | None = None
+    for sealed in entries:
+        rebuilt = _begun(sealed.entry) if rebuilt is None else rebuilt
+        if rebuilt is None or rebuilt.next(sealed.entry) != sealed.entry:
+            raise LedgerError(
+                f"entry {sealed.entry.number} of {book.path} is not what those before it lead to"
+            )
+    return entries
+
+
+@dataclass
+class _Rebuilt:
+    """What the entries so far lead to."""
+
+    spent: Spent
+    tables: tuple[Table, ...] = ()
+    decision: int = 0
+    own: dict[str, ComposedLoss] = field(default_factory=dict)
+    """What each analyst has spent since the budget began."""
+    latest: dict[str, int] = field(default_factory=dict)
+    last_grouped: int | None = None
+
+    def next(self, entry: Entry) -> Entry:
+        """The entry as it must be, for what is new in it."""
+        match entry.event:
+            case Charge() as charge:
+                event: Charge | Decision = self._charged(entry, charge)
+            case Decision() as decision:
+                self._decided(entry.number, decision)
+                event = decision
+        rebuilt = replace(
+            entry,
+            event=event,
+            totals=totals_of(self.spent),
+            decision=self.decision,
+            latest=dict(self.latest),
+            grouped_before=self.last_grouped,
+        )
+        self.last_grouped = rebuilt.last_grouped
+        return rebuilt
+
+    def _charged(self, entry: Entry, charge: Charge) -> Charge:
+        told = charge.region
+        region = None if told is None else region_text.read(told, self.tables)
+        group = self.spent.group_for(region)
+        self.spent = self.spent.after(charge.loss, region, charge.queries, group)
+        own = (self.own.get(entry.who, NO_LOSS) + charge.loss).shortened()
+        self.own[entry.who], self.latest[entry.who] = own, entry.number
+        return replace(charge, group=group, own=own)
+
+    def _decided(self, number: int, decision: Decision) -> None:
+        self.decision, self.tables = number, tables_in(decision.terms)
+        if decision.version == number:
+            relation, before = neighbors_in(decision.terms), self.spent
+            self.spent = Spent(relation, before.sums, before.queries)
+            self.last_grouped = None
+        if decision.since == number:
+            self.spent = Spent(self.spent.neighbors)
+            self.own.clear()
+
+
+def _begun(first: Entry) -> _Rebuilt | None:
+    """Nothing, where the first entry opens a budget; None where it does not."""
+    match first.event:
+        case Decision(action="open", since=0, version=0) as decision:
+            return _Rebuilt(Spent(neighbors_in(decision.terms)))
+    return None
+
+
+def heads(entries: Iterable[Sealed]) -> set[str]:
+    """For each entry the line by which an anchor names it."""
+    return {head(sealed) for sealed in entries}
+
+
+def head(sealed: Sealed) -> str:
+    """An entry's number and seal in one line: it stands for all entries up to this one."""
+    return f"{sealed.entry.number} {sealed.seal.hex()}"

@@ -1,0 +1,122 @@
+"""Queries that are drawn together: as one query, which has the aggregates of all of them.
+
+What they share is then drawn once, and counts of different queries are sums over the same atoms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+
+from dpdb.plan.allocation import competing_rows
+from dpdb.plan.expressions import conjunction
+from dpdb.plan.lowering import PlanningContext, RowCount
+from dpdb.plan.plan import Plan
+from dpdb.plan.query import Aggregate, Query
+from dpdb.policy.budget import Composition
+from dpdb.policy.catalog import Policy
+from dpdb.privacy.accounting.accountants import BudgetShare
+
+
+def unlabelled(query: Query) -> Query:
+    """The query without the names of its columns: equal for queries with the same answer."""
+    return replace(query, outputs=tuple(replace(output, label="") for output in query.outputs))
+
+
+def can_be_joined(query: Query, policy: Policy) -> bool:
+    """Whether a query can be drawn together with others.
+
+    One with a goal of accuracy has a price of its own, and so has one with subqueries, as these
+    come first. Advanced composition is better for many small statements than for a large one.
+    """
+    alone = query.settled or query.subqueries or query.options.has_accuracy_goal
+    return not alone and policy.budget.composition is not Composition.ADVANCED
+
+
+def joint_key(query: Query, share: BudgetShare) -> object:
+    """Equal for queries that can be drawn as one."""
+    options = replace(query.options, epsilon=None, delta=None)  # the share has both
+    return query.table.name, query.keys, _common_filter(query), options, share
+
+
+def _common_filter(query: Query) -> object:
+    """What stays the WHERE of the query: the rest becomes the FILTER of each aggregate.
+
+    WHERE decides which of its keys' values a GROUP BY has, and which rows of a unit count.
+    """
+    return query.where if query.keys or query.table.unit is not None else None
+
+
+@dataclass(frozen=True)
+class JointQuery:
+    """Different queries that are drawn as one."""
+
+    members: tuple[Query, ...]
+    share: BudgetShare
+    """What each of them may spend."""
+
+    @cached_property
+    def query(self) -> Query:
+        """One query with all aggregates, each once."""
+        first = self.members[0]
+        aggregates = dict.fromkeys(
+            each for member in self.members for each in _filtered(member).values()
+        )
+        where = first.where if _common_filter(first) is not None else None
+        return Query(first.table, (), tuple(aggregates), where, first.keys, options=first.options)
+
+    @property
+    def joint_share(self) -> BudgetShare:
+        """What all may spend together: ε and δ add up, and under zCDP the squares of ε do."""
+        number = len(self.members)
+        return self.share if number == 1 else self.share.part(Fraction(number))
+
+    def part(
+        self, plan: Plan, member: Query, policy: Policy, rows: RowCount
+    ) -> tuple[Plan, tuple[int, ...]]:
+        """The plan of a member as a part of the plan of all, and which releases it has of it."""
+        filtered = _filtered(member)
+        joint = {estimate.aggregate: estimate for estimate in plan.estimates}
+        own = [replace(joint[filtered[each]], aggregate=each) for each in member.aggregates]
+        used = sorted({index for estimate in own for index in estimate.releases})
+        places = {index: place for place, index in enumerate(used)}
+        context = PlanningContext(policy, rows, member.options)
+        return replace(
+            plan,
+            where=member.where,
+            releases=tuple(plan.releases[index] for index in used),
+            estimates=tuple(
+                replace(
+                    each,
+                    releases=tuple(places[index] for index in each.releases),
+                    moments=each.moments.placed(places),
+                )
+                for each in own
+            ),
+            groups=(),
+            outputs=member.outputs,
+            having=member.having,
+            order=member.order,
+            limit=member.limit,
+            offset=member.offset,
+            competing_rows=competing_rows(member, plan.cells, context),
+        ), tuple(used)
+
+
+def _filtered(member: Query) -> Mapping[Aggregate, Aggregate]:
+    """For each aggregate of a query the one over the same rows in the joint query."""
+    where = None if _common_filter(member) is not None else member.where
+    return {each: replace(each, where=conjunction(where, each.where)) for each in member.aggregates}
+
+
+def joined(queries: Sequence[tuple[Query, BudgetShare]]) -> list[JointQuery]:
+    """The queries that are drawn together, in the order of the first of each; each query once."""
+    together: dict[object, dict[Query, None]] = {}
+    shares: dict[object, BudgetShare] = {}
+    for query, share in queries:
+        key = joint_key(query, share)
+        shares[key] = share
+        together.setdefault(key, {})[unlabelled(query)] = None
+    return [JointQuery(tuple(members), shares[key]) for key, members in together.items()]

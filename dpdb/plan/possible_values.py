@@ -1,0 +1,145 @@
+"""The values that an expression can have, where they follow from the policy and the text."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Iterable, Iterator
+from fractions import Fraction
+from itertools import product
+
+from dpdb.plan.calendar import STARTS
+from dpdb.plan.expressions import Arithmetic, Call, Case, Cast, ColumnRef, Expr, Literal
+from dpdb.plan.function_ranges import DATES
+from dpdb.plan.intervals import Interval
+from dpdb.plan.ranges import Environment, interval
+from dpdb.plan.text_functions import TEXT_CHANGES, text_change
+from dpdb.policy.catalog import Kind, Value
+from dpdb.policy.numbers import CALENDAR, iso_date
+
+MAX_VALUES = 10_000
+"""The most values of one expression."""
+
+Values = tuple[Value, ...]
+_LONGEST = {"year": 366, "quarter": 92, "month": 31, "week": 7}
+"""The days of the longest year, quarter, month and week."""
+_OPERATORS: dict[str, Callable[[float, float], float]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "%": math.fmod,
+}
+
+
+def possible_values(
+    expression: Expr, of_column: Callable[[ColumnRef], Values | None], known: Environment
+) -> Values | None:
+    """Every value that is not NULL, and perhaps more; None where there may be too many.
+
+    `of_column` gives the values of a column, and `known` the intervals of columns.
+    """
+
+    def of(part: Expr) -> Values | None:
+        return possible_values(part, of_column, known)
+
+    found: Values | None = None
+    match expression:
+        case Literal(value=value):
+            found = () if value is None else (value,)
+        case ColumnRef():
+            found = of_column(expression)
+        case Case(branches=branches, default=default):
+            found = _union(of(part) for part in (*(value for _, value in branches), default))
+        case Call(name="coalesce" | "least" | "greatest", arguments=arguments):
+            found = _union(map(of, arguments))
+        case Call(name="nullif", arguments=(first, _)):
+            found = of(first)
+        case Call(name=name, arguments=(text, *constants)) if name in TEXT_CHANGES:
+            found = _changed(of(text), name, constants)
+        case Call(name="date_trunc", arguments=(Literal(value=unit), date)):
+            found = _starts(str(unit), interval(date, known).meet(DATES))
+        case Call(name="round", arguments=(_, Literal(value=int(digits)))) if digits < 0:
+            found = _multiples(10**-digits, interval(expression, known))
+        case Arithmetic(operator=symbol, left=left, right=right):
+            found = _combined(symbol, of(left), of(right), expression.kind)
+        case Cast(operand=operand, kind=Kind.TEXT):
+            found = _written(of(operand), operand.kind)
+    if found is None and expression.kind is Kind.BOOLEAN:
+        return False, True
+    if found is None and expression.kind in (Kind.INTEGER, Kind.DATE):
+        found = _multiples(1, interval(expression, known))
+    return found if found is None or len(found) <= MAX_VALUES else None
+
+
+def _union(parts: Iterable[Values | None]) -> Values | None:
+    found: dict[Value, None] = {}
+    for part in parts:
+        if part is None:
+            return None
+        found.update(dict.fromkeys(part))
+    return tuple(found)
+
+
+def _changed(texts: Values | None, name: str, constants: list[Expr]) -> Values | None:
+    """The texts after a function."""
+    if texts is None:
+        return None
+    values = [each.value for each in constants if isinstance(each, Literal)]
+    change = text_change(name, [value for value in values if value is not None])
+    changed = [change(str(text)) for text in texts]
+    return tuple(dict.fromkeys(text for text in changed if text is not None))
+
+
+def _starts(unit: str, dates: Interval) -> Values | None:
+    """The first days of all years, quarters, months or weeks from one date to another."""
+    return None if not dates.bounded else tuple(_each_start(unit, dates))
+
+
+def _each_start(unit: str, dates: Interval) -> Iterator[int]:
+    start, step = STARTS[unit], _LONGEST[unit]
+    day, last = start(math.ceil(dates.lower)), math.floor(dates.upper)
+    for _ in range(MAX_VALUES + 1):
+        if day > last:
+            return
+        yield day
+        # After a first day, so many days later is within the next year, quarter, month or week.
+        day = start(day + step)
+
+
+def _multiples(unit: int, limits: Interval) -> Values | None:
+    """The multiples of a unit within an interval."""
+    if not limits.bounded:
+        return None
+    first, last = math.ceil(limits.lower / unit), math.floor(limits.upper / unit)
+    return None if last - first >= MAX_VALUES else tuple(n * unit for n in range(first, last + 1))
+
+
+def _combined(symbol: str, left: Values | None, right: Values | None, kind: Kind) -> Values | None:
+    """The results for all pairs, in doubles, as the evaluator finds them, in ascending order."""
+    if left is None or right is None or len(left) * len(right) > MAX_VALUES:
+        return None
+    results = set()
+    for a, b in product(left, right):
+        try:
+            results.add(_OPERATORS[symbol](float(a), float(b)))
+        except (ZeroDivisionError, ValueError, OverflowError):  # NULL
+            continue
+    finite = sorted(filter(math.isfinite, results))
+    return tuple(int(value) if kind is not Kind.NUMBER else Fraction(value) for value in finite)
+
+
+def _is_date(value: Value) -> bool:
+    return CALENDAR[0] <= int(value) <= CALENDAR[1]
+
+
+def _written(values: Values | None, kind: Kind) -> Values | None:
+    """Whole numbers, dates and booleans as texts."""
+    if values is None or kind not in (Kind.INTEGER, Kind.DATE, Kind.BOOLEAN, Kind.TEXT):
+        return None
+    match kind:
+        case Kind.BOOLEAN:
+            return tuple("true" if value else "false" for value in values)
+        case Kind.DATE:
+            return tuple(iso_date(int(value)) for value in values if _is_date(value))
+    return tuple(map(str, values))

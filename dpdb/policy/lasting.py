@@ -1,0 +1,27 @@
+"""The budget that belongs to the data rather than to a session, as a policy names it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+SUFFIX = ".ledger"
+LONGEST_NAME = 100
+
+
+@dataclass(frozen=True)
+class LastingBudget:
+    """A named budget: what is spent of it is kept in a ledger, a file, for good."""
+
+    name: str
+    ledger: Path
+    queries_in_all: int | None = None
+    """The most queries of all sessions together; None where only each session has a limit."""
+    analysts: tuple[tuple[str, Fraction], ...] | None = None
+    """For each analyst the most ε of the whole; None where anyone may ask for all of it."""
+
+
+def is_name(text: object) -> bool:
+    """Whether a budget, or an analyst, can be called so."""
+    return isinstance(text, str) and 0 < len(text) <= LONGEST_NAME and text.isprintable()

@@ -1,0 +1,270 @@
+"""The file of a ledger: where it may be, and that it is refused when anything is wrong with it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import stat
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from dpdb.errors import BudgetExceeded, LedgerError
+from dpdb.ledger import custodian, lasting, place
+from dpdb.ledger.book import Book
+from dpdb.ledger.lasting import LastingLedger
+from dpdb.ledger.verification import verify
+from dpdb.privacy.accounting.composition import ComposedLoss
+from dpdb.privacy.accounting.loss import pure
+from tests.support.lasting import at, opened, policy_in
+
+LOSS = ComposedLoss.of(pure(Fraction(1, 10)))
+
+
+def path_of(ledger: LastingLedger) -> Path:
+    return ledger.book.path
+
+
+def again(ledger: LastingLedger) -> LastingLedger:
+    return LastingLedger.open(ledger.policy, "alice")
+
+
+def connection_of(ledger: LastingLedger) -> sqlite3.Connection:
+    return ledger.book._connection
+
+
+# ----------------------------------------------------------------------------- where it is
+
+
+def test_nobody_else_can_read_it(folder: Path) -> None:
+    ledger = opened(folder)
+    ledger.charge(LOSS, None)
+    files = sorted(folder.iterdir())
+    assert [file.name.split(".", 1)[1] for file in files] == ["ledger", "ledger-shm", "ledger-wal"]
+    assert all(stat.S_IMODE(file.stat().st_mode) == 0o600 for file in files)
+
+
+def test_a_commit_is_on_the_disk(folder: Path) -> None:
+    ledger = opened(folder)
+    ask = connection_of(ledger).execute
+    assert ask("PRAGMA journal_mode").fetchone() == ("wal",)
+    assert ask("PRAGMA synchronous").fetchone() == (2,)  # FULL
+
+
+def test_it_is_made_once(folder: Path) -> None:
+    ledger = opened(folder)
+    ledger.charge(LOSS, None)
+    with pytest.raises(LedgerError, match="stays as it is"):
+        custodian.open_budget(ledger.policy, "custodian", "00", {})
+    assert again(ledger).balance.queries_left == 10
+    assert ledger.balance.epsilon_left == Fraction(9, 10)
+
+
+def test_it_is_never_made_by_asking(folder: Path) -> None:
+    policy = policy_in(folder)
+    with pytest.raises(LedgerError, match="there is no ledger"):
+        LastingLedger.open(policy)
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("mode", [0o644, 0o660, 0o400, 0o606])
+def test_a_file_with_other_permissions(folder: Path, mode: int) -> None:
+    ledger = opened(folder)
+    path_of(ledger).chmod(mode)
+    with pytest.raises(LedgerError, match="permissions"):
+        again(ledger)
+
+
+@pytest.mark.parametrize("mode", [0o770, 0o707, 0o1777])
+def test_a_folder_that_others_can_change(folder: Path, mode: int) -> None:
+    ledger, new = opened(folder), policy_in(folder)
+    folder.chmod(mode)
+    with pytest.raises(LedgerError, match="others can change"):
+        again(ledger)
+    with pytest.raises(LedgerError, match="others can change"):
+        custodian.open_budget(new, "custodian", "00", {})
+
+
+def test_a_file_of_another_user(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger = opened(folder)
+    monkeypatch.setattr(place, "check_folder", lambda path: None)
+    monkeypatch.setattr(os, "geteuid", lambda: 12345)
+    with pytest.raises(LedgerError, match="another user"):
+        place.check_file(path_of(ledger))
+
+
+@pytest.mark.parametrize("link", [os.symlink, os.link])
+def test_links(folder: Path, link: Callable[[Path, Path], None]) -> None:
+    """Under another name there would be another file of what is not in the main file yet."""
+    ledger, policy = opened(folder), policy_in(folder)
+    assert policy.lasting is not None
+    link(path_of(ledger), policy.lasting.ledger)
+    with pytest.raises(LedgerError, match="a link"):
+        LastingLedger.open(policy)
+
+
+@pytest.mark.parametrize("kind", ["nfs4", "cifs", "fuse.sshfs", "9p"])
+def test_a_network(folder: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger = opened(folder)
+    mounts = folder / "mounts"
+    mounts.write_text(f"disk / ext4 rw 0 0\nserver:/x {folder.resolve()} {kind} rw 0 0\n")
+    monkeypatch.setattr(place, "_MOUNTS", mounts)
+    with pytest.raises(LedgerError, match=f"on a network .{kind}"):
+        again(ledger)
+    mounts.write_text(f"disk / nfs4 rw 0 0\ndisk {folder.resolve()} ext4 rw 0 0\n")
+    again(ledger)
+
+
+# ------------------------------------------------------------------------ what can go wrong
+
+
+def test_another_file_in_its_place(folder: Path) -> None:
+    """Otherwise two sessions would spend from two files."""
+    ledger = opened(folder)
+    copy = folder / "copy"
+    shutil.copy(path_of(ledger), copy)
+    copy.replace(path_of(ledger))
+    with pytest.raises(LedgerError, match="replaced"):
+        ledger.charge(LOSS, None)
+
+
+def test_a_missing_file(folder: Path) -> None:
+    ledger = opened(folder)
+    path_of(ledger).unlink()
+    with pytest.raises(LedgerError, match="replaced"):
+        ledger.charge(LOSS, None)
+    with pytest.raises(LedgerError, match="there is no ledger"):
+        again(ledger)
+
+
+def test_entries_that_go_missing(folder: Path) -> None:
+    ledger = opened(folder)
+    ledger.charge(LOSS, None)
+    ledger.charge(LOSS, None)
+    connection_of(ledger).execute("DELETE FROM entries WHERE number = 2")
+    with pytest.raises(LedgerError, match="older"):
+        ledger.charge(LOSS, None)
+
+
+def test_an_entry_that_was_written_over(folder: Path) -> None:
+    """As if locks had not held, and somebody else had written in its place."""
+    ledger, other = opened(folder), opened(folder)
+    ledger.charge(LOSS, None)
+    other.charge(LOSS, at(3))
+    row = other.book._connection.execute("SELECT text, seal FROM entries WHERE number = 1")
+    connection_of(ledger).execute("UPDATE entries SET text = ?, seal = ?", row.fetchone())
+    with pytest.raises(LedgerError):
+        ledger.charge(LOSS, None)
+
+
+def test_a_lost_entry_is_noticed_before_the_answer(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger = opened(folder)
+    monkeypatch.setattr(Book, "_insert", lambda self, sealed: None)
+    with pytest.raises(LedgerError, match="damaged"):
+        ledger.charge(LOSS, None)
+
+
+def test_a_full_disk(folder: Path) -> None:
+    """Nothing is taken, and nothing may be answered; when there is room again, all goes on."""
+    ledger = opened(folder)
+    ask = connection_of(ledger).execute
+    (pages,) = ask("PRAGMA page_count").fetchone()
+    ask(f"PRAGMA max_page_count = {pages}")
+    little = ComposedLoss.of(pure(Fraction(1, 1000)))
+    taken = 0
+    with pytest.raises(LedgerError, match="the disk is full"):  # noqa: PT012
+        while taken < 100:
+            ledger.charge(little, None, 0)
+            taken += 1
+    assert ledger.balance.epsilon_left == 1 - Fraction(taken, 1000)
+    ask("PRAGMA max_page_count = 1000")
+    ledger.charge(LOSS, None)
+    assert len(verify(ledger.book)) == taken + 2
+
+
+def test_a_disk_that_cannot_be_written(folder: Path) -> None:
+    ledger = opened(folder)
+    connection_of(ledger).execute("PRAGMA query_only = ON")
+    with pytest.raises(LedgerError, match="cannot be written"):
+        ledger.charge(LOSS, None)
+    assert ledger.balance.epsilon_left == 1
+
+
+def test_another_process_that_holds_it(folder: Path) -> None:
+    ledger = opened(folder)
+    connection_of(ledger).execute("PRAGMA busy_timeout = 1")
+    holding = again(ledger)
+    other = connection_of(holding)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(LedgerError, match="another process holds it"):
+        ledger.charge(LOSS, None)
+    other.execute("ROLLBACK")
+    ledger.charge(LOSS, None)
+
+
+def test_a_refusal_lets_others_go_on(folder: Path) -> None:
+    ledger = opened(folder)
+    with pytest.raises(BudgetExceeded):
+        ledger.charge(ComposedLoss.of(pure(Fraction(2))), None)
+    again(ledger).charge(LOSS, None)
+
+
+def test_a_clock_that_is_set_back(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger = opened(folder)
+    now = ledger.book.last().entry.time
+    monkeypatch.setattr(lasting.time, "time", lambda: now - 10)
+    ledger.charge(LOSS, None)
+    assert ledger.book.last().entry.time == now
+    monkeypatch.setattr(lasting.time, "time", lambda: now - 86_400)
+    with pytest.raises(LedgerError, match="the clock"):
+        ledger.charge(LOSS, None)
+    custodian.accept(ledger.book, ledger.policy, "custodian", "the clock was wrong", {})
+    again(ledger).charge(LOSS, None)
+
+
+def test_a_fork(folder: Path) -> None:
+    ledger = opened(folder)
+    child = os.fork()
+    if not child:  # nothing of pytest may run here
+        try:
+            ledger.charge(LOSS, None)
+        except LedgerError as error:
+            os._exit(0 if "forked" in error.message else 1)
+        os._exit(2)
+    assert os.waitpid(child, 0)[1] == 0
+    ledger.charge(LOSS, None)
+
+
+@pytest.mark.parametrize("text", [b"", b"SQLite format 3\0", b"age,zip\n40,31643\n" * 1000])
+def test_files_that_are_no_ledgers(folder: Path, text: bytes) -> None:
+    ledger = opened(folder)
+    path_of(ledger).write_bytes(text)
+    with pytest.raises(LedgerError):
+        again(ledger)
+
+
+def test_other_databases_are_no_ledgers(folder: Path) -> None:
+    policy = policy_in(folder)
+    assert policy.lasting is not None
+    path = policy.lasting.ledger
+    sqlite3.connect(path).execute("CREATE TABLE entries (number INTEGER PRIMARY KEY)").close()
+    path.chmod(0o600)
+    with pytest.raises(LedgerError, match="no ledger of dpdb"):
+        LastingLedger.open(policy)
+
+
+def test_a_ledger_that_was_cut_off(folder: Path) -> None:
+    ledger = opened(folder)
+    for _ in range(5):
+        ledger.charge(LOSS, None, 0)
+    connection_of(ledger).close()
+    whole = path_of(ledger).read_bytes()
+    for length in range(0, len(whole), 512):
+        path_of(ledger).write_bytes(whole[:length])
+        with pytest.raises(LedgerError):
+            verify(again(ledger).book)

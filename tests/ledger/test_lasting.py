@@ -1,0 +1,275 @@
+"""A budget that lasts: across sessions and analysts, within the custodian's word."""
+
+from __future__ import annotations
+
+import os
+import pwd
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from dpdb.errors import BudgetExceeded, LedgerError
+from dpdb.ledger import custodian
+from dpdb.ledger.entries import Charge
+from dpdb.ledger.lasting import LastingLedger
+from dpdb.ledger.verification import verify
+from dpdb.policy.budget import Budget, Composition, Neighbors
+from dpdb.policy.catalog import Policy
+from dpdb.privacy.accounting.composition import ComposedLoss
+from dpdb.privacy.accounting.loss import pure
+from tests.support.lasting import TABLE, at, opened, policy_in
+
+TENTH = Fraction(1, 10)
+
+
+def of(epsilon: Fraction) -> ComposedLoss:
+    return ComposedLoss.of(pure(epsilon))
+
+
+def made(folder: Path, budget: Budget | None = None, **lasting: object) -> Policy:
+    policy = policy_in(folder, budget, **lasting)
+    custodian.open_budget(policy, "custodian", "00" * 32, {})
+    return policy
+
+
+# ---------------------------------------------------------------------------- many sessions
+
+
+def test_what_one_session_spends_another_has_not(folder: Path) -> None:
+    policy = made(folder)
+    one, other = LastingLedger.open(policy), LastingLedger.open(policy)
+    for spent in range(1, 11):
+        (one if spent % 2 else other).charge(of(TENTH), None)
+        assert one.balance.epsilon_left == other.balance.epsilon_left == 1 - spent * TENTH
+    for ledger in (one, other, LastingLedger.open(policy)):
+        with pytest.raises(BudgetExceeded, match="0 left"):
+            ledger.charge(of(TENTH), None)
+
+
+def test_the_number_of_queries_is_each_session_s(folder: Path) -> None:
+    policy = made(folder, Budget(Fraction(1), Fraction(0), 2))
+    for _ in range(3):
+        ledger = LastingLedger.open(policy)
+        assert ledger.balance.queries_left == 2
+        ledger.charge(of(TENTH), None)
+        ledger.charge(of(TENTH), None)
+        with pytest.raises(BudgetExceeded, match="limit of 2 queries"):
+            ledger.charge(of(TENTH), None)
+
+
+def test_queries_in_all_are_of_all_sessions(folder: Path) -> None:
+    policy = made(folder, Budget(Fraction(1), Fraction(0), 2), queries_in_all=3)
+    LastingLedger.open(policy).charge(of(TENTH), None, 2)
+    ledger = LastingLedger.open(policy)
+    assert ledger.balance.queries_left == 1
+    ledger.charge(of(TENTH), None)
+    with pytest.raises(BudgetExceeded):
+        ledger.charge(of(TENTH), None)
+
+
+@pytest.mark.parametrize(("relation", "paid"), [("add-remove", TENTH), ("replace", 2 * TENTH)])
+def test_filters_of_other_sessions_share_a_price(
+    folder: Path, relation: str, paid: Fraction
+) -> None:
+    policy = policy_in(folder, relation=Neighbors(relation))
+    custodian.open_budget(policy, "custodian", "00", {})
+    for value in range(4):
+        LastingLedger.open(policy).charge(of(TENTH), at(value))
+    assert LastingLedger.open(policy).balance.epsilon_left == 1 - paid
+    LastingLedger.open(policy).charge(of(TENTH), at(2))
+    assert LastingLedger.open(policy).balance.epsilon_left == 1 - paid - TENTH
+
+
+def test_an_open_session_compares_with_the_filters_of_others(folder: Path) -> None:
+    policy = made(folder)
+    one, other = LastingLedger.open(policy), LastingLedger.open(policy)
+    one.charge(of(TENTH), at(1))
+    other.charge(of(TENTH), at(2))
+    assert one.charge(of(TENTH), at(2)).price.epsilon == TENTH
+    assert other.charge(of(TENTH), at(1)).price.epsilon == 0
+
+
+def test_sums_stay_exact_or_are_rounded_up(folder: Path) -> None:
+    """Denominators that are prime would make a sum as long as all of them together."""
+    ledger = opened(folder, Budget(Fraction(3), Fraction(0), 100))
+    primes = (2**61 - 1, 2**89 - 1, 2**107 - 1)
+    exact = sum(Fraction(1, prime) for prime in primes)
+    for prime in primes:
+        ledger.charge(of(Fraction(1, prime)), None)
+    spent = 3 - ledger.balance.epsilon_left
+    assert exact < spent <= exact + Fraction(3, 2**120)
+    assert spent.denominator <= 2**120
+
+
+def test_statements_and_analysts_are_recorded(folder: Path) -> None:
+    ledger = opened(folder)
+    ledger.recording("SELECT 1").charge(of(TENTH), None)
+    entry = ledger.book.last().entry
+    assert isinstance(entry.event, Charge)
+    assert (entry.who, entry.event.statement) == ("alice", "SELECT 1")
+
+
+# --------------------------------------------------------------------- the custodian's word
+
+
+def test_a_session_may_ask_for_less(folder: Path) -> None:
+    policy = made(folder, Budget(Fraction(1), Fraction(0), 10))
+    LastingLedger.open(policy).charge(of(3 * TENTH), None)
+    less = replace(policy, budget=Budget(Fraction(1, 2), Fraction(0), 5))
+    ledger = LastingLedger.open(less)
+    assert ledger.balance.epsilon_left == 2 * TENTH
+    assert ledger.balance.share.epsilon == TENTH
+    with pytest.raises(BudgetExceeded, match=r"0\.2 left"):
+        ledger.charge(of(3 * TENTH), None)
+    LastingLedger.open(policy).charge(of(3 * TENTH), None)
+    assert ledger.balance.epsilon_left == 0
+    with pytest.raises(BudgetExceeded, match="0 left"):
+        ledger.charge(of(TENTH), None)
+
+
+DELTA = Fraction(1, 10**6)
+MORE: dict[str, Callable[[Policy], Policy]] = {
+    "epsilon": lambda p: replace(p, budget=replace(p.budget, epsilon=Fraction(2))),
+    "delta": lambda p: replace(p, budget=replace(p.budget, delta=2 * DELTA)),
+    "queries": lambda p: replace(p, budget=replace(p.budget, queries=11)),
+    "composition": lambda p: replace(p, budget=replace(p.budget, composition=Composition.ZCDP)),
+    "neighbors": lambda p: replace(p, neighbors=Neighbors.REPLACE),
+    "sample_key": lambda p: replace(p, sample_key="another"),
+    "tables.t.unit": lambda p: replace(p, tables=(replace(TABLE, unit="x"),)),
+    "tables.t.rows_per_unit": lambda p: replace(p, tables=(replace(TABLE, rows_per_unit=2),)),
+    "tables.t.columns.x.upper": lambda p: replace(
+        p, tables=(replace(TABLE, columns=(replace(TABLE.columns[0], upper=Fraction(99)),)),)
+    ),
+    "tables.t.columns.x.values": lambda p: replace(
+        p, tables=(replace(TABLE, columns=(replace(TABLE.columns[0], values=(1, Fraction(1, 2))),)),)
+    ),
+    "tables.u": lambda p: replace(p, tables=(TABLE, replace(TABLE, name="u"))),
+    "name": lambda p: replace(p, lasting=replace(p.lasting, name="another")),
+    "queries_in_all": lambda p: replace(p, lasting=replace(p.lasting, queries_in_all=10**6)),
+    "analysts": lambda p: replace(p, lasting=replace(p.lasting, analysts=(("bob", TENTH),))),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("key", MORE)
+def test_another_word_is_refused_with_what_differs(folder: Path, key: str) -> None:
+    policy = made(folder, Budget(Fraction(1), DELTA, 10))
+    with pytest.raises(LedgerError, match=f"opened for: {key} is .* there, .* here"):
+        LastingLedger.open(MORE[key](policy))
+
+
+def test_a_changed_policy_holds_once_it_is_accepted(folder: Path) -> None:
+    policy = made(folder)
+    open_before = LastingLedger.open(policy)
+    open_before.charge(of(TENTH), at(1))
+    changed = MORE["epsilon"](MORE["tables.t.columns.x.upper"](policy))
+    custodian.accept(open_before.book, changed, "custodian", "more data", {})
+    with pytest.raises(LedgerError, match="opened for"):
+        open_before.charge(of(TENTH), at(1))
+    ledger = LastingLedger.open(changed)
+    assert ledger.balance.epsilon_left == 2 - TENTH
+    assert ledger.charge(of(TENTH), at(2)).price.epsilon == TENTH  # x = 2 was another x
+    verify(ledger.book)
+
+
+def test_other_data_end_the_sessions_on_the_old_ones(folder: Path) -> None:
+    """Filters exclude each other within one version of the data alone."""
+    policy = made(folder)
+    before = LastingLedger.open(policy)
+    before.charge(of(TENTH), at(1))
+    custodian.accept(before.book, policy, "custodian", "a row more", {"t": "ff"})
+    with pytest.raises(LedgerError, match="has accepted other data"):
+        before.charge(of(TENTH), at(2))
+    ledger = LastingLedger.open(policy)
+    assert ledger.charge(of(TENTH), at(2)).price.epsilon == TENTH
+    assert ledger.balance.epsilon_left == 1 - 2 * TENTH
+
+
+def test_fresh_data_begin_anew(folder: Path) -> None:
+    policy = made(folder)
+    ledger = LastingLedger.open(policy)
+    ledger.charge(of(TENTH), at(1))
+    custodian.accept(ledger.book, policy, "custodian", "other people", {}, fresh=True)
+    assert LastingLedger.open(policy).balance.epsilon_left == 1
+    verify(ledger.book)
+
+
+# ------------------------------------------------------------------------------- analysts
+
+
+def analysts(folder: Path) -> tuple[LastingLedger, LastingLedger]:
+    policy = made(folder, analysts=(("alice", 3 * TENTH), ("bob", Fraction(9, 10))))
+    return LastingLedger.open(policy, "alice"), LastingLedger.open(policy, "bob")
+
+
+def test_an_analyst_has_a_limit_within_the_whole(folder: Path) -> None:
+    alice, bob = analysts(folder)
+    assert (alice.balance.epsilon_left, bob.balance.epsilon_left) == (3 * TENTH, 9 * TENTH)
+    alice.charge(of(2 * TENTH), None)
+    with pytest.raises(BudgetExceeded, match=r"0\.2 requested, 0\.1 left"):
+        alice.charge(of(2 * TENTH), None)
+    bob.charge(of(7 * TENTH), None)
+    assert (alice.balance.epsilon_left, bob.balance.epsilon_left) == (TENTH, TENTH)
+    with pytest.raises(BudgetExceeded, match=r"0\.2 requested, 0\.1 left"):
+        bob.charge(of(2 * TENTH), None)  # of the whole: of his own 0.2 are left
+
+
+def test_a_limit_of_one_s_own_is_spent_in_full(folder: Path) -> None:
+    """The whole is spent once for rows that exclude each other, whoever asks."""
+    alice, bob = analysts(folder)
+    for value in range(3):
+        assert alice.charge(of(TENTH), at(value)).price.epsilon == TENTH
+    with pytest.raises(BudgetExceeded):
+        alice.charge(of(TENTH), at(3))
+    bob.charge(of(TENTH), at(4))
+    assert bob.book.last().entry.totals.loss.epsilon == TENTH
+
+
+def test_limits_last(folder: Path) -> None:
+    alice, _ = analysts(folder)
+    alice.charge(of(2 * TENTH), None)
+    again = LastingLedger.open(alice.policy, "alice")
+    assert again.balance.epsilon_left == TENTH
+
+
+def test_who_is_not_named_may_not_ask(folder: Path) -> None:
+    alice, _ = analysts(folder)
+    with pytest.raises(LedgerError, match="carol is not among the analysts"):
+        LastingLedger.open(alice.policy, "carol")
+    custodian.grant(alice.book, "custodian", "carol", TENTH)
+    carol = LastingLedger.open(alice.policy, "carol")
+    carol.charge(of(TENTH), None)
+    custodian.revoke(alice.book, "custodian", "carol")
+    with pytest.raises(LedgerError, match="carol is not among"):
+        carol.charge(of(TENTH), None)
+    custodian.grant(alice.book, "custodian", "carol", 2 * TENTH)
+    assert LastingLedger.open(alice.policy, "carol").balance.epsilon_left == TENTH
+    verify(alice.book)
+
+
+def test_when_all_are_revoked_nobody_may_ask(folder: Path) -> None:
+    alice, bob = analysts(folder)
+    for name in ("alice", "bob"):
+        custodian.revoke(alice.book, "custodian", name)
+    for ledger in (alice, bob):
+        with pytest.raises(LedgerError, match="not among"):
+            ledger.price(of(TENTH), None)
+
+
+def test_environment_variables_say_not_who_asks(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("USER", "LOGNAME", "LNAME", "USERNAME", "SUDO_USER"):
+        monkeypatch.setenv(name, "alice")
+    ledger = LastingLedger.open(made(folder))
+    assert ledger.analyst == pwd.getpwuid(os.getuid()).pw_name
+
+
+def test_only_the_owner_asks_for_others(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    policy = made(folder)
+    monkeypatch.setattr("os.getuid", lambda: 12345)
+    with pytest.raises(LedgerError, match="only the owner"):
+        LastingLedger.open(policy, "alice")
+    assert LastingLedger.open(policy).analyst == "user 12345"

@@ -1,0 +1,71 @@
+"""Ledgers of lasting budgets under many processes, many kills and every changed byte."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from tests.long.parts import Part
+from tests.support.crashes import Crashes
+from tests.support.lasting import folder_in_memory
+from tests.support.ledger_trials import (
+    Tampered,
+    granted_at_once,
+    shared_to_the_last,
+    survives_kills,
+)
+
+MOST_BYTES = 6000
+"""No fewer than a small ledger holds."""
+PART = 1500
+"""So many bytes are changed in one part."""
+
+
+@pytest.mark.examples(100, 10)
+def test_sixteen_processes_are_granted_exactly_the_limit(examples: int, tried) -> None:
+    """On a real disk, where commits wait for it."""
+    with tempfile.TemporaryDirectory() as folder:
+        assert granted_at_once(Path(folder), 16, examples) == examples
+    tried(f"{examples} charges for 16 processes")
+
+
+@pytest.mark.examples(200, 2)
+def test_processes_killed_at_random_moments(examples: int, tried) -> None:
+    with folder_in_memory() as folder:
+        unheard = survives_kills(folder, examples, Random(200))
+    tried(f"{examples} kills; {unheard} charges that nobody heard of")
+
+
+@pytest.mark.examples(300, 2)
+def test_sessions_killed_from_plan_to_page(examples: int, tried) -> None:
+    """At the calls of functions that divide a statement evenly."""
+    with folder_in_memory() as folder:
+        crashes = Crashes.in_folder(folder)
+        calls = crashes.calls()
+        each = [crashes.killed_at(1 + calls * part // examples) for part in range(examples)]
+    assert (0, 1) not in each
+    assert each[-1] == (1, 1)
+    tried(f"{examples} of {calls} calls: {each.count((1, 0))} charges without an answer")
+
+
+@pytest.mark.examples(1000, 10)
+def test_two_analysts_share_to_the_last_while_a_third_is_killed(examples: int, tried) -> None:
+    with folder_in_memory() as folder:
+        told, kills = shared_to_the_last(folder, examples, Random(3))
+    tried(f"{examples} charges; alice, bob and carol were told of {told}; {kills} kills")
+
+
+@pytest.mark.examples(MOST_BYTES, 5, most=PART)
+def test_every_byte_of_a_ledger(part: Part, tried) -> None:
+    """The bytes that hold something, each changed in some way."""
+    with folder_in_memory() as folder:
+        tampered = Tampered(folder)
+        held = tampered.held
+        assert len(held) <= MOST_BYTES
+        first, random = (part.seed - 1) * PART, Random(part.seed)
+        places = held[first : first + part.examples]
+        noticed = [tampered.is_noticed(place, random.randrange(1, 256)) for place in places]
+    tried(f"{len(places)} bytes, {sum(noticed)} noticed, the others harmless")

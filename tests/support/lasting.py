@@ -1,0 +1,57 @@
+"""Lasting budgets: policies that name one, and ledgers of which nothing is spent."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from dpdb.ledger.custodian import open_budget
+from dpdb.ledger.lasting import LastingLedger
+from dpdb.plan.expressions import ColumnRef, Literal, compare
+from dpdb.plan.regions import Region, region
+from dpdb.policy.budget import Budget, Neighbors
+from dpdb.policy.catalog import Column, Kind, Policy, Table
+from dpdb.policy.lasting import LastingBudget
+
+TABLE = Table("t", Path("t.csv"), (Column("x", Kind.INTEGER, Fraction(0), Fraction(9)),))
+X = ColumnRef(TABLE.columns[0])
+_NUMBERS = count()
+_MEMORY = Path("/dev/shm")
+
+
+def at(value: int) -> Region:
+    """The rows in which x has this value."""
+    return region(TABLE, compare("=", X, Literal(value, Kind.INTEGER)))
+
+
+@contextmanager
+def folder_in_memory() -> Iterator[Path]:
+    """A folder that waits for no disk, where the system has one."""
+    with tempfile.TemporaryDirectory(dir=_MEMORY if _MEMORY.is_dir() else None) as folder:
+        yield Path(folder)
+
+
+def policy_in(
+    folder: Path,
+    budget: Budget | None = None,
+    relation: Neighbors = Neighbors.ADD_REMOVE,
+    **lasting: Any,
+) -> Policy:
+    """A policy that names a budget; what else is said of that is in `lasting`."""
+    place = folder / f"{next(_NUMBERS)}.ledger"
+    named = LastingBudget("test", place, **lasting)
+    return Policy((TABLE,), budget or Budget(), relation, lasting=named)
+
+
+def opened(
+    folder: Path, budget: Budget | None = None, relation: Neighbors = Neighbors.ADD_REMOVE
+) -> LastingLedger:
+    """A new ledger."""
+    policy = policy_in(folder, budget, relation)
+    open_budget(policy, "custodian", "00" * 32, {})
+    return LastingLedger.open(policy, "alice")

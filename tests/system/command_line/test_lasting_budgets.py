@@ -1,0 +1,283 @@
+"""Budgets that last, through the command line: the custodian's commands and the analyst's."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.command_line import Make, Run
+
+POLICY = """
+[budget]
+name = "shop-2026"
+epsilon = 1.0
+queries = 4
+
+[tables.t.columns]
+a = { type = "integer", bounds = [0, 9] }
+g = { type = "text", values = ["x", "y"] }
+"""
+ROWS = "a,g\n" + "5,x\n3,y\n" * 50
+COUNT = "SELECT COUNT(*) FROM t"
+
+
+@pytest.fixture
+def shop(make: Make, run: Run) -> Path:
+    """A policy whose budget is open."""
+    path = make(ROWS, POLICY).with_suffix(".toml")
+    assert run("budget", "open", path).code == 0
+    return path
+
+
+def left(run: Run, policy: Path) -> float:
+    [answer] = run(policy, "--json", "-c", "SHOW BUDGET").answers
+    return float(answer["budget"]["epsilon_left"])
+
+
+def test_a_ledger_is_opened_once(make: Make, run: Run) -> None:
+    path = make(ROWS, POLICY)
+    refused = run(path, "-c", COUNT)
+    assert (refused.code, refused.out) == (2, "")
+    assert "there is no ledger" in refused.err
+    assert "dpdb budget open" in refused.err
+    opened = run("budget", "open", path)
+    assert opened.code == 0
+    assert opened.out.startswith("opened shop-2026: ε 1 for good\nnote: it holds those who can")
+    assert path.with_suffix(".ledger").stat().st_mode & 0o777 == 0o600
+    assert run(path, "-c", COUNT).code == 0
+    again = run("budget", "open", path)
+    assert again.code == 2
+    assert "stays as it is" in again.err
+
+
+def test_runs_share_one_budget(shop: Path, run: Run) -> None:
+    """By its name and its place, whichever of the two files is named."""
+    for spent in range(1, 5):
+        assert run(shop if spent % 2 else shop.with_suffix(".csv"), "-c", COUNT).code == 0
+        assert left(run, shop) == 1 - spent / 4
+    refused = run(shop, "-c", COUNT)
+    assert refused.code == 3
+    assert "0 left" in refused.err
+
+
+def test_the_ledger_can_be_elsewhere(shop: Path, run: Run) -> None:
+    elsewhere = shop.with_name("moved.ledger")
+    shop.with_suffix(".ledger").rename(elsewhere)
+    assert run(shop, "-c", COUNT).code == 2
+    assert run(shop, "--ledger", elsewhere, "-c", COUNT).code == 0
+    shop.write_text(shop.read_text().replace("[budget]", '[budget]\nledger = "moved.ledger"'))
+    assert left(run, shop) == 0.75
+
+
+def test_an_option_names_a_budget_after_its_file(make: Make, run: Run) -> None:
+    path = make(ROWS)
+    ledger = path.with_name("ours.ledger")
+    assert "opened ours" in run("budget", "open", path, "--ledger", ledger).out
+    assert run(path, "--ledger", ledger, "-c", COUNT).code == 0
+    assert "ε 0.1 spent" in run("budget", "verify", path, "--ledger", ledger).out
+
+
+def test_teaching_mode_has_no_budget_that_lasts(shop: Path, run: Run) -> None:
+    refused = run(shop, "--teach", "-c", "SET dp = off; SELECT SUM(a) FROM t")
+    assert (refused.code, refused.out) == (2, "")
+    assert "teaching mode" in refused.err
+
+
+@pytest.mark.parametrize("words", [["--epsilon", "2"], ["--queries", "5"], ["--delta", "1e-6"],
+                                   ["--neighbors", "replace"], ["--bounds", "a=0:8"]])  # fmt: skip
+def test_options_cannot_ask_for_more(shop: Path, run: Run, words: list[str]) -> None:
+    refused = run(shop, *words, "-c", COUNT)
+    assert (refused.code, refused.out) == (2, "")
+    assert "there" in refused.err
+    assert left(run, shop) == 1
+
+
+def test_options_can_ask_for_less(shop: Path, run: Run) -> None:
+    assert run(shop, "--epsilon", "0.5", "--queries", "1", "-c", COUNT).code == 0
+    assert left(run, shop) == 0.5
+
+
+# -------------------------------------------------------------------------------- the data
+
+
+def test_data_that_changed_are_not_asked(shop: Path, run: Run) -> None:
+    """What was asked of them stays paid; a copy under another name is the same data."""
+    data = shop.with_suffix(".csv")
+    data.write_text(ROWS + "1,x\n")
+    refused = run(shop, "-c", COUNT)
+    assert (refused.code, refused.out) == (2, "")
+    assert "the data of table t have changed" in refused.err
+    data.write_text(ROWS)
+    assert run(shop, "-c", COUNT).code == 0
+    assert left(run, shop) == 0.5
+
+
+def test_a_renamed_file_finds_the_same_budget(shop: Path, run: Run) -> None:
+    shop.with_suffix(".csv").rename(shop.with_name("moved.csv"))
+    shop.write_text(f"{POLICY}\n[tables.t]\npath = 'moved.csv'\n")
+    assert run(shop, "-c", COUNT).code == 0
+    assert left(run, shop) == 0.75
+
+
+def test_the_number_of_rows_is_of_the_same_data(make: Make, run: Run) -> None:
+    """Under `replace` it is public, and read before a charge."""
+    path = make(ROWS, POLICY + '[privacy]\nneighbors = "replace"\n')
+    run("budget", "open", path)
+    path.write_text(ROWS + "1,x\n")
+    assert "have changed" in run(path, "-c", "SELECT AVG(a) FROM t").err
+
+
+def test_the_custodian_accepts_changes(shop: Path, run: Run) -> None:
+    run(shop, "-c", COUNT)
+    shop.with_suffix(".csv").write_text(ROWS + "1,x\n")
+    assert "needs a reason" in run("budget", "accept", shop).err
+    accepted = run("budget", "accept", shop, "--why", "a new customer")
+    assert accepted.out == "accepted; what was spent stays spent\n"
+    assert run(shop, "-c", COUNT).code == 0
+    assert left(run, shop) == 0.5
+    shop.write_text(POLICY.replace("[0, 9]", "[0, 99]"))
+    assert run(shop, "-c", COUNT).code == 2
+    run("budget", "accept", shop, "--why", "wider bounds")
+    assert run(shop, "-c", COUNT).code == 0
+    assert "a new customer" in run("budget", "show", shop).out
+
+
+def test_other_people_s_data_begin_anew(shop: Path, run: Run) -> None:
+    run(shop, "-c", COUNT)
+    accepted = run("budget", "accept", shop, "--why", "the next year", "--fresh-data")
+    assert accepted.out == "accepted; the budget begins anew\n"
+    assert left(run, shop) == 1
+
+
+# ------------------------------------------------------------------------- the custodian's
+
+
+def test_what_became_of_it_is_shown(shop: Path, run: Run) -> None:
+    run(shop, "--analyst", "alice", "-c", f"{COUNT}; {COUNT} WHERE a > 2")
+    run(shop, "--analyst", "bob", "-c", "SELECT SUM(a) FROM t")
+    shown = run("budget", "show", shop).out
+    cells = [[cell.strip() for cell in line.split("|")] for line in shown.splitlines()]
+    assert ["epsilon", "1", "0.75", "0.25"] in cells
+    assert ["queries in all", "NULL", "3", "NULL"] in cells
+    assert ["alice", "NULL", "2", "0.5"] in cells
+    assert ["bob", "NULL", "1", "0.25"] in cells
+    assert any(row[2:5] == ["bob", "charge", "SELECT SUM(a) FROM t"] for row in cells)
+
+
+def test_analysts_have_limits(shop: Path, run: Run) -> None:
+    assert "alice may spend ε 0.3" in run("budget", "grant", shop, "alice", "0.3").out
+    dear = f"SET epsilon = 0.2; {COUNT}"
+    assert run(shop, "--analyst", "alice", "-c", dear).code == 0
+    refused = run(shop, "--analyst", "alice", "-c", dear)
+    assert refused.code == 3
+    assert "0.2 requested, 0.1 left" in refused.err
+    assert "not among the analysts" in run(shop, "-c", COUNT).err
+    assert run("budget", "revoke", shop, "alice").code == 0
+    assert "not among the analysts" in run(shop, "--analyst", "alice", "-c", COUNT).err
+    assert "not among" in run("budget", "revoke", shop, "bob").err
+
+
+def test_analysts_see_their_own_history(shop: Path, run: Run) -> None:
+    for name in ("alice", "bob", "alice"):
+        run(shop, "--analyst", name, "-c", f"SELECT COUNT(*) AS {name} FROM t")
+    shown = run(shop, "--analyst", "alice", "--csv", "-c", "SHOW HISTORY").out.splitlines()
+    assert shown[0] == "time,statement,epsilon,delta"
+    told = [line.split(",", 1)[1] for line in shown[1:]]
+    assert told == ["SELECT COUNT(*) AS alice FROM t,0.25,0.0"] * 2
+
+
+def test_a_session_keeps_no_history(make: Make, run: Run) -> None:
+    assert "keeps no history" in run(make(ROWS), "-c", "SHOW HISTORY").err
+
+
+def test_analysts_can_be_in_the_policy(make: Make, run: Run) -> None:
+    limits = "[budget.analysts.alice]\nepsilon = 0.3\n"
+    path = make(ROWS, POLICY + limits).with_suffix(".toml")
+    run("budget", "open", path)
+    [answer] = run(path, "--analyst", "alice", "--json", "-c", "SHOW BUDGET").answers
+    assert answer["budget"]["epsilon"] == 0.3
+    path.write_text(POLICY + limits.replace("0.3", "0.9"))
+    assert "analysts.alice is 3/10 there, 9/10 here" in run(path, "-c", COUNT).err
+
+
+def test_all_of_it_can_be_exported(shop: Path, run: Run) -> None:
+    run(shop, "-c", COUNT)
+    rows = list(csv.DictReader(run("budget", "export", shop).out.splitlines()))
+    told = run("budget", "export", shop, "--format", "json").out.splitlines()
+    assert [row["action"] for row in rows] == ["open", "charge"]
+    assert [json.loads(line)["statement"] for line in told] == ["", COUNT]
+    assert rows[1]["epsilon_in_all"] == "0.25"
+    # Neither the key of the digests nor a digest leaves the ledger.
+    assert not any(len(value) == 64 for row in rows for key, value in row.items() if key != "seal")
+
+
+def test_an_older_ledger_is_noticed(shop: Path, run: Run, tmp_path: Path) -> None:
+    anchor, ledger = tmp_path / "anchor", shop.with_suffix(".ledger")
+    before = ledger.read_bytes()
+    run(shop, "-c", COUNT)
+    verified = run("budget", "verify", shop, "--anchor", anchor)
+    assert verified.code == 0
+    assert "2 entries agree, ε 0.25 spent" in verified.out
+    run(shop, "-c", COUNT)
+    assert "leads on from entry 1" in run("budget", "verify", shop, "--anchor", anchor).out
+    ledger.write_bytes(before)
+    assert run("budget", "verify", shop).code == 0  # it is whole, and was so once
+    older = run("budget", "verify", shop, "--anchor", anchor)
+    assert older.code == 2
+    assert "older, or another" in older.err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["grant", "alice"], "followed by other words"),
+        (["show", "alice"], "followed by other words"),
+        (["grant", "alice", "much"], "ε is a number"),
+        (["grant", "alice", "0"], "epsilon must be between"),
+        (["show", "--why", "so"], "--why is of dpdb budget accept"),
+        (["show", "--anchor", "file"], "--anchor is of dpdb budget verify"),
+        (["show", "--fresh-data"], "--fresh-data is of dpdb budget accept"),
+    ],
+)
+def test_mistaken_commands(shop: Path, run: Run, words: list[str], message: str) -> None:
+    command, *more = words
+    ran = run("budget", command, shop, *more)
+    assert ran.code == 2
+    assert message in ran.err
+
+
+@pytest.mark.parametrize("command", ["open", "show", "verify", "export"])
+def test_a_policy_without_a_name_has_no_ledger(make: Make, run: Run, command: str) -> None:
+    path = make(ROWS, POLICY.replace('name = "shop-2026"', ""))
+    assert "names no budget" in run("budget", command, path).err
+
+
+# ------------------------------------------------------------------------------ the policy
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("name = 7", "budget.name: a name has"),
+        ("name = ''", "budget.name: a name has"),
+        ('name = "a\\u0007"', "budget.name: a name has"),
+        ("ledger = 'x'", "budget.ledger: ledger goes with a name"),
+        ("queries_in_all = 3", "queries_in_all goes with a name"),
+        ("name = 'n'\nqueries_in_all = 0", "queries_in_all is a whole number"),
+        ("name = 'n'\nledger = 3", "ledger is the name of a file"),
+        ("analysts = 3\nname = 'n'", "analysts is a section"),
+        ("name = 'n'\n[budget.analysts.alice]", "an analyst has epsilon"),
+        ("name = 'n'\n[budget.analysts.alice]\nepsilon = -1", "epsilon must be between"),
+        ("name = 'n'\n[budget.analysts.alice]\ndelta = 0", "unknown key delta"),
+        ("scope = 'session'", "unknown key scope"),
+    ],
+)
+def test_mistakes_in_a_policy(make: Make, run: Run, line: str, message: str) -> None:
+    tables = POLICY[POLICY.index("[tables") :]
+    path = make(ROWS, f"[budget]\n{line}\n{tables}")
+    ran = run(path, "-c", COUNT)
+    assert ran.code == 2
+    assert message in ran.err
