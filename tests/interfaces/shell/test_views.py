@@ -81,7 +81,7 @@ def test_nothing_breaks_a_word(tmp_path: Path) -> None:
     assert max(map(len, narrow.split("\n"))) <= 60
     words = re.sub(r"[│├└─ \n]+", " ", wide)
     assert re.sub(r"[│├└─ \n]+", " ", narrow) == words
-    assert "noise\n│            within 10 %" in narrow
+    assert "noise\n             within 10 %" in narrow
     assert "(of a\n│  │         value's rank" in narrow
     assert not re.search(r"±$", narrow, re.MULTILINE)
 
