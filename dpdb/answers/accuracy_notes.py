@@ -6,6 +6,7 @@ They follow from the plan, the options and the noisy intervals, never from rows.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from dpdb.answers.declarations import declared_range
 from dpdb.answers.record import CellColumn, ReleaseReport
@@ -14,7 +15,7 @@ from dpdb.plan.expressions import conjunction, slots
 from dpdb.plan.obstacles import hint
 from dpdb.plan.plan import CONFIDENCE, Plan, Release, at_once
 from dpdb.plan.query import Options
-from dpdb.plan.statistics import Ranks
+from dpdb.plan.statistics import JointRanks, Ranks
 from dpdb.policy.numbers import decimal
 from dpdb.privacy.bracket import Bracket
 from dpdb.privacy.mechanisms import Smooth
@@ -27,11 +28,12 @@ SURE = f"{100 * CONFIDENCE:.0f} % sure"
 def interval_notes(planned: Plan) -> tuple[str, ...]:
     """Notes that say which values have no interval, and for how many groups the others hold."""
     notes, releases = list(_obstacle_notes(planned)), list(_shown_releases(planned))
-    bracketed = {each.statistic for each, _ in releases if isinstance(each.mechanism, Bracket)}
+    brackets = (each for each, _ in releases if isinstance(each.mechanism, Bracket))
+    bracketed: set[object] = set().union(*map(_keys, brackets))
     for release, report in releases:
         if isinstance(release.mechanism, Walk):
             notes += walk_notes(release, report)
-        elif report.margin is None and release.statistic not in bracketed:
+        elif report.margin is None and not _keys(release) <= bracketed:
             why = "has no interval: how near it is depends on the rows"
             notes.append(f"{report.column} {_way(report)}, and {why}")
     with_interval = any(report.margin is not None for _, report in releases)
@@ -39,6 +41,15 @@ def interval_notes(planned: Plan) -> tuple[str, ...]:
         number = planned.competing_rows
         notes.append(f"± holds for all {number} groups at once, as noise decides which are shown")
     return tuple(dict.fromkeys(notes))
+
+
+def _keys(release: Release) -> set[object]:
+    """What the release is of, as a bracket around it would be: of each of several quantiles."""
+    statistic = release.statistic
+    match statistic:
+        case JointRanks(fractions=fractions):
+            return {replace(statistic.alone, fraction=fraction) for fraction in fractions}
+    return {statistic}
 
 
 def plan_notes(options: Options, planned: Plan) -> tuple[str, ...]:

@@ -114,13 +114,13 @@ def interval_of(
         assert estimate.rows is not None
         rows = np.array([float(estimate.rows)])
         return rows, rows
-    own = noisy_values(estimate, draws)
-    releases = [plan.releases[index] for index in estimate.releases]
-    if isinstance(releases[0].mechanism, Walk):
-        return _beyond_a_rung(own[0], releases[0], estimate, confidence, farther=farther)
-    if isinstance(releases[-1].mechanism, Bracket):
-        return _bracketed(own, releases, estimate, confidence)
-    if not isinstance(releases[0].mechanism, Laplace | Gaussian):
+    release, last = (plan.releases[estimate.releases[place]] for place in (0, -1))
+    if isinstance(release.mechanism, Walk):
+        own = noisy_values(estimate, draws)
+        return _beyond_a_rung(own[0], release, estimate, confidence, farther=farther)
+    if isinstance(last.mechanism, Bracket):
+        return _bracketed(noisy_values(estimate, draws), last, estimate, confidence)
+    if not isinstance(release.mechanism, Laplace | Gaussian):
         return None
     moments = estimate.moments
     match function:
@@ -143,18 +143,18 @@ def interval_of(
 
 
 def _bracketed(
-    own: Draws, releases: list[Release], estimate: Estimate, confidence: float
+    own: Draws, release: Release, estimate: Estimate, confidence: float
 ) -> tuple[Array, Array]:
     """The values within the half-width around the released one, and within the bounds.
 
     All values within the bounds where more confidence is needed than was planned for.
     """
-    mechanism = releases[-1].mechanism
+    mechanism = release.mechanism
     assert isinstance(mechanism, Bracket)
     widths = np.array(mechanism.widths, dtype=np.float64)
     chosen = own[1].astype(np.intp)
     reach = widths[chosen if confidence <= mechanism.confidence else np.full_like(chosen, -1)]
-    ends = (scaled(own[0] + sign * reach, step_of(releases[0])) for sign in (-1, 1))
+    ends = (scaled(own[0] + sign * reach, step_of(release)) for sign in (-1, 1))
     limits = float(estimate.interval.lower), float(estimate.interval.upper)
     low, high = (np.clip(end, *limits) for end in ends)
     return low, high

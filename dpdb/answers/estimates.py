@@ -67,7 +67,8 @@ def noisy_values(estimate: Estimate, draws: Draws) -> Draws:
     From here on everything is computed in doubles. Their rounding is post-processing, and where
     a value is too large for a double to be exact, the noise is far larger than the rounding.
     """
-    return [draws[index].astype(np.float64) for index in estimate.releases]
+    drawn = [draws[index].astype(np.float64) for index in estimate.releases]
+    return [each if each.ndim == 1 else each[:, estimate.column] for each in drawn]
 
 
 def read(reading: Reading | None, draws: Draws) -> Array:

@@ -10,8 +10,9 @@ from dpdb.answers.record import Origin, ReleaseReport
 from dpdb.plan.expressions import Slot, interval_ends
 from dpdb.plan.plan import CONFIDENCE, Plan, Release, at_once
 from dpdb.plan.query import Output
-from dpdb.plan.statistics import Histogram, Part
+from dpdb.plan.statistics import Histogram, JointRanks, Part
 from dpdb.privacy.bracket import Bracket
+from dpdb.privacy.halves import Halves
 from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace
 from dpdb.privacy.walk import Walk
 
@@ -48,14 +49,14 @@ def own_reports(planned: Plan) -> tuple[ReleaseReport, ...]:
 
 
 def _labels(planned: Plan) -> dict[int, str]:
-    """For each release the label of the first column that needs it; of a histogram a few."""
+    """For each release the label of the first column that needs it; or those of several."""
     labels: dict[int, list[str]] = {}
     for output in planned.outputs:
         for index in planned.released_for(output):
             labels.setdefault(index, []).append(output.label)
     several = {
         index for index, release in enumerate(planned.releases)
-        if isinstance(release.statistic, Histogram)
+        if isinstance(release.statistic, Histogram | JointRanks)
     }  # fmt: skip
     return {index: _joined(own) if index in several else own[0] for index, own in labels.items()}
 
@@ -170,7 +171,7 @@ def _report(release: Release, part: Part, competing_rows: int) -> ReleaseReport:
             )
         case Walk():
             return replace(report, sensitivity=Fraction(mechanism.sensitivity))
-        case Exponential() | Bracket():
+        case Exponential() | Bracket() | Halves():
             return replace(report, sensitivity=mechanism.sensitivity, scale=mechanism.scale)
     return report
 

@@ -9,6 +9,7 @@ from dpdb.errors import TooLarge
 from dpdb.plan.plan import Plan, Release
 from dpdb.plan.statistics import Ranks, Tally
 from dpdb.privacy.bracket import Bracket
+from dpdb.privacy.halves import Halves, nodes
 from dpdb.privacy.mechanisms import Exponential, Smooth
 from dpdb.privacy.walk import Walk
 
@@ -47,6 +48,8 @@ def candidate_count(release: Release) -> int:
             # Values within reach of the target on either side, and the gaps between them.
             values = min(2 * mechanism.reach + 1, grid.upper - grid.lower + 1)
             return _EACH + 2 * values + 1
+        case Halves() as halves, _:
+            return sum(_EACH + 4 * halves.selection(node).reach + 3 for node in nodes(halves.root))
         case Exponential(), Tally(values=listed):
             return _EACH + len(listed)
         case Bracket(widths=widths), _:

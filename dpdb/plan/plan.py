@@ -21,10 +21,11 @@ from dpdb.policy.catalog import Table, Value
 from dpdb.privacy.accounting.composition import ComposedLoss
 from dpdb.privacy.accounting.loss import Loss, largest_loss
 from dpdb.privacy.bracket import Bracket
+from dpdb.privacy.halves import Halves
 from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace, Smooth
 from dpdb.privacy.walk import Walk
 
-Mechanism = Laplace | Gaussian | Exponential | Bracket | Walk | Smooth
+Mechanism = Laplace | Gaussian | Exponential | Bracket | Halves | Walk | Smooth
 
 CONFIDENCE = 0.95
 """The confidence of every interval, and of an error goal that names none."""
@@ -49,9 +50,11 @@ class Release:
     """The name of the aggregate, or of the part of one: `sum`, `count`, `sum_of_squares`, …"""
     statistic: Statistic
     mechanism: Mechanism
-    """A bracket is around the values of the release before it."""
+    """A bracket is around the values of the last release before it that is none."""
     unit: Fraction = Fraction(1)
     """The size of one grid step of the mechanism, in the analyst's units."""
+    column: int = 0
+    """Which of several quantiles that are selected together a bracket is around."""
 
     @property
     def size(self) -> int:
@@ -86,6 +89,8 @@ class Estimate:
     rows: int | None = None
     obstacle: Obstacle | None = None
     """Why no row can count for the aggregate, which is then public and has no releases."""
+    column: int = 0
+    """Which of several quantiles that are selected together it is."""
     atoms: tuple[int, ...] | None = None
     """Which atoms of a histogram a count adds up; None where its release is no histogram."""
     moments: Moments = NO_MOMENTS

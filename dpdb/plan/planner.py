@@ -13,7 +13,7 @@ from fractions import Fraction
 from itertools import islice
 
 from dpdb.errors import TooLarge
-from dpdb.plan import brackets
+from dpdb.plan import quantiles
 from dpdb.plan.allocation import allocate, competing_rows
 from dpdb.plan.count_groups import CountGroup
 from dpdb.plan.expressions import Slot
@@ -91,7 +91,7 @@ def _plan_within(
     """
     # How many groups there are is not known yet, but that is at most the number allowed.
     most = competing_rows(query, MAX_GROUPS, context)
-    inner = brackets.shown_confidences(query, "subquery", confidence, most)
+    inner = quantiles.shown_confidences(query, "subquery", confidence, most)
     subplans = tuple(
         _plan_within(subquery, context, shares, inner.get(index))
         for index, subquery in enumerate(query.subqueries)
@@ -105,7 +105,7 @@ def _plan_within(
     values = _key_values(query, known)
     group_count = _number(values)
     competing = competing_rows(query, group_count, context)
-    shown = brackets.shown_confidences(query, "aggregate", confidence, competing)
+    shown = quantiles.shown_confidences(query, "aggregate", confidence, competing)
     drawing = _Drawing(query, context, known, group_count, shown)
     drawing.recall()
     drawing.draw_all(sharing(query, context), shares)
@@ -133,6 +133,8 @@ class _Drawing:
     group_count: int
     shown: Mapping[int, float]
     """The confidences of the intervals that are shown, by the index of the aggregate."""
+    shares: dict[int, BudgetShare] = field(default_factory=dict)
+    """The share of each group, by its first aggregate."""
     releases: list[Release] = field(default_factory=list)
     groups: list[tuple[int, ReleasedGroup]] = field(default_factory=list)
     """The groups of moments, each with the index of its first release."""
@@ -154,15 +156,18 @@ class _Drawing:
     def draw_all(self, shared: Sharing, shares: Iterator[BudgetShare]) -> None:
         """Add the releases of all groups: each takes the next share, or a part of its family's."""
         of_families = {family: _together(shares, family.shares) for family in shared.families}
+        filters = dict.fromkeys(range(len(shared.groups)), 1)
+        for place, group in enumerate(shared.groups):
+            if place in shared.family_of:
+                family, beside = shared.family_of[place]
+                self.shares[group.aggregate] = of_families[family].part(Fraction(1, beside))
+                filters[place] = len(family.members)
+            else:
+                self.shares[group.aggregate] = next(shares)
         places: dict[int, tuple[int, ...]] = {}
         for place, group in enumerate(shared.groups):
             first = len(self.releases)
-            if place in shared.family_of:
-                family, beside = shared.family_of[place]
-                share = of_families[family].part(Fraction(1, beside))
-                self._draw(group, share, len(family.members))
-            else:
-                self._draw(group, next(shares))
+            self._draw(group, self.shares[group.aggregate], filters[place])
             places[place] = tuple(range(first, len(self.releases)))
         self.parallel = tuple(
             tuple(tuple(r for place in members for r in places[place]) for members in each.members)
@@ -185,13 +190,30 @@ class _Drawing:
                 self.estimates[group.aggregate] = _estimate(group.aggregate, lowering, own)
             else:
                 self.groups.append((first, ReleasedGroup(read, tuple(lowered.releases))))
-        else:
-            lowered = brackets.lower(lowering, self.shown.get(group.aggregate))
-            self.releases += lowered.releases
-            places = tuple(range(first, len(self.releases)))
-            self.estimates[group.aggregate] = Estimate(lowering.aggregate, places, lowered.range)
+        elif group.aggregate not in self.estimates:
+            self._select(lowering, group.aggregate)
         if sum(release.size for release in self.releases) * self.group_count > MAX_GROUPS:
             raise TooLarge(f"GROUP BY makes more than {MAX_GROUPS} noisy values")
+
+    def _select(self, lowering: AggregateLowering, index: int) -> None:
+        """Add the releases of one aggregate, or of all quantiles that are selected with it."""
+        first = len(self.releases)
+        members = quantiles.together(self.query, self.context).get(index, ())
+        joint = quantiles.lower_together(
+            [self._lowering(each, self.shares[each]) for each in members],
+            [self.shown.get(each) for each in members],
+        )
+        if joint is None:
+            lowered = quantiles.lower(lowering, self.shown.get(index))
+            own = tuple(range(first, first + len(lowered.releases)))
+            self.releases += lowered.releases
+            self.estimates[index] = Estimate(lowering.aggregate, own, lowered.range)
+            return
+        self.releases += joint.releases
+        for column, (each, bracket) in enumerate(zip(members, joint.brackets, strict=True)):
+            own = (first,) if bracket is None else (first, first + bracket)
+            aggregate = self.query.aggregates[each]
+            self.estimates[each] = Estimate(aggregate, own, joint.range, column=column)
 
     def all_estimates(self) -> tuple[Estimate, ...]:
         """The estimates of all aggregates, in their order."""

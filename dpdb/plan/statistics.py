@@ -181,6 +181,18 @@ class Ranks:
 
 
 @dataclass(frozen=True)
+class JointRanks(Ranks):
+    """The values of `argument`, from which all `fractions` are selected; `fraction` is one."""
+
+    fractions: tuple[Fraction, ...] = ()
+
+    @property
+    def alone(self) -> Ranks:
+        """The same for `fraction` alone."""
+        return Ranks(self.argument, self.where, self.grid, self.fraction)
+
+
+@dataclass(frozen=True)
 class Tally:
     """The number of rows with each of `values`, from which the commonest value is selected."""
 

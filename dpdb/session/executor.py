@@ -20,8 +20,9 @@ from dpdb.plan.expressions import Slot
 from dpdb.plan.plan import Plan, Release
 from dpdb.plan.statistics import Ranks, Tally
 from dpdb.privacy.bracket import Bracket
+from dpdb.privacy.halves import Halves
 from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace, Smooth
-from dpdb.privacy.noise import bracket, exponential, smooth, walk
+from dpdb.privacy.noise import bracket, exponential, halves, smooth, walk
 from dpdb.privacy.walk import Walk
 from dpdb.session.teaching import disclosures
 from dpdb.vectors.vector import AnyVector
@@ -93,15 +94,16 @@ class Executor:
         if self.teach:
             revealed += disclosures(plan, exact)
         draws: list[npt.NDArray[Any]] = []
+        centres: npt.NDArray[Any] = np.zeros(0)
         for release, result in zip(plan.fresh, exact, strict=True):
-            draws.append(self._draw(release, result, draws))
+            draws.append(self._draw(release, result, centres))
+            if not isinstance(release.mechanism, Bracket):
+                centres = draws[-1]
         noisy = Noisy((*self.known[: plan.recalled], *draws), subqueries, tuple(subresults))
         return NoisyResult(noisy, tuple(revealed))
 
-    def _draw(
-        self, release: Release, exact: Exact, before: Sequence[npt.NDArray[Any]]
-    ) -> npt.NDArray[Any]:
-        """The noisy values of a release, given those of the releases `before` it."""
+    def _draw(self, release: Release, exact: Exact, centres: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """The noisy values of a release; a bracket is around the `centres`, released before."""
         mechanism, statistic, noise = release.mechanism, release.statistic, self.noise
         match mechanism, statistic:
             case Laplace(sensitivity=0), _:
@@ -117,10 +119,17 @@ class Executor:
                     for values in exact.cells
                 ]
             case Bracket(), Ranks(fraction=fraction):
+                around = centres if centres.ndim == 1 else centres[:, release.column]
                 chosen = [
                     bracket.select_width(values, centre, fraction, mechanism, noise)
-                    for values, centre in zip(exact.cells, before[-1].tolist(), strict=True)
+                    for values, centre in zip(exact.cells, around.tolist(), strict=True)
                 ]
+            case Halves(), Ranks(grid=grid):
+                ends = (grid.lower, grid.upper)
+                return np.array(
+                    [halves.select_quantiles(v, ends, mechanism, noise) for v in exact.cells],
+                    dtype=np.int64,
+                )
             case Exponential(), Tally():
                 chosen = [
                     exponential.select_index(counts.tolist(), mechanism, noise)

@@ -5,36 +5,35 @@ All of it follows from the statement and the policy.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import groupby
 
-from dpdb.answers.accuracy_notes import SURE
 from dpdb.answers.formats.cell_text import figure
 from dpdb.answers.formats.escape import printable
 from dpdb.answers.formats.footer import footer
+from dpdb.answers.formats.noise_facts import noise_facts
 from dpdb.answers.formats.part_formulas import formulas, readings
 from dpdb.answers.record import AnswerRecord, ReleaseReport
 from dpdb.answers.release_reports import EXACT, LOCAL, atom_sums
 from dpdb.errors import folded
 from dpdb.plan.expressions import Call, Cast, ColumnRef, Expr, children
-from dpdb.plan.plan import CONFIDENCE, Mechanism, Plan, Release, at_once
+from dpdb.plan.plan import Mechanism, Plan, Release
 from dpdb.plan.statistics import Histogram, Joint, Ranks, Total
 from dpdb.policy.catalog import Kind
 from dpdb.policy.numbers import MAGNITUDE_LIMIT, decimal, iso_date
 from dpdb.privacy.bracket import Bracket
-from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace
-from dpdb.privacy.walk import RUNG_RATIO, Walk
+from dpdb.privacy.halves import Halves
+from dpdb.privacy.mechanisms import Exponential, Gaussian
+from dpdb.privacy.walk import Walk
 
 _SHOWN_ATOMS = 8
-CONFIDENCES = (0.5, 0.9, 0.95)
-RELATIVE_ERROR = Fraction(1, 10)
 NAMES = {
     "laplace": "Laplace noise",
     "gaussian": "Gaussian noise",
     "exponential": "the exponential mechanism",
+    "halves": "recursive halves",
     "smooth laplace": "Laplace noise of smooth sensitivity",
     "walk": "a walk over a ladder of values",
 }
@@ -42,6 +41,7 @@ CHANGES = {
     "laplace": "the most {} can change it",
     "gaussian": "the farthest {} can move it (ℓ2)",
     "exponential": "the most {} can change it (of a value's rank or count)",
+    "halves": "the most {} can change it (of a value's rank in its half)",
     "interval": "the most {} can change it (of how many ranks an interval has to spare)",
     "walk": "the most {} can change how many rows are beyond a value",
 }
@@ -64,9 +64,10 @@ def tree(answer: AnswerRecord, given: Collection[str], columns: int | None = Non
         parts = list(drawn)
         for number, (each, reports) in enumerate(parts, 1):
             last = number == len(parts)
-            lines.append(f"{'└' if last else '├'}─ {_title(reports)}")
+            lead, stem = ("└─ ", "   ") if last else ("├─ ", "│  ")
+            lines += folded(_title(reports), columns, lead, stem)
             facts = list(_facts(each, reports, total, given))
-            lines += _branches(facts, "   " if last else "│  ", columns)
+            lines += _branches(facts, stem, columns)
     if not lines:
         known = "no row can pass the filter" if answer.plan.settled else (
             "the number of rows is public here")  # fmt: skip
@@ -141,9 +142,10 @@ def _facts(
     drawn: _Drawn, reports: Sequence[ReleaseReport], total: Fraction, given: Collection[str]
 ) -> Iterator[tuple[str, str]]:
     """The branches of one release: each a name and a text."""
-    release, statistic, report = drawn.release, drawn.release.statistic, reports[0]
+    release, report = drawn.release, reports[0]
     yield from _about(drawn, given)
-    yield "Δ", _change(drawn, reports)
+    how = CHANGES["interval" if isinstance(release.mechanism, Bracket) else report.mechanism]
+    yield "Δ", _change(reports, drawn.whose, how)
     part = "" if report.epsilon == total else f", a part of the query's {decimal(total)}"
     if report.recalled:
         part = ", paid for before"
@@ -157,18 +159,7 @@ def _facts(
     scales = list(dict.fromkeys(figure(each.scale) for each in reports if each.scale is not None))
     if scales:
         yield "scale", f"{_scale_formula(release.mechanism)} = {', '.join(scales)}"
-    if isinstance(mechanism, Walk):
-        assert isinstance(statistic, Ranks)
-        yield from _walk(mechanism, statistic, report.competing_rows)
-    elif isinstance(mechanism, Bracket):
-        yield from _bracket(mechanism)
-    elif isinstance(mechanism, Laplace | Gaussian):
-        if not isinstance(statistic, Joint):
-            yield from _noise(mechanism, release.unit, report.competing_rows)
-    elif report.scale is None:
-        yield "noise", "in proportion to the smooth sensitivity"
-    else:
-        yield "noise", "a value within the bounds is chosen; how near depends on the rows"
+    yield from noise_facts(release, report.competing_rows)
 
 
 def _about(drawn: _Drawn, given: Collection[str]) -> Iterator[tuple[str, str]]:
@@ -183,14 +174,12 @@ def _about(drawn: _Drawn, given: Collection[str]) -> Iterator[tuple[str, str]]:
             yield "parts", formulas(vector)
 
 
-def _change(drawn: _Drawn, reports: Sequence[ReleaseReport]) -> str:
+def _change(reports: Sequence[ReleaseReport], whose: str, change: str) -> str:
     """How far the rows of one unit can move what is drawn: all parts of it, added up."""
     sizes = dict.fromkeys(figure(r.sensitivity) for r in reports if r.sensitivity is not None)
     if not sizes:
         return "smooth: read off the rows, and as secret as they are"
-    whose = drawn.whose
-    of = "interval" if isinstance(drawn.release.mechanism, Bracket) else reports[0].mechanism
-    how = CHANGES[of].format(whose)
+    how = change.format(whose)
     if len(reports) > 1:
         how = f"the most {whose} can change them, added up"
     if len(sizes) > 1:
@@ -215,54 +204,9 @@ def _scale_formula(mechanism: Mechanism) -> str:
             return "σ"
         case Exponential(one_sided=False) | Bracket():
             return "2Δ/ε"
+        case Halves():
+            return "1/rate"
     return "Δ/ε"
-
-
-def _noise(
-    mechanism: Laplace | Gaussian, unit: Fraction, competing_rows: int
-) -> Iterator[tuple[str, str]]:
-    """How large the noise is, and the least answer that it changes by at most 10 %.
-
-    The latter is the minimum true answer (MTA) of [STW] equation 6.
-    """
-    each = [at_once(confidence, competing_rows) for confidence in CONFIDENCES]
-    margins = [Fraction(mechanism.quantile(confidence)) * unit for confidence in each]
-    shown = [f"± {figure(m)} ({c:.0%})" for m, c in zip(margins, CONFIDENCES, strict=True)]
-    yield "noise", ", ".join(shown)
-    least = [f"{figure(m / RELATIVE_ERROR)} ({c:.0%})"
-             for m, c in zip(margins, CONFIDENCES, strict=True)]  # fmt: skip
-    yield "MTA", f"{', '.join(least)}: noise within 10 %"
-
-
-def _walk(walk: Walk, statistic: Ranks, competing_rows: int) -> Iterator[tuple[str, str]]:
-    """Where a walk stops, and what that tells of the extreme value."""
-    confidence = at_once(CONFIDENCE, competing_rows)
-    greatest = bool(statistic.fraction)
-    rungs, side = len(statistic.rungs), "above" if greatest else "below"
-    yield "ladder", f"{rungs} values, {100 * (RUNG_RATIO - 1):.1f} % apart far from zero"
-    most = walk.rows_above(confidence, rungs)
-    yield (
-        "stops",
-        f"where about {walk.threshold} rows are left {side}; {SURE}: {most} at most",
-    )
-    steps = 2 + walk.steps_below(confidence)
-    what, direction = ("greatest", "below") if greatest else ("least", "above")
-    yield (
-        "says",
-        f"{SURE}: the {what} value is {side} the one {steps} steps {direction}; "
-        "nothing is said of how far",
-    )
-
-
-def _bracket(bracket: Bracket) -> Iterator[tuple[str, str]]:
-    """What half-widths there are, and how many ranks the interval is likely to span."""
-    yield "widths", f"{len(bracket.widths)} half-widths, each √2 times the one before"
-    ranks = math.ceil(bracket.target)
-    yield (
-        "says",
-        f"{SURE}: the exact value is within ±; about {ranks} rows to spare on either side make it "
-        "so",
-    )
 
 
 def _bounds(statistic: Total | Ranks, given: Collection[str]) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from itertools import accumulate
 from operator import lshift, mul
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -78,18 +78,39 @@ def pieces(
     fraction: Fraction,
     mechanism: Exponential,
 ) -> tuple[list[int], list[int], list[int]]:
-    """The grid, cut where the score changes: the starts, lengths and weights of the pieces.
+    """The pieces of the grid, by their starts and lengths, and the weight of each."""
+    ranked = ranked_pieces(values, grid, fraction, mechanism)
+    # Distances are counted in units of 1/denominator, to stay whole.
+    scale, target = fraction.denominator, fraction.numerator * len(values)
+    lowest, highest = (scale * np.array(each) for each in (ranked.lowest, ranked.highest))
+    distances = np.maximum(0, np.maximum(lowest - target, target - highest))
+    return ranked.starts, ranked.lengths, weights(distances, mechanism.rate / scale)
+
+
+class Pieces(NamedTuple):
+    """The grid cut into pieces, and how many values are below each, and below its end."""
+
+    starts: list[int]
+    lengths: list[int]
+    lowest: list[int]
+    highest: list[int]
+
+
+def ranked_pieces(
+    values: npt.NDArray[np.int64],
+    grid: tuple[int, int],
+    fraction: Fraction,
+    mechanism: Exponential,
+) -> Pieces:
+    """The grid, cut where the score changes.
 
     The pieces are gap, value, gap, value, …, gap. All values whose rank is farther from the target
     than FARTHEST/rate have the same weight, so only values within this window are pieces of their
     own. The grid to the left and to the right of the window is in the first and the last gap.
     """
-    number, (low, high) = len(values), grid
-    # Distances are counted in units of 1/denominator, to stay whole.
-    scale, target = fraction.denominator, fraction.numerator * number
-    rate = mechanism.rate / scale
-    reach = mechanism.reach
-    around = slice(max(0, target // scale - reach), target // scale + reach + 1)
+    low, high = grid
+    middle = fraction.numerator * len(values) // fraction.denominator
+    around = slice(max(0, middle - mechanism.reach), middle + mechanism.reach + 1)
     window = values[around].astype(np.int64)
     # Equal values stand side by side, and none is below the grid.
     points = window[np.diff(window, prepend=low - 1) > 0]
@@ -98,10 +119,9 @@ def pieces(
     first = below[:1] if len(points) else np.zeros(1, dtype=np.int64)
     starts = np.concatenate(([low], _in_turn(points, points + 1)))
     ends = np.concatenate((_in_turn(points, points + 1), [high + 1]))
-    lowest = scale * np.concatenate((first, _in_turn(below, upto)))
-    highest = scale * np.concatenate((first, _in_turn(upto, upto)))
-    distances = np.maximum(0, np.maximum(lowest - target, target - highest))
-    return starts.tolist(), (ends - starts).tolist(), weights(distances, rate)
+    lowest = np.concatenate((first, _in_turn(below, upto)))
+    highest = np.concatenate((first, _in_turn(upto, upto)))
+    return Pieces(starts.tolist(), (ends - starts).tolist(), lowest.tolist(), highest.tolist())
 
 
 def _in_turn(left: npt.NDArray[np.int64], right: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

@@ -1,0 +1,136 @@
+"""Quantiles: which are selected together, and the intervals of those that are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import NamedTuple
+
+from dpdb.plan.expressions import slots
+from dpdb.plan.intervals import Interval
+from dpdb.plan.lowering import AggregateLowering, Lowered, PlanningContext, contribution_of
+from dpdb.plan.mechanism_choice import MechanismChoice
+from dpdb.plan.plan import Release, at_once
+from dpdb.plan.query import Function, Query
+from dpdb.plan.statistics import JointRanks, Ranks
+from dpdb.policy.budget import Composition
+
+INTERVAL_PART = Fraction(1, 5)
+"""The part of a quantile's share that is for its interval."""
+
+
+def shown_confidences(
+    query: Query, role: str, confidence: float | None, competing: int
+) -> Mapping[int, float]:
+    """The confidence that the interval of each aggregate or subquery needs, where it is shown.
+
+    An interval that is made of several, in rows among which noise chooses, needs more of each
+    (see `answers.confidence_intervals`). Without a `confidence` nothing is shown.
+    """
+    found: dict[int, float] = {}
+    for expression in query.measured if confidence is not None else ():
+        parts = sum(len(slots(expression, each)) for each in ("aggregate", "subquery"))
+        for index in slots(expression, role):
+            each = at_once(confidence or 0.0, parts * competing, independent=False)
+            found[index] = max(each, found.get(index, 0.0))
+    return found
+
+
+def together(query: Query, context: PlanningContext) -> dict[int, tuple[int, ...]]:
+    """For the index of each quantile that is one of several of the same values: all of them.
+
+    They are in the order of their fractions, and each is of the same argument and filter.
+    """
+    options = context.options
+    concentrated = context.policy.budget.composition is Composition.ZCDP
+    if options.sensitivity == "smooth" or options.has_accuracy_goal or concentrated:
+        return {}
+    alike: dict[object, list[int]] = {}
+    for index, (each, obstacle) in enumerate(zip(query.aggregates, query.obstacles, strict=True)):
+        if each.function is Function.QUANTILE and each.fraction not in (0, 1) and not obstacle:
+            alike.setdefault((each.argument, each.where), []).append(index)
+    found: dict[int, tuple[int, ...]] = {}
+    for indices in alike.values():
+        if len(indices) > 1:
+            rising = sorted(indices, key=lambda index: query.aggregates[index].fraction or 0)
+            found |= dict.fromkeys(indices, tuple(rising))
+    return found
+
+
+class LoweredTogether(NamedTuple):
+    """Several quantiles lowered at once."""
+
+    releases: list[Release]
+    range: Interval
+    brackets: tuple[int | None, ...]
+    """For each of them which of the releases is its bracket, where it has one."""
+
+
+def lower_together(
+    lowerings: Sequence[AggregateLowering], confidences: Sequence[float | None]
+) -> LoweredTogether | None:
+    """The releases of quantiles of the same values, in the order of their fractions.
+
+    None where each by itself is better, or where there are none.
+    """
+    if not lowerings:
+        return None
+    first = lowerings[0]
+    whole, choice = first.lower(), _choice(first)
+    statistic = whole.releases[0].statistic
+    assert isinstance(statistic, Ranks)
+    fractions = tuple(each.aggregate.fraction or Fraction(0) for each in lowerings)
+    epsilon = sum((each.share.epsilon for each in lowerings), Fraction(0))
+    brackets: list[Release] = []
+    places: list[int | None] = []
+    for column, (lowering, confidence) in enumerate(zip(lowerings, confidences, strict=True)):
+        part = lowering.share.part(INTERVAL_PART)
+        own = replace(statistic, fraction=fractions[column])
+        shown = confidence is not None and lowering.context.options.interval == "on"
+        bracket = choice.for_bracket(own, part, confidence or 0.0) if shown else None
+        places.append(None if bracket is None else 1 + len(brackets))
+        if bracket is not None:
+            brackets.append(Release("interval", own, bracket, column=column))
+            epsilon -= bracket.epsilon
+    halves = choice.for_quantiles(fractions, epsilon)
+    if halves is None:
+        return None
+    joint = JointRanks(
+        statistic.argument, statistic.where, statistic.grid, halves.middle, fractions
+    )
+    values = Release("quantiles", joint, halves)
+    return LoweredTogether([values, *brackets], whole.range, tuple(places))
+
+
+def _choice(lowering: AggregateLowering) -> MechanismChoice:
+    contribution = contribution_of(
+        lowering.aggregate, lowering.query, lowering.context.policy, lowering.group_count
+    )
+    return MechanismChoice(lowering.context.options, contribution, lowering.aggregate.place)
+
+
+def lower(lowering: AggregateLowering, confidence: float | None) -> Lowered:
+    """The releases of an aggregate, those of a quantile with the bracket of its interval.
+
+    The greatest and the least value have no bracket: how far the rows reach beyond what is
+    found cannot be told. Neither has a quantile that is not shown, for which `confidence` is None.
+    """
+    aggregate = lowering.aggregate
+    if (
+        confidence is None
+        or lowering.context.options.interval != "on"
+        or aggregate.function is not Function.QUANTILE
+        or aggregate.fraction in (0, 1)
+    ):
+        return lowering.lower()
+    whole = lowering.lower()
+    statistic = whole.releases[0].statistic
+    assert isinstance(statistic, Ranks)
+    bracket = _choice(lowering).for_bracket(
+        statistic, lowering.share.part(INTERVAL_PART), confidence
+    )
+    if bracket is None:
+        return whole
+    value = replace(lowering, share=lowering.share.part(1 - INTERVAL_PART)).lower()
+    return value._replace(releases=[*value.releases, Release("interval", statistic, bracket)])
