@@ -20,7 +20,7 @@ from dpdb.errors import InvalidOption, StatementError
 from dpdb.interfaces.cli import main as cli
 from dpdb.policy.budget import Budget
 from dpdb.policy.reader import policy_for
-from dpdb.privacy.noise import exponential, gradual, smooth, walk
+from dpdb.privacy.noise import bracket, exponential, gradual, smooth, walk
 from dpdb.privacy.noise.system import SystemNoise
 from dpdb.session.session import Session
 from dpdb.sql.splitting import split
@@ -274,6 +274,10 @@ class _Drowned:
     def __init__(self, size: int):
         self.values = np.arange(size, dtype=np.int64) * 37 % 101 + 20
 
+    def reshape(self, shape):
+        self.values = self.values.reshape(shape)
+        return self
+
     def __radd__(self, exact):
         assert exact.dtype.kind in "iuO"
         return exact * 0 + self.values
@@ -298,6 +302,13 @@ def drowned(monkeypatch):
         assert grid[0] <= release(values, grid, mechanism, Noiseless()) <= grid[1]
         return (grid[0] + grid[1]) // 2
 
+    choose_width = bracket.select_width
+
+    def select_width(values, centre, fraction, mechanism, noise):
+        widths = len(mechanism.widths)
+        assert 0 <= choose_width(values, centre, fraction, mechanism, noise) < widths
+        return widths // 2
+
     walk_stops = walk.stops
 
     def stops(cells, rungs, *rest):
@@ -310,6 +321,7 @@ def drowned(monkeypatch):
     monkeypatch.setattr(gradual, "refine", lambda coarse, *rest: coarse)
     monkeypatch.setattr(smooth, "release", release_smoothly)
     monkeypatch.setattr(walk, "stops", stops)
+    monkeypatch.setattr(bracket, "select_width", select_width)
     monkeypatch.setattr(exponential, "select_value", select_value)
     monkeypatch.setattr(exponential, "select_index", select_index)
 
