@@ -62,5 +62,5 @@ def _is_better(shared: Sharing, query: Query, context: PlanningContext) -> bool:
     """
     doubled = context.policy.neighbors is Neighbors.REPLACE and not query.keys
     factor = 2 if doubled else 1
-    factor = factor**2 if context.share.concentrated else factor
+    factor = factor**2 if context.concentrated else factor
     return factor * shared.shares <= len(shared.groups)

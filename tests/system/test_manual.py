@@ -14,7 +14,7 @@ from dpdb.errors import UsageError
 from dpdb.interfaces.shell.scripts import LONGEST_FILE
 from dpdb.manual.terminal import rendered
 from dpdb.plan.candidates import MAX_CANDIDATES
-from dpdb.plan.planner import MAX_GROUPS
+from dpdb.plan.query_releases import MAX_GROUPS
 from dpdb.sql.expression_binder import MAX_LIST, MAX_PATTERN
 from dpdb.sql.scopes import MAX_OUTPUTS
 from dpdb.sql.tokens import MAX_CHAIN, MAX_LENGTH, MAX_NESTING, MAX_SELECTS, MAX_TOKENS

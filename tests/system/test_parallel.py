@@ -167,6 +167,7 @@ def outcome(seed: int, relation: Neighbors, unit: str | None = None) -> Outcome:
         each = [
             (float(d.epsilon), 8 if d.mechanism == "exponential" else 2)
             for d in of_groups(answer.releases)
+            if not d.recalled  # it was paid for with the statement that it follows from
         ]
         epsilon = sum(e for e, _ in each)
         losses.append((epsilon, epsilon**2, sum(e * e / part for e, part in each)))

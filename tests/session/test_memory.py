@@ -1,0 +1,128 @@
+"""What follows from what was released is free, and is never drawn again at another scale."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from dpdb.policy.budget import Budget
+from dpdb.session.session import Session
+from tests.support.audited import COLUMNS, noise
+from tests.support.brute import ADD_REMOVE, Row, world
+from tests.support.charges import charged
+
+pytestmark = pytest.mark.usefixtures("in_memory")
+
+ROWS: list[Row] = [
+    ("a", "1", "3", "0", "1"),
+    ("b", "5", "7", "0.5", "1"),
+    ("a", "4", "5", "-1", "2"),
+]
+
+
+class Scales:
+    """A source of noise that notes the scale of each draw."""
+
+    private = True
+
+    def __init__(self) -> None:
+        self.source, self.drawn = noise(3), list[tuple[Fraction, int]]()
+
+    def laplace(self, scale: Fraction, size: int):
+        self.drawn.append((scale, size))
+        return self.source.laplace(scale, size)
+
+    def below(self, bound: int) -> int:
+        return self.source.below(bound)
+
+
+@pytest.fixture
+def scales() -> Scales:
+    return Scales()
+
+
+@pytest.fixture
+def session(scales: Scales) -> Session:
+    here = world(COLUMNS, ADD_REMOVE, budget=Budget(Fraction(10), Fraction(0), 10))
+    here.source.rows = ROWS
+    return Session(here.policy, noise=scales)
+
+
+def test_counts_and_sums_follow_from_an_average(session: Session, scales: Scales) -> None:
+    [[mean, number]] = session.execute("SELECT AVG(x), COUNT(x) FROM t").rows
+    assert len(scales.drawn) == 1
+    for text in ("SUM(x)", "COUNT(x) AS n", "AVG(x) * 2, SUM(x)", "COUNT(x), COUNT(x) + 1"):
+        explained = session.execute(f"EXPLAIN SELECT {text} FROM t")
+        answer = session.execute(f"SELECT {text} FROM t")
+        assert (answer.repeat, answer.cost.epsilon, answer.cost.queries) == (True, 0, 0)
+        assert (explained.repeat, explained.cost) == (True, answer.cost)
+    assert session.execute("SELECT COUNT(x), AVG(x) FROM t").rows == ((number, mean),)
+    assert len(scales.drawn) == 1
+    assert session.balance.queries_left == 9
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT AVG(k) FROM t",
+        "SELECT VARIANCE(x) FROM t",
+        "SELECT AVG(x) FROM t WHERE k > 3",
+        "SELECT AVG(x) FILTER (WHERE k > 3) FROM t",
+        "SELECT g, AVG(x) FROM t GROUP BY g",
+        "SELECT COUNT(x) FROM t WHERE x > (SELECT AVG(x) FROM t)",
+        "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 2) AVG(x) FROM t",
+        "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(error = 3) COUNT(x) FROM t",
+    ],
+)
+def test_what_does_not_follow_is_paid_for(session: Session, text: str) -> None:
+    session.execute("SELECT AVG(x) FROM t")
+    answer = session.execute(text)
+    assert not answer.repeat
+    assert answer.cost.epsilon == charged(answer.releases) > 0
+
+
+def test_a_smaller_share_is_answered_with_what_had_more(session: Session) -> None:
+    session.execute("SELECT AVG(x) FROM t")
+    less = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 0.5) COUNT(x) FROM t"
+    assert session.execute(less).repeat
+
+
+def test_the_rest_of_a_statement_has_the_whole_share(session: Session, scales: Scales) -> None:
+    session.execute("SELECT AVG(x) FROM t")
+    text = "SELECT AVG(x), MAX(k), SUM(m), COUNT(m) FROM t"
+    explained, answer = session.execute(f"EXPLAIN {text}"), session.execute(text)
+    assert [report.recalled for report in answer.releases][:2] == [True, True]
+    assert answer.cost.epsilon == explained.cost.epsilon == charged(answer.releases) == 1
+    again = session.execute(text)
+    assert (again.repeat, again.rows) == (True, answer.rows)
+    assert len(scales.drawn) == 2
+
+
+def test_no_draw_is_seen_at_two_scales(session: Session, scales: Scales) -> None:
+    """Each group that is paid for is one draw, of one value for each of its parts.
+
+    What is recalled is shown with the ε that it was drawn at, whatever the statement's own is.
+    """
+    paid, seen = [], {}
+    for text in ("AVG(x), COUNT(*)", "SUM(x)", "AVG(x), AVG(k)", "COUNT(*), SUM(k), VARIANCE(x)"):
+        answer = session.execute(f"SELECT {text} FROM t")
+        assert charged(answer.releases) == answer.cost.epsilon or answer.repeat
+        for report in answer.releases:
+            parts = [r for r in answer.releases if r.group == report.group]
+            assert {r.epsilon for r in parts} == {report.epsilon}
+            if report is parts[0] and not (report.recalled or answer.repeat):
+                paid.append(len(parts))
+                seen[tuple(r.aggregate for r in parts), report.epsilon] = report.scale
+    assert [size for _, size in scales.drawn] == paid
+    assert len(seen) == len(paid) == len(scales.drawn)
+
+
+def test_repeats_can_be_paid_for(session: Session, scales: Scales) -> None:
+    session.execute("SELECT AVG(x) FROM t")
+    session.execute("SET repeats = 'fresh'")
+    answer = session.execute("SELECT SUM(x), COUNT(x) FROM t")
+    assert (answer.repeat, answer.cost.epsilon, len(scales.drawn)) == (False, 1, 2)
+    session.execute("SET repeats = 'free'")
+    again = session.execute("SELECT SUM(x), COUNT(x) FROM t")
+    assert (again.repeat, again.rows) == (True, answer.rows)
