@@ -15,6 +15,9 @@ from dpdb.privacy.bracket import Bracket
 from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace
 from dpdb.privacy.walk import Walk
 
+_FEW = 4
+"""So many columns of one release are named."""
+
 
 def reports(planned: Plan) -> tuple[ReleaseReport, ...]:
     """A report for each part of each release of a plan and of its subqueries, subqueries first.
@@ -45,7 +48,7 @@ def own_reports(planned: Plan) -> tuple[ReleaseReport, ...]:
 
 
 def _labels(planned: Plan) -> dict[int, str]:
-    """For each release the label of the first column that needs it; of a histogram those of all."""
+    """For each release the label of the first column that needs it; of a histogram a few."""
     labels: dict[int, list[str]] = {}
     for output in planned.outputs:
         for index in planned.released_for(output):
@@ -54,7 +57,14 @@ def _labels(planned: Plan) -> dict[int, str]:
         index for index, release in enumerate(planned.releases)
         if isinstance(release.statistic, Histogram)
     }  # fmt: skip
-    return {index: ", ".join(own) if index in several else own[0] for index, own in labels.items()}
+    return {index: _joined(own) if index in several else own[0] for index, own in labels.items()}
+
+
+def _joined(labels: list[str]) -> str:
+    """The labels of columns as one: all of a few, and of many the first and their number."""
+    if len(labels) <= _FEW:
+        return ", ".join(labels)
+    return f"{labels[0]} and {len(labels) - 1} more"
 
 
 @dataclass(frozen=True)

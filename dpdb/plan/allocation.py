@@ -12,7 +12,8 @@ from dpdb.plan.expressions import Expr, IntervalEnd, Slot, slots
 from dpdb.plan.lowering import AggregateLowering, PlanningContext
 from dpdb.plan.plan import CONFIDENCE, Release, at_once
 from dpdb.plan.query import Query
-from dpdb.plan.release_groups import is_public, release_groups
+from dpdb.plan.release_groups import is_public
+from dpdb.plan.sharing import sharing
 from dpdb.plan.statistics import Joint
 from dpdb.policy.budget import LARGEST_EPSILON, SMALLEST_EPSILON, Composition
 from dpdb.privacy.accounting.accountants import BudgetShare
@@ -70,8 +71,8 @@ def _made_of_noise(output: Expr) -> bool:
 
 
 def _number_of_shares(query: Query, context: PlanningContext) -> int:
-    """The number of release groups, those of subqueries included."""
-    own = len(release_groups(query, context))
+    """The number of shares, those of subqueries included."""
+    own = sharing(query, context).shares
     return own + sum(_number_of_shares(subquery, context) for subquery in query.subqueries)
 
 

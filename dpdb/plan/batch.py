@@ -36,7 +36,8 @@ def can_be_joined(query: Query) -> bool:
 def joint_key(query: Query, share: BudgetShare) -> object:
     """Equal for queries that can be drawn as one."""
     options = replace(query.options, epsilon=None, delta=None)  # the share has both
-    return query.table.name, query.keys, _common_filter(query), options, share
+    rows = query.table.name, query.table.rows_per_unit, _common_filter(query)
+    return *rows, query.keys, options, share
 
 
 def _common_filter(query: Query) -> object:
@@ -94,6 +95,7 @@ class JointQuery:
                 for each in own
             ),
             groups=(),
+            parallel=(),  # no part is charged for by itself
             outputs=member.outputs,
             having=member.having,
             order=member.order,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, reduce
@@ -19,7 +19,7 @@ from dpdb.plan.regions import Region, region
 from dpdb.plan.statistics import Histogram, Joint, Part, Statistic
 from dpdb.policy.catalog import Table, Value
 from dpdb.privacy.accounting.composition import ComposedLoss
-from dpdb.privacy.accounting.loss import Loss
+from dpdb.privacy.accounting.loss import Loss, largest_loss
 from dpdb.privacy.bracket import Bracket
 from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace, Smooth
 from dpdb.privacy.walk import Walk
@@ -121,6 +121,10 @@ class ReleasedGroup:
         return reduce(add, (release.mechanism.loss for release in self.releases))
 
 
+ReleaseFamily = tuple[tuple[int, ...], ...]
+"""Releases over filters that exclude each other: for each filter the indices of its releases."""
+
+
 @dataclass(frozen=True)
 class Plan:
     """The physical plan of one SELECT: groups, releases, estimates and columns of the answer."""
@@ -148,6 +152,8 @@ class Plan:
 
     The intervals of these rows hold at once.
     """
+    parallel: tuple[ReleaseFamily, ...] = ()
+    """Releases that compose in parallel, as no row is under two filters of one family."""
     groups: tuple[tuple[int, ReleasedGroup], ...] = ()
     """The groups that are to be drawn, each with the index of its first release."""
     remembered: tuple[ReleasedGroup, ...] = ()
@@ -197,9 +203,19 @@ class Plan:
 
     @cached_property
     def loss(self) -> Loss:
-        """The sum of the losses of all mechanisms, those of subqueries included."""
-        losses = [release.mechanism.loss for release in self.every_release]
-        return reduce(add, losses) if losses else Loss()
+        """The composed loss of all mechanisms that run, those of subqueries included.
+
+        Losses add up, but of a family only those over one filter do ([McS09] Theorem 4).
+        """
+        in_families = {index for family in self.parallel for part in family for index in part}
+        alone = (i for i in range(self.recalled, len(self.releases)) if i not in in_families)
+        families = (largest_loss(map(self._loss_of, family)) for family in self.parallel)
+        nested = (subplan.loss for subplan in self.subplans)
+        return reduce(add, (*nested, self._loss_of(alone), *families), Loss())
+
+    def _loss_of(self, releases: Iterable[int]) -> Loss:
+        """The sum of the losses of these releases."""
+        return reduce(add, (self.releases[index].mechanism.loss for index in releases), Loss())
 
     @cached_property
     def composed_loss(self) -> ComposedLoss:
@@ -223,7 +239,8 @@ class Plan:
             (p.identity, p.outputs[0].expression, *(e.aggregate for e in p.estimates))
             for p in self.subplans
         )
-        return self.table.name, self.where, self.key_values, self.keys, self.releases, nested
+        rows = self.table.name, self.table.rows_per_unit, self.where
+        return *rows, self.key_values, self.keys, self.releases, nested
 
     @property
     def column_names(self) -> frozenset[str]:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import islice
 
 from dpdb.errors import TooLarge
 from dpdb.plan import brackets
@@ -26,11 +28,19 @@ from dpdb.plan.lowering import (
 )
 from dpdb.plan.mechanism_choice import MechanismChoice
 from dpdb.plan.moments import GroupMoments, Moments, Reading, value
-from dpdb.plan.plan import CONFIDENCE, Estimate, Plan, Release, ReleasedGroup
+from dpdb.plan.plan import (
+    CONFIDENCE,
+    Estimate,
+    Plan,
+    Release,
+    ReleasedGroup,
+    ReleaseFamily,
+)
 from dpdb.plan.query import Query
 from dpdb.plan.ranges import Environment
-from dpdb.plan.release_groups import ReleaseGroup, recalled, release_groups
+from dpdb.plan.release_groups import ReleaseGroup, recalled
 from dpdb.plan.shared_moments import combined, moments_for
+from dpdb.plan.sharing import Sharing, sharing
 from dpdb.policy.catalog import Policy, Value
 from dpdb.privacy.accounting.accountants import BudgetShare
 
@@ -98,8 +108,7 @@ def _plan_within(
     shown = brackets.shown_confidences(query, "aggregate", confidence, competing)
     drawing = _Drawing(query, context, known, group_count, shown)
     drawing.recall()
-    for group in release_groups(query, context):
-        drawing.draw(group, next(shares))
+    drawing.draw_all(sharing(query, context), shares)
     return _assembled(
         query,
         values,
@@ -110,6 +119,7 @@ def _plan_within(
         competing=competing,
         groups=tuple(drawing.groups),
         reused=drawing.reused,
+        parallel=drawing.parallel,
     )
 
 
@@ -128,6 +138,8 @@ class _Drawing:
     """The groups of moments, each with the index of its first release."""
     reused: tuple[ReleasedGroup, ...] = ()
     estimates: dict[int, Estimate] = field(default_factory=dict)
+    parallel: tuple[ReleaseFamily, ...] = ()
+    """Releases that compose in parallel."""
 
     def recall(self) -> None:
         """Take what follows from remembered groups."""
@@ -139,9 +151,27 @@ class _Drawing:
             for index in (index for index, own in before.items() if own is group):
                 self.estimates[index] = _estimate(index, self._lowering(index), [read])
 
-    def draw(self, group: ReleaseGroup, share: BudgetShare) -> None:
-        """Add the releases of a group."""
-        lowering, first = self._lowering(group.aggregate, share), len(self.releases)
+    def draw_all(self, shared: Sharing, shares: Iterator[BudgetShare]) -> None:
+        """Add the releases of all groups: each takes the next share, or a part of its family's."""
+        of_families = {family: _together(shares, family.shares) for family in shared.families}
+        places: dict[int, tuple[int, ...]] = {}
+        for place, group in enumerate(shared.groups):
+            first = len(self.releases)
+            if place in shared.family_of:
+                family, beside = shared.family_of[place]
+                share = of_families[family].part(Fraction(1, beside))
+                self._draw(group, share, len(family.members))
+            else:
+                self._draw(group, next(shares))
+            places[place] = tuple(range(first, len(self.releases)))
+        self.parallel = tuple(
+            tuple(tuple(r for place in members for r in places[place]) for members in each.members)
+            for each in shared.families
+        )
+
+    def _draw(self, group: ReleaseGroup, share: BudgetShare, filters: int = 1) -> None:
+        """Add the releases of a group, which is over one of so many filters."""
+        lowering, first = self._lowering(group.aggregate, share, filters), len(self.releases)
         if group.counts is not None:
             self.releases.append(_of_counts(group.counts, lowering))
             self._add_counts(group.counts, first)
@@ -185,11 +215,17 @@ class _Drawing:
                 moments=Moments(rows=number, count=number),
             )
 
-    def _lowering(self, index: int, share: BudgetShare = NO_SHARE) -> AggregateLowering:
-        aggregate = self.query.aggregates[index]
-        return AggregateLowering(
-            self.context, self.query, aggregate, self.known, self.group_count, share
-        )
+    def _lowering(
+        self, index: int, share: BudgetShare = NO_SHARE, filters: int = 1
+    ) -> AggregateLowering:
+        aggregate, cells = self.query.aggregates[index], self.group_count * filters
+        return AggregateLowering(self.context, self.query, aggregate, self.known, cells, share)
+
+
+def _together(shares: Iterator[BudgetShare], number: int) -> BudgetShare:
+    """The next shares, which are equal, as one."""
+    first, *_ = islice(shares, number)
+    return first.part(Fraction(number))
 
 
 def _estimate(index: int, lowering: AggregateLowering, groups: Sequence[GroupMoments]) -> Estimate:
@@ -251,6 +287,7 @@ def _assembled(
     competing: int = 1,
     groups: tuple[tuple[int, ReleasedGroup], ...] = (),
     reused: tuple[ReleasedGroup, ...] = (),
+    parallel: tuple[ReleaseFamily, ...] = (),
 ) -> Plan:
     """The plan with these parts and with the answer's columns, order and limit from the query."""
     return Plan(
@@ -270,4 +307,5 @@ def _assembled(
         competing_rows=competing,
         groups=groups,
         remembered=reused,
+        parallel=parallel,
     )

@@ -6,7 +6,7 @@ sqlglot's trees go any further.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 from sqlglot.errors import ParseError
@@ -27,13 +27,20 @@ from dpdb.policy.names import suggestion
 from dpdb.sql.dialect import parse
 from dpdb.sql.labels import labels
 from dpdb.sql.scopes import MAX_OUTPUTS, AnswerExpressions, Constants, RowExpressions, Scope
+from dpdb.sql.terms import Option, agreed
 from dpdb.sql.trees import Effort, only, place, start
 
 SCHEMAS = ("main", "public")
 """What a table's name may be qualified with: DuckDB's and PostgreSQL's default."""
 
 
-def bind(tokens: list[Token], text: str, policy: Policy, options: Options = NO_OPTIONS) -> Query:
+def bind(
+    tokens: list[Token],
+    text: str,
+    policy: Policy,
+    options: Options = NO_OPTIONS,
+    terms: tuple[Option, ...] = (),
+) -> Query:
     """The query that these tokens of `text`, a single SELECT, ask of the policy's tables."""
     try:
         trees = parse(tokens, text)
@@ -45,7 +52,7 @@ def bind(tokens: list[Token], text: str, policy: Policy, options: Options = NO_O
         raise SyntaxFault("this is not valid SQL") from None
     if len(trees) != 1 or not isinstance(trees[0], exp.Select):
         raise Unsupported("only a single SELECT is answered")
-    return Binder(text, policy, tokens).query(trees[0], options)
+    return Binder(text, policy, tokens).query(trees[0], options, terms)
 
 
 def _syntax_fault(error: ParseError) -> SyntaxFault:
@@ -71,7 +78,9 @@ class Binder:
     subqueries: list[Query] = field(default_factory=list)
     """The different scalar subqueries read so far in this SELECT."""
 
-    def query(self, tree: exp.Select, options: Options = NO_OPTIONS) -> Query:
+    def query(
+        self, tree: exp.Select, options: Options = NO_OPTIONS, terms: tuple[Option, ...] = ()
+    ) -> Query:
         """The SELECT as a Query."""
         only(tree, self.text, "expressions", "from_", "where", "group", "having", "order",
              "limit", "offset")  # fmt: skip
@@ -79,6 +88,8 @@ class Binder:
         if not all(written) or len(written) != len(tree.expressions):
             raise SyntaxFault("an expression is missing between SELECT and FROM")
         scope = self._scope(tree)
+        table = agreed(terms, scope.table, grouped=tree.args.get("group") is not None)
+        scope = replace(scope, table=table)
         rows = RowExpressions(self, scope)
         where = tree.args.get("where")
         keys = self._keys(tree, scope, rows)

@@ -56,8 +56,7 @@ def tree(answer: AnswerRecord, given: Collection[str], columns: int | None = Non
     if any(report.mechanism in (EXACT, LOCAL) for report in answer.releases):
         return _unprotected_tree(answer, columns)
     groups = [tuple(group) for _, group in groupby(answer.releases, lambda report: report.group)]
-    paid = [reports[0].epsilon for reports in groups if not reports[0].recalled]
-    total = sum(paid, Fraction(0))
+    total = answer.plan.loss.epsilon
     lines = []
     planned = zip(_releases(answer.plan), groups, strict=True)
     for columns_for, drawn in groupby(planned, lambda pair: pair[0].columns):
