@@ -122,8 +122,9 @@ class ManyMeans(Attack):
         sums = rng.binomial(OTHERS, 0.5, (trials, VARIANTS)) + inside * profile
         counts = OTHERS + inside
         if scales:
-            sums = sums + chances.draws(rng, scales[0], sums.shape)
-            counts = counts + chances.draws(rng, scales[1], sums.shape)
+            # A mean is drawn as the sum of what she has and that of what she has not.
+            have, lack = (chances.draws(rng, scale, sums.shape) for scale in scales[:2])
+            sums, counts = sums + have, counts + have + lack
         means = np.clip(sums / np.maximum(counts, 1), 0, 1)
         nearer = ((profile - 0.5) * (means - 0.5)).sum(axis=1)
         return int(((nearer > HALFWAY) == (inside[:, 0] == 1)).sum())
