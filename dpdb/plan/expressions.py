@@ -7,8 +7,8 @@ written with `<` and `<=`, and the operands of AND, OR and `=` are sorted.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 
 from dpdb.policy.catalog import Column, Kind, Value
 
@@ -241,6 +241,32 @@ def height(expression: Expr) -> int:
 def size(expression: Expr) -> int:
     """The number of nodes of `expression`, itself included."""
     return 1 + sum(map(size, children(expression)))
+
+
+def with_slots(expression: Expr, new: Callable[[Slot], Slot]) -> Expr:
+    """The expression with `new` of each slot in its place."""
+
+    def inside(part: Expr) -> Expr:
+        return with_slots(part, new)
+
+    match expression:
+        case Slot():
+            return new(expression)
+        case Literal() | ColumnRef():
+            return expression
+        case Compare(operator=operator, left=left, right=right):
+            return compare(operator, inside(left), inside(right))
+        case Arithmetic(left=left, right=right):
+            return replace(expression, left=inside(left), right=inside(right))
+        case Logic(operator=operator, operands=operands):
+            return logic(operator, [inside(operand) for operand in operands])
+        case Not() | IsNull() | InList() | Like() | Cast():
+            return replace(expression, operand=inside(expression.operand))
+        case Case(branches=branches, default=default):
+            chosen = tuple((inside(condition), inside(value)) for condition, value in branches)
+            return replace(expression, branches=chosen, default=inside(default))
+        case Call(arguments=arguments):
+            return replace(expression, arguments=tuple(map(inside, arguments)))
 
 
 def slots(expression: Expr, role: str) -> set[int]:
