@@ -26,8 +26,12 @@ SCHEMAS = ("main", "public")
 
 _ROW_BY_ROW = "a SELECT within FROM or WITH works row by row"
 _AGGREGATED = (
-    f"{_ROW_BY_ROW}: it has no aggregates and no groups",
+    f"{_ROW_BY_ROW}: it has no aggregates",
     "aggregate in the outer SELECT; (SELECT AVG(x) FROM t) in parentheses is one noisy number",
+)
+_GROUPED = (
+    f"{_ROW_BY_ROW}: it has no groups",
+    "group in the outer SELECT, or ask for the groups alone: their noisy numbers are yours to use",
 )
 _CUT = (
     f"{_ROW_BY_ROW}: LIMIT would choose among the rows of all",
@@ -42,8 +46,8 @@ _REFUSED = {
         f"{_ROW_BY_ROW}: DISTINCT would make one row of several",
         "COUNT(DISTINCT x) in the outer SELECT counts different values",
     ),
-    "group": _AGGREGATED,
-    "having": _AGGREGATED,
+    "group": _GROUPED,
+    "having": _GROUPED,
     "limit": _CUT,
     "offset": _CUT,
     "qualify": _WINDOWED,
