@@ -4,15 +4,21 @@ BIN := .venv/bin
 # How much of the long checks is run: 0.01 is a hundredth.
 SCALE ?= 1
 
-.PHONY: run test test-long lint bench data lab
+.PHONY: run test suite test-long lint bench data lab
 .DELETE_ON_ERROR:
 
 run: .venv/run  ## private answers about the sample data
 	$(BIN)/dpdb sample_data/people.csv -f sample_data/queries.sql
 
-# A third worker has the two cores while others wait for terminals.
-test: lint  ## lint, types, import floors and the whole suite
-	$(BIN)/python -m pytest -n 3 --dist worksteal
+# Types are checked while the suite begins, or one of two cores would be idle.
+test: .venv/dev  ## lint, types, import floors and the whole suite
+	$(MAKE) -j 2 lint suite
+
+# A third worker has the two cores while others wait for terminals. To make every assert show its
+# values takes each worker as long as to import all tests: only what failed is run with that.
+suite: .venv/dev
+	$(BIN)/python -m pytest -n 3 --dist worksteal --assert=plain || \
+	{ $(BIN)/python -m pytest --last-failed --last-failed-no-failures=none; false; }
 
 test-long: .venv/dev  ## many random examples, and audits of 100,000 runs: under half an hour
 	$(BIN)/python -m pytest -n 2 --dist worksteal tests/long --scale $(SCALE)

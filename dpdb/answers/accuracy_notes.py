@@ -16,6 +16,7 @@ from dpdb.plan.plan import CONFIDENCE, Plan, Release, at_once
 from dpdb.plan.query import Options
 from dpdb.plan.statistics import Ranks
 from dpdb.policy.numbers import decimal
+from dpdb.privacy.bracket import Bracket
 from dpdb.privacy.mechanisms import Smooth
 from dpdb.privacy.walk import Walk
 
@@ -26,10 +27,11 @@ SURE = f"{100 * CONFIDENCE:.0f} % sure"
 def interval_notes(planned: Plan) -> tuple[str, ...]:
     """Notes that say which values have no interval, and for how many groups the others hold."""
     notes, releases = list(_obstacle_notes(planned)), list(_shown_releases(planned))
+    bracketed = {each.statistic for each, _ in releases if isinstance(each.mechanism, Bracket)}
     for release, report in releases:
         if isinstance(release.mechanism, Walk):
             notes += walk_notes(release, report)
-        elif report.margin is None:
+        elif report.margin is None and release.statistic not in bracketed:
             why = "has no interval: how near it is depends on the rows"
             notes.append(f"{report.column} {_way(report)}, and {why}")
     with_interval = any(report.margin is not None for _, report in releases)

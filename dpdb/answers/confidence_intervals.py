@@ -25,10 +25,11 @@ from dpdb.answers.estimates import (
 )
 from dpdb.answers.interval_arithmetic import Bounds, bounds_of
 from dpdb.plan.expressions import Slot, slots
-from dpdb.plan.plan import CONFIDENCE, Estimate, Plan, Release, at_once
+from dpdb.plan.plan import CONFIDENCE, Estimate, Mechanism, Plan, Release, at_once
 from dpdb.plan.query import Function, Output
 from dpdb.plan.statistics import Ranks, Total
-from dpdb.privacy.mechanisms import Gaussian, Laplace, Mechanism
+from dpdb.privacy.bracket import Bracket
+from dpdb.privacy.mechanisms import Gaussian, Laplace
 from dpdb.privacy.walk import Walk
 from dpdb.vectors.evaluate import Frame
 from dpdb.vectors.vector import Vector, numbers
@@ -108,8 +109,8 @@ def interval_of(
 ) -> tuple[Array, Array] | None:
     """The interval that holds an aggregate's exact value with probability `confidence`, by cell.
 
-    A value chosen by the exponential mechanism has none: how near it is depends on the gaps
-    between the data, which are secret.
+    A value chosen by the exponential mechanism has none but for its bracket: how near it is
+    depends on the gaps between the data, which are secret.
     """
     function = estimate.aggregate.function
     if estimate.obstacle is not None:
@@ -123,6 +124,8 @@ def interval_of(
     releases = [plan.releases[index] for index in estimate.releases]
     if isinstance(releases[0].mechanism, Walk):
         return _beyond_a_rung(own[0], releases[0], estimate, confidence, farther=farther)
+    if isinstance(releases[-1].mechanism, Bracket):
+        return _bracketed(own, releases, estimate, confidence)
     if not isinstance(releases[0].mechanism, Laplace | Gaussian):
         return None
     if function is Function.AVG and estimate.rows is None:
@@ -139,6 +142,24 @@ def interval_of(
         case Function.VAR_POP | Function.VAR_SAMP | Function.STDDEV_POP | Function.STDDEV_SAMP:
             return _variance(ends, releases[0], estimate)
     low, high = (scaled(end, step_of(releases[0])) for end in ends[0])
+    return low, high
+
+
+def _bracketed(
+    own: Draws, releases: list[Release], estimate: Estimate, confidence: float
+) -> tuple[Array, Array]:
+    """The values within the half-width around the released one, and within the bounds.
+
+    All values within the bounds where more confidence is needed than was planned for.
+    """
+    mechanism = releases[-1].mechanism
+    assert isinstance(mechanism, Bracket)
+    widths = np.array(mechanism.widths, dtype=np.float64)
+    chosen = own[1].astype(np.intp)
+    reach = widths[chosen if confidence <= mechanism.confidence else np.full_like(chosen, -1)]
+    ends = (scaled(own[0] + sign * reach, step_of(releases[0])) for sign in (-1, 1))
+    limits = float(estimate.interval.lower), float(estimate.interval.upper)
+    low, high = (np.clip(end, *limits) for end in ends)
     return low, high
 
 

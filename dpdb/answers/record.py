@@ -50,7 +50,7 @@ class Origin(Enum):
     """Where the cells of a column come from, which the query and the policy decide."""
 
     KEY = auto()
-    """The policy or the statement: a key, a constant."""
+    """What has no interval of its own: a key, a constant, the end of an interval."""
     EXACT = auto()
     """Aggregates without noise, such as a public number of rows."""
     NOISY = auto()

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dpdb.answers.record import Origin, ReleaseReport
-from dpdb.plan.expressions import Slot
+from dpdb.plan.expressions import Slot, interval_ends
 from dpdb.plan.plan import CONFIDENCE, Plan, Release, at_once
 from dpdb.plan.query import Function, Output
 from dpdb.plan.statistics import Histogram
+from dpdb.privacy.bracket import Bracket
 from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace
 from dpdb.privacy.walk import Walk
 
@@ -142,7 +143,7 @@ def _report(release: Release, label: str, competing_rows: int) -> ReleaseReport:
             )
         case Walk():
             return replace(report, sensitivity=Fraction(mechanism.sensitivity))
-        case Exponential():
+        case Exponential() | Bracket():
             return replace(report, sensitivity=mechanism.sensitivity, scale=mechanism.scale)
     return report
 
@@ -150,7 +151,7 @@ def _report(release: Release, label: str, competing_rows: int) -> ReleaseReport:
 def origins(planned: Plan, *, noisy: bool = True) -> tuple[Origin, ...]:
     """Where the columns of an answer come from; without noise, all aggregates are exact."""
     return tuple(
-        Origin.KEY if not planned.measures(output)
+        Origin.KEY if not planned.measures(output) or interval_ends(output.expression)
         else Origin.NOISY if noisy and planned.has_noise(output)
         else Origin.EXACT
         for output in planned.outputs

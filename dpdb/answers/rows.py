@@ -6,6 +6,7 @@ post-processing, which gives nothing more away ([DR14] Proposition 2.1).
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import reduce
 
 import numpy as np
@@ -14,13 +15,13 @@ import numpy.typing as npt
 from dpdb.answers.confidence_intervals import confidence_intervals
 from dpdb.answers.estimates import Noisy, Values, vector
 from dpdb.answers.record import Cell, CellColumn
-from dpdb.plan.expressions import Slot
+from dpdb.plan.expressions import IntervalEnd, Slot
 from dpdb.plan.plan import Plan
 from dpdb.plan.query import Output
 from dpdb.policy.catalog import Kind
 from dpdb.policy.numbers import CALENDAR, iso_date
 from dpdb.vectors.evaluate import Frame, evaluate
-from dpdb.vectors.vector import AnyVector, Array, TextVector, Vector, either
+from dpdb.vectors.vector import AnyVector, Array, TextVector, Vector, constant, either
 
 Rows = npt.NDArray[np.intp]
 """The indices of the groups that are shown, in the order of the answer."""
@@ -40,9 +41,33 @@ def cell_columns(
     Without `noisy`, as in teaching mode, no cell has an interval.
     """
     frame = Frame({}, {**subqueries, **_keys(plan), **points})
+    frame = replace(frame, ends=_interval_ends(plan, noisy, frame))
     rows = _sorted(plan, frame, _having(plan, frame))
     rows = rows[plan.offset : None if plan.limit is None else plan.offset + plan.limit]
     return tuple(_column(plan, noisy, output, frame, rows) for output in plan.outputs)
+
+
+def _interval_ends(plan: Plan, noisy: Noisy | None, frame: Frame) -> dict[IntervalEnd, AnyVector]:
+    """The ends of intervals that the columns, HAVING and ORDER BY ask for; NULL without any."""
+    found: dict[IntervalEnd, AnyVector] = {}
+    for end in plan.interval_ends:
+        ends = None
+        if noisy is not None:
+            _, ends = _intervals(plan, noisy, Output("", end.operand), frame)
+        found[end] = constant(None, end.kind) if ends is None else ends[end.upper]
+    return found
+
+
+def _intervals(
+    plan: Plan, noisy: Noisy, output: Output, frame: Frame
+) -> tuple[Ends | None, Ends | None]:
+    """The intervals of a column in all groups, and with the ends NULL that tell nothing."""
+    ends = confidence_intervals(plan, noisy, output, frame)
+    if ends is None or not plan.is_walked(output):
+        return ends, ends
+    farther = confidence_intervals(plan, noisy, output, frame, farther=True)
+    assert farther is not None
+    return ends, _opened(plan, output, ends, farther)
 
 
 def _keys(plan: Plan) -> dict[Slot, AnyVector]:
@@ -93,16 +118,13 @@ def _column(
     if noisy is None:
         return CellColumn(_unrounded(values, kind, plan, rows))
     cells = _cells(values, kind, plan, rows)
-    ends = confidence_intervals(plan, noisy, output, frame)
-    if ends is None:
+    ends, opened = _intervals(plan, noisy, output, frame)
+    if ends is None or opened is None:
         return CellColumn(cells)
     if plan.is_walked(output):
-        farther = confidence_intervals(plan, noisy, output, frame, farther=True)
-        assert farther is not None
-        opened = _opened(plan, output, ends, farther)
         only_noise = _without_ends(plan, output, ends, opened, rows)
     else:
-        opened, only_noise = ends, _only_noise(plan, output, *ends, rows)
+        only_noise = _only_noise(plan, output, *ends, rows)
     low, high = (_cells(_shown(end, kind), kind, plan, rows) for end in opened)
     return CellColumn(cells, (low, high), only_noise)
 

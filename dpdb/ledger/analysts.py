@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import pwd
 
-from dpdb.errors import LedgerError
+from dpdb.errors import LedgerError, UsageError
 from dpdb.ledger.book import Book
+from dpdb.policy.lasting import LONGEST_NAME, is_name
 
 
 def user() -> str:
@@ -22,6 +23,8 @@ def analyst(book: Book, given: str | None) -> str:
     """The analyst who asks: the user or, if the user owns the ledger, the one that is given."""
     if given is None:
         return user()
+    if not is_name(given):
+        raise UsageError(f"the name of an analyst has 1 to {LONGEST_NAME} visible characters")
     if os.getuid() != book.path.stat().st_uid:
         raise LedgerError("only the owner of the ledger asks for another analyst")
     return given

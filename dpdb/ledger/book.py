@@ -16,8 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dpdb.errors import LedgerError
+from dpdb.ledger.anchor import Anchor
 from dpdb.ledger.entries import NO_SEAL, Entry, seal
 from dpdb.ledger.place import check_file, check_folder, identity
+from dpdb.policy.lasting import LastingBudget
 
 _SCHEMA = (
     "CREATE TABLE entries (number INTEGER PRIMARY KEY, text TEXT NOT NULL, seal BLOB NOT NULL) "
@@ -26,7 +28,7 @@ _SCHEMA = (
 _APPLICATION = 0x64706462
 """The bytes `dpdb`: which program a file is of."""
 _FORMAT = 1
-WAIT = 60.0
+WAIT = 20.0
 """For how many seconds a process waits for others."""
 _REASONS = {
     "SQLITE_BUSY": "another process holds it",
@@ -55,16 +57,19 @@ class Book:
     read the seal is checked; `walk` checks all of them.
     """
 
-    def __init__(self, path: Path):
+    def __init__(self, path: Path, anchor: Anchor | None = None):
         check_folder(path)
         check_file(path)
         self.path = path
         self._process = os.getpid()
-        self._identity = identity(path)
         with self._guarded():
             self._connection = _connected(path)
             weakref.finalize(self, self._connection.close)
             self._check_format()
+        self._files = self._identities()
+        self._anchor = anchor
+        if anchor is not None:
+            self.check_anchor(anchor)
 
     def last(self) -> Sealed:
         """The last entry."""
@@ -85,23 +90,38 @@ class Book:
         What `make` raises is raised, and nothing is added.
         """
         with self._guarded():
-            self._connection.execute("BEGIN IMMEDIATE")
             try:
+                self._connection.execute("BEGIN IMMEDIATE")
                 before = self.last()
                 entry = make(before)
                 sealed = Sealed(entry, seal(before.seal, entry.number, entry.text))
                 self._insert(sealed)
-                self._check_same_file()
+                self._check_same_files()
                 self._connection.execute("COMMIT")
             except BaseException:
                 with suppress(sqlite3.Error):
                     self._connection.execute("ROLLBACK")
                 raise
+            if self._anchor is not None:
+                self._anchor.add(entry.number, sealed.seal)
             # Where locks did not hold, somebody else's entry can be in its place.
-            self._check_same_file()
+            self._check_same_files()
             if self._at(entry.number).seal != sealed.seal:
                 raise self._damaged()
             return sealed
+
+    def check_anchor(self, anchor: Anchor) -> int:
+        """Refuse a book that does not lead to the last entry that the anchor was told of.
+
+        Returns the number of that entry.
+        """
+        number, kept = anchor.last()
+        if number > self.last().entry.number or self.at(number).seal != kept:
+            raise LedgerError(
+                f"{self.path} is older than {anchor.path} says, or another ledger",
+                hint="charges are missing in it, and it must not be used",
+            )
+        return number
 
     def walk(self) -> Iterator[Sealed]:
         """All entries from the first, each with its seal checked, and the file checked first."""
@@ -149,9 +169,20 @@ class Book:
         if found != (_APPLICATION, _FORMAT, "wal", [(_SCHEMA,)]):
             raise self._damaged()
 
-    def _check_same_file(self) -> None:
-        if identity(self.path) != self._identity:
-            raise LedgerError(f"{self.path} was replaced by another file while it was in use")
+    def _check_same_files(self) -> None:
+        """Refuse other files under the same names: what is written to ours is not theirs.
+
+        SQLite removes the log when its last user leaves. While this process has it open, that can
+        only be if its locks were lost.
+        """
+        if self._identities() != self._files:
+            raise LedgerError(
+                f"{self.path} was replaced while it was in use, or its locks did not hold"
+            )
+
+    def _identities(self) -> tuple[object, object]:
+        """Those of the file and of its write-ahead log."""
+        return identity(self.path), identity(self.path.with_name(f"{self.path.name}-wal"))
 
     def _damaged(self) -> LedgerError:
         return LedgerError(
@@ -178,12 +209,26 @@ class Book:
             raise LedgerError(f"cannot use the ledger {self.path}: {reason}") from None
 
 
-def create(path: Path, first: Entry) -> None:
+def open_book(lasting: LastingBudget) -> Book:
+    """The book of a budget; raises LedgerError where it is not to be relied on."""
+    return Book(lasting.ledger, anchor_of(lasting))
+
+
+def anchor_of(lasting: LastingBudget) -> Anchor | None:
+    """The anchor of the budget's ledger; None where it has none."""
+    return None if lasting.anchor is None else Anchor(lasting.anchor)
+
+
+def create(path: Path, first: Entry, anchor: Anchor | None = None) -> None:
     """Make a ledger with one entry; it is there as a whole or not at all.
 
-    Raises LedgerError where there is a file already.
+    Raises LedgerError where there is a file already, or an anchor, as then there was a ledger.
     """
     check_folder(path)
+    if identity(path) is not None:
+        raise _there_already(path)
+    if anchor is not None:
+        anchor.begin(first.number, seal(NO_SEAL, first.number, first.text))
     new = path.with_name(f"{path.name}.{os.getpid()}.new")
     try:
         os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
@@ -198,9 +243,13 @@ def create(path: Path, first: Entry) -> None:
         finally:
             os.close(folder)
     except FileExistsError:
-        raise LedgerError(f"there is a ledger {path} already, and it stays as it is") from None
+        raise _there_already(path) from None
     except (OSError, sqlite3.Error) as error:
         raise LedgerError(f"cannot make the ledger {path}: {error}") from None
+
+
+def _there_already(path: Path) -> LedgerError:
+    return LedgerError(f"there is a ledger {path} already, and it stays as it is")
 
 
 def _fill(path: Path, first: Entry) -> None:

@@ -9,7 +9,8 @@ from dataclasses import replace
 from fractions import Fraction
 
 from dpdb.errors import UsageError
-from dpdb.ledger.book import Book, Sealed, create
+from dpdb.ledger.anchor import Anchor
+from dpdb.ledger.book import Book, Sealed, anchor_of, create, open_book
 from dpdb.ledger.entries import Decision, Entry, Totals
 from dpdb.ledger.state import decision_of
 from dpdb.ledger.terms import described
@@ -43,7 +44,24 @@ def open_budget(policy: Policy, who: str, key: str, digests: Digests) -> None:
     lasting = lasting_budget(policy)
     limits = None if lasting.analysts is None else dict(lasting.analysts)
     decision = Decision("open", "", described(policy), limits, digests, key, 0, 0)
-    create(lasting.ledger, Entry(0, int(time.time()), who, decision, Totals(), 0, {}, None))
+    first = Entry(0, int(time.time()), who, decision, Totals(), 0, {}, None)
+    create(lasting.ledger, first, anchor_of(lasting))
+
+
+def book_of(policy: Policy) -> Book:
+    """The open ledger of the budget that the policy names."""
+    return open_book(lasting_budget(policy))
+
+
+def book_to_accept_for(policy: Policy) -> Book:
+    """The ledger, where its anchor may be one that only the new policy has."""
+    lasting = lasting_budget(policy)
+    if lasting.anchor is not None:
+        unanchored = Book(lasting.ledger)
+        last = unanchored.last()
+        if not decision_of(unanchored, last.entry).terms["anchored"]:
+            Anchor(lasting.anchor).begin(last.entry.number, last.seal)
+    return open_book(lasting)
 
 
 def accept(

@@ -11,8 +11,8 @@ from threading import Lock
 from dpdb.errors import LedgerError
 from dpdb.ledger import region_text
 from dpdb.ledger.analysts import analyst
-from dpdb.ledger.book import Book, Sealed
-from dpdb.ledger.entries import Charge, Entry
+from dpdb.ledger.book import Book, Sealed, open_book
+from dpdb.ledger.entries import Charge, Decision, Entry
 from dpdb.ledger.protocol import Balance, Ledger, PinnedData, Price, Receipt, Recorded
 from dpdb.ledger.spending import Spent, check_covered, price_between
 from dpdb.ledger.state import State, StateReader, decision_of, totals_of
@@ -37,6 +37,8 @@ class _Session:
     version: int
     """That of data and terms with which it began."""
     pinned: PinnedData
+    allowed: Decision | None = None
+    """The decision whose terms were last found to allow the session: they need no second look."""
     queries: int = 0
     """How many queries it has asked."""
     lock: Lock = field(default_factory=Lock)
@@ -79,7 +81,7 @@ class LastingLedger(Ledger):
         Raises LedgerError where the ledger is not to be relied on, or refuses the session.
         """
         assert policy.lasting is not None
-        book = Book(policy.lasting.ledger)
+        book = open_book(policy.lasting)
         decision = decision_of(book, book.last().entry)
         pinned = PinnedData(bytes.fromhex(decision.key), decision.digests)
         session = _Session(StateReader(book, policy.tables), decision.version, pinned)
@@ -111,12 +113,13 @@ class LastingLedger(Ledger):
     def history(self) -> tuple[Recorded, ...]:
         """The analyst's last charges, up to LONGEST_HISTORY."""
         records = list[Recorded]()
-        number = self.book.last().entry.latest.get(self.analyst)
-        while number is not None and len(records) < LONGEST_HISTORY:
-            entry = self.book.at(number).entry
-            if isinstance(entry.event, Charge):
-                records.append(Recorded(entry.time, entry.event.statement, entry.event.loss))
-            number = self.book.at(number - 1).entry.latest.get(self.analyst)
+        with self._session.lock:
+            number = self.book.last().entry.latest.get(self.analyst)
+            while number is not None and len(records) < LONGEST_HISTORY:
+                entry = self.book.at(number).entry
+                if isinstance(entry.event, Charge):
+                    records.append(Recorded(entry.time, entry.event.statement, entry.event.loss))
+                number = self.book.at(number - 1).entry.latest.get(self.analyst)
         return tuple(records[::-1])
 
     def price(self, loss: ComposedLoss, region: Region | None, queries: int = 1) -> Price:
@@ -146,6 +149,8 @@ class LastingLedger(Ledger):
         """What the book says; raises LedgerError where its terms refuse this session."""
         state = self._session.reader.read(last)
         decision, limits = state.decision, state.decision.limits
+        if decision is self._session.allowed:
+            return state
         check_session(decision.terms, self.policy)
         if decision.version != self._session.version:
             raise LedgerError(
@@ -157,6 +162,7 @@ class LastingLedger(Ledger):
                 f"{self.analyst} is not among the analysts of this budget",
                 hint="its custodian can add one: dpdb budget grant POLICY NAME EPSILON",
             )
+        self._session.allowed = decision
         return state
 
     def _change(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from dpdb.errors import LedgerError
@@ -16,17 +16,16 @@ from dpdb.policy.catalog import Table
 from dpdb.privacy.accounting.composition import NO_LOSS, ComposedLoss
 
 
-def verify(book: Book) -> tuple[Sealed, ...]:
+def verified(book: Book) -> Iterator[Sealed]:
     """All entries; raises LedgerError at the first that is not what those before it lead to."""
-    entries = tuple(book.walk())
     rebuilt: _Rebuilt | None = None
-    for sealed in entries:
+    for sealed in book.walk():
         rebuilt = _begun(sealed.entry) if rebuilt is None else rebuilt
         if rebuilt is None or rebuilt.next(sealed.entry) != sealed.entry:
             raise LedgerError(
                 f"entry {sealed.entry.number} of {book.path} is not what those before it lead to"
             )
-    return entries
+        yield sealed
 
 
 @dataclass
@@ -86,13 +85,3 @@ def _begun(first: Entry) -> _Rebuilt | None:
         case Decision(action="open", since=0, version=0) as decision:
             return _Rebuilt(Spent(neighbors_in(decision.terms)))
     return None
-
-
-def heads(entries: Iterable[Sealed]) -> set[str]:
-    """For each entry the line by which an anchor names it."""
-    return {head(sealed) for sealed in entries}
-
-
-def head(sealed: Sealed) -> str:
-    """An entry's number and seal in one line: it stands for all entries up to this one."""
-    return f"{sealed.entry.number} {sealed.seal.hex()}"

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from dpdb.errors import InvalidOption, TooLarge
 from dpdb.plan.count_groups import CountGroup, NoiseCost, count_groups
-from dpdb.plan.expressions import Expr, Slot, slots
+from dpdb.plan.expressions import Expr, IntervalEnd, Slot, slots
 from dpdb.plan.lowering import AggregateLowering, PlanningContext, contribution_of
 from dpdb.plan.plan import CONFIDENCE, Release, at_once
 from dpdb.plan.query import Aggregate, Function, Query
@@ -66,7 +66,7 @@ def allocate(
 
 def _made_of_noise(output: Expr) -> bool:
     """Whether a column of the answer is computed from aggregates."""
-    return not isinstance(output, Slot) and bool(slots(output, "aggregate"))
+    return not isinstance(output, Slot | IntervalEnd) and bool(slots(output, "aggregate"))
 
 
 def _number_of_shares(query: Query, context: PlanningContext) -> int:
@@ -101,7 +101,7 @@ def groups_of_counts(query: Query, context: PlanningContext) -> list[CountGroup]
             return total_squared(1, 1, contribution)
         return total(1, 1, contribution) ** 2
 
-    power = 1 if context.policy.budget.composition is Composition.ZCDP else 2
+    power = 1 if context.concentrated else 2
     return count_groups(query, counts, NoiseCost(weight, power, len(noisy) - len(counts)))
 
 

@@ -15,7 +15,6 @@ from dpdb.plan.expressions import conjunction
 from dpdb.plan.lowering import PlanningContext, RowCount
 from dpdb.plan.plan import Plan
 from dpdb.plan.query import Aggregate, Query
-from dpdb.policy.budget import Composition
 from dpdb.policy.catalog import Policy
 from dpdb.privacy.accounting.accountants import BudgetShare
 
@@ -25,14 +24,13 @@ def unlabelled(query: Query) -> Query:
     return replace(query, outputs=tuple(replace(output, label="") for output in query.outputs))
 
 
-def can_be_joined(query: Query, policy: Policy) -> bool:
+def can_be_joined(query: Query) -> bool:
     """Whether a query can be drawn together with others.
 
     One with a goal of accuracy has a price of its own, and so has one with subqueries, as these
-    come first. Advanced composition is better for many small statements than for a large one.
+    come first.
     """
-    alone = query.settled or query.subqueries or query.options.has_accuracy_goal
-    return not alone and policy.budget.composition is not Composition.ADVANCED
+    return not (query.settled or query.subqueries or query.options.has_accuracy_goal)
 
 
 def joint_key(query: Query, share: BudgetShare) -> object:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dpdb.errors import TooLarge
 from dpdb.plan.plan import Plan, Release
 from dpdb.plan.statistics import Ranks, Tally
+from dpdb.privacy.bracket import Bracket
 from dpdb.privacy.mechanisms import Exponential, Smooth
 from dpdb.privacy.walk import Walk
 
@@ -48,6 +49,8 @@ def candidate_count(release: Release) -> int:
             return _EACH + 2 * values + 1
         case Exponential(), Tally(values=listed):
             return _EACH + len(listed)
+        case Bracket(widths=widths), _:
+            return _EACH + len(widths)
         case Walk(), Ranks(rungs=rungs):
             return _EACH + len(rungs)
         case Smooth(beta=beta, rows_per_unit=rows), _:

@@ -7,8 +7,8 @@ written with `<` and `<=`, and the operands of AND, OR and `=` are sorted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 from dpdb.policy.catalog import Column, Kind, Value
 
@@ -139,6 +139,18 @@ class Cast:
     kind: Kind
 
 
+@dataclass(frozen=True)
+class IntervalEnd:
+    """The lower or the upper end of the interval of an expression over noisy aggregates."""
+
+    operand: Expr
+    upper: bool
+
+    @property
+    def kind(self) -> Kind:
+        return self.operand.kind
+
+
 Expr = (
     Literal
     | ColumnRef
@@ -153,6 +165,7 @@ Expr = (
     | Case
     | Call
     | Cast
+    | IntervalEnd
 )
 
 
@@ -225,6 +238,7 @@ def children(expression: Expr) -> tuple[Expr, ...]:
             | InList(operand=operand)
             | Like(operand=operand)
             | Cast(operand=operand)
+            | IntervalEnd(operand=operand)
         ):
             return (operand,)
         case Case(branches=branches, default=default):
@@ -243,37 +257,18 @@ def size(expression: Expr) -> int:
     return 1 + sum(map(size, children(expression)))
 
 
-def with_slots(expression: Expr, new: Callable[[Slot], Slot]) -> Expr:
-    """The expression with `new` of each slot in its place."""
-
-    def inside(part: Expr) -> Expr:
-        return with_slots(part, new)
-
-    match expression:
-        case Slot():
-            return new(expression)
-        case Literal() | ColumnRef():
-            return expression
-        case Compare(operator=operator, left=left, right=right):
-            return compare(operator, inside(left), inside(right))
-        case Arithmetic(left=left, right=right):
-            return replace(expression, left=inside(left), right=inside(right))
-        case Logic(operator=operator, operands=operands):
-            return logic(operator, [inside(operand) for operand in operands])
-        case Not() | IsNull() | InList() | Like() | Cast():
-            return replace(expression, operand=inside(expression.operand))
-        case Case(branches=branches, default=default):
-            chosen = tuple((inside(condition), inside(value)) for condition, value in branches)
-            return replace(expression, branches=chosen, default=inside(default))
-        case Call(arguments=arguments):
-            return replace(expression, arguments=tuple(map(inside, arguments)))
-
-
 def slots(expression: Expr, role: str) -> set[int]:
     """The indices of the slots of one role within an expression."""
     if isinstance(expression, Slot):
         return {expression.index} if expression.role == role else set()
     return set().union(*(slots(child, role) for child in children(expression)))
+
+
+def interval_ends(expression: Expr) -> set[IntervalEnd]:
+    """The ends of intervals within an expression."""
+    if isinstance(expression, IntervalEnd):
+        return {expression}
+    return set().union(*(interval_ends(child) for child in children(expression)))
 
 
 def columns_of(expression: Expr) -> dict[str, Column]:

@@ -43,6 +43,8 @@ class PlanningContext:
     policy: Policy
     rows: RowCount
     options: Options = NO_OPTIONS
+    concentrated: bool = False
+    """Whether the query's share is: then the squares of ε add up, and not the ε."""
 
 
 def contribution_of(

@@ -7,11 +7,13 @@ from fractions import Fraction
 
 from dpdb.errors import InvalidOption, Place, TooLarge
 from dpdb.plan.expressions import ColumnRef
+from dpdb.plan.plan import Mechanism
 from dpdb.plan.query import Options
 from dpdb.plan.statistics import Grid, Ranks
 from dpdb.policy.budget import SMALLEST_DELTA
 from dpdb.privacy import sensitivity
 from dpdb.privacy.accounting.accountants import BudgetShare
+from dpdb.privacy.bracket import MOST_RANKS, Bracket
 from dpdb.privacy.gaussian_calibration import epsilon_of, variance_for
 from dpdb.privacy.gradual_release import LOOKS
 from dpdb.privacy.mechanisms import (
@@ -20,7 +22,6 @@ from dpdb.privacy.mechanisms import (
     Exponential,
     Gaussian,
     Laplace,
-    Mechanism,
     Smooth,
 )
 from dpdb.privacy.sensitivity import Contribution
@@ -77,6 +78,21 @@ class MechanismChoice:
         change = sensitivity.rank(fraction, self.contribution)
         return self._exponential(change, share, sensitivity.is_one_sided_rank(fraction))
 
+    def for_bracket(
+        self, statistic: Ranks, share: BudgetShare, confidence: float
+    ) -> Bracket | None:
+        """The mechanism for the interval of a quantile.
+
+        None where the value has noise instead, and where ε is too small for any table to have
+        an interval narrower than the bounds.
+        """
+        epsilon = _selecting(share)
+        if self.options.sensitivity == "smooth" or epsilon < 2 * SLACK:
+            return None
+        change = sensitivity.rank(statistic.fraction, self.contribution)
+        bracket = Bracket(change, epsilon, confidence, statistic.grid.upper - statistic.grid.lower)
+        return bracket if bracket.target < MOST_RANKS else None
+
     def for_mode(self, share: BudgetShare) -> Mechanism:
         """The mechanism for the commonest of declared values."""
         one_sided = sensitivity.is_one_sided_tally(self.contribution)
@@ -112,8 +128,7 @@ class MechanismChoice:
         return mechanism
 
     def _exponential(self, change: Fraction, share: BudgetShare, one_sided: bool) -> Exponential:
-        # The exponential mechanism is ε²/8-zCDP, so ρ = ε²/2 allows twice the share's ε.
-        mechanism = Exponential(change, share.epsilon * (2 if share.concentrated else 1), one_sided)
+        mechanism = Exponential(change, _selecting(share), one_sided)
         if mechanism.epsilon < 2 * SLACK:
             raise TooLarge(
                 "epsilon is too small to select a value with",
@@ -146,6 +161,14 @@ class MechanismChoice:
             hint="narrow the bounds, or ask for more epsilon",
             place=self.place,
         )
+
+
+def _selecting(share: BudgetShare) -> Fraction:
+    """The ε of an exponential mechanism that spends the share.
+
+    It is ε²/8-zCDP, so ρ = ε²/2 allows twice the share's ε.
+    """
+    return share.epsilon * (2 if share.concentrated else 1)
 
 
 def _is_tight(statistic: Ranks) -> bool:

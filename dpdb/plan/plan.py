@@ -9,18 +9,21 @@ from fractions import Fraction
 from functools import cached_property, reduce
 from operator import add
 
-from dpdb.plan.expressions import Expr, Slot, columns_of, conjunction, slots
+from dpdb.plan.expressions import Expr, IntervalEnd, Slot, columns_of, conjunction, slots
 from dpdb.plan.intervals import Interval
 from dpdb.plan.obstacles import Obstacle
-from dpdb.plan.query import Aggregate, Ordering, Output
+from dpdb.plan.query import Aggregate, Ordering, Output, ends_asked_for
 from dpdb.plan.ranges import Environment, interval
 from dpdb.plan.regions import Region, region
 from dpdb.plan.statistics import Histogram, Statistic
 from dpdb.policy.catalog import Table, Value
 from dpdb.privacy.accounting.composition import ComposedLoss
 from dpdb.privacy.accounting.loss import Loss
-from dpdb.privacy.mechanisms import Mechanism
+from dpdb.privacy.bracket import Bracket
+from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace, Smooth
 from dpdb.privacy.walk import Walk
+
+Mechanism = Laplace | Gaussian | Exponential | Bracket | Walk | Smooth
 
 CONFIDENCE = 0.95
 """The confidence of every interval, and of an error goal that names none."""
@@ -42,6 +45,7 @@ class Release:
     """The name of the aggregate, or of the part of one: `sum`, `count`, `sum_of_squares`, …"""
     statistic: Statistic
     mechanism: Mechanism
+    """A bracket is around the values of the release before it."""
     unit: Fraction = Fraction(1)
     """The size of one grid step of the mechanism, in the analyst's units."""
 
@@ -51,7 +55,8 @@ class Estimate:
     """How one aggregate is computed from releases.
 
     `releases` are indices into the plan's releases. Averages and variances have (squares,) sum and
-    count, in this order; `rows` replaces a count that is public.
+    count, in this order, and a quantile may have a bracket beside its value; `rows` replaces a
+    count that is public.
     """
 
     aggregate: Aggregate
@@ -169,6 +174,11 @@ class Plan:
         for index in self.noisy_subqueries(output):
             used += self.subplans[index].every_release
         return any(isinstance(release.mechanism, Walk) for release in used)
+
+    @property
+    def interval_ends(self) -> set[IntervalEnd]:
+        """The ends of intervals that the answer is made with."""
+        return ends_asked_for(self.outputs, self.having, self.order)
 
     def released_for(self, output: Output) -> set[int]:
         """The indices of the releases from which an output is computed."""

@@ -7,10 +7,11 @@ public, and the planner asks for it.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
 from dpdb.errors import TooLarge
+from dpdb.plan import brackets
 from dpdb.plan.allocation import allocate, competing_rows, groups_of_counts, is_public_count
 from dpdb.plan.count_groups import CountGroup
 from dpdb.plan.expressions import Slot
@@ -18,7 +19,7 @@ from dpdb.plan.group_keys import key_values
 from dpdb.plan.intervals import Interval
 from dpdb.plan.lowering import AggregateLowering, PlanningContext, RowCount, contribution_of
 from dpdb.plan.mechanism_choice import MechanismChoice
-from dpdb.plan.plan import Estimate, Plan, Release
+from dpdb.plan.plan import CONFIDENCE, Estimate, Plan, Release
 from dpdb.plan.query import Query
 from dpdb.plan.ranges import Environment
 from dpdb.policy.catalog import Policy, Value
@@ -37,11 +38,11 @@ def plan(query: Query, policy: Policy, share: BudgetShare, rows: RowCount) -> Pl
     `rows` gives the number of rows of a table, where that number is public. Raises TooLarge for
     more than MAX_GROUPS groups or noisy values.
     """
-    context = PlanningContext(policy, rows, query.options)
+    context = PlanningContext(policy, rows, query.options, share.concentrated)
     # Subqueries are planned first, but their answers do not change the number of groups.
     group_count = _number(_key_values(query, {})) if query.options.has_accuracy_goal else 1
     shares = allocate(query, group_count, share, context)
-    return _plan_within(query, context, shares)
+    return _plan_within(query, context, shares, CONFIDENCE)
 
 
 def outline(query: Query, policy: Policy) -> Plan:
@@ -52,9 +53,23 @@ def outline(query: Query, policy: Policy) -> Plan:
     return _assembled(query, values, (), estimates, subplans, policy=policy)
 
 
-def _plan_within(query: Query, context: PlanningContext, shares: Iterator[BudgetShare]) -> Plan:
-    """The plan for `query`: every noisy aggregate takes the next of `shares`, subqueries first."""
-    subplans = tuple(_plan_within(subquery, context, shares) for subquery in query.subqueries)
+def _plan_within(
+    query: Query,
+    context: PlanningContext,
+    shares: Iterator[BudgetShare],
+    confidence: float | None,
+) -> Plan:
+    """The plan for `query`: every noisy aggregate takes the next of `shares`, subqueries first.
+
+    `confidence` is that of the answer's intervals, None where none is shown.
+    """
+    # How many groups there are is not known yet, but that is at most the number allowed.
+    most = competing_rows(query, MAX_GROUPS, context)
+    inner = brackets.shown_confidences(query, "subquery", confidence, most)
+    subplans = tuple(
+        _plan_within(subquery, context, shares, inner.get(index))
+        for index, subquery in enumerate(query.subqueries)
+    )
     known: Environment = {
         Slot("subquery", index, subplan.outputs[0].expression.kind): subplan.interval_of(
             subplan.outputs[0]
@@ -63,7 +78,9 @@ def _plan_within(query: Query, context: PlanningContext, shares: Iterator[Budget
     }
     values = _key_values(query, known)
     group_count = _number(values)
-    releases, estimates = _lowered(query, context, shares, known, group_count)
+    competing = competing_rows(query, group_count, context)
+    shown = brackets.shown_confidences(query, "aggregate", confidence, competing)
+    releases, estimates = _lowered(query, context, shares, known, group_count, shown=shown)
     return _assembled(
         query,
         values,
@@ -71,7 +88,7 @@ def _plan_within(query: Query, context: PlanningContext, shares: Iterator[Budget
         estimates,
         subplans,
         policy=context.policy,
-        competing=competing_rows(query, group_count, context),
+        competing=competing,
     )
 
 
@@ -81,8 +98,13 @@ def _lowered(
     shares: Iterator[BudgetShare],
     known: Environment,
     group_count: int,
+    *,
+    shown: Mapping[int, float],
 ) -> tuple[tuple[Release, ...], tuple[Estimate, ...]]:
-    """The releases of a query's own aggregates, and how each aggregate is computed from them."""
+    """The releases of a query's own aggregates, and how each aggregate is computed from them.
+
+    `shown` has the confidences of the intervals that are shown, by the index of the aggregate.
+    """
     releases: list[Release] = []
     estimates: dict[int, Estimate] = {}
     groups = {min(group.members): group for group in groups_of_counts(query, context)}
@@ -103,7 +125,7 @@ def _lowered(
                 counted = query.aggregates[member]
                 estimates[member] = Estimate(counted, (first,), Interval(), atoms=added)
         else:
-            lowered = lowering.lower()
+            lowered = brackets.lower(lowering, shown.get(number))
             releases += lowered.releases
             values += len(lowered.releases) * group_count
             indices = tuple(range(first, len(releases)))

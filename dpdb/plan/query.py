@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
 from functools import cached_property
 
 from dpdb.errors import Place
-from dpdb.plan.expressions import Expr, conjunction, size
+from dpdb.plan.expressions import Expr, IntervalEnd, conjunction, interval_ends, size
 from dpdb.plan.obstacles import Obstacle, obstacle
 from dpdb.policy.catalog import Kind, Table
 
@@ -74,6 +75,14 @@ class Ordering:
     nulls_first: bool
 
 
+def ends_asked_for(
+    outputs: Iterable[Output], having: Expr | None, order: Iterable[Ordering]
+) -> set[IntervalEnd]:
+    """The ends of intervals in the columns, HAVING and the terms of ORDER BY."""
+    parts = [each.expression for each in outputs] + [each.expression for each in order]
+    return set().union(*map(interval_ends, parts if having is None else [*parts, having]))
+
+
 @dataclass(frozen=True)
 class Options:
     """The options of a query; None where the session decides."""
@@ -86,6 +95,7 @@ class Options:
     confidence: Fraction | None = None
     mechanism: str | None = None
     sensitivity: str | None = None
+    interval: str | None = None
 
     @property
     def has_accuracy_goal(self) -> bool:
@@ -121,6 +131,14 @@ class Query:
         return tuple(
             obstacle(self.table, conjunction(self.where, each.where)) for each in self.aggregates
         )
+
+    @property
+    def measured(self) -> tuple[Expr, ...]:
+        """The expressions whose intervals are shown, where they have any."""
+        outputs = [each.expression for each in self.outputs]
+        whole = {each for each in outputs if each.kind.ordinal and not interval_ends(each)}
+        ends = ends_asked_for(self.outputs, self.having, self.order)
+        return tuple(whole | {end.operand for end in ends})
 
     @property
     def settled(self) -> bool:

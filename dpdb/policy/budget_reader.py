@@ -20,8 +20,9 @@ from dpdb.policy.policy_text import PolicyText
 
 _KEYS = (
     "epsilon", "delta", "queries", "composition", "name", "ledger", "queries_in_all", "analysts",
+    "anchor",
 )  # fmt: skip
-_LASTING = ("ledger", "queries_in_all", "analysts")
+_LASTING = ("ledger", "queries_in_all", "analysts", "anchor")
 """The keys that go with a name."""
 
 
@@ -55,16 +56,17 @@ class BudgetReader:
         self._check_name(name, ("budget", "name"))
         return LastingBudget(
             name,
-            self._ledger(),
+            self._file("ledger", self.text.path.with_suffix(SUFFIX).name),
             self._queries("queries_in_all", 1) if "queries_in_all" in self.section else None,
             self._analysts(),
+            self._file("anchor", "") if "anchor" in self.section else None,
         )
 
-    def _ledger(self) -> Path:
-        """The ledger's file: beside the policy, unless the policy says where."""
-        given = self.section.get("ledger", self.text.path.with_suffix(SUFFIX).name)
+    def _file(self, key: str, default: str) -> Path:
+        """The file at `key`, in the policy's folder unless the policy says where."""
+        given = self.section.get(key, default)
         if not isinstance(given, str) or not given or "\0" in given:
-            raise self.text.error("ledger is the name of a file", ("budget", "ledger"))
+            raise self.text.error(f"{key} is the name of a file", ("budget", key))
         return self.text.path.parent / given
 
     def _analysts(self) -> tuple[tuple[str, Fraction], ...] | None:

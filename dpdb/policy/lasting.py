@@ -20,6 +20,8 @@ class LastingBudget:
     """The most queries of all sessions together; None where only each session has a limit."""
     analysts: tuple[tuple[str, Fraction], ...] | None = None
     """For each analyst the most ε of the whole; None where anyone may ask for all of it."""
+    anchor: Path | None = None
+    """A file elsewhere that tells an older copy of the ledger; None where there is none."""
 
 
 def is_name(text: object) -> bool:

@@ -15,7 +15,6 @@ from typing import ClassVar
 from dpdb.privacy.accounting.composition import log_inverse
 from dpdb.privacy.accounting.loss import Loss, pure
 from dpdb.privacy.laplace_sums import margin
-from dpdb.privacy.walk import Walk
 
 SLACK = Fraction(1, 2**40)
 """The part of ε that the exponential mechanism reserves for rounding."""
@@ -241,4 +240,3 @@ class Smooth:
 
 Additive = Laplace | Gaussian
 """Mechanisms that add noise of a known scale."""
-Mechanism = Laplace | Gaussian | Exponential | Walk | Smooth

@@ -146,7 +146,7 @@ class Batches:
             if not (plan.settled or known):
                 fresh.setdefault(unlabelled(asked.query), (asked, plan))
         self._check([*fresh.values()])
-        joinable = [asked for asked, _ in fresh.values() if can_be_joined(asked.query, self.policy)]
+        joinable = [asked for asked, _ in fresh.values() if can_be_joined(asked.query)]
         parts: dict[Query, _Part] = {}
         for statements in joined([(asked.query, asked.share) for asked in joinable]):
             if len(statements.members) > 1:

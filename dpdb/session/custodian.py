@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
 from dpdb.answers.record import AnswerRecord, Cell, columns_of
 from dpdb.ledger import custodian
 from dpdb.ledger.analysts import user
-from dpdb.ledger.book import Book, Sealed
+from dpdb.ledger.book import Sealed
 from dpdb.ledger.entries import Charge, Decision, Entry
 from dpdb.ledger.protocol import Balance
 from dpdb.ledger.state import decision_of
@@ -22,6 +23,7 @@ HISTORY = (
     "epsilon_in_all", "delta_in_all", "queries_in_all", "seal",
 )  # fmt: skip
 """The columns of the history; `statement` is a decision's reason where nothing was asked."""
+_SUMS = ("statements", "epsilon")
 RECENT = 20
 """How many entries `show` lists."""
 
@@ -34,53 +36,51 @@ def open_budget(policy: Policy) -> None:
 
 def accept(policy: Policy, why: str, *, fresh: bool) -> None:
     """Let the budget be for the data and the policy as they are now."""
-    book = book_of(policy)
+    book = custodian.book_to_accept_for(policy)
     key = decision_of(book, book.last().entry).key
     custodian.accept(book, policy, user(), why, _digests(policy, key), fresh=fresh)
 
 
 def grant(policy: Policy, analyst: str, epsilon: Fraction) -> None:
     """Let an analyst spend up to `epsilon` of the budget."""
-    custodian.grant(book_of(policy), user(), analyst, epsilon)
+    custodian.grant(custodian.book_of(policy), user(), analyst, epsilon)
 
 
 def revoke(policy: Policy, analyst: str) -> None:
     """Let an analyst ask no more."""
-    custodian.revoke(book_of(policy), user(), analyst)
-
-
-def book_of(policy: Policy) -> Book:
-    """The open ledger of the budget that the policy names."""
-    return Book(custodian.lasting_budget(policy).ledger)
+    custodian.revoke(custodian.book_of(policy), user(), analyst)
 
 
 def overview(policy: Policy) -> dict[str, AnswerRecord]:
     """What became of the budget: in all, by analyst, by day, and the last entries, by title."""
-    entries = list(book_of(policy).walk())
-    last = entries[-1].entry
-    decision = next(e.entry.event for e in entries if e.entry.number == last.decision)
-    assert isinstance(decision, Decision)
+    book = custodian.book_of(policy)
+    last = book.last().entry
+    decision = decision_of(book, last)
     budget, terms = budget_in(decision.terms), decision.terms
+    by_analyst, by_day, recent = _Sums(), _Sums(), deque[Sealed](maxlen=RECENT)
+    for sealed in book.walk():
+        recent.append(sealed)
+        if sealed.entry.number >= decision.since:
+            by_analyst.add(sealed.entry.who, sealed.entry)
+            by_day.add(utc_time(sealed.entry.time)[:10], sealed.entry)
     # Each session has its own limit of queries; the budget has one where the terms say so.
     balance = Balance.after(budget, last.totals.loss)
     rows = [row for row in budget_rows(balance, balance.share.epsilon)
             if row[0] != "queries"]  # fmt: skip
     most, asked = terms["queries_in_all"], last.totals.queries
     rows.append(("queries in all", most, asked, None if most is None else most - asked))
-    since = [each.entry for each in entries if each.entry.number >= decision.since]
     limits = decision.limits or {}
-    by_analyst = _summed((entry.who, entry) for entry in since)
     analysts = [
-        (name, float(limits[name]) if name in limits else None, *by_analyst.get(name, (0, 0.0)))
-        for name in dict.fromkeys([*limits, *by_analyst])
+        (name, float(limits[name]) if name in limits else None, *by_analyst.of(name))
+        for name in dict.fromkeys([*limits, *by_analyst.names])
     ]
-    days = [(day, *sums) for day, sums in _summed((_day(entry), entry) for entry in since).items()]
-    recent = [row[:8] for row in history(entries[-RECENT:])]
+    days = [(day, *by_day.of(day)) for day in by_day.names]
+    lately = [row[: HISTORY.index("epsilon_in_all")] for row in history(recent)]
     return {
         "budget": _shown(BUDGET_COLUMNS, rows, balance),
-        "analysts": _shown(("analyst", "limit", "statements", "epsilon"), analysts, balance),
-        "days": _shown(("day", "statements", "epsilon"), days, balance),
-        "history": _shown(HISTORY[:8], recent, balance),
+        "analysts": _shown(("analyst", "limit", *_SUMS), analysts, balance),
+        "days": _shown(("day", *_SUMS), days, balance),
+        "history": _shown(HISTORY[: len(lately[0])], lately, balance),
     }
 
 
@@ -103,29 +103,37 @@ def history(entries: Iterable[Sealed]) -> list[tuple[Cell, ...]]:
 
 def history_record(policy: Policy) -> AnswerRecord:
     """The whole history."""
-    book = book_of(policy)
-    entries = list(book.walk())
-    decision = decision_of(book, entries[-1].entry)
-    balance = Balance.after(budget_in(decision.terms), entries[-1].entry.totals.loss)
-    return _shown(HISTORY, history(entries), balance)
+    book = custodian.book_of(policy)
+    last = book.last().entry
+    balance = Balance.after(budget_in(decision_of(book, last).terms), last.totals.loss)
+    return _shown(HISTORY, history(book.walk()), balance)
+
+
+class _Sums:
+    """For each name the number of statements, and the sum of their ε."""
+
+    def __init__(self) -> None:
+        self._sums: dict[str, tuple[int, Fraction]] = {}
+
+    def add(self, name: str, entry: Entry) -> None:
+        """Count an entry, if it is a charge."""
+        if isinstance(entry.event, Charge):
+            number, epsilon = self._sums.get(name, (0, Fraction(0)))
+            charge = entry.event
+            self._sums[name] = number + charge.queries, epsilon + charge.loss.epsilon
+
+    @property
+    def names(self) -> Iterable[str]:
+        return self._sums
+
+    def of(self, name: str) -> tuple[int, float]:
+        """Both sums of a name."""
+        number, epsilon = self._sums.get(name, (0, Fraction(0)))
+        return number, float(epsilon)
 
 
 def _digests(policy: Policy, key: str) -> dict[str, str]:
     return {table.name: table_digest(table, bytes.fromhex(key)) for table in policy.tables}
-
-
-def _summed(entries: Iterable[tuple[str, Entry]]) -> dict[str, tuple[int, float]]:
-    """For each name the number of statements and the sum of their ε."""
-    sums: dict[str, tuple[int, Fraction]] = {}
-    for name, entry in entries:
-        if isinstance(entry.event, Charge):
-            number, epsilon = sums.get(name, (0, Fraction(0)))
-            sums[name] = number + entry.event.queries, epsilon + entry.event.loss.epsilon
-    return {name: (number, float(epsilon)) for name, (number, epsilon) in sums.items()}
-
-
-def _day(entry: Entry) -> str:
-    return utc_time(entry.time)[:10]
 
 
 def _shown(

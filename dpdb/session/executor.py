@@ -19,8 +19,9 @@ from dpdb.errors import InternalError
 from dpdb.plan.expressions import Slot
 from dpdb.plan.plan import Plan, Release
 from dpdb.plan.statistics import Ranks, Tally
+from dpdb.privacy.bracket import Bracket
 from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace, Smooth
-from dpdb.privacy.noise import exponential, smooth, walk
+from dpdb.privacy.noise import bracket, exponential, smooth, walk
 from dpdb.privacy.walk import Walk
 from dpdb.session.teaching import disclosures
 from dpdb.vectors.vector import AnyVector
@@ -89,13 +90,15 @@ class Executor:
         exact = self.engine.exact(plan, subqueries)
         if self.teach:
             revealed += disclosures(plan, exact)
-        draws = tuple(
-            self._draw(release, result)
-            for release, result in zip(plan.releases, exact, strict=True)
-        )
+        draws: list[npt.NDArray[Any]] = []
+        for release, result in zip(plan.releases, exact, strict=True):
+            draws.append(self._draw(release, result, draws))
         return NoisyResult(Noisy(draws, subqueries, tuple(subresults)), tuple(revealed))
 
-    def _draw(self, release: Release, exact: Exact) -> npt.NDArray[Any]:
+    def _draw(
+        self, release: Release, exact: Exact, before: Sequence[npt.NDArray[Any]]
+    ) -> npt.NDArray[Any]:
+        """The noisy values of a release, given those of the releases `before` it."""
         mechanism, statistic, noise = release.mechanism, release.statistic, self.noise
         match mechanism, statistic:
             case Laplace(sensitivity=0), _:
@@ -109,6 +112,11 @@ class Executor:
                 chosen = [
                     exponential.select_value(values, ends, fraction, mechanism, noise)
                     for values in exact.cells
+                ]
+            case Bracket(), Ranks(fraction=fraction):
+                chosen = [
+                    bracket.select_width(values, centre, fraction, mechanism, noise)
+                    for values, centre in zip(exact.cells, before[-1].tolist(), strict=True)
                 ]
             case Exponential(), Tally():
                 chosen = [

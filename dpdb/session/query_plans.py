@@ -7,7 +7,7 @@ noise. What is chosen follows from the plans and the budget alone.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from statistics import fmean
@@ -46,10 +46,10 @@ def possible_plans(
     """
     found: list[Plans] = []
     refusals: list[TooLarge] = []
-    for share, mechanism in _ways(query.options, shares):
-        options = replace(query.options, mechanism=mechanism)
+    for even in _usable(shares, query.options):
+        share = _asked(even, query.options)
         try:
-            found.append(plans_of(replace(query, options=options), policy, share, rows))
+            found.append(plans_of(with_usual_noise(query, share), policy, share, rows))
         except TooLarge as refusal:
             refusals.append(refusal)
     if not found:
@@ -71,43 +71,38 @@ def best_plans(possible: Sequence[Plans], balance: Balance) -> Plans:
     return min(possible, key=rank)
 
 
-def _ways(options: Options, shares: Shares) -> Iterator[tuple[BudgetShare, str]]:
-    """The shares of the budget that a query may spend, each with the noise of counts and sums."""
-    if options.mechanism == "gaussian" or options.sensitivity == "smooth":
-        shares = shares[-1:]  # the others have no δ
-    for even in shares:
-        share = replace(
-            even,
-            epsilon=even.epsilon if options.epsilon is None else options.epsilon,
-            delta=even.delta if options.delta is None else options.delta,
-        )
-        chosen = options.mechanism if options.mechanism in MECHANISMS else None
-        yield share, chosen or _least(share, options)
-
-
-def _least(share: BudgetShare, options: Options) -> str:
-    """The noise that is the less for a share: Gaussian noise, where its ρ is what is paid for."""
-    laplace_only = options.noise_index or options.relative_error or share.delta < SMALLEST_DELTA
-    return "gaussian" if share.concentrated and not laplace_only else "laplace"
-
-
 def usual_share(options: Options, balance: Balance) -> BudgetShare:
     """What a query may spend that is planned together with others."""
-    even = balance.share
-    return replace(
-        even,
-        epsilon=even.epsilon if options.epsilon is None else options.epsilon,
-        delta=even.delta if options.delta is None else options.delta,
-    )
+    usable = _usable(balance.shares, options)
+    return _asked(balance.share if balance.share in usable else usable[0], options)
 
 
 def with_usual_noise(query: Query, share: BudgetShare) -> Query:
-    """The query with the noise that counts and sums have by this share, if it names none."""
-    if query.options.mechanism in MECHANISMS:
+    """The query with the less noise on counts and sums that the share allows, if it names none.
+
+    That is Gaussian noise where its ρ is what is paid for.
+    """
+    options = query.options
+    if options.mechanism in MECHANISMS:
         return query
-    gaussian = share.concentrated and share.delta >= SMALLEST_DELTA
-    options = replace(query.options, mechanism="gaussian" if gaussian else "laplace")
-    return replace(query, options=options)
+    laplace_only = options.noise_index or options.relative_error or share.delta < SMALLEST_DELTA
+    mechanism = "gaussian" if share.concentrated and not laplace_only else "laplace"
+    return replace(query, options=replace(options, mechanism=mechanism))
+
+
+def _usable(shares: Shares, options: Options) -> Shares:
+    """The shares by which a query can be planned: some noise needs the only one that has a δ."""
+    needs_delta = options.mechanism == "gaussian" or options.sensitivity == "smooth"
+    return shares[-1:] if needs_delta else shares
+
+
+def _asked(share: BudgetShare, options: Options) -> BudgetShare:
+    """The share with the ε and the δ that a query asks for."""
+    return replace(
+        share,
+        epsilon=share.epsilon if options.epsilon is None else options.epsilon,
+        delta=share.delta if options.delta is None else options.delta,
+    )
 
 
 def plans_of(query: Query, policy: Policy, share: BudgetShare, rows: RowCount) -> Plans:

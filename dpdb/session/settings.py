@@ -9,7 +9,7 @@ from dpdb.errors import InvalidOption
 from dpdb.plan.query import Options
 from dpdb.policy.budget import valid_epsilon
 from dpdb.policy.numbers import decimal
-from dpdb.sql.option_names import MECHANISMS, SENSITIVITIES, SETTINGS, TEACHING
+from dpdb.sql.option_names import INTERVALS, MECHANISMS, SENSITIVITIES, SETTINGS, TEACHING
 from dpdb.sql.statements import Assign
 
 
@@ -21,6 +21,8 @@ class Settings:
     """The ε that a query may spend; None for an even share of the budget."""
     mechanism: str = "default"
     sensitivity: str = "global"
+    interval: str = "on"
+    """Whether a part of a quantile's ε is for its interval."""
     repeats_are_paid: bool = False
     """Whether a repeated query is paid for again and gets fresh noise."""
     plans_batches: bool = False
@@ -41,6 +43,7 @@ class Settings:
             "epsilon": "default" if self.epsilon is None else decimal(self.epsilon),
             "mechanism": self.mechanism,
             "sensitivity": self.sensitivity,
+            "interval": self.interval,
             "repeats": "fresh" if self.repeats_are_paid else "free",
             "plan": "on" if self.plans_batches else "off",
             "dp": "on" if self.protected else "off",
@@ -56,6 +59,7 @@ class Settings:
             epsilon=self.epsilon if options.epsilon is None else options.epsilon,
             mechanism=options.mechanism or self.mechanism,
             sensitivity=options.sensitivity or self.sensitivity,
+            interval=options.interval or self.interval,
         )
 
     def changed(self, assignment: Assign, *, teach: bool) -> Settings:
@@ -83,6 +87,8 @@ class Settings:
                 return replace(self, mechanism=value)
             case "sensitivity", str() as value if value in (*SENSITIVITIES, "local"):
                 return replace(self, sensitivity=value)
+            case "interval", str() as value if value in INTERVALS:
+                return replace(self, interval=value)
             case "reveal", "on" | "off" as value:
                 return replace(self, reveal=value == "on")
         meaning = {**SETTINGS, **TEACHING}[assignment.name]

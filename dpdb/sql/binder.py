@@ -21,7 +21,7 @@ from dpdb.errors import (
     UnknownName,
     Unsupported,
 )
-from dpdb.plan.expressions import Expr, Literal, Slot, columns_of, conjunction
+from dpdb.plan.expressions import Expr, Literal, Slot, columns_of, conjunction, interval_ends
 from dpdb.plan.query import NO_OPTIONS, Options, Ordering, Output, Query
 from dpdb.policy.catalog import Policy
 from dpdb.sql import sources
@@ -111,7 +111,8 @@ class Binder:
         if not isinstance(node.this, exp.Select):
             raise Unsupported("only a SELECT can be a subquery", place=place(node, self.text))
         query = self.within().query(node.this)
-        if len(query.outputs) != 1 or query.keys or query.having or query.cut:
+        one = len(query.outputs) == 1 and not interval_ends(query.outputs[0].expression)
+        if not one or query.keys or query.having or query.cut:
             raise Unsupported(
                 "a subquery gives one value: one aggregate, no GROUP BY, HAVING or LIMIT",
                 place=place(node, self.text),

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 MECHANISMS = ("laplace", "gaussian")
 SENSITIVITIES = ("global", "smooth")
+INTERVALS = ("on", "off")
 
 SETTINGS = {
     "epsilon": "what each query may spend, or 'default' for an even share",
     "mechanism": "'laplace' or 'gaussian': the noise on counts and sums; or 'default'",
     "sensitivity": "'global', or 'smooth' for MIN, MAX and quantiles; when teaching also 'local'",
+    "interval": "'on': a fifth of a quantile's epsilon is for its interval; 'off': none",
     "repeats": "'free': a repeated query is answered as before; 'fresh': it is paid for again",
     "plan": "'on': the statements of a file are planned together, and share what they draw",
 }
@@ -30,5 +32,6 @@ OPTIONS = {
     "confidence": "with which an error is kept; 0.95 unless given",
     "mechanism": "'laplace' or 'gaussian': the noise on counts and sums",
     "sensitivity": "'global' or 'smooth': of MIN, MAX and quantiles",
+    "interval": "'on': a fifth of a quantile's epsilon is for its interval; 'off': none",
 }
 """The names that OPTIONS, of one query, takes."""

@@ -12,7 +12,7 @@ from dpdb.errors import InvalidOption, Place, SyntaxFault, UnknownName, did_you_
 from dpdb.plan.query import NO_OPTIONS, Options
 from dpdb.policy.budget import valid_delta, valid_epsilon
 from dpdb.policy.numbers import exact_number
-from dpdb.sql.option_names import MECHANISMS, OPTIONS, SENSITIVITIES
+from dpdb.sql.option_names import INTERVALS, MECHANISMS, OPTIONS, SENSITIVITIES
 from dpdb.sql.trees import place_at
 
 MAX_INDEX = 200
@@ -83,6 +83,8 @@ def _value(item: _Item) -> Fraction | str | tuple[Fraction, ...]:
             return _between(item, _TINY, 1 - Fraction(1, 10**9), "0 and 0.999999999")
         case "mechanism":
             return _word(item, MECHANISMS)
+        case "interval":
+            return _word(item, INTERVALS)
     return _word(item, SENSITIVITIES)
 
 

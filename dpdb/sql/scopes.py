@@ -6,8 +6,16 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from dpdb.errors import StatementError, TooLarge, Unsupported
-from dpdb.plan.expressions import ColumnRef, Expr, Literal, Slot
+from dpdb.errors import StatementError, TooLarge, TypeMismatch, Unsupported
+from dpdb.plan.expressions import (
+    ColumnRef,
+    Expr,
+    IntervalEnd,
+    Literal,
+    Slot,
+    interval_ends,
+    slots,
+)
 from dpdb.plan.query import Aggregate
 from dpdb.sql.aggregates import AGGREGATE_NAMES, aggregate, is_aggregate
 from dpdb.sql.expression_binder import ExpressionBinder
@@ -15,6 +23,8 @@ from dpdb.sql.functions import FUNCTION_NAMES
 from dpdb.sql.views import Scope, SubqueryBinder
 
 MAX_OUTPUTS = 200
+INTERVAL_ENDS = ["DP_INTERVAL_LOW", "DP_INTERVAL_HIGH"]
+"""The functions that give the ends of an interval, by Snowflake's names."""
 
 
 class RowExpressions(ExpressionBinder):
@@ -62,7 +72,7 @@ class AnswerExpressions(ExpressionBinder):
 
     @property
     def function_names(self) -> list[str]:
-        return [*AGGREGATE_NAMES, *FUNCTION_NAMES]
+        return [*AGGREGATE_NAMES, *FUNCTION_NAMES, *INTERVAL_ENDS]
 
     def leaf(self, node: exp.Expr) -> Expr | None:
         if is_aggregate(node):
@@ -71,6 +81,8 @@ class AnswerExpressions(ExpressionBinder):
             return self.binder.subquery(node)
         if isinstance(node, exp.Column):
             return self._name(node)
+        if isinstance(node, exp.Anonymous) and str(node.this).upper() in INTERVAL_ENDS:
+            return self._interval_end(node)
         return self._key(node)
 
     def _key(self, node: exp.Expr) -> Slot | None:
@@ -85,6 +97,18 @@ class AnswerExpressions(ExpressionBinder):
         if expression not in computed:
             return None
         return Slot("key", self.keys.index(expression), expression.kind)
+
+    def _interval_end(self, node: exp.Anonymous) -> IntervalEnd:
+        """DP_INTERVAL_LOW(x) or DP_INTERVAL_HIGH(x), of an aggregate or the alias of a column."""
+        name = str(node.this).upper()
+        if len(node.expressions) == 1:
+            operand = self.ordering(node.expressions[0])
+            noisy = slots(operand, "aggregate") | slots(operand, "subquery")
+            if noisy and operand.kind.ordinal and not interval_ends(operand):
+                return IntervalEnd(operand, upper=name == "DP_INTERVAL_HIGH")
+        raise TypeMismatch(
+            f"{name} takes a number from aggregates, or the alias of one", place=self.place(node)
+        )
 
     def _aggregate(self, node: exp.Expr) -> Slot:
         call = aggregate(node, self.rows)

@@ -6,7 +6,7 @@ table, under the view's condition, with the view's expressions in the place of i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -14,15 +14,25 @@ from sqlglot import exp
 
 from dpdb.errors import UnknownName, Unsupported
 from dpdb.plan.expressions import (
+    Arithmetic,
+    Call,
+    Case,
+    Cast,
     ColumnRef,
+    Compare,
     Expr,
     InList,
+    IntervalEnd,
+    IsNull,
     Like,
     Literal,
+    Logic,
+    Not,
     Slot,
     children,
+    compare,
+    logic,
     size,
-    with_slots,
 )
 from dpdb.plan.query import Query
 from dpdb.policy.catalog import Kind, Table
@@ -142,7 +152,7 @@ class Scope:
             query = self.view.subqueries[slot.index]
             return replace(slot, index=self.binder.index_of(query, node))
 
-        return with_slots(expression, numbered)
+        return _with_slots(expression, numbered)
 
 
 def _may_be_text(name: exp.Identifier, text: str) -> bool:
@@ -162,3 +172,29 @@ def _spend_constants(expression: Expr, binder: SubqueryBinder, node: exp.Expr) -
             binder.effort.spend_pattern(written, node, binder.text)
     for child in children(expression):
         _spend_constants(child, binder, node)
+
+
+def _with_slots(expression: Expr, new: Callable[[Slot], Slot]) -> Expr:
+    """The expression with `new` of each slot in its place."""
+
+    def inside(part: Expr) -> Expr:
+        return _with_slots(part, new)
+
+    match expression:
+        case Slot():
+            return new(expression)
+        case Literal() | ColumnRef():
+            return expression
+        case Compare(operator=operator, left=left, right=right):
+            return compare(operator, inside(left), inside(right))
+        case Arithmetic(left=left, right=right):
+            return replace(expression, left=inside(left), right=inside(right))
+        case Logic(operator=operator, operands=operands):
+            return logic(operator, [inside(operand) for operand in operands])
+        case Not() | IsNull() | InList() | Like() | Cast() | IntervalEnd():
+            return replace(expression, operand=inside(expression.operand))
+        case Case(branches=branches, default=default):
+            chosen = tuple((inside(condition), inside(value)) for condition, value in branches)
+            return replace(expression, branches=chosen, default=inside(default))
+        case Call(arguments=arguments):
+            return replace(expression, arguments=tuple(map(inside, arguments)))

@@ -25,6 +25,7 @@ from dpdb.plan.expressions import (
     Compare,
     Expr,
     InList,
+    IntervalEnd,
     IsNull,
     Like,
     Literal,
@@ -79,6 +80,8 @@ class Frame:
 
     columns: Mapping[str, Numbers | Codes]
     slots: Mapping[Slot, AnyVector] = field(default_factory=dict)
+    ends: Mapping[IntervalEnd, AnyVector] = field(default_factory=dict)
+    """The ends of intervals, in an answer."""
 
     def within(self, rows: slice) -> Frame:
         """The frame with the columns cut to `rows`."""
@@ -146,6 +149,8 @@ def _evaluate(expression: Expr, frame: Frame) -> AnyVector:
             return _column(frame.columns[column.name], column)
         case Slot():
             return frame.slots[expression]
+        case IntervalEnd():
+            return frame.ends[expression]
         case Cast(operand=operand, kind=kind):
             return cast(evaluate(operand, frame), operand.kind, kind)
         case Case():

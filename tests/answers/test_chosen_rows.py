@@ -24,7 +24,7 @@ from dpdb.privacy.noise.system import SystemNoise
 from dpdb.session.session import Session
 from tests.support.noiseless import Noiseless
 
-GROUPS, SIZE, RUNS = 20, 10, 600
+GROUPS, SIZE = 20, 10
 TOP = " ORDER BY COUNT(*) DESC LIMIT 1"
 DECIDED = [TOP, " HAVING COUNT(*) > 18", " ORDER BY SUM(x) OFFSET 15"]
 
@@ -45,9 +45,9 @@ def _asked(columns: str, rest: str) -> str:
     return f"SELECT {columns} FROM t GROUP BY g{rest}"
 
 
-def _answers(policy: Policy, query: str) -> Iterator[Answer]:
+def _answers(policy: Policy, query: str, runs: int) -> Iterator[Answer]:
     engine = MemoryEngine()
-    for seed in range(RUNS):
+    for seed in range(runs):
         session = Session(policy, noise=seeded(seed))
         session._loaded_engine = engine
         yield session.execute(query)
@@ -56,17 +56,21 @@ def _answers(policy: Policy, query: str) -> Iterator[Answer]:
 @pytest.mark.usefixtures("planned_once")
 @pytest.mark.parametrize("rest", DECIDED)
 @pytest.mark.parametrize(
-    ("column", "truth"), [("COUNT(*)", SIZE), ("AVG(x)", 1.3), ("SUM(x) * 2 + 1", 27)]
+    ("column", "truth", "runs"),
+    [("COUNT(*)", SIZE, 600), ("AVG(x)", 1.3, 250), ("SUM(x) * 2 + 1", 27, 250)],
 )
 def test_they_hold_as_often_as_they_say(
-    policy: Policy, column: str, truth: float, rest: str
+    policy: Policy, column: str, truth: float, runs: int, rest: str
 ) -> None:
-    """Answers with any row that misses, at α = 10^-6 (4.8 σ)."""
+    """Answers with any row that misses, at α = 10^-6 (4.8 σ).
+
+    Counts have the most runs: they show each of the ways to choose rows without regard to it.
+    """
     missed = sum(
         any(not low - 1e-9 <= truth <= high + 1e-9 for [(low, high)] in answer.intervals)
-        for answer in _answers(policy, _asked(column, rest))
+        for answer in _answers(policy, _asked(column, rest), runs)
     )
-    assert missed <= 0.05 * RUNS + 4.8 * math.sqrt(0.05 * 0.95 * RUNS)
+    assert missed <= 0.05 * runs + 4.8 * math.sqrt(0.05 * 0.95 * runs)
 
 
 @pytest.mark.parametrize("rest", DECIDED)

@@ -162,7 +162,7 @@ def sampler(
             [cell] = cells
             selected = isinstance(release.mechanism, Exponential)
             many = Exact([cell] * number if selected else np.full(number, cell))
-            draws.append(releaser._draw(release, many))
+            draws.append(releaser._draw(release, many, draws))
         found = point(estimate, planned, draws)
         assert isinstance(found, Vector)
         assert found.null is None

@@ -17,9 +17,11 @@ from typing import Any
 import pytest
 
 from dpdb.errors import BudgetExceeded, DpdbError
+from dpdb.plan.query import Options
 from dpdb.policy.budget import Budget, Neighbors
+from dpdb.privacy.bracket import Bracket
 from dpdb.privacy.mechanisms import SLACK, Exponential, Laplace
-from dpdb.privacy.noise import exponential
+from dpdb.privacy.noise import bracket, exponential
 from dpdb.privacy.noise.system import SystemNoise
 from dpdb.session.session import Session
 from tests.support.audited import COLUMNS, Draws, noise
@@ -43,7 +45,7 @@ class Record:
     source: SystemNoise
     private = True
     scales: list[tuple[Fraction, int]] = field(default_factory=list)
-    selections: list[tuple[Exponential, int]] = field(default_factory=list)
+    selections: list[tuple[Exponential | Bracket, int]] = field(default_factory=list)
 
     def laplace(self, scale: Fraction, size: int) -> Draws:
         self.scales.append((scale, size))
@@ -67,6 +69,7 @@ def record(monkeypatch: pytest.MonkeyPatch) -> Record:
 
     monkeypatch.setattr(exponential, "select_value", noting(exponential.select_value, 3))
     monkeypatch.setattr(exponential, "select_index", noting(exponential.select_index, 1))
+    monkeypatch.setattr(bracket, "select_width", noting(bracket.select_width, 3))
     return kept
 
 
@@ -99,14 +102,14 @@ QUERIES = [
     Query("SELECT AVG(k) FROM t", ((2, 1), (4,))),
     Query("SELECT VAR_POP(x) FROM t", ((8, 4, 1), (16, 7, 1))),
     Query("SELECT STDDEV(k) FROM t", ((2, 2, 1), (4, 4))),
-    Query("SELECT MEDIAN(x) FROM t", ((), ()), ((ONE,), (TWO,))),
+    Query("SELECT MEDIAN(x) FROM t", ((), ()), ((ONE, ONE), (TWO, TWO))),
     Query("SELECT MIN(k), MAX(k) FROM t", ((), ()), ((ONE, ONE), (ONE, ONE))),
     Query("SELECT MODE(g) FROM t", ((), ()), ((ONE,), (TWO,))),
     Query("SELECT COUNT(*), SUM(x), AVG(x), MEDIAN(x) FROM t",
-          ((1, 5, 4, 1), (7, 7, 1)), ((ONE,), (TWO,))),
+          ((1, 5, 4, 1), (7, 7, 1)), ((ONE, ONE), (TWO, TWO))),
     Query("SELECT g, COUNT(*) FROM t GROUP BY g", ((1,), (2,)), cells=2),
     Query("SELECT g, AVG(x), MEDIAN(x) FROM t GROUP BY g",
-          ((4, 1), (8, 2)), ((ONE,), (TWO,)), cells=2),
+          ((4, 1), (8, 2)), ((ONE, ONE), (TWO, TWO)), cells=2),
     Query("SELECT SUM(x) / COUNT(*) FROM t ORDER BY COUNT(*) LIMIT 1", ((5, 1), (7,))),
     Query("SELECT g, COUNT(*) FROM t GROUP BY g HAVING SUM(k) > 3", ((1, 7), (2, 14)), cells=2),
     Query("SELECT COUNT(*) FROM t WHERE k > (SELECT AVG(k) FROM t)", ((2, 1, 1), (4, 1))),
@@ -172,13 +175,15 @@ def test_the_plan_says_what_runs(query: Query, relation: Neighbors, record: Reco
     """`mechanism.loss` over `every_release`, and the scales and order in which noise is drawn."""
     here = session(record, relation, Budget(Fraction(4), Fraction(0), 4))
     answer = here.execute(query.sql)
-    planned = world(COLUMNS, relation).plan(query.sql, Fraction(1), rows=len(ROWS))
+    planned = world(COLUMNS, relation).plan(
+        query.sql, Fraction(1), len(ROWS), Options(interval="on")
+    )
     releases = list(planned.every_release)
     assert sum((r.mechanism.loss.epsilon for r in releases), Fraction(0)) <= answer.cost.epsilon
     assert planned.loss.epsilon == answer.cost.epsilon
     added = [r.mechanism for r in releases if isinstance(r.mechanism, Laplace)]
     assert [made.scale for made in added if made.sensitivity] == [s for s, _ in record.scales]
-    made = [r.mechanism for r in releases if isinstance(r.mechanism, Exponential)]
+    made = [r.mechanism for r in releases if isinstance(r.mechanism, Exponential | Bracket)]
     assert [m for m, _ in record.selections[:: query.cells]] == made
     assert len(answer.releases) == len(releases)
     for drawn, release in zip(answer.releases, releases, strict=True):

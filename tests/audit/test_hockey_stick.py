@@ -200,7 +200,7 @@ def sampler(planned: Plan, exact: list[list[Any]], along: tuple[int, ...], seed:
         draws = []
         for release, cells in zip(planned.releases, exact[table], strict=True):
             many = list(cells) * number if isinstance(cells, list) else np.tile(cells, number)
-            draws.append(releaser._draw(release, Exact(many)))
+            draws.append(releaser._draw(release, Exact(many), draws))
         found = point(estimate, planned, draws)
         assert isinstance(found, Vector)
         return found.values.reshape(number, -1) @ np.array(along, dtype=float)

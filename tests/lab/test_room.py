@@ -45,6 +45,12 @@ def _planned_once() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One for all plays: the same questions about the same file are read once."""
+    return tmp_path_factory.mktemp("room")
+
+
 def played(number: int, directory: Path, bits: tuple[int, ...] = BITS, seed: int = 1) -> list[Step]:
     stage = stages(len(bits))[number]
     return list(play.play(stage, bits, directory, seed))
@@ -57,8 +63,8 @@ def test_least_squares_find_the_bits_and_know_what_they_do_not_know() -> None:
     assert estimates(subsets[:1], [2]) == pytest.approx([1, 1, 0.5, 0.5])
 
 
-def test_exact_counts_turn_every_seat_from_grey_to_solved(tmp_path: Path) -> None:
-    steps = played(EXACT, tmp_path)
+def test_exact_counts_turn_every_seat_from_grey_to_solved(folder: Path) -> None:
+    steps = played(EXACT, folder)
     assert steps[0].guesses.count(play.UNKNOWN) == 30
     assert steps[-1].guesses == TYPED
     # Thirty unknowns take about thirty equations, and no more are needed.
@@ -66,20 +72,20 @@ def test_exact_counts_turn_every_seat_from_grey_to_solved(tmp_path: Path) -> Non
     assert all(step.answer.isdigit() for step in steps)
 
 
-def test_rounding_does_not_keep_the_bits(tmp_path: Path) -> None:
+def test_rounding_does_not_keep_the_bits(folder: Path) -> None:
     """Three rooms: at least nine of ten seats are solved in the end, and hardly any is wrong."""
     ends = []
     for seed in range(3):
         bits = coins(30, seed)
-        steps = played(ROUNDED, tmp_path, bits, seed)
+        steps = played(ROUNDED, folder, bits, seed)
         assert {int(step.answer) % play.ROUNDED_TO for step in steps} == {0}
         ends.append((right(steps[-1].guesses, bits), steps[-1].guesses.count(play.UNKNOWN)))
     assert all(solved >= 27 for solved, _ in ends)
     assert all(solved + opened >= 29 for solved, opened in ends)
 
 
-def test_the_budget_empties_and_then_nothing_is_answered(tmp_path: Path) -> None:
-    steps = played(PRIVATE, tmp_path)
+def test_the_budget_empties_and_then_nothing_is_answered(folder: Path) -> None:
+    steps = played(PRIVATE, folder)
     left = [step.left for step in steps]
     spent = [float(play.HONEST + asked * play.EACH) for asked in range(play.ATTACKS + 1)]
     total = float(play.BUDGET)
@@ -89,9 +95,9 @@ def test_the_budget_empties_and_then_nothing_is_answered(tmp_path: Path) -> None
     assert "epsilon" in steps[-1].answer
 
 
-def test_in_a_small_room_repeats_are_free_and_the_budget_ends_all_the_same(tmp_path: Path) -> None:
+def test_in_a_small_room_repeats_are_free_and_the_budget_ends_all_the_same(folder: Path) -> None:
     """Of the 1,023 questions about ten seats some come twice before fifty are paid for."""
-    asked = {seed: played(PRIVATE, tmp_path, coins(10, seed), seed) for seed in range(3)}
+    asked = {seed: played(PRIVATE, folder, coins(10, seed), seed) for seed in range(3)}
     assert max(steps[-1].asked for steps in asked.values()) > play.ATTACKS
     for steps in asked.values():
         assert steps[-1].refused
@@ -104,20 +110,20 @@ def test_no_question_is_about_nobody() -> None:
     assert all(any(next(drawn)) for _ in range(40))
 
 
-def test_under_a_budget_seats_are_found_out_as_by_coins(tmp_path: Path) -> None:
+def test_under_a_budget_seats_are_found_out_as_by_coins(folder: Path) -> None:
     """Eight rooms, 240 seats: a half lies within the limits, and a room is never solved."""
     hits = tries = 0
     for seed in range(8):
         bits = coins(30, seed)
-        end = played(PRIVATE, tmp_path, bits, seed)[-1].guesses
+        end = played(PRIVATE, folder, bits, seed)[-1].guesses
         hits, tries = hits + right(end, bits), tries + 30 - end.count(play.UNKNOWN)
         assert right(end, bits) < 27
     low, high = interval(hits, tries, 1 - 2 * ALPHA)
     assert low < 0.5 < high < play.ceiling()
 
 
-def test_seats_flicker_under_a_budget(tmp_path: Path) -> None:
-    guesses = [step.guesses for step in played(PRIVATE, tmp_path)[1:]]
+def test_seats_flicker_under_a_budget(folder: Path) -> None:
+    guesses = [step.guesses for step in played(PRIVATE, folder)[1:]]
     turned = [
         sum(a != b for a, b in zip(before, after, strict=True))
         for before, after in pairwise(guesses)
@@ -130,12 +136,12 @@ def beyond(reach: int, epsilon: float) -> float:
     return 2 * math.exp(-epsilon * (reach + 1)) / (1 + math.exp(-epsilon))
 
 
-def test_the_honest_count_is_right_to_three(tmp_path: Path) -> None:
+def test_the_honest_count_is_right_to_three(folder: Path) -> None:
     """± 3 is the least reach that 95 of 100 draws keep within, and 200 counts bear it out."""
     assert beyond(3, float(play.HONEST)) <= 0.05 < beyond(2, float(play.HONEST))
     stage, inside = stages(30)[PRIVATE], 0
     for seed in range(200):
-        value, _, reach = next(play.play(stage, BITS, tmp_path, seed)).honest.partition(" ± ")
+        value, _, reach = next(play.play(stage, BITS, folder, seed)).honest.partition(" ± ")
         assert reach == "3"
         inside += abs(int(value) - sum(BITS)) <= 3
     low, high = interval(inside, 200, 1 - 2 * ALPHA)
@@ -171,11 +177,11 @@ def test_where_nobody_watches_only_the_ends_are_printed(capsys: pytest.CaptureFi
     assert "\x1b" not in printed
 
 
-def test_at_a_terminal_it_is_played(tmp_path: Path) -> None:
+def test_at_a_terminal_it_is_played(folder: Path) -> None:
     screen = StringIO()
     projector = Projector(Console(file=screen, force_terminal=True, width=90), delay=0)
     stage = stages(30)[EXACT]
-    projector.show(stage, BITS, play.play(stage, BITS, tmp_path, 1))
+    projector.show(stage, BITS, play.play(stage, BITS, folder, 1))
     shown = re.findall(r"questions: (\d+) · right: (\d+) of 30", screen.getvalue())
     assert [int(asked) for asked, _ in shown[:60]] == list(range(1, 61))
     assert (shown[0][1], shown[-1][1]) == ("0", "30")
@@ -192,13 +198,13 @@ def test_bits_are_typed_in_at_a_terminal(tmp_path: Path) -> None:
     assert "\x1b[1;32m" in terminal.raw
 
 
-def test_the_last_answer_is_in_the_last_picture(tmp_path: Path) -> None:
+def test_the_last_answer_is_in_the_last_picture(folder: Path) -> None:
     """Of 110 questions every second one has a picture, and of 130 every third."""
     for seats in (11, 13):
         screen, bits = StringIO(), coins(seats, 1)
         stage = stages(seats)[ROUNDED]
         projector = Projector(Console(file=screen, force_terminal=True, width=90), delay=0)
-        projector.show(stage, bits, play.play(stage, bits, tmp_path, 1))
+        projector.show(stage, bits, play.play(stage, bits, folder, 1))
         shown = [int(asked) for asked in re.findall(r"questions: (\d+) ·", screen.getvalue())]
         assert shown[-1] == stage.questions == 10 * seats
         assert len(set(shown)) <= 61

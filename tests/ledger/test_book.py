@@ -6,6 +6,8 @@ import os
 import shutil
 import sqlite3
 import stat
+import subprocess
+import sys
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -16,10 +18,9 @@ from dpdb.errors import BudgetExceeded, LedgerError
 from dpdb.ledger import custodian, lasting, place
 from dpdb.ledger.book import Book
 from dpdb.ledger.lasting import LastingLedger
-from dpdb.ledger.verification import verify
 from dpdb.privacy.accounting.composition import ComposedLoss
 from dpdb.privacy.accounting.loss import pure
-from tests.support.lasting import at, opened, policy_in
+from tests.support.lasting import at, opened, policy_in, verify
 
 LOSS = ComposedLoss.of(pure(Fraction(1, 10)))
 
@@ -167,6 +168,41 @@ def test_a_lost_entry_is_noticed_before_the_answer(
     monkeypatch.setattr(Book, "_insert", lambda self, sealed: None)
     with pytest.raises(LedgerError, match="damaged"):
         ledger.charge(LOSS, None)
+
+
+def test_locks_that_were_lost(folder: Path) -> None:
+    """Closing a file gives up the locks that its process has on it, as fcntl(2) says.
+
+    The next process to leave then takes itself for the last one, and removes the log that this
+    one goes on to write.
+    """
+    ledger = opened(folder)
+    ledger.charge(LOSS, None)
+    path_of(ledger).read_bytes()
+    come_and_go = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute('SELECT * FROM entries'); c.close()"
+    subprocess.run([sys.executable, "-c", come_and_go, path_of(ledger)], check=True)
+    assert not path_of(ledger).with_suffix(".ledger-wal").exists()
+    with pytest.raises(LedgerError, match="its locks did not hold"):
+        ledger.charge(LOSS, None)
+
+
+def test_an_interruption_leaves_no_lock(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C in the middle of a charge: others go on, and so can this one."""
+    ledger = opened(folder)
+    for step in ("last", "_insert", "_check_same_files"):
+        with monkeypatch.context() as patched:
+            patched.setattr(Book, step, _interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                ledger.charge(LOSS, None)
+        other = again(ledger)
+        connection_of(other).execute("PRAGMA busy_timeout = 1")
+        other.charge(LOSS, None)
+    assert len(verify(ledger.book)) == 4
+    ledger.charge(LOSS, None)
+
+
+def _interrupted(*_: object) -> None:
+    raise KeyboardInterrupt
 
 
 def test_a_full_disk(folder: Path) -> None:

@@ -13,14 +13,14 @@ import pytest
 
 from dpdb.errors import BudgetExceeded, LedgerError
 from dpdb.ledger import custodian
+from dpdb.ledger.book import Book
 from dpdb.ledger.entries import Charge
 from dpdb.ledger.lasting import LastingLedger
-from dpdb.ledger.verification import verify
 from dpdb.policy.budget import Budget, Composition, Neighbors
 from dpdb.policy.catalog import Policy
 from dpdb.privacy.accounting.composition import ComposedLoss
 from dpdb.privacy.accounting.loss import pure
-from tests.support.lasting import TABLE, at, opened, policy_in
+from tests.support.lasting import TABLE, at, opened, policy_in, verify
 
 TENTH = Fraction(1, 10)
 
@@ -102,6 +102,28 @@ def test_sums_stay_exact_or_are_rounded_up(folder: Path) -> None:
     spent = 3 - ledger.balance.epsilon_left
     assert exact < spent <= exact + Fraction(3, 2**120)
     assert spent.denominator <= 2**120
+
+
+def test_a_long_ledger_opens_by_a_few_of_its_entries(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    policy = made(folder, Budget(Fraction(1), Fraction(0), 10**6))
+    ledger = LastingLedger.open(policy)
+    ledger.charge(of(TENTH), at(1))
+    read, sealed = [], Book._sealed
+    monkeypatch.setattr(
+        Book, "_sealed", lambda self, *row: read.append(row[1]) or sealed(self, *row)
+    )
+
+    def opening() -> int:
+        read.clear()
+        assert LastingLedger.open(policy).balance.epsilon_left < 1
+        return len(read)
+
+    few = opening()
+    for _ in range(100):
+        ledger.charge(of(TENTH / 1000), None)
+    assert opening() == few < 10
 
 
 def test_statements_and_analysts_are_recorded(folder: Path) -> None:

@@ -12,10 +12,9 @@ from random import Random
 import pytest
 
 from dpdb.ledger.lasting import LastingLedger
-from dpdb.ledger.verification import verify
 from dpdb.privacy.accounting.composition import ComposedLoss
 from dpdb.privacy.accounting.loss import pure
-from tests.support.lasting import at
+from tests.support.lasting import at, verify
 from tests.support.ledger_trials import opened_budget
 from tests.support.power import Power, power
 

@@ -29,6 +29,7 @@ def test_a_process_that_is_killed_was_charged_for_all_that_it_was_granted(folder
 
 def test_a_changed_byte_is_noticed_or_harmless(folder: Path) -> None:
     tampered = Tampered(folder)
+    assert not tampered.is_noticed(0, 0)
     random = Random(1)
     places = random.sample(tampered.held, 100)
     noticed = [tampered.is_noticed(place, 1 << random.randrange(8)) for place in places]

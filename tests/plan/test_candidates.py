@@ -34,7 +34,7 @@ def medians(number: int) -> str:
 
 
 TOO_MANY = {
-    "over groups": f"SELECT {medians(50)} FROM people GROUP BY age, zip",
+    "over groups": f"SELECT {medians(25)} FROM people GROUP BY age, zip",
     "of little epsilon":
         "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=0.1) " + medians(200) + " FROM people",
     "in subqueries": "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=0.01) COUNT(*) FROM people"

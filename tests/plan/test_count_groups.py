@@ -25,9 +25,10 @@ REPLACED_UNITS = small_policy(Neighbors.REPLACE, unit="id", rows_per_unit=2)
 
 def sizes(text: str, policy: Policy = PRIVATE) -> list[int]:
     """For each release of counts the number of atoms, 0 without a histogram."""
+    share = BudgetShare(Fraction(1), concentrated=policy is CONCENTRATED)
     return [
         len(release.statistic.atoms) if isinstance(release.statistic, Histogram) else 0
-        for release in planned(text, policy).releases
+        for release in planned(text, policy, share).releases
     ]
 
 

@@ -26,6 +26,7 @@ from dpdb.engines.memory.csv_records import MARGIN, Cells
 from dpdb.engines.memory.engine import MemoryEngine
 from dpdb.plan.plan import Plan, Release
 from dpdb.plan.planner import plan
+from dpdb.plan.query import NO_OPTIONS, Options
 from dpdb.plan.statistics import Ranks
 from dpdb.policy.budget import Budget, Neighbors
 from dpdb.policy.catalog import Column, Policy, Table
@@ -67,9 +68,15 @@ class World:
     def table(self) -> Table:
         return self.policy.tables[0]
 
-    def plan(self, sql: str, epsilon: Fraction = Fraction(1), rows: int = 3) -> Plan:
+    def plan(
+        self,
+        sql: str,
+        epsilon: Fraction = Fraction(1),
+        rows: int = 3,
+        options: Options = NO_OPTIONS,
+    ) -> Plan:
         return plan(
-            bind(read_tokens(sql), sql, self.policy),
+            bind(read_tokens(sql), sql, self.policy, options),
             self.policy,
             BudgetShare(epsilon),
             lambda table: rows,

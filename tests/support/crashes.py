@@ -11,11 +11,11 @@ from typing import Any
 
 from dpdb.engines.memory import csv_loader, engine
 from dpdb.ledger.lasting import LastingLedger
-from dpdb.ledger.verification import verify
 from dpdb.policy.catalog import Policy
 from dpdb.policy.reader import read_policy
 from dpdb.session import custodian
 from dpdb.session.session import Session
+from tests.support.lasting import verify
 from tests.support.ledger_trials import forked
 
 POLICY = """

@@ -10,8 +10,10 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from dpdb.ledger.book import Book, Sealed
 from dpdb.ledger.custodian import open_budget
 from dpdb.ledger.lasting import LastingLedger
+from dpdb.ledger.verification import verified
 from dpdb.plan.expressions import ColumnRef, Literal, compare
 from dpdb.plan.regions import Region, region
 from dpdb.policy.budget import Budget, Neighbors
@@ -27,6 +29,11 @@ _MEMORY = Path("/dev/shm")
 def at(value: int) -> Region:
     """The rows in which x has this value."""
     return region(TABLE, compare("=", X, Literal(value, Kind.INTEGER)))
+
+
+def verify(book: Book) -> tuple[Sealed, ...]:
+    """All entries of a book in which every balance is as rebuilt."""
+    return tuple(verified(book))
 
 
 @contextmanager

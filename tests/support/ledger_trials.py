@@ -16,12 +16,11 @@ from random import Random
 from dpdb.errors import BudgetExceeded, LedgerError
 from dpdb.ledger import custodian
 from dpdb.ledger.lasting import LastingLedger
-from dpdb.ledger.verification import verify
 from dpdb.policy.budget import Budget
 from dpdb.policy.catalog import Policy
 from dpdb.privacy.accounting.composition import ComposedLoss
 from dpdb.privacy.accounting.loss import pure
-from tests.support.lasting import at, policy_in
+from tests.support.lasting import at, policy_in, verify
 
 # ------------------------------------------------------------------------------ processes
 

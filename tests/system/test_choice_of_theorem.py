@@ -38,6 +38,8 @@ STATEMENTS = [
     "SELECT g, COUNT(*), SUM(x) FROM t GROUP BY g",
     "SELECT MODE(g), MAX(x) FROM t",
     "SELECT MAX(w) FROM t",
+    "SELECT COUNT(*) FROM t WHERE x < 0",
+    "SELECT MEDIAN(x) FROM t WHERE x >= 0",
     "SELECT STDDEV(x) FROM t",
     "SELECT COUNT(*) FROM t WHERE x > (SELECT AVG(x) FROM t)",
     asking("noise_index = [1, 10]", "SUM(m), SUM(x) FROM t"),
@@ -129,13 +131,22 @@ def test_every_query_of_the_limit_is_answered(data: st.DataObject, relation: str
         assert answer.balance.epsilon_left >= 0
 
 
+@pytest.mark.parametrize("composition", [ADVANCED, ZCDP])
+def test_counts_are_drawn_as_under_pure_where_the_sum_pays(composition: Composition) -> None:
+    """Two that overlap have √2 times the noise over what tells them apart, and twice if apart."""
+    text = "SELECT COUNT(*) FILTER (WHERE x < 3), COUNT(*) FILTER (WHERE x > 1) FROM t"
+    pure, other = (begun(1, each).execute(f"EXPLAIN {text}") for each in (PURE, composition))
+    assert other.releases == pure.releases
+    assert [drawn.scale for drawn in pure.releases] == [1]
+
+
 def mechanisms(answers: Sequence[Answer]) -> list[str]:
     return [drawn.mechanism for answer in answers for drawn in answer.releases]
 
 
 def test_a_session_goes_on_as_it_began() -> None:
     """At k = 8 a count has less noise by the sum of ε, and a median by ρ: not both have theirs."""
-    median = STATEMENTS[1]
+    median = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(interval = off) MEDIAN(x) FROM t"
     counted, chosen = begun(8), begun(8)
     assert mechanisms([counted.execute(COUNT), chosen.execute(median)]) == [
         "laplace",
@@ -217,3 +228,18 @@ def test_json_and_the_footer_say_which_theorem_pays() -> None:
         rows = [row[0] for row in here.execute("SHOW BUDGET").rows]
         assert f"epsilon by {theorem}, which pays" in rows
     assert "theorem" not in json.loads(as_json(pure.execute(COUNT)))["budget"]
+
+
+@pytest.mark.parametrize(
+    ("options", "mechanism"),
+    [("mechanism = 'gaussian'", "gaussian"), ("noise_index = [1]", "laplace")],
+)
+@pytest.mark.parametrize("queries", [4, 40])
+def test_statements_that_are_planned_together_have_the_noise_that_they_ask_for(
+    queries: int, options: str, mechanism: str
+) -> None:
+    """Gaussian noise for few queries needs the share by ρ, though a count has that by the sum."""
+    here = begun(queries)
+    texts = [asking(options, f"COUNT(*) FROM t WHERE x > {number}") for number in range(2)]
+    assert len(here.plan(texts).rows) == len(texts)
+    assert mechanisms([here.execute(text) for text in texts]) == [mechanism] * 2

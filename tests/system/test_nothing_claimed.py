@@ -17,6 +17,7 @@ from dpdb.session.session import Session
 from tests.support.noiseless import Noiseless
 
 BY_RANK = "is chosen by rank, and has no interval: how near it is depends on the rows"
+OFF = "WITH DIFFERENTIAL_PRIVACY OPTIONS(interval = off)"
 
 
 @pytest.fixture
@@ -39,7 +40,7 @@ def _both(session: Session, query: str) -> tuple[Answer, Answer]:
 
 @pytest.mark.parametrize("select", ["MEDIAN(x)", "MIN(x)", "MAX(x)", "QUANTILE_CONT(x, 0.3)"])
 def test_a_selected_value_has_no_interval(session: Session, select: str) -> None:
-    explained, answer = _both(session, f"SELECT {select}, MAX(x) + COUNT(*) FROM t")
+    explained, answer = _both(session, f"SELECT {OFF} {select}, MAX(x) + COUNT(*) FROM t")
     assert answer.intervals == ((None, None),)
     for each in (explained, answer):
         assert each.notes[0] == f"{select} {BY_RANK}"
@@ -55,14 +56,14 @@ def test_a_mode_is_chosen_by_frequency_and_a_subquery_counts_where_it_is_shown(
 ) -> None:
     answer = session.execute("SELECT MODE(g) FROM t")
     assert answer.notes[0].startswith("MODE(g) is chosen by frequency, and has no interval")
-    query = "SELECT COUNT(*) + (SELECT MEDIAN(x) FROM t) AS n FROM t"
+    query = f"SELECT {OFF} COUNT(*) + (SELECT MEDIAN(x) FROM t) AS n FROM t"
     assert session.execute(query).notes == (f"MEDIAN(x) {BY_RANK}",)
     query = "SELECT COUNT(*) FROM t WHERE x < (SELECT MEDIAN(x) FROM t)"
     assert session.execute(query).notes == ()
 
 
 def test_a_chart_of_selected_values_has_bars_alone(session: Session) -> None:
-    answer = session.execute("SELECT g, MEDIAN(x) FROM t GROUP BY g")
+    answer = session.execute(f"SELECT {OFF} g, MEDIAN(x) FROM t GROUP BY g")
     drawn = chart(answer, "", 60)
     assert drawn.startswith("MEDIAN(x) by g\n1 ██")
     assert "┼" not in drawn

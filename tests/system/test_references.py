@@ -6,6 +6,7 @@ import io
 import re
 import tokenize
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import dpdb
@@ -32,20 +33,22 @@ def rows() -> dict[str, str]:
     return found
 
 
-def texts() -> Iterator[tuple[str, str]]:
+@cache
+def texts() -> dict[str, str]:
     """The strings and comments of each module, and the pages of the manual but the list."""
+    found = {}
     for path in sorted(PACKAGE.rglob("*.py")):
         source = path.read_text(encoding="utf-8")
         kinds = (tokenize.STRING, tokenize.COMMENT)
         tokens = tokenize.generate_tokens(io.StringIO(source).readline)
         words = " ".join(token.string for token in tokens if token.type in kinds)
-        yield str(path.relative_to(PACKAGE)), " ".join(words.replace("#", " ").split())
+        found[str(path.relative_to(PACKAGE))] = " ".join(words.replace("#", " ").split())
     for path in sorted((PACKAGE / "manual").glob("*.md")):
         if path != LIST:
-            yield path.name, path.read_text(encoding="utf-8")
+            found[path.name] = path.read_text(encoding="utf-8")
+    return found
 
 
-TEXTS = dict(texts())
 ROWS = rows()
 
 
@@ -62,19 +65,19 @@ def places(text: str) -> set[tuple[str, str]]:
 
 def cited_places() -> Iterator[tuple[str, str, tuple[str, str]]]:
     """Each theorem, section, … that is cited right after a key: the file, the key, the place."""
-    for name, text in TEXTS.items():
+    for name, text in texts().items():
         for key, run in re.findall(KEY + r" " + PLACES, text, flags=re.IGNORECASE):
             for place in places(run):
                 yield name, key, place
 
 
 def test_cited_works_are_listed() -> None:
-    unlisted = {name: set(re.findall(KEY, text)) - set(ROWS) for name, text in TEXTS.items()}
+    unlisted = {name: set(re.findall(KEY, text)) - set(ROWS) for name, text in texts().items()}
     assert {name: keys for name, keys in unlisted.items() if keys} == {}
 
 
 def test_listed_works_are_cited() -> None:
-    assert [key for key in ROWS if not any(f"[{key}]" in text for text in TEXTS.values())] == []
+    assert [key for key in ROWS if not any(f"[{key}]" in text for text in texts().values())] == []
 
 
 def test_cited_numbers_are_in_the_row_of_the_work() -> None:

@@ -5,6 +5,7 @@ All of it follows from the statement and the policy.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -17,11 +18,12 @@ from dpdb.answers.record import AnswerRecord, ReleaseReport
 from dpdb.answers.release_reports import EXACT, LOCAL, atom_sums
 from dpdb.errors import folded
 from dpdb.plan.expressions import Call, Cast, ColumnRef, Expr, children
-from dpdb.plan.plan import CONFIDENCE, Plan, Release, at_once
+from dpdb.plan.plan import CONFIDENCE, Mechanism, Plan, Release, at_once
 from dpdb.plan.statistics import Histogram, Ranks, Total
 from dpdb.policy.catalog import Kind
 from dpdb.policy.numbers import MAGNITUDE_LIMIT, decimal, iso_date
-from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace, Mechanism
+from dpdb.privacy.bracket import Bracket
+from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace
 from dpdb.privacy.walk import RUNG_RATIO, Walk
 
 _SHOWN_ATOMS = 8
@@ -38,6 +40,7 @@ CHANGES = {
     "laplace": "the most {} can change it",
     "gaussian": "the farthest {} can move it (ℓ2)",
     "exponential": "the most {} can change it (of a value's rank or count)",
+    "interval": "the most {} can change it (of how many ranks an interval has to spare)",
     "walk": "the most {} can change how many rows are beyond a value",
 }
 
@@ -135,7 +138,8 @@ def _facts(
     if report.sensitivity is None:
         yield "Δ", "smooth: read off the rows, and as secret as they are"
     else:
-        yield "Δ", f"{_figure(report.sensitivity)}, {CHANGES[name].format(drawn.whose)}"
+        of = "interval" if isinstance(release.mechanism, Bracket) else name
+        yield "Δ", f"{_figure(report.sensitivity)}, {CHANGES[of].format(drawn.whose)}"
     part = "" if report.epsilon == total else f", a part of the query's {decimal(total)}"
     mechanism = release.mechanism
     if isinstance(mechanism, Walk):
@@ -149,6 +153,8 @@ def _facts(
     if isinstance(mechanism, Walk):
         assert isinstance(statistic, Ranks)
         yield from _walk(mechanism, statistic, report.competing_rows)
+    elif isinstance(mechanism, Bracket):
+        yield from _bracket(mechanism)
     elif isinstance(mechanism, Laplace | Gaussian):
         yield from _noise(mechanism, release.unit, report.competing_rows)
     elif report.scale is None:
@@ -172,7 +178,7 @@ def _scale_formula(mechanism: Mechanism) -> str:
     match mechanism:
         case Gaussian():
             return "σ"
-        case Exponential(one_sided=False):
+        case Exponential(one_sided=False) | Bracket():
             return "2Δ/ε"
     return "Δ/ε"
 
@@ -210,6 +216,17 @@ def _walk(walk: Walk, statistic: Ranks, competing_rows: int) -> Iterator[tuple[s
         "says",
         f"{SURE}: the {what} value is {side} the one {steps} steps {direction}; "
         "nothing is said of how far",
+    )
+
+
+def _bracket(bracket: Bracket) -> Iterator[tuple[str, str]]:
+    """What half-widths there are, and how many ranks the interval is likely to span."""
+    yield "widths", f"{len(bracket.widths)} half-widths, each √2 times the one before"
+    ranks = math.ceil(bracket.target)
+    yield (
+        "says",
+        f"{SURE}: the exact value is within ±; about {ranks} rows to spare on either side make it "
+        "so",
     )
 
 

@@ -121,4 +121,5 @@ def sorted_by_group(groups: Array | None, values: Array, cells: int | None) -> l
         return [np.sort(values)]
     order = np.lexsort((values, groups))
     ends = np.searchsorted(groups[order], np.arange(cells), side="right")
-    return [values[order][a:b] for a, b in zip([0, *ends[:-1]], ends, strict=True)]
+    ordered = values[order]
+    return [ordered[a:b] for a, b in zip([0, *ends[:-1]], ends, strict=True)]

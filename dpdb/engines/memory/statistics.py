@@ -62,7 +62,7 @@ class Statistics:
             where = units.capped(where, plan.table.rows_per_unit, plan.sample_key)
         self._masks: dict[Expr | None, Bools | None] = {None: where}
         self._groups = group_codes(plan, frame, rows) if plan.keys else None
-        self._counted_on_grid: dict[tuple[Expr, Expr | None, Grid], _Counted] = {}
+        self._sorted: dict[tuple[Expr, Expr | None, Grid], list[Array]] = {}
         self._steps: dict[tuple[Expr, Grid], Steps] = {}
         self._sums: dict[Total, tuple[Array, Array]] = {}
 
@@ -265,12 +265,12 @@ class Statistics:
 
     def _ranks(self, statistic: Ranks) -> list[Array]:
         key = (statistic.argument, statistic.where, statistic.grid)
-        if key not in self._counted_on_grid:
+        if key not in self._sorted:
             steps = self._on_grid(statistic.argument, statistic.grid)
-            self._counted_on_grid[key] = self._counted(steps.values, steps.null, statistic.where)
-        counted = self._counted_on_grid[key]
-        cells = sorted_by_group(counted.groups, counted.values, self._cells)
-        return [values.astype(WORD, copy=False) for values in cells]
+            counted = self._counted(steps.values, steps.null, statistic.where)
+            cells = sorted_by_group(counted.groups, counted.values, self._cells)
+            self._sorted[key] = [values.astype(WORD, copy=False) for values in cells]
+        return self._sorted[key]
 
     def _tally(self, statistic: Tally) -> list[Array]:
         places = places_among(self._frame.columns[statistic.argument.column.name], statistic.values)

@@ -25,12 +25,13 @@ EPILOG = """\
 Statements are separated by semicolons and come after the files, from -c, from -f or
 from standard input; without any, at a terminal, dpdb is a shell.
 `dpdb init FILE.csv` drafts a policy for a CSV file, and `dpdb check POLICY` tells which cells
-do not fit it; `dpdb utility` tells how far noise lets answers be relied on, `dpdb risk` which
-epsilon is safe enough; `dpdb lab` shows attacks;
+do not fit it; `dpdb budget` opens and watches a budget that lasts beyond a session;
+`dpdb utility` tells how far noise lets answers be relied on, `dpdb risk` which epsilon is safe
+enough; `dpdb lab` shows attacks;
 `dpdb help [TOPIC]` is the manual, `dpdb man` the man page, and `dpdb completion SHELL` lets
 bash, zsh or fish complete all of these.
-exit codes: 0 all answered, 1 a statement failed, 2 usage, policy or file,
-3 budget exhausted, 130 interrupted
+exit codes: 0 all answered, 1 a statement failed, 2 usage, policy, file or
+ledger, 3 budget exhausted, 130 interrupted
 """
 _STATEMENT = re.compile(r"\s*(?:(?:select|explain|show|describe|desc|set)\s|[.\\][a-z?]+(?:\s|$))",
                         re.IGNORECASE)  # fmt: skip

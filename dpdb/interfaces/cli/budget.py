@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import os
+from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 
 from dpdb.answers.formats.render import FORMATS
-from dpdb.errors import InvalidOption, LedgerError, UsageError
+from dpdb.errors import InvalidOption, UsageError
 from dpdb.interfaces.cli.arguments import add_ledger_argument
-from dpdb.ledger.verification import head, heads, verify
+from dpdb.ledger.anchor import Anchor
+from dpdb.ledger.custodian import book_of
+from dpdb.ledger.verification import verified
 from dpdb.policy.budget import valid_epsilon
 from dpdb.policy.catalog import Policy
 from dpdb.policy.lasting import is_name
@@ -130,45 +132,19 @@ def _export(policy: Policy, options: argparse.Namespace) -> str:
 
 
 def _verify(policy: Policy, options: argparse.Namespace) -> str:
-    entries = verify(custodian.book_of(policy))
-    last = entries[-1]
-    spent = decimal(last.entry.totals.loss.epsilon, 6)
-    lines = [f"{len(entries)} entries agree, ε {spent} spent", f"head: {head(last)}"]
+    book = book_of(policy)
+    last, *_ = deque(verified(book), maxlen=1)
+    number, spent = last.entry.number, decimal(last.entry.totals.loss.epsilon, 6)
+    lines = [f"{number + 1} entries agree, ε {spent} spent", f"head: {number} {last.seal.hex()}"]
     if options.anchor is not None:
-        before = _checked_anchor(options.anchor, heads(entries))
-        _anchor(options.anchor, head(last))
-        lines.append(f"{options.anchor}: " + ("there was none, begun" if before is None
-                     else f"the ledger leads on from entry {before.split()[0]}"))  # fmt: skip
+        anchor = Anchor(options.anchor)
+        if options.anchor.exists():
+            lines.append(f"{options.anchor}: leads on from entry {book.check_anchor(anchor)}")
+            anchor.add(number, last.seal)
+        else:
+            lines.append(f"{options.anchor}: there was none, and it begins here")
+            anchor.begin(number, last.seal)
     return "\n".join(lines)
-
-
-def _checked_anchor(anchor: Path, known: set[str]) -> str | None:
-    """The head that was kept, which the ledger must have among its own; None if there is none."""
-    try:
-        kept = anchor.read_text(encoding="ascii").strip()
-    except FileNotFoundError:
-        return None
-    except (OSError, UnicodeDecodeError):
-        raise UsageError(f"{anchor} cannot be read as an anchor") from None
-    if kept not in known:
-        raise LedgerError(
-            f"the ledger does not lead to the head in {anchor}: it is older, or another one",
-            hint="charges are missing, and it must not be used",
-        )
-    return kept
-
-
-def _anchor(anchor: Path, line: str) -> None:
-    """Keep a head, so that the file holds the old one or the new one, whatever happens."""
-    new = anchor.with_name(f"{anchor.name}.new")
-    try:
-        with new.open("w", encoding="ascii") as file:
-            file.write(f"{line}\n")
-            file.flush()
-            os.fsync(file.fileno())
-        new.replace(anchor)
-    except OSError as error:
-        raise UsageError(f"cannot write {anchor}: {error.strerror}") from None
 
 
 COMMANDS: dict[str, Callable[[Policy, argparse.Namespace], str]] = {

@@ -46,8 +46,9 @@ class Console(ABC):
         self.settings = settings
         data = [table.path for table in policy.tables]
         policies = [unpacked_name(path).with_suffix(".toml") for path in data]
-        self._inputs = (*inputs, *data, *policies)
-        """The data, the policies and the statements that are read: no answer may overwrite them."""
+        ledgers = [] if policy.lasting is None else [policy.lasting.ledger]
+        self._inputs = (*inputs, *data, *policies, *ledgers)
+        """The data, the policies, the statements and the ledger: no answer may overwrite them."""
         self.answer: Answer | None = None
         """The last answer to a query."""
         self.file: TextIO | None = None

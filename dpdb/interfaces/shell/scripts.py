@@ -28,8 +28,8 @@ LONGEST_FILE = 10_000_000
 """How many characters are read from one file of statements, or from standard input."""
 _NAME = r"""(?:\w+|"[^"\n]*"|`[^`\n]*`)"""
 _STATEMENT = re.compile(
-    r"(explain\s+)?(select|with)\b(?!\s*,)(?s:.*)|show\s+(budget|history|tables|all)|desc(ribe)?[ \t]+"
-    rf"{_NAME}|set[ \t]+\w+[ \t]*=[^\n,]*",
+    r"(explain\s+)?(select|with)\b(?!\s*,)(?s:.*)|show\s+(budget|history|tables|all)"
+    rf"|desc(ribe)?[ \t]+{_NAME}|set[ \t]+\w+[ \t]*=[^\n,]*",
     re.IGNORECASE,
 )
 """What may be a statement: no rows under a header that begins like one, but for SELECT and WITH."""

@@ -144,15 +144,16 @@ class Concentrated(Accountant):
     """Zero-concentrated differential privacy, or the sum of ε while no release has used a δ.
 
     A session goes on while Σρ <= ρ*, where ρ*-zCDP implies (ε, slack)-differential privacy, or
-    while Σε <= ε and Σδ = 0. Both have the whole slack. For the privacy loss L of a session, its
-    δ at ε is E[(1 - e^(ε - L))⁺]. Wherever the session ends within the sum, L <= Σε <= ε for
-    certain, which adds nothing. Wherever it does not, it ends within ρ*. There it is no different
-    from a session that would have stopped before its Σρ exceeded ρ*, which is ρ*-zCDP ([WRRW23]
-    Theorem 1). So the endings within ρ* alone add a part of what that other session has in all,
-    which is at most the slack, as no term is negative.
+    while Σε <= ε and Σδ = 0. The slack is not divided between the two. Let L be the privacy loss
+    of a session, so that its δ at ε is the mean of (1 - e^(ε - L))⁺. Where the session ends within
+    the sum, L <= Σε <= ε for certain, which adds nothing to the mean. Where it does not, it ends
+    within ρ*, and went the same way as a session that stops before Σρ exceeds ρ*. That session is
+    ρ*-zCDP ([WRRW23] Theorem 1), so its mean is at most the slack. No term of a mean is negative,
+    so the endings that both sessions have add at most the slack. Releases that are not zCDP but
+    for a δ add this δ; they are among these endings, as they leave no Σδ = 0.
 
-    Two theorems that may each fail could not both have the slack. So the sum ends with the first
-    release that uses a δ.
+    Two theorems that may each fail could not both have the slack. So the first release that uses
+    a δ ends what the sum pays for.
     """
 
     @property

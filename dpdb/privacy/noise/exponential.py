@@ -56,17 +56,17 @@ def select_value(
     Algorithm 2).
     """
     starts, lengths, each = pieces(values, grid, fraction, mechanism)
-    chosen = _choose(map(mul, each, lengths), noise)
+    chosen = choose(map(mul, each, lengths), noise)
     return starts[chosen] + noise.below(lengths[chosen])
 
 
 def select_index(counts: Sequence[int], mechanism: Exponential, noise: Noise) -> int:
     """The index of a count, selected as the largest."""
     distances = max(counts) - np.array(counts, dtype=np.int64)
-    return _choose(weights(distances, mechanism.rate), noise)
+    return choose(weights(distances, mechanism.rate), noise)
 
 
-def _choose(integer_weights: Iterable[int], noise: Noise) -> int:
+def choose(integer_weights: Iterable[int], noise: Noise) -> int:
     """An index, selected with probability exactly proportional to its weight."""
     totals = list(accumulate(integer_weights))
     return bisect_right(totals, noise.below(totals[-1]))

@@ -83,8 +83,7 @@ def written(folder: Path, lines: list[str], **options: str):
 @pytest.mark.parametrize("neighbors", ["add-remove", "replace"])
 def test_shuffled_rows_give_the_same_results(tmp_path, unit, neighbors):
     lines = wild_rows(seed=5)
-    orders = [lines, sorted(lines), sorted(lines, reverse=True)]
-    orders += [random.Random(seed).sample(lines, len(lines)) for seed in (1, 2)]
+    orders = [lines, sorted(lines), random.Random(1).sample(lines, len(lines))]
     policy = written(tmp_path, lines, neighbors=neighbors, unit=UNITS[unit])
     plans = {query: planned(query, policy) for query in QUERIES}
     results = []

@@ -147,7 +147,11 @@ def test_a_narrow_window_breaks_no_words(
     monkeypatch.setenv("COLUMNS", "40")
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     shell = make()
-    run_typed(shell, "SHOW ALL;\nSELECT MEDIAN(age) AS m FROM t;\n.mode vertical\nSHOW ALL;")
+    run_typed(
+        shell,
+        "SHOW ALL;\nSET interval = off;\nSELECT MEDIAN(age) AS m FROM t;\n"
+        ".mode vertical\nSHOW ALL;",
+    )
     said = capsys.readouterr().out
     assert max(map(len, said.split("\n"))) <= 40
     assert "meaning = 'free': a repeated query is\n          answered as before;" in said

@@ -6,7 +6,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpdb.errors import BudgetExceeded
@@ -187,6 +187,7 @@ def test_the_sum_of_epsilon_covers_what_rho_does_not_until_a_release_uses_a_delt
     assert not keeper.covers(spent + alike(int(room) + 1, tenth.epsilon))
 
 
+@settings(max_examples=25)
 @given(st.integers(1, 10**6), st.fractions(Fraction(1, 1000), 100), st.integers(3, 30))
 def test_advanced_composition_would_cover_nothing_more(
     queries: int, epsilon: Fraction, digits: int

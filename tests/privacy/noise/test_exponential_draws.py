@@ -226,7 +226,7 @@ def test_nothing_else_decides() -> None:
     functions = {
         n for n in public if getattr(vars(selection)[n], "__module__", "") == selection.__name__
     }
-    assert functions == {"weights", "select_value", "select_index", "pieces"}
+    assert functions == {"weights", "select_value", "select_index", "pieces", "choose"}
 
 
 def test_all_pairs_are_neighbours() -> None:

@@ -16,7 +16,7 @@ LONG = {
     "name": WHERE + f"{'a' * 1_000_000} > 3",
     "quotes": WHERE + "'" * 1_000_001,
     "unclosed": WHERE + "name = '" + "a" * 1_000_000,
-    "semicolons": ";" * 1_000_000,
+    "semicolons": ";" * 200_000,
     "opened comments": "/*" * 500_000,
     "dashes": "--\n" * 300_000,
     "not SQL": "\\" * 1_000_000,

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.command_line import Make, Run
+from tests.support.terminal import Terminal
 
 POLICY = """
 [budget]
@@ -63,6 +64,12 @@ def test_runs_share_one_budget(shop: Path, run: Run) -> None:
     assert "0 left" in refused.err
 
 
+def test_no_answer_overwrites_the_ledger(shop: Path, run: Run) -> None:
+    ran = run(shop, "-o", shop.with_suffix(".ledger"), "-c", COUNT)
+    assert (ran.code, "is not overwritten" in ran.err) == (2, True)
+    assert left(run, shop) == 1
+
+
 def test_the_ledger_can_be_elsewhere(shop: Path, run: Run) -> None:
     elsewhere = shop.with_name("moved.ledger")
     shop.with_suffix(".ledger").rename(elsewhere)
@@ -98,6 +105,30 @@ def test_options_cannot_ask_for_more(shop: Path, run: Run, words: list[str]) -> 
 def test_options_can_ask_for_less(shop: Path, run: Run) -> None:
     assert run(shop, "--epsilon", "0.5", "--queries", "1", "-c", COUNT).code == 0
     assert left(run, shop) == 0.5
+
+
+def test_the_prompt_shows_what_others_leave(shop: Path, run: Run, tmp_path: Path) -> None:
+    with Terminal(str(shop), home=tmp_path) as terminal:
+        terminal.wait_for_prompt()
+        assert "ε 1 for good, k 4 a session" in terminal.text
+        terminal.run(COUNT + ";")
+        terminal.wait(lambda t: "ε 0.75 of 1" in t.toolbar)
+        run(shop, "-c", COUNT)
+        terminal.send("S")
+        terminal.wait(lambda t: "ε 0.5 of 1" in t.toolbar)
+        shop.with_suffix(".ledger").unlink()
+        terminal.run("\x08" + COUNT + " WHERE a > 2;")
+        assert "t.ledger was replaced" in terminal.text
+        terminal.send("\x04")
+        terminal.end()
+
+
+def test_the_prompt_does_not_begin_without_a_ledger(make: Make, tmp_path: Path) -> None:
+    with Terminal(str(make(ROWS, POLICY)), home=tmp_path) as terminal:
+        shown = terminal.end()
+    assert "there is no ledger" in shown
+    assert "dpdb>" not in shown
+    assert terminal.process.exitstatus == 2
 
 
 # -------------------------------------------------------------------------------- the data
@@ -180,6 +211,17 @@ def test_analysts_have_limits(shop: Path, run: Run) -> None:
     assert "not among" in run("budget", "revoke", shop, "bob").err
 
 
+@pytest.mark.parametrize("name", ["", "a\nb", "\x1b[2J", "a" * 101])
+def test_analysts_have_names(shop: Path, run: Run, name: str) -> None:
+    refused = run(shop, "--analyst", name, "-c", COUNT)
+    assert (refused.code, refused.out) == (2, "")
+    assert "the name of an analyst" in refused.err
+
+
+def test_an_analyst_is_named_where_a_budget_lasts(make: Make, run: Run) -> None:
+    assert "matters only where a budget lasts" in run(make(ROWS), "--analyst", "a", "-c", COUNT).err
+
+
 def test_analysts_see_their_own_history(shop: Path, run: Run) -> None:
     for name in ("alice", "bob", "alice"):
         run(shop, "--analyst", name, "-c", f"SELECT COUNT(*) AS {name} FROM t")
@@ -227,7 +269,39 @@ def test_an_older_ledger_is_noticed(shop: Path, run: Run, tmp_path: Path) -> Non
     assert run("budget", "verify", shop).code == 0  # it is whole, and was so once
     older = run("budget", "verify", shop, "--anchor", anchor)
     assert older.code == 2
-    assert "older, or another" in older.err
+    assert "is older than" in older.err
+
+
+def test_an_anchor_in_the_policy_is_asked_each_time(make: Make, run: Run, tmp_path: Path) -> None:
+    anchor, anchored = (
+        tmp_path / "anchor",
+        POLICY.replace("[budget]", "[budget]\nanchor = 'anchor'"),
+    )
+    path = make(ROWS, anchored).with_suffix(".toml")
+    ledger = path.with_suffix(".ledger")
+    run("budget", "open", path)
+    opened = ledger.read_bytes()
+    run(path, "-c", COUNT)
+    assert anchor.read_text().split()[::2] == ["0", "1"]
+    ledger.write_bytes(opened)
+    refused = run(path, "-c", COUNT)
+    assert (refused.code, "is older than" in refused.err) == (2, True)
+    ledger.unlink()
+    again = run("budget", "open", path)  # nor does it begin anew
+    assert (again.code, "cannot use the anchor" in again.err) == (2, True)
+
+
+def test_an_anchor_is_part_of_the_custodian_s_word(shop: Path, run: Run, tmp_path: Path) -> None:
+    run(shop, "-c", COUNT)
+    shop.write_text(POLICY.replace("[budget]", "[budget]\nanchor = 'anchor'"))
+    assert "cannot use the anchor" in run(shop, "-c", COUNT).err
+    assert run("budget", "accept", shop, "--why", "an anchor").code == 0
+    assert run(shop, "-c", COUNT).code == 0
+    assert len((tmp_path / "anchor").read_text().split("\n\n")) == 3
+    (tmp_path / "anchor").unlink()
+    assert "cannot use the anchor" in run(shop, "-c", COUNT).err
+    shop.write_text(POLICY)
+    assert "anchored is True there, False here" in run(shop, "-c", COUNT).err
 
 
 @pytest.mark.parametrize(
@@ -265,6 +339,8 @@ def test_a_policy_without_a_name_has_no_ledger(make: Make, run: Run, command: st
         ("name = ''", "budget.name: a name has"),
         ('name = "a\\u0007"', "budget.name: a name has"),
         ("ledger = 'x'", "budget.ledger: ledger goes with a name"),
+        ("anchor = 'x'", "anchor goes with a name"),
+        ("name = 'n'\nanchor = true", "anchor is the name of a file"),
         ("queries_in_all = 3", "queries_in_all goes with a name"),
         ("name = 'n'\nqueries_in_all = 0", "queries_in_all is a whole number"),
         ("name = 'n'\nledger = 3", "ledger is the name of a file"),

@@ -1,0 +1,75 @@
+"""Sums of losses, exactly or rounded up, and the groups that a ledger finds again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpdb.ledger import region_text
+from dpdb.ledger.entries import Charge, Entry, Totals
+from dpdb.ledger.spending import Spent
+from dpdb.plan.regions import Region
+from dpdb.policy.budget import Neighbors
+from dpdb.privacy.accounting.composition import ComposedLoss
+from dpdb.privacy.accounting.loss import Loss
+from tests.support.lasting import TABLE, at
+
+GRAIN = Fraction(1, 2**120)
+# So fine that sums of a few have denominators far above the grain's.
+amounts = st.fractions(0, 10, max_denominator=2**100)
+losses = st.builds(Loss, amounts, amounts, amounts, amounts).map(ComposedLoss.of)
+regions = st.none() | st.integers(0, 4).map(at)
+few = settings(max_examples=25)
+charges = st.lists(st.tuples(losses, regions), max_size=8)
+
+
+@few
+@given(st.lists(losses, max_size=12))
+def test_sums_are_rounded_up_and_by_little(every: list[ComposedLoss]) -> None:
+    spent = Spent(Neighbors.ADD_REMOVE)
+    for loss in every:
+        spent = spent.after(loss, None, 1, None)
+    for position, part in enumerate(spent.sums.parts):
+        exact = sum((loss.parts[position] for loss in every), Fraction(0))
+        assert exact <= part <= exact + len(every) * GRAIN
+        assert part.denominator <= 2**120
+
+
+@given(st.integers(1, 10**6), st.integers(1, 60))
+def test_equal_parts_of_one_are_one(whole: int, number: int) -> None:
+    spent = Spent(Neighbors.ADD_REMOVE)
+    for _ in range(number):
+        spent = spent.after(ComposedLoss.of(Loss(Fraction(whole, number))), None, 1, None)
+    assert spent.sums.epsilon == whole
+
+
+@few
+@given(charges, st.sampled_from(Neighbors), st.integers(0, 8))
+def test_groups_are_found_again(
+    every: list[tuple[ComposedLoss, Region | None]], relation: Neighbors, read: int
+) -> None:
+    """What a ledger reads of its entries, in one go or in two, is what made them."""
+    spent, grouped = Spent(relation), list[tuple[ComposedLoss, Region, int]]()
+    for loss, region in every:
+        group = spent.group_for(region)
+        spent = spent.after(loss, region, 1, group)
+        told = region_text.written(region, (TABLE,))
+        if told is not None and group is not None:
+            grouped.append((loss, region_text.read(told, (TABLE,)), group))
+    again = Spent(relation).with_grouped(grouped[:read]).with_grouped(grouped[read:])
+    assert replace(again, sums=spent.sums, queries=spent.queries) == spent
+
+
+@few
+@given(losses, regions, st.text(max_size=20), st.text(max_size=20))
+def test_entries_are_read_as_they_were_written(
+    loss: ComposedLoss, region: Region | None, who: str, statement: str
+) -> None:
+    told = region_text.written(region, (TABLE,))
+    charge = Charge(statement, loss, 1, told, 3, loss)
+    entry = Entry(7, 1, who, charge, Totals(loss, 2, 1, 2), 0, {who: 7}, None)
+    assert Entry.read(7, entry.text) == entry
+    assert entry.text.isascii()
