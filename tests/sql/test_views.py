@@ -38,6 +38,10 @@ FLAT = {
     f" SELECT COUNT(*) FROM d WHERE age < 2 * {MEAN} GROUP BY old":
         f"SELECT COUNT(*) FROM t WHERE pay > (SELECT AVG(pay) FROM t)"
         f" AND age < 2 * {MEAN} GROUP BY age > {MEAN}",
+    f"WITH d AS (SELECT {MEAN} AS m, age > (SELECT AVG(pay) FROM t) AS old FROM t"
+    f" WHERE {MEAN} = (SELECT AVG(pay) FROM t)) SELECT COUNT(*) FROM d GROUP BY old":
+        f"SELECT COUNT(*) FROM t WHERE (SELECT AVG(pay) FROM t) = {MEAN}"
+        " GROUP BY age > (SELECT AVG(pay) FROM t)",
     f"WITH d AS (SELECT pay, {MEAN} AS unread FROM t) SELECT SUM(pay) FROM d":
         "SELECT SUM(pay) FROM t",
     f"WITH unread AS (SELECT {MEAN} AS m FROM t) SELECT SUM(pay) FROM t": "SELECT SUM(pay) FROM t",
@@ -101,6 +105,18 @@ HOSTILE = {
     "columns": (doubled("x + x"), MAX_EXPRESSIONS),
     "conditions": (
         f"WITH u AS (SELECT age AS x FROM t WHERE {' OR '.join(f'age = {i}' for i in range(700))})"
+        + "".join(f", t{i} AS (SELECT x FROM u)" for i in range(21)),
+        MAX_EXPRESSIONS,
+    ),
+    "columns of *": (
+        f"WITH t0 AS (SELECT {' + '.join(['age'] * 38)} AS y, {' * '.join(['age'] * 38)} AS x FROM t)"
+        + "".join(f", t{i + 1} AS (SELECT *, x AS x{i}, y AS y{i} FROM t{i})" for i in range(20)),
+        MAX_EXPRESSIONS,
+    ),
+    "expressions of subqueries": (
+        "WITH u AS (SELECT age AS x FROM t WHERE age > (SELECT MAX(age) FROM t WHERE "
+        + " OR ".join(f"age = {i}" for i in range(700))
+        + "))"
         + "".join(f", t{i} AS (SELECT x FROM u)" for i in range(21)),
         MAX_EXPRESSIONS,
     ),
