@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import cached_property
 
 from dpdb.errors import Place
-from dpdb.plan.expressions import Expr, IntervalEnd, conjunction, interval_ends
+from dpdb.plan.expressions import Expr, IntervalEnd, conjunction, interval_ends, size
 from dpdb.plan.obstacles import Obstacle, obstacle
 from dpdb.policy.catalog import Kind, Table
 
@@ -144,6 +144,20 @@ class Query:
     def settled(self) -> bool:
         """Whether the policy alone gives the answer, because no row can count for it."""
         return not self.subqueries and all(self.obstacles)
+
+    @property
+    def size(self) -> int:
+        """The number of expressions, those of subqueries included."""
+        own = [output.expression for output in self.outputs]
+        own += [term.expression for term in self.order]
+        own += [part for each in self.aggregates for part in (each.argument, each.where) if part]
+        own += [part for part in (self.where, self.having, *self.keys) if part]
+        return sum(map(size, own)) + sum(query.size for query in self.subqueries)
+
+    @property
+    def selects(self) -> int:
+        """The number of SELECTs: this one, and its subqueries with theirs."""
+        return 1 + sum(query.selects for query in self.subqueries)
 
     @property
     def cut(self) -> bool:

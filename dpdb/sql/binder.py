@@ -6,11 +6,12 @@ sqlglot's trees go any further.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from sqlglot import exp
 from sqlglot.errors import ParseError
-from sqlglot.tokenizer_core import Token, TokenType
+from sqlglot.tokenizer_core import Token
 
 from dpdb.errors import (
     Place,
@@ -20,18 +21,16 @@ from dpdb.errors import (
     UnknownName,
     Unsupported,
 )
-from dpdb.plan.expressions import Expr, Literal, Slot, columns_of, interval_ends
+from dpdb.plan.expressions import Expr, Literal, Slot, columns_of, conjunction, interval_ends
 from dpdb.plan.query import NO_OPTIONS, Options, Ordering, Output, Query
 from dpdb.policy.catalog import Policy
-from dpdb.policy.names import suggestion
-from dpdb.sql.dialect import parse
+from dpdb.sql import sources
+from dpdb.sql.dialect import parse, select_start
 from dpdb.sql.labels import labels
-from dpdb.sql.scopes import MAX_OUTPUTS, AnswerExpressions, Constants, RowExpressions, Scope
+from dpdb.sql.scopes import MAX_OUTPUTS, AnswerExpressions, Constants, RowExpressions
 from dpdb.sql.terms import Option, agreed
-from dpdb.sql.trees import Effort, only, place, start
-
-SCHEMAS = ("main", "public")
-"""What a table's name may be qualified with: DuckDB's and PostgreSQL's default."""
+from dpdb.sql.trees import Effort, only, place, place_at, start
+from dpdb.sql.views import Scope, View
 
 
 def bind(
@@ -72,9 +71,11 @@ class Binder:
     text: str
     policy: Policy
     tokens: list[Token]
-    """The tokens of the statement from this SELECT on."""
+    """The tokens of the whole statement."""
     effort: Effort = field(default_factory=Effort)
     """The number of expressions read so far in the whole statement."""
+    views: Mapping[str, View] = field(default_factory=dict)
+    """The tables that WITH names here."""
     subqueries: list[Query] = field(default_factory=list)
     """The different scalar subqueries read so far in this SELECT."""
 
@@ -83,22 +84,21 @@ class Binder:
     ) -> Query:
         """The SELECT as a Query."""
         only(tree, self.text, "expressions", "from_", "where", "group", "having", "order",
-             "limit", "offset")  # fmt: skip
-        written = labels(self.tokens)
-        if not all(written) or len(written) != len(tree.expressions):
-            raise SyntaxFault("an expression is missing between SELECT and FROM")
-        scope = self._scope(tree)
-        table = agreed(terms, scope.table, grouped=tree.args.get("group") is not None)
-        scope = replace(scope, table=table)
+             "limit", "offset", "with_")  # fmt: skip
+        written = self.labels(tree)
+        self.views = sources.with_views(tree, self)
+        scope = sources.scope(tree, self)
+        grouped = tree.args.get("group") is not None
+        table = agreed(terms, scope.view.table, grouped=grouped)
         rows = RowExpressions(self, scope)
         where = tree.args.get("where")
         keys = self._keys(tree, scope, rows)
-        condition = rows.condition(where.this) if where else None
-        answers = AnswerExpressions(self, rows, scope, keys)
+        condition = conjunction(scope.where, rows.condition(where.this) if where else None)
+        answers = AnswerExpressions(self, rows, scope, keys, table)
         outputs = self._outputs(tree, answers, written)
         having = tree.args.get("having")
         query = Query(
-            table=scope.table,
+            table=table,
             outputs=outputs,
             where=condition,
             keys=keys,
@@ -121,8 +121,7 @@ class Binder:
         only(node, self.text, "this")
         if not isinstance(node.this, exp.Select):
             raise Unsupported("only a SELECT can be a subquery", place=place(node, self.text))
-        inner = Binder(self.text, self.policy, self._tokens_of(node), self.effort)
-        query = inner.query(node.this)
+        query = self.within().query(node.this)
         one = len(query.outputs) == 1 and not interval_ends(query.outputs[0].expression)
         if not one or query.keys or query.having or query.cut:
             raise Unsupported(
@@ -134,47 +133,35 @@ class Binder:
         kind = query.outputs[0].expression.kind
         return Slot("subquery", self.subqueries.index(query), kind)
 
-    def _tokens_of(self, node: exp.Subquery) -> list[Token]:
-        """The statement's tokens from the subquery's SELECT on."""
-        here = start(node)
-        before = [
-            index
-            for index, token in enumerate(self.tokens)
-            if token.token_type is TokenType.SELECT and token.start < here
-        ]
-        # A subquery may begin with another one: then several SELECTs stand before the place.
-        nested = sum(start(inner) == here for inner in node.find_all(exp.Select))
-        if len(before) < nested:
-            raise Unsupported("a subquery begins with SELECT", place=place(node, self.text))
-        return self.tokens[before[-nested] :]
+    def index_of(self, query: Query, node: exp.Expr) -> int:
+        """The number of a view's subquery among those of the SELECT, which reads it at `node`."""
+        if query not in self.subqueries:
+            self.effort.spend(query.size, node, self.text)
+            self.effort.spend_subqueries(query.selects, node, self.text)
+            self.subqueries.append(query)
+        return self.subqueries.index(query)
 
-    def _scope(self, tree: exp.Select) -> Scope:
-        """The one table in FROM, with its name or its alias."""
-        source = tree.args.get("from_")
-        if source is None or not isinstance(source.this, exp.Table):
-            raise Unsupported("a query reads FROM one table", place=place(tree, self.text))
-        node = source.this
-        if not isinstance(node.this, exp.Identifier):
-            raise Unsupported("only a table's name can be in FROM", place=place(node, self.text))
-        only(node, self.text, "this", "alias", "db")
-        schema = node.args.get("db")
-        if schema is not None and schema.name.casefold() not in SCHEMAS:
-            raise UnknownName(
-                f"no schema {schema.name}",
-                hint=f"tables are in {' or '.join(SCHEMAS)}, or named without a schema",
-                place=place(node, self.text),
+    def within(self) -> Binder:
+        """A binder for a SELECT within this one, which sees the same tables."""
+        return Binder(self.text, self.policy, self.tokens, self.effort, self.views)
+
+    def labels(self, tree: exp.Select) -> list[str]:
+        """The items of the SELECT list as written; refused if one is missing."""
+        first, source = select_start(tree), tree.args.get("from_") or tree
+        if first is None or 0 <= start(source) < first:
+            raise Unsupported("a subquery begins with SELECT", place=place(source, self.text))
+        written = labels([token for token in self.tokens if token.start >= first])
+        if not all(written) or len(written) != len(tree.expressions):
+            raise SyntaxFault(
+                "an expression is missing between SELECT and FROM",
+                place=place_at(first, self.text),
             )
-        if node.args.get("alias"):
-            only(node.args["alias"], self.text, "this")
-        table = self.policy.table(node.name)
-        if table is None:
-            known = [table.name for table in self.policy.tables]
-            hint = suggestion(node.name, known, "tables")
-            raise UnknownName(f"no table {node.name}", hint=hint, place=place(node, self.text))
-        names = (
-            {node.alias.casefold()} if node.alias else {node.name.casefold(), table.name.casefold()}
-        )
-        return Scope(table, frozenset(names))
+        return written
+
+    def check_items(self, tree: exp.Select) -> None:
+        """Refuse a SELECT list in which something is missing, or which is too long."""
+        self.labels(tree)
+        self._check_number(tree.expressions, "columns asked for")
 
     def _keys(self, tree: exp.Select, scope: Scope, rows: RowExpressions) -> tuple[Expr, ...]:
         """The columns and expressions of GROUP BY, each once."""
@@ -186,7 +173,7 @@ class Binder:
         keys: dict[Expr, None] = {}
         for node in group.expressions:
             chosen = self._by_position(node.unnest(), tree.expressions)
-            if isinstance(chosen, exp.Column) and scope.table.column(chosen.name) is None:
+            if isinstance(chosen, exp.Column) and not scope.has(chosen.name):
                 chosen = self._by_alias(chosen, tree.expressions)
             chosen = chosen.this if isinstance(chosen, exp.Alias) else chosen
             key = rows.expression(chosen)
@@ -212,6 +199,10 @@ class Binder:
         if not (short and 1 <= int(number) <= len(items)):
             raise UnknownName(f"no column {number} in the answer", place=place(node, self.text))
         return items[int(number) - 1]
+
+    def check_position(self, node: exp.Expr, items: list[exp.Expr]) -> bool:
+        """Whether the node is the position of an item; refused where there is no such item."""
+        return self._by_position(node, items) is not node
 
     def _outputs(
         self, tree: exp.Select, answers: AnswerExpressions, written: list[str]

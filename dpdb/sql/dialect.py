@@ -80,11 +80,27 @@ def parse(tokens: list[Token], text: str) -> list[exp.Expr | None]:
 
 
 def _translated(token: Token, following: Token | None) -> Token:
-    """The token, with sqlglot's name in it where it is another name of a function."""
+    """The token, with sqlglot's name in it where it is another name of a function.
+
+    A SELECT has its place as its only comment: sqlglot keeps no other place of it in its trees.
+    """
+    if token.token_type is TokenType.SELECT or (
+        token.comments and token.token_type is not TokenType.HINT
+    ):
+        token = _renamed(token, token.text)
     name = FUNCTION_NAMES.get(token.text.upper())
     called = following is not None and following.token_type is TokenType.L_PAREN
     if name is None or not called or token.token_type is not TokenType.VAR:
         return token
-    return Token(
-        token.token_type, name, token.line, token.col, token.start, token.end, token.comments
-    )
+    return _renamed(token, name)
+
+
+def _renamed(token: Token, name: str) -> Token:
+    """A token with another text, and without what was in comments beside it."""
+    comments = [str(token.start)] if token.token_type is TokenType.SELECT else []
+    return Token(token.token_type, name, token.line, token.col, token.start, token.end, comments)
+
+
+def select_start(tree: exp.Select) -> int | None:
+    """The place of the word SELECT in the text; None where it is left out."""
+    return int(tree.comments[-1]) if tree.comments else None

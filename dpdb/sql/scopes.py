@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from sqlglot import exp
 
-from dpdb.errors import StatementError, TooLarge, TypeMismatch, UnknownName, Unsupported
+from dpdb.errors import StatementError, TooLarge, TypeMismatch, Unsupported
 from dpdb.plan.expressions import (
     ColumnRef,
     Expr,
@@ -18,57 +17,14 @@ from dpdb.plan.expressions import (
     slots,
 )
 from dpdb.plan.query import Aggregate
-from dpdb.policy.catalog import Kind, Table
-from dpdb.policy.names import suggestion
 from dpdb.sql.aggregates import AGGREGATE_NAMES, aggregate, is_aggregate
 from dpdb.sql.expression_binder import ExpressionBinder
 from dpdb.sql.functions import FUNCTION_NAMES
-from dpdb.sql.trees import Effort, only, place
+from dpdb.sql.views import Scope, SubqueryBinder
 
 MAX_OUTPUTS = 200
 INTERVAL_ENDS = ["DP_INTERVAL_LOW", "DP_INTERVAL_HIGH"]
 """The functions that give the ends of an interval, by Snowflake's names."""
-
-
-class SubqueryBinder(Protocol):
-    """The binder of the SELECT around the expressions, which binds their subqueries."""
-
-    text: str
-    effort: Effort
-
-    def subquery(self, node: exp.Subquery) -> Slot:
-        """The slot for the value of a scalar subquery."""
-        ...
-
-
-@dataclass(frozen=True)
-class Scope:
-    """The table that a SELECT reads, and the names that may qualify its columns."""
-
-    table: Table
-    names: frozenset[str]
-
-    def column(self, node: exp.Column, text: str) -> Expr:
-        """The column that is named; a double-quoted name that no column has is a string."""
-        only(node, text, "this", "table")
-        name, qualifier = node.name, node.args.get("table")
-        if qualifier is not None and qualifier.name.casefold() not in self.names:
-            raise UnknownName(f"no table {qualifier.name} here", place=place(node, text))
-        if not isinstance(node.this, exp.Identifier):
-            raise Unsupported("* is only supported in COUNT(*)", place=place(node, text))
-        column = self.table.column(name)
-        if column is not None:
-            return ColumnRef(column)
-        if _may_be_text(node.this, text) and qualifier is None:
-            return Literal(name, Kind.TEXT)
-        known = [column.name for column in self.table.columns]
-        hint = suggestion(name, known, "columns")
-        raise UnknownName(f"no column {name}", hint=hint, place=place(node, text))
-
-
-def _may_be_text(name: exp.Identifier, text: str) -> bool:
-    """Whether a name is in double quotes, which many people put around strings."""
-    return bool(name.args.get("quoted")) and text[name.meta.get("start", 0)] == '"'
 
 
 class RowExpressions(ExpressionBinder):
@@ -85,7 +41,7 @@ class RowExpressions(ExpressionBinder):
 
     def leaf(self, node: exp.Expr) -> Expr | None:
         if isinstance(node, exp.Column):
-            return self._scope.column(node, self.text)
+            return self._scope.column(node)
         if isinstance(node, exp.Subquery):
             return self._binder.subquery(node)
         if is_aggregate(node):
@@ -108,6 +64,8 @@ class AnswerExpressions(ExpressionBinder):
     rows: RowExpressions
     scope: Scope
     keys: tuple[Expr, ...]
+    table: Table
+    """The table with what the query's terms say of it."""
     aggregates: list[Aggregate] = field(default_factory=list)
     aliases: dict[str, Expr] = field(default_factory=dict)
 
@@ -155,7 +113,7 @@ class AnswerExpressions(ExpressionBinder):
         )
 
     def _aggregate(self, node: exp.Expr) -> Slot:
-        call = aggregate(node, self.rows, self.scope.table)
+        call = aggregate(node, self.rows, self.table)
         if call not in self.aggregates:
             if len(self.aggregates) == MAX_OUTPUTS:
                 raise TooLarge(f"more than {MAX_OUTPUTS} aggregates", place=self.place(node))
@@ -173,9 +131,9 @@ class AnswerExpressions(ExpressionBinder):
 
     def _name(self, node: exp.Column) -> Expr:
         alias = self._alias(node)
-        if alias is not None and self.scope.table.column(node.name) is None:
+        if alias is not None and not self.scope.has(node.name):
             return alias
-        column = self.scope.column(node, self.text)
+        column = self.scope.column(node)
         if isinstance(column, Literal):
             return column
         if column not in self.keys:
@@ -184,7 +142,6 @@ class AnswerExpressions(ExpressionBinder):
                 hint="single rows are never shown",
                 place=self.place(node),
             )
-        assert isinstance(column, ColumnRef)
         return Slot("key", self.keys.index(column), column.kind)
 
 

@@ -76,7 +76,7 @@ def statement(text: str, policy: Policy) -> Statement:
     match words.leading:
         case ["EXPLAIN", *_]:
             return Select(_select(text, policy, words, skip=1), explain=True)
-        case ["SELECT", *_]:
+        case ["SELECT" | "WITH", *_]:
             return Select(_select(text, policy, words, skip=0))
         case ["SHOW", "BUDGET"]:
             return ShowBudget()
@@ -144,22 +144,36 @@ def _select(text: str, policy: Policy, words: _Words, skip: int) -> Query:
 def _without_options(words: _Words, skip: int) -> tuple[list[Token], Options, tuple[Option, ...]]:
     """The tokens of the SELECT after `skip` tokens, without its OPTIONS, and the options."""
     tokens = words.tokens[skip:]
-    if not tokens or tokens[0].token_type is not TokenType.SELECT:
-        raise Unsupported("EXPLAIN is followed by SELECT", place=words.place(skip))
-    options = NO_OPTIONS
+    select = _outermost_select(tokens)
+    if select is None:
+        before = words.tokens[0].text.upper()
+        raise Unsupported(f"{before} is followed by SELECT", place=words.place(skip))
+    options, first = NO_OPTIONS, select + 4
     terms: tuple[Option, ...] = ()
-    if [t.text.upper() for t in tokens[1:4]] in _CLAUSES:
-        inside = list(takewhile(lambda t: t.token_type is not TokenType.R_PAREN, tokens[4:]))
-        end = 4 + len(inside)
+    if [token.text.upper() for token in tokens[select + 1 : first]] in _CLAUSES:
+        inside = list(takewhile(lambda t: t.token_type is not TokenType.R_PAREN, tokens[first:]))
+        end = first + len(inside)
         if not inside or inside[0].token_type is not TokenType.L_PAREN or end >= len(tokens):
-            raise SyntaxFault("OPTIONS takes (name = value, …)", place=words.place(skip + 4))
+            raise SyntaxFault("OPTIONS takes (name = value, …)", place=words.place(skip + first))
         options, terms = read_options(words.text, inside[1:])
-        del tokens[1 : end + 1]
+        del tokens[select + 1 : end + 1]
     return tokens, options, terms
 
 
 _CLAUSES = [["WITH", word, "OPTIONS"] for word in ("DIFFERENTIAL_PRIVACY", "ANONYMIZATION")]
 """The words that OPTIONS begins with; the second way is BigQuery's older one."""
+
+
+def _outermost_select(tokens: list[Token]) -> int | None:
+    """The index of the SELECT that begins the query, perhaps after WITH and its tables."""
+    depth = 0
+    for index, token in enumerate(tokens):
+        depth += (token.token_type is TokenType.L_PAREN) - (token.token_type is TokenType.R_PAREN)
+        if depth == 0 and token.token_type is TokenType.SELECT:
+            return index
+        if index == 0 and token.token_type is not TokenType.WITH:
+            break
+    return None
 
 
 def _assignment(words: _Words) -> Assign:

@@ -10,6 +10,8 @@ MAX_DEPTH = 40
 """How deeply operators may be nested: more than people write, far less than recursion can."""
 MAX_EXPRESSIONS = 10_000
 """How many expressions a statement may have, each counted as often as it is used."""
+MAX_SUBQUERIES = 50
+"""How many scalar subqueries a statement may have, each counted as often as it is used."""
 MAX_WILDCARDS = 500
 """Characters in all of a statement's LIKE patterns that have both % and _.
 
@@ -28,6 +30,7 @@ class Effort:
     def __init__(self) -> None:
         self.spent = 0
         self.wildcards = 0
+        self.subqueries = 0
 
     def spend(self, number: int, node: exp.Expr, text: str) -> None:
         """Count `number` more expressions; the error for too many names the place of `node`."""
@@ -35,6 +38,15 @@ class Effort:
         if self.spent > MAX_EXPRESSIONS:
             raise TooLarge(
                 f"more than {MAX_EXPRESSIONS} expressions, each counted as often as it is used",
+                place=place(node, text),
+            )
+
+    def spend_subqueries(self, number: int, node: exp.Expr, text: str) -> None:
+        """Count `number` more scalar subqueries that a view brings with it."""
+        self.subqueries += number
+        if self.subqueries > MAX_SUBQUERIES:
+            raise TooLarge(
+                f"more than {MAX_SUBQUERIES} subqueries, each counted as often as it is used",
                 place=place(node, text),
             )
 

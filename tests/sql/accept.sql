@@ -307,3 +307,38 @@ SELECT DATE_TRUNC('quarter', born) + 1, COUNT(*) FROM visits GROUP BY DATE_TRUNC
 SELECT UPPER(plan), COUNT(*) FROM visits GROUP BY UPPER(plan) ORDER BY UPPER(plan);
 SELECT ROUND(points, -1), COUNT(*) FROM visits GROUP BY ROUND(points, -1);
 SELECT COALESCE(member, FALSE), COUNT(*) FROM visits GROUP BY COALESCE(member, FALSE);
+
+--- SELECTs within FROM and WITH
+SELECT COUNT(*) FROM (SELECT * FROM people);
+SELECT AVG(y) FROM (SELECT age * 2 AS y, zip FROM people WHERE income > 5) AS t WHERE zip = 31643;
+SELECT zip, SUM(y) FROM (SELECT age * 2 AS y, zip FROM people) AS t GROUP BY zip ORDER BY 2 DESC;
+SELECT t.b, COUNT(t.a) FROM (SELECT age, zip FROM people) AS t(a, b) GROUP BY t.b;
+SELECT COUNT(DISTINCT first) FROM (SELECT *, 1 AS one FROM people) AS t(first) WHERE one = 1;
+SELECT COUNT(DISTINCT u.name) FROM (SELECT t.* FROM (SELECT name, age FROM people AS t) AS t) u WHERE u.age > 30;
+SELECT d, COUNT(*) AS n FROM (SELECT FLOOR(age / 10) * 10 AS d FROM people) GROUP BY d HAVING n > 5 ORDER BY d;
+SELECT COUNT(*) FROM (SELECT age, income AS i FROM people ORDER BY 1, i DESC, name) AS t;
+SELECT old, COUNT(*) FROM (SELECT age > 60 AS old FROM people) AS t GROUP BY old;
+SELECT MEDIAN(y), MAX(y), MODE(m) FROM (SELECT YEAR(born) AS y, plan AS m FROM visits) AS t;
+SELECT SUM(low) FROM (SELECT CLAMP(loose, 0, 9) AS low FROM visits) AS t;
+SELECT COUNT(*) FROM (SELECT NULL AS nothing, note FROM visits) AS t WHERE nothing = 3 OR note = 'x';
+WITH adults AS (SELECT * FROM people WHERE age >= 30) SELECT COUNT(*) FROM adults;
+WITH adults AS (SELECT * FROM people WHERE age >= 30),
+     rich AS (SELECT a.income AS i FROM adults AS a WHERE a.income > 100000)
+SELECT COUNT(*), AVG(i) FROM rich;
+WITH t(a, b) AS MATERIALIZED (SELECT age, zip FROM people) SELECT x.b, AVG(x.a) FROM t AS x GROUP BY x.b;
+WITH people AS (SELECT age AS years FROM people WHERE age > 40) SELECT AVG(years) FROM people;
+WITH unused AS (SELECT income FROM people) SELECT COUNT(*) FROM visits;
+WITH t AS (WITH t AS (SELECT age + 1 AS age FROM people) SELECT age + 1 AS age FROM t) SELECT AVG(age) FROM t;
+WITH t AS (SELECT age FROM people) SELECT COUNT(*) FROM t WHERE age > (SELECT AVG(age) FROM t);
+WITH t AS (SELECT age - (SELECT AVG(age) FROM people) AS away FROM people) SELECT COUNT(*) FROM t WHERE away > 0;
+WITH t AS (SELECT age, (SELECT AVG(income) FROM people) AS unread FROM people) SELECT COUNT(*) FROM t;
+WITH t AS (SELECT * FROM people WHERE income > (SELECT AVG(income) FROM people))
+SELECT COUNT(*) - (SELECT COUNT(*) FROM t WHERE age > 40) FROM t;
+WITH t AS (SELECT age FROM people) SELECT TOP 1 COUNT(*) FROM t;
+WITH t AS (SELECT age FROM people)
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 0.5) COUNT(*), COUNT(*) FILTER (WHERE age > 30) FROM t;
+EXPLAIN WITH t AS (SELECT age FROM people) SELECT COUNT(*) FROM t;
+SELECT COUNT(*) FROM people WHERE age > (WITH t AS (SELECT age AS a FROM people) SELECT AVG(a) FROM t);
+SELECT COUNT(*) FROM /* here */ ( /* and */ SELECT /* there */ age FROM people) AS t;
+SELECT COUNT(*) FROM people AS p(who, years) WHERE p.years > 30;
+SELECT COUNT(*) FROM people AS p(age, name);

@@ -116,9 +116,7 @@ SELECT COUNT(*) FROM people NATURAL JOIN visits;
 SELECT COUNT(*) FROM people LEFT JOIN people AS p USING (name);
 -- Unsupported
 SELECT COUNT(*) FROM people CROSS JOIN people;
--- Unsupported
-SELECT COUNT(*) FROM (SELECT * FROM people);
--- Unsupported
+-- Unsupported 1:30 it has no aggregates
 SELECT COUNT(*) FROM (SELECT COUNT(*) FROM people) AS t;
 -- Unsupported
 SELECT COUNT(*) FROM (people);
@@ -133,8 +131,6 @@ SELECT COUNT(*);
 -- UnknownName
 SELECT COUNT(*) FROM other.people;
 -- Unsupported
-SELECT COUNT(*) FROM people AS p(age, name);
--- Unsupported
 SELECT COUNT(*) FROM people WHERE main.people.age > 30;
 -- Unsupported
 SELECT COUNT(*) FROM people PIVOT (COUNT(*) FOR zip IN (1));
@@ -148,8 +144,95 @@ SELECT COUNT(*) FROM people UNION ALL SELECT COUNT(*) FROM people;
 SELECT COUNT(*) FROM people EXCEPT SELECT COUNT(*) FROM people;
 -- Unsupported
 SELECT COUNT(*) FROM people; SELECT COUNT(*) FROM people;
--- Unsupported 1:1
+-- Unsupported 1:19 it has no aggregates
 WITH t AS (SELECT COUNT(*) FROM people) SELECT * FROM t;
+--- SELECTs within FROM and WITH
+-- Unsupported 1:8 SELECT * is not supported
+SELECT * FROM (SELECT age FROM people) AS t;
+-- Unsupported 1:43 SELECT * is not supported
+WITH t AS (SELECT age FROM people) SELECT * FROM t;
+-- Unsupported 1:8 must be inside an aggregate
+SELECT a FROM (SELECT age AS a FROM people) AS t;
+-- Unsupported 1:39 DISTINCT would make one row of several
+SELECT COUNT(*) FROM (SELECT DISTINCT age FROM people) AS t;
+-- Unsupported 2:18 LIMIT would choose among the rows of all
+SELECT COUNT(*) FROM (SELECT age FROM people
+ORDER BY 1 LIMIT 5) AS t;
+-- Unsupported LIMIT would choose among the rows of all
+SELECT COUNT(*) FROM (SELECT age FROM people OFFSET 5) AS t;
+-- Unsupported LIMIT would choose among the rows of all
+SELECT COUNT(*) FROM (SELECT TOP 5 age FROM people) AS t;
+-- Unsupported their noisy numbers are yours to use
+SELECT AVG(n) FROM (SELECT zip, COUNT(*) AS n FROM people GROUP BY zip) AS t;
+-- Unsupported group in the outer SELECT
+SELECT COUNT(*) FROM (SELECT zip FROM people GROUP BY zip) AS t;
+-- Unsupported it has no groups
+SELECT COUNT(*) FROM (SELECT age FROM people HAVING TRUE) AS t;
+-- Unsupported 1:62 it has no aggregates
+SELECT COUNT(*) FROM (SELECT age FROM people WHERE age > 2 * MAX(income)) AS t;
+-- Unsupported a window would look at other rows
+SELECT SUM(r) FROM (SELECT age, ROW_NUMBER() OVER (ORDER BY age) AS r FROM people) AS t;
+-- Unsupported a window would look at other rows
+SELECT COUNT(*) FROM (SELECT age FROM people QUALIFY ROW_NUMBER() OVER (ORDER BY age) = 1) AS t;
+-- Unsupported a SELECT can be within FROM or WITH
+SELECT COUNT(*) FROM (SELECT age FROM people UNION ALL SELECT age FROM people) AS t;
+-- Unsupported begins with SELECT
+WITH t AS (VALUES (1)) SELECT COUNT(*) FROM t;
+-- Unsupported 1:28 a subquery begins with SELECT
+SELECT COUNT(*) FROM (FROM people) AS t;
+-- Unsupported a subquery begins with SELECT
+SELECT COUNT(*) FROM (FROM people SELECT age) AS t;
+-- Unsupported FROM one table
+SELECT COUNT(*) FROM (SELECT 1 AS one) AS t;
+-- Unsupported FROM one table
+SELECT COUNT(*) FROM LATERAL (SELECT age FROM people) AS t;
+-- Unsupported sample
+SELECT COUNT(*) FROM (SELECT age FROM people) AS t TABLESAMPLE (10 PERCENT);
+-- Unsupported except
+SELECT COUNT(*) FROM (SELECT * EXCEPT (age) FROM people) AS t;
+-- Unsupported 1:16 WITH RECURSIVE
+WITH RECURSIVE t AS (SELECT age FROM people) SELECT COUNT(*) FROM t;
+-- Unsupported 1:37 two tables T
+WITH t AS (SELECT age FROM people), T AS (SELECT zip FROM people) SELECT COUNT(*) FROM t;
+-- Unsupported 1:55 3 names for 2 columns
+SELECT COUNT(*) FROM (SELECT age, zip FROM people) AS t(a, b, c);
+-- Unsupported WITH is followed by SELECT
+WITH t AS (SELECT age FROM people);
+-- Unsupported EXPLAIN is followed by SELECT
+EXPLAIN WITH t AS (SELECT age FROM people) TABLE t;
+-- SyntaxFault 1:23 missing between SELECT and FROM
+SELECT COUNT(*) FROM (SELECT age, FROM people) AS t;
+-- SyntaxFault 1:12 missing between SELECT and FROM
+WITH t AS (SELECT age, FROM people) SELECT COUNT(*) FROM t;
+-- UnknownName 2:12 did you mean age?
+SELECT AVG(a) FROM (
+    SELECT agge AS a FROM people) AS t;
+-- UnknownName 1:24 did you mean age?
+WITH unused AS (SELECT agge FROM people) SELECT COUNT(*) FROM people;
+-- UnknownName 1:12 did you mean years?
+SELECT AVG(year) FROM (SELECT age AS years FROM people) AS t;
+-- UnknownName 1:12 no column age
+SELECT AVG(age) FROM (SELECT age FROM people) AS t(years);
+-- UnknownName 1:58 no table people here
+SELECT COUNT(*) FROM (SELECT age FROM people) AS t WHERE people.age > 40;
+-- UnknownName no table t here
+SELECT COUNT(*) FROM (SELECT t.age FROM people) AS t;
+-- UnknownName no table u here
+SELECT COUNT(*) FROM (SELECT u.* FROM people) AS t;
+-- UnknownName 1:39 no table later
+WITH t AS (SELECT COUNT_IF(TRUE) FROM later), later AS (SELECT age FROM people) SELECT COUNT(*) FROM t;
+-- UnknownName no table t
+WITH t AS (SELECT age FROM t) SELECT COUNT(*) FROM t;
+-- UnknownName 1:83 no table inside
+SELECT (WITH inside AS (SELECT age FROM people) SELECT AVG(age) FROM inside) FROM inside;
+-- UnknownName no table t
+WITH t AS (SELECT age FROM people) SELECT COUNT(*) FROM main.t;
+-- UnknownName 1:12 one of several columns
+SELECT AVG(x) FROM (SELECT age AS x, income AS x FROM people) AS t;
+-- TypeMismatch 1:8 a number is needed here
+SELECT SUM(low) FROM (SELECT LOWER(name) AS low FROM people) AS t;
+-- MissingBounds
+SELECT SUM(x) FROM (SELECT loose AS x FROM visits) AS t;
 --- Subqueries that are more than one private value
 -- Unsupported
 SELECT COUNT(*) FROM people WHERE age IN (SELECT age FROM people);

@@ -23,6 +23,7 @@ _REFUSED = re.compile(
     r"(?P<text>.+?);(?:\n|\Z)",
     re.DOTALL,
 )
+QUERIES = ("SELECT", "WITH")
 _HEADING = re.compile(r"^---.*\n", re.MULTILINE)
 
 
@@ -68,7 +69,7 @@ def test_accepted(text: str, session: Session, policy: Policy) -> None:
     if first_word(text) == "SET":
         session = Session(policy)
     before = session.execute("SHOW BUDGET").rows
-    if text.startswith("SELECT"):
+    if first_word(text) in QUERIES:
         priced = session.execute(f"EXPLAIN {text}")
         assert session.execute("SHOW BUDGET").rows == before
         answer = session.execute(text)
@@ -81,7 +82,7 @@ def test_accepted(text: str, session: Session, policy: Policy) -> None:
     else:
         answer = session.execute(text)
         assert bool(answer.rows) != answer.explain
-        if first_word(text) != "SELECT":
+        if first_word(text) not in QUERIES:
             assert session.execute("SHOW BUDGET").rows == before or first_word(text) == "SET"
     for render in FORMATS.values():
         assert render(answer).isprintable() or "\n" in render(answer)
@@ -141,7 +142,7 @@ def test_refused(entry: Refused, session: Session) -> None:
 
 @pytest.mark.parametrize(
     "entry",
-    [entry for entry in REFUSED if entry.text.startswith("SELECT ")],
+    [entry for entry in REFUSED if first_word(entry.text) in QUERIES],
     ids=lambda entry: entry.text,
 )
 def test_explain_refuses_the_same(entry: Refused, session: Session) -> None:

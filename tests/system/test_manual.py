@@ -18,7 +18,7 @@ from dpdb.plan.query_releases import MAX_GROUPS
 from dpdb.sql.expression_binder import MAX_LIST, MAX_PATTERN
 from dpdb.sql.scopes import MAX_OUTPUTS
 from dpdb.sql.tokens import MAX_CHAIN, MAX_LENGTH, MAX_NESTING, MAX_SELECTS, MAX_TOKENS
-from dpdb.sql.trees import MAX_WILDCARDS
+from dpdb.sql.trees import MAX_EXPRESSIONS, MAX_SUBQUERIES, MAX_WILDCARDS
 from tests.support.terminal import Terminal
 
 PAPER = "sample_data/people.csv"
@@ -94,11 +94,12 @@ def test_without_colour_there_are_no_escape_sequences() -> None:
 
 def test_sizes_in_the_manual_are_those_that_hold() -> None:
     limits = [
-        *(MAX_LENGTH, MAX_TOKENS, MAX_NESTING, MAX_CHAIN, MAX_SELECTS, MAX_OUTPUTS, MAX_LIST),
-        MAX_WILDCARDS,
+        *(MAX_LENGTH, MAX_TOKENS, MAX_NESTING, MAX_CHAIN, MAX_EXPRESSIONS, MAX_SELECTS),
+        *(MAX_OUTPUTS, MAX_LIST, MAX_WILDCARDS),
         *(MAX_GROUPS, MAX_CANDIDATES, LONGEST_FILE),
     ]
     assert MAX_PATTERN == MAX_LIST
+    assert MAX_SUBQUERIES == MAX_SELECTS
     rows = [line for line in manual.topic("sizes").splitlines() if line.startswith("| ")]
     stated = [
         int(number.replace(",", "")) for row in rows for number in re.findall(r"[\d,]*\d", row)

@@ -104,6 +104,10 @@ SELECT SUM(zip) AS s FROM t HAVING s IN (1, 50) OR s < 0 OR ABS(s) > 3;
 SELECT AVG(born), MAX(born), COUNT(DISTINCT born) FROM t;
 SELECT COUNT(*) FROM t WHERE 1 = 1;
 SELECT COUNT(*) FROM t WHERE age > (SELECT AVG(age) FROM t);
+SELECT AVG(CLAMP(y, 0, 1)), COUNT(y) FROM (SELECT *, 1 / (age - 33) AS y FROM t WHERE name < 'Zoe');
+WITH d AS (SELECT income, age > (SELECT AVG(age) FROM t) AS old FROM t WHERE name <> 'Zoe')
+SELECT old, COUNT(*) FROM d WHERE income > (SELECT MIN(income) FROM d WHERE old) GROUP BY old;
+WITH d AS (SELECT name FROM t) SELECT * FROM d; SELECT COUNT(*) FROM (SELECT name FROM t LIMIT 1);
 SELECT SUM(CLAMP(1 / (age - 33), -1, 1)), COUNT(1 / (age - 33)) FROM t;
 SELECT COUNT(*) FROM t WHERE 1 / (age - 33) > 0;
 SELECT SUM(CLAMP(SQRT(age), 0, 9)), COUNT(LN(income)), COUNT(POWER(age, -0.5)) FROM t;

@@ -83,13 +83,14 @@ class ShellCompleter(Completer):
         if not here.tokens:
             yield from ((word, word, meaning) for word, meaning in STARTS.items())
         elif previous in ("FROM", "DESCRIBE") or (previous == "DESC" and len(here.tokens) == 1):
+            yield from ((name, printable(name), "named by WITH") for name in here.named)
             yield from self._tables()
         elif clause in ("SET", "OPTIONS"):
             if previous in ("SET", "(", ","):
                 known = self._settings if clause == "SET" else names.OPTIONS | names.TERMS
                 yield from ((f"{n} = ", n, meaning) for n, meaning in known.items())
-        elif previous in FOLLOWING:
-            yield from ((word, word, "") for word in FOLLOWING[previous])
+        elif following := ("SELECT",) if here.opens_table else FOLLOWING.get(previous):
+            yield from ((word, word, "") for word in following)
         elif previous == ".":
             yield from self._columns(here)
         elif values:
@@ -124,7 +125,9 @@ class ShellCompleter(Completer):
         if previous == "," and here.calls and here.calls[0] in AGGREGATES:
             for name, (value, meaning) in NAMED_ARGUMENTS.items():
                 yield f"{name} => (", f"{name} {value}", meaning
-        if previous == "SELECT":
+        if previous == "SELECT" and here.row_by_row:
+            yield "*", "*", "all columns"
+        elif previous == "SELECT":
             options = "WITH DIFFERENTIAL_PRIVACY OPTIONS("
             yield options, f"{options}…)", "what this query may spend"
         if previous == "(" and here.tokens[-2:-1] and here.tokens[-2].upper() == "COUNT":
@@ -154,7 +157,7 @@ class ShellCompleter(Completer):
 def _on_answer(here: Context) -> bool:
     """Whether an expression at the cursor is over the answer, and so takes aggregates and keys."""
     over = here.clause in ("SELECT", "HAVING", "ORDER BY")
-    return over and not any(name in AGGREGATES for name in here.calls)
+    return over and not here.row_by_row and not any(name in AGGREGATES for name in here.calls)
 
 
 def _fits(column: Column, here: Context) -> bool:

@@ -25,6 +25,9 @@ COMPARED = (*COMPARISONS, "<", "<=", ">", ">=", "BETWEEN", "LIKE", "IN")
 CLAUSES = ("SELECT", "FROM", "WHERE", "BY", "HAVING", "LIMIT", "OFFSET", "OPTIONS", "SET",
            "DESCRIBE", "DESC", "SHOW", "EXPLAIN")  # fmt: skip
 
+_BEFORE_TABLES = ("FROM", "AS", "MATERIALIZED")
+"""What stands before the parenthesis around a SELECT within FROM or WITH."""
+
 
 @dataclass(frozen=True)
 class Context:
@@ -38,6 +41,8 @@ class Context:
     """The tables that FROM names, before or after the cursor; without FROM, all tables."""
     keys: tuple[str, ...] = ()
     """The words of GROUP BY, before or after the cursor."""
+    named: tuple[str, ...] = ()
+    """The tables that WITH has named before the cursor, as they are written."""
 
     @property
     def previous(self) -> str:
@@ -73,6 +78,24 @@ class Context:
         return tuple(found)
 
     @property
+    def opens_table(self) -> bool:
+        """Whether a SELECT within FROM or WITH begins at the cursor."""
+        return self.previous == "(" and "".join(self.tokens[-2:-1]).upper() in _BEFORE_TABLES
+
+    @property
+    def row_by_row(self) -> bool:
+        """Whether the SELECT around the cursor stands within FROM or WITH."""
+        depth = 0
+        around = zip(("", *self.tokens), self.tokens, (*self.tokens[1:], ""), strict=False)
+        for before, part, after in reversed(list(around)):
+            depth += _nesting(part)
+            if depth < 0:
+                depth = 0
+                if after.upper() == "SELECT":
+                    return before.upper() in _BEFORE_TABLES
+        return False
+
+    @property
     def in_condition(self) -> bool:
         """Whether a condition, or a CASE, stands between the cursor and the call around it."""
         if self.tokens[-2:-1] and self.tokens[-2].upper() == "IF":
@@ -105,7 +128,7 @@ def context(text: str, before: str, policy: Policy) -> Context:
     begun = bool(tokens) and before.endswith(tokens[-1]) and _is_begun(tokens[-1])
     word = tokens.pop() if begun else ""
     whole = _tokens(text)
-    return Context(tuple(tokens), word, _tables(whole, policy), _keys(whole))
+    return Context(tuple(tokens), word, _tables(whole, policy), _keys(whole), _named(tokens))
 
 
 def _tokens(text: str) -> list[str]:
@@ -117,6 +140,23 @@ def _keys(tokens: list[str]) -> tuple[str, ...]:
     places = [i for i, pair in enumerate(pairwise(tokens)) if " ".join(pair).upper() == "GROUP BY"]
     after = tokens[places[-1] + 2 :] if places else []
     return tuple(takewhile(lambda word: word.upper() not in ("HAVING", "ORDER", "LIMIT"), after))
+
+
+def _named(tokens: list[str]) -> tuple[str, ...]:
+    """The names before `AS (…)` and before `(…) AS (…)`, where the parentheses are closed."""
+    found: list[str] = []
+    opened: list[tuple[str, bool]] = []
+    subject = ""  # the name before the parentheses that were closed last
+    words = [token for token in tokens if token.upper() != "MATERIALIZED"]
+    for older, before, word in zip(["", "", *words], ["", *words], words, strict=False):
+        if word == "(" and before.upper() == "AS":
+            opened.append((subject if older == ")" else older, True))
+        elif word == "(":
+            opened.append((before, False))
+        elif word == ")" and opened:
+            subject, table = opened.pop()
+            found += [subject] * table
+    return tuple(dict.fromkeys(found))
 
 
 def _nesting(part: str) -> int:

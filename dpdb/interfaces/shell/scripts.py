@@ -28,11 +28,11 @@ LONGEST_FILE = 10_000_000
 """How many characters are read from one file of statements, or from standard input."""
 _NAME = r"""(?:\w+|"[^"\n]*"|`[^`\n]*`)"""
 _STATEMENT = re.compile(
-    r"(explain\s+)?select\b(?!\s*,)(?s:.*)|show\s+(budget|history|tables|all)|desc(ribe)?[ \t]+"
-    rf"{_NAME}|set[ \t]+\w+[ \t]*=[^\n,]*",
+    r"(explain\s+)?(select|with)\b(?!\s*,)(?s:.*)|show\s+(budget|history|tables|all)"
+    rf"|desc(ribe)?[ \t]+{_NAME}|set[ \t]+\w+[ \t]*=[^\n,]*",
     re.IGNORECASE,
 )
-"""What may be a statement: no rows under a header that begins like one, but for SELECT."""
+"""What may be a statement: no rows under a header that begins like one, but for SELECT and WITH."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Scripted(Sql):
         return "", error
 
     def _is_sql(self) -> bool:
-        if not re.match(r"(explain|select)\b", self.text, re.IGNORECASE):
+        if not re.match(r"(explain|select|with)\b", self.text, re.IGNORECASE):
             return True
         from dpdb.sql.statements import reads_a_table  # noqa: PLC0415 (sqlglot, for errors alone)
 

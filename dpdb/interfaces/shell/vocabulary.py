@@ -118,6 +118,7 @@ KEYWORDS = (
 )  # fmt: skip
 STARTS = {
     "SELECT": "ask a question",
+    "WITH": "name a table for one question",
     "EXPLAIN SELECT": "its noise and its price, free",
     "SHOW BUDGET": "what is spent and left",
     "SHOW TABLES": "what can be asked about",

@@ -60,10 +60,14 @@ def offered(completer: ShellCompleter, text: str) -> list[str]:
 
 
 @pytest.mark.parametrize(("text", "expected"), [
-    ("", {"SELECT", "EXPLAIN SELECT", "SHOW BUDGET", "SHOW TABLES", "SHOW ALL", "DESCRIBE",
+    ("", {"SELECT", "WITH", "EXPLAIN SELECT", "SHOW BUDGET", "SHOW TABLES", "SHOW ALL", "DESCRIBE",
           "SET"}),
     ("SELECT COUNT(*) FROM ", {"people", "pets"}),
     ("SELECT COUNT(*) FROM pe", {"people", "pets"}),
+    ("WITH old AS (SELECT * FROM people) SELECT COUNT(*) FROM ", {"people", "pets", "old"}),
+    ("WITH a(x) AS (SELECT 1 FROM pets), b AS (SELECT x FROM ", {"people", "pets", "a"}),
+    ("WITH a AS (", {"SELECT"}),
+    ("SELECT COUNT(*) FROM (", {"SELECT"}),
     ("DESCRIBE ", {"people", "pets"}),
     ("SHOW ", {"BUDGET", "HISTORY", "TABLES", "ALL"}),
     ("EXPLAIN ", {"SELECT"}),
@@ -158,6 +162,22 @@ def test_keys_are_offered_where_they_are_accepted(
     assert shown & COLUMNS == {column for column in COLUMNS if is_accepted(column)}
     in_group = text.endswith(("BY |", "zip, |")) and "ORDER" not in text
     assert ("ABS(" in shown, "SUM(" in shown) == (not in_group, not in_group)
+
+
+@pytest.mark.parametrize(
+    "text", ["SELECT COUNT(*) FROM (SELECT | FROM people)", "WITH t AS (SELECT | FROM people)"]
+)
+def test_within_from_and_with_there_are_columns_and_no_aggregates(
+    completer: ShellCompleter, session: Session, text: str
+) -> None:
+    shown = set(offered(completer, text))
+    assert shown >= COLUMNS | {"*", "ABS("}
+    assert not shown & {f"{name}(" for name in AGGREGATES}
+    whole = text if text.startswith("SELECT") else f"{text} SELECT COUNT(*) FROM t"
+    for operand in ("*", *COLUMNS):
+        assert is_answered(session, whole.replace("|", operand))
+    outside = offered(completer, "SELECT | FROM (SELECT age FROM people)")
+    assert "SUM(" in outside
 
 
 def test_conditions_take_every_column(completer: ShellCompleter) -> None:

@@ -19,6 +19,8 @@ NOT_SQL = {
     "a header that begins like SHOW": "Show date,name\n2020-01-01,Abel Woods\n",
     "a header that begins like SET": "set\nAbel Woods\n",
     "a header that begins like SELECT": "select, name\n1,Abel Woods\n",
+    "a header that begins like WITH": "with, name\n1,Abel Woods\n",
+    "a header that begins like a table of WITH": "with name as (\nAbel Woods\n",
     "a header that begins like EXPLAIN": "explain,name\n1,Abel Woods\n",
     "a header of words of SQL": "select group,price\n1,Abel Woods\n",
     "a header that reads on": "explain select a b\nAbel Woods\n",
@@ -46,10 +48,11 @@ def test_statements_over_several_lines(run: Run, people: Path, tmp_path: Path) -
     path = tmp_path / "q.sql"
     path.write_text(
         "-- first\nset epsilon = 0.1;\nSHOW TABLES ;\nDesc people;\n"
-        "EXPLAIN\nSELECT\n COUNT(*)\nFROM people;\nselect count(*)\n from people"
+        "EXPLAIN\nSELECT\n COUNT(*)\nFROM people;\nselect count(*)\n from people;"
+        "\nwith t as (\n select *\nfrom people)\nselect count(*) from t"
     )
     ran = run(people, "--json", "-f", path)
-    assert (ran.code, len(ran.out.splitlines())) == (0, 5)
+    assert (ran.code, len(ran.out.splitlines())) == (0, 6)
 
 
 @pytest.mark.parametrize("cell", ["desc Woods", "set x = 'Woods'", ".mode Woods", "\\d Woods",

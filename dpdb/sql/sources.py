@@ -1,0 +1,223 @@
+"""What a SELECT reads: a table of the policy, one that WITH names, or another SELECT in FROM.
+
+A SELECT within FROM or WITH is bound to a view, and only if it works row by row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Protocol
+
+from sqlglot import exp
+
+from dpdb.errors import UnknownName, Unsupported
+from dpdb.plan.expressions import Expr, conjunction
+from dpdb.plan.query import Query
+from dpdb.policy.catalog import Policy
+from dpdb.policy.names import suggestion
+from dpdb.sql.aggregates import is_aggregate
+from dpdb.sql.scopes import RowExpressions
+from dpdb.sql.trees import only, place
+from dpdb.sql.views import Scope, SubqueryBinder, View, whole
+
+SCHEMAS = ("main", "public")
+"""What a table's name may be qualified with: DuckDB's and PostgreSQL's default."""
+
+_ROW_BY_ROW = "a SELECT within FROM or WITH works row by row"
+_AGGREGATED = (
+    f"{_ROW_BY_ROW}: it has no aggregates",
+    "aggregate in the outer SELECT; (SELECT AVG(x) FROM t) in parentheses is one noisy number",
+)
+_GROUPED = (
+    f"{_ROW_BY_ROW}: it has no groups",
+    "group in the outer SELECT, or ask for the groups alone: their noisy numbers are yours to use",
+)
+_CUT = (
+    f"{_ROW_BY_ROW}: LIMIT would choose among the rows of all",
+    "leave ORDER BY and LIMIT to the outer SELECT",
+)
+_WINDOWED = (
+    f"{_ROW_BY_ROW}: a window would look at other rows",
+    "aggregate in the outer SELECT, with GROUP BY",
+)
+_REFUSED = {
+    "distinct": (
+        f"{_ROW_BY_ROW}: DISTINCT would make one row of several",
+        "COUNT(DISTINCT x) in the outer SELECT counts different values",
+    ),
+    "group": _GROUPED,
+    "having": _GROUPED,
+    "limit": _CUT,
+    "offset": _CUT,
+    "qualify": _WINDOWED,
+    "windows": _WINDOWED,
+}
+"""For each clause that is not row by row the message and the hint."""
+
+
+class SelectBinder(SubqueryBinder, Protocol):
+    """The binder of a SELECT."""
+
+    policy: Policy
+    views: Mapping[str, View]
+    """The tables that WITH names here."""
+    subqueries: list[Query]
+
+    def within(self) -> SelectBinder:
+        """A binder for a SELECT in FROM or WITH, which sees the same tables."""
+        ...
+
+    def check_items(self, tree: exp.Select) -> None:
+        """Refuse a SELECT list in which something is missing, or which is too long."""
+        ...
+
+    def check_position(self, node: exp.Expr, items: list[exp.Expr]) -> bool:
+        """Whether the node is the position of an item; refuse one that there is not."""
+        ...
+
+
+def with_views(tree: exp.Select, binder: SelectBinder) -> Mapping[str, View]:
+    """The tables that WITH names for a SELECT, in addition to those that are named around it."""
+    clause, views = tree.args.get("with_"), dict(binder.views)
+    if clause is None:
+        return views
+    if clause.args.get("recursive"):
+        raise Unsupported(
+            "WITH RECURSIVE is not supported",
+            hint="WITH without RECURSIVE is, for tables that do not read themselves",
+            place=place(clause, binder.text),
+        )
+    only(clause, binder.text, "expressions")
+    here = set()
+    for definition in clause.expressions:
+        only(definition, binder.text, "this", "alias", "materialized")
+        where, name = place(definition.args["alias"], binder.text), definition.alias.casefold()
+        if name in here:
+            raise Unsupported(f"WITH names two tables {definition.alias}", place=where)
+        here.add(name)
+        inner = binder.within()
+        inner.views = dict(views)
+        views[name] = _renamed(_view(definition, inner), definition.args["alias"], binder)
+    return views
+
+
+def scope(tree: exp.Select, binder: SelectBinder) -> Scope:
+    """The one table, view or SELECT in FROM, with its name or its alias."""
+    source = tree.args.get("from_")
+    node = source.this if source is not None else None
+    match node:
+        case exp.Table(this=exp.Identifier()):
+            only(node, binder.text, "this", "alias", "db")
+            view, names = _named(node, binder)
+        case exp.Table():
+            raise Unsupported("only a table's name can be in FROM", place=place(node, binder.text))
+        case exp.Subquery():
+            only(node, binder.text, "this", "alias")
+            view, names = _view(node, binder.within()), frozenset()
+        case _:
+            raise Unsupported("a query reads FROM one table", place=place(tree, binder.text))
+    if (alias := node.args.get("alias")) is not None:
+        only(alias, binder.text, "this", "columns")
+        view = _renamed(view, alias, binder)
+    names = frozenset({node.alias.casefold()}) if node.alias else names
+    return Scope(view, names, binder, node)
+
+
+def _named(node: exp.Table, binder: SelectBinder) -> tuple[View, frozenset[str]]:
+    """The view or table of that name, and the names that it may be called by."""
+    schema, name = node.args.get("db"), node.name.casefold()
+    if schema is None and name in binder.views:
+        return binder.views[name], frozenset({name})
+    if schema is not None and schema.name.casefold() not in SCHEMAS:
+        raise UnknownName(
+            f"no schema {schema.name}",
+            hint=f"tables are in {' or '.join(SCHEMAS)}, or named without a schema",
+            place=place(node, binder.text),
+        )
+    table = binder.policy.table(node.name)
+    if table is None:
+        known = [table.name for table in binder.policy.tables]
+        hint = suggestion(node.name, [*binder.views, *known], "tables")
+        raise UnknownName(f"no table {node.name}", hint=hint, place=place(node, binder.text))
+    return whole(table), frozenset({name, table.name.casefold()})
+
+
+def _renamed(view: View, alias: exp.TableAlias, binder: SelectBinder) -> View:
+    """The view after AS t(a, b): its first columns have these names."""
+    names = [name.name for name in alias.args.get("columns") or ()]
+    if len(names) > len(view.columns):
+        raise Unsupported(
+            f"{len(names)} names for {len(view.columns)} columns", place=place(alias, binder.text)
+        )
+    kept = [name for name, _ in view.columns[len(names) :]]
+    expressions = [expression for _, expression in view.columns]
+    return replace(view, columns=tuple(zip([*names, *kept], expressions, strict=True)))
+
+
+def _view(node: exp.Subquery | exp.CTE, binder: SelectBinder) -> View:
+    """The view that the SELECT of a derived table or of WITH defines."""
+    tree = node.this
+    if not isinstance(tree, exp.Select):
+        raise Unsupported(
+            "only a SELECT can be within FROM or WITH", place=place(node, binder.text)
+        )
+    for clause, (message, hint) in _REFUSED.items():
+        if part := tree.args.get(clause):
+            where = place(part, binder.text) if isinstance(part, exp.Expr) else None
+            raise Unsupported(message, hint=hint, place=where or place(tree, binder.text))
+    only(tree, binder.text, "expressions", "from_", "where", "order", "with_")
+    binder.check_items(tree)
+    binder.views = with_views(tree, binder)
+    inner = scope(tree, binder)
+    rows = _DerivedExpressions(binder, inner)
+    columns = tuple(_columns(tree, rows, inner))
+    where = tree.args.get("where")
+    condition = conjunction(inner.where, rows.condition(where.this) if where else None)
+    _check_order(tree, rows, binder, {name.casefold() for name, _ in columns})
+    return View(inner.view.table, columns, condition, tuple(binder.subqueries))
+
+
+def _columns(tree: exp.Select, rows: RowExpressions, inner: Scope) -> Iterator[tuple[str, Expr]]:
+    """The names and expressions of a SELECT list; one without AS that is no column has no name."""
+    for item in tree.expressions:
+        starred = item.this if isinstance(item, exp.Column) else item
+        match item:
+            case _ if isinstance(starred, exp.Star):
+                only(starred, rows.text)
+                yield from inner.all_columns(item)
+            case exp.Alias():
+                only(item, rows.text, "this", "alias")
+                yield item.alias, rows.expression(item.this)
+            case _:
+                name = item.unnest()
+                named = name.name if isinstance(name, exp.Column) else ""
+                yield named, rows.expression(item)
+
+
+def _check_order(
+    tree: exp.Select, rows: RowExpressions, binder: SelectBinder, names: set[str]
+) -> None:
+    """Bind an ORDER BY, which without LIMIT says nothing: the rows of a table have no order."""
+    order = tree.args.get("order")
+    if order is None:
+        return
+    only(order, binder.text, "expressions")
+    for term in order.expressions:
+        only(term, binder.text, "this", "desc", "nulls_first")
+        named = isinstance(term.this, exp.Column) and term.this.name.casefold() in names
+        if not named and not binder.check_position(term.this, tree.expressions):
+            rows.expression(term.this)
+
+
+class _DerivedExpressions(RowExpressions):
+    """Binds the expressions of a SELECT within FROM or WITH."""
+
+    def leaf(self, node: exp.Expr) -> Expr | None:
+        for refused, (message, hint) in (
+            (is_aggregate(node), _AGGREGATED),
+            (isinstance(node, exp.Window), _WINDOWED),
+        ):
+            if refused:
+                raise Unsupported(message, hint=hint, place=self.place(node))
+        return super().leaf(node)
