@@ -64,7 +64,8 @@ def tree(answer: AnswerRecord, given: Collection[str], columns: int | None = Non
         parts = list(drawn)
         for number, (each, reports) in enumerate(parts, 1):
             last = number == len(parts)
-            lines.append(f"{'└' if last else '├'}─ {_title(reports)}")
+            lead, hanging = ("└─ ", "   ") if last else ("├─ ", "│  ")
+            lines += folded(_title(reports), columns, lead, hanging)
             facts = list(_facts(each, reports, total, given))
             lines += _branches(facts, "   " if last else "│  ", columns)
     if not lines:
