@@ -17,6 +17,7 @@ from dpdb.plan.expressions import (
     slots,
 )
 from dpdb.plan.query import Aggregate
+from dpdb.policy.catalog import Table
 from dpdb.sql.aggregates import AGGREGATE_NAMES, aggregate, is_aggregate
 from dpdb.sql.expression_binder import ExpressionBinder
 from dpdb.sql.functions import FUNCTION_NAMES

@@ -81,8 +81,8 @@ def test_nothing_breaks_a_word(tmp_path: Path) -> None:
     assert max(map(len, narrow.split("\n"))) <= 60
     words = re.sub(r"[│├└─ \n]+", " ", wide)
     assert re.sub(r"[│├└─ \n]+", " ", narrow) == words
-    assert "noise\n             within 10 %" in narrow
-    assert "(of a\n│  │         value's rank" in narrow
+    assert re.search(r"noise\n[│ ]+within 10 %", narrow)
+    assert re.search(r"\(of a\n[│ ]+value.s rank", narrow)
     assert not re.search(r"±$", narrow, re.MULTILINE)
 
 
@@ -151,7 +151,7 @@ def test_rows_that_are_units_are_not_capped(tmp_path: Path) -> None:
     ("SUM(CLAMP(y, -1, 1)) FROM t", "-1 to 1, by CLAMP"),
     ("SUM(x * x + 1) FROM t", "1 to 101, worked out from x"),
     ("MAX(d) FROM t", "2000-01-01 to 2009-12-31, declared in the policy"),
-    ("AVG(x) FROM t", "0 to 10, declared in the policy; each less 5"),
+    ("AVG(x) FROM t", "0 to 10, declared in the policy"),
 ])  # fmt: skip
 def test_where_bounds_came_from(tmp_path: Path, select: str, bounds: str) -> None:
     assert f"bounds {bounds}\n" in explained(policy(tmp_path), f"SELECT {select}")
@@ -170,9 +170,9 @@ def test_a_public_number_of_rows(tmp_path: Path) -> None:
 
 
 def test_subqueries_and_shares(tmp_path: Path) -> None:
-    shown = explained(policy(tmp_path), "SELECT COUNT(*), SUM(x) FROM t WHERE x > "
+    shown = explained(policy(tmp_path), "SELECT COUNT(*), SUM(x), MAX(x) FROM t WHERE x > "
                                         "(SELECT MEDIAN(x) FROM t)")  # fmt: skip
-    assert shown.index("MEDIAN(x)") < shown.index("COUNT(*)\n") < shown.index("SUM(x)")
+    assert shown.index("MEDIAN(x)") < shown.index("COUNT(*), SUM(x)\n") < shown.index("MAX(x)")
     assert shown.count("a part of the query's 0.1") == 3
     assert "quantile by the exponential mechanism" in shown
 

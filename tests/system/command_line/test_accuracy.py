@@ -113,7 +113,9 @@ def test_what_needs_delta_says_how_to_have_it(
 
 
 def test_delta_is_spent_as_epsilon_is(run: Run, people: Path) -> None:
-    script = "SET mechanism = 'gaussian'; SELECT AVG(age) FROM people; SELECT SUM(age) FROM people"
+    script = (
+        "SET mechanism = 'gaussian'; SELECT AVG(age) FROM people; SELECT SUM(income) FROM people"
+    )
     ran = run(people, "--delta", "1e-6", "--queries", "2", "--json", "-c", script)
     _, mean, total = ran.answers
     assert mean["cost"] == {"epsilon": 0.5, "delta": 5e-7, "queries": 1}

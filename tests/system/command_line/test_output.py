@@ -13,7 +13,16 @@ from tests.support.command_line import COUNT, MEAN, Run
 SELECT_KEYS = [
     "statement", "columns", "rows", "intervals", "releases", "cost", "budget", "private", "repeat",
 ]  # fmt: skip
-RELEASE_KEYS = ["column", "aggregate", "mechanism", "sensitivity", "scale", "epsilon", "delta"]
+RELEASE_KEYS = [
+    "column",
+    "aggregate",
+    "mechanism",
+    "sensitivity",
+    "scale",
+    "epsilon",
+    "delta",
+    "group",
+]
 BUDGET_KEYS = ["epsilon", "epsilon_left", "delta", "delta_left", "queries", "queries_left"]
 
 
@@ -38,7 +47,7 @@ def test_the_object_of_a_query(run: Run, people: Path) -> None:
     assert list(release) == RELEASE_KEYS
     assert release == {
         "column": "COUNT(*)", "aggregate": "count", "mechanism": "laplace", "sensitivity": 1.0,
-        "scale": 10.0, "epsilon": 0.1, "delta": 0.0,
+        "scale": 10.0, "epsilon": 0.1, "delta": 0.0, "group": 1,
     }  # fmt: skip
     assert answer["cost"] == {"epsilon": 0.1, "delta": 0.0, "queries": 1}
     assert list(answer["cost"]) == ["epsilon", "delta", "queries"]
@@ -52,7 +61,7 @@ def test_the_object_of_a_query(run: Run, people: Path) -> None:
     floats = [
         *(answer["cost"][key] for key in ("epsilon", "delta")),
         *(answer["budget"][key] for key in BUDGET_KEYS[:4]),
-        *(release[key] for key in RELEASE_KEYS[3:]),
+        *(release[key] for key in RELEASE_KEYS[3:7]),
     ]
     assert {type(value) for value in floats} == {float}
 
@@ -147,17 +156,16 @@ def test_aggregates_have_the_names_of_the_contract(run: Run, people: Path) -> No
     [answer] = run(people, "--epsilon", 100, "--json", "-c", script).answers
     found = [(r["aggregate"], r["mechanism"]) for r in answer["releases"]]
     assert sorted(found) == sorted([
-        ("count", "laplace"),
         ("count_distinct", "laplace"),
-        ("sum", "laplace"),
-        ("sum", "laplace"), ("count", "laplace"),
-        ("sum_of_squares", "laplace"), ("sum", "laplace"), ("count", "laplace"),
+        ("squares_above", "laplace"), ("squares_below", "laplace"),
+        ("squares_between", "laplace"), ("null_count", "laplace"),
         ("quantile", "exponential"), ("interval", "exponential"),
         ("quantile", "exponential"),
         ("mode", "exponential"),
         ("count", "laplace"),
     ])  # fmt: skip
-    assert sum(r["epsilon"] for r in answer["releases"]) == pytest.approx(answer["cost"]["epsilon"])
+    each = {r["group"]: r["epsilon"] for r in answer["releases"]}
+    assert sum(each.values()) == pytest.approx(answer["cost"]["epsilon"])
     for release in answer["releases"]:
         # MIN and MODE are selected by scores that a row moves in one direction only.
         doubled = 2 if release["column"] == "MEDIAN(age)" else 1
