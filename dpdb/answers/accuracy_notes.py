@@ -44,7 +44,7 @@ def interval_notes(planned: Plan) -> tuple[str, ...]:
 def plan_notes(options: Options, planned: Plan) -> tuple[str, ...]:
     """EXPLAIN's notes on how accurate an answer will be."""
     errors = planned_error_notes(options, planned)
-    return errors + interval_notes(planned) + atom_notes(planned)
+    return errors + interval_notes(planned) + atom_notes(planned) + parallel_notes(planned)
 
 
 def atom_notes(planned: Plan) -> tuple[str, ...]:
@@ -56,6 +56,18 @@ def atom_notes(planned: Plan) -> tuple[str, ...]:
         for index in range(len(planned.releases))
         for each in atom_sums(planned, index)
     )
+    return (*nested, *own)
+
+
+def parallel_notes(planned: Plan) -> tuple[str, ...]:
+    """EXPLAIN's notes on releases over filters that exclude each other: their ε is spent once."""
+    nested = tuple(note for subplan in planned.subplans for note in parallel_notes(subplan))
+    own = []
+    for family in planned.parallel:
+        releases = {index for part in family for index in part}
+        shown = [each.label for each in planned.outputs if releases & planned.released_for(each)]
+        labels = ", ".join(dict.fromkeys(shown))
+        own.append(f"{labels}: no row passes two of the filters, so the same epsilon serves all")
     return (*nested, *own)
 
 
@@ -89,7 +101,10 @@ def _shown_releases(planned: Plan) -> Iterator[tuple[Release, ReleaseReport]]:
     reports = own_reports(planned)
     for output in planned.outputs:
         for index in sorted(planned.released_for(output)):
-            yield planned.releases[index], reports[index]
+            release = planned.releases[index]
+            for report in reports:
+                if report.group == index + 1:
+                    yield release, report
         for index in sorted(slots(output.expression, "subquery")):
             yield from _shown_releases(planned.subplans[index])
 

@@ -5,41 +5,34 @@ They are computed from public scales and noisy values alone, and so are post-pro
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from statistics import NormalDist
-
 import numpy as np
-import numpy.typing as npt
 
 from dpdb.answers.estimates import (
     Array,
     Draws,
     Noisy,
     average,
-    deviation,
+    grid_step,
     noisy_values,
     points,
+    read,
     rungs_after,
     scaled,
     step_of,
 )
 from dpdb.answers.interval_arithmetic import Bounds, bounds_of
+from dpdb.answers.inverted_tests import mean_interval, variance_interval
+from dpdb.answers.noise_tails import margin_of
 from dpdb.plan.expressions import Slot, slots
-from dpdb.plan.plan import CONFIDENCE, Estimate, Mechanism, Plan, Release, at_once
+from dpdb.plan.moments import Reading, value
+from dpdb.plan.plan import CONFIDENCE, Estimate, Plan, Release, at_once
 from dpdb.plan.query import Function, Output
-from dpdb.plan.statistics import Ranks, Total
+from dpdb.plan.statistics import Ranks
 from dpdb.privacy.bracket import Bracket
 from dpdb.privacy.mechanisms import Gaussian, Laplace
 from dpdb.privacy.walk import Walk
 from dpdb.vectors.evaluate import Frame
 from dpdb.vectors.vector import Vector, numbers
-
-TINY_SCALE = 1e-30
-"""Stands for the scale 0 in formulas that divide by a scale."""
-_DIGITS = 36
-"""An end of a mean's interval is exact to 2^-36 of the distance from the mean to its bound."""
-_TRIED_AT_ONCE = 2048
-"""The number of points that one round of the search for these ends tries."""
 
 
 def confidence_intervals(
@@ -54,9 +47,10 @@ def confidence_intervals(
     """The lower and the upper ends of the intervals of a column's cells; None without intervals.
 
     Each interval covers the exact value with probability at least `confidence`. Where an
-    expression has several aggregates and subqueries, each gets the interval with which all of them
-    hold at once; interval arithmetic does the rest. Where noise decides which rows are shown, the
-    intervals of all candidate rows hold at once, and so do those of the rows that are shown.
+    expression has several aggregates and subqueries, each gets the interval at the confidence at
+    which all of them hold at once, by whether their noises are independent; interval arithmetic
+    does the rest. Where noise decides which rows are shown, the intervals of all
+    candidate rows hold at once, and so do those of the rows that are shown.
 
     With `farther` the bounds where walks end are taken to be farther out: an end that moves with
     them tells nothing.
@@ -66,12 +60,12 @@ def confidence_intervals(
     subqueries = plan.noisy_subqueries(output)
     if not plan.has_noise(output) or not expression.kind.ordinal:
         return None
-    drawn = [index for number in aggregates for index in plan.estimates[number].releases]
-    parts = len(aggregates) + len(subqueries)
-    each = at_once(confidence, parts * plan.competing_rows)
-    if len(set(drawn)) < len(drawn):
-        # Noise that several aggregates share is not independent (Bonferroni's correction).
-        each = 1 - (1 - at_once(confidence, plan.competing_rows)) / parts
+    used = [index for at in aggregates for index in plan.estimates[at].releases]
+    each = at_once(
+        at_once(confidence, plan.competing_rows),
+        len(aggregates) + len(subqueries),
+        independent=len(used) == len(set(used)),
+    )
     known: dict[Slot, Bounds] = {}
     for index in aggregates:
         estimate = plan.estimates[index]
@@ -128,21 +122,24 @@ def interval_of(
         return _bracketed(own, releases, estimate, confidence)
     if not isinstance(releases[0].mechanism, Laplace | Gaussian):
         return None
-    if function is Function.AVG and estimate.rows is None:
-        return _mean(own, releases, estimate, confidence)
-    each = confidence ** (1 / len(releases))
-    terms = 1 if estimate.atoms is None else len(estimate.atoms)
-    ends = [
-        _around(values, release, each, terms) for values, release in zip(own, releases, strict=True)
-    ]
+    moments = estimate.moments
     match function:
-        case Function.AVG:
-            low, high = (average([end], releases[0], estimate) for end in ends[0])
+        case Function.COUNT:
+            return _around(moments.count, plan, draws, confidence)
+        case Function.SUM:
+            ends = _around(moments.sum, plan, draws, confidence)
+            low, high = (scaled(end, grid_step(estimate)) for end in ends)
             return low, high
-        case Function.VAR_POP | Function.VAR_SAMP | Function.STDDEV_POP | Function.STDDEV_SAMP:
-            return _variance(ends, releases[0], estimate)
-    low, high = (scaled(end, step_of(releases[0])) for end in ends[0])
-    return low, high
+        case Function.AVG if estimate.rows is not None:
+            rows = np.array([max(float(estimate.rows), 1.0)])
+            ends = _around(moments.total, plan, draws, confidence)
+            low, high = (average(end, rows, estimate) for end in ends)
+            return low, high
+        case Function.AVG:
+            return mean_interval(estimate, plan, draws, confidence)
+        case Function.COUNT_DISTINCT:
+            return _around(value(estimate.releases[0]), plan, draws, confidence)
+    return variance_interval(estimate, plan, draws, confidence)
 
 
 def _bracketed(
@@ -187,109 +184,15 @@ def _beyond_a_rung(
     return np.full(len(near), low), near
 
 
-def _around(values: Array, release: Release, confidence: float, terms: int) -> tuple[Array, Array]:
-    """The noisy values, in steps of the grid, less and plus the margin of so many noises."""
-    assert isinstance(release.mechanism, Laplace | Gaussian)
-    margin = int(release.mechanism.quantile(confidence, terms))
-    return values - margin, values + margin
-
-
-def _mean(
-    own: Draws, releases: list[Release], estimate: Estimate, confidence: float
+def _around(
+    reading: Reading | None, plan: Plan, draws: Draws, confidence: float
 ) -> tuple[Array, Array]:
-    """A mean's interval, after [Fie54].
+    """The whole numbers within the noise's margin around a reading, in steps of the grid.
 
-    Let S and N be the exact sum and count, S̃ and Ñ the noisy ones, s and t the noises. The
-    true mean m satisfies S = mN, so S̃ - mÑ = s - m·t, which has the known distribution of two
-    independent noises. The interval is all m within the bounds that a test at level
-    1 - confidence does not reject.
+    What is read is a whole number but for the noise.
     """
-    statistic, kind = releases[0].statistic, type(releases[0].mechanism)
-    assert isinstance(statistic, Total)
-    total, count = own
-    step, centre = float(statistic.grid.step), statistic.centre
-    low, high = (np.full(len(total), float(end)) for end in statistic.bounds)
-    best = average(own, releases[0], estimate) / step - centre
-    of_sum, of_count = (
-        float(r.mechanism.scale) for r in releases if isinstance(r.mechanism, Laplace | Gaussian)
-    )
-
-    def accepted(mean: Array) -> Array:
-        scales = of_sum, np.abs(mean) * of_count
-        # Whole noise is at most continuous noise and one more, in the stochastic order:
-        # P(x >= z) <= P(L >= z - 1) for all whole z. Of Laplace noise that is 2r <= 1 + r,
-        # of Gaussian noise it is [CKS20] Proposition 25. So s - m·t is within 1 + |m|.
-        distance = np.maximum(np.abs(total - mean * count) - 1 - np.abs(mean), 0)
-        return _plausible(distance, *scales, confidence, kind)
-
-    ends = _last_accepted(accepted, best, np.stack([low, high]))
-    return tuple(np.asarray((end + centre) * step) for end in ends)  # type: ignore[return-value]
-
-
-def _last_accepted(accepted: Callable[[Array], Array], inside: Array, ends: Array) -> Array:
-    """On the way from `inside` to each of `ends`, the farthest point that is accepted.
-
-    Where even `inside` is rejected, the result is the end itself. Each round of the search
-    finds `digits` binary digits of the place: more digits where there are fewer cells, as
-    hundreds of points are tried as fast as two.
-    """
-    reached = accepted(ends) | ~accepted(inside)
-    digits = max(1, min(6, (_TRIED_AT_ONCE // ends.size).bit_length() - 1))
-    parts = 2**digits
-    between = (np.arange(1, parts) / parts).reshape(-1, 1, 1)
-    near, width = inside, ends - inside
-    for _ in range(-(-_DIGITS // digits)):
-        good = accepted(near + between * width)
-        width = width / parts
-        near = near + np.logical_and.accumulate(good, axis=0).sum(axis=0) * width
-    return np.where(reached, ends, near + width)
-
-
-def _plausible(
-    distance: Array, first: float, second: Array, confidence: float, kind: type[Mechanism]
-) -> npt.NDArray[np.bool_]:
-    """Whether the sum of two noises of these scales is as large as `distance` often enough.
-
-    That is, with probability at least 1 - confidence. The sum of two independent normal noises
-    is normal, and its variance is the sum of their variances.
-    """
-    if kind is Laplace:
-        return two_laplace_tail(distance, first, second) >= 1 - confidence
-    return distance <= NormalDist().inv_cdf((1 + confidence) / 2) * np.hypot(first, second)
-
-
-def two_laplace_tail(distance: Array, first: float, second: Array) -> Array:
-    """P(|X + Y| > distance) for independent Laplace X, Y of scales a = first, b = second.
-
-    (a²·e^(-d/a) - b²·e^(-d/b)) / (a² - b²), and (1 + d/2a)·e^(-d/a) where a = b
-    ([KKP01] section 2.3).
-    """
-    # Near a = b the quotient loses its digits: the formula for equal scales is closer.
-    first, second = max(first, TINY_SCALE), np.maximum(second, TINY_SCALE)
-    near = np.abs(first - second) < 1e-5 * first
-    other = np.where(near, 2 * first, second)
-    of_first = np.exp(-distance / first)
-    tail = first**2 * of_first - other**2 * np.exp(-distance / other)
-    equal = (1 + distance / (2 * first)) * of_first
-    return np.where(near, equal, tail / (first**2 - other**2))
-
-
-def _variance(
-    ends: list[tuple[Array, Array]], release: Release, estimate: Estimate
-) -> tuple[Array, Array]:
-    """A variance's interval, from the intervals of its sum of squares, its sum and its count.
-
-    The variance grows with the sum of squares and falls as the sum moves away from zero.
-    """
-    (squares_low, squares_high), (total_low, total_high) = ends[:2]
-    far = np.maximum(np.abs(total_low), np.abs(total_high))
-    near = np.where(
-        (total_low <= 0) & (total_high >= 0), 0, np.minimum(np.abs(total_low), np.abs(total_high))
-    )
-    counts = ends[2] if estimate.rows is None else (np.array([float(estimate.rows)]),)
-    corners = [
-        deviation(squares, total, np.maximum(count, 1.0), release, estimate)
-        for squares, total in ((squares_low, far), (squares_high, near))
-        for count in counts
-    ]
-    return np.minimum.reduce(corners), np.maximum.reduce(corners)
+    assert reading is not None
+    reach = margin_of(reading, plan, confidence)
+    values = read(reading, draws)
+    rounding = 1e-9 * reach
+    return np.ceil(values - reach - rounding), np.floor(values + reach + rounding)

@@ -22,8 +22,9 @@ def bounding_notes(planned: Plan) -> tuple[str, ...]:
         _clamp(column)
         for each in plans
         for release in each.releases
-        if isinstance(release.statistic, Total | Ranks | Distinct)
-        for column in _bounded(release.statistic.argument)
+        for part in release.parts
+        if isinstance(part.statistic, Total | Ranks | Distinct)
+        for column in _bounded(part.statistic.argument)
     ]
     return tuple(dict.fromkeys([*caps, *clamps]))
 

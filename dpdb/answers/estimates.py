@@ -11,9 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from dpdb.plan.expressions import Slot
+from dpdb.plan.moments import Reading
 from dpdb.plan.plan import Estimate, Plan, Release
 from dpdb.plan.query import Function
-from dpdb.plan.statistics import Ranks, Total
+from dpdb.plan.statistics import Ranks
 from dpdb.policy.catalog import Kind, Value
 from dpdb.privacy.walk import Walk
 from dpdb.vectors.evaluate import Frame, evaluate
@@ -21,9 +22,9 @@ from dpdb.vectors.vector import AnyVector, TextVector, Vector, array, constant, 
 
 Array = npt.NDArray[Any]
 Draws = Sequence[Array]
-"""For each release its noisy values: whole numbers of grid steps, one for each cell.
+"""For each release its noisy values: whole numbers of grid steps.
 
-Those of a histogram have one for each cell and atom.
+There is one for each cell, and for a vector one for each cell and part.
 """
 Values = Mapping[Slot, AnyVector]
 """For each aggregate or subquery its values, one for each cell."""
@@ -66,8 +67,18 @@ def noisy_values(estimate: Estimate, draws: Draws) -> Draws:
     From here on everything is computed in doubles. Their rounding is post-processing, and where
     a value is too large for a double to be exact, the noise is far larger than the rounding.
     """
-    own = [draws[index].astype(np.float64) for index in estimate.releases]
-    return own if estimate.atoms is None else [own[0][:, list(estimate.atoms)].sum(axis=1)]
+    return [draws[index].astype(np.float64) for index in estimate.releases]
+
+
+def read(reading: Reading | None, draws: Draws) -> Array:
+    """A moment of the counted rows of each cell, from noisy values."""
+    assert reading is not None
+    total = np.array([float(reading.constant)])
+    for (release, part), weight in reading.weights:
+        drawn = draws[release]
+        noisy = (drawn if drawn.ndim == 1 else drawn[:, part]).astype(np.float64)
+        total = total + noisy * float(weight.numerator) / float(weight.denominator)
+    return total
 
 
 def point(estimate: Estimate, plan: Plan, draws: Draws) -> AnyVector:
@@ -77,16 +88,21 @@ def point(estimate: Estimate, plan: Plan, draws: Draws) -> AnyVector:
     if estimate.obstacle is not None:
         counts = estimate.aggregate.function in (Function.COUNT, Function.COUNT_DISTINCT)
         return constant(0 if counts else None, estimate.aggregate.kind)
+    moments = estimate.moments
     match estimate.aggregate.function:
         case Function.COUNT if estimate.rows is not None:
             return constant(estimate.rows, Kind.INTEGER)
+        case Function.COUNT:
+            return numbers(np.rint(read(moments.count, draws)))
+        case Function.SUM:
+            return numbers(scaled(np.rint(read(moments.sum, draws)), grid_step(estimate)))
         case Function.MODE:
             values = releases[0].statistic.values  # type: ignore[union-attr]
             return vector(values, estimate.aggregate.kind).take(own[0].astype(np.intp))
         case Function.AVG:
-            return numbers(average(own, releases[0], estimate))
+            return numbers(average(read(moments.total, draws), number(estimate, draws), estimate))
         case Function.VAR_POP | Function.VAR_SAMP | Function.STDDEV_POP | Function.STDDEV_SAMP:
-            return numbers(_variance(own, releases[0], estimate))
+            return numbers(_variance(estimate, draws))
         case Function.MIN | Function.MAX if isinstance(releases[0].mechanism, Walk):
             return numbers(scaled(rungs_after(own[0], releases[0], 1), step_of(releases[0])))
     return numbers(scaled(own[0], step_of(releases[0])))
@@ -103,9 +119,15 @@ def rungs_after(stops: Array, release: Release, steps: int) -> Array:
 
 
 def step_of(release: Release) -> Fraction:
-    """The size of one step of the release's grid, in the column's unit; 1 without a grid."""
+    """The size of one step of a selection's grid, in the column's unit; 1 without a grid."""
     statistic = release.statistic
-    return Fraction(1) if not hasattr(statistic, "grid") else statistic.grid.step
+    return statistic.grid.step if isinstance(statistic, Ranks) else Fraction(1)
+
+
+def grid_step(estimate: Estimate) -> Fraction:
+    """The size of one step of the grid of an aggregate's moments, in the column's unit."""
+    assert estimate.moments.grid is not None
+    return estimate.moments.grid.step
 
 
 def scaled(units: Array, step: Fraction) -> Array:
@@ -113,44 +135,41 @@ def scaled(units: Array, step: Fraction) -> Array:
     return np.asarray(units * float(step.numerator) / float(step.denominator))
 
 
-def _counts(own: Draws, estimate: Estimate, position: int) -> Array:
+def number(estimate: Estimate, draws: Draws) -> Array:
     """The number of rows to divide by: the public one, or the noisy one if that is at least 1."""
-    counts = own[position] if estimate.rows is None else np.array([float(estimate.rows)])
-    return np.maximum(counts, 1.0)
+    return np.maximum(read(estimate.moments.count, draws), 1.0)
 
 
 def _clamped(values: Array, estimate: Estimate) -> Array:
     return np.clip(values, float(estimate.interval.lower), float(estimate.interval.upper))
 
 
-def average(own: Draws, release: Release, estimate: Estimate) -> Array:
+def average(total: Array, number: Array, estimate: Estimate) -> Array:
     """A mean: the centre of the bounds plus the noisy mean distance from it."""
-    assert isinstance(release.statistic, Total)
-    offset = own[0] / _counts(own, estimate, 1)
-    mean = (offset + release.statistic.centre) * float(release.statistic.grid.step)
+    mean = (total / number + estimate.moments.centre) * float(grid_step(estimate))
     return _clamped(mean, estimate)
 
 
-def _variance(own: Draws, release: Release, estimate: Estimate) -> Array:
-    squares, total = own[:2]
-    return deviation(squares, total, _counts(own, estimate, 2), release, estimate)
+def _variance(estimate: Estimate, draws: Draws) -> Array:
+    """A variance or standard deviation, from Q/N - (Y/N)².
 
-
-def deviation(
-    squares: Array, total: Array, counts: Array, release: Release, estimate: Estimate
-) -> Array:
-    """A variance, offset + Z/N - (Y/N)², or a standard deviation, its root.
-
-    Z is the sum of squares, Y the sum and N the count. For a sample the variance is multiplied
-    by N/(N-1).
+    Q is the sum of squares, Y the sum and N the number of rows, all about the centre.
     """
-    statistic = release.statistic
-    assert isinstance(statistic, Total)
-    variance = statistic.offset + squares / counts - (total / counts) ** 2
-    variance = np.maximum(variance, 0) * float(statistic.grid.step) ** 2
-    function = estimate.aggregate.function
-    if function in (Function.VAR_SAMP, Function.STDDEV_SAMP):
-        variance = variance * counts / np.maximum(counts - 1, 1)
-    if function in (Function.STDDEV_POP, Function.STDDEV_SAMP):
-        variance = np.sqrt(variance)
-    return _clamped(variance, estimate)
+    moments, rows = estimate.moments, number(estimate, draws)
+    squares, total = read(moments.squares, draws), read(moments.total, draws)
+    variance = np.maximum(squares / rows - (total / rows) ** 2, 0)
+    if estimate.aggregate.function in SAMPLED:
+        variance = variance * rows / np.maximum(rows - 1, 1)
+    return deviation(variance, estimate)
+
+
+SAMPLED = (Function.VAR_SAMP, Function.STDDEV_SAMP)
+"""The functions of a sample, which divide by the number of rows less one."""
+
+
+def deviation(variance: Array, estimate: Estimate) -> Array:
+    """A variance in squared steps, as it is asked for: in the column's unit, or its root."""
+    result = variance * float(grid_step(estimate)) ** 2
+    if estimate.aggregate.function in (Function.STDDEV_POP, Function.STDDEV_SAMP):
+        result = np.sqrt(result)
+    return _clamped(result, estimate)

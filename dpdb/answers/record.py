@@ -59,7 +59,7 @@ class Origin(Enum):
 
 @dataclass(frozen=True)
 class ReleaseReport:
-    """One release as it is reported; sensitivity, scale and margin are in the column's unit."""
+    """One part of a release as it is reported; its numbers are in the column's unit."""
 
     column: str
     aggregate: str
@@ -74,6 +74,10 @@ class ReleaseReport:
     """With probability CONFIDENCE the noise of all competing rows is within ± this much at once."""
     competing_rows: int = 1
     """The number of groups among which noise decides which are shown; 1 where all are."""
+    group: int = 1
+    """Parts with the same number are one vector, which has this ε and this δ once."""
+    recalled: bool = False
+    """Whether it was drawn for an earlier statement, which paid for it."""
 
 
 @dataclass(frozen=True)

@@ -9,35 +9,62 @@ from fractions import Fraction
 from dpdb.answers.record import Origin, ReleaseReport
 from dpdb.plan.expressions import Slot, interval_ends
 from dpdb.plan.plan import CONFIDENCE, Plan, Release, at_once
-from dpdb.plan.query import Function, Output
-from dpdb.plan.statistics import Histogram
+from dpdb.plan.query import Output
+from dpdb.plan.statistics import Histogram, Part
 from dpdb.privacy.bracket import Bracket
 from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace
 from dpdb.privacy.walk import Walk
 
+_FEW = 4
+"""So many columns of one release are named."""
+
 
 def reports(planned: Plan) -> tuple[ReleaseReport, ...]:
-    """A report for each release of a plan and of its subqueries, subqueries first."""
-    nested = tuple(report for subplan in planned.subplans for report in reports(subplan))
-    return nested + own_reports(planned)
+    """A report for each part of each release of a plan and of its subqueries, subqueries first.
+
+    The parts of one release have the same group number, and the ε of the group.
+    """
+    return tuple(
+        replace(report, group=at)
+        for at, group in enumerate(_grouped(planned), 1)
+        for report in group
+    )
+
+
+def _grouped(planned: Plan) -> Iterator[tuple[ReleaseReport, ...]]:
+    for subplan in planned.subplans:
+        yield from _grouped(subplan)
+    labels = _labels(planned)
+    for index, release in enumerate(planned.releases):
+        label = labels.get(index, release.aggregate)
+        reports = (_report(release, part, planned.competing_rows) for part in release.parts)
+        recalled = index < planned.recalled
+        yield tuple(replace(each, column=label, recalled=recalled) for each in reports)
 
 
 def own_reports(planned: Plan) -> tuple[ReleaseReport, ...]:
-    """A report for each release of a plan, without its subqueries.
+    """A report for each part of each release of a plan, without its subqueries."""
+    return reports(replace(planned, subplans=()))
 
-    A report has the label of the first column that needs the release, and that of a histogram
-    the labels of all.
-    """
+
+def _labels(planned: Plan) -> dict[int, str]:
+    """For each release the label of the first column that needs it; of a histogram a few."""
     labels: dict[int, list[str]] = {}
     for output in planned.outputs:
         for index in planned.released_for(output):
             labels.setdefault(index, []).append(output.label)
-    reports = []
-    for index, release in enumerate(planned.releases):
-        own = labels.get(index, [release.aggregate])
-        label = ", ".join(own) if isinstance(release.statistic, Histogram) else own[0]
-        reports.append(_report(release, label, planned.competing_rows))
-    return tuple(reports)
+    several = {
+        index for index, release in enumerate(planned.releases)
+        if isinstance(release.statistic, Histogram)
+    }  # fmt: skip
+    return {index: _joined(own) if index in several else own[0] for index, own in labels.items()}
+
+
+def _joined(labels: list[str]) -> str:
+    """The labels of columns as one: all of a few, and of many the first and their number."""
+    if len(labels) <= _FEW:
+        return ", ".join(labels)
+    return f"{labels[0]} and {len(labels) - 1} more"
 
 
 @dataclass(frozen=True)
@@ -74,14 +101,14 @@ def promised_error(planned: Plan, output: Output) -> float | None:
     expression = output.expression
     if not (isinstance(expression, Slot) and expression.role == "aggregate"):
         return None
+    from dpdb.answers.noise_tails import margin_of  # noqa: PLC0415 (numpy)
+
     estimate = planned.estimates[expression.index]
-    if estimate.aggregate.function not in (Function.COUNT, Function.SUM) or not estimate.releases:
+    reading = estimate.linear_reading
+    if reading is None or not estimate.releases:
         return None
-    release = planned.releases[estimate.releases[0]]
-    assert isinstance(release.mechanism, Laplace | Gaussian)
-    terms = 1 if estimate.atoms is None else len(estimate.atoms)
     confidence = at_once(CONFIDENCE, planned.competing_rows)
-    return release.mechanism.quantile(confidence, terms) * float(release.unit)
+    return margin_of(reading, planned, confidence) * float(estimate.unit)
 
 
 EXACT = "exact"
@@ -118,13 +145,13 @@ def aggregate_label(planned: Plan, index: int) -> str:
     return labels[0] if labels else aggregate.function.upper()
 
 
-def _report(release: Release, label: str, competing_rows: int) -> ReleaseReport:
-    """The report of one release; the numbers of an exponential mechanism are those of its score."""
+def _report(release: Release, part: Part, competing_rows: int) -> ReleaseReport:
+    """The report of one part of a release; that of a selection is about its score."""
     mechanism = release.mechanism
     loss = mechanism.loss
     report = ReleaseReport(
-        column=label,
-        aggregate=release.aggregate,
+        column=part.name,
+        aggregate=part.name,
         mechanism=mechanism.name,
         sensitivity=None,
         scale=None,
@@ -137,9 +164,9 @@ def _report(release: Release, label: str, competing_rows: int) -> ReleaseReport:
             margin = mechanism.quantile(at_once(CONFIDENCE, competing_rows))
             return replace(
                 report,
-                sensitivity=mechanism.sensitivity * release.unit,
-                scale=mechanism.scale * release.unit,
-                margin=margin * float(release.unit),
+                sensitivity=mechanism.sensitivity * part.unit,
+                scale=mechanism.scale * part.unit,
+                margin=margin * float(part.unit),
             )
         case Walk():
             return replace(report, sensitivity=Fraction(mechanism.sensitivity))

@@ -46,8 +46,8 @@ class Exact:
     """What one release's mechanism is to be given, for every cell.
 
     A cell is a row of the answer before HAVING: one, or each of the plan's groups in order.
-    One integer a cell, for histograms a row of them; for ranks a sorted array a cell, for
-    tallies a row of counts. Nothing formats it: its repr says nothing.
+    One integer a cell, and for a histogram or a vector of statistics a row of them; for ranks a
+    sorted array a cell, for tallies a row of counts. Nothing formats it: its repr says nothing.
     """
 
     cells: npt.NDArray[Any] | list[npt.NDArray[Any]]
@@ -108,18 +108,20 @@ class Engine(Protocol):
 
     @abstractmethod
     def exact(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> tuple[Exact, ...]:
-        """The exact result of each of the plan's own releases, in their order.
+        """The exact result of each of the plan's own releases that are to be drawn, in their order.
 
         `slots` has the noisy value of each scalar subquery: a vector of one row. Subplans are
         not the engine's: their releases are asked for by themselves.
 
         Results are whole numbers. A `Count` and a `Distinct` have one 64-bit integer a cell, a
         `Histogram` a matrix of them with a row for each cell and a column for each atom, and
-        a `Total` one of `representation(largest)`, where a row adds at most ±`largest`. A
-        `Ranks` has one array a cell, of 64-bit integers: the counted values in steps of the grid,
-        clamped to it and sorted. A `Tally` has one array a cell: the count of each of its values.
-        The number of cells and the type of each array follow from the plan alone. Only the
-        length of a `Ranks` array follows from rows, and only a mechanism may look at it.
+        a `Total` one of `representation(largest)`, where a row adds at most ±`largest`. A `Joint`
+        has a matrix with a column for each part, of `representation(largest)` where a row of the
+        table adds at most `largest` to all parts together. A `Ranks` has one array a cell, of
+        64-bit integers: the counted values in steps of the grid, clamped to it and sorted. A
+        `Tally` has one array a cell: the count of each of its values. The number of cells and the
+        type of each array follow from the plan alone. Only the length of a `Ranks` array follows
+        from rows, and only a mechanism may look at it.
 
         Where a table has a unit, at most `rows_per_unit` of a unit's rows count, of those that
         pass the plan's `where`; which of them depends on the plan's `sample_key` and on that

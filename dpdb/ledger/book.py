@@ -227,13 +227,13 @@ def create(path: Path, first: Entry, anchor: Anchor | None = None) -> None:
     check_folder(path)
     if identity(path) is not None:
         raise _there_already(path)
-    if anchor is not None:
-        anchor.begin(first.number, seal(NO_SEAL, first.number, first.text))
     new = path.with_name(f"{path.name}.{os.getpid()}.new")
     try:
         os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         try:
             _fill(new, first)
+            if anchor is not None:
+                anchor.begin(first.number, seal(NO_SEAL, first.number, first.text))
             os.link(new, path)
         finally:
             new.unlink()

@@ -8,15 +8,16 @@ from dataclasses import replace
 from fractions import Fraction
 
 from dpdb.errors import InvalidOption, TooLarge
-from dpdb.plan.count_groups import CountGroup, NoiseCost, count_groups
 from dpdb.plan.expressions import Expr, IntervalEnd, Slot, slots
-from dpdb.plan.lowering import AggregateLowering, PlanningContext, contribution_of
+from dpdb.plan.lowering import AggregateLowering, PlanningContext
 from dpdb.plan.plan import CONFIDENCE, Release, at_once
-from dpdb.plan.query import Aggregate, Function, Query
+from dpdb.plan.query import Query
+from dpdb.plan.release_groups import is_public
+from dpdb.plan.sharing import sharing
+from dpdb.plan.statistics import Joint
 from dpdb.policy.budget import LARGEST_EPSILON, SMALLEST_EPSILON, Composition
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.mechanisms import Gaussian, Laplace
-from dpdb.privacy.sensitivity import total, total_squared
 
 _DIGITS = 6
 """The number of decimal digits to which the least ε for an error is computed."""
@@ -25,7 +26,7 @@ _DIGITS = 6
 def allocate(
     query: Query, group_count: int, share: BudgetShare, context: PlanningContext
 ) -> Iterator[BudgetShare]:
-    """The share of each noisy aggregate, in the order in which the aggregates are planned."""
+    """The share of each release group, in the order in which the groups are planned."""
     options = context.options
     number = _number_of_shares(query, context)
     if not options.has_accuracy_goal:
@@ -70,52 +71,9 @@ def _made_of_noise(output: Expr) -> bool:
 
 
 def _number_of_shares(query: Query, context: PlanningContext) -> int:
-    """The number of releases that have a share, those of subqueries included.
-
-    The releases of one aggregate, and the counts of one group, have one together.
-    """
-    noisy = [i for i in range(len(query.aggregates)) if not is_public(i, query, context)]
-    together = sum(len(group.members) - 1 for group in groups_of_counts(query, context))
-    return (
-        len(noisy)
-        - together
-        + sum(_number_of_shares(subquery, context) for subquery in query.subqueries)
-    )
-
-
-def groups_of_counts(query: Query, context: PlanningContext) -> list[CountGroup]:
-    """The noisy counts of a query, in the groups in which they are drawn.
-
-    Where the size of the noise is given, each count is drawn by itself.
-    """
-    noisy = [i for i in range(len(query.aggregates)) if not is_public(i, query, context)]
-    counts = [i for i in noisy if query.aggregates[i].function is Function.COUNT]
-    if len(counts) < 2 or context.options.has_accuracy_goal:
-        return []
-    gaussian = context.options.mechanism == "gaussian"
-
-    def weight(atoms: int) -> int:
-        several = atoms * (2 if query.keys else 1)
-        contribution = contribution_of(query.aggregates[counts[0]], query, context.policy, several)
-        if gaussian:
-            return total_squared(1, 1, contribution)
-        return total(1, 1, contribution) ** 2
-
-    power = 1 if context.concentrated else 2
-    return count_groups(query, counts, NoiseCost(weight, power, len(noisy) - len(counts)))
-
-
-def is_public(index: int, query: Query, context: PlanningContext) -> bool:
-    """Whether an aggregate follows from what is public, so that it has no noise and no share."""
-    if query.obstacles[index] is not None:
-        return True
-    return is_public_count(query.aggregates[index], query, context)
-
-
-def is_public_count(aggregate: Aggregate, query: Query, context: PlanningContext) -> bool:
-    """Whether an aggregate is the number of all rows of a table, and that number is public."""
-    counts = aggregate.function is Function.COUNT
-    return counts and contribution_of(aggregate, query, context.policy).fixed
+    """The number of shares, those of subqueries included."""
+    own = sharing(query, context).shares
+    return own + sum(_number_of_shares(subquery, context) for subquery in query.subqueries)
 
 
 def competing_rows(query: Query, group_count: int, context: PlanningContext) -> int:
@@ -202,8 +160,11 @@ def least_for_error(
 def _only_release(lowering: AggregateLowering, option: str) -> Release:
     """The release behind an aggregate that has just one, with noise of a known scale."""
     releases = lowering.lower().releases
-    if len(releases) == 1 and isinstance(releases[0].mechanism, Laplace | Gaussian):
-        return releases[0]
+    match releases:
+        case [Release(statistic=Joint())]:
+            pass
+        case [Release(mechanism=Laplace() | Gaussian()) as only]:
+            return only
     raise InvalidOption(
         f"{option} is for COUNT and SUM: how noisy others are depends on the rows",
         hint="ask for SUM(x) and COUNT(*)",

@@ -64,22 +64,19 @@ def histogram(table: Table, where: Expr | None, conditions: Sequence[Expr]) -> H
 def _divided(box: _Box, within: _Box, *, exact: bool) -> Iterator[tuple[bool, _Box]]:
     """The boxes into which a condition divides a box, and whether it is true in them.
 
-    The condition is true within the second box only, and everywhere there if `exact`. What is
-    outside is then one box for each column: outside in this one, and within in those before it.
+    The condition is true within the second box only, and everywhere there if `exact`. Rows outside
+    are then so in one of the columns; they may be in several of the boxes for these.
     """
     inside = {**box, **{name: box[name] & pieces for name, pieces in within.items()}}
-    if all(inside.values()):
+    possible = all(inside.values())
+    if possible:
         yield True, inside
-    if not exact:
+    if not (exact and possible):
         yield False, box
         return
     for name, pieces in within.items():
-        outside = box[name] & ~pieces
-        if outside:
+        if outside := box[name] & ~pieces:
             yield False, {**box, name: outside}
-        if not inside[name]:
-            return
-        box = {**box, name: inside[name]}
 
 
 class _Cuts:

@@ -36,7 +36,8 @@ def can_be_joined(query: Query) -> bool:
 def joint_key(query: Query, share: BudgetShare) -> object:
     """Equal for queries that can be drawn as one."""
     options = replace(query.options, epsilon=None, delta=None)  # the share has both
-    return query.table.name, query.keys, _common_filter(query), options, share
+    rows = query.table.name, query.table.rows_per_unit, _common_filter(query)
+    return *rows, query.keys, options, share
 
 
 def _common_filter(query: Query) -> object:
@@ -86,9 +87,15 @@ class JointQuery:
             where=member.where,
             releases=tuple(plan.releases[index] for index in used),
             estimates=tuple(
-                replace(each, releases=tuple(places[index] for index in each.releases))
+                replace(
+                    each,
+                    releases=tuple(places[index] for index in each.releases),
+                    moments=each.moments.placed(places),
+                )
                 for each in own
             ),
+            groups=(),
+            parallel=(),  # no part is charged for by itself
             outputs=member.outputs,
             having=member.having,
             order=member.order,

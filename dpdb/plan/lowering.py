@@ -10,15 +10,16 @@ from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from dpdb.errors import MissingBounds, TooLarge, Unsupported
-from dpdb.plan import splits
 from dpdb.plan.expressions import Cast, ColumnRef, Expr, Slot, children
 from dpdb.plan.group_keys import key_values
 from dpdb.plan.intervals import Interval
 from dpdb.plan.mechanism_choice import MechanismChoice
-from dpdb.plan.plan import Release
+from dpdb.plan.moment_lowering import SQUARES_LIMIT, MomentLowering
+from dpdb.plan.moments import NO_MOMENTS, Moment, Moments, moments_of
+from dpdb.plan.plan import Release, ReleasedGroup
 from dpdb.plan.query import NO_OPTIONS, Aggregate, Function, Options, Query
 from dpdb.plan.ranges import Environment, interval, narrow, nullable
-from dpdb.plan.statistics import Count, Distinct, Grid, Ranks, Tally, Total, fit_grid
+from dpdb.plan.statistics import Distinct, Grid, Ranks, Tally, fit_grid
 from dpdb.policy.catalog import Column, Kind, Policy, Table
 from dpdb.policy.names import written
 from dpdb.policy.numbers import CALENDAR, MAGNITUDE_LIMIT, grid_step
@@ -29,11 +30,13 @@ MAX_MAGNITUDE = 10**100
 """The largest magnitude of a value: its squares and their sums are far from overflow in doubles."""
 _FINE_STEP = Fraction(1, 1000)
 """The step for the MIN or MAX of numbers without bounds."""
-SQUARES_LIMIT = 2**20
-"""The most grid steps on either side of the centre for values that are squared."""
 
 RowCount = Callable[[Table], int]
 """Gives the number of rows of a table; asked only where that number is public."""
+
+
+NO_SHARE = BudgetShare(Fraction(0))
+"""The share of an aggregate that is public and has no noise."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +46,15 @@ class PlanningContext:
     policy: Policy
     rows: RowCount
     options: Options = NO_OPTIONS
-    concentrated: bool = False
-    """Whether the query's share is: then the squares of ε add up, and not the ε."""
+    share: BudgetShare = NO_SHARE
+    """What the whole query may spend."""
+    remembered: tuple[ReleasedGroup, ...] = ()
+    """Groups that were drawn before, over the same rows and groups as the query's own."""
+
+    @property
+    def concentrated(self) -> bool:
+        """Whether the query's share is: then the squares of ε add up, and not the ε."""
+        return self.share.concentrated
 
 
 def contribution_of(
@@ -71,6 +81,8 @@ class Lowered(NamedTuple):
     """The exact answer lies in this interval, whatever the rows are."""
     public_rows: int | None
     """The number of rows that are counted, where it is public."""
+    moments: Moments = NO_MOMENTS
+    """What is read from the releases of counts, sums, averages and variances."""
 
 
 @dataclass(frozen=True)
@@ -88,22 +100,12 @@ class AggregateLowering:
         """The releases, the range of the answer, and the row count where it is public."""
         aggregate = self.aggregate
         match aggregate.function:
-            case Function.COUNT:
-                if self._contribution.fixed:
-                    return Lowered([], Interval(), self.context.rows(self.query.table))
-                return Lowered([self._count(self.share)], Interval(), None)
             case Function.COUNT_DISTINCT:
                 statistic = Distinct(self._argument, aggregate.where)
                 choice, share = self._choice, self.share
                 units = self._names_units
                 noise = choice.for_units(share) if units else choice.for_distinct(share)
                 return Lowered([Release("count_distinct", statistic, noise)], Interval(), None)
-            case Function.SUM:
-                grid = self._grid()
-                total = Total(self._argument, aggregate.where, grid)
-                return Lowered([self._total("sum", total, self.share)], Interval(), None)
-            case Function.AVG:
-                return self._average()
             case Function.MIN:
                 return self._quantile(Fraction(0), self._extremes_grid())
             case Function.MAX:
@@ -113,7 +115,51 @@ class AggregateLowering:
                 return self._quantile(aggregate.fraction, self._grid())
             case Function.MODE:
                 return self._mode()
-        return self._variance()
+        return self.lower_moments(moments_of(aggregate))
+
+    def lower_moments(self, needed: frozenset[Moment]) -> Lowered:
+        """Releases of these moments, which may be those of other aggregates, too."""
+        releases, moments = self.moments.lower(needed)
+        return Lowered(releases, self.range, self.public_rows, moments)
+
+    @property
+    def public_rows(self) -> int | None:
+        """The number of rows that are counted, where it is public and of use."""
+        public = self._contribution.fixed and self.aggregate.function is not Function.SUM
+        return self.context.rows(self.query.table) if public else None
+
+    @cached_property
+    def moments(self) -> MomentLowering:
+        """The lowering of the argument's moments, which COUNT, SUM and the like are made of."""
+        argument = self.aggregate.argument
+        return MomentLowering(
+            argument,
+            self.aggregate.where,
+            argument is not None and nullable(argument),
+            lambda squared: self._grid(SQUARES_LIMIT) if squared else self._grid(),
+            self._choice,
+            self.share,
+            (lambda: self.context.rows(self.query.table)) if self._contribution.fixed else None,
+        )
+
+    @property
+    def range(self) -> Interval:
+        """Where the exact answer lies, whatever the rows are."""
+        match self.aggregate.function:
+            case Function.COUNT | Function.SUM:
+                return Interval()
+            case Function.AVG:
+                return self._range(self._grid())
+        grid = self._grid(SQUARES_LIMIT)
+        half = max(grid.upper - grid.centre, grid.centre - grid.lower) * grid.step
+        # A sample of two rows, each `half` from the centre, has twice the population's variance.
+        widest = {
+            Function.VAR_POP: half**2,
+            Function.VAR_SAMP: 2 * half**2,
+            Function.STDDEV_POP: half,
+            Function.STDDEV_SAMP: Fraction(3, 2) * half,
+        }
+        return Interval(Fraction(0), widest[self.aggregate.function])
 
     @property
     def _argument(self) -> Expr:
@@ -133,63 +179,6 @@ class AggregateLowering:
     @cached_property
     def _choice(self) -> MechanismChoice:
         return MechanismChoice(self.context.options, self._contribution, self.aggregate.place)
-
-    def _count(self, share: BudgetShare) -> Release:
-        statistic = Count(self.aggregate.argument, self.aggregate.where)
-        if self.aggregate.argument is not None and not nullable(self.aggregate.argument):
-            statistic = Count(None, self.aggregate.where)
-        return Release("count", statistic, self._choice.for_total(1, 1, share))
-
-    def _total(self, name: str, statistic: Total, share: BudgetShare, n: int = 1) -> Release:
-        unit = statistic.grid.step**statistic.power / n
-        mechanism = self._choice.for_total(*statistic.bounds, share)
-        return Release(name, statistic, mechanism, unit)
-
-    def _average(self) -> Lowered:
-        """The releases of an average: the sum of x - c, for the bounds' middle c, and a count.
-
-        The count is left out where it is public.
-        """
-        share, grid = self.share, self._grid()
-        statistic = Total(self._argument, self.aggregate.where, grid, grid.centre)
-        if self._contribution.fixed:
-            n = self.context.rows(self.query.table)
-            return Lowered([self._total("avg", statistic, share, max(n, 1))], self._range(grid), n)
-        for_sum, for_count = (share.part(part) for part in splits.AVERAGE_SPLIT)
-        releases = [self._total("sum", statistic, for_sum), self._count(for_count)]
-        return Lowered(releases, self._range(grid), None)
-
-    def _variance(self) -> Lowered:
-        """The releases of a variance: centred squares, a centred sum and a count.
-
-        The count is left out where it is public.
-        """
-        share, grid = self.share, self._grid(SQUARES_LIMIT)
-        where, centre = self.aggregate.where, grid.centre
-        half = max(grid.upper - centre, centre - grid.lower)
-        squares = Total(self._argument, where, grid, centre, power=2, offset=half**2 // 2)
-        total = Total(self._argument, where, grid, centre)
-        # A sample of two rows, each `half` from the centre, has twice the population's variance.
-        widest = {
-            Function.VAR_POP: (half * grid.step) ** 2,
-            Function.VAR_SAMP: 2 * (half * grid.step) ** 2,
-            Function.STDDEV_POP: half * grid.step,
-            Function.STDDEV_SAMP: Fraction(3, 2) * half * grid.step,
-        }
-        bounds = Interval(Fraction(0), widest[self.aggregate.function])
-        if self._contribution.fixed:
-            parts = [share.part(part) for part in splits.VARIANCE_SPLIT_PUBLIC_COUNT]
-            n = self.context.rows(self.query.table)
-            return Lowered([
-                self._total("sum_of_squares", squares, parts[0]),
-                self._total("sum", total, parts[1]),
-            ], bounds, n)  # fmt: skip
-        parts = [share.part(part) for part in splits.VARIANCE_SPLIT]
-        return Lowered([
-            self._total("sum_of_squares", squares, parts[0]),
-            self._total("sum", total, parts[1]),
-            self._count(parts[2]),
-        ], bounds, None)  # fmt: skip
 
     def _quantile(self, fraction: Fraction, grid: Grid) -> Lowered:
         statistic = Ranks(self._argument, self.aggregate.where, grid, fraction)

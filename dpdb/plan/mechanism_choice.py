@@ -9,7 +9,7 @@ from dpdb.errors import InvalidOption, Place, TooLarge
 from dpdb.plan.expressions import ColumnRef
 from dpdb.plan.plan import Mechanism
 from dpdb.plan.query import Options
-from dpdb.plan.statistics import Grid, Ranks
+from dpdb.plan.statistics import Grid, Joint, Ranks
 from dpdb.policy.budget import SMALLEST_DELTA
 from dpdb.privacy import sensitivity
 from dpdb.privacy.accounting.accountants import BudgetShare
@@ -50,6 +50,11 @@ class MechanismChoice:
             sensitivity.total_squared(lower, upper, self.contribution),
             share,
         )
+
+    def for_joint(self, statistic: Joint, share: BudgetShare) -> Mechanism:
+        """Laplace noise for a vector, of one scale on all of its parts."""
+        change = sensitivity.joint(statistic.signed_bounds, self.contribution)
+        return self._scaled(Laplace(change, share.epsilon))
 
     def for_distinct(self, share: BudgetShare) -> Mechanism:
         """The mechanism for a number of different values."""
@@ -105,6 +110,10 @@ class MechanismChoice:
         else:
             looks = 1 if self.options.relative_error is None else LOOKS
             mechanism = Laplace(change, share.epsilon, looks)
+        return self._scaled(mechanism)
+
+    def _scaled(self, mechanism: Laplace | Gaussian) -> Mechanism:
+        """The mechanism, whose noise fits 64 bits."""
         if mechanism.scale > MAX_SCALE:
             raise self._too_large()
         return mechanism

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, reduce
@@ -11,14 +11,15 @@ from operator import add
 
 from dpdb.plan.expressions import Expr, IntervalEnd, Slot, columns_of, conjunction, slots
 from dpdb.plan.intervals import Interval
+from dpdb.plan.moments import NO_MOMENTS, GroupMoments, Moments, Reading
 from dpdb.plan.obstacles import Obstacle
-from dpdb.plan.query import Aggregate, Ordering, Output, ends_asked_for
+from dpdb.plan.query import Aggregate, Function, Ordering, Output, ends_asked_for
 from dpdb.plan.ranges import Environment, interval
 from dpdb.plan.regions import Region, region
-from dpdb.plan.statistics import Histogram, Statistic
+from dpdb.plan.statistics import Histogram, Joint, Part, Statistic
 from dpdb.policy.catalog import Table, Value
 from dpdb.privacy.accounting.composition import ComposedLoss
-from dpdb.privacy.accounting.loss import Loss
+from dpdb.privacy.accounting.loss import Loss, largest_loss
 from dpdb.privacy.bracket import Bracket
 from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace, Smooth
 from dpdb.privacy.walk import Walk
@@ -29,12 +30,15 @@ CONFIDENCE = 0.95
 """The confidence of every interval, and of an error goal that names none."""
 
 
-def at_once(confidence: float, number: int) -> float:
-    """The confidence that each of `number` independent intervals needs for all to hold at once.
+def at_once(confidence: float, number: int, *, independent: bool = True) -> float:
+    """The confidence that each of `number` intervals needs for all to hold at once.
 
-    All hold with probability `confidence` (Šidák's correction, [Sid67]).
+    All hold with probability `confidence`: where their noises are independent by Šidák's
+    correction ([Sid67]), and otherwise because the probabilities to fail add up (Bonferroni).
     """
-    return float(confidence ** (1 / number))
+    if independent:
+        return float(confidence ** (1 / number))
+    return 1 - (1 - confidence) / number
 
 
 @dataclass(frozen=True)
@@ -49,14 +53,30 @@ class Release:
     unit: Fraction = Fraction(1)
     """The size of one grid step of the mechanism, in the analyst's units."""
 
+    @property
+    def size(self) -> int:
+        """The number of noisy values for each group."""
+        if isinstance(self.statistic, Histogram):
+            return len(self.statistic.atoms)
+        return len(self.parts)
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """What is drawn for each group: the parts of a vector, or one statistic."""
+        match self.statistic:
+            case Joint(parts=parts):
+                return parts
+            case statistic:
+                return (Part(self.aggregate, statistic, unit=self.unit),)
+
 
 @dataclass(frozen=True)
 class Estimate:
     """How one aggregate is computed from releases.
 
-    `releases` are indices into the plan's releases. Averages and variances have (squares,) sum and
-    count, in this order, and a quantile may have a bracket beside its value; `rows` replaces a
-    count that is public.
+    `releases` are indices into the plan's releases. Counts, sums, averages and variances are
+    computed from the `moments` that are read from them, and a quantile may have a bracket beside
+    its value; `rows` is a count that is public.
     """
 
     aggregate: Aggregate
@@ -68,6 +88,41 @@ class Estimate:
     """Why no row can count for the aggregate, which is then public and has no releases."""
     atoms: tuple[int, ...] | None = None
     """Which atoms of a histogram a count adds up; None where its release is no histogram."""
+    moments: Moments = NO_MOMENTS
+
+    @property
+    def unit(self) -> Fraction:
+        """The size of one step of a COUNT or SUM, in the analyst's units."""
+        grid = self.moments.grid if self.aggregate.function is Function.SUM else None
+        return Fraction(1) if grid is None else grid.step
+
+    @property
+    def linear_reading(self) -> Reading | None:
+        """The reading that is the answer: that of a COUNT or a SUM."""
+        match self.aggregate.function:
+            case Function.COUNT:
+                return self.moments.count
+            case Function.SUM:
+                return self.moments.sum
+        return None
+
+
+@dataclass(frozen=True)
+class ReleasedGroup:
+    """Releases that are drawn together for moments of one argument over one filter."""
+
+    read: GroupMoments
+    """What can be read from them, by their places in `releases`."""
+    releases: tuple[Release, ...]
+
+    @cached_property
+    def loss(self) -> Loss:
+        """The privacy loss of all of them."""
+        return reduce(add, (release.mechanism.loss for release in self.releases))
+
+
+ReleaseFamily = tuple[tuple[int, ...], ...]
+"""Releases over filters that exclude each other: for each filter the indices of its releases."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +152,32 @@ class Plan:
 
     The intervals of these rows hold at once.
     """
+    parallel: tuple[ReleaseFamily, ...] = ()
+    """Releases that compose in parallel, as no row is under two filters of one family."""
+    groups: tuple[tuple[int, ReleasedGroup], ...] = ()
+    """The groups that are to be drawn, each with the index of its first release."""
+    remembered: tuple[ReleasedGroup, ...] = ()
+    """Groups that were drawn for earlier statements and cost nothing: the first of `releases`."""
+
+    @property
+    def recalled(self) -> int:
+        """The number of releases that are remembered."""
+        return sum(len(group.releases) for group in self.remembered)
+
+    @property
+    def follows(self) -> bool:
+        """Whether the whole answer follows from what is remembered."""
+        return bool(self.remembered) and not any(self.every_release)
+
+    @property
+    def fresh(self) -> tuple[Release, ...]:
+        """The releases that are to be drawn for this plan, without those of subqueries."""
+        return self.releases[self.recalled :]
+
+    @property
+    def scope(self) -> tuple[object, ...] | None:
+        """What releases depend on besides their statistics; None where a subquery has a part."""
+        return None if self.subplans else (self.table.name, self.where, self.keys)
 
     @property
     def cells(self) -> int:
@@ -105,10 +186,10 @@ class Plan:
 
     @property
     def every_release(self) -> Iterator[Release]:
-        """All releases in the order in which they are drawn, those of subqueries first."""
+        """All releases that are drawn, in their order, those of subqueries first."""
         for subplan in self.subplans:
             yield from subplan.every_release
-        yield from self.releases
+        yield from self.fresh
 
     @property
     def settled(self) -> bool:
@@ -122,9 +203,19 @@ class Plan:
 
     @cached_property
     def loss(self) -> Loss:
-        """The sum of the losses of all mechanisms, those of subqueries included."""
-        losses = [release.mechanism.loss for release in self.every_release]
-        return reduce(add, losses) if losses else Loss()
+        """The composed loss of all mechanisms that run, those of subqueries included.
+
+        Losses add up, but of a family only those over one filter do ([McS09] Theorem 4).
+        """
+        in_families = {index for family in self.parallel for part in family for index in part}
+        alone = (i for i in range(self.recalled, len(self.releases)) if i not in in_families)
+        families = (largest_loss(map(self._loss_of, family)) for family in self.parallel)
+        nested = (subplan.loss for subplan in self.subplans)
+        return reduce(add, (*nested, self._loss_of(alone), *families), Loss())
+
+    def _loss_of(self, releases: Iterable[int]) -> Loss:
+        """The sum of the losses of these releases."""
+        return reduce(add, (self.releases[index].mechanism.loss for index in releases), Loss())
 
     @cached_property
     def composed_loss(self) -> ComposedLoss:
@@ -148,7 +239,8 @@ class Plan:
             (p.identity, p.outputs[0].expression, *(e.aggregate for e in p.estimates))
             for p in self.subplans
         )
-        return self.table.name, self.where, self.key_values, self.keys, self.releases, nested
+        rows = self.table.name, self.table.rows_per_unit, self.where
+        return *rows, self.key_values, self.keys, self.releases, nested
 
     @property
     def column_names(self) -> frozenset[str]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import product
 
 from dpdb.plan.expressions import ColumnRef, Expr
 from dpdb.policy.catalog import Value
@@ -28,10 +30,14 @@ class Grid:
 
 @dataclass(frozen=True)
 class Count:
-    """The number of rows that pass `where`, or of those with an `argument` that is not NULL."""
+    """The number of rows that pass `where`, or of those with an `argument` that is not NULL.
+
+    With `nulls` it is the number of those with an argument that is NULL.
+    """
 
     argument: Expr | None
     where: Expr | None
+    nulls: bool = False
 
 
 @dataclass(frozen=True)
@@ -49,22 +55,99 @@ class Histogram:
 
 @dataclass(frozen=True)
 class Total:
-    """Σ ((x - centre)^power - offset) over counted rows, for the `argument` x in grid steps."""
+    """Σ p(x - centre) over counted rows, for the `argument` x in grid steps.
+
+    The polynomial p has whole `coefficients`, that of the constant first: (0, 1) is the sum of
+    x - centre, and (0, 0, 1) the sum of its squares.
+    """
 
     argument: Expr
     where: Expr | None
     grid: Grid
     centre: int = 0
-    power: int = 1
-    offset: int = 0
+    coefficients: tuple[int, ...] = (0, 1)
 
     @property
     def bounds(self) -> tuple[int, int]:
         """The least and the greatest term that one row can add."""
         low, high = self.grid.lower - self.centre, self.grid.upper - self.centre
-        if self.power == 1:
-            return low - self.offset, high - self.offset
-        return -self.offset, max(abs(low), abs(high)) ** 2 - self.offset
+        return range_of(self.coefficients, low, high)
+
+
+@dataclass(frozen=True)
+class Part:
+    """One thing that is drawn: `weight` times a statistic."""
+
+    name: str
+    """What it is, as releases are reported: `count`, `sum`, `sum_above_lower`, …"""
+    statistic: Count | Histogram | Total | Distinct | Ranks | Tally
+    weight: int = 1
+    unit: Fraction = Fraction(1)
+    """The size of one step of it, in the analyst's units."""
+
+
+@dataclass(frozen=True)
+class Joint:
+    """A vector of statistics that one row moves together, so that they have one sensitivity.
+
+    All of its totals are of one argument, on one grid, over the same rows. A count of rows in which
+    the argument is NULL may stand beside them, as no row is in both.
+    """
+
+    parts: tuple[Part, ...]
+
+    @property
+    def argument(self) -> Expr | None:
+        """What the totals are of; None where there are only counts."""
+        return next((each.argument for each in self._totals), None)
+
+    @property
+    def grid(self) -> Grid | None:
+        """The grid of the totals."""
+        return next((each.grid for each in self._totals), None)
+
+    @property
+    def where(self) -> Expr | None:
+        """The filter of the rows that count."""
+        statistic = self.parts[0].statistic
+        return None if isinstance(statistic, Histogram) else statistic.where
+
+    @property
+    def _totals(self) -> list[Total]:
+        return [part.statistic for part in self.parts if isinstance(part.statistic, Total)]
+
+    @property
+    def signed_bounds(self) -> Iterator[tuple[int, int]]:
+        """For each choice of signs s, the least and greatest Σ s·t over what one row can add.
+
+        The ℓ1 norm of t is the largest Σ s·t over all signs, so these decide how far one row moves
+        the vector. Opposite signs say the same, so the first sign is always plus.
+        """
+        for signs in product((1, -1), repeat=len(self.parts) - 1):
+            yield self._bounds((1, *signs))
+
+    def _bounds(self, signs: tuple[int, ...]) -> tuple[int, int]:
+        """The least and greatest Σ s·t for these signs."""
+        polynomial, apart = [0, 0, 0], []
+        for sign, part in zip(signs, self.parts, strict=True):
+            match part.statistic:
+                case Total(coefficients=coefficients):
+                    for power, coefficient in enumerate(coefficients):
+                        polynomial[power] += sign * part.weight * coefficient
+                case Count(nulls=True):
+                    apart.append(sign * part.weight)
+                case Count():
+                    polynomial[0] += sign * part.weight
+        ends = [*self._ends(polynomial), *apart]
+        return min(ends), max(ends)
+
+    def _ends(self, polynomial: list[int]) -> tuple[int, int]:
+        """The least and greatest value of a polynomial in x - centre on the grid."""
+        if not self._totals:
+            return polynomial[0], polynomial[0]
+        total = self._totals[0]
+        low, high = total.grid.lower - total.centre, total.grid.upper - total.centre
+        return range_of(tuple(polynomial), low, high)
 
 
 @dataclass(frozen=True)
@@ -106,7 +189,22 @@ class Tally:
     values: tuple[Value, ...]
 
 
-Statistic = Count | Histogram | Total | Distinct | Ranks | Tally
+Statistic = Count | Histogram | Total | Joint | Distinct | Ranks | Tally
+
+
+def range_of(coefficients: tuple[int, ...], low: int, high: int) -> tuple[int, int]:
+    """The least and greatest value at a whole number from `low` to `high` of a polynomial.
+
+    Its degree is at most 2. Between the ends of the range only whole numbers beside the turning
+    point can have an extreme value.
+    """
+    constant, linear, square = (*coefficients, 0, 0)[:3]
+    places = {low, high}
+    if square:
+        turn = -linear // (2 * square)
+        places |= {place for place in (turn, turn + 1) if low < place < high}
+    values = [constant + place * (linear + place * square) for place in places]
+    return min(values), max(values)
 
 
 def fit_grid(step: Fraction, lower: Fraction, upper: Fraction, limit: int) -> Grid:

@@ -8,6 +8,7 @@ statistic's grid.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -70,6 +71,19 @@ def total(lower: int, upper: int, contribution: Contribution) -> int:
     else:
         change = upper - lower
     return change * contribution.rows_per_unit
+
+
+def joint(signed_bounds: Iterable[tuple[int, int]], contribution: Contribution) -> int:
+    """The joint ℓ1 sensitivity of a vector Σ t over counted rows.
+
+    For each choice of signs s, `signed_bounds` has the least and greatest Σ s·t of a counted row.
+    An ℓ1 norm is the largest of its signed sums, |v₁| + … + |v_d| = max over s of s·v. So a row
+    moves the vector as far as it moves the signed sum that it moves most, and each of these is a
+    total. Noise of a scale in proportion to this, on each part, is ε-DP; it is the K-norm mechanism
+    of the ℓ1 ball, which is best where the changes of a row fill the ball ([HT10] section 4, [AS21]
+    section 3).
+    """
+    return max(total(lower, upper, contribution) for lower, upper in signed_bounds)
 
 
 def distinct(contribution: Contribution) -> int:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpdb.answers.estimates import Noisy, points, scalar
+from dpdb.answers.estimates import Draws, Noisy, points, scalar
 from dpdb.answers.record import Disclosure
 from dpdb.errors import InternalError
 from dpdb.plan.expressions import Slot
@@ -66,6 +66,8 @@ class Executor:
     engine: Engine
     noise: Noise
     teach: bool
+    known: Draws = ()
+    """The noisy values of the releases that a plan recalls."""
 
     def execute(self, plan: Plan, receipt: Receipt) -> NoisyResult:
         """Exact results, noise on each, and nothing of the exact ones left.
@@ -91,9 +93,10 @@ class Executor:
         if self.teach:
             revealed += disclosures(plan, exact)
         draws: list[npt.NDArray[Any]] = []
-        for release, result in zip(plan.releases, exact, strict=True):
+        for release, result in zip(plan.fresh, exact, strict=True):
             draws.append(self._draw(release, result, draws))
-        return NoisyResult(Noisy(draws, subqueries, tuple(subresults)), tuple(revealed))
+        noisy = Noisy((*self.known[: plan.recalled], *draws), subqueries, tuple(subresults))
+        return NoisyResult(noisy, tuple(revealed))
 
     def _draw(
         self, release: Release, exact: Exact, before: Sequence[npt.NDArray[Any]]
@@ -136,7 +139,7 @@ class Executor:
 def _with_noise(exact: Exact, noise: Callable[[int], npt.NDArray[np.int64]]) -> npt.NDArray[Any]:
     """Every number with noise of its own."""
     numbers = np.asarray(exact.cells)
-    return np.asarray(numbers + noise(numbers.size).reshape(numbers.shape))
+    return np.asarray((numbers.ravel() + noise(numbers.size)).reshape(numbers.shape))
 
 
 @dataclass(frozen=True, repr=False)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dpdb.answers import accuracy_notes
-from dpdb.answers.estimates import Noisy
+from dpdb.answers.estimates import Draws, Noisy
 from dpdb.errors import BudgetExceeded
 from dpdb.ledger.protocol import FREE, Price
 from dpdb.plan.plan import CONFIDENCE, Plan, at_once
@@ -39,9 +39,9 @@ class Purchase:
     """Which of the plans it is for, where there are several."""
 
 
-def settled() -> Purchase:
-    """What answers a plan that draws nothing, as the policy alone answers it: it is free."""
-    return Purchase(NoisyResult(Noisy((), {})), FREE)
+def settled(known: Draws = ()) -> Purchase:
+    """What answers a plan that draws nothing, from the policy or from known values: it is free."""
+    return Purchase(NoisyResult(Noisy(known, {})), FREE)
 
 
 def purchases(

@@ -16,7 +16,7 @@ from dpdb.errors import TooLarge
 from dpdb.ledger.protocol import Balance
 from dpdb.plan.candidates import check_candidates
 from dpdb.plan.lowering import RowCount
-from dpdb.plan.plan import CONFIDENCE, Plan, Release, at_once
+from dpdb.plan.plan import CONFIDENCE, Plan, Release, ReleasedGroup, at_once
 from dpdb.plan.planner import plan
 from dpdb.plan.query import Options, Query
 from dpdb.plan.statistics import Total
@@ -37,19 +37,25 @@ They are one, or several of rising ε where the query asks for a relative error.
 
 
 def possible_plans(
-    query: Query, policy: Policy, shares: Shares, rows: RowCount
+    query: Query,
+    policy: Policy,
+    shares: Shares,
+    rows: RowCount,
+    remembered: tuple[ReleasedGroup, ...] = (),
 ) -> tuple[Plans, ...]:
     """The plans of a query by each theorem.
 
     `shares` are what a query gets, by each theorem, that asks for nothing special. `rows` gives the
-    number of rows of a table, where that is public. Raises TooLarge where all of them are.
+    number of rows of a table, where that is public; what follows from the `remembered` groups is
+    not drawn again. Raises TooLarge where all of them are.
     """
     found: list[Plans] = []
     refusals: list[TooLarge] = []
     for even in _usable(shares, query.options):
         share = _asked(even, query.options)
         try:
-            found.append(plans_of(with_usual_noise(query, share), policy, share, rows))
+            asked = with_usual_noise(query, share)
+            found.append(plans_of(asked, policy, share, rows, remembered))
         except TooLarge as refusal:
             refusals.append(refusal)
     if not found:
@@ -105,12 +111,19 @@ def _asked(share: BudgetShare, options: Options) -> BudgetShare:
     )
 
 
-def plans_of(query: Query, policy: Policy, share: BudgetShare, rows: RowCount) -> Plans:
+def plans_of(
+    query: Query,
+    policy: Policy,
+    share: BudgetShare,
+    rows: RowCount,
+    remembered: tuple[ReleasedGroup, ...] = (),
+) -> Plans:
     """The plans of a query that may spend `share`, with the noise that its options name."""
     shares = [share]
     if query.options.relative_error is not None:
         shares = [replace(share, epsilon=epsilon) for epsilon in levels(share.epsilon)]
-    plans = tuple(plan(query, policy, each, rows) for each in shares)
+    more = (remembered,) if remembered else ()
+    plans = tuple(plan(query, policy, each, rows, *more) for each in shares)
     for each in plans:
         check_candidates(each)
     return plans
@@ -129,7 +142,8 @@ def _size(release: Release) -> float:
     """
     match release.mechanism:
         case Laplace(scale=scale):
-            return math.sqrt(2) * float(scale) / _row(release)
+            # What is read from a vector has the noise of several parts in it.
+            return math.sqrt(2 * len(release.parts)) * float(scale) / _row(release)
         case Gaussian(scale=scale):
             return float(scale) / _row(release)
         case Exponential(scale=scale) | Walk(look_scale=scale):
@@ -139,8 +153,8 @@ def _size(release: Release) -> float:
 
 def _row(release: Release) -> int:
     """The most that one row adds to a statistic."""
-    statistic = release.statistic
-    return max(1, *map(abs, statistic.bounds)) if isinstance(statistic, Total) else 1
+    totals = [part.statistic for part in release.parts if isinstance(part.statistic, Total)]
+    return max([1, *(abs(end) for total in totals for end in total.bounds)])
 
 
 def identity(planned: Plan, options: Options) -> object:

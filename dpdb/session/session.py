@@ -23,7 +23,7 @@ from dpdb.privacy.noise.sources import source
 from dpdb.session import catalog_views
 from dpdb.session.backends import open_engine, open_ledger
 from dpdb.session.gate import Gate
-from dpdb.session.query_plans import Plans, best_plans, identity, possible_plans
+from dpdb.session.memory import Chosen, Memory
 from dpdb.session.settings import Settings
 from dpdb.session.unprotected import Unprotected
 from dpdb.sql.statements import (
@@ -38,6 +38,7 @@ from dpdb.sql.statements import (
 )
 
 if TYPE_CHECKING:
+    from dpdb.answers.estimates import Draws
     from dpdb.engines.protocol import OpenEngine, Progress
     from dpdb.plan.lowering import RowCount
     from dpdb.session.batches import Batches
@@ -83,7 +84,7 @@ class Session:
         self._gate = Gate(timed=noise is None and not teach)
         self._progress = progress
         self._loaded_engine: OpenEngine | None = None
-        self._purchases: dict[object, Purchase] = {}
+        self._memory = Memory()
         self._batches: Batches | None = None
 
     def __repr__(self) -> str:
@@ -192,11 +193,11 @@ class Session:
             self._loaded_engine = open_engine(self._progress, self._ledger.pinned)
         return self._loaded_engine
 
-    def _executor(self) -> Executor:
+    def _executor(self, known: Draws) -> Executor:
         """What draws the releases of a plan that is paid for."""
         from dpdb.session.executor import Executor  # noqa: PLC0415 (numpy)
 
-        return Executor(self._engine, self._noise, self.teach)
+        return Executor(self._engine, self._noise, self.teach, known)
 
     @property
     def _unprotected(self) -> Unprotected:
@@ -213,18 +214,10 @@ class Session:
         """The number of rows, asked for only where it is public."""
         return self._engine.rows(table)
 
-    def _plans(self, query: Query, rows: RowCount) -> tuple[Plans, Purchase | None]:
-        """The plans of a query, and what it was answered with before: a repeat keeps its plans.
-
-        Nothing was answered before where repeats are to be paid.
-        """
-        balance = self.balance
-        possible = possible_plans(query, self.policy, balance.shares, rows)
-        for plans in () if self.settings.repeats_are_paid else possible:
-            before = self._purchases.get(identity(plans[-1], query.options))
-            if before is not None:
-                return plans, before
-        return best_plans(possible, balance), None
+    def _plans(self, query: Query, rows: RowCount) -> Chosen:
+        """The plans of a query, and what it was answered with before, unless that is to be paid."""
+        memory = Memory() if self.settings.repeats_are_paid else self._memory
+        return memory.choose(query, self.policy, self.balance, rows)
 
     def _select(self, text: str, query: Query) -> Answer:
         """An answer that is bought, in steps where it is to be as accurate as asked."""
@@ -232,23 +225,27 @@ class Session:
 
         if self._batches is not None and not self.settings.repeats_are_paid:
             ledger = self._ledger.recording(text)
-            bought = self._batches.answer(query, ledger, self._executor)
+            bought = self._batches.answer(query, ledger, lambda: self._executor(()))
             if bought is not None:
                 return self._answer(text, *bought)
-        (plans, before), options = self._plans(query, self._rows), query.options
+        chosen, options = self._plans(query, self._rows), query.options
+        plans = chosen.plans
         if plans[-1].settled:
             return self._answer(text, plans[-1], settled())
-        if before is not None:
-            return self._answer(text, plans[before.step], before, repeat=True)
+        if chosen.before is not None:
+            return self._answer(text, plans[chosen.before.step], chosen.before, repeat=True)
+        known = self._memory.draws(plans[-1])
+        if plans[-1].follows:
+            return self._answer(text, plans[-1], settled(known), repeat=True)
         ledger = self._ledger.recording(text)
-        for purchase in purchases(plans, options, ledger, self._executor):
+        for purchase in purchases(plans, options, ledger, lambda: self._executor(known)):
             # It is kept at once: a later step may fail, and this one is paid for all the same.
-            self._purchases[identity(plans[-1], options)] = purchase
+            self._memory.keep(chosen, purchase)
         return self._answer(text, plans[purchase.step], purchase)
 
     def _is_answered(self, query: Query) -> bool:
         """Whether asking a query is free, because it was answered before."""
-        return self._plans(query, self._rows)[1] is not None
+        return self._plans(query, self._rows).is_free
 
     def _answer(self, text: str, planned: Plan, purchase: Purchase, repeat: bool = False) -> Answer:
         from dpdb.answers.estimates import points  # noqa: PLC0415
@@ -276,8 +273,8 @@ class Session:
         )
 
     def _explained(self, text: str, query: Query, rows: RowCount) -> Answer:
-        (plans, before), options = self._plans(query, rows), query.options
-        planned, repeat = plans[-1], before is not None
+        chosen, options = self._plans(query, rows), query.options
+        planned, repeat = chosen.plans[-1], chosen.is_free
         free = planned.settled or repeat
         region = None if options.relative_error is not None else planned.region
         price = FREE if free else self._ledger.price(planned.composed_loss, region)

@@ -19,7 +19,7 @@ from dpdb.answers.estimates import Values, scalar
 from dpdb.answers.record import Disclosure
 from dpdb.plan.expressions import Slot
 from dpdb.plan.plan import Plan
-from dpdb.plan.statistics import Ranks
+from dpdb.plan.statistics import Joint, Ranks
 from dpdb.privacy.mechanisms import Smooth
 from dpdb.privacy.noise import smooth
 from dpdb.session.local_sensitivity import COUNTS, sensitivity, statistic
@@ -33,13 +33,19 @@ if TYPE_CHECKING:
 def disclosures(planned: Plan, exact: Sequence[Exact]) -> list[Disclosure]:
     """The exact statistic and the noise scale of each release, which SET reveal shows."""
     disclosed = []
-    for release, report, result in zip(
-        planned.releases, release_reports.own_reports(planned), exact, strict=True
-    ):
-        if report.margin is not None and report.scale is not None:
+    own = release_reports.own_reports(planned)
+    reports = iter([report for report in own if report.group > planned.recalled])
+    for release, result in zip(planned.fresh, exact, strict=True):
+        vector = isinstance(release.statistic, Joint)
+        for place, part in enumerate(release.parts):
+            report = next(reports)
+            if report.margin is None or report.scale is None:
+                continue
+            cells = np.asarray(result.cells)
+            shown = cells[:, place] if vector else cells.ravel()
             disclosed += [
-                Disclosure(report.column, float(int(value) * release.unit), float(report.scale))
-                for value in np.asarray(result.cells).ravel()
+                Disclosure(report.column, float(int(value) * part.unit), float(report.scale))
+                for value in shown
             ]
         if isinstance(release.mechanism, Smooth) and isinstance(release.statistic, Ranks):
             grid = release.statistic.grid

@@ -11,8 +11,10 @@ from sqlglot import exp
 from dpdb.errors import TypeMismatch, Unsupported
 from dpdb.plan.expressions import Case, Cast, Expr, Literal, conjunction
 from dpdb.plan.query import Aggregate, Function
-from dpdb.policy.catalog import Kind
+from dpdb.policy.catalog import Kind, Table
 from dpdb.sql import types
+from dpdb.sql.contribution_bounds import bounded
+from dpdb.sql.named_arguments import has_named_arguments
 from dpdb.sql.trees import node_name, only, place
 
 if TYPE_CHECKING:
@@ -43,16 +45,17 @@ _FUNCTIONS: dict[type[exp.Expr], Function] = {
 
 def is_aggregate(node: exp.Expr) -> bool:
     """Whether `node` is an aggregate call, with or without FILTER or WITHIN GROUP."""
-    return isinstance(node, (exp.AggFunc, exp.Filter, exp.WithinGroup))
+    plain = isinstance(node, (exp.AggFunc, exp.Filter, exp.WithinGroup))
+    return plain or has_named_arguments(node)
 
 
-def aggregate(node: exp.Expr, rows: ExpressionBinder) -> Aggregate:
-    """The aggregate call at `node`; `rows` binds the expressions inside it."""
+def aggregate(node: exp.Expr, rows: ExpressionBinder, table: Table) -> Aggregate:
+    """The aggregate call at `node` over `table`; `rows` binds the expressions inside it."""
     match node:
         case exp.Filter():
             only(node, rows.text, "this", "expression")
             only(node.expression, rows.text, "this")
-            inner = aggregate(node.this, rows)
+            inner = aggregate(node.this, rows, table)
             condition = rows.condition(node.expression.this)
             return replace(inner, where=conjunction(inner.where, condition))
         case exp.WithinGroup():
@@ -62,13 +65,16 @@ def aggregate(node: exp.Expr, rows: ExpressionBinder) -> Aggregate:
             return Aggregate(
                 Function.COUNT, where=rows.condition(node.this), place=place(node, rows.text)
             )
+        case _ if has_named_arguments(node):
+            return aggregate(bounded(node, rows, table), rows, table)
     function = _FUNCTIONS.get(type(node))
     if function is None:
-        names = ", ".join(AGGREGATE_NAMES)
+        hint = f"aggregates are {', '.join(AGGREGATE_NAMES)}"
+        if isinstance(node, exp.ApproxQuantile | exp.ApproxQuantiles):
+            hint = "PERCENTILE_CONT(x, 0.25) is one quantile; write one for each"
         raise Unsupported(
-            f"{node_name(node)} is not supported", hint=f"aggregates are {names}",
-            place=place(node, rows.text),
-        )  # fmt: skip
+            f"{node_name(node)} is not supported", hint=hint, place=place(node, rows.text)
+        )
     return _call(node, function, rows)
 
 

@@ -7,7 +7,7 @@ sqlglot's trees go any further.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 from sqlglot.errors import ParseError
@@ -28,11 +28,18 @@ from dpdb.sql import sources
 from dpdb.sql.dialect import parse, select_start
 from dpdb.sql.labels import labels
 from dpdb.sql.scopes import MAX_OUTPUTS, AnswerExpressions, Constants, RowExpressions
+from dpdb.sql.terms import Option, agreed
 from dpdb.sql.trees import Effort, only, place, place_at, start
 from dpdb.sql.views import Scope, View
 
 
-def bind(tokens: list[Token], text: str, policy: Policy, options: Options = NO_OPTIONS) -> Query:
+def bind(
+    tokens: list[Token],
+    text: str,
+    policy: Policy,
+    options: Options = NO_OPTIONS,
+    terms: tuple[Option, ...] = (),
+) -> Query:
     """The query that these tokens of `text`, a single SELECT, ask of the policy's tables."""
     try:
         trees = parse(tokens, text)
@@ -44,7 +51,7 @@ def bind(tokens: list[Token], text: str, policy: Policy, options: Options = NO_O
         raise SyntaxFault("this is not valid SQL") from None
     if len(trees) != 1 or not isinstance(trees[0], exp.Select):
         raise Unsupported("only a single SELECT is answered")
-    return Binder(text, policy, tokens).query(trees[0], options)
+    return Binder(text, policy, tokens).query(trees[0], options, terms)
 
 
 def _syntax_fault(error: ParseError) -> SyntaxFault:
@@ -72,13 +79,17 @@ class Binder:
     subqueries: list[Query] = field(default_factory=list)
     """The different scalar subqueries read so far in this SELECT."""
 
-    def query(self, tree: exp.Select, options: Options = NO_OPTIONS) -> Query:
+    def query(
+        self, tree: exp.Select, options: Options = NO_OPTIONS, terms: tuple[Option, ...] = ()
+    ) -> Query:
         """The SELECT as a Query."""
         only(tree, self.text, "expressions", "from_", "where", "group", "having", "order",
              "limit", "offset", "with_")  # fmt: skip
         written = self.labels(tree)
         self.views = sources.with_views(tree, self)
         scope = sources.scope(tree, self)
+        table = agreed(terms, scope.view.table, grouped=tree.args.get("group") is not None)
+        scope = replace(scope, view=replace(scope.view, table=table))
         rows = RowExpressions(self, scope)
         where = tree.args.get("where")
         keys = self._keys(tree, scope, rows)

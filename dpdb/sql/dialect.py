@@ -12,6 +12,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from sqlglot.tokens import Tokenizer as BaseTokenizer
 
 from dpdb.sql.date_functions import DATE_CALLS, UNREAD
+from dpdb.sql.named_arguments import around_their_calls
 
 # sqlglot writes warnings to stderr about text that it half understands. The binder refuses such
 # text, with its place.
@@ -41,6 +42,13 @@ FUNCTION_NAMES = {
     "VAR": "VARIANCE",
     "QUANTILE_CONT": "PERCENTILE_CONT",
     "QUANTILE": "PERCENTILE_CONT",
+    "ANON_COUNT": "COUNT",
+    "ANON_SUM": "SUM",
+    "ANON_AVG": "AVG",
+    "ANON_VAR_POP": "VAR_POP",
+    "ANON_STDDEV_POP": "STDDEV_POP",
+    "ANON_PERCENTILE_CONT": "PERCENTILE_CONT",
+    "ANON_QUANTILES": "APPROX_QUANTILES",
     **{name: name + UNREAD for name in DATE_CALLS},
 }
 """Further names for aggregates, with the names by which sqlglot knows them.
@@ -66,8 +74,9 @@ def parse(tokens: list[Token], text: str) -> list[exp.Expr | None]:
         kinds = select.token_type, number.token_type
         if kinds == (TokenType.SELECT, TokenType.NUMBER) and word.text.upper() == "TOP":
             word.token_type = TokenType.TOP
-    following = [*tokens[1:], None]
-    return _DIALECT.parser().parse(list(map(_translated, tokens, following)), text)
+    readable = around_their_calls(tokens)
+    following = [*readable[1:], None]
+    return _DIALECT.parser().parse(list(map(_translated, readable, following)), text)
 
 
 def _translated(token: Token, following: Token | None) -> Token:

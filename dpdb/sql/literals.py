@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from dpdb.errors import Place, TooLarge, TypeMismatch
+from sqlglot.tokenizer_core import Token, TokenType
+
+from dpdb.errors import InvalidOption, Place, TooLarge, TypeMismatch
 from dpdb.plan.expressions import Literal
 from dpdb.policy.catalog import Kind
 from dpdb.policy.numbers import exact_number
@@ -24,6 +26,19 @@ def number_literal(text: str, where: Place | None) -> Literal:
     if value.denominator == 1 and "." not in text and "e" not in text.lower():
         return Literal(int(value), Kind.INTEGER)
     return Literal(value, Kind.NUMBER)
+
+
+def number(tokens: list[Token], where: Place | None) -> Fraction:
+    """The exact number of an option or setting that `tokens` write, perhaps with a sign."""
+    kinds = [token.token_type for token in tokens]
+    if kinds[-1:] == [TokenType.NUMBER] and _BEFORE_DIGITS.issuperset(kinds[:-1]):
+        value = exact_number("".join(token.text for token in tokens))
+        if value is not None:
+            return value
+    raise InvalidOption("a number is needed here", place=where)
+
+
+_BEFORE_DIGITS = {TokenType.DASH, TokenType.PLUS, TokenType.DOT}
 
 
 def like_pattern(written: str, escape: str) -> tuple[str | None, ...]:

@@ -35,3 +35,13 @@ OPTIONS = {
     "interval": "'on': a fifth of a quantile's epsilon is for its interval; 'off': none",
 }
 """The names that OPTIONS, of one query, takes."""
+TERMS = {
+    "privacy_unit_column": "the column of the privacy unit, as the policy has it",
+    "max_rows_contributed": "how many rows of a unit count: no more than in the policy",
+    "max_groups_contributed": "in how many groups a unit counts: no more than it has rows",
+    "kappa": "max_groups_contributed",
+    "group_selection_strategy": "PUBLIC_GROUPS: the groups are those that the policy declares",
+}
+"""BigQuery's names that OPTIONS takes, too: they say again what the policy says."""
+THRESHOLD = "min_privacy_units_per_group"
+"""Another one of BigQuery's, for which there is only a hint."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 
 from sqlglot.tokenizer_core import Token, TokenType
@@ -11,8 +11,16 @@ from sqlglot.tokenizer_core import Token, TokenType
 from dpdb.errors import InvalidOption, Place, SyntaxFault, UnknownName, did_you_mean
 from dpdb.plan.query import NO_OPTIONS, Options
 from dpdb.policy.budget import valid_delta, valid_epsilon
-from dpdb.policy.numbers import exact_number
-from dpdb.sql.option_names import INTERVALS, MECHANISMS, OPTIONS, SENSITIVITIES
+from dpdb.sql.literals import number
+from dpdb.sql.option_names import (
+    INTERVALS,
+    MECHANISMS,
+    OPTIONS,
+    SENSITIVITIES,
+    TERMS,
+    THRESHOLD,
+)
+from dpdb.sql.terms import Option
 from dpdb.sql.trees import place_at
 
 MAX_INDEX = 200
@@ -25,29 +33,25 @@ _FORBIDDEN = (
 )
 
 
-@dataclass(frozen=True)
-class _Item:
-    """One option as written."""
-
-    name: str
-    value: list[Token]
-    place: Place
-
-
-def read_options(text: str, tokens: list[Token]) -> Options:
-    """The options that `tokens` write; the tokens are a part of `text`."""
+def read_options(text: str, tokens: list[Token]) -> tuple[Options, tuple[Option, ...]]:
+    """The options that `tokens`, a part of `text`, write; those on the policy's terms apart."""
     options = NO_OPTIONS
+    read: dict[str, Option] = {}
     for item in _items(text, tokens):
-        if item.name not in OPTIONS:
-            hint = did_you_mean(item.name, OPTIONS) or f"options are {', '.join(OPTIONS)}"
+        if item.name not in (*OPTIONS, *TERMS, THRESHOLD):
+            known = [*OPTIONS, *TERMS]
+            hint = did_you_mean(item.name, known) or f"options are {', '.join(known)}"
             raise UnknownName(f"no option {item.name}", hint=hint, place=item.place)
-        if getattr(options, item.name) is not None:
+        if item.name in read:
             raise InvalidOption(f"{item.name} is given twice", place=item.place)
-        options = replace(options, **{item.name: _value(item)})  # type: ignore[arg-type]
-    return _consistent(options)
+        read[item.name] = item
+        if item.name in OPTIONS:
+            options = replace(options, **{item.name: _value(item)})  # type: ignore[arg-type]
+    terms = tuple(item for name, item in read.items() if name not in OPTIONS)
+    return _consistent(options), terms
 
 
-def _items(text: str, tokens: list[Token]) -> Iterator[_Item]:
+def _items(text: str, tokens: list[Token]) -> Iterator[Option]:
     """The items between commas; a comma within brackets belongs to an item."""
     pieces: list[list[Token]] = [[]]
     depth = 0
@@ -61,13 +65,13 @@ def _items(text: str, tokens: list[Token]) -> Iterator[_Item]:
         where = place_at(piece[0].start, text) if piece else Place(1, 1)
         if len(piece) < 3 or piece[1].token_type is not TokenType.EQ:
             raise SyntaxFault("an option is written name = value", place=where)
-        yield _Item(piece[0].text.lower(), piece[2:], where)
+        yield Option(piece[0].text.lower(), piece[2:], where)
 
 
 _DEPTH = {TokenType.L_BRACKET: 1, TokenType.R_BRACKET: -1}
 
 
-def _value(item: _Item) -> Fraction | str | tuple[Fraction, ...]:
+def _value(item: Option) -> Fraction | str | tuple[Fraction, ...]:
     match item.name:
         case "epsilon":
             return valid_epsilon(number(item.value, item.place), item.place)
@@ -88,14 +92,14 @@ def _value(item: _Item) -> Fraction | str | tuple[Fraction, ...]:
     return _word(item, SENSITIVITIES)
 
 
-def _between(item: _Item, least: Fraction, most: Fraction, span: str) -> Fraction:
+def _between(item: Option, least: Fraction, most: Fraction, span: str) -> Fraction:
     value = number(item.value, item.place)
     if not least <= value <= most:
         raise InvalidOption(f"{item.name} must be between {span}", place=item.place)
     return value
 
 
-def _word(item: _Item, known: tuple[str, ...]) -> str:
+def _word(item: Option, known: tuple[str, ...]) -> str:
     word = item.value[0].text.lower()
     if len(item.value) > 1 or word not in known:
         listed = " or ".join(f"'{name}'" for name in known)
@@ -103,7 +107,7 @@ def _word(item: _Item, known: tuple[str, ...]) -> str:
     return word
 
 
-def _index(item: _Item) -> tuple[Fraction, ...]:
+def _index(item: Option) -> tuple[Fraction, ...]:
     ends = item.value[0].token_type, item.value[-1].token_type
     if ends != (TokenType.L_BRACKET, TokenType.R_BRACKET):
         raise InvalidOption("noise_index is a list: [1, 10]", place=item.place)
@@ -128,16 +132,3 @@ def _consistent(options: Options) -> Options:
     if options.confidence is not None and not (options.error or options.relative_error):
         raise InvalidOption("confidence goes with error or relative_error")
     return options
-
-
-def number(tokens: list[Token], where: Place | None) -> Fraction:
-    """The exact number that `tokens` write, perhaps with a sign."""
-    kinds = [token.token_type for token in tokens]
-    if kinds[-1:] == [TokenType.NUMBER] and _BEFORE_DIGITS.issuperset(kinds[:-1]):
-        value = exact_number("".join(token.text for token in tokens))
-        if value is not None:
-            return value
-    raise InvalidOption("a number is needed here", place=where)
-
-
-_BEFORE_DIGITS = {TokenType.DASH, TokenType.PLUS, TokenType.DOT}

@@ -111,7 +111,7 @@ class AnswerExpressions(ExpressionBinder):
         )
 
     def _aggregate(self, node: exp.Expr) -> Slot:
-        call = aggregate(node, self.rows)
+        call = aggregate(node, self.rows, self.scope.view.table)
         if call not in self.aggregates:
             if len(self.aggregates) == MAX_OUTPUTS:
                 raise TooLarge(f"more than {MAX_OUTPUTS} aggregates", place=self.place(node))

@@ -14,8 +14,10 @@ from dpdb.plan.query import NO_OPTIONS, Options, Query
 from dpdb.policy.catalog import Policy
 from dpdb.sql.binder import bind
 from dpdb.sql.dialect import parse
+from dpdb.sql.literals import number
 from dpdb.sql.option_names import SETTINGS, TEACHING
-from dpdb.sql.options import number, read_options
+from dpdb.sql.options import read_options
+from dpdb.sql.terms import Option
 from dpdb.sql.tokens import read_tokens
 from dpdb.sql.trees import place_at
 
@@ -126,7 +128,7 @@ def reads_a_table(text: str) -> bool:
     """
     try:
         words = _Words(text, read_tokens(text))
-        tokens, _ = _without_options(words, skip=int(words.leading[:1] == ["EXPLAIN"]))
+        tokens, _, _ = _without_options(words, skip=int(words.leading[:1] == ["EXPLAIN"]))
         [tree] = parse(tokens, text)
     except Exception:
         return False
@@ -135,11 +137,11 @@ def reads_a_table(text: str) -> bool:
 
 def _select(text: str, policy: Policy, words: _Words, skip: int) -> Query:
     """The query after `skip` tokens."""
-    tokens, options = _without_options(words, skip)
-    return bind(tokens, text, policy, options)
+    tokens, options, terms = _without_options(words, skip)
+    return bind(tokens, text, policy, options, terms)
 
 
-def _without_options(words: _Words, skip: int) -> tuple[list[Token], Options]:
+def _without_options(words: _Words, skip: int) -> tuple[list[Token], Options, tuple[Option, ...]]:
     """The tokens of the SELECT after `skip` tokens, without its OPTIONS, and the options."""
     tokens = words.tokens[skip:]
     select = _outermost_select(tokens)
@@ -147,15 +149,19 @@ def _without_options(words: _Words, skip: int) -> tuple[list[Token], Options]:
         before = words.tokens[0].text.upper()
         raise Unsupported(f"{before} is followed by SELECT", place=words.place(skip))
     options, first = NO_OPTIONS, select + 4
-    words_after = [token.text.upper() for token in tokens[select + 1 : first]]
-    if words_after == ["WITH", "DIFFERENTIAL_PRIVACY", "OPTIONS"]:
+    terms: tuple[Option, ...] = ()
+    if [token.text.upper() for token in tokens[select + 1 : first]] in _CLAUSES:
         inside = list(takewhile(lambda t: t.token_type is not TokenType.R_PAREN, tokens[first:]))
         end = first + len(inside)
         if not inside or inside[0].token_type is not TokenType.L_PAREN or end >= len(tokens):
             raise SyntaxFault("OPTIONS takes (name = value, …)", place=words.place(skip + first))
-        options = read_options(words.text, inside[1:])
+        options, terms = read_options(words.text, inside[1:])
         del tokens[select + 1 : end + 1]
-    return tokens, options
+    return tokens, options, terms
+
+
+_CLAUSES = [["WITH", word, "OPTIONS"] for word in ("DIFFERENTIAL_PRIVACY", "ANONYMIZATION")]
+"""The words that OPTIONS begins with; the second way is BigQuery's older one."""
 
 
 def _outermost_select(tokens: list[Token]) -> int | None:

@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 import statistics
+from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 
-from dpdb.answers.estimates import points, scalar, step_of, vector
+from dpdb.answers.estimates import grid_step, points, scalar, step_of, vector
 from dpdb.plan.expressions import Slot
 from dpdb.policy.catalog import Kind, Policy
 from dpdb.vectors.vector import AnyVector, TextVector, Vector
 from tests.support.plans import PRIVATE, PUBLIC, ROWS, planned
 
+Drawn = Sequence[float] | Sequence[Sequence[float]]
+"""The noisy values of a release: one for each cell, of a vector a row for each."""
 
-def estimated(text: str, *draws: list[int], policy: Policy = PRIVATE) -> AnyVector:
+
+def estimated(text: str, *draws: Drawn, policy: Policy = PRIVATE) -> AnyVector:
     """The first aggregate of a query, from noisy values in grid steps."""
     plan = planned(text, policy)
     assert len(plan.releases) == len(draws)
-    found = points(plan, [np.array(each, dtype=np.int64) for each in draws])
+    found = points(plan, [np.array(each, dtype=np.float64) for each in draws])
     return found[Slot("aggregate", 0, plan.estimates[0].aggregate.kind)]
 
 
-def values(text: str, *draws: list[int], policy: Policy = PRIVATE) -> list[float | None]:
+def values(text: str, *draws: Drawn, policy: Policy = PRIVATE) -> list[float | None]:
     """The same as numbers, None for NULL."""
     found = estimated(text, *draws, policy=policy)
     assert isinstance(found, Vector)
@@ -41,28 +45,35 @@ def test_counts_and_sums_are_what_was_drawn_in_the_analysts_unit() -> None:
 
 
 def test_an_average_is_the_centre_and_the_mean_distance_from_it() -> None:
-    assert values("AVG(age)", [-30], [10]) == [50 - 3]
-    assert values("AVG(pay)", [1000], [4]) == [500 + 2.5]
+    """From Σ(x - L) and Σ(U - x): -30 and 10 rows about 50, and 1000 cents and 4 about 500."""
+    assert values("AVG(age)", [[500 - 30, 500 + 30]]) == [50 - 3]
+    assert values("AVG(pay)", [[4 * 50_000 + 1000, 4 * 50_000 - 1000]]) == [500 + 2.5]
     assert values("AVG(age)", [-80], policy=PUBLIC) == [50 - 80 / ROWS]
 
 
 @pytest.mark.parametrize("count", [1, 0, -7])
 def test_an_average_of_no_rows_is_divided_by_one(count: int) -> None:
-    assert values("AVG(age)", [20], [count]) == [70]
+    assert values("AVG(age)", [[50 * count + 20, 50 * count - 20]]) == [70]
 
 
 def test_an_average_keeps_to_its_bounds() -> None:
-    assert values("zip, AVG(age) FROM t GROUP BY zip", [999, -999, 0], [2, 2, 2]) == [100, 0, 50]
-    assert values("AVG(age) FROM t WHERE age > 80", [-999], [1]) == [81]
+    pairs = [[1099, -899], [-899, 1099], [100, 100]]
+    assert values("zip, AVG(age) FROM t GROUP BY zip", pairs) == [100, 0, 50]
+    assert values("AVG(age) FROM t WHERE age > 80", [[-989, 1008]]) == [81]
 
 
 AGES = [40, 60, 51, 57]
 
 
-def _parts(ages: list[int]) -> tuple[list[int], list[int], list[int]]:
-    """Σ((x - 50)² - 1250), Σ(x - 50) and how many."""
-    squares = sum((age - 50) ** 2 - 1250 for age in ages)
-    return [squares], [sum(age - 50 for age in ages)], [len(ages)]
+def _vector(squares: float, total: float, number: float, half: int = 50) -> list[list[float]]:
+    """4Σ(y² + hy), 4Σ(y² - hy) and 5Σ(h² - y²), from Σ y², Σ y and how many."""
+    above, below = (4 * (squares + sign * half * total) for sign in (1, -1))
+    return [[above, below, 5 * (number * half**2 - squares)]]
+
+
+def _moments(ages: list[int]) -> tuple[int, int, int]:
+    """Σ(x - 50)², Σ(x - 50) and how many."""
+    return sum((age - 50) ** 2 for age in ages), sum(age - 50 for age in ages), len(ages)
 
 
 @pytest.mark.parametrize(
@@ -75,27 +86,27 @@ def _parts(ages: list[int]) -> tuple[list[int], list[int], list[int]]:
     ],
 )
 def test_variances_and_deviations(function: str, truth: float) -> None:
-    assert values(f"{function}(age)", *_parts(AGES)) == [pytest.approx(truth, rel=1e-12)]
-    squares, total, _ = _parts(AGES * 10)
+    found = values(f"{function}(age)", _vector(*_moments(AGES)))
+    assert found == [pytest.approx(truth, rel=1e-12)]
+    squares, total, _ = _moments(AGES * 10)
     assert len(AGES * 10) == ROWS
     expected = {"VAR_SAMP": statistics.variance, "STDDEV_SAMP": statistics.stdev}.get(function)
     public = truth if expected is None else expected(AGES * 10)
-    found = values(f"{function}(age)", squares, total, policy=PUBLIC)
+    found = values(f"{function}(age)", [[7 * squares, 4 * 50 * total]], policy=PUBLIC)
     assert found == [pytest.approx(public, rel=1e-12)]
 
 
 def test_a_variance_is_in_squares_of_the_columns_unit() -> None:
-    """Pay of 500 ± 2, in cents around 50,000: y² = 200², of which half of 50,000² is taken."""
-    part = 200**2 - 50_000**2 // 2
-    assert values("VAR_POP(pay)", [2 * part], [0], [2]) == [pytest.approx(4)]
+    """Pay of 500 ± 2, in cents around 50,000: y² = 200²."""
+    assert values("VAR_POP(pay)", _vector(2 * 200**2, 0, 2, 50_000)) == [pytest.approx(4)]
 
 
 def test_a_variance_keeps_to_what_is_possible() -> None:
     """At least 0, at most that of rows at both ends of the bounds, whatever the noise."""
-    assert values("VAR_POP(age)", [-10_000], [0], [2]) == [0]
-    assert values("STDDEV_POP(age)", [-10_000], [0], [2]) == [0]
-    assert values("VAR_POP(age)", [10**6], [0], [2]) == [2500]
-    assert values("VAR_SAMP(age)", [10**6], [0], [1]) == [5000]
+    assert values("VAR_POP(age)", _vector(-10_000, 0, 2)) == [0]
+    assert values("STDDEV_POP(age)", _vector(-10_000, 0, 2)) == [0]
+    assert values("VAR_POP(age)", _vector(10**6, 0, 2)) == [2500]
+    assert values("VAR_SAMP(age)", _vector(10**6, 0, 1)) == [5000]
 
 
 def test_selected_values_are_on_the_grid_or_among_those_declared() -> None:
@@ -129,8 +140,9 @@ def test_estimates_are_doubles_however_the_parts_were_held(dtype: npt.DTypeLike)
 
 
 def test_steps_are_those_of_the_grid() -> None:
-    plan = planned("COUNT(*), SUM(pay), MEDIAN(age), MODE(city)")
-    assert [step_of(each) for each in plan.releases] == [1, Fraction(1, 100), 1, 1]
+    plan = planned("SUM(pay), MEDIAN(pay), MODE(city)")
+    assert grid_step(plan.estimates[0]) == Fraction(1, 100)
+    assert [step_of(each) for each in plan.releases[1:]] == [Fraction(1, 100), 1]
 
 
 def test_a_scalar_is_computed_from_aggregates_and_inner_subqueries() -> None:

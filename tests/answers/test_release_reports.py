@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -60,15 +61,23 @@ def test_of_smooth_sensitivity_nothing_is_told_that_the_rows_decide() -> None:
 
 
 def test_releases_are_named_by_the_column_they_are_drawn_for() -> None:
-    plan = planned("zip, AVG(age) AS mean, COUNT(*) FROM t GROUP BY zip HAVING SUM(pay) > 0")
-    named = [(report.column, report.aggregate) for report in reports(plan)]
-    assert named == [("mean", "sum"), ("mean", "count"), ("COUNT(*)", "count"), ("sum", "sum")]
+    plan = planned(
+        "zip, AVG(age) AS mean, MEDIAN(age) FROM t GROUP BY zip HAVING MODE(city) = 'Ely'"
+    )
+    named = [(report.column, report.aggregate, report.group) for report in reports(plan)]
+    assert named == [
+        ("mean", "sum_above_lower", 1),
+        ("mean", "sum_below_upper", 1),
+        ("MEDIAN(age)", "quantile", 2),
+        ("mode", "mode", 3),
+    ]
 
 
 def test_subqueries_come_first_and_can_be_left_out() -> None:
     plan = planned("COUNT(*) FROM t WHERE age > (SELECT AVG(age) AS a FROM t)")
-    assert [report.column for report in reports(plan)] == ["a", "a", "COUNT(*)"]
-    assert own_reports(plan) == reports(plan)[2:]
+    found = [(report.column, report.group) for report in reports(plan)]
+    assert found == [("a", 1), ("a", 1), ("COUNT(*)", 2)]
+    assert own_reports(plan) == (replace(reports(plan)[2], group=1),)
 
 
 def test_margins_hold_for_all_groups_that_noise_chooses_among() -> None:

@@ -25,7 +25,7 @@ def shown(plan: Plan, noisy: Noisy, *, intervals: bool = True) -> AnswerRecord:
     return AnswerRecord("", labels, cells, Balance(Budget(), Fraction(1), Fraction(0), 1))
 
 
-def answer(text: str, *draws: list[int]) -> AnswerRecord:
+def answer(text: str, *draws: list[int] | list[list[int]]) -> AnswerRecord:
     return shown(planned(text), Noisy([np.array(each, dtype=np.int64) for each in draws], {}))
 
 
@@ -110,11 +110,14 @@ def test_a_day_outside_the_calendar_is_null() -> None:
 
 
 def test_a_value_is_only_noise_where_its_interval_is_all_of_its_bounds() -> None:
-    text = "zip, AVG(age), AVG(born), COUNT(*), AVG(age) + COUNT(*) FROM t GROUP BY zip"
-    hardly, many = [0, 0, 0], [1, 10**6, 1]
-    found = answer(text, hardly, many, hardly, many, many, hardly, many, many)
+    text = "zip, AVG(age), AVG(pay), COUNT(*) FILTER (WHERE ok), AVG(age) + 1 FROM t GROUP BY zip"
+    # Pairs Σ(x - L), Σ(U - x) of widths 100 and 100,000 around the middle of the bounds.
+    ages = [[50 * n, 50 * n] for n in (1, 10**6, 1)]
+    pays = [[50_000 * n, 50_000 * n] for n in (1, 10**6, 1)]
+    found = answer(text, ages, pays, [1, 10**6, 1])
     marked = (True, False, True)
-    assert [column.only_noise for column in found.cells] == [None, marked, marked, None, None]
+    shown = [column.only_noise for column in found.cells]
+    assert shown == [None, marked, marked, None, marked]
 
 
 def test_without_noise_there_are_no_intervals() -> None:

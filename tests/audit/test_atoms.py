@@ -11,6 +11,7 @@ from random import Random
 import numpy as np
 import pytest
 
+from dpdb.answers.formats.explain_tree import tree
 from dpdb.plan.statistics import Histogram
 from dpdb.policy.budget import Budget, Neighbors
 from dpdb.privacy.mechanisms import Laplace
@@ -60,6 +61,22 @@ def test_four_thresholds_are_twice_as_near_as_alone() -> None:
     assert max(promised(FOUR)) <= 2.75
 
 
+def test_explain_says_what_each_count_adds_up() -> None:
+    explained = session(1, 0).execute(f"EXPLAIN {FOUR}")
+    labels = [f"COUNT(*) FILTER (WHERE age < {age})" for age in THRESHOLDS]
+    assert [release.column for release in explained.releases] == [", ".join(labels)]
+    margins = [3, 4, 5, 5]
+    assert list(explained.notes) == [
+        f"{label} adds up {number} of 4 atoms: ± {margin}, 95 % sure"
+        for number, (label, margin) in enumerate(zip(labels, margins, strict=True), 1)
+    ]
+    shown = tree(explained, ())
+    assert "atoms  4, no row is in two: rows of " in shown
+    many = ", ".join(f"COUNT(*) FILTER (WHERE age < {age})" for age in range(20, 26))
+    [release] = session(1, 0).execute(f"EXPLAIN SELECT {many} FROM people").releases
+    assert release.column == "COUNT(*) FILTER (WHERE age < 20) and 5 more"
+
+
 def test_counts_that_exclude_each_other_have_all_of_epsilon() -> None:
     assert promised(BANDS) == pytest.approx([1.36] * 3, abs=0.01)
 
@@ -103,6 +120,21 @@ def test_an_expression_over_shared_noise_is_within_its_interval() -> None:
     two = "COUNT(*) FILTER (WHERE age < 30) + COUNT(*) FILTER (WHERE age < 31)"
     _, [failures] = errors_and_failures(f"SELECT {two} FROM people GROUP BY zip", seed=9)
     assert failures <= 100 + 4 * 9.7
+
+
+def test_intervals_over_shared_noise_fail_for_one_part_or_the_other() -> None:
+    """The probabilities of that add up (Bonferroni): each part has the interval at 97.5 %."""
+    sql = "SELECT COUNT(*) FILTER (WHERE age < 30) + COUNT(*) FILTER (WHERE age < 31) FROM people"
+    policy = policy_of(PEOPLE, epsilon=Fraction(1, 1000), queries=1)
+    asked = Session(policy, noise=Noiseless())
+    plan = asked.execute(f"EXPLAIN {sql}").plan
+    assert plan is not None
+    [release] = plan.releases
+    assert isinstance(release.mechanism, Laplace)
+    margins = [release.mechanism.quantile(0.975, terms) for terms in (1, 2)]
+    [[ends]] = asked.execute(sql).intervals
+    assert ends is not None
+    assert ends[1] - ends[0] == 2 * sum(margins)  # type: ignore[operator]
 
 
 HISTOGRAMS = [

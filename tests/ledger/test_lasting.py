@@ -256,6 +256,16 @@ def test_limits_last(folder: Path) -> None:
     assert again.balance.epsilon_left == TENTH
 
 
+def test_fresh_data_begin_limits_anew_and_other_changes_do_not(folder: Path) -> None:
+    alice, _ = analysts(folder)
+    for fresh, left in ((False, TENTH), (True, 3 * TENTH)):
+        ledger = LastingLedger.open(alice.policy, "alice")
+        ledger.charge(of(2 * TENTH if not fresh else TENTH / 2), None)
+        custodian.accept(ledger.book, alice.policy, "custodian", "changed", {}, fresh=fresh)
+        assert LastingLedger.open(alice.policy, "alice").balance.epsilon_left == left
+    verify(ledger.book)
+
+
 def test_who_is_not_named_may_not_ask(folder: Path) -> None:
     alice, _ = analysts(folder)
     with pytest.raises(LedgerError, match="carol is not among the analysts"):

@@ -43,10 +43,13 @@ def release(text: str, share: BudgetShare, policy: Policy = PRIVATE) -> Release:
 
 def test_aggregates_get_equal_parts_subqueries_too() -> None:
     third = SHARE.part(Fraction(1, 3))
-    assert shares("COUNT(*), AVG(age), VARIANCE(pay)") == [third] * 3
-    assert shares("COUNT(*), 2 * SUM(age) FROM t WHERE pay > (SELECT AVG(pay) FROM t)") == (
+    assert shares("MEDIAN(age), AVG(age), VARIANCE(pay)") == [third] * 3
+    assert shares("MODE(zip), 2 * SUM(age) FROM t WHERE pay > (SELECT AVG(pay) FROM t)") == (
         [third] * 3
     )
+    # What is read from the same releases has one part.
+    half = SHARE.part(Fraction(1, 2))
+    assert shares("COUNT(*), 2 * SUM(age), AVG(age), MEDIAN(age)") == [half] * 2
 
 
 def test_what_is_public_has_no_part() -> None:

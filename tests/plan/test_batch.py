@@ -110,3 +110,9 @@ def test_a_part_has_its_own_releases_alone() -> None:
         assert [each.aggregate for each in own.estimates] == list(member.aggregates)
         assert {i for each in own.estimates for i in each.releases} == set(range(len(used)))
         assert own.where == member.where
+
+
+def test_queries_that_count_other_rows_of_a_unit_are_drawn_apart() -> None:
+    one = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(max_rows_contributed = 1) COUNT(*) FROM t"
+    assert sizes(one, "SUM(age)", policy=UNITS) == [1, 1]
+    assert sizes(one, one.replace("COUNT(*)", "SUM(age)"), policy=UNITS) == [2]

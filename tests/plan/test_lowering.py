@@ -32,12 +32,14 @@ from tests.support.plans import (
 ONE = BudgetShare(Fraction(1))
 
 
-def lowered(text: str, policy: Policy = PRIVATE, cells: int = 1) -> Lowered:
+def lowered(
+    text: str, policy: Policy = PRIVATE, cells: int = 1, share: BudgetShare = ONE
+) -> Lowered:
     """The only aggregate of a query, lowered at ε = 1."""
     asked = query(text, policy)
     [aggregate] = asked.aggregates
     context = PlanningContext(policy, known_rows, asked.options)
-    return AggregateLowering(context, asked, aggregate, {}, cells, ONE).lower()
+    return AggregateLowering(context, asked, aggregate, {}, cells, share).lower()
 
 
 def parts(contribution: Lowered) -> list[tuple[str, Fraction]]:
@@ -54,7 +56,7 @@ def test_a_count_is_of_rows_unless_what_is_counted_can_be_null() -> None:
 
 
 def test_a_public_count_is_not_released() -> None:
-    assert lowered("COUNT(*)", PUBLIC) == Lowered([], Interval(), ROWS)
+    assert lowered("COUNT(*)", PUBLIC)[:3] == ([], Interval(), ROWS)
     for text in ("COUNT(pay)", "COUNT(*) FROM t WHERE age > 3", "COUNT(*) FROM t GROUP BY zip"):
         assert len(lowered(text, PUBLIC).releases) == 1
 
@@ -66,14 +68,42 @@ def test_a_sum_is_in_steps_of_its_columns_grid() -> None:
     assert (release.mechanism.sensitivity, release.mechanism.scale) == (100_000, 100_000)
 
 
-def test_an_average_is_a_centred_sum_and_a_count() -> None:
+def test_an_average_is_the_distances_from_both_bounds() -> None:
+    """A row adds 100 to both together, whatever its age is."""
     contribution = lowered("AVG(age)")
-    assert parts(contribution) == [("sum", Fraction(13, 25)), ("count", Fraction(12, 25))]
-    total, count = contribution.releases
-    assert isinstance(total.statistic, Total)
-    assert total.statistic.centre == 50
-    assert (total.mechanism.sensitivity, count.mechanism.sensitivity) == (50, 1)
-    assert contribution[1:] == (Interval(Fraction(0), Fraction(100)), None)
+    assert parts(contribution) == [("avg", Fraction(1))]
+    [release] = contribution.releases
+    assert [part.name for part in release.parts] == ["sum_above_lower", "sum_below_upper"]
+    assert [part.statistic.bounds for part in release.parts] == [(0, 100), (0, 100)]
+    assert (release.mechanism.sensitivity, release.mechanism.scale) == (100, 100)
+    assert contribution[1:3] == (Interval(Fraction(0), Fraction(100)), None)
+
+
+def test_where_a_row_can_be_replaced_an_average_is_a_sum_and_a_weighted_count() -> None:
+    """Scales 2h/ε and 2/ε for h = 50, in one cell; between cells a row moves the pair by 2·100."""
+    [release] = lowered("AVG(age) FROM t WHERE ok", PUBLIC).releases
+    assert [(part.name, part.weight) for part in release.parts] == [("sum", 1), ("count", 50)]
+    assert [release.mechanism.scale * part.unit for part in release.parts] == [100, 2]
+    [release] = lowered("AVG(age) FROM t GROUP BY zip", PUBLIC, 3).releases
+    assert [part.name for part in release.parts] == ["sum_above_lower", "sum_below_upper"]
+    assert release.mechanism.scale == 200
+
+
+def test_where_squares_of_epsilon_add_up_each_moment_is_a_release() -> None:
+    for share in (BudgetShare(Fraction(1), concentrated=True),):
+        average = lowered("AVG(age)", share=share)
+        assert [(r.aggregate, r.mechanism.sensitivity) for r in average.releases] == [
+            ("sum", 50),
+            ("count", 1),
+        ]
+        assert sum(r.mechanism.loss.rho for r in average.releases) <= Fraction(1, 2)
+        names = [release.aggregate for release in lowered("VAR_POP(age)", share=share).releases]
+        assert names == ["sum_of_squares", "sum", "count"]
+
+
+def test_of_an_argument_with_one_value_only_the_count_is_released() -> None:
+    for text in ("AVG(age) FROM t WHERE age = 7", "VARIANCE(age) FROM t WHERE age = 7"):
+        assert parts(lowered(text)) == [("count", Fraction(1))]
 
 
 def test_an_average_over_a_public_count_is_one_release_in_its_own_unit() -> None:
@@ -88,18 +118,24 @@ def test_an_average_over_a_public_count_is_one_release_in_its_own_unit() -> None
     ("function", "widest"),
     [("VAR_POP", 2500), ("VAR_SAMP", 5000), ("STDDEV_POP", 50), ("STDDEV_SAMP", 75)],
 )
-def test_a_variance_is_of_squares_a_sum_and_a_count(function: str, widest: int) -> None:
+def test_a_variance_is_of_three_polynomials(function: str, widest: int) -> None:
+    """|P| + |M| + |R| is 8·50·|y| + 5·(2500 - y²), which is 20,500 at |y| = 40."""
     contribution = lowered(f"{function}(age)")
-    names = [("sum_of_squares", Fraction(1, 2)), ("sum", Fraction(1, 4)), ("count", Fraction(1, 4))]
-    assert parts(contribution) == names
-    squares = contribution.releases[0].statistic
-    assert isinstance(squares, Total)
-    assert (squares.centre, squares.power, squares.offset) == (50, 2, 1250)
-    assert squares.bounds == (-1250, 1250)
+    assert parts(contribution) == [("variance", Fraction(1))]
+    [release] = contribution.releases
+    names = ["squares_above", "squares_below", "squares_between"]
+    assert [part.name for part in release.parts] == names
+    polynomials = [part.statistic.coefficients for part in release.parts]
+    assert polynomials == [(0, 200, 4), (0, -200, 4), (12_500, 0, -5)]
+    assert release.mechanism.sensitivity == 20_500
     assert contribution.range == Interval(Fraction(0), Fraction(widest))
     public = lowered(f"{function}(age)", PUBLIC)
-    assert parts(public) == [("sum_of_squares", Fraction(2, 3)), ("sum", Fraction(1, 3))]
-    assert public[1:] == (contribution.range, ROWS)
+    assert parts(public) == [("variance", Fraction(1))]
+    [release] = public.releases
+    weights = [(part.name, part.weight) for part in release.parts]
+    assert weights == [("sum_of_squares", 7), ("sum", 200)]
+    assert release.mechanism.sensitivity == 28_928  # (7 + 4 + 16/28)·50², in whole years
+    assert public[1:3] == (contribution.range, ROWS)
 
 
 def test_variances_are_in_the_columns_unit() -> None:
@@ -123,12 +159,11 @@ def test_the_greatest_variances_are_those_of_the_ends_of_the_bounds() -> None:
 
 
 def test_values_are_squared_on_a_coarse_grid() -> None:
-    """Wealth has 2·10^11 cents: in steps of 1000 its squares fit 64 bits."""
-    for release in lowered("VAR_POP(wealth)").releases[:2]:
-        assert isinstance(release.statistic, Total)
-        grid = release.statistic.grid
-        assert (grid.step, grid.lower, grid.upper) == (1000, -(10**6), 10**6)
-        assert grid.upper <= SQUARES_LIMIT
+    """Wealth has 2·10^11 cents: in steps of 10,000 its squares fit 64 bits with their weights."""
+    [release] = lowered("VAR_POP(wealth)").releases
+    grid = release.statistic.grid
+    assert (grid.step, grid.lower, grid.upper) == (10_000, -(10**5), 10**5)
+    assert grid.upper <= SQUARES_LIMIT
     [total] = lowered("SUM(wealth)").releases
     assert total.unit == Fraction(1, 100)
 

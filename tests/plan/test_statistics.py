@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import product
 
 import pytest
 
 from dpdb.plan.expressions import Literal
-from dpdb.plan.statistics import Grid, Total, fit_grid
+from dpdb.plan.statistics import Count, Grid, Joint, Part, Total, fit_grid
 from dpdb.policy.catalog import Kind
 from dpdb.policy.numbers import MAGNITUDE_LIMIT
 
@@ -22,13 +23,27 @@ def test_the_centre_is_the_middle_or_the_step_below(lower: int, upper: int, cent
 
 
 @pytest.mark.parametrize("grid", [Grid(ONE, 0, 9), Grid(CENT, -7, 2), Grid(ONE, 3, 3)])
-@pytest.mark.parametrize("power", [1, 2])
-@pytest.mark.parametrize("offset", [0, 5])
-def test_no_row_adds_more_than_the_bounds_say(grid: Grid, power: int, offset: int) -> None:
-    total = Total(Literal(0, Kind.INTEGER), None, grid, grid.centre, power, offset)
-    values = range(grid.lower, grid.upper + 1)
-    added = [(value - grid.centre) ** power - offset for value in values]
+@pytest.mark.parametrize("coefficients", list(product((-7, 0, 5), (-3, 0, 4), (-2, 0, 1, 3))))
+def test_no_row_adds_more_than_the_bounds_say(grid: Grid, coefficients: tuple[int, ...]) -> None:
+    total = Total(Literal(0, Kind.INTEGER), None, grid, grid.centre, coefficients)
+    distances = [value - grid.centre for value in range(grid.lower, grid.upper + 1)]
+    added = [sum(c * y**power for power, c in enumerate(coefficients)) for y in distances]
     assert total.bounds == (min(added), max(added))
+
+
+def test_the_signed_bounds_of_a_vector_are_those_of_its_signed_sums() -> None:
+    """|t₁| + |t₂| + |t₃| is the largest of them, whatever a row holds; NULL is a row of its own."""
+    grid, argument = Grid(ONE, -3, 5), Literal(0, Kind.INTEGER)
+    polynomials = ((2, 1), (0, -4, 3))
+    totals = [Total(argument, None, grid, grid.centre, p) for p in polynomials]
+    nulls = Count(argument, None, nulls=True)
+    vector = Joint((Part("a", totals[0]), Part("b", totals[1], 2), Part("c", nulls, 9)))
+    rows = [(2 + y, 2 * (3 * y * y - 4 * y), 0) for y in range(-3 - 1, 5)] + [(0, 0, 9)]
+    found = list(vector.signed_bounds)
+    for signs, ends in zip(product((1, -1), repeat=2), found, strict=True):
+        sums = [row[0] + signs[0] * row[1] + signs[1] * row[2] for row in rows]
+        assert ends == (min(sums), max(sums))
+    assert max(max(-low, high) for low, high in found) == max(sum(map(abs, r)) for r in rows)
 
 
 def test_a_grid_lies_within_the_bounds() -> None:

@@ -191,6 +191,6 @@ def test_json_of_an_explanation(make: Make) -> None:
     told = json.loads(as_json(explained))
     assert told["releases"][0] == {
         "column": "COUNT(*)", "aggregate": "count", "mechanism": "exact",
-        "sensitivity": None, "scale": None, "epsilon": 0.0, "delta": 0.0,
+        "sensitivity": None, "scale": None, "epsilon": 0.0, "delta": 0.0, "group": 1,
     }  # fmt: skip
     assert not told["repeat"]

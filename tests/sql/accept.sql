@@ -56,6 +56,18 @@ SELECT SUM(born - DATE '1930-01-01') FROM visits;
 SELECT SUM(CAST(member AS INTEGER)) FROM visits;
 SELECT MAX(born + 1), MIN(born - 1) FROM visits;
 SELECT SUM(floor) FROM visits;
+--- Bounds as BigQuery writes them
+SELECT SUM(loose, contribution_bounds_per_row => (0, 10)) FROM visits;
+SELECT SUM(loose, contribution_bounds_per_group => (-0.5, 10)) FILTER (WHERE member) FROM visits;
+SELECT COUNT(*, contribution_bounds_per_group => (0, 100)) FROM visits;
+SELECT AVG(loose, contribution_bounds_per_group => (0, 100)) + 1 AS a FROM visits HAVING AVG(loose, contribution_bounds_per_group => (0, 100)) > -1000;
+SELECT VAR_POP(loose, contribution_bounds_per_row => (0, 10)), STDDEV_POP(loose, contribution_bounds_per_row => (0, 10)) FROM visits;
+SELECT PERCENTILE_CONT(loose, 0.5, contribution_bounds_per_row => (0, 10)) FROM visits;
+SELECT plan, ANON_COUNT(*), ANON_COUNT(note CLAMPED BETWEEN 0 AND 5), ANON_SUM(loose CLAMPED BETWEEN 0 AND 10), ANON_AVG(points) FROM visits GROUP BY plan;
+SELECT ANON_VAR_POP(points), ANON_STDDEV_POP(loose CLAMPED BETWEEN 0 AND 10), ANON_PERCENTILE_CONT(loose, 0.5 CLAMPED BETWEEN 0 AND 10) FROM visits;
+SELECT WITH ANONYMIZATION OPTIONS(epsilon = 0.5, kappa = 1) ANON_SUM(points) FROM visits;
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 0.5, delta = 1e-7, max_groups_contributed = 1, group_selection_strategy = PUBLIC_GROUPS) plan, COUNT(*) AS n FROM visits GROUP BY plan;
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(max_rows_contributed = 1) SUM(points * 2 CLAMPED BETWEEN 10 AND 150) FROM visits WHERE loose > (SELECT ANON_AVG(loose CLAMPED BETWEEN 0 AND 5) FROM visits);
 --- Arithmetic on aggregates
 SELECT SUM(income) / COUNT(*) FROM people;
 SELECT 100 * AVG(age) FROM people;

@@ -778,6 +778,39 @@ SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(delta = 0, sensitivity = 'smooth') MEDI
 SET mechanism = 'normal';
 -- InvalidOption 'global', or 'smooth'
 SET sensitivity = 'rough';
+--- BigQuery's bounds and options
+-- MissingBounds CLAMP
+SELECT ANON_SUM(loose) FROM visits;
+-- TypeMismatch 1:8 above the upper
+SELECT SUM(loose, contribution_bounds_per_row => (10, 0)) FROM visits;
+-- TypeMismatch two numbers
+SELECT SUM(loose CLAMPED BETWEEN 0 AND points) FROM visits;
+-- Unsupported write (0, 1)
+SELECT COUNT(*, contribution_bounds_per_group => (1, 2)) FROM visits;
+-- UnknownName did you mean contribution_bounds_per_group?
+SELECT AVG(loose, contribution_bound_per_group => (0, 1)) FROM visits;
+-- UnknownName --json prints its noise
+SELECT COUNT(*, report_format => 'JSON') FROM visits;
+-- Unsupported MODE takes no named arguments
+SELECT MODE(plan, contribution_bounds_per_row => (0, 1)) FROM visits;
+-- Unsupported one quantile
+SELECT ANON_QUANTILES(points, 4 CLAMPED BETWEEN 0 AND 100) FROM visits;
+-- SyntaxFault
+SELECT (points CLAMPED BETWEEN 0 AND 1) FROM visits;
+-- InvalidOption 1:42 the privacy unit of visits is a row
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(privacy_unit_column = note) COUNT(*) FROM visits;
+-- InvalidOption is 1 at most for visits
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(max_rows_contributed = 2) COUNT(*) FROM visits;
+-- InvalidOption kappa is 1 at most for visits
+SELECT WITH ANONYMIZATION OPTIONS(kappa = 3) ANON_COUNT(*) FROM visits;
+-- InvalidOption groups are those that the policy declares
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(group_selection_strategy = LAPLACE_THRESHOLD) COUNT(*) FROM visits;
+-- InvalidOption HAVING COUNT(*) >= 10
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(min_privacy_units_per_group = 10) plan, COUNT(*) FROM visits GROUP BY plan;
+-- SyntaxFault name = value
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(privacy_unit_column) COUNT(*) FROM visits;
+-- Unsupported go into HAVING
+SELECT SUM(age) FROM people WHERE SUM(age, contribution_bounds_per_row => (0, 1)) > 1;
 --- Teaching mode's settings
 -- InvalidOption teach
 SET dp = off;

@@ -160,7 +160,7 @@ def profile(release: Release, cells: Any) -> Profile:
     """What the mechanism's sensitivity is about: for each cell, the score of every candidate.
 
     The candidates of a quantile are all points of the grid, those of a mode the declared values.
-    A cell that gets Laplace noise has one "candidate", its own value.
+    What gets Laplace noise, a cell or a part of a vector in one, has one "candidate", its own value.
     """
     if not isinstance(release.mechanism, Exponential):
         numbers = np.asarray(cells).ravel()

@@ -14,9 +14,11 @@ from dpdb.engines.memory.engine import MemoryEngine
 from dpdb.engines.protocol import Engine
 from dpdb.plan import query
 from dpdb.plan.expressions import Slot
+from dpdb.plan.moments import moments_of
 from dpdb.plan.plan import Plan, Release
 from dpdb.plan.planner import plan
-from dpdb.plan.statistics import Ranks, Total
+from dpdb.plan.release_groups import ReleaseGroup
+from dpdb.plan.statistics import Joint, Ranks, Total
 from dpdb.policy.catalog import Policy
 from dpdb.policy.reader import read_policy
 from dpdb.privacy.accounting.accountants import BudgetShare
@@ -40,10 +42,18 @@ def nothing_settled() -> Iterator[None]:
 @contextmanager
 def counts_alone() -> Iterator[None]:
     """Plans have a release for each count, and none is drawn as a sum over atoms."""
-    with (
-        mock.patch("dpdb.plan.allocation.groups_of_counts", return_value=[]),
-        mock.patch("dpdb.plan.planner.groups_of_counts", return_value=[]),
-    ):
+    with mock.patch("dpdb.plan.release_groups.count_groups", return_value=[]):
+        yield
+
+
+@contextmanager
+def aggregates_alone() -> Iterator[None]:
+    """Plans have a group of releases for each aggregate."""
+
+    def one_by_one(asked: Any, *_: Any) -> list[ReleaseGroup]:
+        return [ReleaseGroup(index, moments_of(aggregate)) for index, aggregate in asked]
+
+    with counts_alone(), mock.patch("dpdb.plan.release_groups._over_one_filter", one_by_one):
         yield
 
 
@@ -52,12 +62,12 @@ def planned(
 ) -> Plan:
     """The plan of a SELECT, with a release even of what is known without a row.
 
-    Each count has one, too, unless counts are to be drawn together.
+    Each aggregate has its own, too, unless they are to be drawn together.
     """
     found = statement(text, policy)
     assert isinstance(found, Select)
     rows = (engine or MemoryEngine()).rows
-    with nothing_settled(), nullcontext() if together else counts_alone():
+    with nothing_settled(), nullcontext() if together else aggregates_alone():
         return plan(found.query, policy, BudgetShare(EPSILON), rows)
 
 
@@ -101,7 +111,10 @@ def _value(release: Release, cell: Any) -> Any:
     statistic = release.statistic
     if isinstance(statistic, Ranks):
         return [value * statistic.grid.step for value in cell]
-    if isinstance(statistic, Total) and statistic.power == 1:
+    if isinstance(statistic, Joint):
+        pairs = zip(cell, statistic.parts, strict=True)
+        return [Fraction(value) * part.unit for value, part in pairs]
+    if isinstance(statistic, Total) and len(statistic.coefficients) == 2:
         return cell * statistic.grid.step
     return cell if isinstance(cell, list) else Fraction(cell)
 

@@ -25,7 +25,17 @@ from dpdb.engines.protocol import WORD, Engine, Exact, representation
 from dpdb.errors import DataFileError
 from dpdb.plan.expressions import ColumnRef, Expr, Slot
 from dpdb.plan.plan import Plan
-from dpdb.plan.statistics import Count, Distinct, Grid, Histogram, Ranks, Statistic, Tally, Total
+from dpdb.plan.statistics import (
+    Count,
+    Distinct,
+    Grid,
+    Histogram,
+    Joint,
+    Ranks,
+    Statistic,
+    Tally,
+    Total,
+)
 from dpdb.policy.catalog import Column, Kind, Table
 from dpdb.policy.numbers import MAGNITUDE_LIMIT, days_of, exact_number
 from dpdb.vectors import grammar
@@ -47,7 +57,7 @@ class PlainEngine(Engine):
     def exact(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> tuple[Exact, ...]:
         scalars = {slot: _scalar(vector) for slot, vector in slots.items()}
         statistics = _Statistics(plan, self._rows(plan.table), scalars)
-        return tuple(Exact(statistics.of(release.statistic)) for release in plan.releases)
+        return tuple(Exact(statistics.of(release.statistic)) for release in plan.fresh)
 
     def _rows(self, table: Table) -> list[Row]:
         if table not in self._read:
@@ -220,6 +230,9 @@ class _Statistics:
 
     def of(self, statistic: Statistic) -> Any:
         match statistic:
+            case Count(argument=argument, nulls=True):
+                known = Count(argument, statistic.where)
+                return self.of(Count(None, statistic.where)) - self.of(known)
             case Count(argument=argument):
                 return self._words(len(self._values(rows, argument, statistic.where))
                                    for rows in self.cells)  # fmt: skip
@@ -236,12 +249,19 @@ class _Statistics:
                 largest = max(abs(end) for end in statistic.bounds)
                 return np.array(
                     [
-                        sum((x - statistic.centre) ** statistic.power - statistic.offset
-                            for x in self._steps(rows, statistic, grid))
+                        sum(c * (x - statistic.centre) ** power
+                            for x in self._steps(rows, statistic, grid)
+                            for power, c in enumerate(statistic.coefficients))
                         for rows in self.cells
                     ],
                     dtype=representation(largest),
                 )  # fmt: skip
+            case Joint(parts=parts):
+                largest = max(abs(end) for ends in statistic.signed_bounds for end in ends)
+                columns = [
+                    [part.weight * int(n) for n in self.of(part.statistic)] for part in parts
+                ]
+                return np.array(columns, dtype=representation(largest)).T
             case Ranks(grid=grid):
                 return [self._words(sorted(self._steps(rows, statistic, grid)))
                         for rows in self.cells]  # fmt: skip

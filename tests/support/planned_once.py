@@ -17,7 +17,7 @@ from unittest import mock
 
 from dpdb.errors import DpdbError
 from dpdb.plan.lowering import RowCount
-from dpdb.plan.plan import Plan
+from dpdb.plan.plan import Plan, ReleasedGroup
 from dpdb.plan.planner import plan
 from dpdb.plan.query import Query
 from dpdb.policy.catalog import Policy, Table
@@ -65,7 +65,16 @@ class _Memory:
         known.append((policy, _made(lambda: statement(text, policy))))
         return _given(known[-1][1])
 
-    def plan(self, query: Query, policy: Policy, share: BudgetShare, rows: RowCount) -> Plan:
+    def plan(
+        self,
+        query: Query,
+        policy: Policy,
+        share: BudgetShare,
+        rows: RowCount,
+        remembered: tuple[ReleasedGroup, ...] = (),
+    ) -> Plan:
+        if remembered:
+            return plan(query, policy, share, rows, remembered)
         known = self.plans.setdefault(id(query.outputs), [])
         for planned in known:
             if planned.answers(query, policy, share, rows):

@@ -27,6 +27,7 @@ from dpdb.plan.regions import Region, region
 from dpdb.policy.budget import Neighbors
 from dpdb.privacy.accounting.composition import ComposedLoss, parallel
 from tests.support.brute import REPLACE
+from tests.support.charges import of_groups
 from tests.support.filters import LARGE, RELATIONS, ROWS, Mask, session
 
 pytestmark = pytest.mark.usefixtures("in_memory")
@@ -164,7 +165,8 @@ def outcome(seed: int, relation: Neighbors, unit: str | None = None) -> Outcome:
         if answer.repeat or not (answer.releases or answer.cost.queries):
             continue  # what no row can have a part in is known, and no query
         each = [
-            (float(d.epsilon), 8 if d.mechanism == "exponential" else 2) for d in answer.releases
+            (float(d.epsilon), 8 if d.mechanism == "exponential" else 2)
+            for d in of_groups(answer.releases)
         ]
         epsilon = sum(e for e, _ in each)
         losses.append((epsilon, epsilon**2, sum(e * e / part for e, part in each)))

@@ -14,7 +14,7 @@ from dpdb import manual
 from dpdb.policy.reader import read_policy
 from dpdb.sql.aggregates import AGGREGATE_NAMES
 from dpdb.sql.functions import FUNCTION_NAMES
-from dpdb.sql.option_names import OPTIONS, SETTINGS
+from dpdb.sql.option_names import OPTIONS, SETTINGS, TERMS
 from tests.support.masking import masked
 
 ROOT = Path(__file__).parents[2]
@@ -59,7 +59,7 @@ def test_policy_is_one(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", [*OPTIONS, *SETTINGS])
+@pytest.mark.parametrize("name", [*OPTIONS, *SETTINGS, *TERMS])
 def test_option_or_setting_is_listed(name: str) -> None:
     assert re.search(rf"`(?:SET )?{name} = ", MANUAL)
 

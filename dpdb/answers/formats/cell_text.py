@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
+from fractions import Fraction
 
 from dpdb.answers.formats.escape import printable
 from dpdb.answers.record import Cell, CellInterval
@@ -80,3 +81,10 @@ def _digits(reach: float) -> int:
 
 def _number(value: float) -> str:
     return str(value) if isinstance(value, int) else f"{value:.10g}"
+
+
+def figure(value: Fraction) -> str:
+    """A public number rounded for reading."""
+    if value.denominator == 1 or abs(value) >= 1000:
+        return str(round(value))
+    return f"{float(value):.4g}"

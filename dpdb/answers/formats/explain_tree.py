@@ -6,20 +6,22 @@ All of it follows from the statement and the policy.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import groupby
 
 from dpdb.answers.accuracy_notes import SURE
+from dpdb.answers.formats.cell_text import figure
 from dpdb.answers.formats.escape import printable
 from dpdb.answers.formats.footer import footer
+from dpdb.answers.formats.part_formulas import formulas, readings
 from dpdb.answers.record import AnswerRecord, ReleaseReport
 from dpdb.answers.release_reports import EXACT, LOCAL, atom_sums
 from dpdb.errors import folded
 from dpdb.plan.expressions import Call, Cast, ColumnRef, Expr, children
 from dpdb.plan.plan import CONFIDENCE, Mechanism, Plan, Release, at_once
-from dpdb.plan.statistics import Histogram, Ranks, Total
+from dpdb.plan.statistics import Histogram, Joint, Ranks, Total
 from dpdb.policy.catalog import Kind
 from dpdb.policy.numbers import MAGNITUDE_LIMIT, decimal, iso_date
 from dpdb.privacy.bracket import Bracket
@@ -53,21 +55,23 @@ def tree(answer: AnswerRecord, given: Collection[str], columns: int | None = Non
     assert answer.plan is not None
     if any(report.mechanism in (EXACT, LOCAL) for report in answer.releases):
         return _unprotected_tree(answer, columns)
-    planned = list(zip(_releases(answer.plan), answer.releases, strict=True))
-    total = sum((report.epsilon for report in answer.releases), Fraction(0))
+    groups = [tuple(group) for _, group in groupby(answer.releases, lambda report: report.group)]
+    total = answer.plan.loss.epsilon
     lines = []
-    for column, group in groupby(planned, lambda pair: pair[1].column):
-        lines.append(printable(column))
-        parts = list(group)
-        for number, (drawn, report) in enumerate(parts, 1):
+    planned = zip(_releases(answer.plan), groups, strict=True)
+    for columns_for, drawn in groupby(planned, lambda pair: pair[0].columns):
+        lines.append(printable(", ".join(columns_for)))
+        parts = list(drawn)
+        for number, (each, reports) in enumerate(parts, 1):
             last = number == len(parts)
-            lines.append(f"{'└' if last else '├'}─ {_title(report)}")
-            facts = list(_facts(drawn, report, total, given))
+            lines.append(f"{'└' if last else '├'}─ {_title(reports)}")
+            facts = list(_facts(each, reports, total, given))
             lines += _branches(facts, "   " if last else "│  ", columns)
     if not lines:
         known = "no row can pass the filter" if answer.plan.settled else (
             "the number of rows is public here")  # fmt: skip
         lines.append(f"nothing is drawn: {known}")
+    lines += readings(answer.plan)
     below = f"{_share(answer, total)}{footer(answer)}".split("\n")
     return "\n".join([*lines, *(part for line in below for part in folded(line, columns))])
 
@@ -98,6 +102,13 @@ class _Drawn:
         return self.plan.releases[self.index]
 
     @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that are computed from it."""
+        outputs = self.plan.outputs
+        labels = (each.label for each in outputs if self.index in self.plan.released_for(each))
+        return tuple(dict.fromkeys(labels)) or (self.release.aggregate,)
+
+    @property
     def whose(self) -> str:
         """The rows that its noise hides."""
         unit = self.plan.table.unit
@@ -112,10 +123,11 @@ def _releases(plan: Plan) -> Iterator[_Drawn]:
         yield _Drawn(plan, index)
 
 
-def _title(report: ReleaseReport) -> str:
-    return (
-        f"{report.aggregate.replace('_', ' ')} by {NAMES.get(report.mechanism, report.mechanism)}"
-    )
+def _title(reports: Sequence[ReleaseReport]) -> str:
+    names = [report.aggregate.replace("_", " ") for report in reports]
+    together = ", drawn together" if len(names) > 1 else ""
+    mechanism = reports[0].mechanism
+    return f"{', '.join(names)}{together} by {NAMES.get(mechanism, mechanism)}"
 
 
 def _branches(facts: list[tuple[str, str]], stem: str, columns: int | None) -> Iterator[str]:
@@ -126,41 +138,64 @@ def _branches(facts: list[tuple[str, str]], stem: str, columns: int | None) -> I
 
 
 def _facts(
-    drawn: _Drawn, report: ReleaseReport, total: Fraction, given: Collection[str]
+    drawn: _Drawn, reports: Sequence[ReleaseReport], total: Fraction, given: Collection[str]
 ) -> Iterator[tuple[str, str]]:
     """The branches of one release: each a name and a text."""
-    release, statistic = drawn.release, drawn.release.statistic
-    if isinstance(statistic, Histogram):
-        yield from _atoms(drawn, statistic)
-    if isinstance(statistic, Total | Ranks):
-        yield "bounds", _bounds(statistic, given) + _shift(statistic)
-    name = report.mechanism
-    if report.sensitivity is None:
-        yield "Δ", "smooth: read off the rows, and as secret as they are"
-    else:
-        of = "interval" if isinstance(release.mechanism, Bracket) else name
-        yield "Δ", f"{_figure(report.sensitivity)}, {CHANGES[of].format(drawn.whose)}"
+    release, statistic, report = drawn.release, drawn.release.statistic, reports[0]
+    yield from _about(drawn, given)
+    yield "Δ", _change(drawn, reports)
     part = "" if report.epsilon == total else f", a part of the query's {decimal(total)}"
+    if report.recalled:
+        part = ", paid for before"
     mechanism = release.mechanism
     if isinstance(mechanism, Walk):
-        part += f": {_figure(mechanism.threshold_epsilon)} for when to stop, "
-        part += f"{_figure(mechanism.look_epsilon)} for each look"
+        part += f": {figure(mechanism.threshold_epsilon)} for when to stop, "
+        part += f"{figure(mechanism.look_epsilon)} for each look"
     yield "ε", f"{decimal(report.epsilon)}{part}"
     if report.delta:
         yield "δ", decimal(report.delta)
-    if report.scale is not None:
-        yield "scale", f"{_scale_formula(release.mechanism)} = {_figure(report.scale)}"
+    scales = list(dict.fromkeys(figure(each.scale) for each in reports if each.scale is not None))
+    if scales:
+        yield "scale", f"{_scale_formula(release.mechanism)} = {', '.join(scales)}"
     if isinstance(mechanism, Walk):
         assert isinstance(statistic, Ranks)
         yield from _walk(mechanism, statistic, report.competing_rows)
     elif isinstance(mechanism, Bracket):
         yield from _bracket(mechanism)
     elif isinstance(mechanism, Laplace | Gaussian):
-        yield from _noise(mechanism, release.unit, report.competing_rows)
+        if not isinstance(statistic, Joint):
+            yield from _noise(mechanism, release.unit, report.competing_rows)
     elif report.scale is None:
         yield "noise", "in proportion to the smooth sensitivity"
     else:
         yield "noise", "a value within the bounds is chosen; how near depends on the rows"
+
+
+def _about(drawn: _Drawn, given: Collection[str]) -> Iterator[tuple[str, str]]:
+    """What is drawn: the bounds of its argument, and the parts of a vector or the atoms."""
+    match drawn.release.statistic:
+        case Histogram() as histogram:
+            yield from _atoms(drawn, histogram)
+        case Total() | Ranks() as statistic:
+            yield "bounds", _bounds(statistic, given) + _shift(statistic)
+        case Joint(argument=argument, grid=grid) as vector if argument and grid:
+            yield "bounds", _bounds(Total(argument, None, grid), given)
+            yield "parts", formulas(vector)
+
+
+def _change(drawn: _Drawn, reports: Sequence[ReleaseReport]) -> str:
+    """How far the rows of one unit can move what is drawn: all parts of it, added up."""
+    sizes = dict.fromkeys(figure(r.sensitivity) for r in reports if r.sensitivity is not None)
+    if not sizes:
+        return "smooth: read off the rows, and as secret as they are"
+    whose = drawn.whose
+    of = "interval" if isinstance(drawn.release.mechanism, Bracket) else reports[0].mechanism
+    how = CHANGES[of].format(whose)
+    if len(reports) > 1:
+        how = f"the most {whose} can change them, added up"
+    if len(sizes) > 1:
+        how += ", in units of each"
+    return f"{', '.join(sizes)}, {how}"
 
 
 def _atoms(drawn: _Drawn, histogram: Histogram) -> Iterator[tuple[str, str]]:
@@ -192,9 +227,9 @@ def _noise(
     """
     each = [at_once(confidence, competing_rows) for confidence in CONFIDENCES]
     margins = [Fraction(mechanism.quantile(confidence)) * unit for confidence in each]
-    shown = [f"± {_figure(m)} ({c:.0%})" for m, c in zip(margins, CONFIDENCES, strict=True)]
+    shown = [f"± {figure(m)} ({c:.0%})" for m, c in zip(margins, CONFIDENCES, strict=True)]
     yield "noise", ", ".join(shown)
-    least = [f"{_figure(m / RELATIVE_ERROR)} ({c:.0%})"
+    least = [f"{figure(m / RELATIVE_ERROR)} ({c:.0%})"
              for m, c in zip(margins, CONFIDENCES, strict=True)]  # fmt: skip
     yield "MTA", f"{', '.join(least)}: noise within 10 %"
 
@@ -256,7 +291,7 @@ def _shift(statistic: Total | Ranks) -> str:
     """The centre that is subtracted from each value, so that one row changes a sum by less."""
     if isinstance(statistic, Ranks) or not statistic.centre:
         return ""
-    return f"; each less {_figure(statistic.centre * statistic.grid.step)}"
+    return f"; each less {figure(statistic.centre * statistic.grid.step)}"
 
 
 def _columns(expression: Expr) -> Iterator[str]:
@@ -267,15 +302,8 @@ def _columns(expression: Expr) -> Iterator[str]:
 
 
 def _span(bounds: tuple[Fraction, Fraction], kind: Kind) -> str:
-    low, high = (iso_date(int(b)) if kind is Kind.DATE else _figure(b) for b in bounds)
+    low, high = (iso_date(int(b)) if kind is Kind.DATE else figure(b) for b in bounds)
     return f"{low} to {high}"
-
-
-def _figure(value: Fraction) -> str:
-    """A number rounded for reading."""
-    if value.denominator == 1 or abs(value) >= 1000:
-        return str(round(value))
-    return f"{float(value):.4g}"
 
 
 def _share(answer: AnswerRecord, total: Fraction) -> str:

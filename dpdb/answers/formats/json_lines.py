@@ -85,7 +85,8 @@ def _unsafe(character: str) -> bool:
 
 
 def _release(report: ReleaseReport) -> dict[str, Any]:
-    return {
+    recalled = {"repeat": True} if report.recalled else {}
+    return recalled | {
         "column": report.column,
         "aggregate": report.aggregate,
         "mechanism": report.mechanism,
@@ -93,6 +94,7 @@ def _release(report: ReleaseReport) -> dict[str, Any]:
         "scale": number(report.scale),
         "epsilon": float(report.epsilon),
         "delta": float(report.delta),
+        "group": report.group,
     }
 
 

@@ -37,7 +37,7 @@ class MemoryEngine(OpenEngine):
     def exact(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> tuple[Exact, ...]:
         """The exact result of each of the plan's own releases, in order."""
         statistics = self._statistics(plan, slots)
-        return tuple(Exact(statistics.statistic(release.statistic)) for release in plan.releases)
+        return tuple(Exact(statistics.statistic(release.statistic)) for release in plan.fresh)
 
     @np.errstate(all="ignore")
     def values(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> list[CountedValues]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from dpdb.engines.memory import exact_sums, row_blocks
+from dpdb.engines.memory.coded_values import CodedValues, coded, identities
 from dpdb.engines.memory.contribution_bounds import Units
-from dpdb.engines.memory.grid_rounding import grid_of
 from dpdb.engines.memory.grid_values import Steps, on_grid
 from dpdb.engines.memory.groups import (
     atom_counts,
@@ -21,11 +21,21 @@ from dpdb.engines.protocol import WORD, CountedValues, representation
 from dpdb.plan.expressions import ColumnRef, Expr, Literal
 from dpdb.plan.plan import Plan
 from dpdb.plan.query import Aggregate
-from dpdb.plan.statistics import Count, Distinct, Grid, Histogram, Ranks, Statistic, Tally, Total
+from dpdb.plan.statistics import (
+    Count,
+    Distinct,
+    Grid,
+    Histogram,
+    Joint,
+    Ranks,
+    Statistic,
+    Tally,
+    Total,
+)
 from dpdb.policy.catalog import Kind
 from dpdb.vectors.columns import Numbers
-from dpdb.vectors.evaluate import Frame, evaluate, public_dictionary
-from dpdb.vectors.vector import AnyVector, Array, Bools, TextVector
+from dpdb.vectors.evaluate import Frame, evaluate
+from dpdb.vectors.vector import Array, Bools
 
 _FEW = 2**16
 """So many different values are counted one by one rather than sorted."""
@@ -37,16 +47,6 @@ class _Counted:
 
     groups: Array | None
     values: Array
-
-
-@dataclass(frozen=True, repr=False)
-class _CodedValues:
-    """A number for every row, equal where the values of an argument are."""
-
-    codes: Array
-    null: Bools | None
-    range: tuple[int, int] | None = None
-    """The least and the greatest code, where that is public."""
 
 
 class Statistics:
@@ -64,13 +64,10 @@ class Statistics:
         self._groups = group_codes(plan, frame, rows) if plan.keys else None
         self._sorted: dict[tuple[Expr, Expr | None, Grid], list[Array]] = {}
         self._steps: dict[tuple[Expr, Grid], Steps] = {}
-        self._sums: dict[Total, tuple[Array, Array]] = {}
+        self._sums: dict[tuple[Expr, Expr | None, Grid, int, int], tuple[Array, Array]] = {}
 
     def statistic(self, statistic: Statistic) -> Array | list[Array]:
-        """One number for each cell, of a histogram one for each cell and atom.
-
-        For ranks and tallies it is an array for each cell.
-        """
+        """One number for each cell, and in a vector for each part; or an array for each cell."""
         match statistic:
             case Count():
                 return self._count(statistic)
@@ -78,6 +75,8 @@ class Statistics:
                 return self._histogram(statistic)
             case Total():
                 return self._total(statistic)
+            case Joint():
+                return self._joint(statistic)
             case Distinct():
                 return self._distinct(statistic)
             case Ranks():
@@ -89,7 +88,7 @@ class Statistics:
         """The values an aggregate counts in each cell, sorted, as doubles."""
         argument = Literal(1, Kind.INTEGER) if aggregate.argument is None else aggregate.argument
         vector = evaluate(argument, self._frame)
-        numbers = np.broadcast_to(_identities(vector).astype(np.float64), self._rows)
+        numbers = np.broadcast_to(identities(vector).astype(np.float64), self._rows)
         counted = self._counted(numbers, vector.null, aggregate.where)
         known = numbers if vector.null is None else numbers[self._known(vector.null)]
         return CountedValues(
@@ -124,6 +123,9 @@ class Statistics:
         return _Counted(None if self._groups is None else self._groups[mask], spread[mask])
 
     def _count(self, statistic: Count) -> Array:
+        if statistic.nulls:
+            every = self._count(Count(None, statistic.where))
+            return every - self._count(Count(statistic.argument, statistic.where))
         null = self._null(statistic.argument)
         if self._groups is not None:
             return self._per_cell(self._groups_within(self._selected(statistic.where, null)))
@@ -164,33 +166,56 @@ class Statistics:
         return np.asarray(np.maximum(self._groups, outside))
 
     def _total(self, statistic: Total) -> Array:
-        """Σ ((x - centre)^power - offset) = Σ (x - centre)^power - offset · number."""
-        centre, power = statistic.centre, statistic.power
-        shift = centre if power == 1 else statistic.offset
-        # Statistics that differ in what is taken off have their sums in common.
-        plain = replace(statistic, centre=0 if power == 1 else centre, offset=0)
-        if plain not in self._sums:
-            self._sums[plain] = self._plain_sums(plain)
-        sums, numbers = self._sums[plain]
-        held = representation(max(abs(end) for end in statistic.bounds))
-        # On the way to the result, the parts of the difference must fit, too.
-        wide = representation(_largest(plain) + abs(shift))
-        return np.asarray(sums.astype(wide) - shift * numbers.astype(wide)).astype(held)
+        """Σ p(x - c) = p₀·number + p₁·(Σ x - c·number) + p₂·Σ (x - c)², for the centre c.
 
-    def _plain_sums(self, total: Total) -> tuple[Array, Array]:
-        """For each cell Σ (x - centre)^power over the counted rows, and their number.
+        Statistics that differ in p and c have the sums on the right in common.
+        """
+        constant, linear, square = (*statistic.coefficients, 0, 0)[:3]
+        grid, centre = statistic.grid, statistic.centre
+        farthest = max(abs(grid.lower), abs(grid.upper))
+        # On the way to the result, the parts of the sum must fit, too.
+        most = abs(constant) + abs(linear) * (farthest + abs(centre))
+        most += abs(square) * (farthest + abs(centre)) ** 2
+        held, wide = representation(max(map(abs, statistic.bounds))), representation(most)
+        sums, numbers = self._power_sums(statistic, 0, 1)
+        result = (constant - linear * centre) * numbers.astype(wide) + linear * sums.astype(wide)
+        if square:
+            result = result + square * self._power_sums(statistic, centre, 2)[0].astype(wide)
+        return np.asarray(result).astype(held)
+
+    def _joint(self, statistic: Joint) -> Array:
+        """For each cell a number for each part of a vector: `weight` times the part's own."""
+        ends = [abs(end) for bounds in statistic.signed_bounds for end in bounds]
+        held = representation(max(ends))
+        columns = []
+        for part in statistic.parts:
+            own = self.statistic(part.statistic)
+            assert isinstance(own, np.ndarray)
+            columns.append(part.weight * own.astype(held))
+        return np.stack(columns, axis=1)
+
+    def _power_sums(self, total: Total, centre: int, power: int) -> tuple[Array, Array]:
+        """For each cell Σ (x - centre)^power over the counted rows of a total, and their number."""
+        key = (total.argument, total.where, total.grid, centre, power)
+        if key not in self._sums:
+            self._sums[key] = self._plain_sums(total, centre, power)
+        return self._sums[key]
+
+    def _plain_sums(self, total: Total, centre: int, power: int) -> tuple[Array, Array]:
+        """The same, worked out.
 
         Rows that are not counted are multiplied by zero, or put into the group past
         the last: that takes the same time however many there are, and a fraction of
         the time of picking out the others where those are about half.
         """
-        steps, largest = self._on_grid(total.argument, total.grid), _largest(total)
+        steps, grid = self._on_grid(total.argument, total.grid), total.grid
+        largest = int(max(abs(grid.lower - centre), abs(grid.upper - centre)) ** power)
         held = representation(largest)
         if self._groups is not None:
             assert self._cells is not None
             groups = self._groups_within(self._selected(total.where, steps.null))
             sums = exact_sums.grouped_total(
-                groups, steps.values, self._cells, largest, centre=total.centre, power=total.power
+                groups, steps.values, self._cells, largest, centre=centre, power=power
             )
             return sums, self._per_cell(groups)
         mask = self._where_also(total.where)
@@ -198,13 +223,11 @@ class Statistics:
             # All rows that are NULL add the same public number, so the sum needs no mask.
             nulls = self._number(steps.null)
             number = self._rows - nulls
-            surplus = nulls * (steps.filler - total.centre) ** total.power
+            surplus = nulls * (steps.filler - centre) ** power
         else:
             mask = self._selected(total.where, steps.null)
             number, surplus = self._number(mask), 0
-        whole = exact_sums.total(
-            steps.values, largest, mask, centre=total.centre, power=total.power
-        )
+        whole = exact_sums.total(steps.values, largest, mask, centre=centre, power=power)
         return np.array([whole - surplus], dtype=held), np.array([number], dtype=np.int64)
 
     def _on_grid(self, argument: Expr, grid: Grid) -> Steps:
@@ -214,7 +237,7 @@ class Statistics:
         return self._steps[key]
 
     def _distinct(self, statistic: Distinct) -> Array:
-        values = self._coded(statistic.argument)
+        values = coded(statistic.argument, self._frame)
         cells = 1 if self._cells is None else self._cells
         if values.range is not None:
             low, high = values.range
@@ -231,7 +254,7 @@ class Statistics:
         return self._per_cell(groups[new])
 
     def _distinct_among_few(
-        self, values: _CodedValues, low: int, size: int, where: Expr | None
+        self, values: CodedValues, low: int, size: int, where: Expr | None
     ) -> Array:
         """Each value of each cell is counted, and rows that are not in a cell of their own."""
         mask = self._selected(where, values.null)
@@ -248,20 +271,6 @@ class Statistics:
             counts += np.bincount(places, minlength=len(counts))
         present = counts.reshape(cells + 1, size)[:cells] > 0
         return np.asarray(present.sum(axis=1, dtype=np.int64))
-
-    def _coded(self, argument: Expr) -> _CodedValues:
-        if isinstance(argument, ColumnRef):
-            column = argument.column
-            held = self._frame.columns[column.name]
-            if isinstance(held, Numbers):
-                grid = grid_of(column)
-                limits = None if grid is None else (grid.lowest, grid.highest)
-                return _CodedValues(held.units, held.null, limits)
-            missing = len(held.values)
-            limits = (0, missing) if public_dictionary(column) else None
-            return _CodedValues(held.codes, held.codes == missing, limits)
-        vector = evaluate(argument, self._frame)
-        return _CodedValues(_identities(vector), vector.null)
 
     def _ranks(self, statistic: Ranks) -> list[Array]:
         key = (statistic.argument, statistic.where, statistic.grid)
@@ -280,17 +289,3 @@ class Statistics:
         flat = groups * width + counted.values.astype(np.int64)
         counts = np.bincount(flat, minlength=(cells + 1) * width)[: cells * width]
         return list(counts.reshape(cells, width))
-
-
-def _largest(total: Total) -> int:
-    """The largest magnitude of (x - centre)^power."""
-    grid, centre = total.grid, total.centre
-    return int(max(abs(grid.lower - centre), abs(grid.upper - centre)) ** total.power)
-
-
-def _identities(vector: AnyVector) -> Array:
-    """A number for every row, equal where the values are."""
-    if isinstance(vector, TextVector):
-        _, same = np.unique(np.array([*vector.dictionary, ""], dtype=object), return_inverse=True)
-        return np.asarray(same[vector.codes])
-    return vector.values

@@ -14,7 +14,7 @@ from dpdb.interfaces.shell.acceptance import is_accepted
 from dpdb.interfaces.shell.cursor_context import Context, context
 from dpdb.interfaces.shell.entries import open_text
 from dpdb.interfaces.shell.settings import SETTINGS
-from dpdb.interfaces.shell.vocabulary import AGGREGATES, FUNCTIONS, STARTS
+from dpdb.interfaces.shell.vocabulary import AGGREGATES, FUNCTIONS, NAMED_ARGUMENTS, STARTS
 from dpdb.plan.group_keys import has_key_values
 from dpdb.policy.catalog import Column, Kind, Policy
 from dpdb.policy.names import written
@@ -87,7 +87,7 @@ class ShellCompleter(Completer):
             yield from self._tables()
         elif clause in ("SET", "OPTIONS"):
             if previous in ("SET", "(", ","):
-                known = self._settings if clause == "SET" else names.OPTIONS
+                known = self._settings if clause == "SET" else names.OPTIONS | names.TERMS
                 yield from ((f"{n} = ", n, meaning) for n, meaning in known.items())
         elif following := ("SELECT",) if here.opens_table else FOLLOWING.get(previous):
             yield from ((word, word, "") for word in following)
@@ -122,6 +122,9 @@ class ShellCompleter(Completer):
         if _on_answer(here):
             yield from _calls(AGGREGATES)
         yield from _calls(FUNCTIONS)
+        if previous == "," and here.calls and here.calls[0] in AGGREGATES:
+            for name, (value, meaning) in NAMED_ARGUMENTS.items():
+                yield f"{name} => (", f"{name} {value}", meaning
         if previous == "SELECT" and here.row_by_row:
             yield "*", "*", "all columns"
         elif previous == "SELECT":

@@ -102,12 +102,19 @@ FUNCTIONS = {
 }
 """The signature of each function, and its meaning."""
 
+NAMED_ARGUMENTS = {
+    "contribution_bounds_per_row": ("=> (low, high)", "each row is clamped, as by CLAMP"),
+    "contribution_bounds_per_group": ("=> (low, high)", "what a unit adds in a group is clamped"),
+}
+"""What follows the name of each named argument of aggregates, and its meaning."""
+
 KEYWORDS = (
     "SELECT", "FROM", "WHERE", "GROUP", "BY", "HAVING", "ORDER", "LIMIT", "OFFSET", "AS", "AND",
     "OR", "NOT", "IN", "IS", "NULL", "LIKE", "ILIKE", "ESCAPE", "BETWEEN", "CASE", "WHEN", "THEN",
     "ELSE", "END", "DISTINCT", "FILTER", "WITHIN", "ASC", "DESC", "NULLS", "FIRST", "LAST", "TRUE",
     "FALSE", "EXPLAIN", "SHOW", "ALL", "BUDGET", "HISTORY", "TABLES", "DESCRIBE", "SET", "WITH",
-    "DIFFERENTIAL_PRIVACY", "OPTIONS", "DATE",
+    "DIFFERENTIAL_PRIVACY", "OPTIONS", "DATE", "ANONYMIZATION", "CLAMPED",
+    "CONTRIBUTION_BOUNDS_PER_ROW", "CONTRIBUTION_BOUNDS_PER_GROUP",
 )  # fmt: skip
 STARTS = {
     "SELECT": "ask a question",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -32,6 +33,12 @@ class Loss:
             self.rho + other.rho,
             self.rho_delta + other.rho_delta,
         )
+
+
+def largest_loss(losses: Iterable[Loss]) -> Loss:
+    """A loss that is at least each of these: the largest of each of the four numbers."""
+    numbers = [(each.epsilon, each.delta, each.rho, each.rho_delta) for each in losses]
+    return Loss(*map(max, zip(*numbers, strict=True)))
 
 
 def pure(epsilon: Fraction) -> Loss:

@@ -15,7 +15,7 @@ import pytest
 from dpdb.engines.protocol import WORD, Engine, Exact, representation
 from dpdb.errors import DataFileError
 from dpdb.plan.plan import Plan
-from dpdb.plan.statistics import Count, Distinct, Histogram, Ranks, Tally, Total
+from dpdb.plan.statistics import Count, Distinct, Histogram, Joint, Ranks, Tally, Total
 from dpdb.policy.catalog import Policy
 from tests.engines.conformance.conftest import OpenEngine
 from tests.engines.conformance.test_order import QUERIES, TOP, UNITS, wild_rows, written
@@ -181,6 +181,10 @@ def test_the_shape_follows_from_the_plan(
                 case Total() as total, array:
                     largest = max(abs(end) for end in total.bounds)
                     assert array.dtype == representation(largest)  # type: ignore[union-attr]
+                case Joint(parts=parts) as joint, array:
+                    largest = max(abs(end) for ends in joint.signed_bounds for end in ends)
+                    assert array.dtype == representation(largest)  # type: ignore[union-attr]
+                    assert array.shape == (plan.cells, len(parts))  # type: ignore[union-attr]
                 case Ranks(grid=grid), list(arrays):
                     assert {array.dtype for array in arrays} == {WORD}
                     for values in (array.tolist() for array in arrays):

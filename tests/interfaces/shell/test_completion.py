@@ -11,12 +11,13 @@ from prompt_toolkit.document import Document
 from dpdb.errors import DpdbError
 from dpdb.interfaces.shell.commands import COMMANDS
 from dpdb.interfaces.shell.completion import ShellCompleter
-from dpdb.interfaces.shell.vocabulary import AGGREGATES, FUNCTIONS
+from dpdb.interfaces.shell.vocabulary import AGGREGATES, FUNCTIONS, NAMED_ARGUMENTS
 from dpdb.policy.reader import policy_for, read_policy
 from dpdb.session.session import Session
 from dpdb.sql.aggregates import AGGREGATE_NAMES
+from dpdb.sql.contribution_bounds import PER_GROUP, PER_ROW
 from dpdb.sql.functions import FUNCTION_NAMES
-from dpdb.sql.option_names import OPTIONS, SETTINGS
+from dpdb.sql.option_names import OPTIONS, SETTINGS, TERMS
 from tests.support.noiseless import Noiseless
 
 POLICY = """
@@ -81,7 +82,9 @@ def offered(completer: ShellCompleter, text: str) -> list[str]:
     ("SELECT COUNT(*) FROM people WHERE people.", COLUMNS),
     ("SELECT |FROM pets", None),
     ("SELECT COUNT(*) FROM people GROUP ", {"BY"}),
-    ("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(", {f"{name} = " for name in OPTIONS}),
+    ("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(", {f"{name} = " for name in OPTIONS | TERMS}),
+    ("SELECT WITH ANONYMIZATION OPTIONS(epsilon = 1, max_r", {"max_rows_contributed = "}),
+    ("SELECT SUM(age, contr", {f"{name} => (" for name in NAMED_ARGUMENTS}),
     ("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 1, d", {"delta = "}),
     ("SET ", {f"{name} = " for name in SETTINGS}),
     ("SELECT 1; SHOW ", {"BUDGET", "HISTORY", "TABLES", "ALL"}),
@@ -242,6 +245,7 @@ def test_nothing_comes_up_at_an_empty_prompt(completer: ShellCompleter) -> None:
 def test_the_vocabulary_is_the_dialect() -> None:
     assert list(AGGREGATES) == AGGREGATE_NAMES
     assert list(FUNCTIONS) == FUNCTION_NAMES
+    assert list(NAMED_ARGUMENTS) == [PER_ROW, PER_GROUP]
 
 
 def test_what_teaching_can_set_is_offered_there_only(tmp_path: Path) -> None:

@@ -116,11 +116,12 @@ def test_the_prompt_shows_what_others_leave(shop: Path, run: Run, tmp_path: Path
         run(shop, "-c", COUNT)
         terminal.send("S")
         terminal.wait(lambda t: "ε 0.5 of 1" in t.toolbar)
-        shop.with_suffix(".ledger").unlink()
-        terminal.run("\x08" + COUNT + " WHERE a > 2;")
-        assert "t.ledger was replaced" in terminal.text
-        terminal.send("\x04")
-        terminal.end()
+        run("budget", "accept", shop, "--why", "other data")
+        terminal.send("E")
+        terminal.wait(lambda t: "the custodian has accepted other data" in t.toolbar)
+        terminal.send("\x08\x08" + COUNT + " WHERE a > 2;\r")
+        assert "error: the custodian has accepted other data" in terminal.end()
+    assert terminal.process.exitstatus == 2
 
 
 def test_the_prompt_does_not_begin_without_a_ledger(make: Make, tmp_path: Path) -> None:

@@ -1,0 +1,172 @@
+"""Moments of the rows that count, as linear combinations of the noisy values of releases.
+
+A release of several parts tells of more than one moment: the sum and the number of rows behind an
+average are both read from one pair of noisy values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum, auto
+from fractions import Fraction
+
+from dpdb.plan.expressions import Expr
+from dpdb.plan.query import Aggregate, Function
+from dpdb.plan.statistics import Grid
+
+Place = tuple[int, int]
+"""The index of a release in its plan, and that of a part of it."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A moment as `constant` + Σ weight · noisy value."""
+
+    weights: tuple[tuple[Place, Fraction], ...] = ()
+    constant: Fraction = Fraction(0)
+
+    @classmethod
+    def of(cls, weights: Mapping[Place, Fraction], constant: Fraction = Fraction(0)) -> Reading:
+        """The reading with these weights; those of 0 are left out."""
+        kept = sorted((place, Fraction(weight)) for place, weight in weights.items() if weight)
+        return cls(tuple(kept), constant)
+
+    def __add__(self, other: Reading) -> Reading:
+        weights = dict(self.weights)
+        for place, weight in other.weights:
+            weights[place] = weights.get(place, Fraction(0)) + weight
+        return Reading.of(weights, self.constant + other.constant)
+
+    def __mul__(self, factor: Fraction | int) -> Reading:
+        weights = {place: factor * weight for place, weight in self.weights}
+        return Reading.of(weights, factor * self.constant)
+
+    def __sub__(self, other: Reading) -> Reading:
+        return self + other * -1
+
+    def placed(self, places: Mapping[int, int]) -> Reading:
+        """The same reading of releases at other places."""
+        weights = {(places[release], part): weight for (release, part), weight in self.weights}
+        return Reading.of(weights, self.constant)
+
+    def moved(self, by: int) -> Reading:
+        """The same reading of releases whose indices are larger by so many."""
+        return self.placed({release: release + by for release in self.releases})
+
+    @property
+    def releases(self) -> set[int]:
+        """The indices of the releases that are read."""
+        return {release for (release, _), _ in self.weights}
+
+
+def value(release: int = 0, part: int = 0, weight: Fraction | int = 1) -> Reading:
+    """The noisy value of one part of a release, times a weight."""
+    return Reading.of({(release, part): Fraction(weight)})
+
+
+def constant(number: Fraction | int) -> Reading:
+    """A public number."""
+    return Reading((), Fraction(number))
+
+
+class Moment(StrEnum):
+    """What a release can be read for."""
+
+    ROWS = auto()
+    """The number of rows that pass the filter."""
+    COUNT = auto()
+    """The number of those with an argument that is not NULL."""
+    TOTAL = auto()
+    """The sum of the argument."""
+    SQUARES = auto()
+    """The sum of its squares."""
+
+
+def moments_of(aggregate: Aggregate) -> frozenset[Moment]:
+    """The moments from which an aggregate is computed; none where it is not made of sums."""
+    match aggregate.function:
+        case Function.COUNT:
+            return frozenset({Moment.ROWS if aggregate.argument is None else Moment.COUNT})
+        case Function.SUM:
+            return frozenset({Moment.TOTAL})
+        case Function.AVG:
+            return frozenset({Moment.COUNT, Moment.TOTAL})
+        case Function.VAR_POP | Function.VAR_SAMP | Function.STDDEV_POP | Function.STDDEV_SAMP:
+            return frozenset({Moment.COUNT, Moment.TOTAL, Moment.SQUARES})
+    return frozenset()
+
+
+@dataclass(frozen=True)
+class Moments:
+    """The readings of the moments of x, in steps of `grid`, and of y = x - `centre`.
+
+    Those that the releases do not tell are None.
+    """
+
+    grid: Grid | None = None
+    centre: int = 0
+    rows: Reading | None = None
+    count: Reading | None = None
+    total: Reading | None = None
+    """Σ y."""
+    squares: Reading | None = None
+    """Σ y²."""
+    sum: Reading | None = None
+    """Σ x."""
+
+    def of(self, moment: Moment) -> Reading | None:
+        """The reading of a moment; that of TOTAL is the sum of x itself."""
+        match moment:
+            case Moment.ROWS:
+                return self.rows
+            case Moment.COUNT:
+                return self.count
+            case Moment.TOTAL:
+                return self.sum
+            case Moment.SQUARES:
+                return self.squares
+
+    def releases_for(self, aggregate: Aggregate) -> tuple[int, ...]:
+        """The indices of the releases from which an aggregate is computed."""
+        match aggregate.function:
+            case Function.COUNT:
+                readings = [self.count]
+            case Function.SUM:
+                readings = [self.sum]
+            case Function.AVG:
+                readings = [self.count, self.total]
+            case _:
+                readings = [self.count, self.total, self.squares]
+        return tuple(sorted(set().union(*(each.releases for each in readings if each))))
+
+    def moved(self, by: int) -> Moments:
+        """The same of releases whose indices are larger by so many."""
+        readings = (self.rows, self.count, self.total, self.squares, self.sum)
+        return Moments(self.grid, self.centre, *(each and each.moved(by) for each in readings))
+
+    def placed(self, places: Mapping[int, int]) -> Moments:
+        """The same of those releases that have a place."""
+        readings = (self.rows, self.count, self.total, self.squares, self.sum)
+        kept = (r if r and r.releases <= places.keys() else None for r in readings)
+        return Moments(self.grid, self.centre, *(each and each.placed(places) for each in kept))
+
+
+NO_MOMENTS = Moments()
+
+
+@dataclass(frozen=True)
+class GroupMoments:
+    """What can be read from the releases of one group, of one argument over one filter."""
+
+    argument: Expr | None
+    where: Expr | None
+    moments: Moments
+
+    def tells(self, moment: Moment) -> bool:
+        """Whether the moment is among those that can be read."""
+        return self.moments.of(moment) is not None
+
+    def moved(self, by: int) -> GroupMoments:
+        """The same of releases whose indices are larger by so many."""
+        return replace(self, moments=self.moments.moved(by))

@@ -1,0 +1,292 @@
+"""Release groups: which aggregates of a SELECT are answered from the same releases.
+
+COUNT, SUM, AVG, VARIANCE and STDDEV of one argument over one filter are made of the same moments,
+which cost one share of ε. COUNT(*) is read beside them wherever no row is left out by a NULL, or
+where the number of NULLs is a part of the vector.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from dpdb.errors import MissingBounds, TooLarge
+from dpdb.plan.count_groups import CountGroup, NoiseCost, count_groups
+from dpdb.plan.expressions import Expr
+from dpdb.plan.lowering import AggregateLowering, PlanningContext, contribution_of
+from dpdb.plan.moments import GroupMoments, Moment, moments_of
+from dpdb.plan.plan import Release, ReleasedGroup
+from dpdb.plan.query import Aggregate, Function, Query
+from dpdb.plan.ranges import nullable
+from dpdb.plan.shared_moments import combined, counts_all_rows, covariance, moments_for
+from dpdb.policy.budget import Neighbors
+from dpdb.privacy.accounting.accountants import BudgetShare
+from dpdb.privacy.accounting.loss import Loss
+from dpdb.privacy.mechanisms import Gaussian
+from dpdb.privacy.sensitivity import total, total_squared
+
+
+@dataclass(frozen=True)
+class ReleaseGroup:
+    """Moments of one argument over one filter, or one aggregate that is not made of moments."""
+
+    aggregate: int
+    """The index of the first aggregate of the group."""
+    needed: frozenset[Moment]
+    """The moments to be read from its releases; none for another aggregate."""
+    counts: CountGroup | None = None
+    """Counts that are drawn as one, as sums over the same atoms."""
+
+
+def is_public(index: int, query: Query, context: PlanningContext) -> bool:
+    """Whether an aggregate follows from what is public, so that it has no noise and no share."""
+    if query.obstacles[index] is not None:
+        return True
+    return is_public_count(query.aggregates[index], query, context)
+
+
+def is_public_count(aggregate: Aggregate, query: Query, context: PlanningContext) -> bool:
+    """Whether an aggregate is the number of all rows of a table, and that number is public."""
+    counts = aggregate.function is Function.COUNT
+    return counts and contribution_of(aggregate, query, context.policy).fixed
+
+
+def release_groups(query: Query, context: PlanningContext) -> tuple[ReleaseGroup, ...]:
+    """The groups of a query's own aggregates that are noisy, by their first aggregate.
+
+    A query that fixes the size of its noise has a group for each. What follows from releases that
+    are remembered is in none.
+    """
+    before = recalled(query, context)
+    noisy = [
+        index
+        for index in range(len(query.aggregates))
+        if not is_public(index, query, context) and index not in before
+    ]
+    needed = {index: moments_of(query.aggregates[index]) for index in noisy}
+    if context.options.has_accuracy_goal:
+        return tuple(ReleaseGroup(index, needed[index]) for index in noisy)
+    found = [ReleaseGroup(index, needed[index]) for index in noisy if not needed[index]]
+    asked = [(index, query.aggregates[index]) for index in noisy if needed[index]]
+    counts = []
+    for where in dict.fromkeys(aggregate.where for _, aggregate in asked):
+        over = [(index, aggregate) for index, aggregate in asked if aggregate.where == where]
+        if all(aggregate.function is Function.COUNT for _, aggregate in over):
+            counts += [index for index, _ in over]
+        else:
+            found += _over_one_filter(over, query, context)
+    found += _of_counts(counts, len(found), query, context)
+    return tuple(sorted(found, key=lambda group: group.aggregate))
+
+
+def _of_counts(
+    counts: list[int], others: int, query: Query, context: PlanningContext
+) -> list[ReleaseGroup]:
+    """The groups in which counts are drawn beside so many other groups.
+
+    Two counts that differ are one histogram where that is better.
+    """
+    drawn: list[CountGroup] = []
+    if len(counts) > 1:
+        gaussian = context.options.mechanism == "gaussian"
+        first = query.aggregates[counts[0]]
+
+        def weight(atoms: int) -> int:
+            several = atoms * (2 if query.keys else 1)
+            contribution = contribution_of(first, query, context.policy, several)
+            if gaussian:
+                return total_squared(1, 1, contribution)
+            return total(1, 1, contribution) ** 2
+
+        power = 1 if context.concentrated else 2
+        drawn = count_groups(query, counts, NoiseCost(weight, power, others))
+    together = [group for group in drawn if len(group.members) > 1]
+    members = {member for group in together for member in group.members}
+    alone = [index for index in counts if index not in members]
+    return [
+        *(ReleaseGroup(min(group.members), frozenset(), group) for group in together),
+        *(ReleaseGroup(index, moments_of(query.aggregates[index])) for index in alone),
+    ]
+
+
+def recalled(query: Query, context: PlanningContext) -> dict[int, ReleasedGroup]:
+    """For the index of each aggregate that follows from remembered releases, their group.
+
+    A group serves where it had at least the loss that the aggregate's own would have, for noise of
+    the same kind.
+    """
+    if not context.remembered or context.options.has_accuracy_goal:
+        return {}
+    number = len(release_groups(query, replace(context, remembered=())))
+    share = context.share.part(Fraction(1, max(number, 1)))
+    gaussian = context.options.mechanism == "gaussian"
+    found = {}
+    for index, aggregate in enumerate(query.aggregates):
+        for group in context.remembered:
+            alike = all(isinstance(r.mechanism, Gaussian) == gaussian for r in group.releases)
+            if alike and _is_enough(group.loss, share) and moments_for(aggregate, [group.read]):
+                found[index] = group
+                break
+    return found
+
+
+def _is_enough(loss: Loss, share: BudgetShare) -> bool:
+    """Whether a loss is at least what a share would be spent on, but for the rounding of roots."""
+    if share.concentrated:
+        return loss.rho >= share.epsilon**2 / 2 * (1 - Fraction(1, 2**60))
+    return loss.epsilon >= share.epsilon
+
+
+Subject = tuple[Expr | None, bool]
+"""An argument, or None for all rows; and whether its squares stand apart from its sum."""
+Needs = dict[Subject, frozenset[Moment]]
+Asked = Sequence[tuple[int, Aggregate]]
+ROWS: Subject = (None, False)
+_CHEAP = BudgetShare(Fraction(1), Fraction(1, 10**6))
+"""The share at which ways are compared: errors grow alike as it shrinks."""
+
+
+def _over_one_filter(
+    asked: Asked, query: Query, context: PlanningContext
+) -> tuple[ReleaseGroup, ...]:
+    """The groups of aggregates over one filter: of the ways the one with the smallest errors.
+
+    A SUM alone has less noise than one that is read from a vector, but a vector tells more.
+    """
+    needs: Needs = {}
+    first: dict[Subject, int] = {}
+    for index, aggregate in asked:
+        subject = _subject(aggregate, asked, query, context)
+        own = moments_of(aggregate) if subject[0] is not None else frozenset({Moment.ROWS})
+        first.setdefault(subject, index)
+        needs[subject] = needs.get(subject, frozenset()) | own
+    vectors = {
+        subject: needed | {Moment.COUNT} if needed == {Moment.TOTAL} else needed
+        for subject, needed in needs.items()
+    }
+    ways = [
+        tuple(ReleaseGroup(first[subject], needed) for subject, needed in way.items())
+        for way in (_with_rows(needs, query, context), _with_rows(vectors, query, context))
+    ]
+    if all(aggregate.function in (Function.COUNT, Function.SUM) for _, aggregate in asked):
+        ways.append(_one_by_one(asked))
+    fixed = contribution_of(asked[0][1], query, context.policy).fixed
+    if len(set(ways)) == 1 or len(asked) == 1 or fixed:
+        return ways[0]
+    return min(ways, key=lambda way: _error(way, asked, query, context))
+
+
+def _one_by_one(asked: Asked) -> tuple[ReleaseGroup, ...]:
+    """A group for each COUNT and SUM, but one for all that count the same rows."""
+    groups: dict[object, ReleaseGroup] = {}
+    for index, aggregate in asked:
+        every = counts_all_rows(aggregate)
+        needed = frozenset({Moment.ROWS}) if every else moments_of(aggregate)
+        key = (None if every else aggregate.argument, needed)
+        groups.setdefault(key, ReleaseGroup(index, needed))
+    return tuple(groups.values())
+
+
+def _subject(aggregate: Aggregate, asked: Asked, query: Query, context: PlanningContext) -> Subject:
+    """What an aggregate is about; COUNT(x) of values that are never NULL is about all rows.
+
+    Squares stand apart where their grid is coarser than that of the sums beside them, which
+    would be those of rounded values.
+    """
+    argument = aggregate.argument
+    if argument is None or counts_all_rows(aggregate):
+        return ROWS
+    same = [other for _, other in asked if other.argument == argument]
+    needed = [moments_of(other) for other in same]
+    summed = any(Moment.TOTAL in each and Moment.SQUARES not in each for each in needed)
+    apart = summed and any(Moment.SQUARES in each for each in needed)
+    if not apart or Moment.SQUARES not in moments_of(aggregate):
+        return argument, False
+    grid_of = AggregateLowering(context, query, aggregate, {}, 1, _CHEAP).moments.grid_of
+    try:
+        return argument, grid_of(True) != grid_of(False)
+    except (MissingBounds, TooLarge):
+        return argument, True
+
+
+def _with_rows(needs: Needs, query: Query, context: PlanningContext) -> Needs:
+    """The same, but the number of all rows is read beside the vectors, where there are some.
+
+    Under `replace` within one group a row that becomes NULL would move a number of NULLs as well.
+    """
+    if ROWS not in needs:
+        return needs
+    replaced = context.policy.neighbors is Neighbors.REPLACE and not query.keys
+    beside = {
+        subject: needed | {Moment.ROWS}
+        for subject, needed in needs.items()
+        if Moment.COUNT in needed and not (replaced and nullable(_argument(subject)))
+    }
+    if not beside:
+        return needs
+    return {
+        subject: beside.get(subject, needed) for subject, needed in needs.items() if subject != ROWS
+    }
+
+
+def _argument(subject: Subject) -> Expr:
+    assert subject[0] is not None
+    return subject[0]
+
+
+def _error(
+    way: Sequence[ReleaseGroup], asked: Asked, query: Query, context: PlanningContext
+) -> float:
+    """The sum of the errors of all aggregates, each relative to what it is when asked alone.
+
+    Averages and variances have errors that depend on the rows; these grow as their share shrinks.
+    """
+    whole = replace(_CHEAP, concentrated=context.concentrated)
+    part = whole.part(Fraction(1, len(way)))
+    groups = 2 if query.keys else 1
+    lowering = AggregateLowering(context, query, asked[0][1], {}, groups, part)
+    try:
+        shared = _lowered([(query.aggregates[g.aggregate], g.needed) for g in way], part, lowering)
+        total = 0.0
+        for _, aggregate in asked:
+            if aggregate.function not in (Function.COUNT, Function.SUM):
+                total += float(whole.epsilon / part.epsilon)
+                continue
+            alone = _lowered([(aggregate, moments_of(aggregate))], whole, lowering)
+            least = _variance(aggregate, *alone)
+            total += math.sqrt(_variance(aggregate, *shared) / least) if least else 0.0
+    except (MissingBounds, TooLarge):
+        return math.inf
+    return total
+
+
+Lowering = tuple[list[Release], Sequence[GroupMoments]]
+
+
+def _lowered(
+    groups: Sequence[tuple[Aggregate, frozenset[Moment]]],
+    share: BudgetShare,
+    lowering: AggregateLowering,
+) -> Lowering:
+    """Groups with the same share each: their releases, and what is read from all of them."""
+    releases: list[Release] = []
+    moments = []
+    for aggregate, needed in groups:
+        one = replace(lowering, aggregate=aggregate, share=share).moments
+        own, read = one.lower(needed)
+        moments.append(GroupMoments(one.argument, one.where, read.moved(len(releases))))
+        releases += own
+    return releases, combined(moments, releases)
+
+
+def _variance(
+    aggregate: Aggregate, releases: list[Release], groups: Sequence[GroupMoments]
+) -> Fraction:
+    """The variance of a COUNT or a SUM, but for the factor 2 of all Laplace noise."""
+    moments = moments_for(aggregate, groups)
+    assert moments is not None
+    reading = moments.sum if aggregate.function is Function.SUM else moments.count
+    assert reading is not None
+    return covariance(reading, reading, releases)

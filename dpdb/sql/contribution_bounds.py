@@ -1,0 +1,104 @@
+"""Contribution bounds, as BigQuery writes them: what a row or a unit may add to an aggregate.
+
+`SUM(x, contribution_bounds_per_row => (0, 10))` is SUM(CLAMP(x, 0, 10)). The bounds are constants
+of the text, and so it is sound to clamp to them whatever they are.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from dpdb.errors import Place, TypeMismatch, UnknownName, Unsupported, did_you_mean
+from dpdb.plan.expressions import Literal
+from dpdb.policy.catalog import Table
+from dpdb.sql.date_functions import UNREAD
+from dpdb.sql.named_arguments import CLAMPED
+from dpdb.sql.trees import node_name, place
+
+if TYPE_CHECKING:
+    from dpdb.sql.expression_binder import ExpressionBinder
+
+PER_ROW = "contribution_bounds_per_row"
+PER_GROUP = "contribution_bounds_per_group"
+_NAMES = (PER_ROW, PER_GROUP)
+_COUNTS = (exp.Count, exp.CountIf)
+
+
+def bounded(node: exp.Expr, rows: ExpressionBinder, table: Table) -> exp.Expr:
+    """The aggregate with named arguments at `node` as one without: its argument is clamped."""
+    inner, *arguments = node.expressions
+    where = place(node, rows.text)
+    if not isinstance(inner, exp.AggFunc) or isinstance(inner, exp.Mode):
+        unknown = isinstance(inner, exp.Anonymous)
+        name = inner.name.removesuffix(UNREAD) if unknown else node_name(inner)
+        raise Unsupported(f"{name} takes no named arguments", place=where)
+    names = [_name(argument, where) for argument in arguments]
+    if len(names) > 1:
+        raise Unsupported("an aggregate has one pair of bounds", place=where)
+    low, high = ends = _ends(arguments[0].expression, where)
+    least, greatest = (_number(end, rows, where) for end in ends)
+    if least > greatest:
+        raise TypeMismatch("the lower bound is above the upper one", place=where)
+    per_group = names == [PER_GROUP] or (
+        names == [CLAMPED] and isinstance(inner, (exp.Sum, exp.Avg, *_COUNTS))
+    )
+    most = table.rows_per_unit if per_group else 1
+    if isinstance(inner, _COUNTS):
+        _check_count(least, greatest, most, where)
+        return inner
+    if most > 1:
+        raise Unsupported(
+            f"a unit has up to {most} rows, and what they come to in a group is not clamped",
+            hint=f"{PER_ROW} => (low, high) clamps each row; "
+            "OPTIONS(max_rows_contributed = 1) keeps one row of each unit",
+            place=where,
+        )
+    clamped = inner.copy()
+    clamped.set("this", exp.Anonymous(this="CLAMP", expressions=[inner.this, low, high]))
+    return clamped
+
+
+def _name(argument: exp.Expr, where: Place | None) -> str:
+    """The name of a named argument, if it is one of those that mean something here."""
+    if not isinstance(argument, exp.Kwarg):
+        raise Unsupported("named arguments are the last", place=where)
+    name = argument.this.name
+    if name == CLAMPED or name.lower() in _NAMES:
+        return str(name if name == CLAMPED else name.lower())
+    hint = did_you_mean(name.lower(), _NAMES) or f"{PER_ROW} => (low, high) clamps its argument"
+    if name.lower() == "report_format":
+        hint = "each answer has its interval; --json prints its noise, too"
+    raise UnknownName(f"no argument {name} of an aggregate", hint=hint, place=where)
+
+
+def _ends(value: exp.Expr, where: Place | None) -> tuple[exp.Expr, exp.Expr]:
+    """The two ends of `(low, high)`, or of `low AND high`."""
+    match value:
+        case exp.Tuple(expressions=[low, high]):
+            return low, high
+        case exp.And():
+            return value.this, value.expression
+    raise TypeMismatch("bounds are two numbers: (0, 100)", place=where)
+
+
+def _number(end: exp.Expr, rows: ExpressionBinder, where: Place | None) -> Fraction:
+    constant = rows.expression(end)
+    if isinstance(constant, Literal) and type(constant.value) in (int, Fraction):
+        assert isinstance(constant.value, (int, Fraction))
+        return Fraction(constant.value)
+    raise TypeMismatch("bounds are two numbers: (0, 100)", place=where)
+
+
+def _check_count(least: Fraction, greatest: Fraction, most: int, where: Place | None) -> None:
+    """Refuse bounds that would change a count, of which a unit adds from 0 to `most`."""
+    if least <= 0 and greatest >= most:
+        return
+    fewer = f"; OPTIONS(max_rows_contributed = {greatest}) makes it {greatest}"
+    raise Unsupported(
+        f"a count is not clamped, and a unit adds up to {most} to it",
+        hint=f"write (0, {most})" + (fewer if 1 <= greatest < most else ""),
+        place=where,
+    )

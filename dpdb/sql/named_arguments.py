@@ -1,0 +1,73 @@
+"""Named arguments of aggregates, which sqlglot does not know, as it can read them.
+
+`SUM(x, name => value)` is given to it as `=>(SUM(x), name => value)`, and so is
+`SUM(x CLAMPED BETWEEN low AND high)`, with `low AND high` as the value.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token, TokenType
+
+CLAMPED = "CLAMPED BETWEEN"
+"""The name of the argument that CLAMPED BETWEEN becomes."""
+_CALL = "=>"
+"""The name of the call around an aggregate with named arguments; nobody can type it."""
+_ENDS = {
+    TokenType.VAR, TokenType.IDENTIFIER, TokenType.NUMBER, TokenType.STRING, TokenType.R_PAREN,
+    TokenType.END,
+}  # fmt: skip
+"""What stands before CLAMPED BETWEEN; before a column called `clamped` none of these does."""
+
+
+def has_named_arguments(node: exp.Expr) -> bool:
+    """Whether `node` is an aggregate with named arguments: they follow it in `expressions`."""
+    return isinstance(node, exp.Anonymous) and node.this == _CALL
+
+
+def around_their_calls(tokens: list[Token]) -> list[Token]:
+    """The tokens with each call that has named arguments inside a call that has them instead."""
+    result: list[Token] = []
+    starts: list[int | None] = []
+    for index, token in enumerate(tokens):
+        named, clamped = _is_before_name(tokens, index), _is_clamped(tokens, index)
+        if (named or clamped) and starts and (start := starts[-1]) is not None:
+            starts[-1] = None
+            name = result[start]
+            result[start:start] = [_like(name, TokenType.VAR, _CALL), _like(name, *_OPENING)]
+            result.append(_like(token, TokenType.R_PAREN, ")"))
+            if clamped:
+                result.append(_like(token, TokenType.COMMA, ","))
+                result.append(_like(token, TokenType.VAR, CLAMPED))
+                continue
+        if token.token_type is TokenType.L_PAREN:
+            is_call = bool(result) and result[-1].token_type is TokenType.VAR
+            starts.append(len(result) - 1 if is_call else None)
+        elif token.token_type is TokenType.R_PAREN and starts:
+            starts.pop()
+        behind = bool(result) and result[-1].text == CLAMPED
+        result.append(_like(token, TokenType.FARROW, "=>") if behind else token)
+    return result
+
+
+_OPENING = (TokenType.L_PAREN, "(")
+
+
+def _is_before_name(tokens: list[Token], index: int) -> bool:
+    """Whether the token is the comma before `name =>`."""
+    kinds = [token.token_type for token in tokens[index : index + 3]]
+    return kinds == [TokenType.COMMA, TokenType.VAR, TokenType.FARROW]
+
+
+def _is_clamped(tokens: list[Token], index: int) -> bool:
+    """Whether the token is the first word of CLAMPED BETWEEN."""
+    if tokens[index].text.upper() != "CLAMPED" or index == 0:
+        return False
+    following = tokens[index + 1 : index + 2]
+    between = [token.token_type for token in following] == [TokenType.BETWEEN]
+    return between and tokens[index - 1].token_type in _ENDS
+
+
+def _like(token: Token, kind: TokenType, text: str) -> Token:
+    """A token of another kind at the place of this one."""
+    return Token(kind, text, token.line, token.col, token.start, token.end, [])

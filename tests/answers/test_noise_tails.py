@@ -1,0 +1,82 @@
+"""The distribution of sums of independent noises, against integrals and draws."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpdb.answers.noise_tails import laplace_tail, margin, two_laplace_tail
+from dpdb.privacy.mechanisms import Gaussian, Laplace
+from tests.support.audited import noise
+
+
+@pytest.mark.parametrize(("first", "second"), [(1.0, 3.0), (5.0, 0.5), (2.0, 2.0), (1.0, 1 + 1e-6)])
+def test_the_tail_of_two_laplace_noises(first: float, second: float) -> None:
+    """Against the integral of one's tail over the other's density."""
+    x = np.linspace(-60 * second, 60 * second, 200_001)
+    density = np.exp(-np.abs(x) / second) / (2 * second)
+    for distance in (0.0, 0.7, 4.0, 11.0):
+        above, below = distance - x, distance + x
+        tails = sum(np.where(d > 0, np.exp(-np.abs(d) / first) / 2, 1 - np.exp(-np.abs(d) / first) / 2)
+                    for d in (above, below))  # fmt: skip
+        expected = float(np.trapezoid(density * tails, x))
+        found = float(two_laplace_tail(np.array([distance]), first, np.array([second]))[0])
+        assert found == pytest.approx(expected, rel=2e-5)
+
+
+def test_noise_of_no_scale_has_no_part_in_the_tail() -> None:
+    for first, second in itertools.permutations((0.0, 2.0)):
+        found = two_laplace_tail(np.array([3.0]), first, np.array([second]))
+        assert found[0] == pytest.approx(math.exp(-3 / 2))
+
+
+@pytest.mark.parametrize(
+    "scales", [(1.0, 3.0, 0.2), (2.0, 2.0, 2.0), (1.0, 1.0, 5.0), (3.0, 1e-9, 1.0), (2.0, 0.0, 0.0)]
+)
+def test_the_tail_of_three_laplace_noises(scales: tuple[float, float, float]) -> None:
+    """Against the integral of the tail of two over the density of the third."""
+    first, second, third = sorted(scales, reverse=True)
+    x = np.linspace(-60 * first, 60 * first, 200_001)
+    density = np.exp(-np.abs(x) / first) / (2 * first)
+    for distance in (0.5, 4.0, 11.0):
+        d = distance - x
+        two = two_laplace_tail(np.abs(d), second, np.array(third)) / 2
+        above = np.where(d > 0, two, 1 - two)
+        expected = 2 * float(np.trapezoid(density * above, x))
+        [found] = laplace_tail(np.array([distance]), [np.array([scale]) for scale in scales])
+        assert found == pytest.approx(expected, rel=5e-4)
+
+
+def test_three_scales_that_are_the_same_are_not_taken_for_less_noise() -> None:
+    """1 - F of a sum of three: (1 + 5d/8 + d²/8)·e^-d for scale 1, from its density."""
+    for distance in (0.5, 3.0, 9.0):
+        exact = (1 + 5 * distance / 8 + distance**2 / 8) * math.exp(-distance)
+        [found] = laplace_tail(np.array([distance]), [np.ones(1)] * 3)
+        assert exact <= found <= 1.001 * exact
+
+
+@pytest.mark.parametrize("weights", [(1.0, 1.0), (0.5, -0.5, 2.0), (1.0, 1.0, 1.0, 1.0, 0.1, 0.1)])
+def test_a_margin_holds_back_one_in_twenty(weights: tuple[float, ...]) -> None:
+    """Of 40,000 sums of whole noise; 4.9 standard errors are one in a million."""
+    mechanism, source, runs = Laplace(1, Fraction(1, 30)), noise(5), 40_000
+    drawn = sum(w * source.laplace(mechanism.scale, runs) for w in weights)
+    reach = margin(weights, (mechanism,) * len(weights), 0.95)
+    missed = float((np.abs(drawn) > reach).mean())
+    assert 0.04 < missed < 0.05 + 4.9 * math.sqrt(0.05 * 0.95 / runs)
+
+
+def test_one_noise_alone_has_its_own_margin() -> None:
+    for mechanism in (
+        Laplace(3, Fraction(1, 7)),
+        Gaussian(9, Fraction(400), Fraction(1), Fraction(1, 9)),
+    ):
+        assert margin((-2.0,), (mechanism,), 0.9) == 2 * mechanism.quantile(0.9)
+
+
+def test_noise_of_several_normal_deviations_adds_up_by_squares() -> None:
+    mechanism = Gaussian(1, Fraction(900), Fraction(1), Fraction(1, 10**6))
+    assert margin((3.0, 4.0), (mechanism,) * 2, 0.95) == pytest.approx(7 + 1.96 * 150, rel=1e-3)

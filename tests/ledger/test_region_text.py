@@ -1,0 +1,46 @@
+"""Filters as a ledger writes them down are the same filters when it reads them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from dpdb.ledger import region_text
+from dpdb.plan.regions import region
+from tests.support.plans import PRIVATE, query
+
+TABLE = PRIVATE.tables[0]
+CONDITIONS = [
+    "age = 30",
+    "age BETWEEN 30 AND 39 OR age > 70",
+    "NOT (pay < 0.1)",
+    "pay = 0.30 AND wealth >= -123456789.01",
+    "loose < 1e300",
+    "loose > -0.0000001",
+    "born = '1970-01-03'",
+    "zip IN (1, 3) AND city <> 'Ely'",
+    "city = 'R''ye' OR city IS NULL",
+    "note = 'ünï\N{GRINNING FACE}' OR note > '\udc80'",
+    "ok IS NOT TRUE",
+    "ok IS TRUE AND id IS NULL",
+    "age + 1 > 3",
+    "age > 101",
+]
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_a_filter_is_read_as_it_was_written(condition: str) -> None:
+    where = region(TABLE, query(f"COUNT(*) FROM t WHERE {condition}").where)
+    told = region_text.written(where, PRIVATE.tables)
+    assert told is not None
+    again = region_text.read(json.loads(json.dumps(told)), PRIVATE.tables)
+    assert again == where
+    assert again.key == where.key
+    assert again.turns == where.turns
+    assert repr(dict(again.limits)) == repr(dict(where.limits))  # 1 is not 1.0 there
+
+
+def test_all_rows_and_other_tables_are_not_written() -> None:
+    assert region_text.written(None, PRIVATE.tables) is None
+    assert region_text.written(region(TABLE, None), ()) is None
