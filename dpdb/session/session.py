@@ -8,7 +8,6 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from dpdb.answers import accuracy_notes, contribution_notes, release_reports
 from dpdb.answers.answer import Answer
 from dpdb.answers.record import Cell, columns_of
 from dpdb.errors import Unsupported, printable
@@ -22,6 +21,7 @@ from dpdb.privacy.noise.source import Noise
 from dpdb.privacy.noise.sources import source
 from dpdb.session import catalog_views
 from dpdb.session.backends import open_engine, open_ledger
+from dpdb.session.explanations import explained
 from dpdb.session.gate import Gate
 from dpdb.session.memory import Chosen, Memory
 from dpdb.session.settings import Settings
@@ -248,51 +248,19 @@ class Session:
         return self._plans(query, self._rows).is_free
 
     def _answer(self, text: str, planned: Plan, purchase: Purchase, repeat: bool = False) -> Answer:
-        from dpdb.answers.estimates import points  # noqa: PLC0415
-        from dpdb.answers.rows import cell_columns  # noqa: PLC0415 (numpy)
+        from dpdb.session.answers import bought  # noqa: PLC0415 (numpy)
 
-        noisy = purchase.result.noisy
-        cells = cell_columns(planned, points(planned, noisy.draws), noisy.subqueries, noisy)
-        columns = tuple(output.label for output in planned.outputs)
-        return Answer(
-            statement=text,
-            columns=columns,
-            cells=cells,
-            kinds=tuple(output.expression.kind for output in planned.outputs),
-            origins=release_reports.origins(planned),
-            releases=release_reports.reports(planned),
-            cost=FREE if repeat else purchase.price,
-            balance=self.balance,
-            query=True,
-            repeat=repeat,
-            private=self._private,
-            revealed=purchase.result.revealed if self.settings.reveal else (),
-            notes=purchase.notes
-            + accuracy_notes.interval_notes(planned)
-            + accuracy_notes.only_noise_notes(columns, cells),
-        )
+        answer = bought(text, planned, purchase, self.balance, repeat=repeat)
+        revealed = purchase.result.revealed if self.settings.reveal else ()
+        return replace(answer, private=self._private, revealed=revealed)
 
     def _explained(self, text: str, query: Query, rows: RowCount) -> Answer:
-        chosen, options = self._plans(query, rows), query.options
-        planned, repeat = chosen.plans[-1], chosen.is_free
-        free = planned.settled or repeat
-        region = None if options.relative_error is not None else planned.region
+        chosen = self._plans(query, rows)
+        planned, relative = chosen.plans[-1], query.options.relative_error is not None
+        free, region = planned.settled or chosen.is_free, None if relative else planned.region
         price = FREE if free else self._ledger.price(planned.composed_loss, region)
-        return Answer(
-            statement=text,
-            columns=tuple(output.label for output in planned.outputs),
-            cells=(),
-            releases=release_reports.reports(planned),
-            cost=price,
-            balance=self.balance,
-            query=True,
-            repeat=repeat,
-            explain=True,
-            private=self._private,
-            notes=accuracy_notes.plan_notes(options, planned)
-            + contribution_notes.bounding_notes(planned),
-            plan=planned,
-        )
+        answer = explained(text, planned, query.options, price, self.balance)
+        return replace(answer, repeat=chosen.is_free, private=self._private)
 
     def _shown(
         self, text: str, columns: tuple[str, ...], rows: tuple[tuple[Cell, ...], ...]

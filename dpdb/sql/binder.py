@@ -7,7 +7,7 @@ sqlglot's trees go any further.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 from sqlglot.errors import ParseError
@@ -88,17 +88,17 @@ class Binder:
         written = self.labels(tree)
         self.views = sources.with_views(tree, self)
         scope = sources.scope(tree, self)
-        grouped = tree.args.get("group") is not None
-        table = agreed(terms, scope.view.table, grouped=grouped)
+        table = agreed(terms, scope.view.table, grouped=tree.args.get("group") is not None)
+        scope = replace(scope, view=replace(scope.view, table=table))
         rows = RowExpressions(self, scope)
         where = tree.args.get("where")
         keys = self._keys(tree, scope, rows)
         condition = conjunction(scope.where, rows.condition(where.this) if where else None)
-        answers = AnswerExpressions(self, rows, scope, keys, table)
+        answers = AnswerExpressions(self, rows, scope, keys)
         outputs = self._outputs(tree, answers, written)
         having = tree.args.get("having")
         query = Query(
-            table=table,
+            table=scope.view.table,
             outputs=outputs,
             where=condition,
             keys=keys,

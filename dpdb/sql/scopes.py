@@ -17,7 +17,6 @@ from dpdb.plan.expressions import (
     slots,
 )
 from dpdb.plan.query import Aggregate
-from dpdb.policy.catalog import Table
 from dpdb.sql.aggregates import AGGREGATE_NAMES, aggregate, is_aggregate
 from dpdb.sql.expression_binder import ExpressionBinder
 from dpdb.sql.functions import FUNCTION_NAMES
@@ -65,8 +64,6 @@ class AnswerExpressions(ExpressionBinder):
     rows: RowExpressions
     scope: Scope
     keys: tuple[Expr, ...]
-    table: Table
-    """The table with what the query's terms say of it."""
     aggregates: list[Aggregate] = field(default_factory=list)
     aliases: dict[str, Expr] = field(default_factory=dict)
 
@@ -114,7 +111,7 @@ class AnswerExpressions(ExpressionBinder):
         )
 
     def _aggregate(self, node: exp.Expr) -> Slot:
-        call = aggregate(node, self.rows, self.table)
+        call = aggregate(node, self.rows, self.scope.view.table)
         if call not in self.aggregates:
             if len(self.aggregates) == MAX_OUTPUTS:
                 raise TooLarge(f"more than {MAX_OUTPUTS} aggregates", place=self.place(node))

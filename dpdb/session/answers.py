@@ -1,0 +1,35 @@
+"""Answers from what was bought."""
+
+from __future__ import annotations
+
+from dpdb.answers import accuracy_notes, release_reports
+from dpdb.answers.answer import Answer
+from dpdb.answers.estimates import points
+from dpdb.answers.rows import cell_columns
+from dpdb.ledger.protocol import FREE, Balance
+from dpdb.plan.plan import Plan
+from dpdb.session.purchases import Purchase
+
+
+def bought(
+    text: str, planned: Plan, purchase: Purchase, balance: Balance, *, repeat: bool
+) -> Answer:
+    """The answer to a statement from a purchase, which a repeat does not pay for again."""
+    noisy = purchase.result.noisy
+    cells = cell_columns(planned, points(planned, noisy.draws), noisy.subqueries, noisy)
+    columns = tuple(output.label for output in planned.outputs)
+    return Answer(
+        statement=text,
+        columns=columns,
+        cells=cells,
+        kinds=tuple(output.expression.kind for output in planned.outputs),
+        origins=release_reports.origins(planned),
+        releases=release_reports.reports(planned),
+        cost=FREE if repeat else purchase.price,
+        balance=balance,
+        query=True,
+        repeat=repeat,
+        notes=purchase.notes
+        + accuracy_notes.interval_notes(planned)
+        + accuracy_notes.only_noise_notes(columns, cells),
+    )

@@ -1,0 +1,26 @@
+"""What EXPLAIN says of a plan."""
+
+from __future__ import annotations
+
+from dpdb.answers import accuracy_notes, contribution_notes, release_reports
+from dpdb.answers.answer import Answer
+from dpdb.ledger.protocol import Balance, Price
+from dpdb.plan.plan import Plan
+from dpdb.plan.query import Options
+
+
+def explained(text: str, planned: Plan, options: Options, price: Price, balance: Balance) -> Answer:
+    """What a statement would draw, and for what price."""
+    return Answer(
+        statement=text,
+        columns=tuple(output.label for output in planned.outputs),
+        cells=(),
+        releases=release_reports.reports(planned),
+        cost=price,
+        balance=balance,
+        query=True,
+        explain=True,
+        notes=accuracy_notes.plan_notes(options, planned)
+        + contribution_notes.bounding_notes(planned),
+        plan=planned,
+    )
