@@ -109,12 +109,12 @@ def test_maximum(tmp_path: Path) -> None:
     second = "SELECT MAX(net_worth) FROM people WHERE net_worth < 5246937"
     assert cells(session, second) == [5_246_937 - 1_332_431] == [3_914_506]
     question, off = "SELECT QUANTILE_CONT(net_worth, 0.9) FROM people", []
-    for seed in range(20):
+    for seed in range(60):
         scenario = data("maximum", seed)
         [noisy] = cells(Protected(1, 1).open(scenario, tmp_path, seed), question)
         [true] = cells(unprotected(scenario, tmp_path), question)
         off.append(abs(noisy - true))
-    assert 10_000 < median(off) < 20_000
+    assert 20_000 < median(off) < 50_000
     assert 2_550_000 < true < 2_650_000
 
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from dpdb.errors import BudgetExceeded
-from dpdb.ledger import memory
+from dpdb.ledger import spending
 from dpdb.policy.budget import Budget, Composition, Neighbors
 from dpdb.policy.catalog import Policy
 from dpdb.session.session import Session
@@ -162,12 +162,12 @@ def test_steps_towards_a_relative_error_are_shared(relation: Neighbors) -> None:
 def test_of_too_long_lists_the_others_pay_in_full(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lists of values were kept whatever their length, and each statement looked at them all."""
     here = session(Neighbors.ADD_REMOVE)
-    monkeypatch.setattr(memory, "MAX_TURNS", 5)
+    monkeypatch.setattr(spending, "MAX_TURNS", 5)
     first, second, third = counting("n = 1", "n IN (0, 2)", "n = 3")
     assert prices(here, first, second, third) == [1, 1, 0]
 
 
 def test_of_too_many_the_others_pay_in_full(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "MAX_APART", 2)
+    monkeypatch.setattr(spending, "MAX_APART", 2)
     here = session(ADD_REMOVE)
     assert prices(here, *counting(*EACH, "s IS NULL")) == [1, 0, 1, 1]

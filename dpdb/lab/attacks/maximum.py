@@ -64,7 +64,7 @@ class Maximum(Attack):
         ),
         Task(
             "Ask for QUANTILE_CONT(net_worth, 0.9) instead: how good is that at ε = 1?",
-            "Good: half of all answers are off by less than 20,000, of 2.6 million. One person "
+            "Good: half of all answers are off by less than 50,000, of 2.6 million. One person "
             "moves a quantile by a rank, the maximum by any amount.",
         ),
     )
