@@ -45,6 +45,13 @@ BATCHES = 200
 """How often the ranges are asked for, ten at a time."""
 
 POLICY = read_policy(SAMPLE.with_suffix(".toml"))
+NEVER_NULL = replace(
+    POLICY,
+    tables=tuple(
+        replace(table, columns=tuple(replace(each, nullable=False) for each in table.columns))
+        for table in POLICY.tables
+    ),
+)
 COUNT = "SELECT COUNT(*) FROM people"
 
 ZIP_COUNTS = "SELECT zip, COUNT(*) FROM people GROUP BY zip"
@@ -120,7 +127,8 @@ def _digits(value: float) -> str:
 def _asked(question: Question, exact: duckdb.DuckDBPyConnection) -> Drawn | None:
     """The answers to a question, all at full ε; None where it is refused."""
     neighbors = Neighbors.REPLACE if question.replace else Neighbors.ADD_REMOVE
-    private = session(replace(POLICY, neighbors=neighbors), str(question.epsilon))
+    policy = NEVER_NULL if question.never_null else POLICY
+    private = session(replace(policy, neighbors=neighbors), str(question.epsilon))
     plain = f"{question.select} FROM people {question.clauses}"
     options = f"WITH DIFFERENTIAL_PRIVACY OPTIONS({question.options}) " if question.options else ""
     try:

@@ -47,6 +47,8 @@ class Question(NamedTuple):
     options: str = ""
     replace: bool = False
     """Whether neighbours differ by a replaced row, and not by an added or removed one."""
+    never_null: bool = False
+    """Whether the policy says of all columns that they are never NULL."""
 
 
 def rmse(most: float, of: int | Columns = 0, peer: float | None = None) -> Target:
@@ -88,6 +90,12 @@ QUESTIONS = (
     Question(
         "COUNT(*), SUM(income), AVG(income), AVG(age)",
         (rmse(2.9, 0), rmse(2_500_000, 1), rmse(270, 2), rmse(0.0094, 3)),
+        "COUNT(*), SUM(income), AVG(income), AVG(age), never NULL",
+        never_null=True,
+    ),
+    Question(
+        "COUNT(*), SUM(income), AVG(income), AVG(age)",
+        (rmse(3.46, 0), rmse(270, 2), rmse(0.0094, 3)),
     ),
     Question(
         filtered("COUNT(*)", "age >= 25", "age >= 35", "age >= 45", "age >= 55"),
@@ -102,7 +110,7 @@ QUESTIONS = (
         "four COUNT(*) FILTER, disjoint",
     ),
     Question("MODE(zip)", (Target(Measure.LOST, 0.04),)),
-    Question("MEDIAN(income)", (rmse(16.6, peer=12), width(460), coverage(95))),
+    Question("MEDIAN(income)", (rmse(16.6, peer=12), width(463), coverage(95))),
     Question(
         "MEDIAN(income)",
         (rmse(13.1, peer=12),),
