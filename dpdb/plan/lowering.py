@@ -128,9 +128,12 @@ class AggregateLowering:
         public = self._contribution.fixed and self.aggregate.function is not Function.SUM
         return self.context.rows(self.query.table) if public else None
 
-    @cached_property
+    @property
     def moments(self) -> MomentLowering:
-        """The lowering of the argument's moments, which COUNT, SUM and the like are made of."""
+        """The lowering of the argument's moments, which COUNT, SUM and the like are made of.
+
+        It is not kept, as it refers to this object: such a circle would keep a session's rows.
+        """
         argument = self.aggregate.argument
         return MomentLowering(
             argument,

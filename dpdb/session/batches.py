@@ -116,7 +116,6 @@ class Batches:
 
     policy: Policy
     ledger: Ledger
-    rows: RowCount
     _parts: dict[Query, _Part] = field(default_factory=dict, repr=False)
 
     def answer(
@@ -133,13 +132,14 @@ class Batches:
         return plan, part.purchase(ledger, open_executor), repeat
 
     def plan(
-        self, batch: Sequence[Asked], is_answered: Callable[[Query], bool]
+        self, batch: Sequence[Asked], rows: RowCount, is_answered: Callable[[Query], bool]
     ) -> tuple[tuple[Cell, ...], ...]:
-        """Plan the queries of a batch together; gives the rows of PLAN_COLUMNS.
+        """Plan the queries of a batch together; gives what is shown in PLAN_COLUMNS.
 
+        `rows` gives the number of rows of a table, where that is public.
         Raises BudgetExceeded for the first statement that is not covered, and then plans nothing.
         """
-        alone = [self._alone(each) for each in batch]
+        alone = [self._alone(each, rows) for each in batch]
         fresh: dict[Query, tuple[Asked, Plan]] = {}
         for asked, plan in zip(batch, alone, strict=True):
             known = unlabelled(asked.query) in self._parts or is_answered(asked.query)
@@ -150,31 +150,31 @@ class Batches:
         parts: dict[Query, _Part] = {}
         for statements in joined([(asked.query, asked.share) for asked in joinable]):
             if len(statements.members) > 1:
-                parts |= self._parts_of(statements)
+                parts |= self._parts_of(statements, rows)
         self._parts |= parts
-        rows: list[tuple[Cell, ...]] = []
+        shown: list[tuple[Cell, ...]] = []
         for number, (asked, plan) in enumerate(zip(batch, alone, strict=True), 1):
             first = fresh.pop(unlabelled(asked.query), None) is not None
-            rows += _plan_rows(number, plan, self._parts.get(unlabelled(asked.query)), first=first)
-        return tuple(rows)
+            shown += _plan_rows(number, plan, self._parts.get(unlabelled(asked.query)), first=first)
+        return tuple(shown)
 
-    def _alone(self, asked: Asked) -> Plan:
+    def _alone(self, asked: Asked, rows: RowCount) -> Plan:
         """The plan of a query by itself."""
         try:
             query = with_usual_noise(asked.query, asked.share)
-            return plans_of(query, self.policy, asked.share, self.rows)[-1]
+            return plans_of(query, self.policy, asked.share, rows)[-1]
         except DpdbError as error:
             error.statement = asked.text
             raise
 
-    def _parts_of(self, statements: JointQuery) -> dict[Query, _Part]:
+    def _parts_of(self, statements: JointQuery, rows: RowCount) -> dict[Query, _Part]:
         """The queries that are drawn together, with the joint plan."""
         share = statements.joint_share
         query = with_usual_noise(statements.query, share)
-        (plan,) = plans_of(query, self.policy, share, self.rows)
+        (plan,) = plans_of(query, self.policy, share, rows)
         joint = _Joint(plan, len(statements.members))
         return {
-            member: _Part(joint, *statements.part(plan, member, self.policy, self.rows))
+            member: _Part(joint, *statements.part(plan, member, self.policy, rows))
             for member in statements.members
         }
 

@@ -131,9 +131,10 @@ class Session:
         from dpdb.session.batches import PLAN_COLUMNS, Batches, asked_in  # noqa: PLC0415 (numpy)
 
         def planned(_: str) -> Answer:
-            self._batches = self._batches or Batches(self.policy, self._ledger, self._rows)
+            self._batches = self._batches or Batches(self.policy, self._ledger)
             asked = asked_in(texts, self._statement, self.settings, self.balance, teach=self.teach)
-            return self._shown("", PLAN_COLUMNS, self._batches.plan(asked, self._is_answered))
+            rows = self._batches.plan(asked, self._rows, self._is_answered)
+            return self._shown("", PLAN_COLUMNS, rows)
 
         return self._gate.answer("", planned)
 

@@ -161,7 +161,7 @@ def sampler(
         for release, cells in zip(planned.releases, exact[table], strict=True):
             [cell] = cells
             selected = isinstance(release.mechanism, Exponential)
-            many = Exact([cell] * number if selected else np.full(number, cell))
+            many = Exact([cell] * number if selected else np.array([cell] * number))
             draws.append(releaser._draw(release, many, np.zeros(0)))
         found = point(estimate, planned, draws)
         assert isinstance(found, Vector)

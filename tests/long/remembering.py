@@ -32,7 +32,7 @@ from dpdb.plan.query import Query
 from dpdb.policy.catalog import Policy
 from dpdb.privacy.noise import refinement, smooth
 from dpdb.privacy.noise.system import SystemNoise
-from dpdb.session import session
+from dpdb.session import memory, session
 from dpdb.vectors.vector import Vector
 
 AHEAD = 1000
@@ -46,7 +46,7 @@ def remembering() -> Iterator[None]:
         for owner, name in (
             (session, "statement"),
             (session.Session, "_asked"),
-            (session, "possible_plans"),
+            (memory, "possible_plans"),
             (MemoryEngine, "exact"),
             (smooth, "statistic_and_scale"),
             (release_reports, "reports"),
