@@ -126,16 +126,22 @@ def recalled(query: Query, context: PlanningContext) -> dict[int, ReleasedGroup]
     for index, aggregate in enumerate(query.aggregates):
         for group in context.remembered:
             alike = all(isinstance(r.mechanism, Gaussian) == gaussian for r in group.releases)
-            if alike and _is_enough(group.loss, share) and moments_for(aggregate, [group.read]):
+            enough = alike and _is_enough(group.loss, share, gaussian=gaussian)
+            if enough and moments_for(aggregate, [group.read]):
                 found[index] = group
                 break
     return found
 
 
-def _is_enough(loss: Loss, share: BudgetShare) -> bool:
-    """Whether a loss is at least what a share would be spent on, but for the rounding of roots."""
+def _is_enough(loss: Loss, share: BudgetShare, *, gaussian: bool) -> bool:
+    """Whether a loss is at least what a share would be spent on, but for the rounding of roots.
+
+    Laplace noise spends no δ.
+    """
     if share.concentrated:
         return loss.rho >= share.epsilon**2 / 2 * (1 - Fraction(1, 2**60))
+    if gaussian and loss.delta < share.delta:
+        return False
     return loss.epsilon >= share.epsilon
 
 

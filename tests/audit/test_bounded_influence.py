@@ -6,6 +6,7 @@ import itertools
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from dpdb.engines.memory.engine import MemoryEngine
@@ -14,7 +15,7 @@ from dpdb.policy.bounds import with_bounds
 from dpdb.policy.catalog import Policy
 from dpdb.policy.reader import policy_for
 from dpdb.session.session import Session
-from tests.support.exactly import exactly, planned, write
+from tests.support.exactly import planned, raw_of, write
 from tests.support.known_attacks import HEADER, POLICY, ROWS, people, rich
 from tests.support.noiseless import Noiseless
 
@@ -25,10 +26,21 @@ def test_a08_the_scale_is_read_off_the_policy(tmp_path):
     text = f"SELECT {', '.join(queries)} FROM t"
     zeros = ["0,,,0,,,"] * 10
     files = (zeros, [*zeros, "0,,,5,,,"], [])
-    reports = [Session(people(tmp_path, rows)).execute(text).releases for rows in files]
-    assert reports == reports[:1] * 3
-    [total] = [r for r in reports[0] if r.column == "SUM(pay)"]
-    assert (total.sensitivity, total.scale) == (1000, 1000 / (Fraction(1, 50)))
+    reports = {query: [] for query in (text, "SELECT SUM(pay) FROM t")}
+    for rows in files:
+        policy = people(tmp_path, rows)
+        for query, found in reports.items():
+            found.append(Session(policy).execute(query).releases)
+    for found in reports.values():
+        assert found == found[:1] * 3
+    together, alone = (found[0] for found in reports.values())
+    [total] = alone
+    assert (total.sensitivity, total.scale) == (1000, 1000 / Fraction(1, 10))
+    # SUM, AVG and VARIANCE are one vector, which has a third of the query's loss.
+    vector = [r for r in together if r.column == "SUM(pay)"]
+    assert {r.group for r in vector} == {1}
+    for part in vector:
+        assert part.scale == part.sensitivity / Fraction(1, 30)
 
 
 def test_a09_an_average_does_not_use_the_exact_number_of_rows(tmp_path):
@@ -37,8 +49,9 @@ def test_a09_an_average_does_not_use_the_exact_number_of_rows(tmp_path):
     files = (ROWS[:1], ROWS[:2])
     reports = [Session(people(tmp_path, rows)).execute(query).releases for rows in files]
     assert reports[0] == reports[1]
-    assert [release.aggregate for release in reports[0]] == ["sum", "count"]
-    assert reports[0][0].sensitivity == 550
+    # The number of rows is read from two noisy sums: each row adds U - L to both together.
+    assert [r.aggregate for r in reports[0]] == ["sum_above_lower", "sum_below_upper"]
+    assert [r.sensitivity for r in reports[0]] == [1100, 1100]
     counted = rich(people(tmp_path, ROWS, "replace"))
     # NULLs are not averaged over, so that the number of rows is not what is divided by.
     answer = Session(counted).execute(query)
@@ -74,15 +87,15 @@ def worlds(folder: Path, header: str, files: list[list[str]], text: str) -> list
 def check_moves(query: str, files: list[World], *, every: bool) -> None:
     """No release moves further than its sensitivity between the first file and another.
 
-    With `every`, nor between any two.
+    With `every`, nor between any two. What moves a vector is added up over its parts.
     """
-    results = [exactly(query, *world) for world in files]
-    releases = planned(query, *files[0]).releases
+    plans = [planned(query, *world, together=True) for world in files]
+    results = [raw_of(plan, engine) for plan, (_, engine) in zip(plans, files, strict=True)]
     pairs = itertools.combinations(results, 2) if every else ((results[0], r) for r in results[1:])
     for one, other in pairs:
-        for release, before, after in zip(releases, one, other, strict=True):
-            moved = sum(abs(a - b) for a, b in zip(before, after, strict=True))
-            assert moved <= release.mechanism.sensitivity * release.unit, query
+        for release, before, after in zip(plans[0].releases, one, other, strict=True):
+            moved = np.abs(np.array(before, dtype=object) - np.array(after, dtype=object)).sum()
+            assert moved <= release.mechanism.sensitivity, query
 
 
 @pytest.mark.parametrize("neighbors", ["add-remove", "replace"])
@@ -104,8 +117,12 @@ def test_a11_one_person_with_many_rows_counts_as_declared(tmp_path, neighbors):
     absent = ["eve,9,1"] if neighbors == "replace" else []
     files = worlds(tmp_path, "who,x,g\n", [others + rows for rows in (absent, *eve)], text)
     for tail in ("", " WHERE x >= 0", " WHERE x > 3", " GROUP BY g"):
-        for function in ("COUNT(*)", "SUM(x)", "COUNT(DISTINCT x)", "SUM(1)", "AVG(x)", "COUNT(x)"):
-            query = f"SELECT {function} FROM t{tail}"
+        for selected in (
+            "COUNT(*)", "SUM(x)", "COUNT(DISTINCT x)", "SUM(1)", "AVG(x)", "COUNT(x)",
+            "COUNT(*), COUNT(x), SUM(x), VARIANCE(x)",
+            "COUNT(*) FILTER (WHERE x > 4), COUNT(*) FILTER (WHERE x > 5), COUNT(*)",
+        ):  # fmt: skip
+            query = f"SELECT {selected} FROM t{tail}"
             check_moves(query, files, every=neighbors == "replace")
 
 

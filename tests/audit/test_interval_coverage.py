@@ -11,35 +11,45 @@ import pytest
 from dpdb.engines.memory.engine import MemoryEngine
 from dpdb.privacy.mechanisms import Laplace
 from dpdb.session.session import Session
-from tests.support.exactly import exactly, write
+from tests.support.exactly import raw_of, write
 from tests.support.known_attacks import ROWS, people, seeded
 
 
 def test_a20_intervals_are_around_the_noisy_value(tmp_path):
     """An interval around the true value, or as wide as the data, gives both away."""
     query = "SELECT COUNT(*), SUM(pay) FROM t"
+    # 40 rows with a sum of 700: how far they are above -100 and below 1000, in steps of 1/4.
+    # In the same vector a NULL weighs as much as a value.
+    nulls = 10
+    noisy = [[[4 * (700 + 40 * 100), 4 * (40 * 1000 - 700), 4 * 1100 * nulls]]]
     shown = {}
     for name, rows in {"all": ROWS, "none": [], "one": ROWS[:1]}.items():
         policy = people(tmp_path, rows)
-        [[count], [total]] = exactly(query, policy)
-        # Noise that makes both noisy values the same on every file.
-        answer = Session(policy, noise=Moved([50 - count, 4 * (700 - total)])).execute(query)
+        plan = Session(policy).execute(f"EXPLAIN {query}").plan
+        exact = raw_of(plan, MemoryEngine())
+        # Noise that makes all noisy values the same on every file.
+        moves = [np.subtract(new, old).ravel() for new, old in zip(noisy, exact, strict=True)]
+        answer = Session(policy, noise=Moved(moves)).execute(query)
         shown[name] = (answer.rows, answer.intervals)
     assert shown["all"] == shown["none"] == shown["one"]
-    [(interval, _)] = shown["all"][1]
-    assert interval[0] + interval[1] == 100
+    [row], [intervals] = shown["all"]
+    assert row == (40 + nulls, 700)
+    for value, (low, high) in zip(row, intervals, strict=True):
+        assert low + high == 2 * value
 
 
 class Moved:
-    """A different constant for each release."""
+    """Constants that are given for each release."""
 
     private = True
 
-    def __init__(self, moves: list[Fraction]):
+    def __init__(self, moves: list[np.ndarray]):
         self.moves = iter(moves)
 
     def laplace(self, scale, size):
-        return np.full(size, int(next(self.moves)), dtype=np.int64)
+        move = next(self.moves)
+        assert move.shape == (size,)
+        return move
 
     def below(self, bound):
         return bound // 2

@@ -22,6 +22,14 @@ CANARIES = ("Kanarienvogel", "7654321")
 CANARY_ROW = "77,Kanarienvogel,7654321,7654321,Kanarienvogel,Kanarienvogel,2000-01-01"
 
 
+def _remembered(session: Session) -> list[object]:
+    memory = session._memory
+    known = [memory._purchases, memory._groups]
+    assert all(known)
+    values = [value for each in known for value in each.values()]
+    return [memory, *known, *values, *(kept.purchase for kept in memory._purchases.values())]
+
+
 def _says(thing: object) -> str:
     return f"{thing!r} {thing!s} {thing}"
 
@@ -41,7 +49,7 @@ def test_a24_nothing_that_holds_rows_shows_them(tmp_path, caplog):
     rows = Frame(columns)
     held = [
         exact, exact[0], Exact(np.array([7654321])), engine, session, session._loaded_engine, columns,
-        rows, loaded, *columns.values(), engine._tables, session._purchases, list(session._purchases.values()),
+        rows, loaded, *columns.values(), engine._tables, *_remembered(session),
         *(evaluate(ColumnRef(column), rows) for column in policy.tables[0].columns),
     ]  # fmt: skip
     for thing in held:

@@ -144,7 +144,7 @@ def _facts(
     """The branches of one release: each a name and a text."""
     release, report = drawn.release, reports[0]
     yield from _about(drawn, given)
-    how = CHANGES["interval" if isinstance(release.mechanism, Bracket) else report.mechanism]
+    how = "interval" if isinstance(release.mechanism, Bracket) else report.mechanism
     yield "Δ", _change(reports, drawn.whose, how)
     part = "" if report.epsilon == total else f", a part of the query's {decimal(total)}"
     if report.recalled:
@@ -174,17 +174,17 @@ def _about(drawn: _Drawn, given: Collection[str]) -> Iterator[tuple[str, str]]:
             yield "parts", formulas(vector)
 
 
-def _change(reports: Sequence[ReleaseReport], whose: str, change: str) -> str:
+def _change(reports: Sequence[ReleaseReport], whose: str, how: str) -> str:
     """How far the rows of one unit can move what is drawn: all parts of it, added up."""
     sizes = dict.fromkeys(figure(r.sensitivity) for r in reports if r.sensitivity is not None)
     if not sizes:
         return "smooth: read off the rows, and as secret as they are"
-    how = change.format(whose)
+    most = CHANGES[how].format(whose)
     if len(reports) > 1:
-        how = f"the most {whose} can change them, added up"
+        most = f"the most {whose} can change them, added up"
     if len(sizes) > 1:
-        how += ", in units of each"
-    return f"{', '.join(sizes)}, {how}"
+        most += ", in units of each"
+    return f"{', '.join(sizes)}, {most}"
 
 
 def _atoms(drawn: _Drawn, histogram: Histogram) -> Iterator[tuple[str, str]]:

@@ -35,7 +35,8 @@ def test_two_queries_from_a_pipe(people: Path) -> None:
     assert ran.stderr == b""
     first, second = map(json.loads, ran.stdout.splitlines())
     assert first["releases"][0]["scale"] == 4
-    assert [release["aggregate"] for release in second["releases"]] == ["sum", "count"]
+    parts = ["sum_above_lower", "sum_below_upper"]
+    assert [release["aggregate"] for release in second["releases"]] == parts
 
 
 def test_a_query_over_the_limit_exits_with_3(people: Path) -> None:
