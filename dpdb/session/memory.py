@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from dpdb.session.query_plans import Plans, best_plans, identity, possible_plans
@@ -35,10 +36,25 @@ class Chosen:
 
 @dataclass(frozen=True, repr=False)
 class _Kept:
-    """A purchase, and the groups that its answer followed from in part."""
+    """A purchase, and the plan that was bought."""
 
     purchase: Purchase
-    groups: tuple[ReleasedGroup, ...]
+    plan: Plan
+
+    def answering(self, plan: Plan) -> Purchase | None:
+        """The purchase with the noisy values of another plan; None where it lacks some.
+
+        Two queries that would draw the same if they were new can differ in what they recall: of
+        AVG(x) and COUNT(*) the second may be remembered, which AVG(x) alone does not read.
+        """
+        if plan.fresh != self.plan.fresh or not set(plan.remembered) <= set(self.plan.remembered):
+            return None
+        noisy, recalled = self.purchase.result.noisy, self.plan.recalled
+        drawn = iter(noisy.draws[:recalled])
+        known = {group: tuple(islice(drawn, len(group.releases))) for group in self.plan.remembered}
+        own = (values for group in plan.remembered for values in known[group])
+        noisy = replace(noisy, draws=(*own, *noisy.draws[recalled:]))
+        return replace(self.purchase, result=replace(self.purchase.result, noisy=noisy))
 
 
 @dataclass(repr=False)
@@ -53,12 +69,20 @@ class Memory:
         possible = possible_plans(query, policy, balance.shares, rows)
         keys = [identity(plans[-1], query.options) for plans in possible]
         known = next((place for place, key in enumerate(keys) if key in self._purchases), None)
-        groups = self._over(query) if known is None else self._purchases[keys[known]].groups
-        if groups:
+
+        def recalling(groups: tuple[ReleasedGroup, ...]) -> tuple[Plans, ...]:
+            if not groups:
+                return possible
             again = possible_plans(query, policy, balance.shares, rows, groups)
-            possible = again if len(again) == len(keys) else possible
+            return again if len(again) == len(keys) else possible
+
         if known is not None:
-            return Chosen(possible[known], keys[known], self._purchases[keys[known]].purchase)
+            kept = self._purchases[keys[known]]
+            plans = recalling(kept.plan.remembered)[known]
+            before = kept.answering(plans[kept.purchase.step])
+            if before is not None:
+                return Chosen(plans, keys[known], before)
+        possible = recalling(self._over(query))
         free = (plans for plans in possible if plans[-1].follows)
         chosen = next(free, None) or best_plans(possible, balance)
         place = next(at for at, plans in enumerate(possible) if plans is chosen)
@@ -72,7 +96,7 @@ class Memory:
     def keep(self, chosen: Chosen, purchase: Purchase) -> None:
         """Remember a purchase, and the groups that were drawn for it."""
         plan = chosen.plans[purchase.step]
-        self._purchases[chosen.key] = _Kept(purchase, plan.remembered)
+        self._purchases[chosen.key] = _Kept(purchase, plan)
         draws = purchase.result.noisy.draws
         if plan.scope is not None:
             known = self._groups.setdefault(plan.scope, {})

@@ -62,6 +62,20 @@ def test_counts_and_sums_follow_from_an_average(session: Session, scales: Scales
     assert session.balance.queries_left == 9
 
 
+@pytest.mark.parametrize("beside", ["", ", MEDIAN(x)"])
+def test_a_repeat_has_no_use_for_what_only_the_first_recalled(
+    session: Session, scales: Scales, beside: str
+) -> None:
+    """COUNT(*) was drawn before the average; without it the same would have been drawn."""
+    session.execute("SELECT COUNT(*) FROM t")
+    first = session.execute(f"SELECT AVG(k){beside}, COUNT(*) FROM t")
+    drawn = len(scales.drawn)
+    again = session.execute(f"SELECT AVG(k){beside} FROM t")
+    assert (again.repeat, again.rows[0]) == (True, first.rows[0][:-1])
+    assert session.execute(f"SELECT AVG(k){beside}, COUNT(*) FROM t").rows == first.rows
+    assert len(scales.drawn) == drawn
+
+
 @pytest.mark.parametrize(
     "text",
     [

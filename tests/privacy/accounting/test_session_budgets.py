@@ -22,6 +22,7 @@ from dpdb.privacy.accounting.accountants import accountant
 from dpdb.session.session import Session
 from tests.support.brute import tables_in_memory, world
 from tests.support.budgets import ADVANCED, PURE, ZCDP, least_delta
+from tests.support.charges import paid
 from tests.support.noiseless import Noiseless
 
 COLUMNS = (
@@ -77,7 +78,7 @@ def rho_of(drawn: ReleaseReport) -> float:
 
 def epsilon_within(answers: list[Answer], budget: Budget) -> bool:
     """Whether all that was drawn is (ε, δ)-DP, by the theorems as their papers have them."""
-    drawn = [list(answer.releases) for answer in answers]
+    drawn = [paid(answer.releases) for answer in answers]
     epsilons = [float(sum(d.epsilon for d in releases)) for releases in drawn]
     epsilon, delta = float(budget.epsilon) * (1 + 1e-9), float(budget.delta) * (1 + 1e-9)
     deltas = sum(float(d.delta) for releases in drawn for d in releases)
@@ -164,9 +165,10 @@ def test_show_budget_by_each_theorem(
     answers = [here.execute(sql) for sql in QUERIES[:5]]
     marked = {str(row[0]): row[1:] for row in here.execute("SHOW BUDGET").rows}
     rows = {label.removesuffix(", which pays"): row for label, row in marked.items()}
-    epsilons = [float(sum(d.epsilon for d in answer.releases)) for answer in answers]
+    drawn = [paid(answer.releases) for answer in answers]
+    epsilons = [float(sum(d.epsilon for d in releases)) for releases in drawn]
     # Advanced composition has what the releases leave of δ, and zCDP nine tenths of it.
-    slack = 1e-6 - float(sum(d.delta for answer in answers for d in answer.releases))
+    slack = 1e-6 - float(sum(d.delta for releases in drawn for d in releases))
     root = math.sqrt(2 * math.log(1 / slack) * sum(e * e for e in epsilons))
     by_formula = root + sum(e * math.expm1(e) for e in epsilons)
     assert rows["epsilon by sequential composition"] == (None, pytest.approx(sum(epsilons)), None)
@@ -174,7 +176,7 @@ def test_show_budget_by_each_theorem(
         min(sum(epsilons), by_formula)
     )
     by_rho = rows["epsilon by zero-concentrated DP"][1]
-    rho = sum(rho_of(d) for answer in answers for d in answer.releases)
+    rho = sum(rho_of(d) for releases in drawn for d in releases)
     assert isinstance(by_rho, float)
     assert least_delta(rho, by_rho) == pytest.approx(9e-7, rel=1e-4)
     paying = [label for label in marked if label.endswith(", which pays")]
