@@ -79,8 +79,10 @@ def _three_laplace_tail(distance: Array, scales: Sequence[Array]) -> Array:
     of these are sums of such with the weights above. Scales that are nearly the same are moved
     apart, the larger ones upwards: that makes the sum larger, in the stochastic order.
     """
-    low, middle, high = np.sort(np.stack(np.broadcast_arrays(*scales)), axis=0)
-    high = np.maximum(high, TINY_SCALE)
+    one, other, third = scales
+    less, more = np.minimum(one, other), np.maximum(one, other)
+    low, middle = np.minimum(less, third), np.maximum(less, np.minimum(more, third))
+    high = np.maximum(np.maximum(more, third), TINY_SCALE)
     # Far smaller scales make no difference, and their squares would be lost.
     low = np.maximum(low, 1e-7 * high)
     middle = np.maximum(middle, low * (1 + _APART))
@@ -88,8 +90,8 @@ def _three_laplace_tail(distance: Array, scales: Sequence[Array]) -> Array:
     squares = [(scale / high) ** 2 for scale in (low, middle, high)]
     tail: Array = np.zeros(())
     for at, (scale, square) in enumerate(zip((low, middle, high), squares, strict=True)):
-        one, other = (squares[i] for i in range(3) if i != at)
-        weight = square**2 / ((square - one) * (square - other))
+        first, second = (squares[i] for i in range(3) if i != at)
+        weight = square**2 / ((square - first) * (square - second))
         tail = tail + weight * np.exp(-distance / scale)
     return np.asarray(np.clip(tail, 0, 1))
 
