@@ -39,14 +39,16 @@ def test_processes_killed_at_random_moments(examples: int, tried) -> None:
     tried(f"{examples} kills; {unheard} charges that nobody heard of")
 
 
-@pytest.mark.examples(300, 2)
+@pytest.mark.examples(300, 3)
 def test_sessions_killed_from_plan_to_page(examples: int, tried) -> None:
-    """At the calls of functions that divide a statement evenly."""
+    """At calls of functions that divide a statement evenly, from the first to the last."""
     with folder_in_memory() as folder:
         crashes = Crashes.in_folder(folder)
         calls = crashes.calls()
-        each = [crashes.killed_at(1 + calls * part // examples) for part in range(examples)]
+        places = [1 + (calls - 1) * part // (examples - 1) for part in range(examples)]
+        each = [crashes.killed_at(place) for place in places]
     assert (0, 1) not in each
+    assert each[0] == (0, 0)
     assert each[-1] == (1, 1)
     tried(f"{examples} of {calls} calls: {each.count((1, 0))} charges without an answer")
 

@@ -43,7 +43,7 @@ class Crashes:
         policy = read_policy(folder / "t.toml")
         custodian.open_budget(policy)
         # What is imported here is not imported again by each child.
-        Session(replace(policy, lasting=None)).execute(AVERAGE)
+        repr(Session(replace(policy, lasting=None)).execute(AVERAGE))
         return cls(policy, folder / "page")
 
     def calls(self) -> int:
