@@ -38,7 +38,9 @@ def test_first_session(tmp_path: Path) -> None:
         terminal.send("y\r")
         terminal.wait_for_prompt(3)
         assert "0 of 2 queries" in terminal.text
-        shown = terminal.run("SELECT SUM(age) FROM people;")
+        # What follows from an answer is free even now, and nothing else is.
+        assert "repeated: free" in terminal.run("SELECT SUM(age) FROM people;")
+        shown = terminal.run("SELECT SUM(income) FROM people;")
         assert "error: the limit of 2 queries is used up" in shown
         terminal.send("\x04")
         assert "2 of 2 queries asked, ε 1 of 1 spent." in terminal.end()
