@@ -182,7 +182,9 @@ class Plan:
     @property
     def scope(self) -> tuple[object, ...] | None:
         """What releases depend on besides their statistics; None where a subquery has a part."""
-        return None if self.subplans else (self.table.name, self.where, self.keys)
+        if self.subplans:
+            return None
+        return self.table.name, self.table.rows_per_unit, self.where, self.keys
 
     @property
     def cells(self) -> int:

@@ -112,9 +112,12 @@ def test_explain_says_the_cap(visits: Policy) -> None:
     assert any("at most 2 rows per who" in note for note in answer.notes)
 
 
-def test_another_cap_is_another_question(visits: Policy) -> None:
+@pytest.mark.parametrize(
+    "rest", ["COUNT(DISTINCT who) FILTER (WHERE x > 50) FROM t", "COUNT(x), AVG(x) FROM t"]
+)
+def test_another_cap_is_another_question(visits: Policy, rest: str) -> None:
     """Its noise may be the same, as that of COUNT(DISTINCT unit) is, but other rows count."""
-    session, rest = Session(visits), "COUNT(DISTINCT who) FILTER (WHERE x > 50) FROM t"
+    session = Session(visits)
     for cap, repeat in ((1, False), (5, False), (1, True)):
         answer = session.execute(options(f"epsilon = 1, max_rows_contributed = {cap}", rest))
         assert answer.repeat is repeat
