@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -126,7 +126,7 @@ def _change(release: Release, one: Any, other: Any) -> tuple[Fraction, Fraction]
     """The distance that the mechanism's sensitivity is about, and that sensitivity."""
     match release.mechanism, release.statistic:
         case Gaussian(squared=squared), _:
-            apart = sum((a - b) ** 2 for a, b in zip(one.tolist(), other.tolist(), strict=True))
+            apart = sum((a - b) ** 2 for a, b in _pairs(one, other))
             return Fraction(apart), Fraction(squared)
         case Exponential(sensitivity=allowed), Ranks(grid=grid, fraction=fraction):
             far = (
@@ -144,8 +144,13 @@ def _change(release: Release, one: Any, other: Any) -> tuple[Fraction, Fraction]
         case Exponential(sensitivity=allowed), _:
             far = (Fraction(int(abs(a - b).max())) for a, b in zip(one, other, strict=True))
             return sum(far, Fraction(0)), allowed
-    apart = sum(abs(a - b) for a, b in zip(one.tolist(), other.tolist(), strict=True))
+    apart = sum(abs(a - b) for a, b in _pairs(one, other))
     return Fraction(apart), Fraction(release.mechanism.sensitivity)  # type: ignore[union-attr]
+
+
+def _pairs(one: Any, other: Any) -> Iterator[tuple[int, int]]:
+    """The numbers of both sides; a vector of statistics has several in a cell."""
+    return zip(one.ravel().tolist(), other.ravel().tolist(), strict=True)
 
 
 def _ranks_apart(one: Sequence[int], other: Sequence[int], rungs: Sequence[int]) -> int:
