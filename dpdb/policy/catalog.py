@@ -30,6 +30,17 @@ class Kind(StrEnum):
         return self in (Kind.INTEGER, Kind.NUMBER, Kind.DATE)
 
 
+@dataclass(frozen=True)
+class Reference:
+    """A key column of a table, as another table names it: `orders.id`."""
+
+    table: str
+    column: str
+
+    def __str__(self) -> str:
+        return f"{self.table}.{self.column}"
+
+
 @dataclass(frozen=True, repr=False)
 class Column:
     """One column as declared.
@@ -50,6 +61,10 @@ class Column:
     """Whether the bounds are known, from the subject, to be near the least and greatest values."""
     guessed: bool = False
     """Whether no policy declares the type; each query then reads the column as text or number."""
+    references: Reference | None = None
+    """The key that the column names a row by, which is about the same unit as its own row."""
+    values_from: Reference | None = None
+    """The column of a public table whose values are the declared ones."""
 
     def __repr__(self) -> str:
         return f"Column({self.name!r})"
@@ -70,11 +85,21 @@ class Table:
     path: Path
     columns: tuple[Column, ...]
     unit: str | None = None
-    """The name of the column that holds the privacy unit; None where each row is a unit."""
+    """The name of the column that says whom a row is about; None where each row is a unit."""
     rows_per_unit: int = 1
     """The most rows of one unit that a query counts."""
     csv: CsvFormat = field(default_factory=CsvFormat)
     """What is declared of how the file is written."""
+    chain: Reference | None = None
+    """The key that the unit column names a row by: its unit is this row's, too."""
+    public: bool = False
+    """Whether everybody may know the rows; a public table has no unit."""
+    key: tuple[str, ...] = ()
+    """The names of the columns that tell any two rows apart; none where nothing is declared."""
+    at_most: tuple[tuple[str, int], ...] = ()
+    """Columns of a public table, each with the most rows that share one of its values."""
+    groups_per_unit: int | None = None
+    """The most groups in which a unit counts; None where only its rows are limited."""
 
     def column(self, name: str) -> Column | None:
         """The column called `name`, first exactly, then in any case; None if there is none."""
@@ -96,6 +121,8 @@ class Policy:
     """Decides, with a hash, which rows count of a unit with more rows than its cap."""
     lasting: LastingBudget | None = None
     """The ledger that keeps what is spent; None where each session has a budget of its own."""
+    unit: str = "unit"
+    """What a privacy unit is called in messages, such as customer."""
 
     def table(self, name: str) -> Table | None:
         """The table called `name`; `table` means the only one. None if there is none."""
