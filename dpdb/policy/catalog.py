@@ -101,6 +101,18 @@ class Table:
     groups_per_unit: int | None = None
     """The most groups in which a unit counts; None where only its rows are limited."""
 
+    @property
+    def unit_kind(self) -> Kind | None:
+        """The type of the column that holds the unit; None where the table has no such column."""
+        held = None if self.unit is None or self.chain is not None else self.column(self.unit)
+        return None if held is None else held.kind
+
+    @property
+    def identifiers(self) -> frozenset[str]:
+        """The names of the columns that name a unit or a row: what they hold is never changed."""
+        references = (column.name for column in self.columns if column.references is not None)
+        return frozenset((*self.key, *references, *([self.unit] if self.unit else ())))
+
     def column(self, name: str) -> Column | None:
         """The column called `name`, first exactly, then in any case; None if there is none."""
         folded = name.casefold()
