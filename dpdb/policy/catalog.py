@@ -102,6 +102,19 @@ class Table:
     """The most groups in which a unit counts; None where only its rows are limited."""
 
     @property
+    def unit_as_written(self) -> str:
+        """The unit as the policy writes it: `row`, a column, or a column and the key it names."""
+        unit = "row" if self.unit is None else self.unit
+        return unit if self.chain is None else f"{unit} -> {self.chain}"
+
+    @property
+    def unit_in_words(self) -> str:
+        """What a message calls a unit: a row, by the column that names it, or of another table."""
+        if self.chain is not None:
+            return f"unit of {self.chain.table}"
+        return "row" if self.unit is None else self.unit
+
+    @property
     def unit_kind(self) -> Kind | None:
         """The type of the column that holds the unit; None where the table has no such column."""
         held = None if self.unit is None or self.chain is not None else self.column(self.unit)
