@@ -37,7 +37,7 @@ def _with_subplans(planned: Plan) -> Iterator[Plan]:
 
 def _cap(table: Table) -> str:
     rows = "1 row" if table.rows_per_unit == 1 else f"{table.rows_per_unit} rows"
-    return f"at most {rows} per {table.unit}, chosen by a keyed hash"
+    return f"at most {rows} per {table.unit_in_words}, chosen by a keyed hash"
 
 
 def _bounded(expression: Expr) -> Iterator[Column]:

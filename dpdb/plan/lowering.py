@@ -173,7 +173,10 @@ class AggregateLowering:
     def _names_units(self) -> bool:
         """Whether the argument is the column that names the privacy unit of a row."""
         argument = self._argument
-        return isinstance(argument, ColumnRef) and argument.column.name == self.query.table.unit
+        table = self.query.table
+        if table.chain is not None:  # Its column names a row of another table.
+            return False
+        return isinstance(argument, ColumnRef) and argument.column.name == table.unit
 
     @cached_property
     def _contribution(self) -> Contribution:

@@ -191,7 +191,7 @@ class Session:
         """
         self._gate.opens_on_tick()
         if self._loaded_engine is None:
-            self._loaded_engine = open_engine(self._progress, self._ledger.pinned)
+            self._loaded_engine = open_engine(self.policy, self._progress, self._ledger.pinned)
         return self._loaded_engine
 
     def _executor(self, known: Draws) -> Executor:

@@ -48,9 +48,10 @@ def agreed(terms: tuple[Option, ...], table: Table, *, grouped: bool) -> Table:
 
 def _check_unit(term: Option, table: Table) -> None:
     named = term.value[-1].text.casefold()
-    if len(term.value) == 1 and table.unit is not None and named == table.unit.casefold():
+    own = table.unit if table.chain is None else None
+    if len(term.value) == 1 and own is not None and named == own.casefold():
         return
-    unit = "a row" if table.unit is None else f"the column {table.unit}"
+    unit = f"a {table.unit_in_words}" if own is None else f"the column {own}"
     raise InvalidOption(f"the privacy unit of {table.name} is {unit}", place=term.place)
 
 
@@ -64,7 +65,7 @@ def _check_strategy(term: Option) -> None:
 
 
 def _refuse_threshold(term: Option, table: Table) -> None:
-    units = "*" if table.unit is None else f"DISTINCT {table.unit}"
+    units = "*" if table.unit is None or table.chain else f"DISTINCT {table.unit}"
     raise InvalidOption(
         "groups are public, and each is shown, however few units it has",
         hint=f"HAVING COUNT({units}) >= {_whole(term)} leaves out those with fewer, by the noise",

@@ -112,8 +112,9 @@ class _Drawn:
     @property
     def whose(self) -> str:
         """The rows that its noise hides."""
-        unit = self.plan.table.unit
-        return "one row" if unit is None else f"the rows of one {printable(unit)}"
+        table = self.plan.table
+        one = f"one {printable(table.unit_in_words)}"
+        return one if table.unit is None else f"the rows of {one}"
 
 
 def _releases(plan: Plan) -> Iterator[_Drawn]:
