@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 
+from dpdb.answers.formats.json_lines import dumped
 from dpdb.answers.formats.render import FORMATS
 from dpdb.errors import InvalidOption, UsageError
 from dpdb.interfaces.cli.arguments import add_ledger_argument
@@ -125,10 +126,8 @@ def _export(policy: Policy, options: argparse.Namespace) -> str:
     record = custodian.history_record(policy)
     if options.format == "csv":
         return FORMATS["csv"](record)
-    import json  # noqa: PLC0415
-
     rows = (dict(zip(record.columns, row, strict=True)) for row in record.rows)
-    return "\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
+    return "\n".join(map(dumped, rows))
 
 
 def _verify(policy: Policy, options: argparse.Namespace) -> str:

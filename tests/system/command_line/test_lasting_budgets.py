@@ -257,6 +257,16 @@ def test_all_of_it_can_be_exported(shop: Path, run: Run) -> None:
     assert not any(len(value) == 64 for row in rows for key, value in row.items() if key != "seal")
 
 
+@pytest.mark.parametrize("words", [["show"], ["export"], ["export", "--format", "json"]])
+def test_what_analysts_wrote_moves_no_cursor(shop: Path, run: Run, words: list[str]) -> None:
+    """A statement is recorded as it was written, and the custodian's terminal shows it."""
+    run(shop, "-c", f"{COUNT} WHERE a > 3 /* \x9b2J \u202e \x1b]0;x\x07 */")
+    command, *options = words
+    shown = run("budget", command, shop, *options).out
+    assert "2J" in shown
+    assert not set("\x1b\x07\x9b\u202e") & set(shown)
+
+
 def test_an_older_ledger_is_noticed(shop: Path, run: Run, tmp_path: Path) -> None:
     anchor, ledger = tmp_path / "anchor", shop.with_suffix(".ledger")
     before = ledger.read_bytes()
