@@ -437,6 +437,19 @@ STATEMENTS = (
         "audit/test_injection.py::test_a25_what_is_not_on_the_list_is_refused",
     ),
     Mutant(
+        "each part of a file that is read is told",
+        "around the statements",
+        [Change("interfaces.cli.main:_session", "and not options.restricted", "")],
+        "system/command_line/test_restricted.py::"
+        "test_how_much_of_the_file_is_read_is_not_shown",
+    ),
+    Mutant(
+        "names of files in the folder of another user",
+        "around the statements",
+        [Change("interfaces.shell.commands:commands_of", "each.files and", "False and")],
+        "system/command_line/test_restricted.py::test_names_of_files_are_not_completed",
+    ),
+    Mutant(
         "names are printed as they are",
         "terminal escapes",
         [Change("errors:printable", "if text.isprintable():", "if True:")],
