@@ -400,6 +400,13 @@ BUDGETS = (
         "system/command_line/test_lasting_budgets.py::test_options_cannot_ask_for_more",
     ),
     Mutant(
+        "a clock that is set back begins another window",
+        "another session",
+        [Change("ledger.windows:is_due", "now >= began + days * _DAY",
+                "abs(now - began) >= days * _DAY")],
+        "ledger/test_windows.py::test_a_clock_that_is_set_back_renews_nothing",
+    ),
+    Mutant(
         "whoever $USER says",
         "asking in",
         [Change("ledger.analysts:user", "number = os.getuid()",

@@ -90,7 +90,8 @@ def _check_arguments(options: argparse.Namespace) -> None:
 def _open(policy: Policy, options: argparse.Namespace) -> str:
     custodian.open_budget(policy)
     assert policy.lasting is not None
-    return f"opened {policy.lasting.name}: ε {decimal(policy.budget.epsilon)} for good\n{NOTE}"
+    for_how_long = f"ε {decimal(policy.budget.epsilon)} {policy.lasting.duration}"
+    return f"opened {policy.lasting.name}: {for_how_long}\n{NOTE}"
 
 
 def _show(policy: Policy, options: argparse.Namespace) -> str:
