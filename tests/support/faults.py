@@ -74,23 +74,22 @@ NOISE = (
         "audit/test_noise_comes_first.py::test_a22_noise_comes_before_rounding",
     ),
     Mutant(
-        "rows ordered, cut and chosen by HAVING before the noise",
+        "groups chosen by HAVING before the noise",
         "choosing rows",
         [Change(f"{_EXECUTOR}Executor._execute", "draws: list[npt.NDArray[Any]] = []",
-                "plan.table.__dict__['exact'] = [e.cells for e in exact]; draws = []"),
-         Change("answers.rows:cell_columns", "rows = _sorted(plan, frame, _having(plan, frame))",
-                "from dpdb.answers.estimates import points as at; true = replace(frame, slots={"
-                "**frame.slots, **at(plan, tuple(plan.table.__dict__['exact']))});"
-                " rows = _sorted(plan, true, _having(plan, true))")],
+                "type(plan).exact = tuple(each.cells for each in exact); draws = []"),
+         Change("answers.rows:_having", "passed = evaluate(plan.having, frame)",
+                "from dpdb.answers.estimates import points\n    passed = evaluate(plan.having,"
+                " replace(frame, slots={**frame.slots, **points(plan, plan.exact)}))")],
         "audit/test_noise_comes_first.py::test_a23_rows_are_chosen_and_ordered_after_noise",
     ),
     Mutant(
         "intervals around the exact value",
         "intervals computed from the data",
         [Change(f"{_EXECUTOR}Executor._execute", "draws: list[npt.NDArray[Any]] = []",
-                "plan.table.__dict__['exact'] = [e.cells for e in exact]; draws = []"),
+                "type(plan).exact = tuple(each.cells for each in exact); draws = []"),
          Change("answers.confidence_intervals:_around", "values = read(reading, draws)",
-                "values = read(reading, tuple(plan.table.__dict__['exact']))")],
+                "values = read(reading, plan.exact)")],
         "audit/test_interval_coverage.py::test_a20_intervals_are_around_the_noisy_value",
     ),
     Mutant(
@@ -359,7 +358,9 @@ BUDGETS = (
     Mutant(
         "a charge that is not yet on the disk",
         "crashing before the debit",
-        [Change("ledger.book:_connected", "synchronous = FULL", "synchronous = OFF")],
+        [Change("ledger.book:Book.__init__", "self._files = self._identities()",
+                "self._connection.execute('PRAGMA synchronous = OFF'); "
+                "self._files = self._identities()")],
         "ledger/test_book.py::test_a_commit_is_on_the_disk",
     ),
     Mutant(
@@ -400,6 +401,13 @@ BUDGETS = (
         "system/command_line/test_lasting_budgets.py::test_options_cannot_ask_for_more",
     ),
     Mutant(
+        "a clock that is set back begins another window",
+        "another session",
+        [Change("ledger.windows:is_due", "now >= began + days * _DAY",
+                "abs(now - began) >= days * _DAY")],
+        "ledger/test_windows.py::test_a_clock_that_is_set_back_renews_nothing",
+    ),
+    Mutant(
         "whoever $USER says",
         "asking in",
         [Change("ledger.analysts:user", "number = os.getuid()",
@@ -435,6 +443,19 @@ STATEMENTS = (
         "text that two lexers",
         [Change("sql.trees:only", "if value and name not in allowed:", "if False:")],
         "audit/test_injection.py::test_a25_what_is_not_on_the_list_is_refused",
+    ),
+    Mutant(
+        "each part of a file that is read is told",
+        "around the statements",
+        [Change("interfaces.cli.main:_session", "and not options.restricted", "")],
+        "system/command_line/test_restricted.py::"
+        "test_how_much_of_the_file_is_read_is_not_shown",
+    ),
+    Mutant(
+        "names of files in the folder of another user",
+        "around the statements",
+        [Change("interfaces.shell.commands:commands_of", "each.files and", "False and")],
+        "system/command_line/test_restricted.py::test_names_of_files_are_not_completed",
     ),
     Mutant(
         "names are printed as they are",
