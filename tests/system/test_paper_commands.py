@@ -8,7 +8,7 @@ import pytest
 
 from dpdb import manual
 from dpdb.interfaces.cli.main import main
-from tests.support.shell_lines import ROOT, by_the_shell, dpdb_arguments
+from tests.support.shell_lines import ROOT, dpdb_arguments
 
 SECTION = manual.page("papers")
 LINES = [line for line in SECTION.splitlines() if line.startswith("|")]
@@ -36,13 +36,11 @@ def test_command_of_the_manual(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """It works as it stands, and prints what the row says it does."""
-    if (commands := dpdb_arguments(line)) is not None:
-        monkeypatch.chdir(ROOT)
-        assert [main(words) for words in commands] == [0] * len(commands)
-        shown = capsys.readouterr().out
-    else:
-        code, shown = by_the_shell(line)
-        assert code == 0
+    commands = dpdb_arguments(line)
+    assert commands
+    monkeypatch.chdir(ROOT)
+    assert [main(words) for words in commands] == [0] * len(commands)
+    shown = capsys.readouterr().out
     values = re.findall(r"`(.+?)`", example)
     assert values
     for value in values:
