@@ -315,7 +315,7 @@ def test_the_risk_rises_with_epsilon_and_stays_below_the_bound(
         assert adversary.risk(low) >= adversary.prior * (1 - 1e-9)
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(
     values=VALUES,
     most=st.fractions(Fraction(1, 100), Fraction(99, 100)),
