@@ -27,7 +27,13 @@ from dpdb.policy.catalog import Policy
 from dpdb.sql import sources
 from dpdb.sql.dialect import parse, select_start
 from dpdb.sql.labels import labels
-from dpdb.sql.scopes import MAX_OUTPUTS, AnswerExpressions, Constants, RowExpressions
+from dpdb.sql.scopes import (
+    MAX_OUTPUTS,
+    AnswerExpressions,
+    Constants,
+    RowExpressions,
+    hint_for_rows,
+)
 from dpdb.sql.terms import Option, agreed
 from dpdb.sql.trees import Effort, only, place, place_at, start
 from dpdb.sql.views import Scope, View
@@ -110,10 +116,9 @@ class Binder:
             subqueries=tuple(self.subqueries),
             options=options,
         )
-        if not query.aggregates:
-            raise Unsupported(
-                "a query needs an aggregate such as COUNT(*)", hint="single rows are never shown"
-            )
+        if not (query.aggregates or (query.keys and query.table.public)):
+            hint = hint_for_rows(query.table)
+            raise Unsupported("a query needs an aggregate such as COUNT(*)", hint=hint)
         return query
 
     def subquery(self, node: exp.Subquery) -> Slot:
@@ -214,7 +219,7 @@ class Binder:
             if isinstance(item, exp.Star):
                 raise Unsupported(
                     "SELECT * is not supported",
-                    hint="single rows are never shown; try SELECT COUNT(*)",
+                    hint=hint_for_rows(answers.scope.view.table),
                     place=place(item, self.text),
                 )
             if isinstance(item, exp.Alias):
