@@ -106,11 +106,11 @@ SELECT COUNT(*) FROM people QUALIFY ROW_NUMBER() OVER () = 1;
 -- Unsupported
 SELECT COUNT(*) FROM people WINDOW w AS ();
 --- More than one table, or none
--- Unsupported joins
+-- Unsupported 1:30 each row of visits is a unit of its own
 SELECT COUNT(*) FROM people, visits;
 -- Unsupported
 SELECT COUNT(*) FROM people JOIN visits ON TRUE;
--- Unsupported
+-- Unsupported USING (column)
 SELECT COUNT(*) FROM people NATURAL JOIN visits;
 -- Unsupported
 SELECT COUNT(*) FROM people LEFT JOIN people AS p USING (name);
@@ -234,9 +234,9 @@ SELECT SUM(low) FROM (SELECT LOWER(name) AS low FROM people) AS t;
 -- MissingBounds
 SELECT SUM(x) FROM (SELECT loose AS x FROM visits) AS t;
 --- Subqueries that are more than one private value
--- Unsupported
+-- Unsupported 1:35 whether another unit has such a row is private
 SELECT COUNT(*) FROM people WHERE age IN (SELECT age FROM people);
--- Unsupported
+-- Unsupported 1:50 always
 SELECT COUNT(*) FROM people WHERE EXISTS (SELECT COUNT(*) FROM people);
 -- Unsupported
 SELECT COUNT(*) FROM people WHERE age > ANY (SELECT age FROM people);
