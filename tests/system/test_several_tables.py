@@ -6,8 +6,11 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from prompt_toolkit.completion import CompleteEvent
+from prompt_toolkit.document import Document
 
 from dpdb.errors import InvalidOption
+from dpdb.interfaces.shell.completion import ShellCompleter
 from dpdb.policy.catalog import Policy
 from dpdb.policy.reader import read_policy
 from dpdb.session.session import Session
@@ -19,6 +22,26 @@ TABLES = {
     "orders": [(1, 7), (2, 8), (3, 8), (4, None)],
     "lines": [(10, 1, 5), (11, 1, 6), (12, 2, 7), (13, 4, 8), (14, None, 9), (15, 9, 9)],
 }
+
+MORE = """
+[tables.days]
+public = true
+[tables.days.columns]
+day = { type = "date" }
+[tables.orders]
+unit = "customer"
+key = "id"
+[tables.orders.columns]
+id = { type = "text" }
+customer = { type = "integer" }
+[tables.returns]
+unit = "customer"
+key = ["order_id", "day"]
+[tables.returns.columns]
+customer = { type = "integer" }
+order_id = { type = "text", references = "orders.id" }
+day = { type = "date" }
+"""
 
 
 @pytest.fixture
@@ -56,6 +79,54 @@ def test_different_customers_and_different_orders(policy: Policy) -> None:
 def test_explain_says_whose_rows_are_hidden(policy: Policy) -> None:
     explained = session(policy).execute("EXPLAIN SELECT COUNT(*) FROM lines")
     assert "at most 60 rows per unit of orders, chosen by a keyed hash" in explained.notes
+
+
+def test_the_catalog_says_whom_rows_are_about(tmp_path: Path, policy: Policy) -> None:
+    here = session(policy)
+    assert here.execute("SHOW TABLES").rows == (
+        ("customers", 1, "id"),
+        ("orders", 2, "customer_id"),
+        ("lines", 3, "order_id -> orders.id"),
+        ("claims", 2, "line_id -> lines.id"),
+    )
+    names = {
+        (table, row[0]): row[-1]
+        for table in ("customers", "orders", "lines")
+        for row in here.execute(f"DESCRIBE {table}").rows
+    }
+    assert names == {
+        ("customers", "id"): "unit, key",
+        ("orders", "id"): "key",
+        ("orders", "customer_id"): "unit",
+        ("lines", "id"): "key",
+        ("lines", "order_id"): "orders.id",
+        ("lines", "quantity"): None,
+    }
+    (tmp_path / "more.toml").write_text(MORE, encoding="utf-8")
+    more = session(read_policy(tmp_path / "more.toml"))
+    assert ("days", 1, "public") in more.execute("SHOW TABLES").rows
+    described = more.execute("DESCRIBE returns").rows
+    assert [row[-1] for row in described] == [
+        "unit",
+        "part of the key, orders.id",
+        "part of the key",
+    ]
+
+
+def test_completion_says_what_columns_name(tmp_path: Path) -> None:
+    (tmp_path / "more.toml").write_text(MORE, encoding="utf-8")
+    completer = ShellCompleter(read_policy(tmp_path / "more.toml"), {})
+    found = {
+        each.text: each.display_meta_text
+        for text in ("SELECT COUNT(*) FROM ", "SELECT COUNT( FROM returns")
+        for each in completer.get_completions(
+            Document(text, text.find(" FROM r") if "returns" in text else len(text)),
+            CompleteEvent(completion_requested=True),
+        )
+    }
+    assert found["days"] == "public, 1 columns"
+    assert found["returns"] == "3 columns"
+    assert (found["customer"], found["order_id"]) == ("unit", "part of the key, orders.id")
 
 
 def test_all_tables_have_one_budget(policy: Policy) -> None:
