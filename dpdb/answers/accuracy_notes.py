@@ -21,12 +21,16 @@ from dpdb.privacy.bracket import Bracket
 from dpdb.privacy.mechanisms import Smooth
 from dpdb.privacy.walk import Walk
 
+DERIVED_NOTE = "the rest is computed from these noisy answers, and costs nothing"
 SURE = f"{100 * CONFIDENCE:.0f} % sure"
 """How sure the intervals are."""
 
 
 def interval_notes(planned: Plan) -> tuple[str, ...]:
     """Notes that say which values have no interval, and for how many groups the others hold."""
+    if planned.derived is not None:
+        below = (interval_notes(subplan) for subplan in planned.subplans)
+        return tuple(dict.fromkeys(note for notes in below for note in notes))
     notes, releases = list(_obstacle_notes(planned)), list(_shown_releases(planned))
     brackets = (each for each, _ in releases if isinstance(each.mechanism, Bracket))
     bracketed: set[object] = set().union(*map(_keys, brackets))
@@ -55,7 +59,8 @@ def _keys(release: Release) -> set[object]:
 def plan_notes(options: Options, planned: Plan) -> tuple[str, ...]:
     """EXPLAIN's notes on how accurate an answer will be."""
     errors = planned_error_notes(options, planned)
-    return errors + interval_notes(planned) + atom_notes(planned) + parallel_notes(planned)
+    notes = errors + interval_notes(planned) + atom_notes(planned) + parallel_notes(planned)
+    return notes if planned.derived is None else (*notes, DERIVED_NOTE)
 
 
 def atom_notes(planned: Plan) -> tuple[str, ...]:

@@ -21,13 +21,15 @@ from dpdb.errors import (
     UnknownName,
     Unsupported,
 )
-from dpdb.plan.expressions import Expr, Literal, Slot, columns_of, conjunction, interval_ends
+from dpdb.plan.derived import Derived, DerivedQuery, derived_query, is_one_row
+from dpdb.plan.expressions import Expr, Literal, Slot, columns_of, conjunction, interval_ends, slots
 from dpdb.plan.query import NO_OPTIONS, Options, Ordering, Output, Query
 from dpdb.policy.catalog import Policy
-from dpdb.sql import sources
+from dpdb.sql import derived_tables, sources, unions, windows
+from dpdb.sql.aggregates import is_aggregated
 from dpdb.sql.dialect import parse, select_start
 from dpdb.sql.labels import labels
-from dpdb.sql.scopes import MAX_OUTPUTS, AnswerExpressions, Constants, RowExpressions
+from dpdb.sql.scopes import MAX_OUTPUTS, AnswerExpressions, Answers, Constants, RowExpressions
 from dpdb.sql.terms import Option, agreed
 from dpdb.sql.trees import Effort, only, place, place_at, start
 from dpdb.sql.views import Scope, View
@@ -49,7 +51,7 @@ def bind(
         raise TooLarge("the statement is nested too deeply") from None
     except Exception:
         raise SyntaxFault("this is not valid SQL") from None
-    if len(trees) != 1 or not isinstance(trees[0], exp.Select):
+    if len(trees) != 1 or not isinstance(trees[0], exp.Select | exp.SetOperation):
         raise Unsupported("only a single SELECT is answered")
     return Binder(text, policy, tokens).query(trees[0], options, terms)
 
@@ -80,40 +82,71 @@ class Binder:
     """The different scalar subqueries read so far in this SELECT."""
 
     def query(
-        self, tree: exp.Select, options: Options = NO_OPTIONS, terms: tuple[Option, ...] = ()
+        self, tree: exp.Expr, options: Options = NO_OPTIONS, terms: tuple[Option, ...] = ()
     ) -> Query:
-        """The SELECT as a Query."""
-        only(tree, self.text, "expressions", "from_", "where", "group", "having", "order",
-             "limit", "offset", "with_")  # fmt: skip
+        """The SELECT, or the UNION ALL of several, as a Query."""
+        bound = self.bound(tree, terms)
+        if isinstance(bound, View):
+            raise Unsupported(
+                "a query needs an aggregate such as COUNT(*)", hint="single rows are never shown"
+            )
+        query = bound if isinstance(bound, Query) else derived_query(bound)
+        return replace(query, options=options)
+
+    def bound(
+        self, tree: exp.Expr, terms: tuple[Option, ...] = (), *, row_by_row: bool = False
+    ) -> Query | Derived | View:
+        """What a SELECT is: a query of a table, or a table that is derived from answers.
+
+        One that reads a table `row_by_row`, as those within FROM and WITH may, is a view.
+        """
+        if isinstance(tree, exp.SetOperation):
+            return unions.union(tree, self)
+        assert isinstance(tree, exp.Select)
         written = self.labels(tree)
         self.views = sources.with_views(tree, self)
         scope = sources.scope(tree, self)
+        if scope.view.derived is not None:
+            return derived_tables.selection(tree, written, scope, self, terms)
+        if row_by_row and not is_aggregated(tree):
+            return sources.row_view(tree, scope, self)
+        return self._aggregated(tree, written, scope, terms)
+
+    def _aggregated(
+        self, tree: exp.Select, written: list[str], scope: Scope, terms: tuple[Option, ...]
+    ) -> Query | Derived:
+        """The query that a SELECT with aggregates asks of a table."""
+        only(tree, self.text, "expressions", "from_", "where", "group", "having", "order",
+             "limit", "offset", "with_", "qualify")  # fmt: skip
         table = agreed(terms, scope.view.table, grouped=tree.args.get("group") is not None)
         scope = replace(scope, view=replace(scope.view, table=table))
         rows = RowExpressions(self, scope)
         where = tree.args.get("where")
-        keys = self._keys(tree, scope, rows)
+        keys = self.keys(tree, scope, rows)
         condition = conjunction(scope.where, rows.condition(where.this) if where else None)
         answers = AnswerExpressions(self, rows, scope, keys)
-        outputs = self._outputs(tree, answers, written)
-        having = tree.args.get("having")
+        outputs = self.outputs(tree, answers, written)
+        having, qualify = tree.args.get("having"), tree.args.get("qualify")
+        kept = answers.condition(having.this) if having else None
+        qualifying = answers.condition(qualify.this) if qualify else None
         query = Query(
             table=scope.view.table,
             outputs=outputs,
             where=condition,
             keys=keys,
-            having=answers.condition(having.this) if having else None,
-            order=tuple(self._orderings(tree, answers, outputs)),
-            limit=self._count(tree.args.get("limit")),
-            offset=self._count(tree.args.get("offset")) or 0,
+            having=kept,
+            order=tuple(self.orderings(tree, answers, outputs)),
+            limit=self.count(tree.args.get("limit")),
+            offset=self.count(tree.args.get("offset")) or 0,
             aggregates=tuple(answers.aggregates),
             subqueries=tuple(self.subqueries),
-            options=options,
         )
         if not query.aggregates:
             raise Unsupported(
                 "a query needs an aggregate such as COUNT(*)", hint="single rows are never shown"
             )
+        if answers.windows or qualifying is not None:
+            return windows.over_answer(query, tuple(answers.windows), qualifying)
         return query
 
     def subquery(self, node: exp.Subquery) -> Slot:
@@ -123,6 +156,8 @@ class Binder:
             raise Unsupported("only a SELECT can be a subquery", place=place(node, self.text))
         query = self.within().query(node.this)
         one = len(query.outputs) == 1 and not interval_ends(query.outputs[0].expression)
+        if isinstance(query, DerivedQuery):
+            one = one and query.derived is not None and is_one_row(query.derived)
         if not one or query.keys or query.having or query.cut:
             raise Unsupported(
                 "a subquery gives one value: one aggregate, no GROUP BY, HAVING or LIMIT",
@@ -163,7 +198,7 @@ class Binder:
         self.labels(tree)
         self._check_number(tree.expressions, "columns asked for")
 
-    def _keys(self, tree: exp.Select, scope: Scope, rows: RowExpressions) -> tuple[Expr, ...]:
+    def keys(self, tree: exp.Select, scope: Scope, rows: RowExpressions) -> tuple[Expr, ...]:
         """The columns and expressions of GROUP BY, each once."""
         group = tree.args.get("group")
         if group is None:
@@ -177,7 +212,7 @@ class Binder:
                 chosen = self._by_alias(chosen, tree.expressions)
             chosen = chosen.this if isinstance(chosen, exp.Alias) else chosen
             key = rows.expression(chosen)
-            if not columns_of(key):
+            if not (columns_of(key) or slots(key, "column")):
                 raise Unsupported(
                     "GROUP BY takes columns and expressions of columns",
                     place=place(node, self.text),
@@ -192,32 +227,32 @@ class Binder:
 
     def _by_position(self, node: exp.Expr, items: list[exp.Expr]) -> exp.Expr:
         """The item of the SELECT list that a position stands for; otherwise the node itself."""
+        at = self._position(node, len(items))
+        return node if at is None else items[at]
+
+    def _position(self, node: exp.Expr, columns: int) -> int | None:
+        """The index of the column that a position stands for; None if the node is no position."""
         if not (isinstance(node, exp.Literal) and not node.args.get("is_string")):
-            return node
+            return None
         number = str(node.this)
         short = number.isascii() and number.isdigit() and len(number) < 10
-        if not (short and 1 <= int(number) <= len(items)):
+        if not (short and 1 <= int(number) <= columns):
             raise UnknownName(f"no column {number} in the answer", place=place(node, self.text))
-        return items[int(number) - 1]
+        return int(number) - 1
 
     def check_position(self, node: exp.Expr, items: list[exp.Expr]) -> bool:
         """Whether the node is the position of an item; refused where there is no such item."""
         return self._by_position(node, items) is not node
 
-    def _outputs(
-        self, tree: exp.Select, answers: AnswerExpressions, written: list[str]
-    ) -> tuple[Output, ...]:
+    def outputs(self, tree: exp.Select, answers: Answers, written: list[str]) -> tuple[Output, ...]:
+        """The columns of the answer, with their labels as `written`."""
         items = tree.expressions
         self._check_number(items, "columns asked for")
         outputs = []
         for item, label in zip(items, written, strict=True):
-            if isinstance(item, exp.Star):
-                raise Unsupported(
-                    "SELECT * is not supported",
-                    hint="single rows are never shown; try SELECT COUNT(*)",
-                    place=place(item, self.text),
-                )
-            if isinstance(item, exp.Alias):
+            if isinstance(item.this if isinstance(item, exp.Column) else item, exp.Star):
+                outputs += answers.starred(item)
+            elif isinstance(item, exp.Alias):
                 only(item, self.text, "this", "alias")
                 expression = answers.expression(item.this)
                 answers.aliases.setdefault(item.alias.casefold(), expression)
@@ -226,9 +261,10 @@ class Binder:
                 outputs.append(Output(label, answers.expression(item)))
         return tuple(outputs)
 
-    def _orderings(
-        self, tree: exp.Select, answers: AnswerExpressions, outputs: tuple[Output, ...]
+    def orderings(
+        self, tree: exp.Select | exp.Union, answers: Answers, outputs: tuple[Output, ...]
     ) -> list[Ordering]:
+        """The terms of ORDER BY."""
         order = tree.args.get("order")
         if order is None:
             return []
@@ -237,11 +273,8 @@ class Binder:
         result = []
         for term in order.expressions:
             only(term, self.text, "this", "desc", "nulls_first")
-            chosen = self._by_position(term.this, tree.expressions)
-            if chosen is term.this:
-                expression = answers.ordering(chosen)
-            else:
-                expression = outputs[int(str(term.this.this)) - 1].expression
+            at = self._position(term.this, len(outputs))
+            expression = answers.ordering(term.this) if at is None else outputs[at].expression
             descending = bool(term.args.get("desc"))
             result.append(Ordering(expression, descending, bool(term.args.get("nulls_first"))))
         return result
@@ -252,7 +285,7 @@ class Binder:
                 f"{len(items)} {what}, {MAX_OUTPUTS} are allowed", place=place(items[0], self.text)
             )
 
-    def _count(self, node: exp.Expr | None) -> int | None:
+    def count(self, node: exp.Expr | None) -> int | None:
         """The number in LIMIT or OFFSET."""
         if node is None:
             return None

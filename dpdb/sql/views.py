@@ -13,30 +13,21 @@ from typing import Protocol
 from sqlglot import exp
 
 from dpdb.errors import UnknownName, Unsupported
+from dpdb.plan.derived import Derived, released
 from dpdb.plan.expressions import (
-    Arithmetic,
-    Call,
-    Case,
-    Cast,
     ColumnRef,
-    Compare,
     Expr,
     InList,
-    IntervalEnd,
-    IsNull,
     Like,
     Literal,
-    Logic,
-    Not,
     Slot,
     children,
-    compare,
-    logic,
     size,
 )
 from dpdb.plan.query import Query
 from dpdb.policy.catalog import Kind, Table
 from dpdb.policy.names import suggestion
+from dpdb.sql.rewriting import with_operands
 from dpdb.sql.trees import Effort, only, place
 
 _CHARACTERS = 100
@@ -68,6 +59,8 @@ class View:
     where: Expr | None = None
     subqueries: tuple[Query, ...] = ()
     """The scalar subqueries that `columns` and `where` refer to through slots."""
+    derived: Derived | None = None
+    """Where the rows are those of answers: what computes them. `table` is one that they are of."""
 
     def named(self, name: str) -> list[Expr]:
         """The different columns of that name, first exactly, then in any case."""
@@ -75,6 +68,14 @@ class View:
         matches = [column for column in self.columns if column[0].casefold() == folded]
         exact = [column for column in matches if column[0] == name]
         return list(dict.fromkeys(expression for _, expression in exact or matches))
+
+
+def derived_view(derived: Derived) -> View:
+    """The rows of a table that is derived from answers."""
+    columns = tuple(
+        (name, Slot("column", index, kind)) for index, (name, kind) in enumerate(derived.columns)
+    )
+    return View(next(released(derived)).table, columns, derived=derived)
 
 
 def whole(table: Table) -> View:
@@ -176,25 +177,6 @@ def _spend_constants(expression: Expr, binder: SubqueryBinder, node: exp.Expr) -
 
 def _with_slots(expression: Expr, new: Callable[[Slot], Slot]) -> Expr:
     """The expression with `new` of each slot in its place."""
-
-    def inside(part: Expr) -> Expr:
-        return _with_slots(part, new)
-
-    match expression:
-        case Slot():
-            return new(expression)
-        case Literal() | ColumnRef():
-            return expression
-        case Compare(operator=operator, left=left, right=right):
-            return compare(operator, inside(left), inside(right))
-        case Arithmetic(left=left, right=right):
-            return replace(expression, left=inside(left), right=inside(right))
-        case Logic(operator=operator, operands=operands):
-            return logic(operator, [inside(operand) for operand in operands])
-        case Not() | IsNull() | InList() | Like() | Cast() | IntervalEnd():
-            return replace(expression, operand=inside(expression.operand))
-        case Case(branches=branches, default=default):
-            chosen = tuple((inside(condition), inside(value)) for condition, value in branches)
-            return replace(expression, branches=chosen, default=inside(default))
-        case Call(arguments=arguments):
-            return replace(expression, arguments=tuple(map(inside, arguments)))
+    if isinstance(expression, Slot):
+        return new(expression)
+    return with_operands(expression, lambda part: _with_slots(part, new))
