@@ -11,6 +11,7 @@ from dataclasses import replace
 from dpdb.answers.declarations import declared_range
 from dpdb.answers.record import CellColumn, ReleaseReport
 from dpdb.answers.release_reports import atom_sums, own_reports
+from dpdb.plan.derived import passed_on
 from dpdb.plan.expressions import conjunction, slots
 from dpdb.plan.obstacles import hint
 from dpdb.plan.plan import CONFIDENCE, Plan, Release, at_once
@@ -29,7 +30,8 @@ SURE = f"{100 * CONFIDENCE:.0f} % sure"
 def interval_notes(planned: Plan) -> tuple[str, ...]:
     """Notes that say which values have no interval, and for how many groups the others hold."""
     if planned.derived is not None:
-        below = (interval_notes(subplan) for subplan in planned.subplans)
+        shown = planned.subplans if any(passed_on(planned.derived)) else ()
+        below = (interval_notes(subplan) for subplan in shown)
         return tuple(dict.fromkeys(note for notes in below for note in notes))
     notes, releases = list(_obstacle_notes(planned)), list(_shown_releases(planned))
     brackets = (each for each, _ in releases if isinstance(each.mechanism, Bracket))

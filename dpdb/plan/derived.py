@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeGuard
 
 from dpdb.plan.expressions import Expr, Slot, children
 from dpdb.plan.query import Aggregate, Ordering, Output, Query
@@ -138,10 +139,16 @@ class DerivedQuery(Query):
     derived: Derived | None = None
 
     @cached_property
+    def has_intervals(self) -> bool:
+        """Whether some column of an answer is passed on as it is, with its intervals."""
+        assert self.derived is not None
+        return any(passed_on(self.derived))
+
+    @cached_property
     def selects_by_noise(self) -> bool:
         """Whether noise decides which rows are shown of those that have intervals."""
         assert self.derived is not None
-        return selects_by_noise(self.derived)
+        return self.has_intervals and selects_by_noise(self.derived)
 
 
 def derived_query(derived: Derived) -> DerivedQuery:
@@ -218,6 +225,20 @@ def _parts(expression: Expr) -> Iterator[Expr]:
         yield from _parts(child)
 
 
+def passed_on(derived: Derived) -> tuple[bool, ...]:
+    """For each column whether it is a noisy one of an answer, with its intervals."""
+    match derived:
+        case Released():
+            return noisy_columns(derived)
+        case UnionAll(inputs=several):
+            return tuple(map(any, zip(*map(passed_on, several), strict=True)))
+        case Join(left=left, right=right):
+            return passed_on(left) + passed_on(right)
+        case Selection(outputs=outputs, input=below):
+            columns = (each.expression for each in outputs)
+            return tuple(_is_column(each) and passed_on(below)[each.index] for each in columns)
+
+
 def selects_by_noise(derived: Derived) -> bool:
     """Whether noise decides which rows are left of those whose intervals are passed on.
 
@@ -241,6 +262,11 @@ def selects_by_noise(derived: Derived) -> bool:
                 return True
             return selects_by_noise(derived.input)
     return any(map(selects_by_noise, inputs(derived)))
+
+
+def _is_column(expression: Expr) -> TypeGuard[Slot]:
+    """Whether an expression is a column of the input as it is; none is where rows are grouped."""
+    return isinstance(expression, Slot) and expression.role == "column"
 
 
 def is_one_row(derived: Derived) -> bool:

@@ -7,7 +7,7 @@ public, and the planner asks for it.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from dpdb.errors import TooLarge
 from dpdb.plan import quantiles
@@ -81,14 +81,19 @@ def _plan_within(
     """
     # How many groups there are is not known yet, but that is at most the number allowed.
     most = competing_rows(query, MAX_GROUPS, context)
-    inner = quantiles.shown_confidences(query, "subquery", confidence, most)
+    inner: Mapping[int, float | None] = quantiles.shown_confidences(
+        query, "subquery", confidence, most
+    )
     read = _candidates(query)
+    if isinstance(query, DerivedQuery):
+        whole = confidence if query.has_intervals else None
+        inner = dict.fromkeys(range(len(query.subqueries)), whole)
     subplans = tuple(
         _plan_within(
             subquery,
             context,
             shares,
-            confidence if isinstance(query, DerivedQuery) else inner.get(index),
+            inner.get(index),
             read,
         )
         for index, subquery in enumerate(query.subqueries)

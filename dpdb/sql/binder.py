@@ -104,6 +104,7 @@ class Binder:
             return unions.union(tree, self)
         assert isinstance(tree, exp.Select)
         written = self.labels(tree)
+        windows.name_windows(tree, self.text)
         self.views = sources.with_views(tree, self)
         scope = sources.scope(tree, self)
         if scope.view.derived is not None:

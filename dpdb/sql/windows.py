@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from dpdb.errors import TypeMismatch, Unsupported
+from dpdb.errors import TypeMismatch, UnknownName, Unsupported
 from dpdb.plan.derived import Derived, Frame, Released, Selection, Window
 from dpdb.plan.expressions import Expr, Literal, Slot, slots
 from dpdb.plan.query import Ordering, Output, Query
@@ -14,7 +14,7 @@ from dpdb.policy.catalog import Kind
 from dpdb.sql import types
 from dpdb.sql.expression_binder import ExpressionBinder
 from dpdb.sql.rewriting import with_operands
-from dpdb.sql.trees import node_name, only
+from dpdb.sql.trees import node_name, only, place
 
 RANKS: dict[type[exp.Expr], tuple[str, Kind]] = {
     exp.RowNumber: ("row_number", Kind.INTEGER),
@@ -185,6 +185,24 @@ def _frame_end(
     distance = _whole(end, inside).value
     assert isinstance(distance, int)
     return -distance if side == "PRECEDING" else distance
+
+
+def name_windows(tree: exp.Select, text: str) -> None:
+    """Write out in their place the windows of a SELECT that its WINDOW clause names."""
+    clause = tree.args.get("windows") or []
+    named = {each.this.name.casefold(): each for each in clause}
+    tree.set("windows", None)
+    for node in list(tree.find_all(exp.Window)) if named else ():
+        alias = node.args.get("alias")
+        if alias is None or node.parent_select is not tree:
+            continue
+        if alias.name.casefold() not in named:
+            raise UnknownName(f"no window {alias.name}", place=place(alias, text))
+        meant = named[alias.name.casefold()]
+        only(meant, text, "this", "partition_by", "order", "spec")
+        node.set("alias", None)
+        for clause_of_it in ("partition_by", "order", "spec"):
+            node.set(clause_of_it, meant.args.get(clause_of_it))
 
 
 def over_answer(query: Query, windows: tuple[Window, ...], qualify: Expr | None) -> Derived:

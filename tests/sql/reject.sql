@@ -824,6 +824,8 @@ SELECT zip, LAG(COUNT(*)) IGNORE NULLS OVER (ORDER BY zip) FROM people GROUP BY 
 SELECT zip, NTILE(0) OVER (ORDER BY COUNT(*)) FROM people GROUP BY zip;
 -- Unsupported STDDEV is no window function here
 SELECT zip, STDDEV(COUNT(*)) OVER () FROM people GROUP BY zip;
+-- UnknownName 1:33 no window v
+SELECT zip, RANK() OVER v FROM people GROUP BY zip WINDOW w AS (ORDER BY zip);
 -- TypeMismatch same number of columns
 SELECT zip, COUNT(*) FROM people GROUP BY zip UNION ALL SELECT COUNT(*) FROM people;
 -- TypeMismatch which do not mix
