@@ -9,7 +9,6 @@ import duckdb
 import pytest
 
 from dpdb.answers.answer import Answer
-from dpdb.answers.record import Cell
 from dpdb.policy.budget import Budget
 from dpdb.policy.catalog import Column, Kind, Policy, Table
 from dpdb.privacy.noise.seeded import seeded

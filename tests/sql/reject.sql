@@ -101,8 +101,6 @@ SELECT COUNT(*) OVER () FROM people;
 SELECT SUM(age) OVER (PARTITION BY zip ORDER BY age) FROM people;
 -- Unsupported
 SELECT ROW_NUMBER() OVER () FROM people;
--- Unsupported
-SELECT COUNT(*) FROM people WINDOW w AS ();
 --- More than one table, or none
 -- Unsupported joins
 SELECT COUNT(*) FROM people, visits;
@@ -824,7 +822,7 @@ SELECT zip, LAG(COUNT(*)) IGNORE NULLS OVER (ORDER BY zip) FROM people GROUP BY 
 SELECT zip, NTILE(0) OVER (ORDER BY COUNT(*)) FROM people GROUP BY zip;
 -- Unsupported STDDEV is no window function here
 SELECT zip, STDDEV(COUNT(*)) OVER () FROM people GROUP BY zip;
--- UnknownName 1:33 no window v
+-- UnknownName 1:25 no window v
 SELECT zip, RANK() OVER v FROM people GROUP BY zip WINDOW w AS (ORDER BY zip);
 -- TypeMismatch same number of columns
 SELECT zip, COUNT(*) FROM people GROUP BY zip UNION ALL SELECT COUNT(*) FROM people;
