@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dpdb.answers.record import Origin, ReleaseReport
-from dpdb.plan.derived import noisy_columns
+from dpdb.plan.derived_columns import noisy_columns
 from dpdb.plan.expressions import Slot, interval_ends
 from dpdb.plan.plan import CONFIDENCE, Plan, Release, at_once
 from dpdb.plan.query import Output

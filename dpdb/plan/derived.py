@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TypeGuard
 
-from dpdb.plan.expressions import Expr, Slot, children
+from dpdb.plan.expressions import Expr, Slot
 from dpdb.plan.query import Aggregate, Ordering, Output, Query
 from dpdb.policy.catalog import Kind
 
@@ -138,18 +136,6 @@ class DerivedQuery(Query):
 
     derived: Derived | None = None
 
-    @cached_property
-    def has_intervals(self) -> bool:
-        """Whether some column of an answer is passed on as it is, with its intervals."""
-        assert self.derived is not None
-        return any(passed_on(self.derived))
-
-    @cached_property
-    def selects_by_noise(self) -> bool:
-        """Whether noise decides which rows are shown of those that have intervals."""
-        assert self.derived is not None
-        return self.has_intervals and selects_by_noise(self.derived)
-
 
 def derived_query(derived: Derived) -> DerivedQuery:
     """The query that releases what `derived` reads, each answer once, and computes the rest."""
@@ -180,103 +166,6 @@ def released(derived: Derived) -> Iterator[Query]:
         yield derived.query
     for each in inputs(derived):
         yield from released(each)
-
-
-def noisy_columns(derived: Derived) -> tuple[bool, ...]:
-    """For each column whether it is computed from anything noisy."""
-    match derived:
-        case Released(query=query):
-            return tuple(
-                _reads(each.expression, ("aggregate", "subquery"), ()) for each in query.outputs
-            )
-        case UnionAll(inputs=several):
-            return tuple(map(any, zip(*map(noisy_columns, several), strict=True)))
-        case Join(left=left, right=right):
-            return noisy_columns(left) + noisy_columns(right)
-        case Selection(outputs=outputs):
-            return tuple(_is_noisy(each.expression, derived) for each in outputs)
-
-
-def _is_noisy(expression: Expr, selection: Selection) -> bool:
-    """Whether an expression of a SELECT over answers is computed from anything noisy."""
-    below = noisy_columns(selection.input)
-    keys = {index for index, key in enumerate(selection.keys) if _reads(key, _COMPUTED, below)}
-    noisy_keys = any(
-        isinstance(part, Slot) and part.role == "key" and part.index in keys
-        for part in _parts(expression)
-    )
-    return noisy_keys or _reads(expression, _COMPUTED, below)
-
-
-_COMPUTED = ("aggregate", "window", "scalar")
-
-
-def _reads(expression: Expr, roles: tuple[str, ...], noisy: tuple[bool, ...]) -> bool:
-    """Whether an expression has a slot of these roles, or one of a noisy column."""
-    found = [part for part in _parts(expression) if isinstance(part, Slot)]
-    return any(each.role in roles for each in found) or any(
-        each.role == "column" and noisy[each.index] for each in found
-    )
-
-
-def _parts(expression: Expr) -> Iterator[Expr]:
-    yield expression
-    for child in children(expression):
-        yield from _parts(child)
-
-
-def passed_on(derived: Derived) -> tuple[bool, ...]:
-    """For each column whether it is a noisy one of an answer, with its intervals."""
-    match derived:
-        case Released():
-            return noisy_columns(derived)
-        case UnionAll(inputs=several):
-            return tuple(map(any, zip(*map(passed_on, several), strict=True)))
-        case Join(left=left, right=right):
-            return passed_on(left) + passed_on(right)
-        case Selection(outputs=outputs, input=below):
-            columns = (each.expression for each in outputs)
-            return tuple(_is_column(each) and passed_on(below)[each.index] for each in columns)
-
-
-def selects_by_noise(derived: Derived) -> bool:
-    """Whether noise decides which rows are left of those whose intervals are passed on.
-
-    The intervals of all of them must hold at once then. Groups have no intervals, so what chooses
-    the rows that are grouped does not matter.
-    """
-    match derived:
-        case Released():
-            return False
-        case Join(condition=condition):
-            below = noisy_columns(derived)
-            if condition is not None and _reads(condition, _COMPUTED, below):
-                return True
-        case Selection(grouped=True):
-            return False
-        case Selection():
-            cut = derived.limit is not None or bool(derived.offset)
-            deciding = [derived.where, derived.qualify]
-            deciding += [each.expression for each in derived.order if cut]
-            if derived.distinct or any(_is_noisy(each, derived) for each in deciding if each):
-                return True
-            return selects_by_noise(derived.input)
-    return any(map(selects_by_noise, inputs(derived)))
-
-
-def _is_column(expression: Expr) -> TypeGuard[Slot]:
-    """Whether an expression is a column of the input as it is; none is where rows are grouped."""
-    return isinstance(expression, Slot) and expression.role == "column"
-
-
-def is_one_row(derived: Derived) -> bool:
-    """Whether it has one row at most, whatever the noise is."""
-    match derived:
-        case Released(query=query):
-            return not query.keys or query.limit == 1
-        case Selection(grouped=grouped, keys=keys, limit=limit):
-            return limit == 1 or (grouped and not keys)
-    return False
 
 
 def _columns(outputs: tuple[Output, ...]) -> Columns:

@@ -13,6 +13,7 @@ from dpdb.errors import TooLarge
 from dpdb.plan import quantiles
 from dpdb.plan.allocation import allocate, competing_rows
 from dpdb.plan.derived import DerivedQuery
+from dpdb.plan.derived_columns import has_intervals, selects_by_noise
 from dpdb.plan.expressions import Slot
 from dpdb.plan.group_keys import key_values
 from dpdb.plan.intervals import Interval
@@ -86,7 +87,7 @@ def _plan_within(
     )
     read = _candidates(query)
     if isinstance(query, DerivedQuery):
-        whole = confidence if query.has_intervals else None
+        whole = confidence if query.derived and has_intervals(query.derived) else None
         inner = dict.fromkeys(range(len(query.subqueries)), whole)
     subplans = tuple(
         _plan_within(
@@ -127,7 +128,8 @@ def _plan_within(
 
 def _candidates(query: Query) -> int:
     """The number of rows of all answers that a query reads, where noise decides which it shows."""
-    if not (isinstance(query, DerivedQuery) and query.selects_by_noise):
+    derived = query.derived if isinstance(query, DerivedQuery) else None
+    if derived is None or not (has_intervals(derived) and selects_by_noise(derived)):
         return 1
     return sum(_number(_key_values(each, {})) for each in query.subqueries)
 

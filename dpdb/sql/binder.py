@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from sqlglot import exp
 from sqlglot.errors import ParseError
@@ -18,18 +19,19 @@ from dpdb.errors import (
     SyntaxFault,
     TooLarge,
     TypeMismatch,
-    UnknownName,
     Unsupported,
 )
-from dpdb.plan.derived import Derived, DerivedQuery, derived_query, is_one_row
-from dpdb.plan.expressions import Expr, Literal, Slot, columns_of, conjunction, interval_ends, slots
+from dpdb.plan.derived import Derived, DerivedQuery, Released, derived_query
+from dpdb.plan.derived_columns import is_one_row
+from dpdb.plan.expressions import Literal, Slot, conjunction, interval_ends
 from dpdb.plan.query import NO_OPTIONS, Options, Ordering, Output, Query
 from dpdb.policy.catalog import Policy
-from dpdb.sql import derived_tables, sources, unions, windows
+from dpdb.sql import derived_tables, group_by, sources, unions, windows
 from dpdb.sql.aggregates import is_aggregated
 from dpdb.sql.dialect import parse, select_start
+from dpdb.sql.grouping_sets import by_levels
 from dpdb.sql.labels import labels
-from dpdb.sql.scopes import MAX_OUTPUTS, AnswerExpressions, Answers, Constants, RowExpressions
+from dpdb.sql.scopes import AnswerExpressions, Answers, Constants, RowExpressions
 from dpdb.sql.terms import Option, agreed
 from dpdb.sql.trees import Effort, only, place, place_at, start
 from dpdb.sql.views import Scope, View
@@ -90,8 +92,14 @@ class Binder:
             raise Unsupported(
                 "a query needs an aggregate such as COUNT(*)", hint="single rows are never shown"
             )
-        query = bound if isinstance(bound, Query) else derived_query(bound)
+        query = bound if isinstance(bound, Query) else self._derived(bound, tree)
         return replace(query, options=options)
+
+    def _derived(self, derived: Derived, tree: exp.Expr) -> Query:
+        """The query of all answers that a derived table is computed from, each once."""
+        query = derived_query(derived)
+        self.effort.spend_subqueries(query.selects - 1, tree, self.text)
+        return query
 
     def bound(
         self, tree: exp.Expr, terms: tuple[Option, ...] = (), *, row_by_row: bool = False
@@ -123,7 +131,8 @@ class Binder:
         scope = replace(scope, view=replace(scope.view, table=table))
         rows = RowExpressions(self, scope)
         where = tree.args.get("where")
-        keys = self.keys(tree, scope, rows)
+        levels = group_by.levels(tree, scope, rows)
+        keys = tuple(dict.fromkeys(key for level in levels for key in level))
         condition = conjunction(scope.where, rows.condition(where.this) if where else None)
         answers = AnswerExpressions(self, rows, scope, keys)
         outputs = self.outputs(tree, answers, written)
@@ -146,9 +155,13 @@ class Binder:
             raise Unsupported(
                 "a query needs an aggregate such as COUNT(*)", hint="single rows are never shown"
             )
-        if answers.windows or qualifying is not None:
-            return windows.over_answer(query, tuple(answers.windows), qualifying)
-        return query
+        subtotals = len(levels) > 1 or answers.groupings
+        if not (answers.windows or qualifying is not None or subtotals):
+            return query
+        answering = partial(by_levels, levels=levels, groupings=answers.groupings)
+        return windows.over_answer(
+            query, tuple(answers.windows), qualifying, answering if subtotals else Released
+        )
 
     def subquery(self, node: exp.Subquery) -> Slot:
         """The slot of a scalar subquery, which is a constant to the query around it."""
@@ -197,58 +210,12 @@ class Binder:
     def check_items(self, tree: exp.Select) -> None:
         """Refuse a SELECT list in which something is missing, or which is too long."""
         self.labels(tree)
-        self._check_number(tree.expressions, "columns asked for")
-
-    def keys(self, tree: exp.Select, scope: Scope, rows: RowExpressions) -> tuple[Expr, ...]:
-        """The columns and expressions of GROUP BY, each once."""
-        group = tree.args.get("group")
-        if group is None:
-            return ()
-        only(group, self.text, "expressions")
-        self._check_number(group.expressions, "keys")
-        keys: dict[Expr, None] = {}
-        for node in group.expressions:
-            chosen = self._by_position(node.unnest(), tree.expressions)
-            if isinstance(chosen, exp.Column) and not scope.has(chosen.name):
-                chosen = self._by_alias(chosen, tree.expressions)
-            chosen = chosen.this if isinstance(chosen, exp.Alias) else chosen
-            key = rows.expression(chosen)
-            if not (columns_of(key) or slots(key, "column")):
-                raise Unsupported(
-                    "GROUP BY takes columns and expressions of columns",
-                    place=place(node, self.text),
-                )
-            keys[key] = None
-        return tuple(keys)
-
-    def _by_alias(self, node: exp.Column, items: list[exp.Expr]) -> exp.Expr:
-        """The item of the SELECT list whose alias is the name; otherwise the node itself."""
-        name = node.name.casefold()
-        return next((item for item in items if item.alias.casefold() == name), node)
-
-    def _by_position(self, node: exp.Expr, items: list[exp.Expr]) -> exp.Expr:
-        """The item of the SELECT list that a position stands for; otherwise the node itself."""
-        at = self._position(node, len(items))
-        return node if at is None else items[at]
-
-    def _position(self, node: exp.Expr, columns: int) -> int | None:
-        """The index of the column that a position stands for; None if the node is no position."""
-        if not (isinstance(node, exp.Literal) and not node.args.get("is_string")):
-            return None
-        number = str(node.this)
-        short = number.isascii() and number.isdigit() and len(number) < 10
-        if not (short and 1 <= int(number) <= columns):
-            raise UnknownName(f"no column {number} in the answer", place=place(node, self.text))
-        return int(number) - 1
-
-    def check_position(self, node: exp.Expr, items: list[exp.Expr]) -> bool:
-        """Whether the node is the position of an item; refused where there is no such item."""
-        return self._by_position(node, items) is not node
+        group_by.check_number(tree.expressions, "columns asked for", self.text)
 
     def outputs(self, tree: exp.Select, answers: Answers, written: list[str]) -> tuple[Output, ...]:
         """The columns of the answer, with their labels as `written`."""
         items = tree.expressions
-        self._check_number(items, "columns asked for")
+        group_by.check_number(items, "columns asked for", self.text)
         outputs = []
         for item, label in zip(items, written, strict=True):
             if isinstance(item.this if isinstance(item, exp.Column) else item, exp.Star):
@@ -270,21 +237,15 @@ class Binder:
         if order is None:
             return []
         only(order, self.text, "expressions")
-        self._check_number(order.expressions, "terms of ORDER BY")
+        group_by.check_number(order.expressions, "terms of ORDER BY", self.text)
         result = []
         for term in order.expressions:
             only(term, self.text, "this", "desc", "nulls_first")
-            at = self._position(term.this, len(outputs))
+            at = group_by.position(term.this, len(outputs), self.text)
             expression = answers.ordering(term.this) if at is None else outputs[at].expression
             descending = bool(term.args.get("desc"))
             result.append(Ordering(expression, descending, bool(term.args.get("nulls_first"))))
         return result
-
-    def _check_number(self, items: list[exp.Expr], what: str) -> None:
-        if len(items) > MAX_OUTPUTS:
-            raise TooLarge(
-                f"{len(items)} {what}, {MAX_OUTPUTS} are allowed", place=place(items[0], self.text)
-            )
 
     def count(self, node: exp.Expr | None) -> int | None:
         """The number in LIMIT or OFFSET."""

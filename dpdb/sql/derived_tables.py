@@ -12,9 +12,11 @@ from typing import Protocol
 from sqlglot import exp
 
 from dpdb.errors import InvalidOption, Unsupported
-from dpdb.plan.derived import Derived, Released, Selection, is_one_row
-from dpdb.plan.expressions import Expr, Slot, slots
+from dpdb.plan.derived import Derived, Released, Selection
+from dpdb.plan.derived_columns import is_one_row
+from dpdb.plan.expressions import Slot, slots
 from dpdb.plan.query import Ordering, Output, Query
+from dpdb.sql import group_by
 from dpdb.sql.aggregates import is_aggregated
 from dpdb.sql.scopes import AnswerExpressions, Answers, NoisyRowExpressions, RowExpressions
 from dpdb.sql.sources import SelectBinder
@@ -30,10 +32,6 @@ _CLAUSES = (
 
 class DerivedBinder(SelectBinder, Protocol):
     """The binder of a SELECT, as far as one over answers needs it."""
-
-    def keys(self, tree: exp.Select, scope: Scope, rows: RowExpressions) -> tuple[Expr, ...]:
-        """The columns and expressions of GROUP BY, each once."""
-        ...
 
     def outputs(
         self,
@@ -105,7 +103,14 @@ def selection(
     where = tree.args.get("where")
     condition = None if where is None else rows.condition(where.this)
     grouped = is_aggregated(tree)
-    keys = binder.keys(tree, scope, rows)
+    levels = group_by.levels(tree, scope, rows)
+    if len(levels) > 1:
+        raise Unsupported(
+            "ROLLUP, CUBE and GROUPING SETS are for the SELECT that reads a table",
+            hint="UNION ALL joins the answers of several GROUP BY",
+            place=place(tree.args["group"], binder.text),
+        )
+    keys = levels[0]
     answers: Answers
     if grouped:
         answers = AnswerExpressions(scalars, rows, scope, keys)

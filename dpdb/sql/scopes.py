@@ -18,6 +18,7 @@ from dpdb.plan.expressions import (
     slots,
 )
 from dpdb.plan.query import Aggregate, Output
+from dpdb.policy.catalog import Kind
 from dpdb.sql.aggregates import AGGREGATE_NAMES, aggregate, is_aggregate
 from dpdb.sql.expression_binder import ExpressionBinder
 from dpdb.sql.functions import FUNCTION_NAMES
@@ -71,6 +72,8 @@ class AnswerExpressions(ExpressionBinder):
     aliases: dict[str, Expr] = field(default_factory=dict)
     windows: list[Window] = field(default_factory=list)
     """The different window functions read so far."""
+    groupings: list[tuple[int, ...]] = field(default_factory=list)
+    """The different calls of GROUPING, by the indices of the keys that they name."""
 
     def __post_init__(self) -> None:
         super().__init__(self.binder.text, self.binder.effort)
@@ -82,6 +85,8 @@ class AnswerExpressions(ExpressionBinder):
     def leaf(self, node: exp.Expr) -> Expr | None:
         if isinstance(node, exp.Window):
             return window(node, self, self.windows)
+        if isinstance(node, exp.Grouping | exp.GroupingId):
+            return self._grouping(node)
         if is_aggregate(node):
             return self._aggregate(node)
         if isinstance(node, exp.Subquery):
@@ -104,6 +109,17 @@ class AnswerExpressions(ExpressionBinder):
         if expression not in computed:
             return None
         return Slot("key", self.keys.index(expression), expression.kind)
+
+    def _grouping(self, node: exp.Expr) -> Slot:
+        """GROUPING(a, b): which of these keys a row is not grouped by."""
+        only(node, self.text, "expressions")
+        keys = [self.expression(part) for part in node.expressions]
+        named = tuple(key.index for key in keys if isinstance(key, Slot) and key.role == "key")
+        if len(named) != len(keys) or not 1 <= len(named) <= MAX_OUTPUTS:
+            raise TypeMismatch("GROUPING takes keys of GROUP BY", place=self.place(node))
+        if named not in self.groupings:
+            self.groupings.append(named)
+        return Slot("grouping", self.groupings.index(named), Kind.INTEGER)
 
     def _interval_end(self, node: exp.Anonymous) -> IntervalEnd:
         """DP_INTERVAL_LOW(x) or DP_INTERVAL_HIGH(x), of an aggregate or the alias of a column."""

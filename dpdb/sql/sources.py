@@ -18,6 +18,7 @@ from dpdb.plan.expressions import Expr, conjunction
 from dpdb.plan.query import Query
 from dpdb.policy.catalog import Policy
 from dpdb.policy.names import suggestion
+from dpdb.sql.group_by import position
 from dpdb.sql.scopes import RowExpressions
 from dpdb.sql.terms import Option
 from dpdb.sql.trees import only, place
@@ -71,10 +72,6 @@ class SelectBinder(SubqueryBinder, Protocol):
 
     def check_items(self, tree: exp.Select) -> None:
         """Refuse a SELECT list in which something is missing, or which is too long."""
-        ...
-
-    def check_position(self, node: exp.Expr, items: list[exp.Expr]) -> bool:
-        """Whether the node is the position of an item; refuse one that there is not."""
         ...
 
 
@@ -212,7 +209,7 @@ def _check_order(
     for term in order.expressions:
         only(term, binder.text, "this", "desc", "nulls_first")
         named = isinstance(term.this, exp.Column) and term.this.name.casefold() in names
-        if not named and not binder.check_position(term.this, tree.expressions):
+        if not named and position(term.this, len(tree.expressions), binder.text) is None:
             rows.expression(term.this)
 
 

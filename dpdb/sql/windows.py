@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
@@ -205,7 +206,16 @@ def name_windows(tree: exp.Select, text: str) -> None:
             node.set(clause_of_it, meant.args.get(clause_of_it))
 
 
-def over_answer(query: Query, windows: tuple[Window, ...], qualify: Expr | None) -> Derived:
+Answering = Callable[[Query], Derived]
+"""Makes the rows of an answer of a query without ORDER BY and LIMIT."""
+
+
+def over_answer(
+    query: Query,
+    windows: tuple[Window, ...],
+    qualify: Expr | None,
+    answering: Answering = Released,
+) -> Derived:
     """A query with windows over its answer: the query without them, and what reads its answer.
 
     Each part of a column that has no window in it is a column of the query, so that a column
@@ -224,8 +234,12 @@ def over_answer(query: Query, windows: tuple[Window, ...], qualify: Expr | None)
         limit=query.limit,
         offset=query.offset,
         # The columns of the answer are known when all that reads it has been looked at.
-        input=Released(replace(query, outputs=answer.outputs, order=(), limit=None, offset=0)),
+        input=answering(replace(query, outputs=answer.outputs, order=(), limit=None, offset=0)),
     )
+
+
+_OF_ANSWER = ("aggregate", "key", "grouping", "subquery")
+"""The roles of the slots that stand for values of an answer."""
 
 
 @dataclass
@@ -245,7 +259,7 @@ class _Answer:
             if isinstance(expression, Slot):
                 return expression
             return with_operands(expression, lambda part: self.over(part, label))
-        if not any(slots(expression, role) for role in ("aggregate", "key", "subquery")):
+        if not any(slots(expression, role) for role in _OF_ANSWER):
             return expression
         self.columns.setdefault(expression, Output(label or "answer", expression))
         return Slot("column", [*self.columns].index(expression), expression.kind)

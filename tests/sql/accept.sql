@@ -343,6 +343,15 @@ SELECT COUNT(*) FROM /* here */ ( /* and */ SELECT /* there */ age FROM people) 
 SELECT COUNT(*) FROM people AS p(who, years) WHERE p.years > 30;
 SELECT COUNT(*) FROM people AS p(age, name);
 
+--- Subtotals.
+SELECT plan, member, COUNT(*), AVG(score), GROUPING(plan, member) AS level FROM visits GROUP BY ROLLUP(plan, member) ORDER BY level DESC, 1, 2 LIMIT 5;
+SELECT member, COUNT(*) FROM visits GROUP BY member WITH ROLLUP;
+SELECT plan, member, MEDIAN(score) FROM visits GROUP BY GROUPING SETS ((plan, member), (plan), ()) HAVING COUNT(*) > 1;
+SELECT UPPER(plan) AS p, member, COUNT(*) FROM visits GROUP BY CUBE(p, 2);
+SELECT member, grade, COUNT(*), RANK() OVER (PARTITION BY GROUPING(grade) ORDER BY COUNT(*)) FROM visits GROUP BY member, ROLLUP(grade);
+SELECT GROUPING(member), GROUPING_ID(member), COUNT(*) FROM visits GROUP BY member;
+SELECT MAX(n) FROM (SELECT plan, COUNT(*) AS n FROM visits GROUP BY CUBE(plan)) AS t WHERE plan IS NULL;
+
 --- Over answers.
 SELECT MAX(n), AVG(n), MEDIAN(n), STDDEV(n), COUNT(*) FROM (SELECT zip, COUNT(*) AS n FROM people GROUP BY zip) AS t;
 WITH t AS (SELECT zip, AVG(income) AS a FROM people GROUP BY zip) SELECT zip, a FROM t WHERE a > 30000 ORDER BY a DESC LIMIT 3;

@@ -270,14 +270,6 @@ SELECT age, COUNT(*) FROM people GROUP BY FLOOR(age / 10);
 -- Unsupported age must be inside an aggregate or in GROUP BY
 SELECT FLOOR(age / 5), COUNT(*) FROM people GROUP BY FLOOR(age / 10);
 -- Unsupported
-SELECT COUNT(*) FROM people GROUP BY ROLLUP (zip);
--- Unsupported
-SELECT COUNT(*) FROM people GROUP BY CUBE (zip, age);
--- Unsupported
-SELECT COUNT(*) FROM people GROUP BY GROUPING SETS ((zip), ());
--- Unsupported
-SELECT COUNT(*) FROM people GROUP BY zip WITH ROLLUP;
--- Unsupported
 SELECT COUNT(*) FROM people GROUP BY ALL;
 -- Unsupported
 SELECT COUNT(*) FROM people GROUP BY 'zip';
@@ -834,3 +826,13 @@ SELECT COUNT(*) FROM people EXCEPT SELECT SUM(age) FROM people;
 WITH t AS (SELECT zip, COUNT(*) AS n FROM people GROUP BY zip) SELECT zip FROM t WHERE n = (SELECT n FROM t);
 -- Unsupported ORDER BY takes columns of the answer
 SELECT DISTINCT zip FROM (SELECT zip, COUNT(*) AS n FROM people GROUP BY zip) AS t ORDER BY n;
+-- TooLarge more than 32 levels
+SELECT COUNT(*) FROM visits GROUP BY CUBE(plan, member, grade, seen, ratio, floor);
+-- TypeMismatch GROUPING takes keys
+SELECT GROUPING(COUNT(*)), COUNT(*) FROM visits GROUP BY ROLLUP(plan);
+-- Unsupported 1:17 must be inside an aggregate
+SELECT GROUPING(member), COUNT(*) FROM visits GROUP BY ROLLUP(plan);
+-- UnknownName no column 3 in the answer
+SELECT plan, COUNT(*) FROM visits GROUP BY ROLLUP(3);
+-- Unsupported are for the SELECT that reads a table
+SELECT n, COUNT(*) FROM (SELECT plan, COUNT(*) AS n FROM visits GROUP BY plan) AS t GROUP BY ROLLUP(n);
