@@ -9,6 +9,7 @@ from fractions import Fraction
 from functools import cached_property, reduce
 from operator import add
 
+from dpdb.plan.derived import Derived
 from dpdb.plan.expressions import Expr, IntervalEnd, Slot, columns_of, conjunction, slots
 from dpdb.plan.intervals import Interval
 from dpdb.plan.moments import NO_MOMENTS, GroupMoments, Moments, Reading
@@ -162,6 +163,8 @@ class Plan:
     """Releases that compose in parallel, as no row is under two filters of one family."""
     groups: tuple[tuple[int, ReleasedGroup], ...] = ()
     """The groups that are to be drawn, each with the index of its first release."""
+    derived: Derived | None = None
+    """What is computed from the answers of the subplans, for a SELECT over answers."""
     remembered: tuple[ReleasedGroup, ...] = ()
     """Groups that were drawn for earlier statements and cost nothing: the first of `releases`."""
 
@@ -244,11 +247,20 @@ class Plan:
     def identity(self) -> tuple[object, ...]:
         """A key that is equal for plans that draw the same releases, however they show them."""
         nested = tuple(
-            (p.identity, p.outputs[0].expression, *(e.aggregate for e in p.estimates))
+            (p.identity, self._read_of(p), *(e.aggregate for e in p.estimates))
             for p in self.subplans
         )
         rows = self.table.name, self.table.rows_per_unit, self.where
         return *rows, self.key_values, self.keys, self.releases, nested
+
+    def _read_of(self, subplan: Plan) -> object:
+        """What of a subplan decides what is drawn here: the value that a filter compares with.
+
+        Nothing is drawn by what is computed from the rows of answers.
+        """
+        if self.derived is not None:
+            return None
+        return subplan.derived, subplan.outputs[0].expression
 
     @property
     def column_names(self) -> frozenset[str]:

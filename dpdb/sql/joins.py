@@ -10,10 +10,10 @@ from sqlglot import exp
 from dpdb.errors import UnknownName, Unsupported
 from dpdb.plan.expressions import Case, ColumnRef, Expr, Literal, Slot, compare, conjunction
 from dpdb.plan.relations import JoinKind, Scan
-from dpdb.plan.substitution import substituted
 from dpdb.policy.catalog import Table
 from dpdb.sql import types
 from dpdb.sql.calls import call
+from dpdb.sql.rewriting import substituted
 from dpdb.sql.scopes import RowExpressions
 from dpdb.sql.trees import only, place
 from dpdb.sql.views import Columns, Part, Scope, SubqueryBinder, View, called
@@ -90,6 +90,12 @@ def _check(item: Item, binder: SubqueryBinder) -> None:
         only(item.join, binder.text, "this", "side", "kind", "on", "using")
         if item.kind is not JoinKind.INNER and not (item.join.args.get("on") or _using(item)):
             raise Unsupported(f"{item.kind} needs ON or USING", place=where)
+    if item.view.derived is not None:
+        raise Unsupported(
+            "answers are not joined with tables yet",
+            hint="a scalar subquery is one noisy number, and FROM (SELECT …) reads answers alone",
+            place=where,
+        )
     if not isinstance(item.view.table, Table):
         raise Unsupported(
             "a SELECT that joins or looks into another table is not joined with further ones",

@@ -60,7 +60,8 @@ class LookupBinder:
         text, tree = self.binder.text, _select(node, self.binder.text)
         where = place(tree, text) or place(node, text)
         table = inner.view.table
-        if isinstance(self.outer, _Correlated) or inner.parts or not isinstance(table, Table):
+        several = isinstance(self.outer, _Correlated) or inner.parts or inner.view.derived
+        if several or not isinstance(table, Table):
             raise Unsupported(
                 "EXISTS and IN look into one table", hint="join the others in FROM", place=where
             )

@@ -1,6 +1,7 @@
 """What a SELECT reads: a table of the policy, one that WITH names, or another SELECT in FROM.
 
-A SELECT within FROM or WITH is bound to a view, and only if it works row by row.
+A SELECT within FROM or WITH is bound to a view: of the rows of a table where it works row by row,
+and otherwise of the noisy rows of an answer.
 """
 
 from __future__ import annotations
@@ -12,31 +13,25 @@ from typing import Protocol
 from sqlglot import exp
 
 from dpdb.errors import UnknownName, Unsupported
+from dpdb.plan.derived import Derived, Released
 from dpdb.plan.expressions import Expr, conjunction
 from dpdb.plan.query import Query
 from dpdb.plan.relations import Lookup, Source
 from dpdb.plan.stability import Facts
 from dpdb.policy.catalog import Policy
 from dpdb.policy.names import suggestion
-from dpdb.sql.aggregates import is_aggregate
 from dpdb.sql.arrangement import joined, with_lookups
+from dpdb.sql.group_by import position
 from dpdb.sql.joins import Item, scope_of
 from dpdb.sql.scopes import RowExpressions
+from dpdb.sql.terms import Option
 from dpdb.sql.trees import only, place
-from dpdb.sql.views import Scope, SubqueryBinder, View, whole
+from dpdb.sql.views import Scope, SubqueryBinder, View, derived_view, whole
 
 SCHEMAS = ("main", "public")
 """What a table's name may be qualified with: DuckDB's and PostgreSQL's default."""
 
 _ROW_BY_ROW = "a SELECT within FROM or WITH works row by row"
-_AGGREGATED = (
-    f"{_ROW_BY_ROW}: it has no aggregates",
-    "aggregate in the outer SELECT; (SELECT AVG(x) FROM t) in parentheses is one noisy number",
-)
-_GROUPED = (
-    f"{_ROW_BY_ROW}: it has no groups",
-    "group in the outer SELECT, or ask for the groups alone: their noisy numbers are yours to use",
-)
 _CUT = (
     f"{_ROW_BY_ROW}: LIMIT would choose among the rows of all",
     "leave ORDER BY and LIMIT to the outer SELECT",
@@ -50,8 +45,6 @@ _REFUSED = {
         f"{_ROW_BY_ROW}: DISTINCT would make one row of several",
         "COUNT(DISTINCT x) in the outer SELECT counts different values",
     ),
-    "group": _GROUPED,
-    "having": _GROUPED,
     "limit": _CUT,
     "offset": _CUT,
     "qualify": _WINDOWED,
@@ -74,16 +67,21 @@ class SelectBinder(SubqueryBinder, Protocol):
         """A binder for a SELECT in FROM or WITH, which sees the same tables."""
         ...
 
+    def bound(
+        self, tree: exp.Expr, terms: tuple[Option, ...] = (), *, row_by_row: bool = False
+    ) -> Query | Derived | View:
+        """What a SELECT is: a query of a table, or a table that is derived from answers.
+
+        One that reads a table `row_by_row`, as those within FROM and WITH may, is a view.
+        """
+        ...
+
     def check_items(self, tree: exp.Select) -> None:
         """Refuse a SELECT list in which something is missing, or which is too long."""
         ...
 
-    def check_position(self, node: exp.Expr, items: list[exp.Expr]) -> bool:
-        """Whether the node is the position of an item; refuse one that there is not."""
-        ...
 
-
-def with_views(tree: exp.Select, binder: SelectBinder) -> Mapping[str, View]:
+def with_views(tree: exp.Query, binder: SelectBinder) -> Mapping[str, View]:
     """The tables that WITH names for a SELECT, in addition to those that are named around it."""
     clause, views = tree.args.get("with_"), dict(binder.views)
     if clause is None:
@@ -186,19 +184,24 @@ def _renamed(view: View, alias: exp.TableAlias, binder: SelectBinder) -> View:
 
 def _view(node: exp.Subquery | exp.CTE, binder: SelectBinder) -> View:
     """The view that the SELECT of a derived table or of WITH defines."""
-    tree = node.this
-    if not isinstance(tree, exp.Select):
+    if not isinstance(node.this, exp.Select | exp.SetOperation):
         raise Unsupported(
             "only a SELECT can be within FROM or WITH", place=place(node, binder.text)
         )
+    bound = binder.bound(node.this, row_by_row=True)
+    if isinstance(bound, View):
+        return bound
+    return derived_view(Released(bound) if isinstance(bound, Query) else bound)
+
+
+def row_view(tree: exp.Select, inner: Scope, binder: SelectBinder) -> View:
+    """The view that a SELECT within FROM or WITH defines, which works row by row."""
     for clause, (message, hint) in _REFUSED.items():
         if part := tree.args.get(clause):
             where = place(part, binder.text) if isinstance(part, exp.Expr) else None
             raise Unsupported(message, hint=hint, place=where or place(tree, binder.text))
     only(tree, binder.text, "expressions", "from_", "joins", "where", "order", "with_")
     binder.check_items(tree)
-    binder.views = with_views(tree, binder)
-    inner = scope(tree, binder)
     rows = _DerivedExpressions(binder, inner)
     columns = tuple(_columns(tree, rows, inner))
     table, condition = source_of(tree, inner, rows, binder)
@@ -235,7 +238,7 @@ def _check_order(
     for term in order.expressions:
         only(term, binder.text, "this", "desc", "nulls_first")
         named = isinstance(term.this, exp.Column) and term.this.name.casefold() in names
-        if not named and not binder.check_position(term.this, tree.expressions):
+        if not named and position(term.this, len(tree.expressions), binder.text) is None:
             rows.expression(term.this)
 
 
@@ -243,10 +246,7 @@ class _DerivedExpressions(RowExpressions):
     """Binds the expressions of a SELECT within FROM or WITH."""
 
     def leaf(self, node: exp.Expr) -> Expr | None:
-        for refused, (message, hint) in (
-            (is_aggregate(node), _AGGREGATED),
-            (isinstance(node, exp.Window), _WINDOWED),
-        ):
-            if refused:
-                raise Unsupported(message, hint=hint, place=self.place(node))
+        if isinstance(node, exp.Window):
+            message, hint = _WINDOWED
+            raise Unsupported(message, hint=hint, place=self.place(node))
         return super().leaf(node)

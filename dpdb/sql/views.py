@@ -13,6 +13,7 @@ from typing import Protocol
 from sqlglot import exp
 
 from dpdb.errors import Place, UnknownName, Unsupported
+from dpdb.plan.derived import Derived, released
 from dpdb.plan.expressions import (
     ColumnRef,
     Expr,
@@ -25,9 +26,9 @@ from dpdb.plan.expressions import (
 )
 from dpdb.plan.query import Query
 from dpdb.plan.relations import JoinKind, Scan, Source
-from dpdb.plan.substitution import substituted
 from dpdb.policy.catalog import Kind, Table
 from dpdb.policy.names import suggestion
+from dpdb.sql.rewriting import substituted
 from dpdb.sql.trees import Effort, only, place
 
 _CHARACTERS = 100
@@ -44,7 +45,7 @@ class SubqueryBinder(Protocol):
         """The slot for the value of a scalar subquery."""
         ...
 
-    def found(self, node: exp.Exists | exp.In, operand: Expr | None, scope: Scope) -> ColumnRef:
+    def looked_up(self, node: exp.Exists | exp.In, operand: Expr | None, scope: Scope) -> ColumnRef:
         """The column that says whether EXISTS, or IN with its operand, finds a row."""
         ...
 
@@ -74,6 +75,16 @@ class View:
     where: Expr | None = None
     subqueries: tuple[Query, ...] = ()
     """The scalar subqueries that `columns` and `where` refer to through slots."""
+    derived: Derived | None = None
+    """Where the rows are those of answers: what computes them. `table` is one that they are of."""
+
+
+def derived_view(derived: Derived) -> View:
+    """The rows of a table that is derived from answers."""
+    columns = tuple(
+        (name, Slot("column", index, kind)) for index, (name, kind) in enumerate(derived.columns)
+    )
+    return View(next(released(derived)).table, columns, derived=derived)
 
 
 def whole(table: Table) -> View:
