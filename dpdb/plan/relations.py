@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cached_property
 
 from dpdb.plan.expressions import Expr, columns_of, conjunction, conjuncts
 from dpdb.policy.catalog import Column, Kind, Table
@@ -154,8 +155,10 @@ class Joined:
     """The policy's word for a privacy unit; None where each row of one table is a unit."""
     rows_per_unit: int
     """The most rows of one unit that a query counts."""
+    nominal: int
+    """The cap that follows from those of the tables: a query may ask for a lower one."""
     arithmetic: str
-    """How the cap follows from those of the tables, such as `20 × 3 = 60`."""
+    """How it follows from them, such as `20 × 3`."""
     unit_columns: frozenset[str]
     """The names of the columns that name a row's unit."""
     entering: int | None = None
@@ -166,7 +169,7 @@ class Joined:
         """What a message calls a unit."""
         return self.unit or "row"
 
-    @property
+    @cached_property
     def name(self) -> str:
         """A text that is equal for equal relations over the tables of one policy."""
         return repr(self.relation)

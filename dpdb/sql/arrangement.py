@@ -52,7 +52,7 @@ def as_source(relation: Relation, policy: Policy, facts: Facts) -> Joined:
         raise Unsupported("public tables are joined with others only together with a private one")
     unit = policy.unit if known.owner is Owner.UNIT else None
     naming = frozenset(name for name, named in known.names.items() if named == THE_UNIT)
-    return Joined(relation, unit, known.cap, known.arithmetic, naming, known.entering)
+    return Joined(relation, unit, known.cap, known.cap, known.arithmetic, naming, known.entering)
 
 
 def with_lookups(source: Source, lookups: Sequence[Lookup], policy: Policy, facts: Facts) -> Source:
