@@ -13,10 +13,8 @@ def relation_lines(source: Joined) -> Iterator[str]:
     """The lines of the tree, and those of the caps."""
     yield from _lines(source.relation, printable(source.unit_in_words))
     unit, known = printable(source.unit_in_words), source.arithmetic
-    rows = str(source.nominal)
-    asked = (
-        "" if source.rows_per_unit == source.nominal else f", and {source.rows_per_unit} by option"
-    )
+    rows, lower = str(source.nominal), source.rows_per_unit < source.nominal
+    asked = f"; {source.rows_per_unit} are asked for" if lower else ""
     yield f"rows per {unit}: {rows if known == rows else f'{known} = {rows}'}{asked}"
     if source.entering is not None:
         yield (
