@@ -9,14 +9,18 @@ import numpy as np
 
 from dpdb.engines.memory.contribution_bounds import Units
 from dpdb.engines.memory.csv_loader import Loaded, load, load_more
+from dpdb.engines.memory.joins import JoinedRows
 from dpdb.engines.memory.keys import Columns, check_declarations, declared_of
+from dpdb.engines.memory.leaves import Leaf, Leaves, with_null_row
+from dpdb.engines.memory.matching import Matches
 from dpdb.engines.memory.owners import TableOwners
 from dpdb.engines.memory.statistics import Statistics
 from dpdb.engines.protocol import CountedValues, Exact, OpenEngine, Progress, Witness
-from dpdb.plan.expressions import Slot
+from dpdb.plan.expressions import ColumnRef, Slot
 from dpdb.plan.plan import Plan
+from dpdb.plan.relations import Joined, Scan, columns_joined_on, scans
 from dpdb.policy.catalog import Table
-from dpdb.vectors.evaluate import Frame
+from dpdb.vectors.evaluate import Frame, evaluate
 from dpdb.vectors.vector import AnyVector
 
 
@@ -55,12 +59,48 @@ class MemoryEngine(OpenEngine):
 
     def _statistics(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> Statistics:
         table, names = plan.table, plan.column_names
+        if isinstance(table, Joined):
+            frame, rows = self._joined(plan, table, slots)
+            return Statistics(plan, frame, rows, None)
         if table.unit is not None:
             # Which of a unit's rows count depends on all declared columns.
             names = frozenset(column.name for column in table.columns)
         loaded = self._loaded(table, names)
         units = self._units_of(table, loaded)
         return Statistics(plan, Frame(loaded.columns, slots), loaded.rows, units)
+
+    def _joined(
+        self, plan: Plan, source: Joined, slots: Mapping[Slot, AnyVector]
+    ) -> tuple[Frame, int]:
+        """The columns that the plan reads of the rows that count, and their number."""
+        names = plan.column_names | columns_joined_on(source.relation)
+        leaves = Leaves(
+            {scan.leaf: self._leaf(scan, names) for scan in scans(source.relation)}, slots
+        )
+        rows = JoinedRows(source, plan, leaves).counted()
+        return leaves.frame(rows, plan.column_names), len(rows)
+
+    def _leaf(self, scan: Scan, names: Collection[str]) -> Leaf:
+        """The table of a scan, with what is read of it and what tells its rows apart."""
+        table = scan.table
+        digest = table.key or tuple(column.name for column in table.columns)
+        read = {c.name for c in table.columns if scan.name(c) in names or c.name in digest}
+        loaded = self._loaded(table, frozenset(read))
+        columns = {
+            column.name: with_null_row(loaded.columns[column.name])
+            for column in table.columns
+            if column.name in read
+        }
+        return Leaf(scan, columns, loaded.rows, self._owners.of(table, self._columns))
+
+    def fan_out(self, table: Table, columns: tuple[str, ...]) -> int:
+        """The most rows of a public table that have the same values, none NULL."""
+        if not columns:
+            return self.rows(table)
+        frame = Frame(self._columns(table, columns))
+        read = (column for column in table.columns if column.name in columns)
+        vectors = [evaluate(ColumnRef(column), frame) for column in read]
+        return Matches.of(vectors, self.rows(table)).most
 
     def _units_of(self, table: Table, loaded: Loaded) -> Units | None:
         """The rows of a table by their units; None where each row is one."""
