@@ -36,11 +36,14 @@ def _grouped(planned: Plan) -> Iterator[tuple[ReleaseReport, ...]]:
     for subplan in planned.subplans:
         yield from _grouped(subplan)
     labels = _labels(planned)
+    sources = dict(enumerate(group.source for group in planned.remembered for _ in group.releases))
     for index, release in enumerate(planned.releases):
         label = labels.get(index, release.aggregate)
         reports = (_report(release, part, planned.competing_rows) for part in release.parts)
-        recalled = index < planned.recalled
-        yield tuple(replace(each, column=label, recalled=recalled) for each in reports)
+        yield tuple(
+            replace(each, column=label, recalled=index in sources, source=sources.get(index))
+            for each in reports
+        )
 
 
 def own_reports(planned: Plan) -> tuple[ReleaseReport, ...]:
@@ -162,7 +165,7 @@ def _report(release: Release, part: Part, competing_rows: int) -> ReleaseReport:
     )
     match mechanism:
         case Laplace() | Gaussian():
-            margin = mechanism.quantile(at_once(CONFIDENCE, competing_rows))
+            margin = mechanism.quantile(at_once(CONFIDENCE, competing_rows), release.terms)
             return replace(
                 report,
                 sensitivity=mechanism.sensitivity * part.unit,

@@ -13,6 +13,7 @@ from dpdb.ledger import region_text
 from dpdb.ledger.analysts import analyst
 from dpdb.ledger.book import Book, Sealed, open_book
 from dpdb.ledger.entries import Charge, Decision, Entry
+from dpdb.ledger.kept import Kept, ReleaseStore, SealedRelease
 from dpdb.ledger.protocol import Balance, Ledger, PinnedData, Price, Receipt, Recorded
 from dpdb.ledger.spending import Spent, check_covered, price_between
 from dpdb.ledger.state import State, StateReader, decision_of, totals_of
@@ -60,7 +61,7 @@ class _Change:
 
 
 @dataclass(frozen=True)
-class LastingLedger(Ledger):
+class LastingLedger(Ledger, ReleaseStore):
     """What one analyst may spend of a lasting budget, in one session.
 
     A charge must be within the whole budget, as far as this session's policy goes, and within the
@@ -93,6 +94,10 @@ class LastingLedger(Ledger):
     def pinned(self) -> PinnedData:
         return self._session.pinned
 
+    @property
+    def store(self) -> ReleaseStore:
+        return self
+
     def recording(self, statement: str) -> LastingLedger:
         return replace(self, _statement=statement[:LONGEST_STATEMENT])
 
@@ -121,6 +126,21 @@ class LastingLedger(Ledger):
                     records.append(Recorded(entry.time, entry.event.statement, entry.event.loss))
                 number = self.book.at(number - 1).entry.latest.get(self.analyst)
         return tuple(records[::-1])
+
+    def kept(self, scope: str, after: int) -> tuple[SealedRelease, ...]:
+        """As the protocol says; raises LedgerError where a value was changed."""
+        with self._session.lock:
+            found = self.book.kept(self._versioned(scope), after, self.pinned.key)
+        return tuple(each for each in found if each.kept.who == self.analyst)
+
+    def keep(self, scope: str, text: str) -> None:
+        """As the protocol says; what is kept is on the disk when this returns."""
+        with self._session.lock:
+            self.book.keep(Kept(self._versioned(scope), self.analyst, text), self.pinned.key)
+
+    def _versioned(self, scope: str) -> str:
+        """The scope within this version of data and terms: what is of another says nothing."""
+        return f"{self._session.version} {scope}"
 
     def price(self, loss: ComposedLoss, region: Region | None, queries: int = 1) -> Price:
         """As the protocol says."""

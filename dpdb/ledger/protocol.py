@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Protocol
 
 from dpdb.errors import LedgerError
+from dpdb.ledger.kept import ReleaseStore
 from dpdb.plan.regions import Region
 from dpdb.policy.budget import Budget
 from dpdb.privacy.accounting.accountants import BudgetShare, accountant
@@ -151,6 +152,11 @@ class Ledger(Protocol):
     @property
     def pinned(self) -> PinnedData | None:
         """The data that the budget is for; None where it is for any."""
+        return None
+
+    @property
+    def store(self) -> ReleaseStore | None:
+        """Where released values are kept for later sessions; None where they are not."""
         return None
 
     def history(self) -> tuple[Recorded, ...] | None:

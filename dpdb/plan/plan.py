@@ -55,6 +55,8 @@ class Release:
     """The size of one grid step of the mechanism, in the analyst's units."""
     column: int = 0
     """Which of several quantiles that are selected together a bracket is around."""
+    terms: int = 1
+    """How many noisy values of an earlier answer each of these adds up."""
 
     @property
     def size(self) -> int:
@@ -119,6 +121,10 @@ class ReleasedGroup:
     read: GroupMoments
     """What can be read from them, by their places in `releases`."""
     releases: tuple[Release, ...]
+    source: str | None = None
+    """What they follow from; None where they were drawn as they are."""
+    linear: bool = False
+    """Whether only counts and sums are read from them: too many noises are in them for others."""
 
     @cached_property
     def loss(self) -> Loss:
@@ -178,13 +184,6 @@ class Plan:
     def fresh(self) -> tuple[Release, ...]:
         """The releases that are to be drawn for this plan, without those of subqueries."""
         return self.releases[self.recalled :]
-
-    @property
-    def scope(self) -> tuple[object, ...] | None:
-        """What releases depend on besides their statistics; None where a subquery has a part."""
-        if self.subplans:
-            return None
-        return self.table.name, self.table.rows_per_unit, self.where, self.keys
 
     @property
     def cells(self) -> int:

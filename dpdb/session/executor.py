@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpdb.answers.estimates import Draws, Noisy, points, scalar
+from dpdb.answers.estimates import Draws, Noisy, subquery_answers
 from dpdb.answers.record import Disclosure
 from dpdb.errors import InternalError
-from dpdb.plan.expressions import Slot
 from dpdb.plan.plan import Plan, Release
 from dpdb.plan.statistics import Ranks, Tally
 from dpdb.privacy.bracket import Bracket
@@ -25,7 +24,6 @@ from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace, Smooth
 from dpdb.privacy.noise import bracket, exponential, halves, smooth, walk
 from dpdb.privacy.walk import Walk
 from dpdb.session.teaching import disclosures
-from dpdb.vectors.vector import AnyVector
 
 if TYPE_CHECKING:
     from typing import Any
@@ -80,16 +78,10 @@ class Executor:
         return self._execute(plan)
 
     def _execute(self, plan: Plan) -> NoisyResult:
-        subqueries: dict[Slot, AnyVector] = {}
-        subresults: list[Noisy] = []
-        revealed: list[Disclosure] = []
-        for index, subplan in enumerate(plan.subplans):
-            inner = self._execute(subplan)
-            slot = Slot("subquery", index, subplan.outputs[0].expression.kind)
-            noisy = inner.noisy
-            subqueries[slot] = scalar(subplan, points(subplan, noisy.draws), noisy.subqueries)
-            subresults.append(noisy)
-            revealed += inner.revealed
+        inner = [self._execute(subplan) for subplan in plan.subplans]
+        subresults = tuple(each.noisy for each in inner)
+        subqueries = subquery_answers(plan, subresults)
+        revealed = [disclosure for each in inner for disclosure in each.revealed]
         exact = self.engine.exact(plan, subqueries)
         if self.teach:
             revealed += disclosures(plan, exact)
@@ -99,7 +91,7 @@ class Executor:
             draws.append(self._draw(release, result, centres))
             if not isinstance(release.mechanism, Bracket):
                 centres = draws[-1]
-        noisy = Noisy((*self.known[: plan.recalled], *draws), subqueries, tuple(subresults))
+        noisy = Noisy((*self.known[: plan.recalled], *draws), subqueries, subresults)
         return NoisyResult(noisy, tuple(revealed))
 
     def _draw(self, release: Release, exact: Exact, centres: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -84,7 +84,7 @@ class Session:
         self._gate = Gate(timed=noise is None and not teach)
         self._progress = progress
         self._loaded_engine: OpenEngine | None = None
-        self._memory = Memory()
+        self._memory = Memory(self._ledger.store if self._noise.private else None)
         self._batches: Batches | None = None
 
     def __repr__(self) -> str:

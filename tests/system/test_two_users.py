@@ -92,8 +92,8 @@ def test_analysts_reach_the_data_through_their_owner_alone(clinic: Clinic) -> No
         assert code == 2
         assert "Permission denied" in said or "cannot" in said
     gate = (clinic.policy, "--restricted", "--analyst", "alice")  # what sshd or sudo runs for her
-    for left in ("0.25", "0"):
-        code, said = clinic.run(CUSTODIAN, *gate, stdin=COUNT)
+    for left, paid in (("0.25", ""), ("0.25", ""), ("0", "SET repeats = 'fresh'; ")):
+        code, said = clinic.run(CUSTODIAN, *gate, stdin=paid + COUNT)
         assert code == 0
         assert f"left: ε {left} of 0.5" in said
     assert clinic.run(CUSTODIAN, *gate, stdin=COUNT + " WHERE a > 2")[0] == 3
