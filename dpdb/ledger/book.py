@@ -120,15 +120,23 @@ class Book:
                     raise self._damaged()
                 yield sealed
 
-    def keep(self, release: Kept, key: bytes) -> None:
-        """Add a release, which is on the disk then."""
+    def keep(self, release: Kept, key: bytes, after: int | None = None) -> int | None:
+        """Add a release, which is on the disk then, and give its number.
+
+        None, and nothing is added, where its scope has one with a larger number than `after`.
+        """
         row = release.scope, release.who, release.text, release.seal(key)
-        query = "INSERT INTO kept (scope, who, text, seal) VALUES (?, ?, ?, ?)"
+        insert = "INSERT INTO kept (scope, who, text, seal) VALUES (?, ?, ?, ?)"
+        newer = "SELECT 1 FROM kept WHERE scope = ? AND number > ?"
         with self._guarded():
             with self._writing():
-                self._connection.execute(query, row)
+                ask = self._connection.execute
+                if after is not None and ask(newer, (release.scope, after)).fetchone():
+                    return None
+                number = ask(insert, row).lastrowid
             # Where locks did not hold, nobody else may find it.
             self._check_same_files()
+            return number
 
     def check_anchor(self, anchor: Anchor) -> int:
         """Refuse a book that does not lead to the last entry that the anchor was told of.

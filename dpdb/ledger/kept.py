@@ -47,10 +47,18 @@ class SealedRelease:
 class ReleaseStore(Protocol):
     """Keeps what was released of one version of the data."""
 
+    @property
     @abstractmethod
-    def kept(self, scope: str, after: int) -> tuple[SealedRelease, ...]:
-        """The releases under a scope that the asker was shown, with larger numbers than `after`."""
+    def asker(self) -> str:
+        """To whom releases are shown."""
 
     @abstractmethod
-    def keep(self, scope: str, text: str) -> None:
-        """Keep what is about to be shown to the asker; it is recorded when this returns."""
+    def kept(self, scope: str, after: int) -> tuple[SealedRelease, ...]:
+        """The releases under a scope, to whomever, with larger numbers than `after`."""
+
+    @abstractmethod
+    def keep(self, scope: str, text: str, after: int | None = None) -> int | None:
+        """Keep what is about to be shown to the asker, and give its number; it is recorded then.
+
+        None, and nothing is kept, where there are releases with larger numbers than `after`.
+        """

@@ -74,6 +74,7 @@ class LastingLedger(Ledger, ReleaseStore):
     analyst: str
     _session: _Session = field(repr=False)
     _statement: str = ""
+    _shown: ComposedLoss | None = None
 
     @classmethod
     def open(cls, policy: Policy, given: str | None = None) -> LastingLedger:
@@ -97,6 +98,13 @@ class LastingLedger(Ledger, ReleaseStore):
     @property
     def store(self) -> ReleaseStore:
         return self
+
+    @property
+    def asker(self) -> str:
+        return self.analyst
+
+    def showing(self, loss: ComposedLoss) -> LastingLedger:
+        return replace(self, _shown=loss)
 
     def recording(self, statement: str) -> LastingLedger:
         return replace(self, _statement=statement[:LONGEST_STATEMENT])
@@ -123,20 +131,21 @@ class LastingLedger(Ledger, ReleaseStore):
             while number is not None and len(records) < LONGEST_HISTORY:
                 entry = self.book.at(number).entry
                 if isinstance(entry.event, Charge):
-                    records.append(Recorded(entry.time, entry.event.statement, entry.event.loss))
+                    own = entry.event.own_part
+                    records.append(Recorded(entry.time, entry.event.statement, own))
                 number = self.book.at(number - 1).entry.latest.get(self.analyst)
         return tuple(records[::-1])
 
     def kept(self, scope: str, after: int) -> tuple[SealedRelease, ...]:
         """As the protocol says; raises LedgerError where a value was changed."""
         with self._session.lock:
-            found = self.book.kept(self._versioned(scope), after, self.pinned.key)
-        return tuple(each for each in found if each.kept.who == self.analyst)
+            return self.book.kept(self._versioned(scope), after, self.pinned.key)
 
-    def keep(self, scope: str, text: str) -> None:
+    def keep(self, scope: str, text: str, after: int | None = None) -> int | None:
         """As the protocol says; what is kept is on the disk when this returns."""
+        release = Kept(self._versioned(scope), self.analyst, text)
         with self._session.lock:
-            self.book.keep(Kept(self._versioned(scope), self.analyst, text), self.pinned.key)
+            return self.book.keep(release, self.pinned.key, after)
 
     def _versioned(self, scope: str) -> str:
         """The scope within this version of data and terms: what is of another says nothing."""
@@ -194,8 +203,9 @@ class LastingLedger(Ledger, ReleaseStore):
         group = None if told is None else spent.group_for(region)
         after = spent.after(loss, region, queries, group)
         own = self._session.reader.own_loss(state, self.analyst)
-        own_after = (own + loss).shortened()
-        charge = Charge(self._statement, loss, queries, told, group, own_after)
+        shown = None if self._shown is None else self._shown.shortened()
+        own_after = (own + (loss if shown is None else shown)).shortened()
+        charge = Charge(self._statement, loss, queries, told, group, own_after, shown)
         asked = self._session.queries
         return _Change(
             charge,

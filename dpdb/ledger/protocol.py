@@ -167,6 +167,14 @@ class Ledger(Protocol):
         """This ledger, which records, if it keeps records, that charges are for `statement`."""
         return self
 
+    def showing(self, loss: ComposedLoss) -> Ledger:
+        """This ledger, where the next statement shows the asker as much as `loss`.
+
+        What it charges for can be less or more: a part of it was released to others before. Ledgers
+        of one asker do not tell the two apart.
+        """
+        return self
+
     @abstractmethod
     def price(self, loss: ComposedLoss, region: Region | None, queries: int = 1) -> Price:
         """What `charge` would take for the same arguments, whether it is covered or not.

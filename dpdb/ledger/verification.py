@@ -73,7 +73,7 @@ class _Rebuilt:
         region = None if told is None else region_text.read(told, self.tables)
         group = self.spent.group_for(region)
         self.spent = self.spent.after(charge.loss, region, charge.queries, group)
-        own = (self.own.get(entry.who, NO_LOSS) + charge.loss).shortened()
+        own = (self.own.get(entry.who, NO_LOSS) + charge.own_part).shortened()
         self.own[entry.who], self.latest[entry.who] = own, entry.number
         return replace(charge, group=group, own=own)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import islice
@@ -42,13 +42,17 @@ class KeptAnswer:
     """Those of the cells in which it was drawn."""
     groups: tuple[tuple[int, ReleasedGroup], ...]
     """The groups that were drawn, each with the index of its first release."""
+    ladders: tuple[str, ...] = ()
+    """The names of the ladders of which what was drawn are rungs; none where it is of none."""
 
     @classmethod
-    def of(cls, key: object, purchase: Purchase, plan: Plan) -> KeptAnswer:
+    def of(
+        cls, key: object, purchase: Purchase, plan: Plan, ladders: tuple[str, ...] = ()
+    ) -> KeptAnswer:
         """What was bought for a plan."""
         # Which rows pass a filter with a subquery in it depends on noise.
         groups = () if plan.subplans else plan.groups
-        return cls(key, purchase, plan.fresh, plan.remembered, plan.keys, groups)
+        return cls(key, purchase, plan.fresh, plan.remembered, plan.keys, groups, ladders)
 
     def answering(self, plan: Plan) -> Purchase | None:
         """The purchase with the noisy values of another plan; None where it lacks some.
@@ -67,6 +71,13 @@ class KeptAnswer:
         return replace(self.purchase, result=replace(self.purchase.result, noisy=noisy))
 
     @property
+    def rungs(self) -> Iterator[tuple[Release, str, Array]]:
+        """The releases that are rungs of ladders, with the ladders' names and the noisy values."""
+        if self.ladders:
+            drawn = self.purchase.result.noisy.draws[-len(self.fresh) :]
+            yield from zip(self.fresh, self.ladders, drawn, strict=True)
+
+    @property
     def text(self) -> str | None:
         """The text that `read_answer` reads; None where some part has none."""
         bought = self.purchase
@@ -78,6 +89,7 @@ class KeptAnswer:
                     "remembered": written(self.remembered),
                     "keys": written(self.keys),
                     "groups": written(self.groups),
+                    "ladders": list(self.ladders),
                     "noisy": _noisy_text(bought.result.noisy),
                     "price": [str(bought.price.epsilon), str(bought.price.delta)],
                     "queries": bought.price.queries,
@@ -104,9 +116,15 @@ def read_answer(text: str, columns: Mapping[str, Column]) -> KeptAnswer | None:
         told["step"],
     )
     try:
-        names = ("fresh", "remembered", "keys", "groups")
-        parts = (read(told[name], columns) for name in names)
-        return KeptAnswer(read(told["key"], columns), purchase, *parts)
+        return KeptAnswer(
+            read(told["key"], columns),
+            purchase,
+            read(told["fresh"], columns),
+            read(told["remembered"], columns),
+            read(told["keys"], columns),
+            read(told["groups"], columns),
+            tuple(told["ladders"]),
+        )
     except LookupError:
         return None
 

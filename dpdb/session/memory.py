@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from dpdb.plan.derivations import Derived, KeptGroup, derived
 from dpdb.plan.expressions import Expr
 from dpdb.session.kept_answers import KeptAnswer, read_answer, scope_name
+from dpdb.session.ladders import Ladders, Shared
 from dpdb.session.query_plans import Plans, best_plans, identity, possible_plans
 
 if TYPE_CHECKING:
@@ -53,6 +54,9 @@ class Memory:
 
     store: ReleaseStore | None = None
     """What keeps what was released for later sessions, too."""
+    tables: tuple[Table, ...] = ()
+    """Those of the policy."""
+    _ladders: Ladders = field(default_factory=Ladders)
     _purchases: dict[object, KeptAnswer] = field(default_factory=dict)
     _groups: dict[Scope, dict[Keys, dict[ReleasedGroup, Draws]]] = field(default_factory=dict)
     _derived: dict[ReleasedGroup, Derived] = field(default_factory=dict)
@@ -63,7 +67,7 @@ class Memory:
     def choose(self, query: Query, policy: Policy, balance: Balance, rows: RowCount) -> Chosen:
         """The plans of a query: a repeat keeps its plans, and what follows from groups is free."""
         possible = possible_plans(query, policy, balance.shares, rows)
-        self._look_up(_scope(query), policy)
+        self._look_up(_scope(query))
         keys = [identity(plans[-1], query.options) for plans in possible]
         known = next((place for place, key in enumerate(keys) if key in self._purchases), None)
 
@@ -79,7 +83,7 @@ class Memory:
             before = kept.answering(plans[kept.purchase.step])
             if before is not None:
                 return Chosen(plans, keys[known], before)
-        possible = recalling(self._over(query, policy))
+        possible = recalling(self._over(query))
         free = (plans for plans in possible if plans[-1].follows)
         chosen = next(free, None) or best_plans(possible, balance)
         place = next(at for at, plans in enumerate(possible) if plans is chosen)
@@ -102,17 +106,29 @@ class Memory:
             draws = self._groups[_scope_over(table, of.where)][of.keys][of.group]
             yield from regrouped(part, draws)
 
-    def keep(self, chosen: Chosen, purchase: Purchase) -> None:
+    def shared(self, plan: Plan) -> Shared:
+        """What of a plan's releases somebody was told before."""
+        if self.store is None:
+            return Shared(plan)
+        return self._ladders.shared((*_scope(plan), plan.keys), plan, self.store.asker)
+
+    def keep(self, chosen: Chosen, purchase: Purchase, shared: Shared | None = None) -> bool:
         """Remember a purchase, and the groups that were drawn for it.
 
-        It is on the disk first, where the ledger keeps it.
+        It is on the disk first, where the ledger keeps it. Where others have kept more since its
+        plan was `shared`, nothing is kept, the answer is no, and the purchase must not be shown.
         """
         plan = chosen.plans[purchase.step]
-        kept, scope = KeptAnswer.of(chosen.key, purchase, plan), _scope(plan)
+        names = () if shared is None else shared.names()
+        kept, scope = KeptAnswer.of(chosen.key, purchase, plan, names), _scope(plan)
         name, text = scope_name(scope), kept.text
         if self.store is not None and name is not None and text is not None:
-            self.store.keep(name, text)
+            after = None if shared is None else self._read.get(name, 0)
+            if self.store.keep(name, text, after) is None:
+                self._look_up(scope)
+                return False
         self._remember(scope, kept)
+        return True
 
     def _remember(self, scope: Scope, kept: KeptAnswer) -> None:
         self._purchases[kept.key] = kept
@@ -122,7 +138,7 @@ class Memory:
             known.pop(group, None)  # so that the latest is the last
             known[group] = draws[first : first + len(group.releases)]
 
-    def _look_up(self, scope: Scope, policy: Policy) -> None:
+    def _look_up(self, scope: Scope) -> None:
         """Remember what the ledger has kept under a scope since it was last asked."""
         name = None if self.store is None else scope_name(scope)
         if self.store is None or name is None:
@@ -130,15 +146,18 @@ class Memory:
         releases = self.store.kept(name, self._read.get(name, 0))
         if not releases:
             return
-        tables = (*policy.tables, *(each for each in policy.tables if each.name == scope[0]))
+        tables = (*self.tables, *(each for each in self.tables if each.name == scope[0]))
         columns = {column.name: column for table in tables for column in table.columns}
         for release in releases:
             self._read[name] = release.number
             kept = read_answer(release.kept.text, columns)
-            if kept is not None:
+            if kept is None:
+                continue
+            self._ladders.add((*scope, kept.keys), kept.rungs, release.kept.who)
+            if release.kept.who == self.store.asker:
                 self._remember(scope, kept)
 
-    def _over(self, query: Query, policy: Policy) -> tuple[ReleasedGroup, ...]:
+    def _over(self, query: Query) -> tuple[ReleasedGroup, ...]:
         """The groups over the query's rows and cells, the latest first, and then what follows.
 
         For a query with subqueries there are none: which rows pass its filter depends on noise.
@@ -148,7 +167,7 @@ class Memory:
 
         def over(where: Expr | None) -> Iterator[KeptGroup]:
             scope = _scope_over(query.table, where)
-            self._look_up(scope, policy)
+            self._look_up(scope)
             for keys, groups in reversed(self._groups.get(scope, {}).items()):
                 yield from (KeptGroup(where, keys, group) for group in reversed(groups))
 
@@ -163,3 +182,21 @@ def _scope(of: Query | Plan) -> Scope:
 
 def _scope_over(table: Table, where: Expr | None) -> Scope:
     return table.name, table.rows_per_unit, where
+
+
+@dataclass(frozen=True, repr=False)
+class Shelf:
+    """Where what is bought for a query is kept, before it is shown."""
+
+    memory: Memory
+    chosen: Chosen
+    alone: bool = False
+    """Whether it is drawn and paid for as if nobody had been told any of it."""
+
+    def shared(self, plan: Plan) -> Shared:
+        """As `purchases.Keeping` says."""
+        return Shared(plan) if self.alone else self.memory.shared(plan)
+
+    def keep(self, purchase: Purchase, shared: Shared | None = None) -> bool:
+        """As `purchases.Keeping` says."""
+        return self.memory.keep(self.chosen, purchase, shared)
