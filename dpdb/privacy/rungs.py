@@ -44,6 +44,8 @@ LARGEST_UNIT = 2**50
 """Noise of larger scales may not fit 64 bits, and scales are rounded from 2^56 on."""
 LARGEST_DENOMINATOR = 2**62
 """Scales with a larger one are rounded up by the samplers."""
+LARGEST_RATE = 2**61
+"""Sums of two rates, the parts of the unit that scales are, fit 64 bits."""
 
 
 @dataclass(frozen=True)
@@ -87,8 +89,9 @@ def step_to(wanted: Fraction, scales: Iterable[Fraction]) -> Step | None:
     finer = max((scale for scale in there if scale <= wanted), default=None)
     coarser = min((scale for scale in there if scale > wanted), default=None)
     step = Step(wanted, coarser, finer)
-    exact = all(
-        scale is None or scale.denominator <= LARGEST_DENOMINATOR
+    exact = step.unit <= LARGEST_UNIT and all(
+        scale.denominator <= LARGEST_DENOMINATOR and step.rate(scale) <= LARGEST_RATE
         for scale in (wanted, coarser, finer)
+        if scale is not None
     )
-    return step if step.is_there or (exact and step.unit <= LARGEST_UNIT) else None
+    return step if step.is_there or exact else None

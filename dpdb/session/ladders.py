@@ -77,8 +77,8 @@ class Shared:
 
     @property
     def queries(self) -> int:
-        """How many queries it counts for: none where the budget pays nothing."""
-        return int(self.loss != NO_LOSS)
+        """How many queries it counts for: none where all of it was told before."""
+        return int(not self.steps or self.loss != NO_LOSS)
 
     def ledger(self, ledger: Ledger) -> Ledger:
         """The ledger that knows what is shown to the asker, where that is not what is charged."""
@@ -137,7 +137,8 @@ class Ladders:
             assert isinstance(release.mechanism, Laplace)
             ladder = max(reversed(named.values()), key=lambda each: each.epsilon)
             step = step_to(release.mechanism.scale, ladder.rungs)
-            if step is not None:
+            # Two releases of one statistic would be refined from the same rung.
+            if step is not None and all(each is not ladder for each, _ in steps.values()):
                 steps[index] = ladder, step
         return Shared(plan, asker, steps)
 

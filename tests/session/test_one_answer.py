@@ -174,6 +174,17 @@ def test_other_releases_are_drawn_for_each(shop: Path, options: str, text: str, 
     assert spent(shop) == paid
 
 
+def test_a_statistic_twice_in_a_statement_is_refined_once(shop: Path) -> None:
+    """Two draws from one rung would tell more than both of them cost."""
+    asked(shop, "alice", 1, COUNT)
+    twice = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(noise_index = [1, 3]) {} FROM t"
+    own_session = session(shop, "bob")
+    answer = own_session.execute(twice.format("COUNT(*), COUNT(g IS NULL)"))
+    full = sum(report.epsilon for report in answer.releases)
+    assert len({report.scale for report in answer.releases}) == 2
+    assert spent(shop) == 1 + full - min(1, answer.releases[0].epsilon)
+
+
 def test_fresh_noise_begins_another_ladder(shop: Path) -> None:
     """It is paid for in full; the finest rung of all is refined, whichever ladder it is on."""
     asked(shop, "alice", 2, COUNT)

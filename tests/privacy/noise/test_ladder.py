@@ -172,6 +172,7 @@ def test_only_a_finer_rung_needs_the_data() -> None:
         (Fraction(2**40 + 1), Fraction(2**40)),
         (Fraction(1, 2**62 + 1), Fraction(1)),
         (Fraction(1, 3), Fraction(1, 2**62 + 1)),
+        (Fraction(1, 2**61), Fraction(3)),
     ],
 )
 def test_scales_that_are_rounded_have_no_ladder(wanted: Fraction, there: Fraction) -> None:
