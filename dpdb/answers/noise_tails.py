@@ -125,14 +125,13 @@ def _of_three(distance: Real, scales: Sequence[Real], functions: ModuleType) -> 
 
 def margin_of(reading: Reading, plan: Plan, confidence: float) -> float:
     """A z that the noise in a reading exceeds with probability at most 1 - confidence."""
-    mechanisms = []
-    for (release, _), _ in reading.weights:
-        mechanism = plan.releases[release].mechanism
-        assert isinstance(mechanism, Laplace | Gaussian)
-        mechanisms.append(mechanism)
-    return margin(
-        tuple(float(weight) for _, weight in reading.weights), tuple(mechanisms), confidence
-    )
+    mechanisms, weights = [], list[float]()
+    for (release, _), weight in reading.weights:
+        drawn = plan.releases[release]
+        assert isinstance(drawn.mechanism, Laplace | Gaussian)
+        mechanisms += [drawn.mechanism] * drawn.terms
+        weights += [float(weight)] * drawn.terms
+    return margin(tuple(weights), tuple(mechanisms), confidence)
 
 
 @lru_cache(maxsize=256)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import count
 
@@ -44,11 +44,13 @@ def _reports(planned: Plan, groups: Iterator[int]) -> Iterator[ReleaseReport]:
 def _own_reports(planned: Plan, groups: Iterator[int]) -> Iterator[ReleaseReport]:
     """The reports of the plan's own releases, each of which has the next group number."""
     labels = _labels(planned)
+    sources = dict(enumerate(group.source for group in planned.remembered for _ in group.releases))
     for index, release in enumerate(planned.releases):
         label, group = labels.get(index, release.aggregate), next(groups)
         for part in release.parts:
-            recalled = index < planned.recalled
-            yield _report(release, part, label, group, planned.competing_rows, recalled=recalled)
+            report = _report(release, part, label, group, planned.competing_rows)
+            recalled = index in sources
+            yield replace(report, recalled=True, source=sources[index]) if recalled else report
 
 
 def _labels(planned: Plan) -> dict[int, str]:
@@ -150,7 +152,7 @@ def aggregate_label(planned: Plan, index: int) -> str:
 
 
 def _report(
-    release: Release, part: Part, label: str, group: int, competing_rows: int, *, recalled: bool
+    release: Release, part: Part, label: str, group: int, competing_rows: int
 ) -> ReleaseReport:
     """The report of one part of a release; that of a selection is about its score."""
     mechanism = release.mechanism
@@ -159,7 +161,8 @@ def _report(
     match mechanism:
         case Laplace() | Gaussian():
             sensitivity, scale = mechanism.sensitivity * part.unit, mechanism.scale * part.unit
-            margin = mechanism.quantile(at_once(CONFIDENCE, competing_rows)) * float(part.unit)
+            margin = mechanism.quantile(at_once(CONFIDENCE, competing_rows), release.terms)
+            margin *= float(part.unit)
         case Walk():
             sensitivity = Fraction(mechanism.sensitivity)
         case Exponential() | Bracket() | Halves():
@@ -175,7 +178,6 @@ def _report(
         margin=margin,
         competing_rows=competing_rows,
         group=group,
-        recalled=recalled,
     )
 
 

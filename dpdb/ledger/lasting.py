@@ -13,6 +13,7 @@ from dpdb.ledger import region_text
 from dpdb.ledger.analysts import analyst
 from dpdb.ledger.book import Book, Sealed, open_book
 from dpdb.ledger.entries import Charge, Decision, Entry
+from dpdb.ledger.kept import Kept, ReleaseStore, SealedRelease
 from dpdb.ledger.protocol import Balance, Ledger, PinnedData, Price, Receipt, Recorded
 from dpdb.ledger.spending import Spent, check_covered, price_between
 from dpdb.ledger.state import State, StateReader, decision_of, totals_of
@@ -61,7 +62,7 @@ class _Change:
 
 
 @dataclass(frozen=True)
-class LastingLedger(Ledger):
+class LastingLedger(Ledger, ReleaseStore):
     """What one analyst may spend of a lasting budget, in one session.
 
     A charge must be within the whole budget, as far as this session's policy goes, and within the
@@ -74,6 +75,7 @@ class LastingLedger(Ledger):
     analyst: str
     _session: _Session = field(repr=False)
     _statement: str = ""
+    _shown: ComposedLoss | None = None
 
     @classmethod
     def open(cls, policy: Policy, given: str | None = None) -> LastingLedger:
@@ -93,6 +95,17 @@ class LastingLedger(Ledger):
     @property
     def pinned(self) -> PinnedData:
         return self._session.pinned
+
+    @property
+    def store(self) -> ReleaseStore:
+        return self
+
+    @property
+    def asker(self) -> str:
+        return self.analyst
+
+    def showing(self, loss: ComposedLoss) -> LastingLedger:
+        return replace(self, _shown=loss)
 
     def recording(self, statement: str) -> LastingLedger:
         return replace(self, _statement=statement[:LONGEST_STATEMENT])
@@ -119,9 +132,25 @@ class LastingLedger(Ledger):
             while number is not None and len(records) < LONGEST_HISTORY:
                 entry = self.book.at(number).entry
                 if isinstance(entry.event, Charge):
-                    records.append(Recorded(entry.time, entry.event.statement, entry.event.loss))
+                    own = entry.event.own_part
+                    records.append(Recorded(entry.time, entry.event.statement, own))
                 number = self.book.at(number - 1).entry.latest.get(self.analyst)
         return tuple(records[::-1])
+
+    def kept(self, scope: str, after: int) -> tuple[SealedRelease, ...]:
+        """As the protocol says; raises LedgerError where a value was changed."""
+        with self._session.lock:
+            return self.book.kept(self._versioned(scope), after, self.pinned.key)
+
+    def keep(self, scope: str, text: str, after: int | None = None) -> int | None:
+        """As the protocol says; what is kept is on the disk when this returns."""
+        release = Kept(self._versioned(scope), self.analyst, text)
+        with self._session.lock:
+            return self.book.keep(release, self.pinned.key, after)
+
+    def _versioned(self, scope: str) -> str:
+        """The scope within this version of data and terms: what is of another says nothing."""
+        return f"{self._session.version} {scope}"
 
     def price(self, loss: ComposedLoss, region: Region | None, queries: int = 1) -> Price:
         """As the protocol says."""
@@ -183,8 +212,9 @@ class LastingLedger(Ledger):
         group = None if told is None else spent.group_for(region)
         after = spent.after(loss, region, queries, group)
         own = self._session.reader.own_loss(state, self.analyst)
-        own_after = (own + loss).shortened()
-        charge = Charge(self._statement, loss, queries, told, group, own_after)
+        shown = None if self._shown is None else self._shown.shortened()
+        own_after = (own + (loss if shown is None else shown)).shortened()
+        charge = Charge(self._statement, loss, queries, told, group, own_after, shown)
         asked = self._session.queries
         return _Change(
             charge,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
@@ -18,15 +19,23 @@ from dpdb.privacy.accounting.composition import NO_LOSS, ComposedLoss
 
 
 def verified(book: Book) -> Iterator[Sealed]:
-    """All entries; raises LedgerError at the first that is not what those before it lead to."""
+    """All entries; raises LedgerError at the first that is not what those before it lead to.
+
+    After them the seals of all releases that are kept are checked.
+    """
     rebuilt: _Rebuilt | None = None
+    key = b""
     for sealed in book.walk():
         rebuilt = _begun(sealed.entry) if rebuilt is None else rebuilt
         if rebuilt is None or rebuilt.next(sealed.entry) != sealed.entry:
             raise LedgerError(
                 f"entry {sealed.entry.number} of {book.path} is not what those before it lead to"
             )
+        match sealed.entry.event:
+            case Decision() as decision:
+                key = bytes.fromhex(decision.key)
         yield sealed
+    deque(book.walk_kept(key), maxlen=0)
 
 
 @dataclass
@@ -69,7 +78,7 @@ class _Rebuilt:
         region = None if told is None else region_text.read(told, self.tables)
         group = self.spent.group_for(region)
         self.spent = self.spent.after(charge.loss, region, charge.queries, group)
-        own = (self.own.get(entry.who, NO_LOSS) + charge.loss).shortened()
+        own = (self.own.get(entry.who, NO_LOSS) + charge.own_part).shortened()
         self.own[entry.who], self.latest[entry.who] = own, entry.number
         return replace(charge, group=group, own=own)
 

@@ -62,7 +62,7 @@ def overview(policy: Policy) -> dict[str, AnswerRecord]:
     for sealed in book.walk():
         recent.append(sealed)
         if sealed.entry.number >= decision.since:
-            by_analyst.add(sealed.entry.who, sealed.entry)
+            by_analyst.add(sealed.entry.who, sealed.entry, own=True)
             by_day.add(utc_time(sealed.entry.time)[:10], sealed.entry)
     # Each session has its own limit of queries; the budget has one where the terms say so.
     balance = Balance.after(budget, last.totals.loss)
@@ -120,12 +120,13 @@ class _Sums:
     def __init__(self) -> None:
         self._sums: dict[str, tuple[int, Fraction]] = {}
 
-    def add(self, name: str, entry: Entry) -> None:
-        """Count an entry, if it is a charge."""
+    def add(self, name: str, entry: Entry, *, own: bool = False) -> None:
+        """Count an entry, if it is a charge: what the budget paid, or the analyst's own account."""
         if isinstance(entry.event, Charge):
             number, epsilon = self._sums.get(name, (0, Fraction(0)))
             charge = entry.event
-            self._sums[name] = number + charge.queries, epsilon + charge.loss.epsilon
+            paid = charge.own_part if own else charge.loss
+            self._sums[name] = number + charge.queries, epsilon + paid.epsilon
 
     @property
     def names(self) -> Iterable[str]:

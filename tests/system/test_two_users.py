@@ -144,8 +144,10 @@ def test_analysts_reach_the_data_through_their_owner_alone(clinic: Clinic) -> No
         code, said = clinic.run(ALICE, *words, stdin=COUNT)
         assert code == 2
         assert "Permission denied" in said or "cannot" in said
-    for gate, left in ((SSH, "0.25"), (SUDO, "0")):
-        code, said = clinic.run(CUSTODIAN, *clinic.words(gate), stdin=COUNT)
+    for gate, left, paid in (
+        (SSH, "0.25", ""), (SSH, "0.25", ""), (SUDO, "0", "SET repeats = 'fresh'; "),
+    ):  # fmt: skip
+        code, said = clinic.run(CUSTODIAN, *clinic.words(gate), stdin=paid + COUNT)
         assert code == 0
         assert f"left: ε {left} of 0.5" in said
     gate = clinic.words(SSH)

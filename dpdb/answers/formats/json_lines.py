@@ -86,7 +86,9 @@ def _unsafe(character: str) -> bool:
 
 
 def _release(report: ReleaseReport) -> dict[str, Any]:
-    recalled = {"repeat": True} if report.recalled else {}
+    recalled: dict[str, Any] = {"repeat": True} if report.recalled else {}
+    if report.source is not None:
+        recalled["source"] = report.source
     return recalled | {
         "column": report.column,
         "aggregate": report.aggregate,
