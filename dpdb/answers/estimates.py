@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpdb.plan.expressions import Slot
+from dpdb.plan.found_keys import KeyRow
 from dpdb.plan.moments import Reading
 from dpdb.plan.plan import Estimate, Plan, Release
 from dpdb.plan.query import Function
@@ -37,6 +38,8 @@ class Noisy:
     draws: Draws
     subqueries: Values
     subresults: tuple[Noisy, ...] = ()
+    keys: tuple[KeyRow, ...] = ()
+    """The keys that are shown, of those that are found in the data; they are in no repr."""
 
 
 @np.errstate(all="ignore")
@@ -54,11 +57,14 @@ def scalar(plan: Plan, points: Values, subqueries: Values) -> AnyVector:
     return evaluate(plan.outputs[0].expression, Frame({}, {**subqueries, **points}))
 
 
-def vector(values: Sequence[Value], kind: Kind) -> AnyVector:
-    """Public constants as a vector of the kind."""
+def vector(values: Sequence[Value | None], kind: Kind) -> AnyVector:
+    """Public constants as a vector of the kind; None is NULL."""
+    missing = np.array([value is None for value in values], dtype=np.bool_)
+    null = missing if missing.any() else None
     if kind is Kind.TEXT:
-        return TextVector(np.arange(len(values)), tuple(map(str, values)))
-    return Vector(array(values, kind))
+        places = np.where(missing, len(values), np.arange(len(values)))
+        return TextVector(places, tuple(map(str, values)))
+    return Vector(array([0 if value is None else value for value in values], kind), null)
 
 
 def noisy_values(estimate: Estimate, draws: Draws) -> Draws:

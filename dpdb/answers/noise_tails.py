@@ -20,6 +20,7 @@ import numpy.typing as npt
 from dpdb.plan.moments import Reading
 from dpdb.plan.plan import Plan
 from dpdb.privacy.mechanisms import Gaussian, Laplace
+from dpdb.privacy.thresholding import Threshold
 
 Array = npt.NDArray[Any]
 
@@ -101,6 +102,8 @@ def margin_of(reading: Reading, plan: Plan, confidence: float) -> float:
     mechanisms = []
     for (release, _), _ in reading.weights:
         mechanism = plan.releases[release].mechanism
+        if isinstance(mechanism, Threshold):
+            mechanism = mechanism.noise
         assert isinstance(mechanism, Laplace | Gaussian)
         mechanisms.append(mechanism)
     return margin(

@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dpdb.answers.record import Origin, ReleaseReport
-from dpdb.plan.expressions import Slot, interval_ends
+from dpdb.plan.expressions import Slot, interval_ends, slots
 from dpdb.plan.plan import CONFIDENCE, Plan, Release, at_once
 from dpdb.plan.query import Output
 from dpdb.plan.statistics import Histogram, JointRanks, Part
 from dpdb.privacy.bracket import Bracket
 from dpdb.privacy.halves import Halves
 from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace
+from dpdb.privacy.thresholding import Threshold
 from dpdb.privacy.walk import Walk
 
 _FEW = 4
@@ -169,6 +170,10 @@ def _report(release: Release, part: Part, competing_rows: int) -> ReleaseReport:
                 scale=mechanism.scale * part.unit,
                 margin=margin * float(part.unit),
             )
+        case Threshold(noise=noise):
+            margin = noise.quantile(at_once(CONFIDENCE, competing_rows))
+            change = Fraction(mechanism.sensitivity)
+            return replace(report, sensitivity=change, scale=mechanism.scale, margin=margin)
         case Walk():
             return replace(report, sensitivity=Fraction(mechanism.sensitivity))
         case Exponential() | Bracket() | Halves():
@@ -179,8 +184,13 @@ def _report(release: Release, part: Part, competing_rows: int) -> ReleaseReport:
 def origins(planned: Plan, *, noisy: bool = True) -> tuple[Origin, ...]:
     """Where the columns of an answer come from; without noise, all aggregates are exact."""
     return tuple(
-        Origin.KEY if not planned.measures(output) or interval_ends(output.expression)
+        Origin.KEY if not _measures(output) or interval_ends(output.expression)
         else Origin.NOISY if noisy and planned.has_noise(output)
         else Origin.EXACT
         for output in planned.outputs
     )  # fmt: skip
+
+
+def _measures(output: Output) -> bool:
+    """Whether an output has an aggregate or a subquery in it, rather than keys alone."""
+    return any(slots(output.expression, role) for role in ("aggregate", "subquery"))

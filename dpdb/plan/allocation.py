@@ -9,6 +9,7 @@ from fractions import Fraction
 
 from dpdb.errors import InvalidOption, TooLarge
 from dpdb.plan.expressions import Expr, IntervalEnd, Slot, slots
+from dpdb.plan.key_selection import check_no_goal
 from dpdb.plan.lowering import AggregateLowering, PlanningContext
 from dpdb.plan.plan import CONFIDENCE, Release, at_once
 from dpdb.plan.query import Query
@@ -31,6 +32,7 @@ def allocate(
     number = _number_of_shares(query, context)
     if not options.has_accuracy_goal:
         return iter([share.part(Fraction(1, number))] * number if number else [])
+    check_no_goal(query)
     if query.settled:
         return iter([])
     if query.subqueries:

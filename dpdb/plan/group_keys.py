@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import lru_cache
 
 from dpdb.errors import Unsupported
 from dpdb.plan.expressions import ColumnRef, Compare, Expr, InList, Literal, Logic
@@ -66,10 +67,22 @@ def _admitted(key: Expr, where: Expr | None, values: tuple[Value, ...]) -> tuple
 
 def has_key_values(column: Column) -> bool:
     """Whether rows can be grouped by the column without any filter."""
+    return not is_found(ColumnRef(column), None)
+
+
+@lru_cache(maxsize=256)
+def is_found(key: Expr, where: Expr | None) -> bool:
+    """Whether the values of a key have to be found in the data, as the policy does not say them."""
     try:
-        return bool(key_values(ColumnRef(column), None, {}))
+        key_values(key, where, {})
     except Unsupported:
-        return False
+        return True
+    return False
+
+
+def found_places(keys: tuple[Expr, ...], where: Expr | None) -> tuple[int, ...]:
+    """Which of the keys are found in the data."""
+    return tuple(place for place, key in enumerate(keys) if is_found(key, where))
 
 
 def _declared(key: ColumnRef, inside: Interval) -> tuple[Value, ...]:

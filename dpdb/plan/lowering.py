@@ -58,9 +58,12 @@ class PlanningContext:
 
 
 def contribution_of(
-    aggregate: Aggregate, query: Query, policy: Policy, group_count: int = 1
+    aggregate: Aggregate, query: Query, policy: Policy, group_count: int = 1, parts: int = 1
 ) -> Contribution:
-    """How the rows of one privacy unit can enter the aggregate, in one of `group_count` groups."""
+    """How the rows of one privacy unit can enter the aggregate, in one of `group_count` groups.
+
+    Of these, so many `parts` are within each group of the query's GROUP BY.
+    """
     argument = aggregate.argument
     optional = (
         query.where is not None
@@ -70,7 +73,9 @@ def contribution_of(
         or query.table.unit is not None
         or (argument is not None and nullable(argument))
     )
-    return Contribution(policy.neighbors, optional, group_count, query.table.rows_per_unit)
+    table, most = query.table, query.table.groups_per_unit
+    groups = None if most is None or not query.keys else most * parts
+    return Contribution(policy.neighbors, optional, group_count, table.rows_per_unit, groups)
 
 
 class Lowered(NamedTuple):
@@ -95,6 +100,8 @@ class AggregateLowering:
     known: Environment
     group_count: int
     share: BudgetShare
+    parts: int = 1
+    """How many of the groups are within each group of GROUP BY, as filters divide it."""
 
     def lower(self) -> Lowered:
         """The releases, the range of the answer, and the row count where it is public."""
@@ -177,7 +184,8 @@ class AggregateLowering:
 
     @cached_property
     def _contribution(self) -> Contribution:
-        return contribution_of(self.aggregate, self.query, self.context.policy, self.group_count)
+        policy, cells = self.context.policy, self.group_count
+        return contribution_of(self.aggregate, self.query, policy, cells, self.parts)
 
     @cached_property
     def _choice(self) -> MechanismChoice:

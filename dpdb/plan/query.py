@@ -124,6 +124,8 @@ class Query:
     offset: int = 0
     subqueries: tuple[Query, ...] = ()
     options: Options = NO_OPTIONS
+    least_units: int = 1
+    """Keys that are found in the data are shown only if so many units have them."""
 
     @cached_property
     def obstacles(self) -> tuple[Obstacle | None, ...]:

@@ -101,6 +101,11 @@ class Table:
     groups_per_unit: int | None = None
     """The most groups in which a unit counts; None where only its rows are limited."""
 
+    @property
+    def counted_rows(self) -> tuple[object, ...]:
+        """Equal where the same rows of the same table count: its name, and the caps on a unit."""
+        return self.name, self.rows_per_unit, self.groups_per_unit
+
     def column(self, name: str) -> Column | None:
         """The column called `name`, first exactly, then in any case; None if there is none."""
         folded = name.casefold()

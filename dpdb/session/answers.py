@@ -5,6 +5,8 @@ from __future__ import annotations
 from dpdb.answers import accuracy_notes, release_reports
 from dpdb.answers.answer import Answer
 from dpdb.answers.estimates import points
+from dpdb.answers.group_rows import with_keys
+from dpdb.answers.key_notes import key_notes
 from dpdb.answers.rows import cell_columns
 from dpdb.ledger.protocol import FREE, Balance
 from dpdb.plan.plan import Plan
@@ -15,8 +17,10 @@ def bought(
     text: str, planned: Plan, purchase: Purchase, balance: Balance, *, repeat: bool
 ) -> Answer:
     """The answer to a statement from a purchase, which a repeat does not pay for again."""
-    noisy = purchase.result.noisy
-    cells = cell_columns(planned, points(planned, noisy.draws), noisy.subqueries, noisy)
+    noisy, before = purchase.result.noisy, planned
+    planned = with_keys(planned, noisy.keys)
+    estimates = points(planned, noisy.draws) if planned.cells else {}
+    cells = cell_columns(planned, estimates, noisy.subqueries, noisy)
     columns = tuple(output.label for output in planned.outputs)
     return Answer(
         statement=text,
@@ -24,12 +28,13 @@ def bought(
         cells=cells,
         kinds=tuple(output.expression.kind for output in planned.outputs),
         origins=release_reports.origins(planned),
-        releases=release_reports.reports(planned),
+        releases=release_reports.reports(before),
         cost=FREE if repeat else purchase.price,
         balance=balance,
         query=True,
         repeat=repeat,
         notes=purchase.notes
+        + key_notes(planned)
         + accuracy_notes.interval_notes(planned)
         + accuracy_notes.only_noise_notes(columns, cells),
     )

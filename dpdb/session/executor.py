@@ -14,20 +14,25 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpdb.answers.estimates import Draws, Noisy, points, scalar
+from dpdb.answers.group_rows import with_keys
 from dpdb.answers.record import Disclosure
 from dpdb.errors import InternalError
 from dpdb.plan.expressions import Slot
+from dpdb.plan.found_keys import KeyRow, are_sought
 from dpdb.plan.plan import Plan, Release
 from dpdb.plan.statistics import Ranks, Tally
 from dpdb.privacy.bracket import Bracket
 from dpdb.privacy.halves import Halves
 from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace, Smooth
-from dpdb.privacy.noise import bracket, exponential, halves, smooth, walk
+from dpdb.privacy.noise import bracket, exponential, halves, smooth, thresholding, walk
+from dpdb.privacy.thresholding import Threshold
 from dpdb.privacy.walk import Walk
 from dpdb.session.teaching import disclosures
+from dpdb.vectors.plain import plain_values
 from dpdb.vectors.vector import AnyVector
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
     import numpy.typing as npt
@@ -90,17 +95,37 @@ class Executor:
             subqueries[slot] = scalar(subplan, points(subplan, noisy.draws), noisy.subqueries)
             subresults.append(noisy)
             revealed += inner.revealed
-        exact = self.engine.exact(plan, subqueries)
+        known = self.known[: plan.recalled]
+        keys: tuple[KeyRow, ...] = ()
+        if are_sought(plan.found):
+            keys, units = self._select_keys(plan, subqueries)
+            plan, known = with_keys(plan, keys), (*known, units)
+        # No key may be shown, and then there is nothing more to be drawn.
+        exact = self.engine.exact(plan, subqueries) if plan.cells else ()
         if self.teach:
             revealed += disclosures(plan, exact)
         draws: list[npt.NDArray[Any]] = []
         centres: npt.NDArray[Any] = np.zeros(0)
-        for release, result in zip(plan.fresh, exact, strict=True):
+        for release, result in zip(plan.exact_releases if plan.cells else (), exact, strict=True):
             draws.append(self._draw(release, result, centres))
             if not isinstance(release.mechanism, Bracket):
                 centres = draws[-1]
-        noisy = Noisy((*self.known[: plan.recalled], *draws), subqueries, tuple(subresults))
+        noisy = Noisy((*known, *draws), subqueries, tuple(subresults), keys)
         return NoisyResult(noisy, tuple(revealed))
+
+    def _select_keys(
+        self, plan: Plan, slots: Mapping[Slot, AnyVector]
+    ) -> tuple[tuple[KeyRow, ...], npt.NDArray[np.int64]]:
+        """The keys that are shown of those that rows have, and their noisy numbers of units.
+
+        Of the others nothing leaves this method.
+        """
+        counts, (release, *_) = self.engine.key_counts(plan, slots), plan.fresh
+        assert isinstance(release.mechanism, Threshold)
+        shown, units = thresholding.select_keys(counts.units, release.mechanism, self.noise)
+        rows = counts.rows[shown]
+        columns = [plain_values(vector, kind, rows) for vector, kind in counts.columns]
+        return tuple(zip(*columns, strict=True)), units
 
     def _draw(self, release: Release, exact: Exact, centres: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """The noisy values of a release; a bracket is around the `centres`, released before."""

@@ -111,5 +111,5 @@ class Memory:
         """
         if query.subqueries:
             return ()
-        scope = query.table.name, query.table.rows_per_unit, query.where, query.keys
+        scope = *query.table.counted_rows, query.where, query.keys
         return tuple(reversed(self._groups.get(scope, {})))

@@ -26,6 +26,7 @@ from dpdb.plan.query import NO_OPTIONS, Options, Ordering, Output, Query
 from dpdb.policy.catalog import Policy
 from dpdb.sql import sources
 from dpdb.sql.dialect import parse, select_start
+from dpdb.sql.distinct import check_distinct, distinct_keys
 from dpdb.sql.labels import labels
 from dpdb.sql.scopes import MAX_OUTPUTS, AnswerExpressions, Constants, RowExpressions
 from dpdb.sql.terms import Option, agreed
@@ -84,7 +85,7 @@ class Binder:
     ) -> Query:
         """The SELECT as a Query."""
         only(tree, self.text, "expressions", "from_", "where", "group", "having", "order",
-             "limit", "offset", "with_")  # fmt: skip
+             "limit", "offset", "with_", "distinct")  # fmt: skip
         written = self.labels(tree)
         self.views = sources.with_views(tree, self)
         scope = sources.scope(tree, self)
@@ -92,10 +93,11 @@ class Binder:
         scope = replace(scope, view=replace(scope.view, table=table))
         rows = RowExpressions(self, scope)
         where = tree.args.get("where")
-        keys = self._keys(tree, scope, rows)
+        keys = self._keys(tree, scope, rows) or distinct_keys(tree, rows)
         condition = conjunction(scope.where, rows.condition(where.this) if where else None)
         answers = AnswerExpressions(self, rows, scope, keys)
         outputs = self._outputs(tree, answers, written)
+        check_distinct(tree, keys, outputs)
         having = tree.args.get("having")
         query = Query(
             table=scope.view.table,
@@ -110,9 +112,10 @@ class Binder:
             subqueries=tuple(self.subqueries),
             options=options,
         )
-        if not query.aggregates:
+        if not (query.aggregates or query.keys):
             raise Unsupported(
-                "a query needs an aggregate such as COUNT(*)", hint="single rows are never shown"
+                "a query needs an aggregate such as COUNT(*), or a GROUP BY",
+                hint="single rows are never shown",
             )
         return query
 

@@ -47,7 +47,7 @@ class _Written:
             # Each value is written once, however many of the rows have it.
             codes, place = np.unique(self.column.codes[rows], return_inverse=True)
             values = (*self.column.values, None)
-            written = [self._text(values[code]) for code in codes.tolist()]
+            written = [text_of(values[code], self.step) for code in codes.tolist()]
             return [written[at] for at in place.tolist()]
         texts = list(map(str, self.column.units[rows].tolist()))
         if self.column.null is not None:
@@ -55,17 +55,17 @@ class _Written:
                 texts[at] = "~"
         return texts
 
-    def _text(self, value: Value | None) -> str:
-        match value:
-            case None:
-                return "~"
-            case bool():
-                return str(int(value))
-            case str():
-                return md5(
-                    value.encode("utf-8", "surrogatepass"), usedforsecurity=False
-                ).hexdigest()
-        return str(Fraction(value) / self.step)
+
+def text_of(value: Value | None, step: Fraction = Fraction(1)) -> str:
+    """A value as it is hashed; numbers in multiples of a step."""
+    match value:
+        case None:
+            return "~"
+        case bool():
+            return str(int(value))
+        case str():
+            return hashed(value).hex()
+    return str(Fraction(value) / step)
 
 
 @dataclass(frozen=True, repr=False)
@@ -127,10 +127,11 @@ class Units:
         for start in range(0, len(rows), _BLOCK):
             block = rows[start : start + _BLOCK]
             for texts in zip(*(column.texts(block) for column in self.written), strict=True):
-                yield _md5("|".join((sample_key, *texts)))
+                yield hashed("|".join((sample_key, *texts)))
 
 
-def _md5(text: str) -> bytes:
+def hashed(text: str) -> bytes:
+    """The md5 of a text's UTF-8."""
     # Nothing that a row holds may raise, be it no proper text.
     return md5(text.encode("utf-8", "surrogatepass"), usedforsecurity=False).digest()
 

@@ -9,8 +9,9 @@ import numpy as np
 
 from dpdb.engines.memory.contribution_bounds import Units
 from dpdb.engines.memory.csv_loader import Loaded, load, load_more
+from dpdb.engines.memory.found_keys import key_counts
 from dpdb.engines.memory.statistics import Statistics
-from dpdb.engines.protocol import CountedValues, Exact, OpenEngine, Progress, Witness
+from dpdb.engines.protocol import CountedValues, Exact, KeyCounts, OpenEngine, Progress, Witness
 from dpdb.plan.expressions import Slot
 from dpdb.plan.plan import Plan
 from dpdb.policy.catalog import Table
@@ -37,7 +38,14 @@ class MemoryEngine(OpenEngine):
     def exact(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> tuple[Exact, ...]:
         """The exact result of each of the plan's own releases, in order."""
         statistics = self._statistics(plan, slots)
-        return tuple(Exact(statistics.statistic(release.statistic)) for release in plan.fresh)
+        return tuple(
+            Exact(statistics.statistic(release.statistic)) for release in plan.exact_releases
+        )
+
+    @np.errstate(all="ignore")
+    def key_counts(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> KeyCounts:
+        """The keys that are found in the data, with the number of units of each."""
+        return key_counts(plan, *self._rows_of(plan, slots))
 
     @np.errstate(all="ignore")
     def values(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> list[CountedValues]:
@@ -45,6 +53,12 @@ class MemoryEngine(OpenEngine):
         return [statistics.counted_values(estimate.aggregate) for estimate in plan.estimates]
 
     def _statistics(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> Statistics:
+        return Statistics(plan, *self._rows_of(plan, slots))
+
+    def _rows_of(
+        self, plan: Plan, slots: Mapping[Slot, AnyVector]
+    ) -> tuple[Frame, int, Units | None]:
+        """The columns that a plan reads, how many rows they have, and whose these are."""
         table, names = plan.table, plan.column_names
         if table.unit is not None:
             # Which of a unit's rows count depends on all declared columns.
@@ -52,8 +66,7 @@ class MemoryEngine(OpenEngine):
         loaded = self._loaded(table, names)
         if table.name not in self._units:
             self._units[table.name] = Units.of(table, loaded.columns)
-        frame = Frame(loaded.columns, slots)
-        return Statistics(plan, frame, loaded.rows, self._units[table.name])
+        return Frame(loaded.columns, slots), loaded.rows, self._units[table.name]
 
     def _loaded(self, table: Table, names: frozenset[str]) -> Loaded:
         """The table with at least these columns; those not yet there are read now."""

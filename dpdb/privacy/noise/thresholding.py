@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 
     from dpdb.privacy.noise.source import Noise
 
+_PADDED = 2**12
+"""Noise is drawn for a whole multiple of so many keys, so that one key more or less,
+which may be hidden, seldom changes how long that takes.
+"""
+
 
 def select_keys(
     units: npt.NDArray[np.int64], mechanism: Threshold, noise: Noise
@@ -29,7 +34,8 @@ def select_keys(
     by at most one between neighbours ([DVGM22]).
     """
     above = np.maximum(units - (mechanism.least_units - 1), 0)
-    noisy = above + cut_laplace(mechanism, len(units), noise)
+    drawn = cut_laplace(mechanism, -(-len(units) // _PADDED) * _PADDED, noise)
+    noisy = above + drawn[: len(units)]
     shown = np.flatnonzero((noisy > mechanism.cut) & (above > 0))
     return shown, noisy[shown] + (mechanism.least_units - 1)
 
