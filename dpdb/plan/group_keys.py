@@ -21,8 +21,20 @@ MAX_RANGE = 10_000
 def key_values(key: Expr, where: Expr | None, known: Environment) -> tuple[Value, ...]:
     """The values of `key` that rows for which `where` is true can have, by the policy.
 
-    Raises Unsupported where the policy does not say which values these are.
+    Where the policy does not say which values these are, `where` may: with `key IN (…)`, or `=`.
+    Raises Unsupported where neither does.
     """
+    try:
+        return _declared_values(key, where, known)
+    except Unsupported:
+        values = _listed(key, where)
+        if not values:
+            raise
+        return values
+
+
+def _declared_values(key: Expr, where: Expr | None, known: Environment) -> tuple[Value, ...]:
+    """The values of `key` by the policy."""
     if isinstance(key, ColumnRef):
         return _column_values(key, where, known)
 
@@ -57,6 +69,16 @@ def _column_values(key: ColumnRef, where: Expr | None, known: Environment) -> tu
     if inside != declared:
         narrowed = tuple(v for v in narrowed if inside.lower <= Fraction(v) <= inside.upper)
     return narrowed or values
+
+
+def _listed(key: Expr, where: Expr | None) -> tuple[Value, ...]:
+    """The values to which `where` restricts `key`, each once."""
+    lists = list(_equalities(key, where))
+    if not lists:
+        return ()
+    whole = key.kind in (Kind.INTEGER, Kind.DATE)
+    values = (v for v in lists[0] if not (whole and isinstance(v, Fraction)))
+    return _admitted(key, where, tuple(dict.fromkeys(values)))
 
 
 def _admitted(key: Expr, where: Expr | None, values: tuple[Value, ...]) -> tuple[Value, ...]:

@@ -37,7 +37,7 @@ def declared_codes(plan: Plan, frame: Frame, rows: int) -> Array:
     ]
     places = [
         places_among(frame.columns[key.column.name], values)
-        if isinstance(key, ColumnRef)
+        if isinstance(key, ColumnRef) and _is_stored(key, values)
         else _places_of(key, values, frame, rows)
         for key, values in declared
     ]
@@ -72,6 +72,13 @@ def shown_codes(plan: Plan, frame: Frame, rows: int) -> Array:
         codes = np.searchsorted(different, pairs).clip(max=len(different) - 1)
         outside |= different[codes] != pairs
     return np.where(outside, len(shown), codes)
+
+
+def _is_stored(key: ColumnRef, values: tuple[Value, ...]) -> bool:
+    """Whether a column is held as codes, or its values are all whole numbers of a range."""
+    if not key.kind.ordinal or key.column.values is not None:
+        return True
+    return list(values) == list(range(int(values[0]), int(values[0]) + len(values)))
 
 
 def places_among(column: Numbers | Codes, values: tuple[Value, ...]) -> Array:

@@ -129,6 +129,24 @@ def test_random_rows_are_counted_as_one_by_one(
         assert of_both[0] == of_both[1]
 
 
+@pytest.mark.parametrize(
+    ("keys", "where", "expected"),
+    [
+        ("city", "city IN ('ulm', 'Ulm')", [9, 4]),
+        ("n", "n IN (12, -7, 3)", [3, 8, 13]),
+        ("x", "x IN (2, 7, 4)", [2, 4, 7]),
+        ("n * 2", "n * 2 IN (24, 6)", [8, 13]),
+        ("day", "day = '2019-12-31' AND ok IS NULL", [4]),
+    ],
+)
+def test_keys_that_where_lists_are_the_groups(
+    keys: str, where: str, expected: list[int], open_engine: OpenEngine, tmp_path: Path
+) -> None:
+    asked = planned(keys, table(tmp_path, ROWS), f"WHERE {where}")
+    assert asked.found is None
+    assert exact(open_engine(), asked) == [expected]
+
+
 def test_a_unit_is_in_so_many_groups_and_no_more(tmp_path: Path, open_engine: OpenEngine) -> None:
     rows = "".join(f"ann,c{i},1,,,a,1\n" for i in range(6)) + "bob,c0,1,,,a,1\n"
     policy = table(tmp_path, rows, 'unit = "who"\nrows_per_unit = 6')
