@@ -72,13 +72,13 @@ def _column_values(key: ColumnRef, where: Expr | None, known: Environment) -> tu
 
 
 def _listed(key: Expr, where: Expr | None) -> tuple[Value, ...]:
-    """The values to which `where` restricts `key`, each once."""
+    """The values to which `where` restricts `key`, each once and in ascending order."""
     lists = list(_equalities(key, where))
     if not lists:
         return ()
     whole = key.kind in (Kind.INTEGER, Kind.DATE)
     values = (v for v in lists[0] if not (whole and isinstance(v, Fraction)))
-    return _admitted(key, where, tuple(dict.fromkeys(values)))
+    return _admitted(key, where, tuple(sorted(set(values))))
 
 
 def _admitted(key: Expr, where: Expr | None, values: tuple[Value, ...]) -> tuple[Value, ...]:

@@ -29,7 +29,7 @@ from dpdb.sql.dialect import parse, select_start
 from dpdb.sql.distinct import check_distinct, distinct_keys
 from dpdb.sql.labels import labels
 from dpdb.sql.scopes import MAX_OUTPUTS, AnswerExpressions, Constants, RowExpressions
-from dpdb.sql.terms import Option, agreed
+from dpdb.sql.terms import Option, agreed, with_key_terms
 from dpdb.sql.trees import Effort, only, place, place_at, start
 from dpdb.sql.views import Scope, View
 
@@ -89,7 +89,8 @@ class Binder:
         written = self.labels(tree)
         self.views = sources.with_views(tree, self)
         scope = sources.scope(tree, self)
-        table = agreed(terms, scope.view.table, grouped=tree.args.get("group") is not None)
+        grouped = bool(tree.args.get("group") or tree.args.get("distinct"))
+        table = agreed(terms, scope.view.table, grouped=grouped)
         scope = replace(scope, view=replace(scope.view, table=table))
         rows = RowExpressions(self, scope)
         where = tree.args.get("where")
@@ -117,7 +118,7 @@ class Binder:
                 "a query needs an aggregate such as COUNT(*), or a GROUP BY",
                 hint="single rows are never shown",
             )
-        return query
+        return with_key_terms(query, terms)
 
     def subquery(self, node: exp.Subquery) -> Slot:
         """The slot of a scalar subquery, which is a constant to the query around it."""
