@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dpdb.answers.suggested_bounds import as_text, suggested
 from dpdb.plan.expressions import Slot
 from dpdb.plan.found_keys import KeyRow
 from dpdb.plan.moments import Reading
@@ -103,6 +104,9 @@ def point(estimate: Estimate, plan: Plan, draws: Draws) -> AnyVector:
             return numbers(np.rint(read(moments.count, draws)))
         case Function.SUM:
             return numbers(scaled(np.rint(read(moments.sum, draws)), grid_step(estimate)))
+        case Function.APPROX_BOUNDS:
+            found = suggested(estimate, plan, draws)
+            return constant(None if found is None else as_text(found), Kind.TEXT)
         case Function.MODE:
             values = releases[0].statistic.values  # type: ignore[union-attr]
             return vector(values, estimate.aggregate.kind).take(own[0].astype(np.intp))

@@ -15,7 +15,7 @@ from dpdb.plan.plan import CONFIDENCE, Release, at_once
 from dpdb.plan.query import Query
 from dpdb.plan.release_groups import is_public
 from dpdb.plan.sharing import sharing
-from dpdb.plan.statistics import Joint
+from dpdb.plan.statistics import Histogram, Joint
 from dpdb.policy.budget import LARGEST_EPSILON, SMALLEST_EPSILON, Composition
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.mechanisms import Gaussian, Laplace
@@ -163,7 +163,7 @@ def _only_release(lowering: AggregateLowering, option: str) -> Release:
     """The release behind an aggregate that has just one, with noise of a known scale."""
     releases = lowering.lower().releases
     match releases:
-        case [Release(statistic=Joint())]:
+        case [Release(statistic=Joint() | Histogram())]:
             pass
         case [Release(mechanism=Laplace() | Gaussian()) as only]:
             return only

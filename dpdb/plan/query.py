@@ -29,6 +29,7 @@ class Function(StrEnum):
     MAX = "max"
     QUANTILE = "quantile"
     MODE = "mode"
+    APPROX_BOUNDS = "approx_bounds"
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,8 @@ class Aggregate:
         match self.function:
             case Function.COUNT | Function.COUNT_DISTINCT:
                 return Kind.INTEGER
+            case Function.APPROX_BOUNDS:
+                return Kind.TEXT
             case Function.SUM | Function.MIN | Function.MAX | Function.QUANTILE | Function.MODE:
                 assert self.argument is not None
                 return self.argument.kind

@@ -8,6 +8,7 @@ from dpdb.answers.estimates import points
 from dpdb.answers.group_rows import with_keys
 from dpdb.answers.key_notes import key_notes
 from dpdb.answers.rows import cell_columns
+from dpdb.answers.suggested_bounds import bin_notes, bounds_notes
 from dpdb.ledger.protocol import FREE, Balance
 from dpdb.plan.plan import Plan
 from dpdb.session.purchases import Purchase
@@ -35,6 +36,8 @@ def bought(
         repeat=repeat,
         notes=purchase.notes
         + key_notes(planned)
+        + bounds_notes(planned, noisy.draws)
+        + bin_notes(planned)
         + accuracy_notes.interval_notes(planned)
         + accuracy_notes.only_noise_notes(columns, cells),
     )

@@ -169,6 +169,8 @@ def _facts(
 def _about(drawn: _Drawn, given: Collection[str]) -> Iterator[tuple[str, str]]:
     """What is drawn: the bounds of its argument, and the parts of a vector or the atoms."""
     match drawn.release.statistic:
+        case Histogram(atoms=atoms) if drawn.release.aggregate == "bins":
+            yield "bins", f"{len(atoms)}, between powers of two; no row is in two"
         case Histogram() as histogram:
             yield from _atoms(drawn, histogram)
         case Total() | Ranks() as statistic:
