@@ -22,6 +22,7 @@ from dpdb.answers import single_numbers
 from dpdb.plan.moments import Reading
 from dpdb.plan.plan import Plan
 from dpdb.privacy.mechanisms import Gaussian, Laplace
+from dpdb.privacy.thresholding import Threshold
 
 Real = Any
 """Single numbers or arrays of them; formulas take `functions`, a module, of either kind."""
@@ -128,8 +129,11 @@ def margin_of(reading: Reading, plan: Plan, confidence: float) -> float:
     mechanisms, weights = [], list[float]()
     for (release, _), weight in reading.weights:
         drawn = plan.releases[release]
-        assert isinstance(drawn.mechanism, Laplace | Gaussian)
-        mechanisms += [drawn.mechanism] * drawn.terms
+        mechanism = drawn.mechanism
+        if isinstance(mechanism, Threshold):
+            mechanism = mechanism.noise
+        assert isinstance(mechanism, Laplace | Gaussian)
+        mechanisms += [mechanism] * drawn.terms
         weights += [float(weight)] * drawn.terms
     return margin(tuple(weights), tuple(mechanisms), confidence)
 

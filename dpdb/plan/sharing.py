@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from dpdb.plan.key_selection import selects_keys
 from dpdb.plan.lowering import PlanningContext
 from dpdb.plan.moments import Moment
 from dpdb.plan.parallel import Family, families
@@ -22,11 +23,13 @@ class Sharing:
     groups: tuple[ReleaseGroup, ...]
     families: tuple[Family, ...] = ()
     """Their members are the places of groups."""
+    keys: bool = False
+    """Whether a share is for the keys, which are found in the data."""
 
     @property
     def shares(self) -> int:
         """The number of equal parts into which ε is divided."""
-        return len(self.groups) - sum(family.saved for family in self.families)
+        return len(self.groups) + self.keys - sum(family.saved for family in self.families)
 
     @cached_property
     def family_of(self) -> Mapping[int, tuple[Family, int]]:
@@ -51,8 +54,8 @@ def sharing(query: Query, context: PlanningContext) -> Sharing:
         if group.needed & {Moment.TOTAL, Moment.SQUARES}
     }
     if context.options.has_accuracy_goal or context.options.mechanism == "gaussian":
-        return Sharing(groups)
-    shared = Sharing(groups, tuple(families(query, summed)))
+        return Sharing(groups, keys=selects_keys(query))
+    shared = Sharing(groups, tuple(families(query, summed)), selects_keys(query))
     return shared if _is_better(shared, query, context) else replace(shared, families=())
 
 
@@ -64,4 +67,4 @@ def _is_better(shared: Sharing, query: Query, context: PlanningContext) -> bool:
     doubled = context.policy.neighbors is Neighbors.REPLACE and not query.keys
     factor = 2 if doubled else 1
     factor = factor**2 if context.concentrated else factor
-    return factor * shared.shares <= len(shared.groups)
+    return factor * shared.shares <= len(shared.groups) + shared.keys

@@ -80,7 +80,7 @@ class Part:
 
     name: str
     """What it is, as releases are reported: `count`, `sum`, `sum_above_lower`, …"""
-    statistic: Count | Histogram | Total | Distinct | Ranks | Tally
+    statistic: Count | Histogram | Total | Distinct | Ranks | Tally | KeyUnits
     weight: int = 1
     unit: Fraction = Fraction(1)
     """The size of one step of it, in the analyst's units."""
@@ -110,7 +110,7 @@ class Joint:
     def where(self) -> Expr | None:
         """The filter of the rows that count."""
         statistic = self.parts[0].statistic
-        return None if isinstance(statistic, Histogram) else statistic.where
+        return None if isinstance(statistic, Histogram | KeyUnits) else statistic.where
 
     @property
     def _totals(self) -> list[Total]:
@@ -201,7 +201,12 @@ class Tally:
     values: tuple[Value, ...]
 
 
-Statistic = Count | Histogram | Total | Joint | Distinct | Ranks | Tally
+@dataclass(frozen=True)
+class KeyUnits:
+    """The number of units that have rows with each key found in the data."""
+
+
+Statistic = Count | Histogram | Total | Joint | Distinct | Ranks | Tally | KeyUnits
 
 
 def range_of(coefficients: tuple[int, ...], low: int, high: int) -> tuple[int, int]:
