@@ -231,7 +231,7 @@ ROWS = (
         "the type, length or order",
         [Change("engines.memory.statistics:Statistics._total", "astype(held)",
                 "astype(WORD if all(abs(int(v)) < 2**62 for v in result) else object)")],
-        "audit/test_coupled.py::test_no_byte_hangs_on_how_a_result_is_held",
+        "audit/test_coupled.py::test_no_byte_hangs_on_how_a_result_is_held[csv]",
         slow=True,
     ),
     Mutant(
