@@ -6,8 +6,7 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, reduce
-from operator import add
+from functools import cached_property
 
 from dpdb.plan.expressions import Expr, IntervalEnd, Slot, columns_of, conjunction, slots
 from dpdb.plan.intervals import Interval
@@ -19,7 +18,7 @@ from dpdb.plan.regions import Region, region
 from dpdb.plan.statistics import Histogram, Joint, Part, Statistic
 from dpdb.policy.catalog import Table, Value
 from dpdb.privacy.accounting.composition import ComposedLoss
-from dpdb.privacy.accounting.loss import Loss, largest_loss
+from dpdb.privacy.accounting.loss import Loss, added, largest_loss
 from dpdb.privacy.bracket import Bracket
 from dpdb.privacy.halves import Halves
 from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace, Smooth
@@ -123,7 +122,7 @@ class ReleasedGroup:
     @cached_property
     def loss(self) -> Loss:
         """The privacy loss of all of them."""
-        return reduce(add, (release.mechanism.loss for release in self.releases))
+        return added(release.mechanism.loss for release in self.releases)
 
 
 ReleaseFamily = tuple[tuple[int, ...], ...]
@@ -218,11 +217,11 @@ class Plan:
         alone = (i for i in range(self.recalled, len(self.releases)) if i not in in_families)
         families = (largest_loss(map(self._loss_of, family)) for family in self.parallel)
         nested = (subplan.loss for subplan in self.subplans)
-        return reduce(add, (*nested, self._loss_of(alone), *families), Loss())
+        return added((*nested, self._loss_of(alone), *families))
 
     def _loss_of(self, releases: Iterable[int]) -> Loss:
         """The sum of the losses of these releases."""
-        return reduce(add, (self.releases[index].mechanism.loss for index in releases), Loss())
+        return added(self.releases[index].mechanism.loss for index in releases)
 
     @cached_property
     def composed_loss(self) -> ComposedLoss:
