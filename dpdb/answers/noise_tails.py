@@ -57,12 +57,18 @@ class SumOfNoises:
             largest = reduce(functions.maximum, scales)
             tail = log_laplace_tail(functions.maximum(distance, 0.0), scales, functions)
             past = functions.minimum(distance, 0.0)
-            return largest * (tail - math.log(1 - self.confidence)) - past
+            return largest * (tail - self._log_failure) - past
         deviation = functions.sqrt(sum(scale * scale for scale in scales))
         return self._deviations * deviation - distance
 
     @cached_property
+    def _log_failure(self) -> float:
+        """The logarithm of the probability with which the noise may be farther."""
+        return math.log(1 - self.confidence)
+
+    @cached_property
     def _deviations(self) -> float:
+        """The number of standard deviations within which normal noise stays."""
         return NormalDist().inv_cdf((1 + self.confidence) / 2)
 
 

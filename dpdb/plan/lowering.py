@@ -242,7 +242,7 @@ class AggregateLowering:
             raise missing_bounds(self.aggregate, self.known)
         return fit_grid(step, wide.lower, wide.upper, MAGNITUDE_LIMIT)
 
-    @property
+    @cached_property
     def _bounds(self) -> Interval:
         """The interval of the argument's values in the rows that count."""
         narrowed = narrow(self.aggregate.where, _narrowed(self.query.where, *self.known.items()))

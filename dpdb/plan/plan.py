@@ -6,8 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, reduce
-from operator import add
+from functools import cached_property
 
 from dpdb.plan.derived import Derived
 from dpdb.plan.expressions import Expr, Slot, columns_of, conjunction, slots
@@ -22,7 +21,7 @@ from dpdb.plan.relations import Joined, Source
 from dpdb.plan.statistics import Histogram, Joint, KeyUnits, Part, Statistic
 from dpdb.policy.catalog import Value
 from dpdb.privacy.accounting.composition import ComposedLoss
-from dpdb.privacy.accounting.loss import Loss, largest_loss
+from dpdb.privacy.accounting.loss import Loss, added, largest_loss
 from dpdb.privacy.bracket import Bracket
 from dpdb.privacy.halves import Halves
 from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace, Smooth
@@ -133,7 +132,7 @@ class ReleasedGroup:
     @cached_property
     def loss(self) -> Loss:
         """The privacy loss of all of them."""
-        return reduce(add, (release.mechanism.loss for release in self.releases))
+        return added(release.mechanism.loss for release in self.releases)
 
 
 ReleaseFamily = tuple[tuple[int, ...], ...]
@@ -237,12 +236,12 @@ class Plan:
         each = [losses.get(i, release.mechanism.loss) for i, release in enumerate(self.releases)]
 
         def of(releases: Iterable[int]) -> Loss:
-            return reduce(add, (each[index] for index in releases), Loss())
+            return added(each[index] for index in releases)
 
         in_families = {index for family in self.parallel for part in family for index in part}
         alone = (i for i in range(self.recalled, len(self.releases)) if i not in in_families)
         families = (largest_loss(map(of, family)) for family in self.parallel)
-        return reduce(add, (*(p.loss for p in self.subplans), of(alone), *families), Loss())
+        return added((*(p.loss for p in self.subplans), of(alone), *families))
 
     @cached_property
     def composed_loss(self) -> ComposedLoss:

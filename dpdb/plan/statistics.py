@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from itertools import product
 
 from dpdb.plan.expressions import ColumnRef, Expr
@@ -116,15 +116,15 @@ class Joint:
     def _totals(self) -> list[Total]:
         return [part.statistic for part in self.parts if isinstance(part.statistic, Total)]
 
-    @property
-    def signed_bounds(self) -> Iterator[tuple[int, int]]:
+    @cached_property
+    def signed_bounds(self) -> tuple[tuple[int, int], ...]:
         """For each choice of signs s, the least and greatest Σ s·t over what one row can add.
 
         The ℓ1 norm of t is the largest Σ s·t over all signs, so these decide how far one row moves
         the vector. Opposite signs say the same, so the first sign is always plus.
         """
-        for signs in product((1, -1), repeat=len(self.parts) - 1):
-            yield self._bounds((1, *signs))
+        choices = product((1, -1), repeat=len(self.parts) - 1)
+        return tuple(self._bounds((1, *signs)) for signs in choices)
 
     def _bounds(self, signs: tuple[int, ...]) -> tuple[int, int]:
         """The least and greatest Σ s·t for these signs."""
