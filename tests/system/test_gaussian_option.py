@@ -114,7 +114,7 @@ def test_sigma_and_delta_are_explained() -> None:
     assert "δ 1e-07" in FORMATS["table"](explained)
 
 
-GROUPS = 4000
+GROUPS = 2000
 VALUES = (1, 4, 7, 9, 10, 10, 2)
 TRUTHS = {
     "COUNT(*)": 7,
