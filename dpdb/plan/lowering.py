@@ -20,10 +20,10 @@ from dpdb.plan.plan import Release, ReleasedGroup
 from dpdb.plan.query import NO_OPTIONS, Aggregate, Function, Options, Query
 from dpdb.plan.ranges import Environment, interval, narrow, nullable
 from dpdb.plan.relations import Joined, unit_columns
-from dpdb.plan.statistics import Distinct, Grid, Ranks, Tally, fit_grid
+from dpdb.plan.statistics import Distinct, Grid, Ranks, Tally, fit_grid, step_of
 from dpdb.policy.catalog import Column, Kind, Policy, Table
 from dpdb.policy.names import written
-from dpdb.policy.numbers import CALENDAR, MAGNITUDE_LIMIT, grid_step
+from dpdb.policy.numbers import CALENDAR, MAGNITUDE_LIMIT
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.sensitivity import Contribution
 
@@ -242,7 +242,7 @@ class AggregateLowering:
                 place=self.aggregate.place,
             )
         return fit_grid(
-            _step(self._argument, bounds.lower, bounds.upper), bounds.lower, bounds.upper, limit
+            step_of(self._argument, bounds.lower, bounds.upper), bounds.lower, bounds.upper, limit
         )
 
     def _range(self, grid: Grid) -> Interval:
@@ -286,12 +286,3 @@ def _unbounded(expression: Expr, known: Environment) -> Iterator[ColumnRef]:
         case _:
             for child in children(expression):
                 yield from _unbounded(child, known)
-
-
-def _step(argument: Expr, lower: Fraction, upper: Fraction) -> Fraction:
-    """The grid's step: 1 for integers and dates, a column's own, otherwise by magnitude."""
-    if argument.kind in (Kind.INTEGER, Kind.DATE):
-        return Fraction(1)
-    if isinstance(argument, ColumnRef) and argument.column.bounds is not None:
-        return argument.column.step
-    return grid_step(lower, upper)
