@@ -19,10 +19,11 @@ from dpdb.plan.moments import NO_MOMENTS, Moment, Moments, moments_of
 from dpdb.plan.plan import Release, ReleasedGroup
 from dpdb.plan.query import NO_OPTIONS, Aggregate, Function, Options, Query
 from dpdb.plan.ranges import Environment, interval, narrow, nullable
-from dpdb.plan.statistics import Distinct, Grid, Ranks, Tally, fit_grid
+from dpdb.plan.relations import Joined, unit_columns
+from dpdb.plan.statistics import Distinct, Grid, Ranks, Tally, fit_grid, step_of
 from dpdb.policy.catalog import Column, Kind, Policy, Table
 from dpdb.policy.names import written
-from dpdb.policy.numbers import CALENDAR, MAGNITUDE_LIMIT, grid_step
+from dpdb.policy.numbers import CALENDAR, MAGNITUDE_LIMIT
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.sensitivity import Contribution
 
@@ -66,6 +67,8 @@ def contribution_of(
         query.where is not None
         or aggregate.where is not None
         or bool(query.keys)
+        # A row may find no other to be joined with.
+        or isinstance(query.table, Joined)
         # A unit may have fewer rows than its cap.
         or query.table.unit is not None
         or (argument is not None and nullable(argument))
@@ -126,7 +129,7 @@ class AggregateLowering:
     def public_rows(self) -> int | None:
         """The number of rows that are counted, where it is public and of use."""
         public = self._contribution.fixed and self.aggregate.function is not Function.SUM
-        return self.context.rows(self.query.table) if public else None
+        return self._row_count() if public else None
 
     @property
     def moments(self) -> MomentLowering:
@@ -142,8 +145,12 @@ class AggregateLowering:
             lambda squared: self._grid(SQUARES_LIMIT) if squared else self._grid(),
             self._choice,
             self.share,
-            (lambda: self.context.rows(self.query.table)) if self._contribution.fixed else None,
+            self._row_count if self._contribution.fixed else None,
         )
+
+    def _row_count(self) -> int:
+        assert isinstance(self.query.table, Table)
+        return self.context.rows(self.query.table)
 
     @property
     def range(self) -> Interval:
@@ -173,10 +180,8 @@ class AggregateLowering:
     def _names_units(self) -> bool:
         """Whether the argument is the column that names the privacy unit of a row."""
         argument = self._argument
-        table = self.query.table
-        if table.chain is not None:  # Its column names a row of another table.
-            return False
-        return isinstance(argument, ColumnRef) and argument.column.name == table.unit
+        naming = unit_columns(self.query.table)
+        return isinstance(argument, ColumnRef) and argument.column.name in naming
 
     @cached_property
     def _contribution(self) -> Contribution:
@@ -237,7 +242,7 @@ class AggregateLowering:
                 place=self.aggregate.place,
             )
         return fit_grid(
-            _step(self._argument, bounds.lower, bounds.upper), bounds.lower, bounds.upper, limit
+            step_of(self._argument, bounds.lower, bounds.upper), bounds.lower, bounds.upper, limit
         )
 
     def _range(self, grid: Grid) -> Interval:
@@ -281,12 +286,3 @@ def _unbounded(expression: Expr, known: Environment) -> Iterator[ColumnRef]:
         case _:
             for child in children(expression):
                 yield from _unbounded(child, known)
-
-
-def _step(argument: Expr, lower: Fraction, upper: Fraction) -> Fraction:
-    """The grid's step: 1 for integers and dates, a column's own, otherwise by magnitude."""
-    if argument.kind in (Kind.INTEGER, Kind.DATE):
-        return Fraction(1)
-    if isinstance(argument, ColumnRef) and argument.column.bounds is not None:
-        return argument.column.step
-    return grid_step(lower, upper)

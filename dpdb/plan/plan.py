@@ -9,6 +9,7 @@ from fractions import Fraction
 from functools import cached_property, reduce
 from operator import add
 
+from dpdb.plan.derived import Derived
 from dpdb.plan.expressions import Expr, IntervalEnd, Slot, columns_of, conjunction, slots
 from dpdb.plan.intervals import Interval
 from dpdb.plan.moments import NO_MOMENTS, GroupMoments, Moments, Reading
@@ -16,8 +17,9 @@ from dpdb.plan.obstacles import Obstacle
 from dpdb.plan.query import Aggregate, Function, Ordering, Output, ends_asked_for
 from dpdb.plan.ranges import Environment, interval
 from dpdb.plan.regions import Region, region
+from dpdb.plan.relations import Joined, Source
 from dpdb.plan.statistics import Histogram, Joint, Part, Statistic
-from dpdb.policy.catalog import Table, Value
+from dpdb.policy.catalog import Value
 from dpdb.privacy.accounting.composition import ComposedLoss
 from dpdb.privacy.accounting.loss import Loss, largest_loss
 from dpdb.privacy.bracket import Bracket
@@ -134,7 +136,7 @@ ReleaseFamily = tuple[tuple[int, ...], ...]
 class Plan:
     """The physical plan of one SELECT: groups, releases, estimates and columns of the answer."""
 
-    table: Table
+    table: Source
     where: Expr | None
     keys: tuple[Expr, ...]
     key_values: tuple[tuple[Value, ...], ...]
@@ -161,6 +163,8 @@ class Plan:
     """Releases that compose in parallel, as no row is under two filters of one family."""
     groups: tuple[tuple[int, ReleasedGroup], ...] = ()
     """The groups that are to be drawn, each with the index of its first release."""
+    derived: Derived | None = None
+    """What is computed from the answers of the subplans, for a SELECT over answers."""
     remembered: tuple[ReleasedGroup, ...] = ()
     """Groups that were drawn for earlier statements and cost nothing: the first of `releases`."""
 
@@ -233,7 +237,7 @@ class Plan:
     def region(self) -> Region:
         """A region that holds every row that can count for the answer."""
         filters = {estimate.aggregate.where for estimate in self.estimates}
-        if self.subplans or self.table.unit is not None:
+        if self.subplans or isinstance(self.table, Joined) or self.table.unit is not None:
             # A unit can have rows in several regions, up to its cap in each, so filters that
             # exclude each other may still see the same unit.
             return region(self.table, None)
@@ -243,11 +247,20 @@ class Plan:
     def identity(self) -> tuple[object, ...]:
         """A key that is equal for plans that draw the same releases, however they show them."""
         nested = tuple(
-            (p.identity, p.outputs[0].expression, *(e.aggregate for e in p.estimates))
+            (p.identity, self._read_of(p), *(e.aggregate for e in p.estimates))
             for p in self.subplans
         )
         rows = self.table.name, self.table.rows_per_unit, self.where
         return *rows, self.key_values, self.keys, self.releases, nested
+
+    def _read_of(self, subplan: Plan) -> object:
+        """What of a subplan decides what is drawn here: the value that a filter compares with.
+
+        Nothing is drawn by what is computed from the rows of answers.
+        """
+        if self.derived is not None:
+            return None
+        return subplan.derived, subplan.outputs[0].expression
 
     @property
     def column_names(self) -> frozenset[str]:

@@ -7,11 +7,13 @@ public, and the planner asks for it.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from dpdb.errors import TooLarge
 from dpdb.plan import quantiles
 from dpdb.plan.allocation import allocate, competing_rows
+from dpdb.plan.derived import DerivedQuery
+from dpdb.plan.derived_columns import has_intervals, selects_by_noise
 from dpdb.plan.expressions import Slot
 from dpdb.plan.group_keys import key_values
 from dpdb.plan.intervals import Interval
@@ -71,16 +73,30 @@ def _plan_within(
     context: PlanningContext,
     shares: Iterator[BudgetShare],
     confidence: float | None,
+    candidates: int = 1,
 ) -> Plan:
     """The plan for `query`: every noisy aggregate takes the next of `shares`, subqueries first.
 
-    `confidence` is that of the answer's intervals, None where none is shown.
+    `confidence` is that of the answer's intervals, None where none is shown. `candidates` are the
+    rows among which noise decides, in the SELECT that reads the answer, which are shown.
     """
     # How many groups there are is not known yet, but that is at most the number allowed.
     most = competing_rows(query, MAX_GROUPS, context)
-    inner = quantiles.shown_confidences(query, "subquery", confidence, most)
+    inner: Mapping[int, float | None] = quantiles.shown_confidences(
+        query, "subquery", confidence, most
+    )
+    read = _candidates(query)
+    if isinstance(query, DerivedQuery):
+        whole = confidence if query.derived and has_intervals(query.derived) else None
+        inner = dict.fromkeys(range(len(query.subqueries)), whole)
     subplans = tuple(
-        _plan_within(subquery, context, shares, inner.get(index))
+        _plan_within(
+            subquery,
+            context,
+            shares,
+            inner.get(index),
+            read,
+        )
         for index, subquery in enumerate(query.subqueries)
     )
     known: Environment = {
@@ -91,7 +107,7 @@ def _plan_within(
     }
     values = _key_values(query, known)
     group_count = _number(values)
-    competing = competing_rows(query, group_count, context)
+    competing = max(candidates, competing_rows(query, group_count, context))
     shown = quantiles.shown_confidences(query, "aggregate", confidence, competing)
     own = QueryReleases(query, context, known, group_count, shown)
     own.recall()
@@ -108,6 +124,14 @@ def _plan_within(
         reused=own.reused,
         parallel=own.parallel,
     )
+
+
+def _candidates(query: Query) -> int:
+    """The number of rows of all answers that a query reads, where noise decides which it shows."""
+    derived = query.derived if isinstance(query, DerivedQuery) else None
+    if derived is None or not (has_intervals(derived) and selects_by_noise(derived)):
+        return 1
+    return sum(_number(_key_values(each, {})) for each in query.subqueries)
 
 
 KeyValues = tuple[tuple[Value, ...], ...]
@@ -159,4 +183,5 @@ def _assembled(
         groups=groups,
         remembered=reused,
         parallel=parallel,
+        derived=query.derived if isinstance(query, DerivedQuery) else None,
     )

@@ -11,6 +11,7 @@ from functools import cached_property
 from dpdb.errors import Place
 from dpdb.plan.expressions import Expr, IntervalEnd, conjunction, interval_ends, size
 from dpdb.plan.obstacles import Obstacle, obstacle
+from dpdb.plan.relations import Source
 from dpdb.policy.catalog import Kind, Table
 
 
@@ -113,7 +114,7 @@ class Query:
     `outputs`, `having` and `order` refer to `aggregates`, `keys` and `subqueries` through slots.
     """
 
-    table: Table
+    table: Source
     outputs: tuple[Output, ...]
     aggregates: tuple[Aggregate, ...]
     where: Expr | None = None
@@ -135,7 +136,8 @@ class Query:
     @property
     def public(self) -> bool:
         """Whether it reads public tables and no other."""
-        return self.table.public and all(query.public for query in self.subqueries)
+        here = isinstance(self.table, Table) and self.table.public
+        return here and all(query.public for query in self.subqueries)
 
     @property
     def measured(self) -> tuple[Expr, ...]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dpdb.answers import accuracy_notes, release_reports
 from dpdb.answers.answer import Answer
-from dpdb.answers.estimates import points
-from dpdb.answers.rows import cell_columns
+from dpdb.answers.derived import noisy_table
 from dpdb.ledger.protocol import FREE, Balance
 from dpdb.plan.plan import Plan
 from dpdb.session.purchases import Purchase
@@ -15,8 +14,7 @@ def bought(
     text: str, planned: Plan, purchase: Purchase, balance: Balance, *, repeat: bool
 ) -> Answer:
     """The answer to a statement from a purchase, which a repeat does not pay for again."""
-    noisy = purchase.result.noisy
-    cells = cell_columns(planned, points(planned, noisy.draws), noisy.subqueries, noisy)
+    cells = noisy_table(planned, purchase.result.noisy).cells()
     columns = tuple(output.label for output in planned.outputs)
     return Answer(
         statement=text,

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpdb.answers.estimates import Draws, Noisy, points, scalar
+from dpdb.answers.derived import scalar_value
+from dpdb.answers.estimates import Draws, Noisy
 from dpdb.answers.record import Disclosure
 from dpdb.errors import InternalError
 from dpdb.plan.expressions import Slot
@@ -85,11 +86,13 @@ class Executor:
         revealed: list[Disclosure] = []
         for index, subplan in enumerate(plan.subplans):
             inner = self._execute(subplan)
-            slot = Slot("subquery", index, subplan.outputs[0].expression.kind)
-            noisy = inner.noisy
-            subqueries[slot] = scalar(subplan, points(subplan, noisy.draws), noisy.subqueries)
-            subresults.append(noisy)
+            subresults.append(inner.noisy)
             revealed += inner.revealed
+            if plan.derived is None:
+                slot = Slot("subquery", index, subplan.outputs[0].expression.kind)
+                subqueries[slot] = scalar_value(subplan, inner.noisy)
+        if plan.derived is not None:
+            return NoisyResult(Noisy((), {}, tuple(subresults)), tuple(revealed))
         exact = self.engine.exact(plan, subqueries)
         if self.teach:
             revealed += disclosures(plan, exact)

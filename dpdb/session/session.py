@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -25,6 +26,7 @@ from dpdb.session.explanations import explained
 from dpdb.session.gate import Gate
 from dpdb.session.memory import Chosen, Memory
 from dpdb.session.public import PublicAnswers
+from dpdb.session.public_facts import PublicFacts
 from dpdb.session.settings import Settings
 from dpdb.session.unprotected import Unprotected
 from dpdb.sql.statements import (
@@ -79,9 +81,11 @@ class Session:
         self.teach = teach
         self.settings = Settings()
         self._ledger = ledger = open_ledger(policy, analyst, teach=teach)
-        # Neither of these holds the session: it and its rows are forgotten with the last name.
+        # None of these holds the session: it and its rows are forgotten with the last name.
         self._with_values = known = cache(lambda: with_public_values(policy, ledger.pinned))
-        self._statement = lru_cache(STATEMENTS)(lambda text: statement(text, known()))
+        here = weakref.proxy(self)
+        facts = PublicFacts(lambda: here._engine)
+        self._statement = lru_cache(STATEMENTS)(lambda text: statement(text, known(), facts))
         self._noise = source(policy.noise) if noise is None else noise
         # Where noise can be foretold the time of an answer tells nothing more.
         self._gate = Gate(timed=noise is None and not teach)

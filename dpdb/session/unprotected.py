@@ -108,11 +108,10 @@ def unprotected_cells(
 
     They are exact without a `share`, which is the ε of each aggregate.
     """
-    from dpdb.answers.rows import cell_columns  # noqa: PLC0415 (numpy)
-    from dpdb.session.teaching import UnprotectedExecutor  # noqa: PLC0415
+    from dpdb.session.teaching import UnprotectedExecutor  # noqa: PLC0415 (numpy)
 
     result = UnprotectedExecutor(engine, noise, share).execute(planned)
-    cells = cell_columns(planned, result.points, result.subqueries, None)
+    cells = result.table.cells(unrounded=True)
     kinds = [output.expression.kind for output in planned.outputs]
     for index, kind in enumerate(kinds):
         if kind is Kind.INTEGER and any(isinstance(c, float) for c in cells[index].cells):

@@ -11,7 +11,8 @@ from sqlglot import exp
 from dpdb.errors import TypeMismatch, Unsupported
 from dpdb.plan.expressions import Case, Cast, Expr, Literal, conjunction
 from dpdb.plan.query import Aggregate, Function
-from dpdb.policy.catalog import Kind, Table
+from dpdb.plan.relations import Source
+from dpdb.policy.catalog import Kind
 from dpdb.sql import types
 from dpdb.sql.contribution_bounds import bounded
 from dpdb.sql.named_arguments import has_named_arguments
@@ -49,7 +50,33 @@ def is_aggregate(node: exp.Expr) -> bool:
     return plain or has_named_arguments(node)
 
 
-def aggregate(node: exp.Expr, rows: ExpressionBinder, table: Table) -> Aggregate:
+def is_aggregated(tree: exp.Select) -> bool:
+    """Whether a SELECT has groups, or aggregates that are no window functions."""
+    if tree.args.get("group") or tree.args.get("having"):
+        return True
+    order, qualify = tree.args.get("order"), tree.args.get("qualify")
+    parts = [
+        *tree.expressions,
+        *(order.expressions if order else ()),
+        *([qualify] if qualify else ()),
+    ]
+    return any(map(_has_aggregate, parts))
+
+
+def _has_aggregate(node: object) -> bool:
+    """Whether an aggregate of the SELECT itself is in a part of it."""
+    if isinstance(node, list):
+        return any(map(_has_aggregate, node))
+    if not isinstance(node, exp.Expr) or isinstance(node, exp.Query):
+        return False
+    if isinstance(node, exp.Window):
+        called = node.this.this if isinstance(node.this, exp.Filter) else node.this
+        inside = [*called.args.values(), *(v for k, v in node.args.items() if k != "this")]
+        return any(map(_has_aggregate, inside))
+    return is_aggregate(node) or any(map(_has_aggregate, node.args.values()))
+
+
+def aggregate(node: exp.Expr, rows: ExpressionBinder, table: Source) -> Aggregate:
     """The aggregate call at `node` over `table`; `rows` binds the expressions inside it."""
     match node:
         case exp.Filter():

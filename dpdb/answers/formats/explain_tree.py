@@ -15,6 +15,7 @@ from dpdb.answers.formats.escape import printable
 from dpdb.answers.formats.footer import footer
 from dpdb.answers.formats.noise_facts import noise_facts
 from dpdb.answers.formats.part_formulas import formulas, readings
+from dpdb.answers.formats.relation_tree import source_lines
 from dpdb.answers.record import AnswerRecord, ReleaseReport
 from dpdb.answers.release_reports import EXACT, LOCAL, atom_sums
 from dpdb.errors import folded
@@ -68,6 +69,8 @@ def tree(answer: AnswerRecord, given: Collection[str], columns: int | None = Non
             lines += folded(_title(reports), columns, lead, stem)
             facts = list(_facts(each, reports, total, given))
             lines += _branches(facts, stem, columns)
+    for plan in _plans(answer.plan):
+        lines += source_lines(plan.table)
     if not lines:
         known = "no row can pass the filter" if answer.plan.settled else (
             "the number of rows is public here")  # fmt: skip
@@ -123,6 +126,13 @@ def _releases(plan: Plan) -> Iterator[_Drawn]:
         yield from _releases(subplan)
     for index in range(len(plan.releases)):
         yield _Drawn(plan, index)
+
+
+def _plans(plan: Plan) -> Iterator[Plan]:
+    """A plan and those of its subqueries, which come first."""
+    for subplan in plan.subplans:
+        yield from _plans(subplan)
+    yield plan
 
 
 def _title(reports: Sequence[ReleaseReport]) -> str:

@@ -36,7 +36,7 @@ _BLOCK = 2**16
 
 
 @dataclass(frozen=True, repr=False)
-class _Written:
+class Written:
     """A column whose values can be written as text."""
 
     column: Numbers | Codes
@@ -74,9 +74,9 @@ class Units:
     """The rows of a table, by whose they are."""
 
     owners: Owners
-    named: _Written
+    named: Written
     """The column that names the units, which is hashed first."""
-    written: tuple[_Written, ...]
+    written: tuple[Written, ...]
     """The columns that are part of the digest."""
     ties: tuple[Numbers, ...]
     """The numbers without a step."""
@@ -90,8 +90,8 @@ class Units:
             if isinstance(column, Numbers) and column.step is None:
                 ties.append(column)
             else:
-                written.append(_Written(column, declared.step))
-        return cls(owners, _Written(owners.names, Fraction(1)), tuple(written), tuple(ties))
+                written.append(Written(column, declared.step))
+        return cls(owners, Written(owners.names, Fraction(1)), tuple(written), tuple(ties))
 
     def capped(self, where: Bools | None, limit: int, sample_key: str) -> Bools:
         """At most `limit` rows of each unit, of those `where` holds; none that names no unit."""
@@ -127,9 +127,10 @@ class Units:
             there = block if self.owners.rows is None else self.owners.rows[block]
             own = (column.texts(block) for column in self.written)
             for texts in zip(self.named.texts(there), *own, strict=True):
-                yield _md5("|".join((sample_key, *texts)))
+                yield row_hash("|".join((sample_key, *texts)))
 
 
-def _md5(text: str) -> bytes:
+def row_hash(text: str) -> bytes:
+    """The md5 of a text."""
     # Nothing that a row holds may raise, be it no proper text.
     return md5(text.encode("utf-8", "surrogatepass"), usedforsecurity=False).digest()
