@@ -22,6 +22,12 @@ NOISE = (
         "audit/test_noise_comes_first.py::test_a21_noise_cannot_be_predicted",
     ),
     Mutant(
+        "a public table makes answers about private ones exact",
+        "linkage",
+        [Change("plan.query:Query.public", "return here and", "return here or")],
+        "system/test_public_tables.py::test_what_reads_a_private_table_is_private",
+    ),
+    Mutant(
         "less noise where fewer rows are counted",
         "trackers",
         [Change(_DRAW, "_with_noise(exact, lambda size: noise.laplace(scale, size))",
