@@ -11,8 +11,8 @@ from functools import cached_property
 from dpdb.errors import Place
 from dpdb.plan.expressions import Expr, IntervalEnd, conjunction, interval_ends, size
 from dpdb.plan.obstacles import Obstacle, obstacle
-from dpdb.plan.relations import Joined, Source
-from dpdb.policy.catalog import Kind
+from dpdb.plan.relations import Source
+from dpdb.policy.catalog import Kind, Table
 
 
 class Function(StrEnum):
@@ -141,8 +141,8 @@ class Query:
     @property
     def public(self) -> bool:
         """Whether it reads public tables and no other."""
-        own = not isinstance(self.table, Joined) and self.table.public
-        return own and all(query.public for query in self.subqueries)
+        here = isinstance(self.table, Table) and self.table.public
+        return here and all(query.public for query in self.subqueries)
 
     @property
     def measured(self) -> tuple[Expr, ...]:

@@ -9,8 +9,8 @@ from functools import cached_property
 from itertools import product
 
 from dpdb.plan.expressions import ColumnRef, Expr
-from dpdb.policy.catalog import Value
-from dpdb.policy.numbers import MAGNITUDE_LIMIT
+from dpdb.policy.catalog import Kind, Value
+from dpdb.policy.numbers import MAGNITUDE_LIMIT, grid_step
 from dpdb.privacy.walk import ladder
 
 
@@ -222,6 +222,15 @@ def range_of(coefficients: tuple[int, ...], low: int, high: int) -> tuple[int, i
         places |= {place for place in (turn, turn + 1) if low < place < high}
     values = [constant + place * (linear + place * square) for place in places]
     return min(values), max(values)
+
+
+def step_of(argument: Expr, lower: Fraction, upper: Fraction) -> Fraction:
+    """The grid's step: 1 for integers and dates, a column's own, otherwise by magnitude."""
+    if argument.kind in (Kind.INTEGER, Kind.DATE):
+        return Fraction(1)
+    if isinstance(argument, ColumnRef) and argument.column.bounds is not None:
+        return argument.column.step
+    return grid_step(lower, upper)
 
 
 def fit_grid(step: Fraction, lower: Fraction, upper: Fraction, limit: int) -> Grid:

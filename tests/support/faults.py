@@ -21,6 +21,12 @@ NOISE = (
         "audit/test_noise_comes_first.py::test_a21_noise_cannot_be_predicted",
     ),
     Mutant(
+        "a public table makes answers about private ones exact",
+        "linkage",
+        [Change("plan.query:Query.public", "return here and", "return here or")],
+        "system/test_public_tables.py::test_what_reads_a_private_table_is_private",
+    ),
+    Mutant(
         "less noise where fewer rows are counted",
         "trackers",
         [Change(_DRAW, "_with_noise(exact, lambda size: noise.laplace(scale, size))",
@@ -140,11 +146,24 @@ ROWS = (
         "audit/test_bounded_influence.py::test_a11_one_person_with_many_rows_counts_as_declared",
     ),
     Mutant(
+        "the orders of a customer are taken for as many customers",
+        "one person, many rows",
+        [Change("engines.memory.owners:TableOwners.of", "table.chain is None", "True")],
+        "engines/conformance/test_chains.py::test_a_row_is_its_order_s_customer_s",
+    ),
+    Mutant(
+        "different orders have the noise of different customers",
+        "one person, many rows",
+        [Change("plan.lowering:AggregateLowering._names_units", "table.chain is not None",
+                "False")],
+        "system/test_several_tables.py::test_different_customers_and_different_orders",
+    ),
+    Mutant(
         "of one person's rows the smallest are kept",
         "a cap that selects",
         [Change("engines.memory.contribution_bounds:Units._order",
                 "hashes = np.frombuffer(", "return np.lexsort((self.written[-1].column.units[rows], "
-                "self.owners[rows])); hashes = np.frombuffer(")],
+                "self.owners.numbers[rows])); hashes = np.frombuffer(")],
         "engines/test_contribution_bounds.py::test_the_mean_of_what_is_kept_is_the_mean",
     ),
     Mutant(
@@ -255,7 +274,7 @@ ROWS = (
         "the number of rows in SHOW TABLES",
         "prices, refusals",
         [Change("session.catalog_views:table_rows", "return ",
-                "return tuple((len(t.path.read_bytes()), 1) for t in policy.tables) or ")],
+                "return tuple((len(t.path.read_bytes()), 1, t.name) for t in policy.tables) or ")],
         "audit/test_prices.py::test_a19_metadata_comes_from_the_policy",
     ),
     Mutant(

@@ -34,7 +34,7 @@ class Leaf:
 
     def column(self, name: str, rows: Array) -> Numbers | Codes:
         """The column in some rows."""
-        return _taken(self.columns[name], rows)
+        return taken(self.columns[name], rows)
 
     @property
     def digest(self) -> tuple[tuple[Written, ...], tuple[Numbers, ...]]:
@@ -65,7 +65,8 @@ def with_null_row(column: Numbers | Codes) -> Numbers | Codes:
     return Numbers(units, column.step, np.append(null, np.True_), column.filler)
 
 
-def _taken(column: Numbers | Codes, rows: Array) -> Numbers | Codes:
+def taken(column: Numbers | Codes, rows: Array) -> Numbers | Codes:
+    """The column in some rows."""
     if isinstance(column, Codes):
         return Codes(column.codes[rows], column.values)
     null = None if column.null is None else column.null[rows]
