@@ -343,6 +343,13 @@ SELECT COUNT(*) FROM /* here */ ( /* and */ SELECT /* there */ age FROM people) 
 SELECT COUNT(*) FROM people AS p(who, years) WHERE p.years > 30;
 SELECT COUNT(*) FROM people AS p(age, name);
 
+--- Two columns.
+SELECT CORR(income, age), COVAR_POP(income, age), COVAR_SAMP(income, age), REGR_SLOPE(income, age) FROM people;
+SELECT zip, REGR_INTERCEPT(income, age), REGR_R2(income, age) FROM people GROUP BY zip HAVING REGR_COUNT(income, age) > 3;
+SELECT REGR_AVGX(points, score), REGR_AVGY(points, score), REGR_SXX(points, score), REGR_SYY(points, score), REGR_SXY(points, score) FROM visits;
+SELECT SKEWNESS(age), CORR(age, income) FILTER (WHERE age > 30) FROM people;
+SELECT APPROX_COUNT_DISTINCT(plan), APPROX_QUANTILE(points, 0.9) FROM visits;
+
 --- Subtotals.
 SELECT plan, member, COUNT(*), AVG(score), GROUPING(plan, member) AS level FROM visits GROUP BY ROLLUP(plan, member) ORDER BY level DESC, 1, 2 LIMIT 5;
 SELECT member, COUNT(*) FROM visits GROUP BY member WITH ROLLUP;
