@@ -17,8 +17,9 @@ from dpdb.plan.obstacles import Obstacle
 from dpdb.plan.query import Aggregate, Function, Ordering, Output, ends_asked_for
 from dpdb.plan.ranges import Environment, interval
 from dpdb.plan.regions import Region, region
+from dpdb.plan.relations import Joined, Source
 from dpdb.plan.statistics import Histogram, Joint, Part, Statistic
-from dpdb.policy.catalog import Table, Value
+from dpdb.policy.catalog import Value
 from dpdb.privacy.accounting.composition import ComposedLoss
 from dpdb.privacy.accounting.loss import Loss, largest_loss
 from dpdb.privacy.bracket import Bracket
@@ -135,7 +136,7 @@ ReleaseFamily = tuple[tuple[int, ...], ...]
 class Plan:
     """The physical plan of one SELECT: groups, releases, estimates and columns of the answer."""
 
-    table: Table
+    table: Source
     where: Expr | None
     keys: tuple[Expr, ...]
     key_values: tuple[tuple[Value, ...], ...]
@@ -236,7 +237,7 @@ class Plan:
     def region(self) -> Region:
         """A region that holds every row that can count for the answer."""
         filters = {estimate.aggregate.where for estimate in self.estimates}
-        if self.subplans or self.table.unit is not None:
+        if self.subplans or isinstance(self.table, Joined) or self.table.unit is not None:
             # A unit can have rows in several regions, up to its cap in each, so filters that
             # exclude each other may still see the same unit.
             return region(self.table, None)

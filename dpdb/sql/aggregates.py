@@ -11,7 +11,8 @@ from sqlglot import exp
 from dpdb.errors import TypeMismatch, Unsupported
 from dpdb.plan.expressions import Case, Cast, Expr, Literal, conjunction
 from dpdb.plan.query import Aggregate, Function
-from dpdb.policy.catalog import Kind, Table
+from dpdb.plan.relations import Source
+from dpdb.policy.catalog import Kind
 from dpdb.sql import types
 from dpdb.sql.contribution_bounds import bounded
 from dpdb.sql.named_arguments import has_named_arguments
@@ -79,7 +80,7 @@ def _has_aggregate(node: object) -> bool:
     return is_aggregate(node) or any(map(_has_aggregate, node.args.values()))
 
 
-def aggregate(node: exp.Expr, rows: ExpressionBinder, table: Table) -> Aggregate:
+def aggregate(node: exp.Expr, rows: ExpressionBinder, table: Source) -> Aggregate:
     """The aggregate call at `node` over `table`; `rows` binds the expressions inside it."""
     match node:
         case exp.Filter():

@@ -23,14 +23,18 @@ from dpdb.errors import (
 )
 from dpdb.plan.derived import Derived, DerivedQuery, Released, derived_query
 from dpdb.plan.derived_columns import is_one_row
-from dpdb.plan.expressions import Literal, Slot, conjunction, interval_ends
+from dpdb.plan.expressions import ColumnRef, Expr, Literal, Slot, interval_ends
 from dpdb.plan.query import NO_OPTIONS, Options, Ordering, Output, Query
+from dpdb.plan.relations import Lookup
+from dpdb.plan.stability import NO_FACTS, Facts
 from dpdb.policy.catalog import Policy
 from dpdb.sql import derived_tables, group_by, sources, unions, windows
 from dpdb.sql.aggregates import is_aggregated
+from dpdb.sql.arrangement import with_lookups
 from dpdb.sql.dialect import parse, select_start
 from dpdb.sql.grouping_sets import by_levels
 from dpdb.sql.labels import labels
+from dpdb.sql.lookups import LookupBinder, check
 from dpdb.sql.scopes import AnswerExpressions, Answers, Constants, RowExpressions
 from dpdb.sql.terms import Option, agreed
 from dpdb.sql.trees import Effort, only, place, place_at, start
@@ -43,6 +47,8 @@ def bind(
     policy: Policy,
     options: Options = NO_OPTIONS,
     terms: tuple[Option, ...] = (),
+    *,
+    facts: Facts = NO_FACTS,
 ) -> Query:
     """The query that these tokens of `text`, a single SELECT, ask of the policy's tables."""
     try:
@@ -55,7 +61,7 @@ def bind(
         raise SyntaxFault("this is not valid SQL") from None
     if len(trees) != 1 or not isinstance(trees[0], exp.Select | exp.SetOperation):
         raise Unsupported("only a single SELECT is answered")
-    return Binder(text, policy, tokens).query(trees[0], options, terms)
+    return Binder(text, policy, tokens, facts).query(trees[0], options, terms)
 
 
 def _syntax_fault(error: ParseError) -> SyntaxFault:
@@ -76,12 +82,15 @@ class Binder:
     policy: Policy
     tokens: list[Token]
     """The tokens of the whole statement."""
+    facts: Facts
     effort: Effort = field(default_factory=Effort)
     """The number of expressions read so far in the whole statement."""
     views: Mapping[str, View] = field(default_factory=dict)
     """The tables that WITH names here."""
     subqueries: list[Query] = field(default_factory=list)
     """The different scalar subqueries read so far in this SELECT."""
+    lookups: list[Lookup] = field(default_factory=list)
+    """The EXISTS and IN that look into other tables, read so far in this SELECT."""
 
     def query(
         self, tree: exp.Expr, options: Options = NO_OPTIONS, terms: tuple[Option, ...] = ()
@@ -125,22 +134,21 @@ class Binder:
         self, tree: exp.Select, written: list[str], scope: Scope, terms: tuple[Option, ...]
     ) -> Query | Derived:
         """The query that a SELECT with aggregates asks of a table."""
-        only(tree, self.text, "expressions", "from_", "where", "group", "having", "order",
-             "limit", "offset", "with_", "qualify")  # fmt: skip
-        table = agreed(terms, scope.view.table, grouped=tree.args.get("group") is not None)
-        scope = replace(scope, view=replace(scope.view, table=table))
+        only(tree, self.text, "expressions", "from_", "joins", "where", "group", "having",
+             "order", "limit", "offset", "with_", "qualify")  # fmt: skip
         rows = RowExpressions(self, scope)
-        where = tree.args.get("where")
         levels = group_by.levels(tree, scope, rows)
         keys = tuple(dict.fromkeys(key for level in levels for key in level))
-        condition = conjunction(scope.where, rows.condition(where.this) if where else None)
+        source, condition = sources.source_of(tree, scope, rows, self)
+        table = agreed(terms, source, grouped=tree.args.get("group") is not None)
+        scope = replace(scope, view=replace(scope.view, table=table))
         answers = AnswerExpressions(self, rows, scope, keys)
         outputs = self.outputs(tree, answers, written)
         having, qualify = tree.args.get("having"), tree.args.get("qualify")
         kept = answers.condition(having.this) if having else None
         qualifying = answers.condition(qualify.this) if qualify else None
         query = Query(
-            table=scope.view.table,
+            table=with_lookups(table, self.lookups, self.policy, self.facts),
             outputs=outputs,
             where=condition,
             keys=keys,
@@ -182,6 +190,14 @@ class Binder:
         kind = query.outputs[0].expression.kind
         return Slot("subquery", self.subqueries.index(query), kind)
 
+    def looked_up(self, node: exp.Exists | exp.In, operand: Expr | None, scope: Scope) -> ColumnRef:
+        """The column that says whether EXISTS, or IN with its operand, finds a row."""
+        inner = sources.scope(check(node, self.text), self.within())
+        asking = LookupBinder(self, self.policy, scope, self.lookups)
+        found = asking.lookup(node, operand, inner)
+        self.lookups.append(found)
+        return ColumnRef(found.column)
+
     def index_of(self, query: Query, node: exp.Expr) -> int:
         """The number of a view's subquery among those of the SELECT, which reads it at `node`."""
         if query not in self.subqueries:
@@ -192,7 +208,7 @@ class Binder:
 
     def within(self) -> Binder:
         """A binder for a SELECT within this one, which sees the same tables."""
-        return Binder(self.text, self.policy, self.tokens, self.effort, self.views)
+        return Binder(self.text, self.policy, self.tokens, self.facts, self.effort, self.views)
 
     def labels(self, tree: exp.Select) -> list[str]:
         """The items of the SELECT list as written; refused if one is missing."""

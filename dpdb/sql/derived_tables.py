@@ -14,7 +14,7 @@ from sqlglot import exp
 from dpdb.errors import InvalidOption, Unsupported
 from dpdb.plan.derived import Derived, Released, Selection
 from dpdb.plan.derived_columns import is_one_row
-from dpdb.plan.expressions import Slot, slots
+from dpdb.plan.expressions import ColumnRef, Expr, Slot, slots
 from dpdb.plan.query import Ordering, Output, Query
 from dpdb.sql import group_by
 from dpdb.sql.aggregates import is_aggregated
@@ -80,6 +80,14 @@ class _Scalars:
         if derived not in self.found:
             self.found.append(derived)
         return Slot("scalar", self.found.index(derived), derived.columns[0][1])
+
+    def looked_up(self, node: exp.Exists | exp.In, operand: Expr | None, scope: Scope) -> ColumnRef:
+        """EXISTS and IN over answers are refused."""
+        raise Unsupported(
+            "EXISTS and IN look into tables for their rows, and these are answers",
+            hint="look in the SELECT that reads the table",
+            place=place(node, self.text),
+        )
 
     def index_of(self, query: Query, node: exp.Expr) -> int:
         """The number of a subquery of the view, of which derived tables have none."""

@@ -44,3 +44,10 @@ def with_operands(expression: Expr, new: Callable[[Expr], Expr]) -> Expr:
             return replace(expression, branches=chosen, default=new(default))
         case Call(arguments=arguments):
             return replace(expression, arguments=tuple(map(new, arguments)))
+
+
+def substituted(expression: Expr, new: Callable[[Slot | ColumnRef], Expr]) -> Expr:
+    """The expression with `new` of each slot and each column in its place."""
+    if isinstance(expression, Slot | ColumnRef):
+        return new(expression)
+    return with_operands(expression, lambda part: substituted(part, new))

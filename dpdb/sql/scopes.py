@@ -49,6 +49,10 @@ class RowExpressions(ExpressionBinder):
             return self._scope.column(node)
         if isinstance(node, exp.Subquery):
             return self._binder.subquery(node)
+        if isinstance(node, exp.Exists):
+            return self._binder.looked_up(node, None, self._scope)
+        if isinstance(node, exp.In) and node.args.get("query") is not None:
+            return self._binder.looked_up(node, self.expression(node.this), self._scope)
         if is_aggregate(node):
             raise Unsupported(
                 "an aggregate cannot be used here",

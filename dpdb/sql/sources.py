@@ -16,9 +16,13 @@ from dpdb.errors import UnknownName, Unsupported
 from dpdb.plan.derived import Derived, Released
 from dpdb.plan.expressions import Expr, conjunction
 from dpdb.plan.query import Query
+from dpdb.plan.relations import Lookup, Source
+from dpdb.plan.stability import Facts
 from dpdb.policy.catalog import Policy
 from dpdb.policy.names import suggestion
+from dpdb.sql.arrangement import joined, with_lookups
 from dpdb.sql.group_by import position
+from dpdb.sql.joins import Item, scope_of
 from dpdb.sql.scopes import RowExpressions
 from dpdb.sql.terms import Option
 from dpdb.sql.trees import only, place
@@ -53,9 +57,11 @@ class SelectBinder(SubqueryBinder, Protocol):
     """The binder of a SELECT."""
 
     policy: Policy
+    facts: Facts
     views: Mapping[str, View]
     """The tables that WITH names here."""
     subqueries: list[Query]
+    lookups: list[Lookup]
 
     def within(self) -> SelectBinder:
         """A binder for a SELECT in FROM or WITH, which sees the same tables."""
@@ -101,9 +107,32 @@ def with_views(tree: exp.Query, binder: SelectBinder) -> Mapping[str, View]:
 
 
 def scope(tree: exp.Select, binder: SelectBinder) -> Scope:
-    """The one table, view or SELECT in FROM, with its name or its alias."""
+    """What FROM names: a table, a view or a SELECT, or several that are joined."""
     source = tree.args.get("from_")
-    node = source.this if source is not None else None
+    if source is None:
+        raise Unsupported("a query reads FROM one table", place=place(tree, binder.text))
+    view, names = _source(source.this, tree, binder)
+    further = tree.args.get("joins") or ()
+    if not further:
+        return Scope(view, dict.fromkeys(names, view.columns), binder, source.this)
+    items = [Item(source.this, view, names)]
+    items += [Item(j.this, *_source(j.this, tree, binder), j) for j in further]
+    return scope_of(items, binder)
+
+
+def source_of(
+    tree: exp.Select, scope: Scope, rows: RowExpressions, binder: SelectBinder
+) -> tuple[Source, Expr | None]:
+    """What a SELECT reads, and under which condition: that of its view, and its own."""
+    given, where = scope.condition(scope.view.where), tree.args.get("where")
+    condition = conjunction(given, rows.condition(where.this) if where else None)
+    if not scope.parts:
+        return scope.view.table, condition
+    return joined(scope.parts, condition, binder.policy, binder.facts)
+
+
+def _source(node: exp.Expr, tree: exp.Select, binder: SelectBinder) -> tuple[View, frozenset[str]]:
+    """A table, view or SELECT in FROM, and the names that may qualify its columns."""
     match node:
         case exp.Table(this=exp.Identifier()):
             only(node, binder.text, "this", "alias", "db")
@@ -119,7 +148,7 @@ def scope(tree: exp.Select, binder: SelectBinder) -> Scope:
         only(alias, binder.text, "this", "columns")
         view = _renamed(view, alias, binder)
     names = frozenset({node.alias.casefold()}) if node.alias else names
-    return Scope(view, names, binder, node)
+    return view, names
 
 
 def _named(node: exp.Table, binder: SelectBinder) -> tuple[View, frozenset[str]]:
@@ -171,14 +200,14 @@ def row_view(tree: exp.Select, inner: Scope, binder: SelectBinder) -> View:
         if part := tree.args.get(clause):
             where = place(part, binder.text) if isinstance(part, exp.Expr) else None
             raise Unsupported(message, hint=hint, place=where or place(tree, binder.text))
-    only(tree, binder.text, "expressions", "from_", "where", "order", "with_")
+    only(tree, binder.text, "expressions", "from_", "joins", "where", "order", "with_")
     binder.check_items(tree)
     rows = _DerivedExpressions(binder, inner)
     columns = tuple(_columns(tree, rows, inner))
-    where = tree.args.get("where")
-    condition = conjunction(inner.where, rows.condition(where.this) if where else None)
+    table, condition = source_of(tree, inner, rows, binder)
     _check_order(tree, rows, binder, {name.casefold() for name, _ in columns})
-    return View(inner.view.table, columns, condition, tuple(binder.subqueries))
+    table = with_lookups(table, binder.lookups, binder.policy, binder.facts)
+    return View(table, columns, condition, tuple(binder.subqueries))
 
 
 def _columns(tree: exp.Select, rows: RowExpressions, inner: Scope) -> Iterator[tuple[str, Expr]]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from sqlglot.tokenizer_core import Token
 
 from dpdb.errors import InvalidOption, Place
+from dpdb.plan.relations import Source, unit_columns
 from dpdb.policy.catalog import Table
 from dpdb.sql import option_names
 from dpdb.sql.literals import number
@@ -27,7 +28,7 @@ class Option:
     place: Place
 
 
-def agreed(terms: tuple[Option, ...], table: Table, *, grouped: bool) -> Table:
+def agreed(terms: tuple[Option, ...], table: Source, *, grouped: bool) -> Source:
     """The table as a query with these terms reads it: with the policy's cap or a lower one."""
     rows = table.rows_per_unit
     for term in terms:
@@ -46,12 +47,18 @@ def agreed(terms: tuple[Option, ...], table: Table, *, grouped: bool) -> Table:
     return replace(table, rows_per_unit=rows)
 
 
-def _check_unit(term: Option, table: Table) -> None:
+def _check_unit(term: Option, table: Source) -> None:
     named = term.value[-1].text.casefold()
-    if len(term.value) == 1 and table.unit is not None and named == table.unit.casefold():
+    own = unit_columns(table)
+    if len(term.value) == 1 and any(named == name.split(".")[-1].casefold() for name in own):
         return
-    unit = "a row" if table.unit is None else f"the column {table.unit}"
-    raise InvalidOption(f"the privacy unit of {table.name} is {unit}", place=term.place)
+    unit = f"the column {min(own)}" if own else f"a {table.unit_in_words}"
+    raise InvalidOption(f"the privacy unit of {_called(table)} is {unit}", place=term.place)
+
+
+def _called(source: Source) -> str:
+    """A table by its name, or several together."""
+    return source.name if isinstance(source, Table) else "these tables"
 
 
 def _check_strategy(term: Option) -> None:
@@ -63,8 +70,9 @@ def _check_strategy(term: Option) -> None:
         )
 
 
-def _refuse_threshold(term: Option, table: Table) -> None:
-    units = "*" if table.unit is None else f"DISTINCT {table.unit}"
+def _refuse_threshold(term: Option, table: Source) -> None:
+    own = unit_columns(table)
+    units = f"DISTINCT {min(own)}" if own else "*"
     raise InvalidOption(
         "groups are public, and each is shown, however few units it has",
         hint=f"HAVING COUNT({units}) >= {_whole(term)} leaves out those with fewer, by the noise",
@@ -72,7 +80,7 @@ def _refuse_threshold(term: Option, table: Table) -> None:
     )
 
 
-def _check_groups(term: Option, table: Table, reached: int) -> None:
+def _check_groups(term: Option, table: Source, reached: int) -> None:
     """Refuse a number of groups below that which the rows of a unit can reach."""
     groups = _at_most(term, table)
     if groups < reached:
@@ -83,13 +91,13 @@ def _check_groups(term: Option, table: Table, reached: int) -> None:
         )
 
 
-def _at_most(term: Option, table: Table) -> int:
+def _at_most(term: Option, table: Source) -> int:
     """The number of the term, which is no greater than the policy's cap on rows."""
     asked, most = _whole(term), table.rows_per_unit
     if asked > most:
         cap = "each row is a unit" if table.unit is None else f"rows_per_unit is {most}"
         raise InvalidOption(
-            f"{term.name} is {most} at most for {table.name}",
+            f"{term.name} is {most} at most for {_called(table)}",
             hint=f"in the policy {cap}",
             place=term.place,
         )

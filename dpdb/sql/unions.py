@@ -92,7 +92,7 @@ def _ordered(tree: exp.Union, rows: UnionAll, binder: DerivedBinder) -> Derived:
         return rows
     view = derived_view(rows)
     outputs = tuple(Output(name, column) for name, column in view.columns)
-    answers = NoisyRowExpressions(binder, Scope(view, frozenset(), binder, tree))
+    answers = NoisyRowExpressions(binder, Scope(view, {}, binder, tree))
     order = tuple(binder.orderings(tree, answers, outputs))
     distinct, _, limit, offset = clauses
     return Selection(

@@ -98,11 +98,11 @@ SELECT SUM(age) OVER (PARTITION BY zip ORDER BY age) FROM people;
 -- Unsupported
 SELECT ROW_NUMBER() OVER () FROM people;
 --- More than one table, or none
--- Unsupported joins
+-- Unsupported 1:30 each row of visits is a unit of its own
 SELECT COUNT(*) FROM people, visits;
 -- Unsupported
 SELECT COUNT(*) FROM people JOIN visits ON TRUE;
--- Unsupported
+-- Unsupported USING (column)
 SELECT COUNT(*) FROM people NATURAL JOIN visits;
 -- Unsupported
 SELECT COUNT(*) FROM people LEFT JOIN people AS p USING (name);
@@ -216,9 +216,9 @@ SELECT SUM(low) FROM (SELECT LOWER(name) AS low FROM people) AS t;
 -- MissingBounds
 SELECT SUM(x) FROM (SELECT loose AS x FROM visits) AS t;
 --- Subqueries that are more than one private value
--- Unsupported
+-- Unsupported 1:35 whether another unit has such a row is private
 SELECT COUNT(*) FROM people WHERE age IN (SELECT age FROM people);
--- Unsupported
+-- Unsupported 1:50 always
 SELECT COUNT(*) FROM people WHERE EXISTS (SELECT COUNT(*) FROM people);
 -- Unsupported
 SELECT COUNT(*) FROM people WHERE age > ANY (SELECT age FROM people);
