@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpdb.errors import BudgetExceeded, InvalidOption
+from dpdb.errors import BudgetExceeded, InvalidOption, TooLarge
 from dpdb.policy.budget import Budget
 from dpdb.policy.catalog import Policy
 from dpdb.privacy.noise.seeded import seeded
@@ -109,6 +109,23 @@ def test_intervals_are_passed_on_and_hold_at_once_where_noise_chooses(here: Poli
     assert {width(row[0]) for row in all_rows.intervals} == {width(plain)}
     assert {width(row[0]) for row in (*chosen.intervals, *best.intervals)} == {width(at_once)}
     assert width(at_once) > width(plain)
+
+
+def test_a_join_passes_intervals_on_but_for_rows_without_a_match(here: Policy) -> None:
+    session = Session(here, noise=seeded(2))
+    plain = session.execute(f"SELECT n FROM ({COUNTS}) AS u").intervals
+    answer = session.execute(
+        f"WITH u AS ({COUNTS}) SELECT u.zip, v.n FROM u LEFT JOIN u AS v ON v.zip = u.zip + 1"
+    )
+    assert [row[1] for row in answer.intervals] == [*(row[0] for row in plain[1:]), (None, None)]
+    assert answer.rows[2] == (3, None)
+
+
+def test_a_join_of_too_many_pairs_is_refused_before_anything_is_spent(here: Policy) -> None:
+    session, many = Session(here), "SELECT year, COUNT(*) AS n FROM t GROUP BY year"
+    with pytest.raises(TooLarge, match="1002000 × 1000 rows"):
+        session.execute(f"WITH u AS ({many}) SELECT COUNT(*) FROM u, u AS v, u AS w")
+    assert session.balance.epsilon_left == 1
 
 
 def test_medians_that_are_not_shown_have_no_bracket(here: Policy) -> None:
