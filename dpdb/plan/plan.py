@@ -10,6 +10,7 @@ from functools import cached_property, reduce
 from operator import add
 
 from dpdb.plan.derived import Derived
+from dpdb.plan.derived_columns import noisy_columns
 from dpdb.plan.expressions import Expr, IntervalEnd, Slot, columns_of, conjunction, slots
 from dpdb.plan.intervals import Interval
 from dpdb.plan.moments import NO_MOMENTS, GroupMoments, Moments, Reading
@@ -304,6 +305,8 @@ class Plan:
 
     def has_noise(self, output: Output) -> bool:
         """Whether an output is computed from anything noisy."""
+        if self.derived is not None:
+            return noisy_columns(self.derived)[self.outputs.index(output)]
         return bool(self.released_for(output) or self.noisy_subqueries(output))
 
     @staticmethod

@@ -125,6 +125,25 @@ def test_of_what_no_row_can_pass_all_is_free(here: Policy) -> None:
     assert not answer.cost.queries
 
 
+def test_a_plan_of_several_statements_lists_it(here: Policy) -> None:
+    session = Session(here, noise=seeded(1))
+    plan = session.plan(
+        [f"SELECT zip, MAX(n) OVER () AS m FROM ({COUNTS}) AS u", "SELECT COUNT(*) FROM t"]
+    )
+    assert [row[:3] for row in plan.rows] == [(1, "m", 0.1), (2, "COUNT(*)", 0.1)]
+
+
+def test_releases_have_names_of_columns_or_functions(here: Policy) -> None:
+    answer = Session(here).execute(
+        "EXPLAIN SELECT SUM(age) AS total, RANK() OVER (ORDER BY COUNT(*)) FROM t GROUP BY zip"
+    )
+    assert {report.column for report in answer.releases} == {"total"}
+    answer = Session(here).execute(
+        "EXPLAIN SELECT RANK() OVER (ORDER BY COUNT(*)) FROM t GROUP BY zip"
+    )
+    assert {report.column for report in answer.releases} == {"COUNT"}
+
+
 def test_scalars_over_one_release_are_not_taken_for_each_other(here: Policy) -> None:
     """What is drawn with them depends on which one it is."""
     session = Session(here, noise=Noiseless())
