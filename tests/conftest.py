@@ -15,7 +15,11 @@ from tests.support.brute import tables_in_memory
 tick.TICK = 1e-6  # tests run many statements, and have nobody to hide their time from
 
 settings.register_profile(
-    "suite", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+    "suite",
+    max_examples=50,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("suite")
 

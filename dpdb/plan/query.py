@@ -11,7 +11,7 @@ from functools import cached_property
 from dpdb.errors import Place
 from dpdb.plan.expressions import Expr, IntervalEnd, conjunction, interval_ends, size
 from dpdb.plan.obstacles import Obstacle, obstacle
-from dpdb.plan.relations import Source
+from dpdb.plan.relations import Joined, Source
 from dpdb.policy.catalog import Kind
 
 
@@ -132,6 +132,12 @@ class Query:
         return tuple(
             obstacle(self.table, conjunction(self.where, each.where)) for each in self.aggregates
         )
+
+    @property
+    def public(self) -> bool:
+        """Whether it reads public tables and no other."""
+        own = not isinstance(self.table, Joined) and self.table.public
+        return own and all(query.public for query in self.subqueries)
 
     @property
     def measured(self) -> tuple[Expr, ...]:

@@ -90,10 +90,10 @@ def covariance(one: Reading, other: Reading, releases: Sequence[Release]) -> Fra
 
 
 def _square(release: Release) -> Fraction:
-    """The square of the noise's scale."""
+    """The square of the noise's scale, added up over its terms."""
     match release.mechanism:
         case Laplace(scale=scale):
-            return scale**2
+            return release.terms * scale**2
         case Gaussian(variance=variance):
-            return variance
+            return release.terms * variance
     raise AssertionError(release.mechanism)

@@ -10,6 +10,7 @@ from dpdb.plan.lowering import PlanningContext
 from dpdb.plan.moments import Moment
 from dpdb.plan.parallel import Family, families
 from dpdb.plan.query import Query
+from dpdb.plan.recall import recalled
 from dpdb.plan.release_groups import ReleaseGroup, release_groups
 from dpdb.policy.budget import Neighbors
 
@@ -43,7 +44,7 @@ def sharing(query: Query, context: PlanningContext) -> Sharing:
 
     Families are of what is made of sums, to which each row of a unit adds by itself.
     """
-    groups = release_groups(query, context)
+    groups = release_groups(query, context, recalled(query, context))
     summed = {
         place: query.aggregates[group.aggregate].where
         for place, group in enumerate(groups)

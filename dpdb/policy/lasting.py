@@ -22,6 +22,13 @@ class LastingBudget:
     """For each analyst the most ε of the whole; None where anyone may ask for all of it."""
     anchor: Path | None = None
     """A file elsewhere that tells an older copy of the ledger; None where there is none."""
+    window: int | None = None
+    """For how many days the budget is; then it is renewed. None where it is for good."""
+
+    @property
+    def duration(self) -> str:
+        """For how long ε is."""
+        return "for good" if self.window is None else f"every {self.window} days"
 
 
 def is_name(text: object) -> bool:

@@ -110,6 +110,17 @@ def test_what_is_read_further_answers_the_plain_question_for_nothing(here: Polic
     assert session.balance.epsilon_left == left
 
 
+def test_answers_that_follow_from_others_are_read_for_nothing(here: Policy) -> None:
+    """Single groups of an answer, neither of which was asked for by itself."""
+    session = Session(here, noise=seeded(1))
+    rows = dict(session.execute(COUNTS).rows)
+    answer = session.execute(
+        "SELECT COUNT(*) FROM t WHERE zip = 2 UNION ALL SELECT COUNT(*) FROM t WHERE zip = 3"
+    )
+    assert answer.repeat
+    assert answer.rows == ((rows[2],), (rows[3],))
+
+
 def test_with_fresh_repeats_it_is_paid_for_again(here: Policy) -> None:
     session = Session(here, noise=seeded(1))
     session.execute(COUNTS)

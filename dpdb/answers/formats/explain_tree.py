@@ -161,7 +161,7 @@ def _facts(
     yield "Δ", _change(reports, drawn.whose, how)
     part = "" if report.epsilon == total else f", a part of the query's {decimal(total)}"
     if report.recalled:
-        part = ", paid for before"
+        part = f", paid for before: {report.source}" if report.source else ", paid for before"
     mechanism = release.mechanism
     if isinstance(mechanism, Walk):
         part += f": {figure(mechanism.threshold_epsilon)} for when to stop, "

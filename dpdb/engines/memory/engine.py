@@ -38,7 +38,7 @@ class MemoryEngine(OpenEngine):
     _owners: TableOwners = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self._owners = TableOwners(self._columns, self.tables)
+        self._owners = TableOwners(self.tables)
 
     # numpy's warnings about overflow and the like would tell of rows.
     @np.errstate(all="ignore")
@@ -91,7 +91,7 @@ class MemoryEngine(OpenEngine):
             for column in table.columns
             if column.name in read
         }
-        return Leaf(scan, columns, loaded.rows, self._owners.of(table))
+        return Leaf(scan, columns, loaded.rows, self._owners.of(table, self._columns))
 
     def fan_out(self, table: Table, columns: tuple[str, ...]) -> int:
         """The most rows of a public table that have the same values, none NULL."""
@@ -104,7 +104,7 @@ class MemoryEngine(OpenEngine):
 
     def _units_of(self, table: Table, loaded: Loaded) -> Units | None:
         """The rows of a table by their units; None where each row is one."""
-        owners = self._owners.of(table)
+        owners = self._owners.of(table, self._columns)
         if owners is not None and table.name not in self._units:
             self._units[table.name] = Units.of(table, loaded.columns, owners)
         return self._units.get(table.name)
