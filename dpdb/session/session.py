@@ -20,7 +20,7 @@ from dpdb.policy.catalog import Policy, Table
 from dpdb.policy.numbers import decimal
 from dpdb.privacy.noise.source import Noise
 from dpdb.privacy.noise.sources import source
-from dpdb.session import catalog_views
+from dpdb.session import catalog_views, released_answers
 from dpdb.session.backends import open_engine, open_ledger, with_public_values
 from dpdb.session.explanations import explained
 from dpdb.session.gate import Gate
@@ -242,7 +242,11 @@ class Session:
     def _plans(self, query: Query, rows: RowCount) -> Chosen:
         """The plans of a query, and what it was answered with before, unless that is to be paid."""
         memory = Memory() if self.settings.repeats_are_paid else self._memory
-        return memory.choose(query, self._known, self.balance, rows)
+
+        def choose(each: Query) -> Chosen:
+            return memory.choose(each, self._known, self.balance, rows)
+
+        return released_answers.chosen(query, choose, memory.draws)
 
     def _select(self, text: str, query: Query) -> Answer:
         """An answer that is bought, in steps where it is to be as accurate as asked."""
@@ -265,6 +269,7 @@ class Session:
         ledger = self._ledger.recording(text)
         shelf = Shelf(self._memory, chosen, alone=self._draws_alone)
         *_, purchase = purchases(plans, options, ledger, lambda: self._executor(known), shelf)
+        released_answers.keep(query, chosen, purchase, self._memory)
         return self._answer(text, plans[purchase.step], purchase)
 
     @property
