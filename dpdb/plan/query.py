@@ -134,6 +134,11 @@ class Query:
         )
 
     @property
+    def public(self) -> bool:
+        """Whether it reads public tables and no other."""
+        return self.table.public and all(query.public for query in self.subqueries)
+
+    @property
     def measured(self) -> tuple[Expr, ...]:
         """The expressions whose intervals are shown, where they have any."""
         outputs = [each.expression for each in self.outputs]

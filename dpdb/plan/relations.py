@@ -165,6 +165,11 @@ class Joined:
     """The most rows of a unit that each table brings in; None where keys limit their pairs."""
 
     @property
+    def public(self) -> bool:
+        """Whether everybody may know the rows, as all tables are public."""
+        return all(scan.table.public for scan in scans(self.relation))
+
+    @property
     def unit_in_words(self) -> str:
         """What a message calls a unit."""
         return self.unit or "row"

@@ -15,7 +15,7 @@ from dpdb.ledger.protocol import Balance
 from dpdb.ledger.state import decision_of
 from dpdb.ledger.terms import budget_in
 from dpdb.policy.catalog import Policy
-from dpdb.session.backends import table_digest
+from dpdb.session.backends import check_data, table_digest
 from dpdb.session.catalog_views import BUDGET_COLUMNS, budget_rows, utc_time
 
 HISTORY = (
@@ -133,6 +133,8 @@ class _Sums:
 
 
 def _digests(policy: Policy, key: str) -> dict[str, str]:
+    """The digests of the tables, whose rows must be as the policy declares them."""
+    check_data(policy)
     return {table.name: table_digest(table, bytes.fromhex(key)) for table in policy.tables}
 
 

@@ -48,8 +48,6 @@ def joined(
 def as_source(relation: Relation, policy: Policy, facts: Facts) -> Joined:
     """The relation as a query reads it, with the policy's cap."""
     known = shape(relation, policy, facts)
-    if known.owner is Owner.PUBLIC:
-        raise Unsupported("public tables are joined with others only together with a private one")
     unit = policy.unit if known.owner is Owner.UNIT else None
     naming = frozenset(name for name, named in known.names.items() if named == THE_UNIT)
     return Joined(relation, unit, known.cap, known.cap, known.arithmetic, naming, known.entering)

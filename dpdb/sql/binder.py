@@ -35,7 +35,13 @@ from dpdb.sql.dialect import parse, select_start
 from dpdb.sql.grouping_sets import by_levels
 from dpdb.sql.labels import labels
 from dpdb.sql.lookups import LookupBinder, check
-from dpdb.sql.scopes import AnswerExpressions, Answers, Constants, RowExpressions
+from dpdb.sql.scopes import (
+    AnswerExpressions,
+    Answers,
+    Constants,
+    RowExpressions,
+    hint_for_rows,
+)
 from dpdb.sql.terms import Option, agreed
 from dpdb.sql.trees import Effort, only, place, place_at, start
 from dpdb.sql.views import Scope, View
@@ -164,10 +170,9 @@ class Binder:
             aggregates=tuple(answers.aggregates),
             subqueries=tuple(self.subqueries),
         )
-        if not query.aggregates:
-            raise Unsupported(
-                "a query needs an aggregate such as COUNT(*)", hint="single rows are never shown"
-            )
+        if not (query.aggregates or (query.keys and query.table.public)):
+            hint = hint_for_rows(query.table)
+            raise Unsupported("a query needs an aggregate such as COUNT(*)", hint=hint)
         subtotals = len(levels) > 1 or answers.groupings
         if not (answers.windows or qualifying is not None or subtotals):
             return query

@@ -18,6 +18,7 @@ from dpdb.plan.expressions import (
     slots,
 )
 from dpdb.plan.query import Aggregate, Output
+from dpdb.plan.relations import Source
 from dpdb.policy.catalog import Kind
 from dpdb.sql.aggregates import AGGREGATE_NAMES, aggregate, is_aggregate
 from dpdb.sql.expression_binder import ExpressionBinder
@@ -149,7 +150,7 @@ class AnswerExpressions(ExpressionBinder):
         """The columns that * stands for: there are none."""
         raise Unsupported(
             "SELECT * is not supported",
-            hint="single rows are never shown; try SELECT COUNT(*)",
+            hint=hint_for_rows(self.scope.view.table),
             place=self.place(node),
         )
 
@@ -172,10 +173,17 @@ class AnswerExpressions(ExpressionBinder):
         if column not in self.keys:
             raise Unsupported(
                 f"{node.name} must be inside an aggregate or in GROUP BY",
-                hint="single rows are never shown",
+                hint=hint_for_rows(self.scope.view.table),
                 place=self.place(node),
             )
         return Slot("key", self.keys.index(column), column.kind)
+
+
+def hint_for_rows(table: Source) -> str:
+    """What can be asked instead of rows."""
+    if table.public:
+        return "GROUP BY shows the different values of a public table, and how often they occur"
+    return "single rows are never shown; try SELECT COUNT(*)"
 
 
 def _is_of_answer(node: exp.Expr) -> bool:

@@ -25,6 +25,9 @@ from dpdb.policy.catalog import Reference, Table, Value
 from dpdb.vectors.columns import Codes, Numbers
 from dpdb.vectors.vector import Array
 
+ReadColumns = Callable[[Table, Collection[str]], Columns]
+"""Reads columns of a table."""
+
 
 @dataclass(frozen=True, repr=False)
 class Owners:
@@ -74,31 +77,29 @@ class UnitNumbers:
 class TableOwners:
     """The owners of the rows of each table, worked out when they are first asked for."""
 
-    columns: Callable[[Table, Collection[str]], Columns]
-    """Reads columns of a table."""
     tables: tuple[Table, ...]
     """All tables of the policy: a chain leads through them."""
     _numbers: UnitNumbers = field(default_factory=UnitNumbers, repr=False)
     _known: dict[str, Owners] = field(default_factory=dict, repr=False)
 
-    def of(self, table: Table) -> Owners | None:
+    def of(self, table: Table, columns: ReadColumns) -> Owners | None:
         """The owners of the rows of a table; None where each row is a unit, or the table public."""
         if table.unit is None:
             return None
         if table.name not in self._known:
-            column = self.columns(table, (table.unit,))[table.unit]
+            column = columns(table, (table.unit,))[table.unit]
             self._known[table.name] = (
                 Owners(self._numbers.of(column), column)
                 if table.chain is None
-                else self._chained(column, table.chain)
+                else self._chained(column, table.chain, columns)
             )
         return self._known[table.name]
 
-    def _chained(self, column: Numbers | Codes, chain: Reference) -> Owners:
+    def _chained(self, column: Numbers | Codes, chain: Reference, columns: ReadColumns) -> Owners:
         """The owners of rows whose `column` names a row of another table."""
         there = next(table for table in self.tables if table.name == chain.table)
-        keys = self.columns(there, (chain.column,))[chain.column]
-        above = self.of(there)
+        keys = columns(there, (chain.column,))[chain.column]
+        above = self.of(there, columns)
         assert above is not None
         rows = rows_named(column, keys)
         owners = np.append(above.numbers, np.int32(NONE))[rows]
