@@ -12,6 +12,7 @@ from dpdb.answers.answer import Answer
 from dpdb.answers.record import Cell, columns_of
 from dpdb.errors import Unsupported, printable
 from dpdb.ledger.protocol import FREE, Balance, Price
+from dpdb.plan.derived import DerivedQuery
 from dpdb.plan.plan import Plan
 from dpdb.plan.query import Query
 from dpdb.policy.budget import valid_budget
@@ -19,7 +20,7 @@ from dpdb.policy.catalog import Policy, Table
 from dpdb.policy.numbers import decimal
 from dpdb.privacy.noise.source import Noise
 from dpdb.privacy.noise.sources import source
-from dpdb.session import catalog_views
+from dpdb.session import catalog_views, released_answers
 from dpdb.session.backends import open_engine, open_ledger, with_public_values
 from dpdb.session.explanations import explained
 from dpdb.session.gate import Gate
@@ -239,7 +240,14 @@ class Session:
     def _plans(self, query: Query, rows: RowCount) -> Chosen:
         """The plans of a query, and what it was answered with before, unless that is to be paid."""
         memory = Memory() if self.settings.repeats_are_paid else self._memory
-        return memory.choose(query, self._known, self.balance, rows)
+
+        def choose(each: Query) -> Chosen:
+            return memory.choose(each, self._known, self.balance, rows)
+
+        chosen = choose(query)
+        if isinstance(query, DerivedQuery):
+            return released_answers.read_again(query, chosen, choose, memory.draws)
+        return chosen
 
     def _select(self, text: str, query: Query) -> Answer:
         """An answer that is bought, in steps where it is to be as accurate as asked."""
@@ -263,6 +271,9 @@ class Session:
         for purchase in purchases(plans, options, ledger, lambda: self._executor(known)):
             # It is kept at once: a later step may fail, and this one is paid for all the same.
             self._memory.keep(chosen, purchase)
+            if isinstance(query, DerivedQuery):
+                for own in released_answers.parts(chosen, query, purchase):
+                    self._memory.keep(*own)
         return self._answer(text, plans[purchase.step], purchase)
 
     def _is_answered(self, query: Query) -> bool:

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 AGGREGATE_NAMES = [
     "COUNT", "COUNT_IF", "SUM", "AVG", "MEAN", "MIN", "MAX", "VARIANCE", "VAR", "VAR_SAMP",
     "VAR_POP", "STDDEV", "STDEV", "STD", "SD", "STDDEV_SAMP", "STDDEV_POP", "MEDIAN",
-    "QUANTILE_CONT", "PERCENTILE_CONT", "MODE",
+    "QUANTILE_CONT", "PERCENTILE_CONT", "MODE", "CORR", "COVAR_POP", "COVAR_SAMP", "REGR_SLOPE",
+    "REGR_INTERCEPT", "REGR_R2", "REGR_COUNT", "REGR_AVGX", "REGR_AVGY", "REGR_SXX", "REGR_SYY",
+    "REGR_SXY", "SKEWNESS", "APPROX_COUNT_DISTINCT", "APPROX_QUANTILE",
 ]  # fmt: skip
 
 _FUNCTIONS: dict[type[exp.Expr], Function] = {
@@ -40,6 +42,8 @@ _FUNCTIONS: dict[type[exp.Expr], Function] = {
     exp.Max: Function.MAX,
     exp.Median: Function.QUANTILE,
     exp.PercentileCont: Function.QUANTILE,
+    exp.ApproxQuantile: Function.QUANTILE,
+    exp.ApproxDistinct: Function.COUNT_DISTINCT,
     exp.Mode: Function.MODE,
 }
 
@@ -97,7 +101,7 @@ def aggregate(node: exp.Expr, rows: ExpressionBinder, table: Source) -> Aggregat
     function = _FUNCTIONS.get(type(node))
     if function is None:
         hint = f"aggregates are {', '.join(AGGREGATE_NAMES)}"
-        if isinstance(node, exp.ApproxQuantile | exp.ApproxQuantiles):
+        if isinstance(node, exp.ApproxQuantiles):
             hint = "PERCENTILE_CONT(x, 0.25) is one quantile; write one for each"
         raise Unsupported(
             f"{node_name(node)} is not supported", hint=hint, place=place(node, rows.text)
@@ -118,7 +122,7 @@ def _call(node: exp.Expr, function: Function, rows: ExpressionBinder) -> Aggrega
                 raise Unsupported("COUNT(DISTINCT …) takes one argument", place=where)
             argument = rows.expression(node.this.expressions[0])
             return Aggregate(Function.COUNT_DISTINCT, argument, place=where)
-    only(node, rows.text, "this", "expression", "big_int")
+    only(node, rows.text, "this", "expression", "big_int", "quantile")
     if node.this is None:
         raise TypeMismatch(f"{function.name} needs an argument", place=where)
     fraction = None
@@ -126,6 +130,8 @@ def _call(node: exp.Expr, function: Function, rows: ExpressionBinder) -> Aggrega
         fraction = Fraction(1, 2)
     elif isinstance(node, exp.PercentileCont):
         fraction = _fraction(node.expression, rows)
+    elif isinstance(node, exp.ApproxQuantile):
+        fraction = _fraction(node.args.get("quantile"), rows)
     return _as_count(_typed(Aggregate(function, rows.expression(node.this), None, fraction, where)))
 
 
@@ -190,7 +196,7 @@ def _typed(aggregate: Aggregate) -> Aggregate:
     argument, where = aggregate.argument, aggregate.place
     assert argument is not None
     match aggregate.function:
-        case Function.COUNT | Function.MODE:
+        case Function.COUNT | Function.COUNT_DISTINCT | Function.MODE:
             return aggregate
         case Function.SUM | Function.AVG if argument.kind is Kind.BOOLEAN:
             # The mean of true and false is the part that is true.

@@ -26,7 +26,7 @@ from dpdb.sql.views import Scope
 
 _CLAUSES = (
     "expressions", "from_", "where", "group", "having", "order", "limit", "offset", "with_",
-    "qualify", "distinct",
+    "qualify", "distinct", "joins",
 )  # fmt: skip
 
 

@@ -24,6 +24,7 @@ from dpdb.sql.aggregates import AGGREGATE_NAMES, aggregate, is_aggregate
 from dpdb.sql.expression_binder import ExpressionBinder
 from dpdb.sql.functions import FUNCTION_NAMES
 from dpdb.sql.trees import only
+from dpdb.sql.two_columns import of_two_columns
 from dpdb.sql.views import Scope, SubqueryBinder
 from dpdb.sql.windows import window
 
@@ -138,8 +139,14 @@ class AnswerExpressions(ExpressionBinder):
             f"{name} takes a number from aggregates, or the alias of one", place=self.place(node)
         )
 
-    def _aggregate(self, node: exp.Expr) -> Slot:
-        call = aggregate(node, self.rows, self.scope.view.table)
+    def _aggregate(self, node: exp.Expr) -> Expr:
+        found = of_two_columns(node, self.rows, lambda call: self._slot(call, node))
+        if found is not None:
+            return found
+        return self._slot(aggregate(node, self.rows, self.scope.view.table), node)
+
+    def _slot(self, call: Aggregate, node: exp.Expr) -> Slot:
+        """The slot of an aggregate, which is asked for at `node`."""
         if call not in self.aggregates:
             if len(self.aggregates) == MAX_OUTPUTS:
                 raise TooLarge(f"more than {MAX_OUTPUTS} aggregates", place=self.place(node))

@@ -20,6 +20,7 @@ from dpdb.plan.relations import Lookup, Source
 from dpdb.plan.stability import Facts
 from dpdb.policy.catalog import Policy
 from dpdb.policy.names import suggestion
+from dpdb.sql.answer_joins import scope_of_answers
 from dpdb.sql.arrangement import joined, with_lookups
 from dpdb.sql.group_by import position
 from dpdb.sql.joins import Item, scope_of
@@ -117,6 +118,8 @@ def scope(tree: exp.Select, binder: SelectBinder) -> Scope:
         return Scope(view, dict.fromkeys(names, view.columns), binder, source.this)
     items = [Item(source.this, view, names)]
     items += [Item(j.this, *_source(j.this, tree, binder), j) for j in further]
+    if all(item.view.derived is not None for item in items):
+        return scope_of_answers(items, binder)
     return scope_of(items, binder)
 
 

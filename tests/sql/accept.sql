@@ -343,6 +343,13 @@ SELECT COUNT(*) FROM /* here */ ( /* and */ SELECT /* there */ age FROM people) 
 SELECT COUNT(*) FROM people AS p(who, years) WHERE p.years > 30;
 SELECT COUNT(*) FROM people AS p(age, name);
 
+--- Two columns.
+SELECT CORR(income, age), COVAR_POP(income, age), COVAR_SAMP(income, age), REGR_SLOPE(income, age) FROM people;
+SELECT zip, REGR_INTERCEPT(income, age), REGR_R2(income, age) FROM people GROUP BY zip HAVING REGR_COUNT(income, age) > 3;
+SELECT REGR_AVGX(points, score), REGR_AVGY(points, score), REGR_SXX(points, score), REGR_SYY(points, score), REGR_SXY(points, score) FROM visits;
+SELECT SKEWNESS(age), CORR(age, income) FILTER (WHERE age > 30) FROM people;
+SELECT APPROX_COUNT_DISTINCT(plan), APPROX_QUANTILE(points, 0.9) FROM visits;
+
 --- Subtotals.
 SELECT plan, member, COUNT(*), AVG(score), GROUPING(plan, member) AS level FROM visits GROUP BY ROLLUP(plan, member) ORDER BY level DESC, 1, 2 LIMIT 5;
 SELECT member, COUNT(*) FROM visits GROUP BY member WITH ROLLUP;
@@ -361,6 +368,8 @@ WITH t AS (SELECT zip, COUNT(*) AS n FROM people GROUP BY zip), u AS (SELECT n >
 WITH t AS (SELECT zip, COUNT(*) AS n FROM people GROUP BY zip) SELECT zip, n / (SELECT SUM(n) FROM t) AS part FROM t WHERE n > (SELECT AVG(n) FROM t);
 SELECT DISTINCT n FROM (SELECT zip, COUNT(*) AS n FROM people GROUP BY zip) AS t ORDER BY n;
 SELECT COUNT(*) FROM people WHERE age > (SELECT MIN(a) FROM (SELECT zip, AVG(age) AS a FROM people GROUP BY zip) AS t);
+WITH t AS (SELECT zip, COUNT(*) AS n FROM people GROUP BY zip) SELECT t.zip, t.n * 100.0 / w.s AS part FROM t CROSS JOIN (SELECT SUM(n) AS s FROM t) AS w ORDER BY part LIMIT 2;
+WITH t AS (SELECT zip, COUNT(*) AS n FROM people GROUP BY zip), u AS (SELECT zip, AVG(age) AS a FROM people GROUP BY zip) SELECT zip, n, a FROM t LEFT JOIN u USING (zip) WHERE a > 30;
 SELECT COUNT(*) FROM people UNION ALL SELECT COUNT(*) FROM people WHERE age > 40 ORDER BY 1 LIMIT 1;
 SELECT zip, COUNT(*) FROM people GROUP BY zip UNION ALL SELECT NULL, COUNT(*) FROM people;
 SELECT COUNT(*) FROM people UNION SELECT SUM(age) FROM people;

@@ -59,11 +59,7 @@ SELECT QUANTILE_DISC(age, 0.5) FROM people;
 -- Unsupported
 SELECT PERCENTILE_DISC(0.5) WITHIN GROUP (ORDER BY age) FROM people;
 -- Unsupported
-SELECT CORR(age, income) FROM people;
--- Unsupported
 SELECT BOOL_AND(age > 30) FROM people;
--- Unsupported
-SELECT APPROX_COUNT_DISTINCT(name) FROM people;
 -- Unsupported
 SELECT SUM(DISTINCT age) FROM people;
 -- Unsupported one argument
@@ -836,3 +832,15 @@ SELECT GROUPING(member), COUNT(*) FROM visits GROUP BY ROLLUP(plan);
 SELECT plan, COUNT(*) FROM visits GROUP BY ROLLUP(3);
 -- Unsupported are for the SELECT that reads a table
 SELECT n, COUNT(*) FROM (SELECT plan, COUNT(*) AS n FROM visits GROUP BY plan) AS t GROUP BY ROLLUP(n);
+-- TypeMismatch a number is needed here, not text
+SELECT CORR(plan, points) FROM visits;
+-- MissingBounds
+SELECT COVAR_POP(loose, points) FROM visits;
+-- TypeMismatch a quantile needs a constant
+SELECT APPROX_QUANTILE(points, points) FROM visits;
+-- Unsupported answers are joined with answers
+SELECT COUNT(*) FROM people JOIN (SELECT zip, COUNT(*) AS n FROM people GROUP BY zip) AS t ON people.zip = t.zip;
+-- UnknownName may be one of several columns
+WITH t AS (SELECT zip, COUNT(*) AS n FROM people GROUP BY zip) SELECT n FROM t, t AS u;
+-- Unsupported a subquery cannot be in ON here
+WITH t AS (SELECT zip, COUNT(*) AS n FROM people GROUP BY zip) SELECT t.n FROM t JOIN t AS u ON t.n > (SELECT AVG(n) FROM t);
