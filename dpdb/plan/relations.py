@@ -18,7 +18,7 @@ from dpdb.plan.expressions import Expr, columns_of, conjunction, conjuncts
 from dpdb.policy.catalog import Column, Kind, Table
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Scan:
     """The rows of a table that have an owner, or all rows of a public table."""
 
@@ -42,6 +42,10 @@ class Scan:
 
     def __str__(self) -> str:
         return self.leaf or self.table.name
+
+    def __repr__(self) -> str:
+        """A text that tells it from other scans of tables of one policy."""
+        return f"Scan({self.table.name!r}, {self.leaf!r})"
 
 
 class JoinKind(StrEnum):
@@ -163,6 +167,8 @@ class Joined:
     """The names of the columns that name a row's unit."""
     entering: int | None = None
     """The most rows of a unit that each table brings in; None where keys limit their pairs."""
+    unmatched: str | None = None
+    """The public table of which rows without a match are left out, if a LEFT JOIN has them."""
 
     @property
     def public(self) -> bool:

@@ -44,6 +44,7 @@ from dpdb.sql.scopes import (
 )
 from dpdb.sql.terms import Option, agreed
 from dpdb.sql.trees import Effort, only, place, place_at, start
+from dpdb.sql.unmatched import check_ignored
 from dpdb.sql.views import Scope, View
 
 
@@ -170,6 +171,7 @@ class Binder:
             aggregates=tuple(answers.aggregates),
             subqueries=tuple(self.subqueries),
         )
+        check_ignored(query, place(tree.args["from_"], self.text))
         if not (query.aggregates or (query.keys and query.table.public)):
             hint = hint_for_rows(query.table)
             raise Unsupported("a query needs an aggregate such as COUNT(*)", hint=hint)

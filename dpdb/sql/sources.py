@@ -27,6 +27,7 @@ from dpdb.sql.joins import Item, scope_of
 from dpdb.sql.scopes import RowExpressions
 from dpdb.sql.terms import Option
 from dpdb.sql.trees import only, place
+from dpdb.sql.unmatched import check_matched
 from dpdb.sql.views import Scope, SubqueryBinder, View, derived_view, whole
 
 SCHEMAS = ("main", "public")
@@ -209,6 +210,7 @@ def row_view(tree: exp.Select, inner: Scope, binder: SelectBinder) -> View:
     columns = tuple(_columns(tree, rows, inner))
     table, condition = source_of(tree, inner, rows, binder)
     _check_order(tree, rows, binder, {name.casefold() for name, _ in columns})
+    check_matched(table, place(tree, binder.text))
     table = with_lookups(table, binder.lookups, binder.policy, binder.facts)
     return View(table, columns, condition, tuple(binder.subqueries))
 

@@ -112,3 +112,33 @@ def test_explain_says_what_is_grouped(session: Session) -> None:
         "   └─ o",
         "rows per customer: 1",
     ]
+
+
+BESIDE_REGIONS = "SELECT r.id, {} FROM r LEFT JOIN c ON c.reg = r.id {} GROUP BY r.id"
+
+
+def test_regions_without_customers_are_shown(session: Session) -> None:
+    counted = session.execute(BESIDE_REGIONS.format("COUNT(c.id)", ""))
+    assert counted.rows == ((1, 2), (2, 0))
+    nobody = session.execute(BESIDE_REGIONS.format("COUNT(c.id)", "WHERE c.id IS NULL"))
+    assert nobody.rows == ((1, 0), (2, 0))
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        BESIDE_REGIONS.format("COUNT(*)", ""),
+        BESIDE_REGIONS.format("SUM(CASE WHEN c.id IS NULL THEN 1 ELSE 0 END)", ""),
+        "SELECT seg, COUNT(c.id) FROM r LEFT JOIN c ON c.reg = r.id GROUP BY seg",
+        "SELECT COUNT(k) FROM (SELECT c.id AS k FROM r LEFT JOIN c ON c.reg = r.id)",
+    ],
+)
+def test_regions_without_customers_are_not_counted(session: Session, asked: str) -> None:
+    with pytest.raises(DpdbError, match="a row of r without a match would tell"):
+        session.execute(asked)
+
+
+def test_public_tables_are_joined_exactly(session: Session) -> None:
+    answer = session.execute("SELECT COUNT(*), MAX(day) FROM r JOIN rd ON r.id = rd.id")
+    assert answer.rows == ((3, 3),)
+    assert answer.cost.epsilon == answer.cost.queries == 0
