@@ -136,6 +136,18 @@ ANSWERED = [
     Answered(
         "(SELECT cust, AVG(amt) * 4 AS a FROM o GROUP BY cust)", "SUM(CAST(a AS INTEGER))", 12
     ),
+    Answered(
+        "(SELECT c.id AS k, reg FROM c JOIN o ON c.id = o.cust WHERE amt > 1) x"
+        " JOIN r ON x.reg = r.id",
+        "COUNT(*)",
+        2,
+    ),
+    Answered(
+        "(SELECT c.id AS k, o.id AS j FROM c LEFT JOIN o ON c.id = o.cust) x"
+        " LEFT JOIN b ON b.cust = x.k",
+        "COUNT(*)",
+        4,
+    ),
 ]
 
 REFUSED = {
