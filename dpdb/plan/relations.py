@@ -115,6 +115,14 @@ class Lookup:
 
 
 @dataclass(frozen=True)
+class Attached:
+    """A table with at most one row for each row that asks, which is joined by a LEFT JOIN."""
+
+    right: Scan
+    on: tuple[Equality, ...]
+
+
+@dataclass(frozen=True)
 class Mark:
     """The rows of a relation with a further column: whether a lookup finds a row for each."""
 

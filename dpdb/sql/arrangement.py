@@ -13,6 +13,7 @@ from itertools import groupby
 from dpdb.errors import Unsupported
 from dpdb.plan.expressions import Compare, Expr, Logic, columns_of, conjunction, conjuncts
 from dpdb.plan.relations import (
+    Attached,
     Equality,
     Join,
     Joined,
@@ -56,13 +57,19 @@ def as_source(relation: Relation, policy: Policy, facts: Facts) -> Joined:
     return Joined(relation, unit, known.cap, known.cap, known.arithmetic, naming, known.entering)
 
 
-def with_lookups(source: Source, lookups: Sequence[Lookup], policy: Policy, facts: Facts) -> Source:
-    """What a SELECT reads, with the columns that its EXISTS and IN make."""
+def with_lookups(
+    source: Source, lookups: Sequence[Lookup | Attached], policy: Policy, facts: Facts
+) -> Source:
+    """What a SELECT reads, with the columns that EXISTS, IN and correlated subqueries make."""
     if not lookups:
         return source
     relation: Relation = Scan(source) if isinstance(source, Table) else source.relation
     for each in lookups:
-        relation = Mark(relation, each)
+        match each:
+            case Lookup():
+                relation = Mark(relation, each)
+            case Attached(right=right, on=on):
+                relation = Join(JoinKind.LEFT, relation, right, on)
     unmatched = source.unmatched if isinstance(source, Joined) else None
     known = as_source(relation, policy, facts)
     return replace(known, rows_per_unit=source.rows_per_unit, unmatched=unmatched)

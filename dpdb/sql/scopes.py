@@ -49,7 +49,7 @@ class RowExpressions(ExpressionBinder):
         if isinstance(node, exp.Column):
             return self._scope.column(node)
         if isinstance(node, exp.Subquery):
-            return self._binder.subquery(node)
+            return self._binder.correlated(node, self._scope) or self._binder.subquery(node)
         if isinstance(node, exp.Exists):
             return self._binder.looked_up(node, None, self._scope)
         if isinstance(node, exp.In) and node.args.get("query") is not None:

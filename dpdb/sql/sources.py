@@ -16,7 +16,7 @@ from dpdb.errors import UnknownName, Unsupported
 from dpdb.plan.derived import Derived, Released
 from dpdb.plan.expressions import Expr, conjunction
 from dpdb.plan.query import Query
-from dpdb.plan.relations import Lookup, Source
+from dpdb.plan.relations import Attached, Lookup, Source
 from dpdb.plan.stability import Facts
 from dpdb.policy.catalog import Policy
 from dpdb.policy.names import suggestion
@@ -63,7 +63,7 @@ class SelectBinder(SubqueryBinder, Protocol):
     views: Mapping[str, View]
     """The tables that WITH names here."""
     subqueries: list[Query]
-    lookups: list[Lookup]
+    lookups: list[Lookup | Attached]
 
     def within(self) -> SelectBinder:
         """A binder for a SELECT in FROM or WITH, which sees the same tables."""
