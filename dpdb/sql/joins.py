@@ -10,10 +10,11 @@ from sqlglot import exp
 from dpdb.errors import UnknownName, Unsupported
 from dpdb.plan.expressions import Case, ColumnRef, Expr, Literal, Slot, compare, conjunction
 from dpdb.plan.per_unit import PerUnit
-from dpdb.plan.relations import JoinKind, Scan
+from dpdb.plan.relations import JoinKind, Scan, scans
 from dpdb.policy.catalog import Table
 from dpdb.sql import types
 from dpdb.sql.calls import call
+from dpdb.sql.nested_joins import Piece, is_taken_apart, taken_apart
 from dpdb.sql.rewriting import substituted
 from dpdb.sql.scopes import RowExpressions
 from dpdb.sql.trees import only, place
@@ -59,9 +60,8 @@ def scope_of(items: Sequence[Item], binder: SubqueryBinder) -> Scope:
                   items[0].node)  # fmt: skip
     parts: list[Part] = []
     for item in items:
-        scan = _scan(item, [part.scan for part in parts], binder)
         outer = JoinKind.FULL in (item.kind, items[1].kind) or item.kind is JoinKind.LEFT
-        view = leaf_view(item.view, scan, len(scope.view.subqueries), outer=outer)
+        view, pieces = _pieces(item, parts, len(scope.view.subqueries), binder, outer=outer)
         before = scope.view.columns
         scope = beside(scope, view, item, binder)
         condition = conjunction(scope.condition(view.where), condition_of(item, scope))
@@ -73,8 +73,7 @@ def scope_of(items: Sequence[Item], binder: SubqueryBinder) -> Scope:
             (left, right), _ = types.unify(list(pair), place(name, binder.text))
             condition = conjunction(condition, compare("=", left, right))
             scope = merged(scope, name.name, pair, item.kind)
-        alias = item.node.alias_or_name or str(scan)
-        parts.append(Part(scan, alias, item.kind, condition, place(item.node, binder.text)))
+        parts += _parts(item, pieces, condition, binder)
     return replace(scope, parts=tuple(parts))
 
 
@@ -98,6 +97,37 @@ def check_words(item: Item, binder: SubqueryBinder) -> None:
             raise Unsupported(f"{item.kind} needs ON or USING", place=where)
 
 
+def _pieces(
+    item: Item, before: list[Part], subqueries: int, binder: SubqueryBinder, *, outer: bool
+) -> tuple[View, list[Piece]]:
+    """The view of an item, and its tables: several where it is a join itself."""
+    taken, table = {part.scan.leaf for part in before}, item.view.table
+    if isinstance(table, Table):
+        scan = Scan(table, new_leaf(table, taken))
+        return leaf_view(item.view, scan, subqueries, outer=outer), [(scan, item.kind, None)]
+    if outer or not is_taken_apart(table, first=not before):
+        raise Unsupported(
+            "a SELECT that looks into another table, or joins it by an outer join, is not joined"
+            " with further ones",
+            hint="write all joins into one FROM",
+            place=place(item.node, binder.text),
+        )
+    leaves: dict[str, str] = {}
+    for scan in scans(table.relation):
+        leaves[scan.leaf] = new_leaf(scan.table, taken | {*leaves.values()})
+    return taken_apart(item.view, leaves, subqueries)
+
+
+def _parts(
+    item: Item, pieces: list[Piece], condition: Expr | None, binder: SubqueryBinder
+) -> Iterator[Part]:
+    """The parts of an item; its condition is that of its first table, too."""
+    where = place(item.node, binder.text)
+    for number, (scan, kind, own) in enumerate(pieces):
+        alias = (len(pieces) == 1 and item.node.alias_or_name) or str(scan)
+        yield Part(scan, alias, kind, own if number else conjunction(own, condition), where)
+
+
 def _check(item: Item, binder: SubqueryBinder) -> None:
     """Refuse what is no join of tables on a condition."""
     check_words(item, binder)
@@ -106,12 +136,6 @@ def _check(item: Item, binder: SubqueryBinder) -> None:
         raise Unsupported(
             "answers are joined with answers, and not with tables",
             hint="a scalar subquery is one noisy number, and FROM (SELECT …) reads answers alone",
-            place=where,
-        )
-    if not isinstance(item.view.table, Table):
-        raise Unsupported(
-            "a SELECT that joins or looks into another table is not joined with further ones",
-            hint="write all joins into one FROM",
             place=where,
         )
 
@@ -132,13 +156,6 @@ def turned(items: Sequence[Item], binder: SubqueryBinder) -> Sequence[Item]:
         return items
     first, second = items
     return [replace(second, join=None), replace(first, join=second.join)]
-
-
-def _scan(item: Item, before: list[Scan], binder: SubqueryBinder) -> Scan:
-    """The scan of an item's table, by a name that no scan before it has."""
-    table = item.view.table
-    assert isinstance(table, Table)
-    return Scan(table, new_leaf(table, {scan.leaf for scan in before}))
 
 
 def new_leaf(table: Table, taken: set[str]) -> str:
