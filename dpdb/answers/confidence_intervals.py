@@ -88,7 +88,12 @@ def confidence_intervals(
 
 
 def _of_subquery(plan: Plan, noisy: Noisy, confidence: float, *, farther: bool) -> Bounds | None:
-    """The interval of a scalar subquery's exact answer; infinite where that may be undefined."""
+    """The interval of a scalar subquery's exact answer; infinite where that may be undefined.
+
+    What is computed from other answers has none.
+    """
+    if plan.derived is not None:
+        return None
     output = plan.outputs[0]
     frame = Frame({}, {**noisy.subqueries, **points(plan, noisy.draws)})
     ends = confidence_intervals(plan, noisy, output, frame, confidence, farther=farther)

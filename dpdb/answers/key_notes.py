@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dpdb.plan.plan import Plan
+from dpdb.plan.relations import Source
 from dpdb.plan.statistics import KeyUnits
-from dpdb.policy.catalog import Table
 from dpdb.privacy.thresholding import Threshold
 
 
@@ -14,10 +14,12 @@ def key_notes(planned: Plan) -> tuple[str, ...]:
     """Notes on keys that were found in the data, and on an answer of declared ones alone."""
     if planned.keys and not planned.estimates and planned.found is None:
         return ("these are the keys that the policy declares, whether rows have them or not",)
-    return tuple(_notes(planned))
+    return tuple(dict.fromkeys(_notes(planned)))
 
 
 def _notes(planned: Plan) -> Iterator[str]:
+    for subplan in planned.subplans:
+        yield from _notes(subplan)
     for index, release in enumerate(planned.releases):
         if not isinstance(release.statistic, KeyUnits):
             continue
@@ -35,6 +37,6 @@ def _notes(planned: Plan) -> Iterator[str]:
             )
 
 
-def units(table: Table) -> str:
+def units(table: Source) -> str:
     """What is counted of each key: rows, or units by the name of their column."""
-    return "rows" if table.unit is None else f"different {table.unit}"
+    return "rows" if table.unit is None else f"different {table.unit_in_words}"

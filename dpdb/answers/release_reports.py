@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dpdb.answers.record import Origin, ReleaseReport
+from dpdb.plan.derived_columns import noisy_columns
 from dpdb.plan.expressions import Slot, interval_ends, slots
-from dpdb.plan.plan import CONFIDENCE, Plan, Release, at_once
-from dpdb.plan.query import Output
+from dpdb.plan.plan import CONFIDENCE, Estimate, Plan, Release, at_once
+from dpdb.plan.query import Function, Output
 from dpdb.plan.statistics import Histogram, JointRanks, Part
 from dpdb.privacy.bracket import Bracket
 from dpdb.privacy.halves import Halves
@@ -110,7 +111,13 @@ def promised_error(planned: Plan, output: Output) -> float | None:
     if reading is None or not estimate.releases:
         return None
     confidence = at_once(CONFIDENCE, planned.competing_rows)
-    return margin_of(reading, planned, confidence) * float(estimate.unit)
+    return margin_of(reading, planned, confidence) * float(_unit(estimate))
+
+
+def _unit(estimate: Estimate) -> Fraction:
+    """The size of one step of a COUNT or SUM, in the analyst's units."""
+    grid = estimate.moments.grid if estimate.aggregate.function is Function.SUM else None
+    return Fraction(1) if grid is None else grid.step
 
 
 EXACT = "exact"
@@ -183,6 +190,10 @@ def _report(release: Release, part: Part, competing_rows: int) -> ReleaseReport:
 
 def origins(planned: Plan, *, noisy: bool = True) -> tuple[Origin, ...]:
     """Where the columns of an answer come from; without noise, all aggregates are exact."""
+    if planned.derived is not None:
+        columns = noisy_columns(planned.derived)
+        computed = Origin.NOISY if noisy else Origin.EXACT
+        return tuple(computed if each else Origin.KEY for each in columns)
     return tuple(
         Origin.KEY if not _measures(output) or interval_ends(output.expression)
         else Origin.NOISY if noisy and planned.has_noise(output)

@@ -20,6 +20,7 @@ from dpdb.plan.moments import NO_MOMENTS, Moment, Moments, moments_of
 from dpdb.plan.plan import Release, ReleasedGroup
 from dpdb.plan.query import NO_OPTIONS, Aggregate, Function, Options, Query
 from dpdb.plan.ranges import Environment, interval, narrow, nullable
+from dpdb.plan.relations import Joined, unit_columns
 from dpdb.plan.statistics import Distinct, Grid, Ranks, Tally, fit_grid
 from dpdb.policy.catalog import Kind, Policy, Table
 from dpdb.policy.numbers import CALENDAR, MAGNITUDE_LIMIT, grid_step
@@ -50,6 +51,8 @@ class PlanningContext:
     """What the whole query may spend."""
     remembered: tuple[ReleasedGroup, ...] = ()
     """Groups that were drawn before, over the same rows and groups as the query's own."""
+    selections: int = 1
+    """How many times keys are to be found in the data, in the query and its subqueries."""
 
     @property
     def concentrated(self) -> bool:
@@ -69,6 +72,8 @@ def contribution_of(
         query.where is not None
         or aggregate.where is not None
         or bool(query.keys)
+        # A row may find no other to be joined with.
+        or isinstance(query.table, Joined)
         # A unit may have fewer rows than its cap.
         or query.table.unit is not None
         or (argument is not None and nullable(argument))
@@ -135,7 +140,7 @@ class AggregateLowering:
     def public_rows(self) -> int | None:
         """The number of rows that are counted, where it is public and of use."""
         public = self._contribution.fixed and self.aggregate.function is not Function.SUM
-        return self.context.rows(self.query.table) if public else None
+        return self._row_count() if public else None
 
     @property
     def moments(self) -> MomentLowering:
@@ -151,8 +156,12 @@ class AggregateLowering:
             lambda squared: self._grid(SQUARES_LIMIT) if squared else self._grid(),
             self._choice,
             self.share,
-            (lambda: self.context.rows(self.query.table)) if self._contribution.fixed else None,
+            self._row_count if self._contribution.fixed else None,
         )
+
+    def _row_count(self) -> int:
+        assert isinstance(self.query.table, Table)
+        return self.context.rows(self.query.table)
 
     @property
     def range(self) -> Interval:
@@ -182,7 +191,8 @@ class AggregateLowering:
     def _names_units(self) -> bool:
         """Whether the argument is the column that names the privacy unit of a row."""
         argument = self._argument
-        return isinstance(argument, ColumnRef) and argument.column.name == self.query.table.unit
+        naming = unit_columns(self.query.table)
+        return isinstance(argument, ColumnRef) and argument.column.name in naming
 
     @cached_property
     def _contribution(self) -> Contribution:

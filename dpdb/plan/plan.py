@@ -9,6 +9,7 @@ from fractions import Fraction
 from functools import cached_property, reduce
 from operator import add
 
+from dpdb.plan.derived import Derived
 from dpdb.plan.expressions import Expr, Slot, columns_of, conjunction, slots
 from dpdb.plan.found_keys import FoundKeys, are_sought
 from dpdb.plan.intervals import Interval
@@ -17,8 +18,9 @@ from dpdb.plan.obstacles import Obstacle
 from dpdb.plan.query import Aggregate, Function, Ordering, Output
 from dpdb.plan.ranges import Environment, interval
 from dpdb.plan.regions import Region, region
+from dpdb.plan.relations import Joined, Source
 from dpdb.plan.statistics import Histogram, Joint, KeyUnits, Part, Statistic
-from dpdb.policy.catalog import Table, Value
+from dpdb.policy.catalog import Value
 from dpdb.privacy.accounting.composition import ComposedLoss
 from dpdb.privacy.accounting.loss import Loss, largest_loss
 from dpdb.privacy.bracket import Bracket
@@ -98,12 +100,6 @@ class Estimate:
     moments: Moments = NO_MOMENTS
 
     @property
-    def unit(self) -> Fraction:
-        """The size of one step of a COUNT or SUM, in the analyst's units."""
-        grid = self.moments.grid if self.aggregate.function is Function.SUM else None
-        return Fraction(1) if grid is None else grid.step
-
-    @property
     def linear_reading(self) -> Reading | None:
         """The reading that is the answer: that of a COUNT or a SUM."""
         match self.aggregate.function:
@@ -136,7 +132,7 @@ ReleaseFamily = tuple[tuple[int, ...], ...]
 class Plan:
     """The physical plan of one SELECT: groups, releases, estimates and columns of the answer."""
 
-    table: Table
+    table: Source
     where: Expr | None
     keys: tuple[Expr, ...]
     key_values: tuple[tuple[Value, ...], ...]
@@ -163,6 +159,8 @@ class Plan:
     """Releases that compose in parallel, as no row is under two filters of one family."""
     groups: tuple[tuple[int, ReleasedGroup], ...] = ()
     """The groups that are to be drawn, each with the index of its first release."""
+    derived: Derived | None = None
+    """What is computed from the answers of the subplans, for a SELECT over answers."""
     remembered: tuple[ReleasedGroup, ...] = ()
     """Groups that were drawn for earlier statements and cost nothing: the first of `releases`."""
     found: FoundKeys | None = None
@@ -249,7 +247,7 @@ class Plan:
     def region(self) -> Region:
         """A region that holds every row that can count for the answer."""
         filters = {estimate.aggregate.where for estimate in self.estimates}
-        if self.subplans or self.table.unit is not None:
+        if self.subplans or isinstance(self.table, Joined) or self.table.unit is not None:
             # A unit can have rows in several regions, up to its cap in each, so filters that
             # exclude each other may still see the same unit.
             return region(self.table, None)
@@ -258,9 +256,12 @@ class Plan:
     @cached_property
     def identity(self) -> tuple[object, ...]:
         """A key that is equal for plans that draw the same releases, however they show them."""
+        # Nothing is drawn by what is computed from the rows of answers.
+        read = (None if self.derived else (p.derived, p.outputs[0].expression)
+                for p in self.subplans)  # fmt: skip
         nested = tuple(
-            (p.identity, p.outputs[0].expression, *(e.aggregate for e in p.estimates))
-            for p in self.subplans
+            (p.identity, own, *(e.aggregate for e in p.estimates))
+            for p, own in zip(self.subplans, read, strict=True)
         )
         rows = *self.table.counted_rows, self.where
         return *rows, self.key_values, self.keys, self.releases, nested

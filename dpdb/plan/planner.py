@@ -7,16 +7,18 @@ public, and the planner asks for it.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from dpdb.errors import TooLarge
 from dpdb.plan import quantiles
 from dpdb.plan.allocation import allocate, competing_rows
+from dpdb.plan.derived import DerivedQuery
+from dpdb.plan.derived_columns import has_intervals, selects_by_noise
 from dpdb.plan.expressions import Slot
 from dpdb.plan.found_keys import FoundKeys
 from dpdb.plan.group_keys import found_places, is_found, key_values
 from dpdb.plan.intervals import Interval
-from dpdb.plan.key_selection import selects_keys
+from dpdb.plan.key_selection import number_of_selections, selects_keys
 from dpdb.plan.lowering import (
     PlanningContext,
     RowCount,
@@ -53,7 +55,8 @@ def plan(
     `rows` gives the number of rows of a table, where that number is public. Raises TooLarge for
     more than MAX_GROUPS groups or noisy values.
     """
-    context = PlanningContext(policy, rows, query.options, share, remembered)
+    selections = number_of_selections(query)
+    context = PlanningContext(policy, rows, query.options, share, remembered, selections)
     # Subqueries are planned first, but their answers do not change the number of groups.
     values = _key_values(query, {}) if query.options.has_accuracy_goal else ()
     group_count = _most_groups(query, values)
@@ -74,16 +77,30 @@ def _plan_within(
     context: PlanningContext,
     shares: Iterator[BudgetShare],
     confidence: float | None,
+    candidates: int = 1,
 ) -> Plan:
     """The plan for `query`: every noisy aggregate takes the next of `shares`, subqueries first.
 
-    `confidence` is that of the answer's intervals, None where none is shown.
+    `confidence` is that of the answer's intervals, None where none is shown. `candidates` are the
+    rows among which noise decides, in the SELECT that reads the answer, which are shown.
     """
     # How many groups there are is not known yet, but that is at most the number allowed.
     most = competing_rows(query, MAX_GROUPS, context)
-    inner = quantiles.shown_confidences(query, "subquery", confidence, most)
+    inner: Mapping[int, float | None] = quantiles.shown_confidences(
+        query, "subquery", confidence, most
+    )
+    read = _candidates(query)
+    if isinstance(query, DerivedQuery):
+        whole = confidence if query.derived and has_intervals(query.derived) else None
+        inner = dict.fromkeys(range(len(query.subqueries)), whole)
     subplans = tuple(
-        _plan_within(subquery, context, shares, inner.get(index))
+        _plan_within(
+            subquery,
+            context,
+            shares,
+            inner.get(index),
+            read,
+        )
         for index, subquery in enumerate(query.subqueries)
     )
     known: Environment = {
@@ -94,7 +111,7 @@ def _plan_within(
     }
     values = _key_values(query, known)
     group_count = _most_groups(query, values)
-    competing = competing_rows(query, group_count, context)
+    competing = max(candidates, competing_rows(query, group_count, context))
     shown = quantiles.shown_confidences(query, "aggregate", confidence, competing)
     own = QueryReleases(query, context, known, group_count, _number(values), shown)
     own.recall()
@@ -111,6 +128,14 @@ def _plan_within(
         reused=own.reused,
         parallel=own.parallel,
     )
+
+
+def _candidates(query: Query) -> int:
+    """The number of rows of all answers that a query reads, where noise decides which it shows."""
+    derived = query.derived if isinstance(query, DerivedQuery) else None
+    if derived is None or not (has_intervals(derived) and selects_by_noise(derived)):
+        return 1
+    return sum(_most_groups(each, _key_values(each, {})) for each in query.subqueries)
 
 
 KeyValues = tuple[tuple[Value, ...], ...]
@@ -149,7 +174,8 @@ def _found(query: Query) -> FoundKeys | None:
     places = found_places(query.keys, query.where)
     if not places:
         return None
-    return FoundKeys(places, None if selects_keys(query) else ())
+    most = _most_groups(query, ())
+    return FoundKeys(places, most, None if selects_keys(query) else ())
 
 
 def _assembled(
@@ -185,4 +211,5 @@ def _assembled(
         remembered=reused,
         parallel=parallel,
         found=_found(query),
+        derived=query.derived if isinstance(query, DerivedQuery) else None,
     )

@@ -11,7 +11,8 @@ from functools import cached_property
 from dpdb.errors import Place
 from dpdb.plan.expressions import Expr, IntervalEnd, conjunction, interval_ends, size
 from dpdb.plan.obstacles import Obstacle, obstacle
-from dpdb.policy.catalog import Kind, Table
+from dpdb.plan.relations import Source
+from dpdb.policy.catalog import Kind
 
 
 class Function(StrEnum):
@@ -116,7 +117,7 @@ class Query:
     `outputs`, `having` and `order` refer to `aggregates`, `keys` and `subqueries` through slots.
     """
 
-    table: Table
+    table: Source
     outputs: tuple[Output, ...]
     aggregates: tuple[Aggregate, ...]
     where: Expr | None = None

@@ -106,6 +106,31 @@ class Table:
         """Equal where the same rows of the same table count: its name, and the caps on a unit."""
         return self.name, self.rows_per_unit, self.groups_per_unit
 
+    @property
+    def unit_as_written(self) -> str:
+        """The unit as the policy writes it: `row`, a column, or a column and the key it names."""
+        unit = "row" if self.unit is None else self.unit
+        return unit if self.chain is None else f"{unit} -> {self.chain}"
+
+    @property
+    def unit_in_words(self) -> str:
+        """What a message calls a unit: a row, by the column that names it, or of another table."""
+        if self.chain is not None:
+            return f"unit of {self.chain.table}"
+        return "row" if self.unit is None else self.unit
+
+    @property
+    def unit_kind(self) -> Kind | None:
+        """The type of the column that holds the unit; None where the table has no such column."""
+        held = None if self.unit is None or self.chain is not None else self.column(self.unit)
+        return None if held is None else held.kind
+
+    @property
+    def identifiers(self) -> frozenset[str]:
+        """The names of the columns that name a unit or a row: what they hold is never changed."""
+        references = (column.name for column in self.columns if column.references is not None)
+        return frozenset((*self.key, *references, *([self.unit] if self.unit else ())))
+
     def column(self, name: str) -> Column | None:
         """The column called `name`, first exactly, then in any case; None if there is none."""
         folded = name.casefold()

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dpdb.answers import accuracy_notes, release_reports
 from dpdb.answers.answer import Answer
-from dpdb.answers.estimates import points
-from dpdb.answers.group_rows import with_keys
+from dpdb.answers.derived import noisy_table
+from dpdb.answers.group_rows import with_all_keys
 from dpdb.answers.key_notes import key_notes
-from dpdb.answers.rows import cell_columns
 from dpdb.answers.suggested_bounds import bin_notes, bounds_notes
 from dpdb.ledger.protocol import FREE, Balance
 from dpdb.plan.plan import Plan
@@ -19,9 +18,8 @@ def bought(
 ) -> Answer:
     """The answer to a statement from a purchase, which a repeat does not pay for again."""
     noisy, before = purchase.result.noisy, planned
-    planned = with_keys(planned, noisy.keys)
-    estimates = points(planned, noisy.draws) if planned.cells else {}
-    cells = cell_columns(planned, estimates, noisy.subqueries, noisy)
+    planned = with_all_keys(planned, noisy)
+    cells = noisy_table(planned, noisy).cells()
     columns = tuple(output.label for output in planned.outputs)
     return Answer(
         statement=text,

@@ -13,14 +13,16 @@ if TYPE_CHECKING:
     from dpdb.policy.catalog import Policy, Table
 
 
-def open_engine(progress: Progress | None = None, witness: Witness | None = None) -> OpenEngine:
+def open_engine(
+    policy: Policy, progress: Progress | None = None, witness: Witness | None = None
+) -> OpenEngine:
     """An engine that reads each table when it is first asked about it; the witness sees it, too.
 
     It is imported here: pandas takes longer to import than the prompt to appear.
     """
     from dpdb.engines.memory.engine import MemoryEngine  # noqa: PLC0415
 
-    return MemoryEngine(progress, witness)
+    return MemoryEngine(progress, witness, policy.tables)
 
 
 def open_ledger(policy: Policy, analyst: str | None = None, *, teach: bool = False) -> Ledger:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpdb.answers.estimates import Draws, Noisy, points, scalar
+from dpdb.answers.derived import scalar_value
+from dpdb.answers.estimates import Draws, Noisy
 from dpdb.answers.group_rows import with_keys
 from dpdb.answers.record import Disclosure
 from dpdb.errors import InternalError
@@ -90,11 +91,13 @@ class Executor:
         revealed: list[Disclosure] = []
         for index, subplan in enumerate(plan.subplans):
             inner = self._execute(subplan)
-            slot = Slot("subquery", index, subplan.outputs[0].expression.kind)
-            noisy = inner.noisy
-            subqueries[slot] = scalar(subplan, points(subplan, noisy.draws), noisy.subqueries)
-            subresults.append(noisy)
+            subresults.append(inner.noisy)
             revealed += inner.revealed
+            if plan.derived is None:
+                slot = Slot("subquery", index, subplan.outputs[0].expression.kind)
+                subqueries[slot] = scalar_value(subplan, inner.noisy)
+        if plan.derived is not None:
+            return NoisyResult(Noisy((), {}, tuple(subresults)), tuple(revealed))
         known = self.known[: plan.recalled]
         keys: tuple[KeyRow, ...] = ()
         if are_sought(plan.found):

@@ -24,6 +24,7 @@ from dpdb.session.backends import open_engine, open_ledger
 from dpdb.session.explanations import explained
 from dpdb.session.gate import Gate
 from dpdb.session.memory import Chosen, Memory
+from dpdb.session.public_facts import PublicFacts
 from dpdb.session.settings import Settings
 from dpdb.session.unprotected import Unprotected
 from dpdb.sql.statements import (
@@ -77,7 +78,8 @@ class Session:
         self.policy = policy
         self.teach = teach
         self.settings = Settings()
-        self._statement = lru_cache(STATEMENTS)(lambda text: statement(text, policy))
+        facts = PublicFacts(lambda: self._engine)
+        self._statement = lru_cache(STATEMENTS)(lambda text: statement(text, policy, facts))
         self._ledger = open_ledger(policy, analyst, teach=teach)
         self._noise = source(policy.noise) if noise is None else noise
         # Where noise can be foretold the time of an answer tells nothing more.
@@ -191,7 +193,7 @@ class Session:
         """
         self._gate.opens_on_tick()
         if self._loaded_engine is None:
-            self._loaded_engine = open_engine(self._progress, self._ledger.pinned)
+            self._loaded_engine = open_engine(self.policy, self._progress, self._ledger.pinned)
         return self._loaded_engine
 
     def _executor(self, known: Draws) -> Executor:

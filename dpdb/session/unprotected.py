@@ -46,8 +46,7 @@ class Unprotected:
 
     def answer(self, text: str, query: Query) -> Answer:
         """The answer: exact, or with noise of local sensitivity that is charged for."""
-        from dpdb.answers.rows import cell_columns  # noqa: PLC0415 (numpy)
-        from dpdb.session.teaching import UnprotectedExecutor  # noqa: PLC0415
+        from dpdb.session.teaching import UnprotectedExecutor  # noqa: PLC0415 (numpy)
 
         planned, epsilon = self._planned(query)
         price = FREE
@@ -55,7 +54,7 @@ class Unprotected:
             price = self.ledger.charge(ComposedLoss.of(pure(epsilon)), None).price
         share = None if epsilon is None else epsilon / planned.aggregates
         result = UnprotectedExecutor(self.engine(), self.noise, share).execute(planned)
-        cells = cell_columns(planned, result.points, result.subqueries, None)
+        cells = result.table.cells(unrounded=True)
         kinds = [output.expression.kind for output in planned.outputs]
         for index, kind in enumerate(kinds):
             if kind is Kind.INTEGER and any(isinstance(c, float) for c in cells[index].cells):

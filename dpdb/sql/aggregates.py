@@ -11,7 +11,8 @@ from sqlglot import exp
 from dpdb.errors import TypeMismatch, Unsupported
 from dpdb.plan.expressions import Case, Cast, Expr, Literal, conjunction
 from dpdb.plan.query import Aggregate, Function
-from dpdb.policy.catalog import Kind, Table
+from dpdb.plan.relations import Source
+from dpdb.policy.catalog import Kind
 from dpdb.sql import types
 from dpdb.sql.contribution_bounds import bounded
 from dpdb.sql.named_arguments import has_named_arguments
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
 AGGREGATE_NAMES = [
     "COUNT", "COUNT_IF", "SUM", "AVG", "MEAN", "MIN", "MAX", "VARIANCE", "VAR", "VAR_SAMP",
     "VAR_POP", "STDDEV", "STDEV", "STD", "SD", "STDDEV_SAMP", "STDDEV_POP", "MEDIAN",
-    "QUANTILE_CONT", "PERCENTILE_CONT", "MODE", "APPROX_BOUNDS",
+    "QUANTILE_CONT", "PERCENTILE_CONT", "MODE", "CORR", "COVAR_POP", "COVAR_SAMP", "REGR_SLOPE",
+    "REGR_INTERCEPT", "REGR_R2", "REGR_COUNT", "REGR_AVGX", "REGR_AVGY", "REGR_SXX", "REGR_SYY",
+    "REGR_SXY", "SKEWNESS", "APPROX_COUNT_DISTINCT", "APPROX_QUANTILE", "APPROX_BOUNDS",
 ]  # fmt: skip
 
 _FUNCTIONS: dict[type[exp.Expr], Function] = {
@@ -39,6 +42,8 @@ _FUNCTIONS: dict[type[exp.Expr], Function] = {
     exp.Max: Function.MAX,
     exp.Median: Function.QUANTILE,
     exp.PercentileCont: Function.QUANTILE,
+    exp.ApproxQuantile: Function.QUANTILE,
+    exp.ApproxDistinct: Function.COUNT_DISTINCT,
     exp.Mode: Function.MODE,
 }
 
@@ -54,7 +59,33 @@ def _is_approx_bounds(node: exp.Expr) -> bool:
     return isinstance(node, exp.Anonymous) and str(node.this).upper() == "APPROX_BOUNDS"
 
 
-def aggregate(node: exp.Expr, rows: ExpressionBinder, table: Table) -> Aggregate:
+def is_aggregated(tree: exp.Select) -> bool:
+    """Whether a SELECT has groups, or aggregates that are no window functions."""
+    if tree.args.get("group") or tree.args.get("having"):
+        return True
+    order, qualify = tree.args.get("order"), tree.args.get("qualify")
+    parts = [
+        *tree.expressions,
+        *(order.expressions if order else ()),
+        *([qualify] if qualify else ()),
+    ]
+    return any(map(_has_aggregate, parts))
+
+
+def _has_aggregate(node: object) -> bool:
+    """Whether an aggregate of the SELECT itself is in a part of it."""
+    if isinstance(node, list):
+        return any(map(_has_aggregate, node))
+    if not isinstance(node, exp.Expr) or isinstance(node, exp.Query):
+        return False
+    if isinstance(node, exp.Window):
+        called = node.this.this if isinstance(node.this, exp.Filter) else node.this
+        inside = [*called.args.values(), *(v for k, v in node.args.items() if k != "this")]
+        return any(map(_has_aggregate, inside))
+    return is_aggregate(node) or any(map(_has_aggregate, node.args.values()))
+
+
+def aggregate(node: exp.Expr, rows: ExpressionBinder, table: Source) -> Aggregate:
     """The aggregate call at `node` over `table`; `rows` binds the expressions inside it."""
     match node:
         case exp.Filter():
@@ -77,7 +108,7 @@ def aggregate(node: exp.Expr, rows: ExpressionBinder, table: Table) -> Aggregate
     function = _FUNCTIONS.get(type(node))
     if function is None:
         hint = f"aggregates are {', '.join(AGGREGATE_NAMES)}"
-        if isinstance(node, exp.ApproxQuantile | exp.ApproxQuantiles):
+        if isinstance(node, exp.ApproxQuantiles):
             hint = "PERCENTILE_CONT(x, 0.25) is one quantile; write one for each"
         raise Unsupported(
             f"{node_name(node)} is not supported", hint=hint, place=place(node, rows.text)
@@ -98,7 +129,7 @@ def _call(node: exp.Expr, function: Function, rows: ExpressionBinder) -> Aggrega
                 raise Unsupported("COUNT(DISTINCT …) takes one argument", place=where)
             argument = rows.expression(node.this.expressions[0])
             return Aggregate(Function.COUNT_DISTINCT, argument, place=where)
-    only(node, rows.text, "this", "expression", "big_int")
+    only(node, rows.text, "this", "expression", "big_int", "quantile")
     if node.this is None:
         raise TypeMismatch(f"{function.name} needs an argument", place=where)
     fraction = None
@@ -106,6 +137,8 @@ def _call(node: exp.Expr, function: Function, rows: ExpressionBinder) -> Aggrega
         fraction = Fraction(1, 2)
     elif isinstance(node, exp.PercentileCont):
         fraction = _fraction(node.expression, rows)
+    elif isinstance(node, exp.ApproxQuantile):
+        fraction = _fraction(node.args.get("quantile"), rows)
     return _as_count(_typed(Aggregate(function, rows.expression(node.this), None, fraction, where)))
 
 
@@ -178,7 +211,7 @@ def _typed(aggregate: Aggregate) -> Aggregate:
     argument, where = aggregate.argument, aggregate.place
     assert argument is not None
     match aggregate.function:
-        case Function.COUNT | Function.MODE:
+        case Function.COUNT | Function.COUNT_DISTINCT | Function.MODE:
             return aggregate
         case Function.SUM | Function.AVG if argument.kind is Kind.BOOLEAN:
             # The mean of true and false is the part that is true.

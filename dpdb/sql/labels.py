@@ -7,7 +7,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 _NO_SPACE_BEFORE = {TokenType.R_PAREN, TokenType.COMMA, TokenType.DOT, TokenType.DCOLON}
 _NO_SPACE_AFTER = {TokenType.L_PAREN, TokenType.DOT, TokenType.DCOLON}
 _KEYWORDS_BEFORE_PAREN = {"IN", "AND", "OR", "NOT", "FILTER", "GROUP", "WHEN", "THEN", "ELSE",
-                          "BETWEEN", "LIKE", "CASE", "WHERE"}  # fmt: skip
+                          "BETWEEN", "LIKE", "CASE", "WHERE", "OVER"}  # fmt: skip
 
 
 def labels(tokens: list[Token]) -> list[str]:

@@ -13,6 +13,7 @@ from sqlglot.tokenizer_core import Token
 from dpdb.errors import InvalidOption, Place
 from dpdb.plan.group_keys import found_places
 from dpdb.plan.query import Query
+from dpdb.plan.relations import Joined, Source, unit_columns
 from dpdb.policy.catalog import Table
 from dpdb.sql import option_names
 from dpdb.sql.literals import number
@@ -27,7 +28,7 @@ class Option:
     place: Place
 
 
-def agreed(terms: tuple[Option, ...], table: Table, *, grouped: bool) -> Table:
+def agreed(terms: tuple[Option, ...], table: Source, *, grouped: bool) -> Source:
     """The table as a query with these terms reads it: with the policy's caps or lower ones."""
     rows, groups = table.rows_per_unit, table.groups_per_unit
     for term in terms:
@@ -39,7 +40,15 @@ def agreed(terms: tuple[Option, ...], table: Table, *, grouped: bool) -> Table:
             case "max_groups_contributed" | "kappa":
                 groups = _at_most(term, table, groups or table.rows_per_unit)
     capped = grouped and groups is not None and groups < rows
-    return replace(table, rows_per_unit=rows, groups_per_unit=groups if capped else None)
+    if not isinstance(table, Joined):
+        return replace(table, rows_per_unit=rows, groups_per_unit=groups if capped else None)
+    if capped:
+        raise InvalidOption(
+            f"the {rows} rows of a unit can be in more groups than {groups}",
+            hint=f"max_rows_contributed = {groups} keeps each unit within so many groups",
+            place=terms[0].place,
+        )
+    return replace(table, rows_per_unit=rows)
 
 
 def with_key_terms(query: Query, terms: tuple[Option, ...]) -> Query:
@@ -58,12 +67,18 @@ def with_key_terms(query: Query, terms: tuple[Option, ...]) -> Query:
     return query
 
 
-def _check_unit(term: Option, table: Table) -> None:
+def _check_unit(term: Option, table: Source) -> None:
     named = term.value[-1].text.casefold()
-    if len(term.value) == 1 and table.unit is not None and named == table.unit.casefold():
+    own = unit_columns(table)
+    if len(term.value) == 1 and any(named == name.split(".")[-1].casefold() for name in own):
         return
-    unit = "a row" if table.unit is None else f"the column {table.unit}"
-    raise InvalidOption(f"the privacy unit of {table.name} is {unit}", place=term.place)
+    unit = f"the column {min(own)}" if own else f"a {table.unit_in_words}"
+    raise InvalidOption(f"the privacy unit of {_called(table)} is {unit}", place=term.place)
+
+
+def _called(source: Source) -> str:
+    """A table by its name, or several together."""
+    return source.name if isinstance(source, Table) else "these tables"
 
 
 def _check_strategy(term: Option, *, found: bool) -> None:
@@ -83,8 +98,9 @@ def _check_strategy(term: Option, *, found: bool) -> None:
         )
 
 
-def _refuse_threshold(term: Option, table: Table) -> None:
-    units = "*" if table.unit is None else f"DISTINCT {table.unit}"
+def _refuse_threshold(term: Option, table: Source) -> None:
+    own = unit_columns(table)
+    units = f"DISTINCT {min(own)}" if own else "*"
     raise InvalidOption(
         "groups are public, and each is shown, however few units it has",
         hint=f"HAVING COUNT({units}) >= {_whole(term)} leaves out those with fewer, by the noise",
@@ -92,7 +108,7 @@ def _refuse_threshold(term: Option, table: Table) -> None:
     )
 
 
-def _at_most(term: Option, table: Table, most: int) -> int:
+def _at_most(term: Option, table: Source, most: int) -> int:
     """The number of the term, which is no greater than the policy's cap."""
     asked = _whole(term)
     if asked > most:
@@ -102,7 +118,7 @@ def _at_most(term: Option, table: Table, most: int) -> int:
         elif most < table.rows_per_unit:
             cap = f"groups_per_unit is {most}"
         raise InvalidOption(
-            f"{term.name} is {most} at most for {table.name}",
+            f"{term.name} is {most} at most for {_called(table)}",
             hint=f"in the policy {cap}",
             place=term.place,
         )

@@ -68,6 +68,9 @@ class Watched(Engine):
         self.asked += 1
         return self.engine.key_counts(plan, slots)
 
+    def fan_out(self, table: Table, columns: tuple[str, ...]) -> int:
+        return self.engine.fan_out(table, columns)
+
     def exact(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> tuple[Exact, ...]:
         self.asked += 1
         return self.engine.exact(plan, slots)

@@ -20,6 +20,7 @@ from dpdb.plan.lowering import RowCount
 from dpdb.plan.plan import Plan, ReleasedGroup
 from dpdb.plan.planner import plan
 from dpdb.plan.query import Query
+from dpdb.plan.stability import NO_FACTS, Facts
 from dpdb.policy.catalog import Policy, Table
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.session import query_plans, session
@@ -56,13 +57,13 @@ class _Memory:
     plans: dict[int, list[_Planned]] = field(default_factory=dict)
     """By the identity of a query's outputs, which the same statement shares with itself."""
 
-    def statement(self, text: str, policy: Policy) -> Statement:
+    def statement(self, text: str, policy: Policy, facts: Facts = NO_FACTS) -> Statement:
         """What the text means for a policy of these tables: no other part of it has a say."""
         known = self.statements.setdefault(text, [])
         for other, read in known:
             if other.tables == policy.tables:
                 return _given(read)
-        known.append((policy, _made(lambda: statement(text, policy))))
+        known.append((policy, _made(lambda: statement(text, policy, facts))))
         return _given(known[-1][1])
 
     def plan(

@@ -15,11 +15,13 @@ from dpdb.answers.formats.escape import printable
 from dpdb.answers.formats.footer import footer
 from dpdb.answers.formats.noise_facts import noise_facts
 from dpdb.answers.formats.part_formulas import formulas, readings
+from dpdb.answers.formats.relation_tree import relation_lines
 from dpdb.answers.record import AnswerRecord, ReleaseReport
 from dpdb.answers.release_reports import EXACT, LOCAL, atom_sums
 from dpdb.errors import folded
 from dpdb.plan.expressions import Call, Cast, ColumnRef, Expr, children
 from dpdb.plan.plan import Mechanism, Plan, Release
+from dpdb.plan.relations import Joined
 from dpdb.plan.statistics import Histogram, Joint, Ranks, Total
 from dpdb.policy.catalog import Kind
 from dpdb.policy.numbers import MAGNITUDE_LIMIT, decimal, iso_date
@@ -71,6 +73,9 @@ def tree(answer: AnswerRecord, given: Collection[str], columns: int | None = Non
             lines += folded(_title(reports), columns, lead, stem)
             facts = list(_facts(each, reports, total, given))
             lines += _branches(facts, stem, columns)
+    for plan in _plans(answer.plan):
+        if isinstance(plan.table, Joined):
+            lines += relation_lines(plan.table)
     if not lines:
         known = "the number of rows is public here"
         if answer.plan.settled:
@@ -116,8 +121,9 @@ class _Drawn:
     @property
     def whose(self) -> str:
         """The rows that its noise hides."""
-        unit = self.plan.table.unit
-        return "one row" if unit is None else f"the rows of one {printable(unit)}"
+        table = self.plan.table
+        one = f"one {printable(table.unit_in_words)}"
+        return one if table.unit is None else f"the rows of {one}"
 
 
 def _releases(plan: Plan) -> Iterator[_Drawn]:
@@ -126,6 +132,13 @@ def _releases(plan: Plan) -> Iterator[_Drawn]:
         yield from _releases(subplan)
     for index in range(len(plan.releases)):
         yield _Drawn(plan, index)
+
+
+def _plans(plan: Plan) -> Iterator[Plan]:
+    """A plan and those of its subqueries, which come first."""
+    for subplan in plan.subplans:
+        yield from _plans(subplan)
+    yield plan
 
 
 def _title(reports: Sequence[ReleaseReport]) -> str:

@@ -57,7 +57,7 @@ def load(
     positions = column_positions(table, header.names)
     builders = {
         column.name: builder(
-            column, exact=column.name == table.unit, punctuation=header.punctuation
+            column, exact=column.name in table.identifiers, punctuation=header.punctuation
         )
         for column in table.columns
         if column.name in names

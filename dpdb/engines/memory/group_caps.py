@@ -14,8 +14,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from dpdb.engines.memory.contribution_bounds import Units, hashed, text_of
+from dpdb.engines.memory.contribution_bounds import Units, row_hash, text_of
 from dpdb.engines.memory.key_numbers import numbered, whole
+from dpdb.engines.memory.keys import NONE
 from dpdb.plan.plan import Plan
 from dpdb.policy.catalog import Kind
 from dpdb.vectors.evaluate import Frame, evaluate
@@ -25,19 +26,19 @@ from dpdb.vectors.vector import AnyVector, Array, Bools, Vector
 
 def within_groups(plan: Plan, frame: Frame, units: Units, where: Bools | None, limit: int) -> Bools:
     """The rows for which `where` holds, in the at most `limit` groups that each unit keeps."""
-    rows = len(units.owners)
-    owned = units.owners != units.number
+    numbers = units.owners.numbers
+    rows, owned = len(numbers), numbers != NONE
     kept = np.flatnonzero(owned if where is None else owned & where)
     vectors = [whole(evaluate(key, frame), rows) for key in plan.keys]
     groups, different = numbered(vectors, kept)
     number = max(len(different), 1)
     pairs, first, pair_of = np.unique(
-        units.owners[kept].astype(np.int64) * number + groups,
+        numbers[kept].astype(np.int64) * number + groups,
         return_index=True,
         return_inverse=True,
     )
     owners = pairs // number
-    sizes = np.bincount(owners, minlength=units.number + 1)
+    sizes = np.bincount(owners)
     contested = np.flatnonzero(sizes[owners] > limit)
     one_row = kept[first[contested]]
     joined = b"".join(_hashes(plan, vectors, units, one_row))
@@ -55,10 +56,10 @@ def within_groups(plan: Plan, frame: Frame, units: Units, where: Bools | None, l
 
 def _hashes(plan: Plan, vectors: list[AnyVector], units: Units, rows: Array) -> Iterator[bytes]:
     """The hash of the unit and the keys of each of these rows."""
-    owners = units.written[0].texts(rows)
+    owners = units.named.texts(rows if units.owners.rows is None else units.owners.rows[rows])
     keys = [_texts(vector, key.kind, rows) for vector, key in zip(vectors, plan.keys, strict=True)]
     for owner, *texts in zip(owners, *keys, strict=True):
-        yield hashed("|".join((plan.sample_key, owner, *texts)))
+        yield row_hash("|".join((plan.sample_key, owner, *texts)))
 
 
 def _texts(vector: AnyVector, kind: Kind, rows: Array) -> list[str]:

@@ -31,6 +31,21 @@ AGGREGATES = {
         "a value with about q of the others below it",
     ),
     "MODE": ("MODE(x)", "a value among the commonest declared ones"),
+    "CORR": ("CORR(y, x)", "the correlation, from -1 to 1"),
+    "COVAR_POP": ("COVAR_POP(y, x)", "the covariance of a population"),
+    "COVAR_SAMP": ("COVAR_SAMP(y, x)", "the covariance of a sample"),
+    "REGR_SLOPE": ("REGR_SLOPE(y, x)", "the slope of the line of least squares"),
+    "REGR_INTERCEPT": ("REGR_INTERCEPT(y, x)", "the y of that line at x = 0"),
+    "REGR_R2": ("REGR_R2(y, x)", "CORR(y, x) squared"),
+    "REGR_COUNT": ("REGR_COUNT(y, x)", "how many rows have both"),
+    "REGR_AVGX": ("REGR_AVGX(y, x)", "the mean of x"),
+    "REGR_AVGY": ("REGR_AVGY(y, x)", "the mean of y"),
+    "REGR_SXX": ("REGR_SXX(y, x)", "REGR_COUNT times the variance of x"),
+    "REGR_SYY": ("REGR_SYY(y, x)", "REGR_COUNT times the variance of y"),
+    "REGR_SXY": ("REGR_SXY(y, x)", "REGR_COUNT times the covariance"),
+    "SKEWNESS": ("SKEWNESS(x)", "the skewness of a sample"),
+    "APPROX_COUNT_DISTINCT": ("APPROX_COUNT_DISTINCT(x)", "COUNT(DISTINCT x)"),
+    "APPROX_QUANTILE": ("APPROX_QUANTILE(x, q)", "QUANTILE_CONT"),
     "APPROX_BOUNDS": ("APPROX_BOUNDS(x)", "bounds for x, where nobody knows any"),
 }
 """The signature of each aggregate, and its meaning."""
@@ -115,7 +130,9 @@ KEYWORDS = (
     "ELSE", "END", "DISTINCT", "FILTER", "WITHIN", "ASC", "DESC", "NULLS", "FIRST", "LAST", "TRUE",
     "FALSE", "EXPLAIN", "SHOW", "ALL", "BUDGET", "HISTORY", "TABLES", "DESCRIBE", "SET", "WITH",
     "DIFFERENTIAL_PRIVACY", "OPTIONS", "DATE", "ANONYMIZATION", "CLAMPED",
-    "CONTRIBUTION_BOUNDS_PER_ROW", "CONTRIBUTION_BOUNDS_PER_GROUP",
+    "CONTRIBUTION_BOUNDS_PER_ROW", "CONTRIBUTION_BOUNDS_PER_GROUP", "OVER", "PARTITION", "ROWS",
+    "PRECEDING", "FOLLOWING", "UNBOUNDED", "CURRENT", "ROW", "QUALIFY", "WINDOW", "UNION",
+    "ROLLUP", "CUBE", "GROUPING", "SETS",
 )  # fmt: skip
 STARTS = {
     "SELECT": "ask a question",

@@ -11,7 +11,8 @@ from dpdb.engines.protocol import Engine
 from tests.support.plain_engine import PlainEngine
 from tests.support.two_engines import World, two_engines
 
-OpenEngine = Callable[[], Engine]
+OpenEngine = Callable[..., Engine]
+"""Takes `tables`, where chains of units lead through several."""
 ENGINES: dict[str, OpenEngine] = {"memory": MemoryEngine, "plain": PlainEngine}
 
 

@@ -117,7 +117,8 @@ def test_operands(completer: ShellCompleter) -> None:
 NESTED = ["SUM(ABS(", "MIN(COALESCE(", "MAX(NULLIF(", "AVG(CLAMP(", "COUNT(LOWER(", "COUNT(LENGTH(",
           "AVG(ROUND(", "COUNT(GREATEST(", "COUNT(CLAMP(", "COUNT(DISTINCT ", "SUM(COALESCE(",
           "PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY "]  # fmt: skip
-ENDS = {"QUANTILE_CONT(": ", 0.5)", "AVG(CLAMP(": ", 0, 1))", "COUNT(CLAMP(": ", {0}, {0}))",
+PAIRS = [f"{name}(" for name in AGGREGATES if name.startswith(("CORR", "COVAR", "REGR"))]
+ENDS = {"QUANTILE_CONT(": ", 0.5)", "APPROX_QUANTILE(": ", 0.5)", **dict.fromkeys(PAIRS, ", {0})"), "AVG(CLAMP(": ", 0, 1))", "COUNT(CLAMP(": ", {0}, {0}))",
         "COUNT(GREATEST(": ", {0}))", **dict.fromkeys(["MIN(COALESCE(", "MAX(NULLIF(",
         "SUM(COALESCE("], ", {0}))")}  # fmt: skip
 CALLS = [f"{name}(" for name in AGGREGATES if name not in ("COUNT_IF", "PERCENTILE_CONT")]

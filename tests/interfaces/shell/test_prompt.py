@@ -277,7 +277,7 @@ def test_answers_go_where_stdout_goes(tmp_path: Path) -> None:
     child.expect("dpdb>")
     child.send("\x04")
     child.expect(pexpect.EOF)
-    assert "table,columns\npeople,5" in answers.read_text()
+    assert "table,columns,unit\npeople,5,row" in answers.read_text()
 
 
 def test_nothing_heavy_before_the_prompt(tmp_path: Path) -> None:
