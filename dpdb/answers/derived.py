@@ -16,7 +16,7 @@ from dpdb.answers.estimates import Noisy, points, scalar
 from dpdb.answers.group_rows import with_keys
 from dpdb.answers.groups import Groups, aggregated, grouped
 from dpdb.answers.noisy_table import NoisyColumn, NoisyTable, Rows, in_order, shown, spread
-from dpdb.answers.rows import answer_table
+from dpdb.answers.rows import answer_table, empty_table
 from dpdb.plan.derived import Derived, Join, Released, Selection, UnionAll, released
 from dpdb.plan.expressions import Expr, Slot
 from dpdb.plan.plan import Plan
@@ -31,10 +31,11 @@ Answers = Mapping[Query, NoisyTable]
 @np.errstate(all="ignore")
 def noisy_table(plan: Plan, noisy: Noisy) -> NoisyTable:
     """The rows of the answer to a plan, from its noisy values."""
+    plan = with_keys(plan, noisy.keys)
+    if not plan.cells:
+        return empty_table(plan)
     if plan.derived is None:
-        shown = with_keys(plan, noisy.keys)
-        estimates = points(shown, noisy.draws) if shown.cells else {}
-        return answer_table(shown, estimates, noisy.subqueries, noisy)
+        return answer_table(plan, points(plan, noisy.draws), noisy.subqueries, noisy)
     below = zip(plan.subplans, noisy.subresults, strict=True)
     return derived_table(plan.derived, [noisy_table(*each) for each in below])
 

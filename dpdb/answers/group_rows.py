@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from dpdb.answers.estimates import vector
+from dpdb.answers.estimates import Noisy, vector
 from dpdb.plan.expressions import Slot
 from dpdb.plan.found_keys import KeyRow, are_sought
 from dpdb.plan.plan import Plan
@@ -21,8 +21,17 @@ def with_keys(plan: Plan, rows: tuple[KeyRow, ...]) -> Plan:
     if plan.found is None or not are_sought(plan.found):
         return plan
     shown = replace(plan, found=replace(plan.found, shown=rows))
-    competing = 1 if plan.competing_rows == 1 else max(shown.cells, 1)
-    return replace(shown, competing_rows=competing)
+    if plan.competing_rows == plan.found.most:  # and not with the rows of other answers
+        return replace(shown, competing_rows=max(shown.cells, 1))
+    return shown
+
+
+def with_all_keys(plan: Plan, noisy: Noisy) -> Plan:
+    """The same for a plan and all of its subplans."""
+    if noisy.subresults:
+        below = zip(plan.subplans, noisy.subresults, strict=True)
+        plan = replace(plan, subplans=tuple(with_all_keys(*each) for each in below))
+    return with_keys(plan, noisy.keys)
 
 
 def key_vectors(plan: Plan) -> Mapping[Slot, AnyVector]:

@@ -14,10 +14,12 @@ def key_notes(planned: Plan) -> tuple[str, ...]:
     """Notes on keys that were found in the data, and on an answer of declared ones alone."""
     if planned.keys and not planned.estimates and planned.found is None:
         return ("these are the keys that the policy declares, whether rows have them or not",)
-    return tuple(_notes(planned))
+    return tuple(dict.fromkeys(_notes(planned)))
 
 
 def _notes(planned: Plan) -> Iterator[str]:
+    for subplan in planned.subplans:
+        yield from _notes(subplan)
     for index, release in enumerate(planned.releases):
         if not isinstance(release.statistic, KeyUnits):
             continue

@@ -9,8 +9,8 @@ from itertools import count
 
 from dpdb.answers.record import Origin, ReleaseReport
 from dpdb.plan.expressions import Slot, interval_ends, slots
-from dpdb.plan.plan import CONFIDENCE, Plan, Release, at_once
-from dpdb.plan.query import Output
+from dpdb.plan.plan import CONFIDENCE, Estimate, Plan, Release, at_once
+from dpdb.plan.query import Function, Output
 from dpdb.plan.statistics import Histogram, JointRanks, Part
 from dpdb.privacy.bracket import Bracket
 from dpdb.privacy.halves import Halves
@@ -114,7 +114,13 @@ def promised_error(planned: Plan, output: Output) -> float | None:
     if reading is None or not estimate.releases:
         return None
     confidence = at_once(CONFIDENCE, planned.competing_rows)
-    return margin_of(reading, planned, confidence) * float(estimate.unit)
+    return margin_of(reading, planned, confidence) * float(_unit(estimate))
+
+
+def _unit(estimate: Estimate) -> Fraction:
+    """The size of one step of a COUNT or SUM, in the analyst's units."""
+    grid = estimate.moments.grid if estimate.aggregate.function is Function.SUM else None
+    return Fraction(1) if grid is None else grid.step
 
 
 EXACT = "exact"

@@ -32,8 +32,6 @@ def answer_table(plan: Plan, points: Values, subqueries: Values, noisy: Noisy | 
 
     Without `noisy`, as in teaching mode, no cell has an interval.
     """
-    if not plan.cells:  # no key that was found is shown
-        return NoisyTable(tuple(_empty(plan, noisy, output) for output in plan.outputs), 0)
     frame = Frame({}, {**subqueries, **key_vectors(plan), **points})
     frame = replace(frame, ends=_interval_ends(plan, noisy, frame))
     rows = in_order(plan.order, frame, _having(plan, frame), plan.cells)
@@ -42,11 +40,15 @@ def answer_table(plan: Plan, points: Values, subqueries: Values, noisy: Noisy | 
     return NoisyTable(tuple(columns), len(rows))
 
 
-def _empty(plan: Plan, noisy: Noisy | None, output: Output) -> NoisyColumn:
-    """A column without rows."""
-    kind, none = output.expression.kind, Vector(np.empty(0))
-    measured = noisy is not None and plan.has_noise(output) and kind.ordinal
-    return NoisyColumn(vector((), kind), kind, (none, none) if measured else None)
+def empty_table(plan: Plan) -> NoisyTable:
+    """The answer where no key that was found is shown."""
+    return NoisyTable(tuple(_empty(plan, output) for output in plan.outputs), 0)
+
+
+def _empty(plan: Plan, output: Output) -> NoisyColumn:
+    kind, nothing = output.expression.kind, Vector(np.zeros(0))
+    measured = plan.has_noise(output) and kind.ordinal
+    return NoisyColumn(vector((), kind), kind, (nothing, nothing) if measured else None)
 
 
 def _interval_ends(plan: Plan, noisy: Noisy | None, frame: Frame) -> dict[IntervalEnd, AnyVector]:

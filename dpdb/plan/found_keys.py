@@ -19,6 +19,8 @@ class FoundKeys:
 
     places: tuple[int, ...]
     """Which of the plan's keys they are."""
+    most: int = 1
+    """A number of groups that stands for theirs as long as it is not known."""
     shown: tuple[KeyRow, ...] | None = None
     """The values that are shown, in their order with NULL last; None before the release of them."""
 

@@ -16,6 +16,7 @@ from dpdb.plan.lowering import PlanningContext
 from dpdb.plan.obstacles import obstacle
 from dpdb.plan.plan import Release
 from dpdb.plan.query import Aggregate, Function, Query
+from dpdb.plan.relations import unit_columns
 from dpdb.plan.shared_moments import counts_all_rows
 from dpdb.plan.statistics import KeyUnits
 from dpdb.policy.budget import SMALLEST_DELTA, Neighbors
@@ -32,6 +33,11 @@ _USUAL_DELTA = Fraction(1, 10**6)
 def selects_keys(query: Query) -> bool:
     """Whether keys are to be found in the data, and some row might have one."""
     return bool(found_places(query.keys, query.where)) and not _is_empty(query)
+
+
+def number_of_selections(query: Query) -> int:
+    """How many times keys are to be found in the data, in the query and its subqueries."""
+    return selects_keys(query) + sum(map(number_of_selections, query.subqueries))
 
 
 def _is_empty(query: Query) -> bool:
@@ -63,16 +69,16 @@ def _counts_units(aggregate: Aggregate, query: Query) -> bool:
 
 def _is_unit(expression: Expr | None, query: Query) -> bool:
     """Whether an expression is the column that names the privacy unit."""
-    column = expression.column if isinstance(expression, ColumnRef) else None
-    return column is not None and column.name == query.table.unit
+    names = unit_columns(query.table)
+    return isinstance(expression, ColumnRef) and expression.column.name in names
 
 
 def key_share(share: BudgetShare, context: PlanningContext) -> BudgetShare:
-    """The share of the keys: all of the query's δ, where no other release needs a part of it."""
+    """The share of the keys, with all of the query's δ if no releases but of keys need any."""
     options, smooth = context.options, context.options.sensitivity == "smooth"
     if smooth or (options.mechanism == "gaussian" and not share.concentrated):
         return share
-    return replace(share, delta=context.share.delta)
+    return replace(share, delta=context.share.delta / context.selections)
 
 
 def check_no_goal(query: Query) -> None:
@@ -123,7 +129,7 @@ def _check(key: Expr, query: Query, context: PlanningContext, share: BudgetShare
         return
     usual = replace(share, delta=_USUAL_DELTA / context.policy.budget.queries)
     units = threshold(query, context, usual).shown_from
-    of_whom = "rows" if query.table.unit is None else f"different {query.table.unit}"
+    of_whom = "rows" if query.table.unit is None else f"different {query.table.unit_in_words}"
     raise Unsupported(
         f"{name} has no declared values to group by, and keys found in the data need delta",
         hint="list them as values in the policy, or --delta 1e-6: shown are then keys of about "

@@ -51,6 +51,8 @@ class PlanningContext:
     """What the whole query may spend."""
     remembered: tuple[ReleasedGroup, ...] = ()
     """Groups that were drawn before, over the same rows and groups as the query's own."""
+    selections: int = 1
+    """How many times keys are to be found in the data, in the query and its subqueries."""
 
     @property
     def concentrated(self) -> bool:

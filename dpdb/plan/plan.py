@@ -102,12 +102,6 @@ class Estimate:
     moments: Moments = NO_MOMENTS
 
     @property
-    def unit(self) -> Fraction:
-        """The size of one step of a COUNT or SUM, in the analyst's units."""
-        grid = self.moments.grid if self.aggregate.function is Function.SUM else None
-        return Fraction(1) if grid is None else grid.step
-
-    @property
     def linear_reading(self) -> Reading | None:
         """The reading that is the answer: that of a COUNT or a SUM."""
         match self.aggregate.function:
@@ -262,21 +256,15 @@ class Plan:
     @cached_property
     def identity(self) -> tuple[object, ...]:
         """A key that is equal for plans that draw the same releases, however they show them."""
+        # Nothing is drawn by what is computed from the rows of answers.
+        read = (None if self.derived else (p.derived, p.outputs[0].expression)
+                for p in self.subplans)  # fmt: skip
         nested = tuple(
-            (p.identity, self._read_of(p), *(e.aggregate for e in p.estimates))
-            for p in self.subplans
+            (p.identity, own, *(e.aggregate for e in p.estimates))
+            for p, own in zip(self.subplans, read, strict=True)
         )
         rows = *self.table.counted_rows, self.where
         return *rows, self.key_values, self.keys, self.releases, nested
-
-    def _read_of(self, subplan: Plan) -> object:
-        """What of a subplan decides what is drawn here: the value that a filter compares with.
-
-        Nothing is drawn by what is computed from the rows of answers.
-        """
-        if self.derived is not None:
-            return None
-        return subplan.derived, subplan.outputs[0].expression
 
     @property
     def column_names(self) -> frozenset[str]:

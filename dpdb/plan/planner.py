@@ -18,7 +18,7 @@ from dpdb.plan.expressions import Slot
 from dpdb.plan.found_keys import FoundKeys
 from dpdb.plan.group_keys import found_places, is_found, key_values
 from dpdb.plan.intervals import Interval
-from dpdb.plan.key_selection import selects_keys
+from dpdb.plan.key_selection import number_of_selections, selects_keys
 from dpdb.plan.lowering import (
     PlanningContext,
     RowCount,
@@ -55,7 +55,8 @@ def plan(
     `rows` gives the number of rows of a table, where that number is public. Raises TooLarge for
     more than MAX_GROUPS groups or noisy values.
     """
-    context = PlanningContext(policy, rows, query.options, share, remembered)
+    selections = number_of_selections(query)
+    context = PlanningContext(policy, rows, query.options, share, remembered, selections)
     # Subqueries are planned first, but their answers do not change the number of groups.
     values = _key_values(query, {}) if query.options.has_accuracy_goal else ()
     group_count = _most_groups(query, values)
@@ -137,7 +138,7 @@ def _candidates(query: Query) -> int:
     derived = query.derived if isinstance(query, DerivedQuery) else None
     if derived is None or not (has_intervals(derived) and selects_by_noise(derived)):
         return 1
-    return sum(_number(_key_values(each, {})) for each in query.subqueries)
+    return sum(_most_groups(each, _key_values(each, {})) for each in query.subqueries)
 
 
 KeyValues = tuple[tuple[Value, ...], ...]
@@ -176,7 +177,8 @@ def _found(query: Query) -> FoundKeys | None:
     places = found_places(query.keys, query.where)
     if not places:
         return None
-    return FoundKeys(places, None if selects_keys(query) else ())
+    most = _most_groups(query, ())
+    return FoundKeys(places, most, None if selects_keys(query) else ())
 
 
 def _assembled(

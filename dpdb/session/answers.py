@@ -5,7 +5,7 @@ from __future__ import annotations
 from dpdb.answers import accuracy_notes, release_reports
 from dpdb.answers.answer import Answer
 from dpdb.answers.derived import noisy_table
-from dpdb.answers.group_rows import with_keys
+from dpdb.answers.group_rows import with_all_keys
 from dpdb.answers.key_notes import key_notes
 from dpdb.answers.suggested_bounds import bin_notes, bounds_notes
 from dpdb.ledger.protocol import FREE, Balance
@@ -18,7 +18,7 @@ def bought(
 ) -> Answer:
     """The answer to a statement from a purchase, which a repeat does not pay for again."""
     noisy, before = purchase.result.noisy, planned
-    planned = with_keys(planned, noisy.keys)
+    planned = with_all_keys(planned, noisy)
     cells = noisy_table(planned, noisy).cells()
     columns = tuple(output.label for output in planned.outputs)
     return Answer(

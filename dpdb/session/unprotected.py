@@ -76,10 +76,10 @@ class Unprotected:
         )
 
     def _planned(self, query: Query) -> tuple[Plan, Fraction | None]:
-        """The outline of the query, and its ε; None where privacy is off."""
+        """The outline of the query, and its ε; None where privacy is off, or nothing is drawn."""
         planned = outline(query, self.policy)
         _check(planned)
-        if not self.settings.protected:
+        if not (self.settings.protected and planned.aggregates):
             return planned, None
         if replace(query.options, epsilon=None, delta=None) != NO_OPTIONS:
             raise InvalidOption(

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from dpdb.errors import Place, TypeMismatch
+from dpdb.errors import Place, TypeMismatch, Unsupported
 from dpdb.plan.expressions import Arithmetic, Call, Expr, Literal
+from dpdb.plan.pattern_parser import PatternFault
+from dpdb.plan.regular_expressions import automaton
 from dpdb.policy.catalog import Kind
 from dpdb.sql import types
 from dpdb.sql.date_functions import last_day, part_of
@@ -119,9 +121,25 @@ def _text_call(name: str, arguments: list[Expr], where: Place | None) -> Expr | 
             return Call(name, (text, *constants), Kind.TEXT)
         case "position", [Kind.TEXT]:
             return Call(name, (text, *constants), Kind.INTEGER)
+        case "regexp_contains", [Kind.TEXT]:
+            _check_pattern(constants[0], where)
+            return Call(name, (text, *constants), Kind.BOOLEAN)
         case _, [Kind.TEXT] if name in _TESTS:
             return Call(name, (text, *constants), Kind.BOOLEAN)
     return None
+
+
+def _check_pattern(pattern: Expr, where: Place | None) -> None:
+    """Refuse a regular expression that is outside the subset."""
+    assert isinstance(pattern, Literal)
+    try:
+        automaton(str(pattern.value))
+    except PatternFault as fault:
+        raise Unsupported(
+            f"this regular expression is not supported: {fault}",
+            hint="dpdb help regular says which are",
+            place=where,
+        ) from None
 
 
 def _is_constant(expression: Expr) -> bool:

@@ -287,7 +287,9 @@ class ExpressionBinder(ABC):
         if not isinstance(node, (exp.Trim, exp.Anonymous)):
             only(node, self.text, *READ)
         name, parts = known
-        return call(name, [bind(part) for part in parts], self.place(node))
+        made = call(name, [bind(part) for part in parts], self.place(node))
+        self.effort.spend_states(made, node, self.text)
+        return made
 
     def _unknown(self, node: exp.Func) -> StatementError:
         """The error for a function outside the list: SQL's are unsupported, others unknown."""

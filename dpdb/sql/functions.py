@@ -12,6 +12,7 @@ FUNCTION_NAMES = [
     "RADIANS", "SAFE_DIVIDE", "LEAST", "GREATEST", "CLAMP", "COALESCE", "NULLIF", "IF", "CAST",
     "LOWER", "UPPER", "LENGTH", "SUBSTR", "LEFT", "RIGHT", "TRIM", "LTRIM", "RTRIM", "CONCAT",
     "REPLACE", "POSITION", "STARTS_WITH", "ENDS_WITH", "CONTAINS", "SPLIT_PART",
+    "REGEXP_CONTAINS", "REGEXP_LIKE",
     "EXTRACT", "DATE_PART", "YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "DAYOFWEEK", "ISODOW",
     "DAYOFYEAR", "DATE_TRUNC", "LAST_DAY", "DATE_DIFF", "DATE_ADD", "DATE_SUB",
 ]  # fmt: skip
@@ -67,6 +68,7 @@ ARGUMENTS: dict[type[exp.Expr], tuple[str, Arguments]] = {
     exp.StartsWith: ("starts_with", _both),
     exp.EndsWith: ("ends_with", _both),
     exp.Contains: ("contains", _both),
+    exp.RegexpLike: ("regexp_contains", _both),
     exp.SplitPart: ("split_part", _named("this", "delimiter", "part_index")),
 }
 """For each of sqlglot's nodes, our name of the function and how to read its arguments."""
@@ -76,14 +78,20 @@ READ = (
 )  # fmt: skip
 """The arguments of nodes that `ARGUMENTS` reads, or that say nothing more."""
 
+_OWN = {
+    "CLAMP": "clamp",
+    "REGEXP_CONTAINS": "regexp_contains",
+    "REGEXP_MATCHES": "regexp_contains",
+}
+"""The functions that are not sqlglot's, by the names that they are written with."""
 _SIDES = {"LEADING": "ltrim", "TRAILING": "rtrim", "BOTH": "trim", "": "trim"}
 
 
 def named(node: exp.Func) -> tuple[str, list[exp.Expr]] | None:
     """Our name of a function, and its arguments; None if it is not known."""
     match node:
-        case exp.Anonymous() if str(node.this).upper() == "CLAMP":
-            return "clamp", node.expressions
+        case exp.Anonymous() if str(node.this).upper() in _OWN:
+            return _OWN[str(node.this).upper()], node.expressions
         case exp.Trim():
             return _SIDES[str(node.args.get("position") or "")], _both(node)
     known = ARGUMENTS.get(type(node))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from sqlglot import exp
 
 from dpdb.errors import Place, SyntaxFault, TooLarge, Unsupported
+from dpdb.plan.expressions import Call, Expr, Literal
+from dpdb.plan.regular_expressions import MAX_STATES, automaton
 
 MAX_DEPTH = 40
 """How deeply operators may be nested: more than people write, far less than recursion can."""
@@ -30,6 +32,7 @@ class Effort:
     def __init__(self) -> None:
         self.spent = 0
         self.wildcards = 0
+        self.states = 0
         self.subqueries = 0
 
     def spend(self, number: int, node: exp.Expr, text: str) -> None:
@@ -47,6 +50,18 @@ class Effort:
         if self.subqueries > MAX_SUBQUERIES:
             raise TooLarge(
                 f"more than {MAX_SUBQUERIES} subqueries, each counted as often as it is used",
+                place=place(node, text),
+            )
+
+    def spend_states(self, call: Expr, node: exp.Expr, text: str) -> None:
+        """Count the states of a regular expression, if the call has one; refuse too many."""
+        match call:
+            case Call(name="regexp_contains", arguments=(_, Literal(value=str(pattern)))):
+                self.states += len(automaton(pattern).states)
+        if self.states > MAX_STATES:
+            raise TooLarge(
+                f"regular expressions of more than {MAX_STATES} states in all",
+                hint="a repeated part counts as often as it may be repeated",
                 place=place(node, text),
             )
 

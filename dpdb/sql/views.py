@@ -206,5 +206,6 @@ def _spend_constants(expression: Expr, binder: SubqueryBinder, node: exp.Expr) -
         case Like(pattern=pattern):
             written = "".join("%" if part is None else part or "_" for part in pattern)
             binder.effort.spend_pattern(written, node, binder.text)
+    binder.effort.spend_states(expression, node, binder.text)
     for child in children(expression):
         _spend_constants(child, binder, node)

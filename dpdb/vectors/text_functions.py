@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dpdb.plan.expressions import Call, Literal
+from dpdb.plan.regular_expressions import is_found
 from dpdb.plan.text_functions import TEXT_CHANGES, text_change
 from dpdb.policy.catalog import Kind
 from dpdb.vectors.vector import AnyVector, TextVector
@@ -17,6 +18,7 @@ _TRUTHS: dict[str, Callable[[str, str], bool]] = {
     "starts_with": str.startswith,
     "ends_with": str.endswith,
     "contains": str.__contains__,
+    "regexp_contains": lambda text, pattern: is_found(pattern, text),
 }
 TEXT_CALLS = frozenset((*_NUMBERS, *_TRUTHS, *TEXT_CHANGES))
 

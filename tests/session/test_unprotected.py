@@ -194,3 +194,10 @@ def test_json_of_an_explanation(make: Make) -> None:
         "sensitivity": None, "scale": None, "epsilon": 0.0, "delta": 0.0, "group": 1,
     }  # fmt: skip
     assert not told["repeat"]
+
+
+@pytest.mark.parametrize("setting", ["dp = 'off'", "sensitivity = 'local'"])
+def test_declared_keys_alone_are_given_as_they_are(make: Make, setting: str) -> None:
+    answer = make(setting).execute("SELECT DISTINCT age FROM t")
+    assert [age for (age,) in answer.rows] == [*range(101)]
+    assert answer.cost.epsilon == 0

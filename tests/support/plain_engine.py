@@ -268,9 +268,8 @@ class _Statistics:
         groups: dict[Cell, dict[tuple[Cell, ...], bytes]] = defaultdict(dict)
         for row in rows:
             keys = self._keys(row)
-            kinds = [Column("", key.kind) for key in self.plan.keys]
-            texts = [_written(value, kind) for value, kind in zip(keys, kinds, strict=True)]
-            text = "|".join((self.plan.sample_key, _written(row[unit.name], unit), *texts))
+            texts = [_written(value, Fraction(1)) for value in keys]
+            text = "|".join((self.plan.sample_key, _written(row[unit.name], Fraction(1)), *texts))
             groups[row[unit.name]][keys] = md5(text.encode(), usedforsecurity=False).digest()
         kept = {
             owner: set(sorted(own, key=own.__getitem__)[:limit]) for owner, own in groups.items()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import calendar
 import datetime
 import math
+import re
 from typing import Any
 
 from dpdb.policy.numbers import CALENDAR
@@ -41,6 +42,8 @@ def called(name: str, arguments: list[Any]) -> Any:
             return first[: len(rest[0])] == rest[0]
         case "ends_with":
             return first[len(first) - len(rest[0]) :] == rest[0] and len(rest[0]) <= len(first)
+        case "regexp_contains":
+            return re.search(rest[0].replace("$", r"\Z"), first, re.ASCII) is not None
         case "contains":
             return rest[0] in first
         case "trim":

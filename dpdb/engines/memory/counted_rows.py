@@ -6,6 +6,7 @@ from dpdb.engines.memory import row_blocks
 from dpdb.engines.memory.contribution_bounds import Units
 from dpdb.engines.memory.group_caps import within_groups
 from dpdb.plan.plan import Plan
+from dpdb.policy.catalog import Table
 from dpdb.vectors.evaluate import Frame
 from dpdb.vectors.vector import Bools
 
@@ -20,6 +21,7 @@ def counted_rows(plan: Plan, frame: Frame, rows: int, units: Units | None) -> Bo
     if units is None:
         return where
     table = plan.table
+    assert isinstance(table, Table)
     if plan.keys and table.groups_per_unit is not None:
         where = within_groups(plan, frame, units, where, table.groups_per_unit)
     return units.capped(where, table.rows_per_unit, plan.sample_key)

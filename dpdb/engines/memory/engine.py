@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dpdb.engines.memory.contribution_bounds import Units
+from dpdb.engines.memory.counted_rows import counted_rows
 from dpdb.engines.memory.csv_loader import NO_FILE, Loaded, load, load_more
 from dpdb.engines.memory.found_keys import key_counts
 from dpdb.engines.memory.joins import JoinedRows
@@ -74,7 +75,8 @@ class MemoryEngine(OpenEngine):
             frame, joined = self._joined(plan, plan.table, slots)
             return key_counts(plan, frame, len(joined), None, joined.owners)
         frame, rows, units = self._rows_of(plan.table, plan, slots)
-        return key_counts(plan, frame, rows, units, None if units is None else units.owners.numbers)
+        owners = None if units is None else units.owners.numbers
+        return key_counts(plan, frame, rows, counted_rows(plan, frame, rows, units), owners)
 
     @np.errstate(all="ignore")
     def values(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> list[CountedValues]:

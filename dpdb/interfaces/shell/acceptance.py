@@ -10,7 +10,7 @@ from dpdb.policy.catalog import Column, Kind
 
 _TEXTUAL = ("LOWER", "UPPER", "LENGTH", "SUBSTR", "LEFT", "RIGHT", "TRIM", "LTRIM", "RTRIM",
             "REPLACE", "POSITION", "STARTS_WITH", "ENDS_WITH", "CONTAINS",
-            "SPLIT_PART")  # fmt: skip
+            "SPLIT_PART", "REGEXP_CONTAINS", "REGEXP_LIKE")  # fmt: skip
 _DATED = ("EXTRACT", "DATE_PART", "YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "DAYOFWEEK", "ISODOW",
           "DAYOFYEAR", "DATE_TRUNC", "LAST_DAY", "DATE_DIFF", "DATE_ADD", "DATE_SUB")  # fmt: skip
 _NUMERIC = ("ABS", "ROUND", "FLOOR", "CEIL", "TRUNC", "SIGN", "MOD", "SQRT", "CBRT", "POWER", "EXP",

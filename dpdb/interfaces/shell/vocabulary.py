@@ -100,6 +100,8 @@ FUNCTIONS = {
     "ENDS_WITH": ("ENDS_WITH(s, 'part')", "whether it ends so"),
     "CONTAINS": ("CONTAINS(s, 'part')", "whether the part is in it"),
     "SPLIT_PART": ("SPLIT_PART(s, '-', n)", "the part number n between dashes"),
+    "REGEXP_CONTAINS": ("REGEXP_CONTAINS(s, 'pattern')", "whether a part of it matches"),
+    "REGEXP_LIKE": ("REGEXP_LIKE(s, 'pattern')", "REGEXP_CONTAINS"),
     "EXTRACT": ("EXTRACT(part FROM date)", "YEAR, QUARTER, MONTH, WEEK, DAY, DOW, ISODOW or DOY"),
     "DATE_PART": ("DATE_PART('part', date)", "EXTRACT"),
     "YEAR": ("YEAR(date)", "the year"),

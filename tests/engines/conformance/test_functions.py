@@ -89,8 +89,19 @@ DATES: list[tuple[str, str]] = [
     ("DATE_SUB(d, INTERVAL 1 QUARTER)", "(d - INTERVAL 3 MONTH)::DATE"),
     ("d + INTERVAL 3 DAY", "d + 3"),
 ]
+PATTERNS = [
+    "a+b*$",
+    "^[^a-c]",
+    "(ab|b)c?",
+    r"\d{2,}",
+    r"^\s|\s$",
+    "(?i)^a.C$",
+    r"x[\d_%]y",
+    "^a{3,9}b$",
+]
 CONDITIONS: list[str | tuple[str, str]] = [
     "STARTS_WITH(t, 'ab')", ("ENDS_WITH(t, 'c')", "ends_with(t, 'c')"), "CONTAINS(t, 'b')",
+    *((f"REGEXP_CONTAINS(t, '{p}')", f"regexp_matches(t, '{p}')") for p in PATTERNS),
     "i IS DISTINCT FROM j", "i IS NOT DISTINCT FROM j", "t IS DISTINCT FROM s",
     "t IS NOT DISTINCT FROM NULL", "NOT (b IS DISTINCT FROM c)",
     ("i BETWEEN SYMMETRIC 3 AND -3", "i BETWEEN -3 AND 3"),
