@@ -20,7 +20,7 @@ from dpdb.plan.plan import Plan, Release, ReleasedGroup
 from dpdb.policy.catalog import Column
 
 if TYPE_CHECKING:
-    from dpdb.answers.estimates import Array, Noisy
+    from dpdb.answers.estimates import Array, Draws, Noisy
     from dpdb.session.purchases import Purchase
 
 _DTYPES = ("int64", "object")
@@ -69,6 +69,22 @@ class KeptAnswer:
         own = (values for group in plan.remembered for values in known[group])
         noisy = _answered(plan, replace(noisy, draws=(*own, *noisy.draws[recalled:])))
         return replace(self.purchase, result=replace(self.purchase.result, noisy=noisy))
+
+    @property
+    def recalled_groups(self) -> Iterator[tuple[ReleasedGroup, Draws]]:
+        """The groups that it recalled as they were drawn, with their noisy values."""
+        draws = iter(self.purchase.result.noisy.draws)
+        for group in self.remembered:
+            values = tuple(islice(draws, len(group.releases)))
+            if group.source is None:
+                yield group, values
+
+    @property
+    def drawn_groups(self) -> Iterator[tuple[ReleasedGroup, Draws]]:
+        """The groups that were drawn for it, with their noisy values."""
+        draws = self.purchase.result.noisy.draws
+        for first, group in self.groups:
+            yield group, draws[first : first + len(group.releases)]
 
     @property
     def rungs(self) -> Iterator[tuple[Release, str, Array]]:

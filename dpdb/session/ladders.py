@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from dpdb.plan.increments import further_loss, has_ladder
 from dpdb.plan.plan import Plan, Release
 from dpdb.privacy.accounting.composition import NO_LOSS, ComposedLoss
+from dpdb.privacy.accounting.loss import Loss
 from dpdb.privacy.mechanisms import Laplace
 from dpdb.privacy.rungs import Step, step_to
 
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from dpdb.answers.estimates import Array
     from dpdb.ledger.protocol import Ledger
     from dpdb.plan.regions import Region
+
+
+NO_NEWS = Loss()
 
 
 @dataclass(repr=False)
@@ -57,6 +61,8 @@ class Shared:
     plan: Plan
     asker: str = ""
     steps: Mapping[int, tuple[Ladder, Step]] = field(default_factory=dict)
+    new_to_asker: Loss = NO_NEWS
+    """The loss of groups that it recalls, and that were told to others alone."""
 
     @property
     def loss(self) -> ComposedLoss:
@@ -68,7 +74,8 @@ class Shared:
     def own_loss(self) -> ComposedLoss:
         """What the plan adds to what the asker was told."""
         told = {index: ladder.shown_to(self.asker) for index, (ladder, _) in self.steps.items()}
-        return further_loss(self.plan, {index: before for index, before in told.items() if before})
+        drawn = further_loss(self.plan, {index: before for index, before in told.items() if before})
+        return drawn + ComposedLoss.of(self.new_to_asker)
 
     @property
     def region(self) -> Region | None:
@@ -78,11 +85,16 @@ class Shared:
     @property
     def queries(self) -> int:
         """How many queries it counts for: none where all of it was told before."""
-        return int(not self.steps or self.loss != NO_LOSS)
+        return int(not self._was_told or self.loss != NO_LOSS)
+
+    @property
+    def _was_told(self) -> bool:
+        """Whether any of it was told before, to whomever, and is not drawn alone."""
+        return bool(self.steps) or self.new_to_asker != NO_NEWS
 
     def ledger(self, ledger: Ledger) -> Ledger:
         """The ledger that knows what is shown to the asker, where that is not what is charged."""
-        return ledger.showing(self.own_loss) if self.steps else ledger
+        return ledger.showing(self.own_loss) if self._was_told else ledger
 
     @property
     def needs_data(self) -> bool:

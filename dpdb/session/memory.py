@@ -5,11 +5,14 @@ Where the ledger keeps what was released, the session remembers what earlier one
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from operator import add
 from typing import TYPE_CHECKING
 
 from dpdb.plan.derivations import Derived, KeptGroup, derived
 from dpdb.plan.expressions import Expr
+from dpdb.privacy.accounting.loss import Loss
 from dpdb.session.kept_answers import KeptAnswer, read_answer, scope_name
 from dpdb.session.ladders import Ladders, Shared
 from dpdb.session.query_plans import Plans, best_plans, identity, possible_plans
@@ -36,16 +39,20 @@ class Chosen:
     """What the query is known by: the identity of its plans, as if it were new."""
     before: Purchase | None = None
     """What the same query was answered with."""
+    is_new_to_asker: bool = False
+    """Whether the answer follows from what others were told, which the asker was not."""
 
     @property
     def is_free(self) -> bool:
         """Whether the answer was paid for, or follows from what was."""
-        return self.before is not None or self.plans[-1].follows
+        return self.before is not None or (self.plans[-1].follows and not self.is_new_to_asker)
 
 
 Scope = tuple[str, int, Expr | None]
 """The rows that releases are about: those of a table, with so many of a unit, under a filter."""
 Keys = tuple[Expr, ...]
+Groups = dict[Keys, "dict[ReleasedGroup, Draws]"]
+"""Groups by the keys of their cells, with their noisy values."""
 
 
 @dataclass(repr=False)
@@ -56,9 +63,13 @@ class Memory:
     """What keeps what was released for later sessions, too."""
     tables: tuple[Table, ...] = ()
     """Those of the policy."""
+    has_ladders: bool = True
+    """Whether noise of one scale leads to noise of another: other sources round scales."""
     _ladders: Ladders = field(default_factory=Ladders)
     _purchases: dict[object, KeptAnswer] = field(default_factory=dict)
-    _groups: dict[Scope, dict[Keys, dict[ReleasedGroup, Draws]]] = field(default_factory=dict)
+    _groups: dict[Scope, Groups] = field(default_factory=dict)
+    _others: dict[Scope, Groups] = field(default_factory=dict)
+    """Those that others were told, by the same."""
     _derived: dict[ReleasedGroup, Derived] = field(default_factory=dict)
     """What follows for the query that was last asked about."""
     _read: dict[str, int] = field(default_factory=dict)
@@ -83,19 +94,42 @@ class Memory:
             before = kept.answering(plans[kept.purchase.step])
             if before is not None:
                 return Chosen(plans, keys[known], before)
-        possible = recalling(self._over(query))
+        own = self._over(query)
+        possible = recalling(own)
         free = (plans for plans in possible if plans[-1].follows)
         chosen = next(free, None) or best_plans(possible, balance)
+        if not chosen[-1].follows and self.shared(chosen[-1]).needs_data:
+            others = self._told_to_others(query)
+            for place, plans in enumerate(recalling((*own, *others)) if others else ()):
+                if plans[-1].follows and self._is_covered(plans[-1], balance):
+                    return Chosen(plans, keys[place], is_new_to_asker=True)
         place = next(at for at, plans in enumerate(possible) if plans is chosen)
         return Chosen(chosen, keys[place])
 
+    def _told_to_others(self, query: Query) -> tuple[ReleasedGroup, ...]:
+        """The groups over a query's rows and cells that others were told, the latest first."""
+        if query.subqueries:
+            return ()
+        return tuple(reversed(self._others.get(_scope(query), {}).get(query.keys, {})))
+
+    def _is_covered(self, plan: Plan, balance: Balance) -> bool:
+        """Whether the asker can pay for the groups of a plan that others alone were told.
+
+        Each is shown at its full ε, which can be more than the query asks for.
+        """
+        new = self.shared(plan).new_to_asker
+        return new.epsilon <= balance.epsilon_left and new.delta <= balance.delta_left
+
     def draws(self, plan: Plan) -> tuple[Array, ...]:
         """The noisy values of the releases that a plan recalls, in their order."""
-        known = self._groups.get(_scope(plan), {}).get(plan.keys, {})
+        own = self._groups.get(_scope(plan), {}).get(plan.keys, {})
+        others = self._others.get(_scope(plan), {}).get(plan.keys, {})
         return tuple(
             values
             for group in plan.remembered
-            for values in (known.get(group) or self._derived_draws(plan.table, group))
+            for values in (
+                own.get(group) or others.get(group) or self._derived_draws(plan.table, group)
+            )
         )
 
     def _derived_draws(self, table: Table, group: ReleasedGroup) -> Iterator[Array]:
@@ -110,7 +144,12 @@ class Memory:
         """What of a plan's releases somebody was told before."""
         if self.store is None:
             return Shared(plan)
-        return self._ladders.shared((*_scope(plan), plan.keys), plan, self.store.asker)
+        shared = Shared(plan, self.store.asker)
+        if self.has_ladders:
+            shared = self._ladders.shared((*_scope(plan), plan.keys), plan, self.store.asker)
+        own = self._groups.get(_scope(plan), {}).get(plan.keys, {})
+        new = (g.loss for g in plan.remembered if g.source is None and g not in own)
+        return replace(shared, new_to_asker=reduce(add, new, Loss()))
 
     def keep(self, chosen: Chosen, purchase: Purchase, shared: Shared | None = None) -> bool:
         """Remember a purchase, and the groups that were drawn for it.
@@ -132,11 +171,10 @@ class Memory:
 
     def _remember(self, scope: Scope, kept: KeptAnswer) -> None:
         self._purchases[kept.key] = kept
-        draws = kept.purchase.result.noisy.draws
         known = self._groups.setdefault(scope, {}).setdefault(kept.keys, {})
-        for first, group in kept.groups:
-            known.pop(group, None)  # so that the latest is the last
-            known[group] = draws[first : first + len(group.releases)]
+        for group, values in kept.recalled_groups:
+            known.setdefault(group, values)  # others can have been told it before
+        _add(known, kept)
 
     def _look_up(self, scope: Scope) -> None:
         """Remember what the ledger has kept under a scope since it was last asked."""
@@ -156,6 +194,8 @@ class Memory:
             self._ladders.add((*scope, kept.keys), kept.rungs, release.kept.who)
             if release.kept.who == self.store.asker:
                 self._remember(scope, kept)
+            else:
+                _add(self._others.setdefault(scope, {}).setdefault(kept.keys, {}), kept)
 
     def _over(self, query: Query) -> tuple[ReleasedGroup, ...]:
         """The groups over the query's rows and cells, the latest first, and then what follows.
@@ -174,6 +214,13 @@ class Memory:
         self._derived = {each.group: each for each in derived(query, over)}
         own = self._groups.get(_scope(query), {}).get(query.keys, {})
         return (*reversed(own), *self._derived)
+
+
+def _add(known: dict[ReleasedGroup, Draws], kept: KeptAnswer) -> None:
+    """Take note of the groups that were drawn for an answer, so that the latest is the last."""
+    for group, values in kept.drawn_groups:
+        known.pop(group, None)
+        known[group] = values
 
 
 def _scope(of: Query | Plan) -> Scope:
