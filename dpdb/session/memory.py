@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import reduce
+from itertools import islice
 from operator import add
 from typing import TYPE_CHECKING
 
@@ -48,6 +49,8 @@ class Chosen:
         return self.before is not None or (self.plans[-1].follows and not self.is_new_to_asker)
 
 
+MOST_OTHERS = 8
+"""As many groups that others were told are tried."""
 Scope = tuple[str, int, Expr | None]
 """The rows that releases are about: those of a table, with so many of a unit, under a filter."""
 Keys = tuple[Expr, ...]
@@ -99,18 +102,19 @@ class Memory:
         free = (plans for plans in possible if plans[-1].follows)
         chosen = next(free, None) or best_plans(possible, balance)
         if not chosen[-1].follows and self.shared(chosen[-1]).needs_data:
-            others = self._told_to_others(query)
-            for place, plans in enumerate(recalling((*own, *others)) if others else ()):
-                if plans[-1].follows and self._is_covered(plans[-1], balance):
-                    return Chosen(plans, keys[place], is_new_to_asker=True)
+            for group in self._told_to_others(query):
+                for place, plans in enumerate(recalling((*own, group))):
+                    if plans[-1].follows and self._is_covered(plans[-1], balance):
+                        return Chosen(plans, keys[place], is_new_to_asker=True)
         place = next(at for at, plans in enumerate(possible) if plans is chosen)
         return Chosen(chosen, keys[place])
 
     def _told_to_others(self, query: Query) -> tuple[ReleasedGroup, ...]:
-        """The groups over a query's rows and cells that others were told, the latest first."""
+        """The latest groups over a query's rows and cells that others were told."""
         if query.subqueries:
             return ()
-        return tuple(reversed(self._others.get(_scope(query), {}).get(query.keys, {})))
+        known = self._others.get(_scope(query), {}).get(query.keys, {})
+        return tuple(islice(reversed(known), MOST_OTHERS))
 
     def _is_covered(self, plan: Plan, balance: Balance) -> bool:
         """Whether the asker can pay for the groups of a plan that others alone were told.

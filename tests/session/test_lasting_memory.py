@@ -171,6 +171,23 @@ def test_what_does_not_follow_is_paid_for(shop: Path, before: list[str], later: 
     assert not any(report.recalled for report in answer.releases)
 
 
+def test_two_ways_to_a_number_are_combined(shop: Path) -> None:
+    """The more exact one counts for more; a number that was told for itself stays as it was."""
+    own = session(shop)
+    own.execute("SELECT AVG(a) FROM t")
+    (one,) = own.execute("SELECT COUNT(*) FROM t").intervals[0]
+    own.execute(f"{MORE} VARIANCE(a) FROM t")
+    answer = own.execute("SELECT COUNT(*) FROM t")
+    (both,) = answer.intervals[0]
+    assert one is not None
+    assert both is not None
+    assert (answer.repeat, len(answer.releases)) == (True, 5)
+    assert both[1] - both[0] < one[1] - one[0]
+    paid = own.execute(f"{MORE} COUNT(*) FROM t WHERE a > 2").rows
+    own.execute(f"{MORE} AVG(a) FROM t WHERE a > 2")
+    assert own.execute(f"{MORE} COUNT(*) FROM t WHERE a > 2").rows == paid
+
+
 def test_one_statement_reads_one_difference(shop: Path) -> None:
     """Of two numbers with the same noise in them the intervals would not hold together."""
     own = session(shop)
