@@ -156,6 +156,15 @@ def scope_name(scope: tuple[object, ...]) -> str | None:
         return None
 
 
+def can_be_kept(plan: Plan) -> bool:
+    """Whether all that is kept of a plan has a text: only then may rungs of ladders be drawn."""
+    try:
+        written((plan.identity, plan.fresh, plan.remembered, plan.keys, plan.groups))
+    except TypeError:
+        return False
+    return True
+
+
 def _answered(plan: Plan, noisy: Noisy) -> Noisy:
     """The noisy values with the answers of subqueries, which follow from theirs."""
     from dpdb.answers.estimates import subquery_answers  # noqa: PLC0415 (numpy)

@@ -11,10 +11,11 @@ from itertools import islice
 from operator import add
 from typing import TYPE_CHECKING
 
+from dpdb.errors import InternalError
 from dpdb.plan.derivations import Derived, KeptGroup, derived
 from dpdb.plan.expressions import Expr
 from dpdb.privacy.accounting.loss import Loss
-from dpdb.session.kept_answers import KeptAnswer, read_answer, scope_name
+from dpdb.session.kept_answers import KeptAnswer, can_be_kept, read_answer, scope_name
 from dpdb.session.ladders import Ladders, Shared
 from dpdb.session.query_plans import Plans, best_plans, identity, possible_plans
 
@@ -49,6 +50,8 @@ class Chosen:
         return self.before is not None or (self.plans[-1].follows and not self.is_new_to_asker)
 
 
+MOST_GROUPS = 64
+"""As many groups with the same keys over the same rows are looked at, the latest ones."""
 MOST_OTHERS = 8
 """As many groups that others were told are tried."""
 Scope = tuple[str, int, Expr | None]
@@ -149,7 +152,7 @@ class Memory:
         if self.store is None:
             return Shared(plan)
         shared = Shared(plan, self.store.asker)
-        if self.has_ladders:
+        if self.has_ladders and can_be_kept(plan):
             shared = self._ladders.shared((*_scope(plan), plan.keys), plan, self.store.asker)
         own = self._groups.get(_scope(plan), {}).get(plan.keys, {})
         new = (g.loss for g in plan.remembered if g.source is None and g not in own)
@@ -165,6 +168,8 @@ class Memory:
         names = () if shared is None else shared.names()
         kept, scope = KeptAnswer.of(chosen.key, purchase, plan, names), _scope(plan)
         name, text = scope_name(scope), kept.text
+        if shared is not None and shared.steps and (name is None or text is None):
+            raise InternalError("this answer cannot be kept, and so must not be shown")
         if self.store is not None and name is not None and text is not None:
             after = None if shared is None else self._read.get(name, 0)
             if self.store.keep(name, text, after) is None:
@@ -213,11 +218,12 @@ class Memory:
             scope = _scope_over(query.table, where)
             self._look_up(scope)
             for keys, groups in reversed(self._groups.get(scope, {}).items()):
-                yield from (KeptGroup(where, keys, group) for group in reversed(groups))
+                latest = islice(reversed(groups), MOST_GROUPS)
+                yield from (KeptGroup(where, keys, group) for group in latest)
 
         self._derived = {each.group: each for each in derived(query, over)}
         own = self._groups.get(_scope(query), {}).get(query.keys, {})
-        return (*reversed(own), *self._derived)
+        return (*islice(reversed(own), MOST_GROUPS), *self._derived)
 
 
 def _add(known: dict[ReleasedGroup, Draws], kept: KeptAnswer) -> None:

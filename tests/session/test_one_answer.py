@@ -12,6 +12,7 @@ import pytest
 
 from dpdb.engines.memory.engine import MemoryEngine
 from dpdb.errors import BudgetExceeded
+from dpdb.ledger import plan_text
 from dpdb.ledger.book import Book, open_book
 from dpdb.ledger.entries import Charge
 from dpdb.plan.increments import further_loss
@@ -208,6 +209,14 @@ def test_a_statistic_twice_in_a_statement_is_refined_once(shop: Path) -> None:
     full = sum(report.epsilon for report in answer.releases)
     assert len({report.scale for report in answer.releases}) == 2
     assert spent(shop) == 1 + full - min(1, answer.releases[0].epsilon)
+
+
+def test_what_cannot_be_kept_is_on_no_ladder(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rung that nobody remembers could be drawn twice."""
+    asked(shop, "alice", 1, COUNT)
+    monkeypatch.setattr(plan_text, "_RECORDS", {})
+    asked(shop, "bob", 2, COUNT)
+    assert spent(shop) == 3
 
 
 def test_other_sources_of_noise_have_no_ladders(shop: Path) -> None:
