@@ -22,9 +22,9 @@ from dpdb.privacy.bracket import Bracket
 from dpdb.privacy.halves import Halves
 from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace, Smooth
 from dpdb.privacy.noise import bracket, exponential, halves, smooth, walk
-from dpdb.privacy.noise.ladder import rung
+from dpdb.privacy.noise.levels import level
 from dpdb.privacy.walk import Walk
-from dpdb.session.ladders import Ladder, Shared
+from dpdb.session.shared_levels import Series, Shared
 from dpdb.session.teaching import disclosures
 
 if TYPE_CHECKING:
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from dpdb.engines.protocol import Engine, Exact
     from dpdb.ledger.protocol import Receipt
     from dpdb.plan.expressions import Slot
+    from dpdb.privacy.levels import Step
     from dpdb.privacy.noise.gradual import GradualNoise
     from dpdb.privacy.noise.source import Noise
-    from dpdb.privacy.rungs import Step
     from dpdb.vectors.vector import AnyVector
 
 
@@ -95,9 +95,9 @@ class Executor:
         draws: list[npt.NDArray[Any]] = []
         centres: npt.NDArray[Any] = np.zeros(0)
         for index, (release, result) in enumerate(zip(plan.fresh, exact, strict=True)):
-            ladder_and_step = shared.steps.get(plan.recalled + index)
-            if ladder_and_step is not None:
-                draws.append(self._climb(*ladder_and_step, result))
+            series_and_step = shared.steps.get(plan.recalled + index)
+            if series_and_step is not None:
+                draws.append(self._at_level(*series_and_step, result))
             else:
                 assert result is not None
                 draws.append(self._draw(release, result, centres))
@@ -114,10 +114,10 @@ class Executor:
             return [None] * len(shared.plan.fresh)
         return self.engine.exact(shared.plan, subqueries)
 
-    def _climb(self, ladder: Ladder, step: Step, exact: Exact | None) -> npt.NDArray[Any]:
-        """A rung of a ladder; only a finer one than all that are there needs the exact values."""
+    def _at_level(self, series: Series, step: Step, exact: Exact | None) -> npt.NDArray[Any]:
+        """A level of a series; only a finer one than all that are there needs the exact values."""
         values = np.asarray(exact.cells) if exact is not None and step.needs_data else None
-        return rung(step, ladder.rungs, values, self.noise)
+        return level(step, series.levels, values, self.noise)
 
     def _draw(self, release: Release, exact: Exact, centres: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """The noisy values of a release; a bracket is around the `centres`, released before."""

@@ -16,8 +16,8 @@ from dpdb.plan.derivations import Derived, KeptGroup, derived
 from dpdb.plan.expressions import Expr
 from dpdb.privacy.accounting.loss import Loss
 from dpdb.session.kept_answers import KeptAnswer, can_be_kept, read_answer, scope_name
-from dpdb.session.ladders import Ladders, Shared
 from dpdb.session.query_plans import Plans, best_plans, identity, possible_plans
+from dpdb.session.shared_levels import AllSeries, Shared
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,9 +69,9 @@ class Memory:
     """What keeps what was released for later sessions, too."""
     tables: tuple[Table, ...] = ()
     """Those of the policy."""
-    has_ladders: bool = True
+    has_series: bool = True
     """Whether noise of one scale leads to noise of another: other sources round scales."""
-    _ladders: Ladders = field(default_factory=Ladders)
+    _series: AllSeries = field(default_factory=AllSeries)
     _purchases: dict[object, KeptAnswer] = field(default_factory=dict)
     _groups: dict[Scope, Groups] = field(default_factory=dict)
     _others: dict[Scope, Groups] = field(default_factory=dict)
@@ -152,8 +152,8 @@ class Memory:
         if self.store is None:
             return Shared(plan)
         shared = Shared(plan, self.store.asker)
-        if self.has_ladders and can_be_kept(plan):
-            shared = self._ladders.shared((*_scope(plan), plan.keys), plan, self.store.asker)
+        if self.has_series and can_be_kept(plan):
+            shared = self._series.shared((*_scope(plan), plan.keys), plan, self.store.asker)
         own = self._groups.get(_scope(plan), {}).get(plan.keys, {})
         new = (g.loss for g in plan.remembered if g.source is None and g not in own)
         return replace(shared, new_to_asker=reduce(add, new, Loss()))
@@ -200,7 +200,7 @@ class Memory:
             kept = read_answer(release.kept.text, columns)
             if kept is None:
                 continue
-            self._ladders.add((*scope, kept.keys), kept.rungs, release.kept.who)
+            self._series.add((*scope, kept.keys), kept.levels, release.kept.who)
             if release.kept.who == self.store.asker:
                 self._remember(scope, kept)
             else:

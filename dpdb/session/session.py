@@ -85,7 +85,7 @@ class Session:
         self._progress = progress
         self._loaded_engine: OpenEngine | None = None
         store = self._ledger.store if self._noise.private else None
-        self._memory = Memory(store, policy.tables, has_ladders=policy.noise == "system")
+        self._memory = Memory(store, policy.tables, has_series=policy.noise == "system")
         self._batches: Batches | None = None
 
     def __repr__(self) -> str:

@@ -24,6 +24,7 @@ POLICY = """
 [budget]
 name = "shop"
 epsilon = 100
+delta = 1e-6
 queries = 50
 [tables.t.columns]
 a = { type = "integer", bounds = [0, 9], nullable = false }
@@ -92,6 +93,9 @@ SAME = [
     ("SELECT COUNT(*) FROM t WHERE a > (SELECT AVG(a) FROM t)", "SELECT COUNT(*) + 1 - 1 FROM t WHERE (SELECT AVG(a) FROM t) < a"),
     ("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(relative_error = 0.9) COUNT(*) FROM t",) * 2,
     ("SELECT QUANTILE(a, 0.1), QUANTILE(a, 0.5), QUANTILE(a, 0.9) FROM t",) * 2,
+    ("SELECT SUM(CASE WHEN g LIKE 'x%' THEN a / 2.5 ELSE ABS(a - 7) END) FROM t WHERE COALESCE(z, 3) % 2 = 0 AND g IS NOT NULL AND NOT h IN (2)",) * 2,
+    ("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(mechanism = 'gaussian', delta = 1e-9) h, AVG(z), COUNT(*) FROM t GROUP BY h",) * 2,
+    ("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(sensitivity = 'smooth', delta = 1e-9) MEDIAN(a) FROM t",) * 2,
 ]  # fmt: skip
 
 

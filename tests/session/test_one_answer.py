@@ -12,7 +12,6 @@ import pytest
 
 from dpdb.engines.memory.engine import MemoryEngine
 from dpdb.errors import BudgetExceeded
-from dpdb.ledger import plan_text
 from dpdb.ledger.book import Book, open_book
 from dpdb.ledger.entries import Charge
 from dpdb.plan.increments import further_loss
@@ -20,7 +19,7 @@ from dpdb.policy.reader import read_policy
 from dpdb.privacy.accounting.composition import NO_LOSS, ComposedLoss
 from dpdb.privacy.accounting.loss import pure
 from dpdb.privacy.noise.system import SystemNoise
-from dpdb.session import custodian
+from dpdb.session import custodian, plan_text
 from dpdb.session.memory import Memory
 from dpdb.session.session import Session
 from tests.support.lasting import folder_in_memory, verify
@@ -140,7 +139,7 @@ def key(shop: Path) -> bytes:
 
 
 def test_accounts_are_the_largest_for_each_statistic(shop: Path) -> None:
-    """In any order: of each statistic the data pay the finest rung, and analysts their finest."""
+    """In any order: of each statistic the data pay the finest level, and analysts their finest."""
     random = Random(5)
     statements = [f"COUNT(*) FROM t WHERE a < {value}" for value in (4, 5)]
     finest: dict[tuple[str, str], Fraction] = {}
@@ -169,7 +168,7 @@ ALONE = [
 
 @pytest.mark.parametrize(("options", "text", "paid"), ALONE)
 def test_other_releases_are_drawn_for_each(shop: Path, options: str, text: str, paid: int) -> None:
-    """Selections have no ladder, nor has what is refined already, or depends on a subquery."""
+    """Selections have no series, nor has what is refined already, or depends on a subquery."""
     full = f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = {options}) {text}"
     for analyst in ("alice", "bob"):
         session(shop, analyst).execute(full)
@@ -201,7 +200,7 @@ def test_gaussian_noise_is_told_as_it_is_or_drawn_anew(shop: Path) -> None:
 
 
 def test_a_statistic_twice_in_a_statement_is_refined_once(shop: Path) -> None:
-    """Two draws from one rung would tell more than both of them cost."""
+    """Two draws from one level would tell more than both of them cost."""
     asked(shop, "alice", 1, COUNT)
     twice = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(noise_index = [1, 3]) {} FROM t"
     own_session = session(shop, "bob")
@@ -211,15 +210,15 @@ def test_a_statistic_twice_in_a_statement_is_refined_once(shop: Path) -> None:
     assert spent(shop) == 1 + full - min(1, answer.releases[0].epsilon)
 
 
-def test_what_cannot_be_kept_is_on_no_ladder(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A rung that nobody remembers could be drawn twice."""
+def test_what_cannot_be_kept_is_on_no_series(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A level that nobody remembers could be drawn twice."""
     asked(shop, "alice", 1, COUNT)
     monkeypatch.setattr(plan_text, "_RECORDS", {})
     asked(shop, "bob", 2, COUNT)
     assert spent(shop) == 3
 
 
-def test_other_sources_of_noise_have_no_ladders(shop: Path) -> None:
+def test_other_sources_of_noise_have_no_series(shop: Path) -> None:
     """They round scales in their own way; what is told again as it was is no matter of scales."""
     pytest.importorskip("opendp")
     shop.write_text(POLICY.replace("[tables", '[privacy]\nnoise = "opendp"\n[tables', 1))
@@ -231,8 +230,8 @@ def test_other_sources_of_noise_have_no_ladders(shop: Path) -> None:
     assert (spent(shop), own(shop, "alice"), own(shop, "bob")) == (5, 2, 5)
 
 
-def test_fresh_noise_begins_another_ladder(shop: Path) -> None:
-    """It is paid for in full; the finest rung of all is refined, whichever ladder it is on."""
+def test_fresh_noise_begins_another_series(shop: Path) -> None:
+    """It is paid for in full; the finest level of all is refined, whichever series it is on."""
     asked(shop, "alice", 2, COUNT)
     fresh = session(shop, "bob")
     fresh.execute("SET repeats = 'fresh'")
@@ -245,7 +244,7 @@ def test_fresh_noise_begins_another_ladder(shop: Path) -> None:
     assert spent(shop) == 6
 
 
-def test_another_version_of_the_data_has_ladders_of_its_own(shop: Path) -> None:
+def test_another_version_of_the_data_has_series_of_its_own(shop: Path) -> None:
     asked(shop, "alice", 2, COUNT)
     custodian.accept(read_policy(shop), "more rows", fresh=False)
     asked(shop, "bob", 3, COUNT)
