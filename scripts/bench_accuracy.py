@@ -152,7 +152,7 @@ def _cells(rows: Sequence[Cells], question: Question) -> Cells:
 def _composed(number: int, exact: duckdb.DuckDBPyConnection) -> Drawn:
     """Counts in sessions of so many under zcdp, which read the file once."""
     budget = Budget(Fraction(1), Fraction(1, 10**6), number, Composition.ZCDP)
-    policy, engine, answers = replace(POLICY, budget=budget), open_engine(), list[Answer]()
+    policy, engine, answers = replace(POLICY, budget=budget), open_engine(POLICY), list[Answer]()
     with mock.patch.object(sessions, "open_engine", return_value=engine):
         while len(answers) < RUNS:
             private = Session(policy)

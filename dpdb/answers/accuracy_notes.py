@@ -11,7 +11,9 @@ from dataclasses import replace
 from dpdb.answers.declarations import declared_range
 from dpdb.answers.record import CellColumn, ReleaseReport
 from dpdb.answers.release_reports import atom_sums, own_reports
-from dpdb.plan.expressions import conjunction, slots
+from dpdb.plan.derived_columns import has_intervals
+from dpdb.plan.expressions import columns_of, conjunction, slots
+from dpdb.plan.found_keys import are_sought
 from dpdb.plan.obstacles import hint
 from dpdb.plan.plan import CONFIDENCE, Plan, Release, at_once
 from dpdb.plan.query import Options
@@ -21,12 +23,17 @@ from dpdb.privacy.bracket import Bracket
 from dpdb.privacy.mechanisms import Smooth
 from dpdb.privacy.walk import Walk
 
+DERIVED_NOTE = "the rest is computed from these noisy answers, and costs nothing"
 SURE = f"{100 * CONFIDENCE:.0f} % sure"
 """How sure the intervals are."""
 
 
 def interval_notes(planned: Plan) -> tuple[str, ...]:
     """Notes that say which values have no interval, and for how many groups the others hold."""
+    if planned.derived is not None:
+        shown = planned.subplans if has_intervals(planned.derived) else ()
+        below = (interval_notes(subplan) for subplan in shown)
+        return tuple(dict.fromkeys(note for notes in below for note in notes))
     notes, releases = list(_obstacle_notes(planned)), list(_shown_releases(planned))
     brackets = (each for each, _ in releases if isinstance(each.mechanism, Bracket))
     bracketed: set[object] = set().union(*map(_keys, brackets))
@@ -39,7 +46,10 @@ def interval_notes(planned: Plan) -> tuple[str, ...]:
     with_interval = any(report.margin is not None for _, report in releases)
     if planned.competing_rows > 1 and with_interval:
         number = planned.competing_rows
-        notes.append(f"± holds for all {number} groups at once, as noise decides which are shown")
+        why = "as noise decides which are shown"
+        if are_sought(planned.found):
+            why += "; it is smaller where there are fewer"
+        notes.append(f"± holds for all {number} groups at once, {why}")
     return tuple(dict.fromkeys(notes))
 
 
@@ -55,7 +65,22 @@ def _keys(release: Release) -> set[object]:
 def plan_notes(options: Options, planned: Plan) -> tuple[str, ...]:
     """EXPLAIN's notes on how accurate an answer will be."""
     errors = planned_error_notes(options, planned)
-    return errors + interval_notes(planned) + atom_notes(planned) + parallel_notes(planned)
+    notes = errors + interval_notes(planned) + atom_notes(planned) + parallel_notes(planned)
+    return notes if planned.derived is None else (*notes, *_derived_notes(planned))
+
+
+def _derived_notes(planned: Plan) -> Iterator[str]:
+    """EXPLAIN's notes on a SELECT over answers: which these are, and what the rest costs."""
+    if len(planned.subplans) > 1:
+        groups = "; ".join(map(_groups, planned.subplans))
+        yield f"{len(planned.subplans)} answers share ε: {groups}"
+    yield DERIVED_NOTE
+
+
+def _groups(planned: Plan) -> str:
+    """What the rows of an answer are about."""
+    names = dict.fromkeys(name for key in planned.keys for name in columns_of(key))
+    return f"by {', '.join(names)}" if names else "in all"
 
 
 def atom_notes(planned: Plan) -> tuple[str, ...]:

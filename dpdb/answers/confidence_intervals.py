@@ -14,6 +14,7 @@ from dpdb.answers.estimates import (
     average,
     grid_step,
     noisy_values,
+    point,
     points,
     read,
     rungs_after,
@@ -30,6 +31,7 @@ from dpdb.plan.query import Function, Output
 from dpdb.plan.statistics import Ranks
 from dpdb.privacy.bracket import Bracket
 from dpdb.privacy.mechanisms import Gaussian, Laplace
+from dpdb.privacy.thresholding import Threshold
 from dpdb.privacy.walk import Walk
 from dpdb.vectors.evaluate import Frame
 from dpdb.vectors.vector import Vector, numbers
@@ -63,7 +65,7 @@ def confidence_intervals(
     used = [index for at in aggregates for index in plan.estimates[at].releases]
     each = at_once(
         at_once(confidence, plan.competing_rows),
-        len(aggregates) + len(subqueries),
+        sum(bool(plan.estimates[at].releases) for at in aggregates) + len(subqueries),
         independent=len(used) == len(set(used)),
     )
     known: dict[Slot, Bounds] = {}
@@ -87,7 +89,12 @@ def confidence_intervals(
 
 
 def _of_subquery(plan: Plan, noisy: Noisy, confidence: float, *, farther: bool) -> Bounds | None:
-    """The interval of a scalar subquery's exact answer; infinite where that may be undefined."""
+    """The interval of a scalar subquery's exact answer; infinite where that may be undefined.
+
+    What is computed from other answers has none.
+    """
+    if plan.derived is not None:
+        return None
     output = plan.outputs[0]
     frame = Frame({}, {**noisy.subqueries, **points(plan, noisy.draws)})
     ends = confidence_intervals(plan, noisy, output, frame, confidence, farther=farther)
@@ -111,16 +118,17 @@ def interval_of(
         counts = function in (Function.COUNT, Function.COUNT_DISTINCT)
         return (np.zeros(1), np.zeros(1)) if counts else None
     if not estimate.releases:
-        assert estimate.rows is not None
-        rows = np.array([float(estimate.rows)])
-        return rows, rows
+        public = point(estimate, plan, draws)
+        assert isinstance(public, Vector)
+        exact = public.values.astype(np.float64)
+        return exact, exact
     release, last = (plan.releases[estimate.releases[place]] for place in (0, -1))
     if isinstance(release.mechanism, Walk):
         own = noisy_values(estimate, draws)
         return _beyond_a_rung(own[0], release, estimate, confidence, farther=farther)
     if isinstance(last.mechanism, Bracket):
         return _bracketed(noisy_values(estimate, draws), last, estimate, confidence)
-    if not isinstance(release.mechanism, Laplace | Gaussian):
+    if not isinstance(release.mechanism, Laplace | Gaussian | Threshold):
         return None
     moments = estimate.moments
     match function:

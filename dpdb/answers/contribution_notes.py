@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from dpdb.answers.declarations import plain_value
 from dpdb.plan.expressions import ColumnRef, Expr, children
 from dpdb.plan.plan import Plan
+from dpdb.plan.relations import Source
 from dpdb.plan.statistics import Distinct, Ranks, Total
-from dpdb.policy.catalog import Column, Table
+from dpdb.policy.catalog import Column
 
 
 def bounding_notes(planned: Plan) -> tuple[str, ...]:
@@ -35,9 +36,13 @@ def _with_subplans(planned: Plan) -> Iterator[Plan]:
     yield planned
 
 
-def _cap(table: Table) -> str:
+def _cap(table: Source) -> str:
     rows = "1 row" if table.rows_per_unit == 1 else f"{table.rows_per_unit} rows"
-    return f"at most {rows} per {table.unit}, chosen by a keyed hash"
+    within = ""
+    if table.groups_per_unit is not None:
+        groups = "1 group" if table.groups_per_unit == 1 else f"{table.groups_per_unit} groups"
+        within = f" in at most {groups}"
+    return f"at most {rows} per {table.unit_in_words}{within}, chosen by a keyed hash"
 
 
 def _bounded(expression: Expr) -> Iterator[Column]:

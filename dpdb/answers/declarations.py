@@ -5,22 +5,38 @@ from __future__ import annotations
 from fractions import Fraction
 
 from dpdb.answers.record import Cell
-from dpdb.policy.catalog import Column, Kind, Value
+from dpdb.policy.catalog import Column, Kind, Table, Value
 from dpdb.policy.numbers import iso_date
 
-COLUMN_COLUMNS = ("column", "type", "lower", "upper", "values", "nulls")
+COLUMN_COLUMNS = ("column", "type", "lower", "upper", "values", "nulls", "names")
 
 
 def declared_range(column: Column) -> str:
     """The declared values or bounds in parentheses; empty if there are none."""
-    _, _, lower, upper, values, _ = column_row(column)
+    _, _, lower, upper, values, _ = _declared(column)
     if values is not None:
         return f" ({values})"
     return "" if lower is None else f" ({lower} to {upper})"
 
 
-def column_row(column: Column) -> tuple[Cell, ...]:
+def column_row(table: Table, column: Column) -> tuple[Cell, ...]:
     """The column's row in the answer to DESCRIBE; its cells are those of `COLUMN_COLUMNS`."""
+    return *_declared(column), ", ".join(named_by(table, column)) or None
+
+
+def named_by(table: Table, column: Column) -> tuple[str, ...]:
+    """What the values of the column name: the unit, the rows of its table, or those of another."""
+    facts = {
+        "unit": column.name == table.unit and table.chain is None,
+        "key": table.key == (column.name,),
+        "part of the key": column.name in table.key and len(table.key) > 1,
+        f"{table.chain}": column.name == table.unit and table.chain,
+        f"{column.references}": column.references,
+    }
+    return tuple(name for name, holds in facts.items() if holds)
+
+
+def _declared(column: Column) -> tuple[Cell, ...]:
     kind = "text or number (guessed)" if column.guessed else str(column.kind)
     values = None
     if column.values is not None:

@@ -48,7 +48,7 @@ class Decision:
     """A decision of the custodian, and the terms that hold from here on."""
 
     action: str
-    """`open`, `accept`, `grant` or `revoke`."""
+    """`open`, `accept`, `grant`, `revoke` or `renew`."""
     why: str
     terms: Description
     limits: Mapping[str, Fraction] | None

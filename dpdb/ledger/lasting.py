@@ -18,6 +18,7 @@ from dpdb.ledger.protocol import Balance, Ledger, PinnedData, Price, Receipt, Re
 from dpdb.ledger.spending import Spent, check_covered, price_between
 from dpdb.ledger.state import State, StateReader, decision_of, totals_of
 from dpdb.ledger.terms import check_session
+from dpdb.ledger.windows import renew_where_over
 from dpdb.plan.regions import Region
 from dpdb.policy.catalog import Policy
 from dpdb.privacy.accounting.composition import ComposedLoss
@@ -113,7 +114,7 @@ class LastingLedger(Ledger, ReleaseStore):
     def balance(self) -> Balance:
         """What is left for the analyst in this session: nothing, where more is spent already."""
         with self._session.lock:
-            state = self._read(self.book.last())
+            state = self._read(self._last())
             own = self._session.reader.own_loss(state, self.analyst)
             parts = self._balances(state, state.spent, own, self._session.queries)
         return replace(
@@ -154,7 +155,7 @@ class LastingLedger(Ledger, ReleaseStore):
     def price(self, loss: ComposedLoss, region: Region | None, queries: int = 1) -> Price:
         """As the protocol says."""
         with self._session.lock:
-            state = self._read(self.book.last())
+            state = self._read(self._last())
             return self._change(state, loss, region, queries).price
 
     def charge(self, loss: ComposedLoss, region: Region | None, queries: int = 1) -> Receipt:
@@ -170,9 +171,17 @@ class LastingLedger(Ledger, ReleaseStore):
             return self._entry(last.entry, change)
 
         with self._session.lock:
+            self._last()
             self._session.reader.follow(self.book.append(entry_after), made[0].after)
             self._session.queries += queries
         return Receipt(loss, region, made[0].price)
+
+    def _last(self) -> Sealed:
+        """The last entry: where a window is over, that which begins the next."""
+        assert self.policy.lasting is not None
+        if self.policy.lasting.window is not None:
+            renew_where_over(self.book, self.analyst)
+        return self.book.last()
 
     def _read(self, last: Sealed) -> State:
         """What the book says; raises LedgerError where its terms refuse this session."""

@@ -7,7 +7,7 @@ nothing that changes what an answer tells.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from fractions import Fraction
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import Any
 
 from dpdb.errors import LedgerError
 from dpdb.policy.budget import Budget, Composition, Neighbors
-from dpdb.policy.catalog import Column, Kind, Policy, Table, Value
+from dpdb.policy.catalog import Column, Kind, Policy, Reference, Table, Value
 from dpdb.policy.csv_format import CsvFormat
 
 Description = Mapping[str, Any]
@@ -36,10 +36,12 @@ def described(policy: Policy) -> Description:
         "queries_in_all": None if lasting is None else lasting.queries_in_all,
         "analysts": None if lasting is None or lasting.analysts is None
         else {name: str(limit) for name, limit in lasting.analysts},
+        "window": None if lasting is None else lasting.window,
         "anchored": lasting is not None and lasting.anchor is not None,
         "neighbors": str(policy.neighbors),
         "noise": policy.noise,
         "sample_key": policy.sample_key,
+        "unit": None if policy.unit == Policy.unit else policy.unit,
         "tables": {table.name: _described_table(table) for table in policy.tables},
     }  # fmt: skip
 
@@ -69,6 +71,11 @@ def tables_in(terms: Description) -> tuple[Table, ...]:
             table["unit"],
             table["rows_per_unit"],
             CsvFormat(**table["csv"]),
+            _reference_in(table.get("chain")),
+            bool(table.get("public")),
+            tuple(table.get("key") or ()),
+            tuple((table.get("at_most") or {}).items()),
+            table.get("groups_per_unit"),
         )
         for name, table in terms["tables"].items()
     )
@@ -95,11 +102,17 @@ def check_session(terms: Description, policy: Policy) -> None:
 
 
 def _described_table(table: Table) -> Description:
+    """What is declared of a table; what older ledgers do not know is None where nothing is."""
     return {
         "unit": table.unit,
         "rows_per_unit": table.rows_per_unit,
         "csv": asdict(table.csv),
         "columns": {column.name: _described_column(column) for column in table.columns},
+        "chain": _reference(table.chain),
+        "public": table.public or None,
+        "key": sorted(table.key) or None,
+        "at_most": dict(table.at_most) or None,
+        "groups_per_unit": table.groups_per_unit,
     }
 
 
@@ -113,6 +126,8 @@ def _described_column(column: Column) -> Description:
         "nullable": column.nullable,
         "tight": column.tight,
         "guessed": column.guessed,
+        "references": _reference(column.references),
+        "values_from": _reference(column.values_from),
     }
 
 
@@ -128,7 +143,17 @@ def _column(name: str, told: Description) -> Column:
         told["nullable"],
         told["tight"],
         told["guessed"],
+        _reference_in(told.get("references")),
+        _reference_in(told.get("values_from")),
     )
+
+
+def _reference(named: Reference | None) -> list[str] | None:
+    return None if named is None else [named.table, named.column]
+
+
+def _reference_in(told: Sequence[str] | None) -> Reference | None:
+    return None if told is None else Reference(*told)
 
 
 def _fraction_text(value: Fraction | None) -> str | None:

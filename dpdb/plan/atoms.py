@@ -24,8 +24,9 @@ from dpdb.plan.expressions import (
     columns_of,
 )
 from dpdb.plan.regions import EVERY_POINT, ColumnLimit, Limits, Point, region
+from dpdb.plan.relations import Source
 from dpdb.plan.statistics import Histogram
-from dpdb.policy.catalog import Column, Table
+from dpdb.policy.catalog import Column
 
 MAX_ATOMS = 256
 """The most atoms of one histogram."""
@@ -35,7 +36,7 @@ _Box = Mapping[str, int]
 """Rows: for each column a set of the pieces that its values are cut into, a bit for each piece."""
 
 
-def histogram(table: Table, where: Expr | None, conditions: Sequence[Expr]) -> Histogram | None:
+def histogram(table: Source, where: Expr | None, conditions: Sequence[Expr]) -> Histogram | None:
     """The histogram over the atoms of `conditions` within `where`; None for too many atoms.
 
     Condition by condition the rows are divided into boxes in which the conditions so far are true

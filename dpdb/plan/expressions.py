@@ -180,6 +180,13 @@ def conjunction(*conditions: Expr | None) -> Expr | None:
             return logic("and", several)
 
 
+def conjuncts(condition: Expr | None) -> tuple[Expr, ...]:
+    """The conditions that all hold where a condition does."""
+    if isinstance(condition, Logic) and condition.operator == "and":
+        return condition.operands
+    return () if condition is None else (condition,)
+
+
 def logic(operator: str, operands: list[Expr]) -> Expr:
     """The AND or OR of the operands, flattened, without repetitions, and sorted."""
     flat: dict[Expr, None] = {}

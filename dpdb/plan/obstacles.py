@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from dpdb.errors import did_you_mean
 from dpdb.plan.expressions import ColumnRef, Compare, Expr, InList, Literal, Logic, children
 from dpdb.plan.regions import region
-from dpdb.policy.catalog import Column, Table, Value
+from dpdb.plan.relations import Source
+from dpdb.policy.catalog import Column, Value
 
 MAX_VALUES = 10_000
 """The most declared values that are compared with a misspelt value."""
@@ -29,7 +30,7 @@ class Obstacle:
     column: Column | None = None
 
 
-def obstacle(table: Table, condition: Expr | None) -> Obstacle | None:
+def obstacle(table: Source, condition: Expr | None) -> Obstacle | None:
     """What keeps every row of `table` from passing `condition`; None if any might pass."""
     match condition:
         case None:

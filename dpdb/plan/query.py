@@ -11,6 +11,7 @@ from functools import cached_property
 from dpdb.errors import Place
 from dpdb.plan.expressions import Expr, IntervalEnd, conjunction, interval_ends, size
 from dpdb.plan.obstacles import Obstacle, obstacle
+from dpdb.plan.relations import Source
 from dpdb.policy.catalog import Kind, Table
 
 
@@ -29,6 +30,7 @@ class Function(StrEnum):
     MAX = "max"
     QUANTILE = "quantile"
     MODE = "mode"
+    APPROX_BOUNDS = "approx_bounds"
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,8 @@ class Aggregate:
         match self.function:
             case Function.COUNT | Function.COUNT_DISTINCT:
                 return Kind.INTEGER
+            case Function.APPROX_BOUNDS:
+                return Kind.TEXT
             case Function.SUM | Function.MIN | Function.MAX | Function.QUANTILE | Function.MODE:
                 assert self.argument is not None
                 return self.argument.kind
@@ -113,7 +117,7 @@ class Query:
     `outputs`, `having` and `order` refer to `aggregates`, `keys` and `subqueries` through slots.
     """
 
-    table: Table
+    table: Source
     outputs: tuple[Output, ...]
     aggregates: tuple[Aggregate, ...]
     where: Expr | None = None
@@ -124,6 +128,8 @@ class Query:
     offset: int = 0
     subqueries: tuple[Query, ...] = ()
     options: Options = NO_OPTIONS
+    least_units: int = 1
+    """Keys that are found in the data are shown only if so many units have them."""
 
     @cached_property
     def obstacles(self) -> tuple[Obstacle | None, ...]:
@@ -131,6 +137,12 @@ class Query:
         return tuple(
             obstacle(self.table, conjunction(self.where, each.where)) for each in self.aggregates
         )
+
+    @property
+    def public(self) -> bool:
+        """Whether it reads public tables and no other."""
+        here = isinstance(self.table, Table) and self.table.public
+        return here and all(query.public for query in self.subqueries)
 
     @property
     def measured(self) -> tuple[Expr, ...]:

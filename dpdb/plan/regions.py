@@ -26,7 +26,8 @@ from dpdb.plan.expressions import (
     Logic,
     Not,
 )
-from dpdb.policy.catalog import Column, Kind, Table, Value
+from dpdb.plan.relations import Source
+from dpdb.policy.catalog import Column, Kind, Value
 
 Point = float | str
 """A value as the engine compares it: a text, or a double (also for dates and booleans)."""
@@ -124,7 +125,7 @@ Limits = Mapping[str, ColumnLimit]
 class Region:
     """The rows of `table` whose values are all within `limits`."""
 
-    table: Table
+    table: Source
     limits: Limits
 
     @cached_property
@@ -154,7 +155,7 @@ class Region:
         return False
 
 
-def region(table: Table, condition: Expr | None) -> Region:
+def region(table: Source, condition: Expr | None) -> Region:
     """A region that holds all rows of `table` for which `condition` is true."""
     return Region(table, {} if condition is None else _limits(condition, wanted=True))
 

@@ -27,6 +27,8 @@ def with_bounds(policy: Policy, bounds: Mapping[str, tuple[Fraction, Fraction]])
                 unused.discard(name)
                 if column.name == table.unit:
                     raise UsageError(f"--bounds: {name} is the unit: clamped, two would become one")
+                if column.name in table.identifiers:
+                    raise UsageError(f"--bounds: {name} names rows: clamped, two would become one")
                 column = _bounded(column, *bounds[name])  # noqa: PLW2901
             columns.append(column)
         tables.append(replace(table, columns=tuple(columns)))
@@ -38,7 +40,8 @@ def with_bounds(policy: Policy, bounds: Mapping[str, tuple[Fraction, Fraction]])
 
 def _bounded(column: Column, lower: Fraction, upper: Fraction) -> Column:
     """The column with the bounds of `--bounds`; raises UsageError where it cannot have them."""
-    if column.values is not None or not (column.guessed or column.kind.ordinal):
+    listed = column.values is not None or column.values_from is not None
+    if listed or not (column.guessed or column.kind.ordinal):
         raise UsageError(f"--bounds: {column.name} takes none, being declared otherwise")
     kind = Kind.NUMBER if column.guessed else column.kind
     step = grid_step(lower, upper) if column.bounds is None else column.step

@@ -30,6 +30,17 @@ class Kind(StrEnum):
         return self in (Kind.INTEGER, Kind.NUMBER, Kind.DATE)
 
 
+@dataclass(frozen=True)
+class Reference:
+    """A key column of a table, as another table names it: `orders.id`."""
+
+    table: str
+    column: str
+
+    def __str__(self) -> str:
+        return f"{self.table}.{self.column}"
+
+
 @dataclass(frozen=True, repr=False)
 class Column:
     """One column as declared.
@@ -50,6 +61,10 @@ class Column:
     """Whether the bounds are known, from the subject, to be near the least and greatest values."""
     guessed: bool = False
     """Whether no policy declares the type; each query then reads the column as text or number."""
+    references: Reference | None = None
+    """The key that the column names a row by, which is about the same unit as its own row."""
+    values_from: Reference | None = None
+    """The column of a public table whose values are the declared ones."""
 
     def __repr__(self) -> str:
         return f"Column({self.name!r})"
@@ -70,11 +85,51 @@ class Table:
     path: Path
     columns: tuple[Column, ...]
     unit: str | None = None
-    """The name of the column that holds the privacy unit; None where each row is a unit."""
+    """The name of the column that says whom a row is about; None where each row is a unit."""
     rows_per_unit: int = 1
     """The most rows of one unit that a query counts."""
     csv: CsvFormat = field(default_factory=CsvFormat)
     """What is declared of how the file is written."""
+    chain: Reference | None = None
+    """The key that the unit column names a row by: its unit is this row's, too."""
+    public: bool = False
+    """Whether everybody may know the rows; a public table has no unit."""
+    key: tuple[str, ...] = ()
+    """The names of the columns that tell any two rows apart; none where nothing is declared."""
+    at_most: tuple[tuple[str, int], ...] = ()
+    """Columns of a public table, each with the most rows that share one of its values."""
+    groups_per_unit: int | None = None
+    """The most groups in which a unit counts; None where only its rows are limited."""
+
+    @property
+    def unit_as_written(self) -> str:
+        """The unit as the policy writes it: `row`, a column, or a column and the key it names."""
+        unit = "row" if self.unit is None else self.unit
+        return unit if self.chain is None else f"{unit} -> {self.chain}"
+
+    @property
+    def unit_in_words(self) -> str:
+        """What a message calls a unit: a row, by the column that names it, or of another table."""
+        if self.chain is not None:
+            return f"unit of {self.chain.table}"
+        return "row" if self.unit is None else self.unit
+
+    @property
+    def unit_kind(self) -> Kind | None:
+        """The type of the column that holds the unit; None where the table has no such column."""
+        held = None if self.unit is None or self.chain is not None else self.column(self.unit)
+        return None if held is None else held.kind
+
+    @property
+    def identifiers(self) -> frozenset[str]:
+        """The names of the columns that name a unit or a row: what they hold is never changed."""
+        references = (column.name for column in self.columns if column.references is not None)
+        return frozenset((*self.key, *references, *([self.unit] if self.unit else ())))
+
+    @property
+    def counted_rows(self) -> tuple[str, int, int | None]:
+        """Equal where the same rows of the same table count: its name, and the caps on a unit."""
+        return self.name, self.rows_per_unit, self.groups_per_unit
 
     def column(self, name: str) -> Column | None:
         """The column called `name`, first exactly, then in any case; None if there is none."""
@@ -96,6 +151,8 @@ class Policy:
     """Decides, with a hash, which rows count of a unit with more rows than its cap."""
     lasting: LastingBudget | None = None
     """The ledger that keeps what is spent; None where each session has a budget of its own."""
+    unit: str = "unit"
+    """What a privacy unit is called in messages, such as customer."""
 
     def table(self, name: str) -> Table | None:
         """The table called `name`; `table` means the only one. None if there is none."""

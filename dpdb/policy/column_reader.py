@@ -12,11 +12,12 @@ from typing import Any
 from dpdb.policy.catalog import Column, Kind, Value
 from dpdb.policy.numbers import MAGNITUDE_LIMIT, days_of, fits_doubles, grid_step
 from dpdb.policy.policy_text import PolicyText, shown
+from dpdb.policy.reference_reader import ReferenceReader
 
 MAX_VALUES = 100_000
 """The most values that a column can declare."""
 
-_KEYS = ("type", "bounds", "values", "step", "nullable", "tight")
+_KEYS = ("type", "bounds", "values", "step", "nullable", "tight", "references")
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,7 @@ class ColumnReader:
     """Reads the columns of one policy file."""
 
     text: PolicyText
+    references: ReferenceReader
 
     def column(self, name: str, declared: dict[str, Any], above: tuple[str, ...]) -> Column:
         """The column `name` of the section that declares columns."""
@@ -43,9 +45,15 @@ class ColumnReader:
                 raise self.text.error(f"{key} is true or false", (*where, key))
         if "tight" in section and "bounds" not in section:
             raise self.text.error("tight goes with bounds", (*where, "tight"))
+        if "references" in section:
+            named = self.references.reference(section["references"], (*where, "references"))
+            column = replace(column, references=named)
         if "values" in section:
             if "bounds" in section or "step" in section:
                 raise self.text.error("values leave no room for bounds or step", where)
+            if isinstance(section["values"], str):
+                named = self.references.reference(section["values"], (*where, "values"))
+                return replace(column, values_from=named)
             return self._with_values(column, section["values"], where)
         if "step" in section and (column.kind is not Kind.NUMBER or "bounds" not in section):
             raise self.text.error("step goes with bounds of a number", (*where, "step"))

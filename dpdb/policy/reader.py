@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -13,27 +13,11 @@ from dpdb.errors import PolicyError
 from dpdb.policy.budget import Neighbors
 from dpdb.policy.budget_reader import BudgetReader
 from dpdb.policy.catalog import Column, Kind, Policy, Table
-from dpdb.policy.column_reader import ColumnReader
-from dpdb.policy.csv_format import (
-    CsvFormat,
-    unpacked_name,
-    valid_decimal,
-    valid_encoding,
-    valid_header,
-    valid_quote,
-    valid_separator,
-)
+from dpdb.policy.csv_format import CsvFormat, unpacked_name
 from dpdb.policy.csv_header import read_header
 from dpdb.policy.policy_text import PolicyText
-
-_FORMAT: dict[str, Callable[[object], Any]] = {
-    "separator": valid_separator,
-    "encoding": valid_encoding,
-    "quote": valid_quote,
-    "decimal": valid_decimal,
-    "header": valid_header,
-}
-"""The keys of a table that say how its file is written."""
+from dpdb.policy.table_links import TableLinks
+from dpdb.policy.table_reader import TableReader
 
 
 def policy_for(csv: Path, form: CsvFormat | None = None, names: Sequence[str] = ()) -> Policy:
@@ -84,73 +68,29 @@ class PolicyReader:
     def policy(self, document: dict[str, Any]) -> Policy:
         self.text.check_keys(document, ("budget", "privacy", "tables"), ())
         privacy = self.text.section(document, "privacy", ())
-        self.text.check_keys(privacy, ("neighbors", "noise", "sample_key"), ("privacy",))
-        sample_key = privacy.get("sample_key", "")
-        if not isinstance(sample_key, str):
-            raise self.text.error("sample_key is a string", ("privacy", "sample_key"))
+        self.text.check_keys(privacy, ("neighbors", "noise", "sample_key", "unit"), ("privacy",))
         tables = self.text.section(document, "tables", ())
         if not tables:
             raise PolicyError(f"{self.text.path.name}: no [tables.NAME] section")
+        reader = TableReader(self.text, tables)
+        declared = tuple(reader.table(name) for name in tables)
+        TableLinks(self.text, declared).check()
         budget = BudgetReader(self.text, self.text.section(document, "budget", ()))
         return Policy(
-            tables=tuple(self._data_table(name, tables) for name in tables),
+            tables=declared,
             budget=budget.budget(),
             neighbors=Neighbors(
                 self.text.one_of(privacy, ("privacy", "neighbors"), list(Neighbors), "add-remove")
             ),
             noise=self.text.one_of(privacy, ("privacy", "noise"), ["system", "opendp"], "system"),
-            sample_key=sample_key,
+            sample_key=self._text_at(privacy, "sample_key", ""),
             lasting=budget.lasting(),
+            unit=self._text_at(privacy, "unit", "unit") or "unit",
         )
 
-    def _data_table(self, name: str, tables: dict[str, Any]) -> Table:
-        where = ("tables", name)
-        section = self.text.section(tables, name, ("tables",))
-        known = ("path", "unit", "rows_per_unit", *_FORMAT, "columns")
-        self.text.check_keys(section, known, where)
-        file = section.get("path", f"{name}.csv")
-        if not isinstance(file, str):
-            raise self.text.error("path is a string", (*where, "path"))
-        declared = self.text.section(section, "columns", where)
-        if not declared:
-            raise self.text.error("a table needs columns", where)
-        reader = ColumnReader(self.text)
-        columns = tuple(reader.column(name, declared, (*where, "columns")) for name in declared)
-        unit, rows = self._unit(section, columns, where)
-        form = self._format(section, where)
-        return Table(name, self.text.path.parent / file, columns, unit, rows, form)
-
-    def _format(self, section: dict[str, Any], where: tuple[str, ...]) -> CsvFormat:
-        """How the file is written, as far as the section says so."""
-        given = {
-            key: self.text.accepted(section[key], valid, (*where, key))
-            for key, valid in _FORMAT.items()
-            if key in section
-        }
-        return self.text.accepted(given, lambda values: CsvFormat(**values), (*where, "quote"))
-
-    def _unit(
-        self, section: dict[str, Any], columns: tuple[Column, ...], where: tuple[str, ...]
-    ) -> tuple[str | None, int]:
-        """The name of the column that holds the unit, None for rows, and the most rows of one."""
-        unit = section.get("unit", "row")
-        rows = section.get("rows_per_unit", 1)
-        named = next((column for column in columns if column.name == unit), None)
-        if not isinstance(unit, str) or (unit != "row" and named is None):
-            raise self.text.error('unit is "row" or the name of a column', (*where, "unit"))
-        if named is not None and (
-            named.kind not in (Kind.TEXT, Kind.INTEGER)
-            or not named.nullable
-            or (named.bounds is not None and named.values is None)
-        ):
-            # A column that is clamped, rounded or filled in could turn two units into one.
-            raise self.text.error(
-                "a unit is text or an integer, without bounds, and nullable", (*where, "unit")
-            )
-        if type(rows) is not int or not 1 <= rows <= 10**6:
-            raise self.text.error(
-                "rows_per_unit is a whole number, at least 1", (*where, "rows_per_unit")
-            )
-        if unit == "row" and rows != 1:
-            raise self.text.error("rows_per_unit goes with a unit", (*where, "rows_per_unit"))
-        return None if unit == "row" else unit, rows
+    def _text_at(self, privacy: dict[str, Any], key: str, default: str) -> str:
+        """A string of the section on privacy."""
+        value = privacy.get(key, default)
+        if not isinstance(value, str):
+            raise self.text.error(f"{key} is a string", ("privacy", key))
+        return value

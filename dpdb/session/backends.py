@@ -13,14 +13,16 @@ if TYPE_CHECKING:
     from dpdb.policy.catalog import Policy, Table
 
 
-def open_engine(progress: Progress | None = None, witness: Witness | None = None) -> OpenEngine:
+def open_engine(
+    policy: Policy, progress: Progress | None = None, witness: Witness | None = None
+) -> OpenEngine:
     """An engine that reads each table when it is first asked about it; the witness sees it, too.
 
     It is imported here: pandas takes longer to import than the prompt to appear.
     """
     from dpdb.engines.memory.engine import MemoryEngine  # noqa: PLC0415
 
-    return MemoryEngine(progress, witness)
+    return MemoryEngine(progress, witness, policy.tables)
 
 
 def open_ledger(policy: Policy, analyst: str | None = None, *, teach: bool = False) -> Ledger:
@@ -38,6 +40,23 @@ def open_ledger(policy: Policy, analyst: str | None = None, *, teach: bool = Fal
     from dpdb.ledger.lasting import LastingLedger  # noqa: PLC0415 (sqlite3)
 
     return LastingLedger.open(policy, analyst)
+
+
+def with_public_values(policy: Policy, witness: Witness | None = None) -> Policy:
+    """The policy with what everybody may know of the rows of its public tables."""
+    if not any(table.public for table in policy.tables):
+        return policy
+    from dpdb.engines.memory.public_values import with_public_values  # noqa: PLC0415 (numpy)
+
+    return with_public_values(policy, witness)
+
+
+def check_data(policy: Policy) -> None:
+    """Raise DataFileError where a table has rows that its policy says there are not."""
+    from dpdb.engines.memory.public_values import check_data  # noqa: PLC0415 (numpy)
+
+    for table in policy.tables:
+        check_data(table)
 
 
 def table_digest(table: Table, key: bytes) -> str:

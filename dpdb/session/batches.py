@@ -64,10 +64,12 @@ def asked_in(
             match read(text):
                 case Assign() as assign:
                     settings = settings.changed(assign, teach=teach)
-                case Select(query=query, explain=False) if not settings.unprotected:
+                case Select(query=query, explain=False) if not (
+                    settings.unprotected or query.public
+                ):
                     options = settings.filled(query.options)
-                    share = usual_share(options, balance)
-                    asked.append(Asked(text, replace(query, options=options), share))
+                    query = replace(query, options=options)
+                    asked.append(Asked(text, query, usual_share(query, balance)))
         except DpdbError as error:
             error.statement = text
             raise

@@ -25,7 +25,7 @@ from dpdb.sql.statements import Describe
 Rows = tuple[tuple[Cell, ...], ...]
 BUDGET_COLUMNS = ("budget", "total", "spent", "left")
 HISTORY_COLUMNS = ("time", "statement", "epsilon", "delta")
-TABLE_COLUMNS = ("table", "columns")
+TABLE_COLUMNS = ("table", "columns", "unit")
 COLUMN_COLUMNS = declarations.COLUMN_COLUMNS
 
 
@@ -82,8 +82,11 @@ def utc_time(seconds: int) -> str:
 
 
 def table_rows(policy: Policy) -> Rows:
-    """SHOW TABLES: each table, and how many columns are declared for it."""
-    return tuple((table.name, len(table.columns)) for table in policy.tables)
+    """SHOW TABLES: each table, how many columns are declared for it, and whom a row is about."""
+    return tuple(
+        (table.name, len(table.columns), "public" if table.public else table.unit_as_written)
+        for table in policy.tables
+    )
 
 
 def column_rows(policy: Policy, statement: Describe) -> Rows:
@@ -93,7 +96,7 @@ def column_rows(policy: Policy, statement: Describe) -> Rows:
         known = [table.name for table in policy.tables]
         hint = suggestion(statement.table, known, "tables")
         raise UnknownName(f"no table {statement.table}", hint=hint, place=statement.place)
-    return tuple(declarations.column_row(column) for column in table.columns)
+    return tuple(declarations.column_row(table, column) for column in table.columns)
 
 
 def _amount(name: str, total: Fraction, left: Fraction) -> tuple[Cell, ...]:

@@ -212,7 +212,12 @@ def _joined(policies: list[Policy]) -> Policy:
         raise UsageError("the files' policies differ in their neighbours")
     if any(policy.noise != first.noise for policy in policies):
         raise UsageError("the files' policies differ in their noise")
-    return replace(first, tables=tables)
+    words = {policy.unit for policy in policies} - {Policy.unit}
+    if len(words) > 1:
+        raise UsageError("the files' policies differ in what they call a unit")
+    if len({table.unit_kind for table in tables} - {None}) > 1:
+        raise UsageError("the files' policies differ in the type of their units")
+    return replace(first, tables=tables, unit=words.pop() if words else first.unit)
 
 
 def _lasting(policy: Policy, ledger: Path) -> LastingBudget:

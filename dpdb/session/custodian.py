@@ -14,8 +14,9 @@ from dpdb.ledger.entries import Charge, Decision, Entry
 from dpdb.ledger.protocol import Balance
 from dpdb.ledger.state import decision_of
 from dpdb.ledger.terms import budget_in
+from dpdb.ledger.windows import spent_in_all
 from dpdb.policy.catalog import Policy
-from dpdb.session.backends import table_digest
+from dpdb.session.backends import check_data, table_digest
 from dpdb.session.catalog_views import BUDGET_COLUMNS, budget_rows, utc_time
 
 HISTORY = (
@@ -69,6 +70,10 @@ def overview(policy: Policy) -> dict[str, AnswerRecord]:
             if row[0] != "queries"]  # fmt: skip
     most, asked = terms["queries_in_all"], last.totals.queries
     rows.append(("queries in all", most, asked, None if most is None else most - asked))
+    if terms.get("window") is not None:
+        epsilon, delta = spent_in_all(book.walk())
+        rows.append(("epsilon of all windows", None, float(epsilon), None))
+        rows.append(("delta of all windows", None, float(delta), None))
     limits = decision.limits or {}
     analysts = [
         (name, float(limits[name]) if name in limits else None, *by_analyst.of(name))
@@ -134,6 +139,8 @@ class _Sums:
 
 
 def _digests(policy: Policy, key: str) -> dict[str, str]:
+    """The digests of the tables, whose rows must be as the policy declares them."""
+    check_data(policy)
     return {table.name: table_digest(table, bytes.fromhex(key)) for table in policy.tables}
 
 

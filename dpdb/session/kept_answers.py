@@ -50,8 +50,8 @@ class KeptAnswer:
         cls, key: object, purchase: Purchase, plan: Plan, series: tuple[str, ...] = ()
     ) -> KeptAnswer:
         """What was bought for a plan."""
-        # Which rows pass a filter with a subquery in it depends on noise.
-        groups = () if plan.subplans else plan.groups
+        # Which rows pass a filter with a subquery, and which keys are found, depends on noise.
+        groups = () if plan.subplans or plan.found else plan.groups
         return cls(key, purchase, plan.fresh, plan.remembered, plan.keys, groups, series)
 
     def answering(self, plan: Plan) -> Purchase | None:
@@ -167,7 +167,7 @@ def can_be_kept(plan: Plan) -> bool:
 
 def _answered(plan: Plan, noisy: Noisy) -> Noisy:
     """The noisy values with the answers of subqueries, which follow from theirs."""
-    from dpdb.answers.estimates import subquery_answers  # noqa: PLC0415 (numpy)
+    from dpdb.answers.derived import subquery_answers  # noqa: PLC0415 (numpy)
 
     within = tuple(map(_answered, plan.subplans, noisy.subresults))
     return replace(noisy, subqueries=subquery_answers(plan, within), subresults=within)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from dpdb.plan.lowering import RowCount
     from dpdb.plan.plan import Plan, ReleasedGroup
     from dpdb.plan.query import Query
+    from dpdb.plan.relations import Source
     from dpdb.policy.catalog import Policy, Table
     from dpdb.session.purchases import Purchase
 
@@ -54,8 +55,8 @@ MOST_GROUPS = 64
 """As many groups with the same keys over the same rows are looked at, the latest ones."""
 MOST_OTHERS = 8
 """As many groups that others were told are tried."""
-Scope = tuple[str, int, Expr | None]
-"""The rows that releases are about: those of a table, with so many of a unit, under a filter."""
+Scope = tuple[str, int, int | None, Expr | None]
+"""The rows that releases are about: so many of a unit in so many groups, under a filter."""
 Keys = tuple[Expr, ...]
 Groups = dict[Keys, "dict[ReleasedGroup, Draws]"]
 """Groups by the keys of their cells, with their noisy values."""
@@ -139,7 +140,7 @@ class Memory:
             )
         )
 
-    def _derived_draws(self, table: Table, group: ReleasedGroup) -> Iterator[Array]:
+    def _derived_draws(self, table: Source, group: ReleasedGroup) -> Iterator[Array]:
         from dpdb.answers.estimates import regrouped  # noqa: PLC0415 (numpy)
 
         for part in self._derived[group].parts:
@@ -237,8 +238,8 @@ def _scope(of: Query | Plan) -> Scope:
     return _scope_over(of.table, of.where)
 
 
-def _scope_over(table: Table, where: Expr | None) -> Scope:
-    return table.name, table.rows_per_unit, where
+def _scope_over(table: Source, where: Expr | None) -> Scope:
+    return *table.counted_rows, where
 
 
 @dataclass(frozen=True, repr=False)

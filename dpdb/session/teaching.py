@@ -15,8 +15,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpdb.answers import release_reports
-from dpdb.answers.estimates import Values, scalar
+from dpdb.answers.derived import derived_table, only_value
+from dpdb.answers.estimates import Values
+from dpdb.answers.noisy_table import NoisyTable
 from dpdb.answers.record import Disclosure
+from dpdb.answers.rows import answer_table
 from dpdb.plan.expressions import Slot
 from dpdb.plan.plan import Plan
 from dpdb.plan.statistics import Joint, Ranks
@@ -34,8 +37,9 @@ def disclosures(planned: Plan, exact: Sequence[Exact]) -> list[Disclosure]:
     """The exact statistic and the noise scale of each release, which SET reveal shows."""
     disclosed = []
     own = release_reports.own_reports(planned)
-    reports = iter([report for report in own if report.group > planned.recalled])
-    for release, result in zip(planned.fresh, exact, strict=True):
+    drawn = planned.recalled + len(planned.fresh) - len(planned.exact_releases)
+    reports = iter([report for report in own if report.group > drawn])
+    for release, result in zip(planned.exact_releases, exact, strict=False):
         vector = isinstance(release.statistic, Joint)
         for place, part in enumerate(release.parts):
             report = next(reports)
@@ -65,10 +69,9 @@ _STEPS = 2**20
 
 @dataclass(frozen=True)
 class UnprotectedResult:
-    """The unprotected values of a plan, and the exact statistics behind them."""
+    """The unprotected answer to a plan, and the exact statistics behind it."""
 
-    points: Values
-    subqueries: Values
+    table: NoisyTable
     revealed: tuple[Disclosure, ...]
 
 
@@ -82,16 +85,19 @@ class UnprotectedExecutor:
     """The ε of each aggregate, for noise of local sensitivity; None for exact answers."""
 
     def execute(self, plan: Plan) -> UnprotectedResult:
-        """The values of the aggregates of `plan`; subqueries are executed first."""
-        subqueries: dict[Slot, AnyVector] = {}
-        revealed: list[Disclosure] = []
-        for index, subplan in enumerate(plan.subplans):
-            inner = self.execute(subplan)
-            slot = Slot("subquery", index, subplan.outputs[0].expression.kind)
-            subqueries[slot] = scalar(subplan, inner.points, inner.subqueries)
-            revealed += inner.revealed
+        """The rows of the answer to `plan`; subqueries are executed first."""
+        below = [self.execute(subplan) for subplan in plan.subplans]
+        revealed = [shown for inner in below for shown in inner.revealed]
+        if plan.derived is not None:
+            table = derived_table(plan.derived, [inner.table for inner in below])
+            return UnprotectedResult(table, tuple(revealed))
+        subqueries: dict[Slot, AnyVector] = {
+            Slot("subquery", index, inner.table.columns[0].kind): only_value(inner.table)
+            for index, inner in enumerate(below)
+        }
         points, own = self._points(plan, subqueries)
-        return UnprotectedResult(points, subqueries, (*revealed, *own))
+        table = answer_table(plan, points, subqueries, None)
+        return UnprotectedResult(table, (*revealed, *own))
 
     def _points(
         self, plan: Plan, subqueries: Mapping[Slot, AnyVector]

@@ -11,7 +11,8 @@ from sqlglot import exp
 from dpdb.errors import TypeMismatch, Unsupported
 from dpdb.plan.expressions import Case, Cast, Expr, Literal, conjunction
 from dpdb.plan.query import Aggregate, Function
-from dpdb.policy.catalog import Kind, Table
+from dpdb.plan.relations import Source
+from dpdb.policy.catalog import Kind
 from dpdb.sql import types
 from dpdb.sql.contribution_bounds import bounded
 from dpdb.sql.named_arguments import has_named_arguments
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 AGGREGATE_NAMES = [
     "COUNT", "COUNT_IF", "SUM", "AVG", "MEAN", "MIN", "MAX", "VARIANCE", "VAR", "VAR_SAMP",
     "VAR_POP", "STDDEV", "STDEV", "STD", "SD", "STDDEV_SAMP", "STDDEV_POP", "MEDIAN",
-    "QUANTILE_CONT", "PERCENTILE_CONT", "MODE",
+    "QUANTILE_CONT", "PERCENTILE_CONT", "MODE", "APPROX_BOUNDS",
 ]  # fmt: skip
 
 _FUNCTIONS: dict[type[exp.Expr], Function] = {
@@ -46,10 +47,41 @@ _FUNCTIONS: dict[type[exp.Expr], Function] = {
 def is_aggregate(node: exp.Expr) -> bool:
     """Whether `node` is an aggregate call, with or without FILTER or WITHIN GROUP."""
     plain = isinstance(node, (exp.AggFunc, exp.Filter, exp.WithinGroup))
-    return plain or has_named_arguments(node)
+    return plain or has_named_arguments(node) or _is_approx_bounds(node)
 
 
-def aggregate(node: exp.Expr, rows: ExpressionBinder, table: Table) -> Aggregate:
+def _is_approx_bounds(node: exp.Expr) -> bool:
+    """Whether `node` is a call of APPROX_BOUNDS, which is a function of dpdb's own."""
+    return isinstance(node, exp.Anonymous) and str(node.this).upper() == "APPROX_BOUNDS"
+
+
+def is_aggregated(tree: exp.Select) -> bool:
+    """Whether a SELECT has groups, or aggregates that are no window functions."""
+    if tree.args.get("group") or tree.args.get("having"):
+        return True
+    order, qualify = tree.args.get("order"), tree.args.get("qualify")
+    parts = [
+        *tree.expressions,
+        *(order.expressions if order else ()),
+        *([qualify] if qualify else ()),
+    ]
+    return any(map(_has_aggregate, parts))
+
+
+def _has_aggregate(node: object) -> bool:
+    """Whether an aggregate of the SELECT itself is in a part of it."""
+    if isinstance(node, list):
+        return any(map(_has_aggregate, node))
+    if not isinstance(node, exp.Expr) or isinstance(node, exp.Query):
+        return False
+    if isinstance(node, exp.Window):
+        called = node.this.this if isinstance(node.this, exp.Filter) else node.this
+        inside = [*called.args.values(), *(v for k, v in node.args.items() if k != "this")]
+        return any(map(_has_aggregate, inside))
+    return is_aggregate(node) or any(map(_has_aggregate, node.args.values()))
+
+
+def aggregate(node: exp.Expr, rows: ExpressionBinder, table: Source) -> Aggregate:
     """The aggregate call at `node` over `table`; `rows` binds the expressions inside it."""
     match node:
         case exp.Filter():
@@ -67,6 +99,8 @@ def aggregate(node: exp.Expr, rows: ExpressionBinder, table: Table) -> Aggregate
             )
         case _ if has_named_arguments(node):
             return aggregate(bounded(node, rows, table), rows, table)
+        case _ if _is_approx_bounds(node):
+            return _approx_bounds(node, rows)
     function = _FUNCTIONS.get(type(node))
     if function is None:
         hint = f"aggregates are {', '.join(AGGREGATE_NAMES)}"
@@ -100,6 +134,14 @@ def _call(node: exp.Expr, function: Function, rows: ExpressionBinder) -> Aggrega
     elif isinstance(node, exp.PercentileCont):
         fraction = _fraction(node.expression, rows)
     return _as_count(_typed(Aggregate(function, rows.expression(node.this), None, fraction, where)))
+
+
+def _approx_bounds(node: exp.Expr, rows: ExpressionBinder) -> Aggregate:
+    where = place(node, rows.text)
+    if len(node.expressions) != 1:
+        raise TypeMismatch("APPROX_BOUNDS takes one argument", place=where)
+    argument = types.numeric(rows.expression(node.expressions[0]), where)
+    return Aggregate(Function.APPROX_BOUNDS, argument, place=where)
 
 
 _ONE = Literal(1, Kind.INTEGER)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from sqlglot import exp
 from sqlglot.errors import ParseError
@@ -18,17 +19,25 @@ from dpdb.errors import (
     SyntaxFault,
     TooLarge,
     TypeMismatch,
-    UnknownName,
     Unsupported,
 )
-from dpdb.plan.expressions import Expr, Literal, Slot, columns_of, conjunction, interval_ends
+from dpdb.plan.derived import Derived, DerivedQuery, Released, derived_query
+from dpdb.plan.derived_columns import is_one_row
+from dpdb.plan.expressions import ColumnRef, Expr, Literal, Slot, interval_ends
 from dpdb.plan.query import NO_OPTIONS, Options, Ordering, Output, Query
+from dpdb.plan.relations import Lookup
+from dpdb.plan.stability import NO_FACTS, Facts
 from dpdb.policy.catalog import Policy
-from dpdb.sql import sources
+from dpdb.sql import derived_tables, group_by, sources, unions, unit_groups, windows
+from dpdb.sql.aggregates import is_aggregated
+from dpdb.sql.arrangement import with_lookups
 from dpdb.sql.dialect import parse, select_start
+from dpdb.sql.distinct import check_distinct, distinct_keys
+from dpdb.sql.grouping_sets import by_levels
 from dpdb.sql.labels import labels
-from dpdb.sql.scopes import MAX_OUTPUTS, AnswerExpressions, Constants, RowExpressions
-from dpdb.sql.terms import Option, agreed
+from dpdb.sql.lookups import LookupBinder, check
+from dpdb.sql.scopes import AnswerExpressions, Answers, Constants, RowExpressions, hint_for_rows
+from dpdb.sql.terms import Option, agreed, with_key_terms
 from dpdb.sql.trees import Effort, only, place, place_at, start
 from dpdb.sql.views import Scope, View
 
@@ -39,6 +48,8 @@ def bind(
     policy: Policy,
     options: Options = NO_OPTIONS,
     terms: tuple[Option, ...] = (),
+    *,
+    facts: Facts = NO_FACTS,
 ) -> Query:
     """The query that these tokens of `text`, a single SELECT, ask of the policy's tables."""
     try:
@@ -49,9 +60,9 @@ def bind(
         raise TooLarge("the statement is nested too deeply") from None
     except Exception:
         raise SyntaxFault("this is not valid SQL") from None
-    if len(trees) != 1 or not isinstance(trees[0], exp.Select):
+    if len(trees) != 1 or not isinstance(trees[0], exp.Select | exp.SetOperation):
         raise Unsupported("only a single SELECT is answered")
-    return Binder(text, policy, tokens).query(trees[0], options, terms)
+    return Binder(text, policy, tokens, facts).query(trees[0], options, terms)
 
 
 def _syntax_fault(error: ParseError) -> SyntaxFault:
@@ -72,49 +83,104 @@ class Binder:
     policy: Policy
     tokens: list[Token]
     """The tokens of the whole statement."""
+    facts: Facts
     effort: Effort = field(default_factory=Effort)
     """The number of expressions read so far in the whole statement."""
     views: Mapping[str, View] = field(default_factory=dict)
     """The tables that WITH names here."""
     subqueries: list[Query] = field(default_factory=list)
     """The different scalar subqueries read so far in this SELECT."""
+    lookups: list[Lookup] = field(default_factory=list)
+    """The EXISTS and IN that look into other tables, read so far in this SELECT."""
 
     def query(
-        self, tree: exp.Select, options: Options = NO_OPTIONS, terms: tuple[Option, ...] = ()
+        self, tree: exp.Expr, options: Options = NO_OPTIONS, terms: tuple[Option, ...] = ()
     ) -> Query:
-        """The SELECT as a Query."""
-        only(tree, self.text, "expressions", "from_", "where", "group", "having", "order",
-             "limit", "offset", "with_")  # fmt: skip
+        """The SELECT, or the UNION ALL of several, as a Query."""
+        bound = self.bound(tree, terms)
+        if isinstance(bound, View):
+            raise Unsupported(
+                "a query needs an aggregate such as COUNT(*), or a GROUP BY",
+                hint="single rows are never shown",
+            )
+        query = bound if isinstance(bound, Query) else self._derived(bound, tree)
+        return replace(query, options=options)
+
+    def _derived(self, derived: Derived, tree: exp.Expr) -> Query:
+        """The query of all answers that a derived table is computed from, each once."""
+        query = derived_query(derived)
+        self.effort.spend_subqueries(query.selects - 1, tree, self.text)
+        return query
+
+    def bound(
+        self, tree: exp.Expr, terms: tuple[Option, ...] = (), *, row_by_row: bool = False
+    ) -> Query | Derived | View:
+        """What a SELECT is: a query of a table, or a table that is derived from answers.
+
+        One that reads a table `row_by_row`, as those within FROM and WITH may, is a view.
+        """
+        if isinstance(tree, exp.SetOperation):
+            return unions.union(tree, self)
+        assert isinstance(tree, exp.Select)
         written = self.labels(tree)
+        windows.name_windows(tree, self.text)
         self.views = sources.with_views(tree, self)
         scope = sources.scope(tree, self)
-        table = agreed(terms, scope.view.table, grouped=tree.args.get("group") is not None)
-        scope = replace(scope, view=replace(scope.view, table=table))
+        if scope.view.derived is not None:
+            return derived_tables.selection(tree, written, scope, self, terms)
+        if row_by_row and unit_groups.groups_units(tree, scope, self.policy):
+            return unit_groups.unit_view(tree, written, scope, self, self.policy)
+        if row_by_row and not is_aggregated(tree):
+            return sources.row_view(tree, scope, self)
+        return self._aggregated(tree, written, scope, terms)
+
+    def _aggregated(
+        self, tree: exp.Select, written: list[str], scope: Scope, terms: tuple[Option, ...]
+    ) -> Query | Derived:
+        """The query that a SELECT with aggregates asks of a table."""
+        only(tree, self.text, "expressions", "from_", "joins", "where", "group", "having",
+             "order", "limit", "offset", "with_", "qualify", "distinct")  # fmt: skip
         rows = RowExpressions(self, scope)
-        where = tree.args.get("where")
-        keys = self._keys(tree, scope, rows)
-        condition = conjunction(scope.where, rows.condition(where.this) if where else None)
+        levels = group_by.levels(tree, scope, rows)
+        keys = tuple(dict.fromkeys(key for level in levels for key in level))
+        keys = keys or distinct_keys(tree, rows)
+        if keys:
+            group = place(tree.args.get("group") or tree, self.text)
+            unit_groups.refuse_single_units(keys, scope, self.policy, group)
+        source, condition = sources.source_of(tree, scope, rows, self)
+        table = agreed(terms, source, grouped=bool(tree.args.get("group") or keys))
+        scope = replace(scope, view=replace(scope.view, table=table))
         answers = AnswerExpressions(self, rows, scope, keys)
-        outputs = self._outputs(tree, answers, written)
-        having = tree.args.get("having")
+        outputs = self.outputs(tree, answers, written)
+        check_distinct(tree, keys, outputs)
+        having, qualify = tree.args.get("having"), tree.args.get("qualify")
+        kept = answers.condition(having.this) if having else None
+        qualifying = answers.condition(qualify.this) if qualify else None
         query = Query(
-            table=scope.view.table,
+            table=with_lookups(table, self.lookups, self.policy, self.facts),
             outputs=outputs,
             where=condition,
             keys=keys,
-            having=answers.condition(having.this) if having else None,
-            order=tuple(self._orderings(tree, answers, outputs)),
-            limit=self._count(tree.args.get("limit")),
-            offset=self._count(tree.args.get("offset")) or 0,
+            having=kept,
+            order=tuple(self.orderings(tree, answers, outputs)),
+            limit=self.count(tree.args.get("limit")),
+            offset=self.count(tree.args.get("offset")) or 0,
             aggregates=tuple(answers.aggregates),
             subqueries=tuple(self.subqueries),
-            options=options,
         )
-        if not query.aggregates:
+        if not (query.aggregates or query.keys):
             raise Unsupported(
-                "a query needs an aggregate such as COUNT(*)", hint="single rows are never shown"
+                "a query needs an aggregate such as COUNT(*), or a GROUP BY",
+                hint=hint_for_rows(query.table),
             )
-        return query
+        query = with_key_terms(query, terms)
+        subtotals = len(levels) > 1 or answers.groupings
+        if not (answers.windows or qualifying is not None or subtotals):
+            return query
+        answering = partial(by_levels, levels=levels, groupings=answers.groupings)
+        return windows.over_answer(
+            query, tuple(answers.windows), qualifying, answering if subtotals else Released
+        )
 
     def subquery(self, node: exp.Subquery) -> Slot:
         """The slot of a scalar subquery, which is a constant to the query around it."""
@@ -123,6 +189,8 @@ class Binder:
             raise Unsupported("only a SELECT can be a subquery", place=place(node, self.text))
         query = self.within().query(node.this)
         one = len(query.outputs) == 1 and not interval_ends(query.outputs[0].expression)
+        if isinstance(query, DerivedQuery):
+            one = one and query.derived is not None and is_one_row(query.derived)
         if not one or query.keys or query.having or query.cut:
             raise Unsupported(
                 "a subquery gives one value: one aggregate, no GROUP BY, HAVING or LIMIT",
@@ -132,6 +200,14 @@ class Binder:
             self.subqueries.append(query)
         kind = query.outputs[0].expression.kind
         return Slot("subquery", self.subqueries.index(query), kind)
+
+    def looked_up(self, node: exp.Exists | exp.In, operand: Expr | None, scope: Scope) -> ColumnRef:
+        """The column that says whether EXISTS, or IN with its operand, finds a row."""
+        inner = sources.scope(check(node, self.text), self.within())
+        asking = LookupBinder(self, self.policy, scope, self.lookups)
+        found = asking.lookup(node, operand, inner)
+        self.lookups.append(found)
+        return ColumnRef(found.column)
 
     def index_of(self, query: Query, node: exp.Expr) -> int:
         """The number of a view's subquery among those of the SELECT, which reads it at `node`."""
@@ -143,7 +219,7 @@ class Binder:
 
     def within(self) -> Binder:
         """A binder for a SELECT within this one, which sees the same tables."""
-        return Binder(self.text, self.policy, self.tokens, self.effort, self.views)
+        return Binder(self.text, self.policy, self.tokens, self.facts, self.effort, self.views)
 
     def labels(self, tree: exp.Select) -> list[str]:
         """The items of the SELECT list as written; refused if one is missing."""
@@ -161,63 +237,17 @@ class Binder:
     def check_items(self, tree: exp.Select) -> None:
         """Refuse a SELECT list in which something is missing, or which is too long."""
         self.labels(tree)
-        self._check_number(tree.expressions, "columns asked for")
+        group_by.check_number(tree.expressions, "columns asked for", self.text)
 
-    def _keys(self, tree: exp.Select, scope: Scope, rows: RowExpressions) -> tuple[Expr, ...]:
-        """The columns and expressions of GROUP BY, each once."""
-        group = tree.args.get("group")
-        if group is None:
-            return ()
-        only(group, self.text, "expressions")
-        self._check_number(group.expressions, "keys")
-        keys: dict[Expr, None] = {}
-        for node in group.expressions:
-            chosen = self._by_position(node.unnest(), tree.expressions)
-            if isinstance(chosen, exp.Column) and not scope.has(chosen.name):
-                chosen = self._by_alias(chosen, tree.expressions)
-            chosen = chosen.this if isinstance(chosen, exp.Alias) else chosen
-            key = rows.expression(chosen)
-            if not columns_of(key):
-                raise Unsupported(
-                    "GROUP BY takes columns and expressions of columns",
-                    place=place(node, self.text),
-                )
-            keys[key] = None
-        return tuple(keys)
-
-    def _by_alias(self, node: exp.Column, items: list[exp.Expr]) -> exp.Expr:
-        """The item of the SELECT list whose alias is the name; otherwise the node itself."""
-        name = node.name.casefold()
-        return next((item for item in items if item.alias.casefold() == name), node)
-
-    def _by_position(self, node: exp.Expr, items: list[exp.Expr]) -> exp.Expr:
-        """The item of the SELECT list that a position stands for; otherwise the node itself."""
-        if not (isinstance(node, exp.Literal) and not node.args.get("is_string")):
-            return node
-        number = str(node.this)
-        short = number.isascii() and number.isdigit() and len(number) < 10
-        if not (short and 1 <= int(number) <= len(items)):
-            raise UnknownName(f"no column {number} in the answer", place=place(node, self.text))
-        return items[int(number) - 1]
-
-    def check_position(self, node: exp.Expr, items: list[exp.Expr]) -> bool:
-        """Whether the node is the position of an item; refused where there is no such item."""
-        return self._by_position(node, items) is not node
-
-    def _outputs(
-        self, tree: exp.Select, answers: AnswerExpressions, written: list[str]
-    ) -> tuple[Output, ...]:
+    def outputs(self, tree: exp.Select, answers: Answers, written: list[str]) -> tuple[Output, ...]:
+        """The columns of the answer, with their labels as `written`."""
         items = tree.expressions
-        self._check_number(items, "columns asked for")
+        group_by.check_number(items, "columns asked for", self.text)
         outputs = []
         for item, label in zip(items, written, strict=True):
-            if isinstance(item, exp.Star):
-                raise Unsupported(
-                    "SELECT * is not supported",
-                    hint="single rows are never shown; try SELECT COUNT(*)",
-                    place=place(item, self.text),
-                )
-            if isinstance(item, exp.Alias):
+            if isinstance(item.this if isinstance(item, exp.Column) else item, exp.Star):
+                outputs += answers.starred(item)
+            elif isinstance(item, exp.Alias):
                 only(item, self.text, "this", "alias")
                 expression = answers.expression(item.this)
                 answers.aliases.setdefault(item.alias.casefold(), expression)
@@ -226,33 +256,25 @@ class Binder:
                 outputs.append(Output(label, answers.expression(item)))
         return tuple(outputs)
 
-    def _orderings(
-        self, tree: exp.Select, answers: AnswerExpressions, outputs: tuple[Output, ...]
+    def orderings(
+        self, tree: exp.Select | exp.Union, answers: Answers, outputs: tuple[Output, ...]
     ) -> list[Ordering]:
+        """The terms of ORDER BY."""
         order = tree.args.get("order")
         if order is None:
             return []
         only(order, self.text, "expressions")
-        self._check_number(order.expressions, "terms of ORDER BY")
+        group_by.check_number(order.expressions, "terms of ORDER BY", self.text)
         result = []
         for term in order.expressions:
             only(term, self.text, "this", "desc", "nulls_first")
-            chosen = self._by_position(term.this, tree.expressions)
-            if chosen is term.this:
-                expression = answers.ordering(chosen)
-            else:
-                expression = outputs[int(str(term.this.this)) - 1].expression
+            at = group_by.position(term.this, len(outputs), self.text)
+            expression = answers.ordering(term.this) if at is None else outputs[at].expression
             descending = bool(term.args.get("desc"))
             result.append(Ordering(expression, descending, bool(term.args.get("nulls_first"))))
         return result
 
-    def _check_number(self, items: list[exp.Expr], what: str) -> None:
-        if len(items) > MAX_OUTPUTS:
-            raise TooLarge(
-                f"{len(items)} {what}, {MAX_OUTPUTS} are allowed", place=place(items[0], self.text)
-            )
-
-    def _count(self, node: exp.Expr | None) -> int | None:
+    def count(self, node: exp.Expr | None) -> int | None:
         """The number in LIMIT or OFFSET."""
         if node is None:
             return None

@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from dpdb.errors import Place, TypeMismatch, UnknownName, Unsupported, did_you_mean
 from dpdb.plan.expressions import Literal
-from dpdb.policy.catalog import Table
+from dpdb.plan.relations import Source
 from dpdb.sql.date_functions import UNREAD
 from dpdb.sql.named_arguments import CLAMPED
 from dpdb.sql.trees import node_name, place
@@ -27,7 +27,7 @@ _NAMES = (PER_ROW, PER_GROUP)
 _COUNTS = (exp.Count, exp.CountIf)
 
 
-def bounded(node: exp.Expr, rows: ExpressionBinder, table: Table) -> exp.Expr:
+def bounded(node: exp.Expr, rows: ExpressionBinder, table: Source) -> exp.Expr:
     """The aggregate with named arguments at `node` as one without: its argument is clamped."""
     inner, *arguments = node.expressions
     where = place(node, rows.text)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from dpdb.errors import StatementError, TooLarge, TypeMismatch, Unsupported
+from dpdb.plan.derived import Window
 from dpdb.plan.expressions import (
     ColumnRef,
     Expr,
@@ -16,11 +17,15 @@ from dpdb.plan.expressions import (
     interval_ends,
     slots,
 )
-from dpdb.plan.query import Aggregate
+from dpdb.plan.query import Aggregate, Output
+from dpdb.plan.relations import Source
+from dpdb.policy.catalog import Kind, Table
 from dpdb.sql.aggregates import AGGREGATE_NAMES, aggregate, is_aggregate
 from dpdb.sql.expression_binder import ExpressionBinder
 from dpdb.sql.functions import FUNCTION_NAMES
+from dpdb.sql.trees import only
 from dpdb.sql.views import Scope, SubqueryBinder
+from dpdb.sql.windows import window
 
 MAX_OUTPUTS = 200
 INTERVAL_ENDS = ["DP_INTERVAL_LOW", "DP_INTERVAL_HIGH"]
@@ -44,6 +49,10 @@ class RowExpressions(ExpressionBinder):
             return self._scope.column(node)
         if isinstance(node, exp.Subquery):
             return self._binder.subquery(node)
+        if isinstance(node, exp.Exists):
+            return self._binder.looked_up(node, None, self._scope)
+        if isinstance(node, exp.In) and node.args.get("query") is not None:
+            return self._binder.looked_up(node, self.expression(node.this), self._scope)
         if is_aggregate(node):
             raise Unsupported(
                 "an aggregate cannot be used here",
@@ -66,6 +75,10 @@ class AnswerExpressions(ExpressionBinder):
     keys: tuple[Expr, ...]
     aggregates: list[Aggregate] = field(default_factory=list)
     aliases: dict[str, Expr] = field(default_factory=dict)
+    windows: list[Window] = field(default_factory=list)
+    """The different window functions read so far."""
+    groupings: list[tuple[int, ...]] = field(default_factory=list)
+    """The different calls of GROUPING, by the indices of the keys that they name."""
 
     def __post_init__(self) -> None:
         super().__init__(self.binder.text, self.binder.effort)
@@ -75,6 +88,10 @@ class AnswerExpressions(ExpressionBinder):
         return [*AGGREGATE_NAMES, *FUNCTION_NAMES, *INTERVAL_ENDS]
 
     def leaf(self, node: exp.Expr) -> Expr | None:
+        if isinstance(node, exp.Window):
+            return window(node, self, self.windows)
+        if isinstance(node, exp.Grouping | exp.GroupingId):
+            return self._grouping(node)
         if is_aggregate(node):
             return self._aggregate(node)
         if isinstance(node, exp.Subquery):
@@ -98,6 +115,17 @@ class AnswerExpressions(ExpressionBinder):
             return None
         return Slot("key", self.keys.index(expression), expression.kind)
 
+    def _grouping(self, node: exp.Expr) -> Slot:
+        """GROUPING(a, b): which of these keys a row is not grouped by."""
+        only(node, self.text, "expressions")
+        keys = [self.expression(part) for part in node.expressions]
+        named = tuple(key.index for key in keys if isinstance(key, Slot) and key.role == "key")
+        if len(named) != len(keys) or not 1 <= len(named) <= MAX_OUTPUTS:
+            raise TypeMismatch("GROUPING takes keys of GROUP BY", place=self.place(node))
+        if named not in self.groupings:
+            self.groupings.append(named)
+        return Slot("grouping", self.groupings.index(named), Kind.INTEGER)
+
     def _interval_end(self, node: exp.Anonymous) -> IntervalEnd:
         """DP_INTERVAL_LOW(x) or DP_INTERVAL_HIGH(x), of an aggregate or the alias of a column."""
         name = str(node.this).upper()
@@ -118,6 +146,14 @@ class AnswerExpressions(ExpressionBinder):
             self.aggregates.append(call)
         return Slot("aggregate", self.aggregates.index(call), call.kind)
 
+    def starred(self, node: exp.Expr) -> list[Output]:
+        """The columns that * stands for: there are none."""
+        raise Unsupported(
+            "SELECT * is not supported",
+            hint=hint_for_rows(self.scope.view.table),
+            place=self.place(node),
+        )
+
     def ordering(self, node: exp.Expr) -> Expr:
         """A term of ORDER BY; a name by itself is an alias rather than a column."""
         name = node.unnest()
@@ -137,15 +173,58 @@ class AnswerExpressions(ExpressionBinder):
         if column not in self.keys:
             raise Unsupported(
                 f"{node.name} must be inside an aggregate or in GROUP BY",
-                hint="single rows are never shown",
+                hint=hint_for_rows(self.scope.view.table),
                 place=self.place(node),
             )
         return Slot("key", self.keys.index(column), column.kind)
 
 
+def hint_for_rows(source: Source) -> str:
+    """What can be asked instead of rows."""
+    if isinstance(source, Table) and source.public:
+        return "GROUP BY shows the different values of a public table, and how often they occur"
+    return "single rows are never shown; try SELECT COUNT(*)"
+
+
 def _is_of_answer(node: exp.Expr) -> bool:
     """Whether an expression has an aggregate or a subquery in it, as no key has."""
     return any(is_aggregate(part) or isinstance(part, exp.Subquery) for part in node.walk())
+
+
+class NoisyRowExpressions(RowExpressions):
+    """Binds the columns of a SELECT over answers: windows may be in them, and aliases."""
+
+    def __init__(self, binder: SubqueryBinder, scope: Scope):
+        super().__init__(binder, scope)
+        self.aliases: dict[str, Expr] = {}
+        self.windows: list[Window] = []
+
+    def leaf(self, node: exp.Expr) -> Expr | None:
+        if isinstance(node, exp.Window):
+            return window(node, self, self.windows)
+        if isinstance(node, exp.Column) and not self._scope.has(node.name):
+            alias = self._alias(node)
+            if alias is not None:
+                return alias
+        return super().leaf(node)
+
+    def starred(self, node: exp.Expr) -> list[Output]:
+        """The columns that * stands for."""
+        only(node.this if isinstance(node, exp.Column) else node, self.text)
+        return [Output(name, expression) for name, expression in self._scope.all_columns(node)]
+
+    def ordering(self, node: exp.Expr) -> Expr:
+        """A term of ORDER BY; a name by itself is an alias rather than a column."""
+        name = node.unnest()
+        alias = self._alias(name) if isinstance(name, exp.Column) else None
+        return self.expression(node) if alias is None else alias
+
+    def _alias(self, node: exp.Column) -> Expr | None:
+        return None if node.args.get("table") else self.aliases.get(node.name.casefold())
+
+
+Answers = AnswerExpressions | NoisyRowExpressions
+"""What binds the columns of an answer."""
 
 
 class Constants(ExpressionBinder):

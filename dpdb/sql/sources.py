@@ -1,6 +1,7 @@
 """What a SELECT reads: a table of the policy, one that WITH names, or another SELECT in FROM.
 
-A SELECT within FROM or WITH is bound to a view, and only if it works row by row.
+A SELECT within FROM or WITH is bound to a view: of the rows of a table where it works row by row,
+and otherwise of the noisy rows of an answer.
 """
 
 from __future__ import annotations
@@ -12,27 +13,25 @@ from typing import Protocol
 from sqlglot import exp
 
 from dpdb.errors import UnknownName, Unsupported
+from dpdb.plan.derived import Derived, Released
 from dpdb.plan.expressions import Expr, conjunction
 from dpdb.plan.query import Query
+from dpdb.plan.relations import Lookup, Source
+from dpdb.plan.stability import Facts
 from dpdb.policy.catalog import Policy
 from dpdb.policy.names import suggestion
-from dpdb.sql.aggregates import is_aggregate
+from dpdb.sql.arrangement import joined, with_lookups
+from dpdb.sql.group_by import position
+from dpdb.sql.joins import Item, scope_of
 from dpdb.sql.scopes import RowExpressions
+from dpdb.sql.terms import Option
 from dpdb.sql.trees import only, place
-from dpdb.sql.views import Scope, SubqueryBinder, View, whole
+from dpdb.sql.views import Scope, SubqueryBinder, View, derived_view, whole
 
 SCHEMAS = ("main", "public")
 """What a table's name may be qualified with: DuckDB's and PostgreSQL's default."""
 
 _ROW_BY_ROW = "a SELECT within FROM or WITH works row by row"
-_AGGREGATED = (
-    f"{_ROW_BY_ROW}: it has no aggregates",
-    "aggregate in the outer SELECT; (SELECT AVG(x) FROM t) in parentheses is one noisy number",
-)
-_GROUPED = (
-    f"{_ROW_BY_ROW}: it has no groups",
-    "group in the outer SELECT, or ask for the groups alone: their noisy numbers are yours to use",
-)
 _CUT = (
     f"{_ROW_BY_ROW}: LIMIT would choose among the rows of all",
     "leave ORDER BY and LIMIT to the outer SELECT",
@@ -46,8 +45,6 @@ _REFUSED = {
         f"{_ROW_BY_ROW}: DISTINCT would make one row of several",
         "COUNT(DISTINCT x) in the outer SELECT counts different values",
     ),
-    "group": _GROUPED,
-    "having": _GROUPED,
     "limit": _CUT,
     "offset": _CUT,
     "qualify": _WINDOWED,
@@ -60,24 +57,31 @@ class SelectBinder(SubqueryBinder, Protocol):
     """The binder of a SELECT."""
 
     policy: Policy
+    facts: Facts
     views: Mapping[str, View]
     """The tables that WITH names here."""
     subqueries: list[Query]
+    lookups: list[Lookup]
 
     def within(self) -> SelectBinder:
         """A binder for a SELECT in FROM or WITH, which sees the same tables."""
+        ...
+
+    def bound(
+        self, tree: exp.Expr, terms: tuple[Option, ...] = (), *, row_by_row: bool = False
+    ) -> Query | Derived | View:
+        """What a SELECT is: a query of a table, or a table that is derived from answers.
+
+        One that reads a table `row_by_row`, as those within FROM and WITH may, is a view.
+        """
         ...
 
     def check_items(self, tree: exp.Select) -> None:
         """Refuse a SELECT list in which something is missing, or which is too long."""
         ...
 
-    def check_position(self, node: exp.Expr, items: list[exp.Expr]) -> bool:
-        """Whether the node is the position of an item; refuse one that there is not."""
-        ...
 
-
-def with_views(tree: exp.Select, binder: SelectBinder) -> Mapping[str, View]:
+def with_views(tree: exp.Query, binder: SelectBinder) -> Mapping[str, View]:
     """The tables that WITH names for a SELECT, in addition to those that are named around it."""
     clause, views = tree.args.get("with_"), dict(binder.views)
     if clause is None:
@@ -103,9 +107,32 @@ def with_views(tree: exp.Select, binder: SelectBinder) -> Mapping[str, View]:
 
 
 def scope(tree: exp.Select, binder: SelectBinder) -> Scope:
-    """The one table, view or SELECT in FROM, with its name or its alias."""
+    """What FROM names: a table, a view or a SELECT, or several that are joined."""
     source = tree.args.get("from_")
-    node = source.this if source is not None else None
+    if source is None:
+        raise Unsupported("a query reads FROM one table", place=place(tree, binder.text))
+    view, names = _source(source.this, tree, binder)
+    further = tree.args.get("joins") or ()
+    if not further:
+        return Scope(view, dict.fromkeys(names, view.columns), binder, source.this)
+    items = [Item(source.this, view, names)]
+    items += [Item(j.this, *_source(j.this, tree, binder), j) for j in further]
+    return scope_of(items, binder)
+
+
+def source_of(
+    tree: exp.Select, scope: Scope, rows: RowExpressions, binder: SelectBinder
+) -> tuple[Source, Expr | None]:
+    """What a SELECT reads, and under which condition: that of its view, and its own."""
+    given, where = scope.condition(scope.view.where), tree.args.get("where")
+    condition = conjunction(given, rows.condition(where.this) if where else None)
+    if not scope.parts:
+        return scope.view.table, condition
+    return joined(scope.parts, condition, binder.policy, binder.facts)
+
+
+def _source(node: exp.Expr, tree: exp.Select, binder: SelectBinder) -> tuple[View, frozenset[str]]:
+    """A table, view or SELECT in FROM, and the names that may qualify its columns."""
     match node:
         case exp.Table(this=exp.Identifier()):
             only(node, binder.text, "this", "alias", "db")
@@ -121,7 +148,7 @@ def scope(tree: exp.Select, binder: SelectBinder) -> Scope:
         only(alias, binder.text, "this", "columns")
         view = _renamed(view, alias, binder)
     names = frozenset({node.alias.casefold()}) if node.alias else names
-    return Scope(view, names, binder, node)
+    return view, names
 
 
 def _named(node: exp.Table, binder: SelectBinder) -> tuple[View, frozenset[str]]:
@@ -157,25 +184,30 @@ def _renamed(view: View, alias: exp.TableAlias, binder: SelectBinder) -> View:
 
 def _view(node: exp.Subquery | exp.CTE, binder: SelectBinder) -> View:
     """The view that the SELECT of a derived table or of WITH defines."""
-    tree = node.this
-    if not isinstance(tree, exp.Select):
+    if not isinstance(node.this, exp.Select | exp.SetOperation):
         raise Unsupported(
             "only a SELECT can be within FROM or WITH", place=place(node, binder.text)
         )
+    bound = binder.bound(node.this, row_by_row=True)
+    if isinstance(bound, View):
+        return bound
+    return derived_view(Released(bound) if isinstance(bound, Query) else bound)
+
+
+def row_view(tree: exp.Select, inner: Scope, binder: SelectBinder) -> View:
+    """The view that a SELECT within FROM or WITH defines, which works row by row."""
     for clause, (message, hint) in _REFUSED.items():
         if part := tree.args.get(clause):
             where = place(part, binder.text) if isinstance(part, exp.Expr) else None
             raise Unsupported(message, hint=hint, place=where or place(tree, binder.text))
-    only(tree, binder.text, "expressions", "from_", "where", "order", "with_")
+    only(tree, binder.text, "expressions", "from_", "joins", "where", "order", "with_")
     binder.check_items(tree)
-    binder.views = with_views(tree, binder)
-    inner = scope(tree, binder)
     rows = _DerivedExpressions(binder, inner)
     columns = tuple(_columns(tree, rows, inner))
-    where = tree.args.get("where")
-    condition = conjunction(inner.where, rows.condition(where.this) if where else None)
+    table, condition = source_of(tree, inner, rows, binder)
     _check_order(tree, rows, binder, {name.casefold() for name, _ in columns})
-    return View(inner.view.table, columns, condition, tuple(binder.subqueries))
+    table = with_lookups(table, binder.lookups, binder.policy, binder.facts)
+    return View(table, columns, condition, tuple(binder.subqueries))
 
 
 def _columns(tree: exp.Select, rows: RowExpressions, inner: Scope) -> Iterator[tuple[str, Expr]]:
@@ -206,7 +238,7 @@ def _check_order(
     for term in order.expressions:
         only(term, binder.text, "this", "desc", "nulls_first")
         named = isinstance(term.this, exp.Column) and term.this.name.casefold() in names
-        if not named and not binder.check_position(term.this, tree.expressions):
+        if not named and position(term.this, len(tree.expressions), binder.text) is None:
             rows.expression(term.this)
 
 
@@ -214,10 +246,7 @@ class _DerivedExpressions(RowExpressions):
     """Binds the expressions of a SELECT within FROM or WITH."""
 
     def leaf(self, node: exp.Expr) -> Expr | None:
-        for refused, (message, hint) in (
-            (is_aggregate(node), _AGGREGATED),
-            (isinstance(node, exp.Window), _WINDOWED),
-        ):
-            if refused:
-                raise Unsupported(message, hint=hint, place=self.place(node))
+        if isinstance(node, exp.Window):
+            message, hint = _WINDOWED
+            raise Unsupported(message, hint=hint, place=self.place(node))
         return super().leaf(node)

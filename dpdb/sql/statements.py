@@ -11,6 +11,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from dpdb.errors import Place, SyntaxFault, UnknownName, Unsupported, did_you_mean
 from dpdb.plan.query import NO_OPTIONS, Options, Query
+from dpdb.plan.stability import NO_FACTS, Facts
 from dpdb.policy.catalog import Policy
 from dpdb.sql.binder import bind
 from dpdb.sql.dialect import parse
@@ -70,14 +71,14 @@ class Assign:
 Statement = Select | ShowBudget | ShowHistory | ShowTables | ShowSettings | Describe | Assign
 
 
-def statement(text: str, policy: Policy) -> Statement:
+def statement(text: str, policy: Policy, facts: Facts = NO_FACTS) -> Statement:
     """The statement that `text` writes, without its `;`."""
     words = _Words(text, read_tokens(text))
     match words.leading:
         case ["EXPLAIN", *_]:
-            return Select(_select(text, policy, words, skip=1), explain=True)
+            return Select(_select(text, policy, facts, words, skip=1), explain=True)
         case ["SELECT" | "WITH", *_]:
-            return Select(_select(text, policy, words, skip=0))
+            return Select(_select(text, policy, facts, words, skip=0))
         case ["SHOW", "BUDGET"]:
             return ShowBudget()
         case ["SHOW", "HISTORY"]:
@@ -135,10 +136,10 @@ def reads_a_table(text: str) -> bool:
     return isinstance(tree, exp.Select) and tree.args.get("from_") is not None
 
 
-def _select(text: str, policy: Policy, words: _Words, skip: int) -> Query:
+def _select(text: str, policy: Policy, facts: Facts, words: _Words, skip: int) -> Query:
     """The query after `skip` tokens."""
     tokens, options, terms = _without_options(words, skip)
-    return bind(tokens, text, policy, options, terms)
+    return bind(tokens, text, policy, options, terms, facts=facts)
 
 
 def _without_options(words: _Words, skip: int) -> tuple[list[Token], Options, tuple[Option, ...]]:

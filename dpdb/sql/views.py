@@ -6,37 +6,29 @@ table, under the view's condition, with the view's expressions in the place of i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 from sqlglot import exp
 
-from dpdb.errors import UnknownName, Unsupported
+from dpdb.errors import Place, UnknownName, Unsupported
+from dpdb.plan.derived import Derived, released
 from dpdb.plan.expressions import (
-    Arithmetic,
-    Call,
-    Case,
-    Cast,
     ColumnRef,
-    Compare,
     Expr,
     InList,
-    IntervalEnd,
-    IsNull,
     Like,
     Literal,
-    Logic,
-    Not,
     Slot,
     children,
-    compare,
-    logic,
     size,
 )
 from dpdb.plan.query import Query
+from dpdb.plan.relations import JoinKind, Scan, Source
 from dpdb.policy.catalog import Kind, Table
 from dpdb.policy.names import suggestion
+from dpdb.sql.rewriting import substituted
 from dpdb.sql.trees import Effort, only, place
 
 _CHARACTERS = 100
@@ -53,28 +45,46 @@ class SubqueryBinder(Protocol):
         """The slot for the value of a scalar subquery."""
         ...
 
+    def looked_up(self, node: exp.Exists | exp.In, operand: Expr | None, scope: Scope) -> ColumnRef:
+        """The column that says whether EXISTS, or IN with its operand, finds a row."""
+        ...
+
     def index_of(self, query: Query, node: exp.Expr) -> int:
         """The number of a view's subquery among those of the SELECT, which reads it at `node`."""
         ...
 
 
+Columns = tuple[tuple[str, Expr], ...]
+"""The names, of which several can be the same and some empty, with their expressions."""
+
+
+def called(name: str, columns: Columns) -> list[Expr]:
+    """The different columns of that name, first exactly, then in any case."""
+    folded = name.casefold()
+    matches = [column for column in columns if column[0].casefold() == folded]
+    exact = [column for column in matches if column[0] == name]
+    return list(dict.fromkeys(expression for _, expression in exact or matches))
+
+
 @dataclass(frozen=True)
 class View:
-    """The rows of a table for which `where` is true, and what their columns are."""
+    """The rows of a table or of joined tables for which `where` is true, and their columns."""
 
-    table: Table
-    columns: tuple[tuple[str, Expr], ...]
-    """The names, of which several can be the same and some empty, with their expressions."""
+    table: Source
+    columns: Columns
     where: Expr | None = None
     subqueries: tuple[Query, ...] = ()
     """The scalar subqueries that `columns` and `where` refer to through slots."""
+    derived: Derived | None = None
+    """Where the rows are those of answers: what computes them. `table` is one that they are of."""
 
-    def named(self, name: str) -> list[Expr]:
-        """The different columns of that name, first exactly, then in any case."""
-        folded = name.casefold()
-        matches = [column for column in self.columns if column[0].casefold() == folded]
-        exact = [column for column in matches if column[0] == name]
-        return list(dict.fromkeys(expression for _, expression in exact or matches))
+
+def derived_view(derived: Derived) -> View:
+    """The rows of a table that is derived from answers."""
+    columns = tuple(
+        (name, Slot("column", index, kind)) for index, (name, kind) in enumerate(derived.columns)
+    )
+    return View(next(released(derived)).table, columns, derived=derived)
 
 
 def whole(table: Table) -> View:
@@ -83,35 +93,51 @@ def whole(table: Table) -> View:
 
 
 @dataclass(frozen=True)
+class Part:
+    """One of the tables that a SELECT joins."""
+
+    scan: Scan
+    alias: str
+    """What the statement calls it."""
+    kind: JoinKind
+    """How it is joined with the parts before it."""
+    condition: Expr | None
+    """The condition of the join, and that of the SELECT in FROM that it may be read by."""
+    place: Place | None
+
+
+@dataclass(frozen=True)
 class Scope:
-    """The view that a SELECT reads, and the names that may qualify its columns."""
+    """The view that a SELECT reads, and the names by which its columns are known."""
 
     view: View
-    names: frozenset[str]
+    names: Mapping[str, Columns]
+    """The columns of each table, by the names that may qualify them."""
     binder: SubqueryBinder
     source: exp.Expr
     """The view's place in FROM."""
+    parts: tuple[Part, ...] = ()
+    """The tables that are to be joined; none where there is only one."""
 
-    @property
-    def where(self) -> Expr | None:
-        """The condition of the view."""
-        if self.view.where is None:
+    def condition(self, where: Expr | None) -> Expr | None:
+        """The condition of a view as one of the SELECT."""
+        if where is None:
             return None
-        self.binder.effort.spend(size(self.view.where), self.source, self.binder.text)
-        return self._taken(self.view.where, self.source)
+        self.binder.effort.spend(size(where), self.source, self.binder.text)
+        return self._taken(where, self.source)
 
     def has(self, name: str) -> bool:
         """Whether a column is called so."""
-        return bool(self.view.named(name))
+        return bool(called(name, self.view.columns))
 
     def column(self, node: exp.Column) -> Expr:
         """The column that is named; a double-quoted name that no column has is a string."""
         text = self.binder.text
         only(node, text, "this", "table")
-        self._check_qualifier(node)
+        columns = self._columns(node)
         if not isinstance(node.this, exp.Identifier):
             raise Unsupported("* is only supported in COUNT(*)", place=place(node, text))
-        match self.view.named(node.name):
+        match called(node.name, columns):
             case [expression]:
                 return self._taken(expression, node)
             case [_, _, *_]:
@@ -122,23 +148,27 @@ class Scope:
                 )
         if _may_be_text(node.this, text) and node.args.get("table") is None:
             return Literal(node.name, Kind.TEXT)
-        known = [name for name, _ in self.view.columns if name]
+        known = [name for name, _ in columns if name]
         hint = suggestion(node.name, known, "columns")
         raise UnknownName(f"no column {node.name}", hint=hint, place=place(node, text))
 
     def all_columns(self, node: exp.Expr) -> Iterator[tuple[str, Expr]]:
         """The columns that `*` or `t.*` stands for."""
-        if isinstance(node, exp.Column):
-            self._check_qualifier(node)
-        for name, expression in self.view.columns:
+        columns = self._columns(node) if isinstance(node, exp.Column) else self.view.columns
+        for name, expression in columns:
             self.binder.effort.spend(size(expression), node, self.binder.text)
             yield name, self._taken(expression, node)
 
-    def _check_qualifier(self, node: exp.Column) -> None:
+    def _columns(self, node: exp.Column) -> Columns:
+        """The columns among which the column is: those of the table that qualifies its name."""
         qualifier = node.args.get("table")
-        if qualifier is not None and qualifier.name.casefold() not in self.names:
+        if qualifier is None:
+            return self.view.columns
+        columns = self.names.get(qualifier.name.casefold())
+        if columns is None:
             where = place(node, self.binder.text)
             raise UnknownName(f"no table {qualifier.name} here", place=where)
+        return columns
 
     def _taken(self, expression: Expr, node: exp.Expr) -> Expr:
         """An expression of the view as one of the SELECT, with the numbers of its subqueries."""
@@ -148,11 +178,13 @@ class Scope:
         if not self.view.subqueries:
             return expression
 
-        def numbered(slot: Slot) -> Slot:
-            query = self.view.subqueries[slot.index]
-            return replace(slot, index=self.binder.index_of(query, node))
+        def numbered(leaf: Slot | ColumnRef) -> Slot | ColumnRef:
+            if isinstance(leaf, ColumnRef):
+                return leaf
+            query = self.view.subqueries[leaf.index]
+            return replace(leaf, index=self.binder.index_of(query, node))
 
-        return _with_slots(expression, numbered)
+        return substituted(expression, numbered)
 
 
 def _may_be_text(name: exp.Identifier, text: str) -> bool:
@@ -172,29 +204,3 @@ def _spend_constants(expression: Expr, binder: SubqueryBinder, node: exp.Expr) -
             binder.effort.spend_pattern(written, node, binder.text)
     for child in children(expression):
         _spend_constants(child, binder, node)
-
-
-def _with_slots(expression: Expr, new: Callable[[Slot], Slot]) -> Expr:
-    """The expression with `new` of each slot in its place."""
-
-    def inside(part: Expr) -> Expr:
-        return _with_slots(part, new)
-
-    match expression:
-        case Slot():
-            return new(expression)
-        case Literal() | ColumnRef():
-            return expression
-        case Compare(operator=operator, left=left, right=right):
-            return compare(operator, inside(left), inside(right))
-        case Arithmetic(left=left, right=right):
-            return replace(expression, left=inside(left), right=inside(right))
-        case Logic(operator=operator, operands=operands):
-            return logic(operator, [inside(operand) for operand in operands])
-        case Not() | IsNull() | InList() | Like() | Cast() | IntervalEnd():
-            return replace(expression, operand=inside(expression.operand))
-        case Case(branches=branches, default=default):
-            chosen = tuple((inside(condition), inside(value)) for condition, value in branches)
-            return replace(expression, branches=chosen, default=inside(default))
-        case Call(arguments=arguments):
-            return replace(expression, arguments=tuple(map(inside, arguments)))

@@ -9,7 +9,7 @@ import pytest
 
 from dpdb.answers.estimates import Noisy, points
 from dpdb.answers.record import AnswerRecord, Cell
-from dpdb.answers.rows import cell_columns
+from dpdb.answers.rows import answer_table
 from dpdb.ledger.protocol import Balance
 from dpdb.plan.plan import Plan
 from dpdb.policy.budget import Budget
@@ -20,7 +20,8 @@ COUNTS = [30, 10, 20]
 
 
 def shown(plan: Plan, noisy: Noisy, *, intervals: bool = True) -> AnswerRecord:
-    cells = cell_columns(plan, points(plan, noisy.draws), {}, noisy if intervals else None)
+    table = answer_table(plan, points(plan, noisy.draws), {}, noisy if intervals else None)
+    cells = table.cells(unrounded=not intervals)
     labels = tuple(output.label for output in plan.outputs)
     return AnswerRecord("", labels, cells, Balance(Budget(), Fraction(1), Fraction(0), 1))
 

@@ -17,7 +17,7 @@ from dpdb.ledger.book import Book
 from dpdb.ledger.entries import Charge
 from dpdb.ledger.lasting import LastingLedger
 from dpdb.policy.budget import Budget, Composition, Neighbors
-from dpdb.policy.catalog import Policy
+from dpdb.policy.catalog import Policy, Reference
 from dpdb.privacy.accounting.composition import ComposedLoss
 from dpdb.privacy.accounting.loss import pure
 from tests.support.lasting import TABLE, at, opened, policy_in, verify
@@ -153,6 +153,7 @@ def test_a_session_may_ask_for_less(folder: Path) -> None:
 
 
 DELTA = Fraction(1, 10**6)
+OTHER = Reference("u", "x")
 MORE: dict[str, Callable[[Policy], Policy]] = {
     "epsilon": lambda p: replace(p, budget=replace(p.budget, epsilon=Fraction(2))),
     "delta": lambda p: replace(p, budget=replace(p.budget, delta=2 * DELTA)),
@@ -168,8 +169,21 @@ MORE: dict[str, Callable[[Policy], Policy]] = {
     "tables.t.columns.x.values": lambda p: replace(
         p, tables=(replace(TABLE, columns=(replace(TABLE.columns[0], values=(1, Fraction(1, 2))),)),)
     ),
+    "unit": lambda p: replace(p, unit="patient"),
+    "tables.t.public": lambda p: replace(p, tables=(replace(TABLE, public=True),)),
+    "tables.t.key": lambda p: replace(p, tables=(replace(TABLE, key=("x",)),)),
+    "tables.t.chain": lambda p: replace(p, tables=(replace(TABLE, chain=OTHER),)),
+    "tables.t.at_most": lambda p: replace(p, tables=(replace(TABLE, at_most=(("x", 2),)),)),
+    "tables.t.groups_per_unit": lambda p: replace(p, tables=(replace(TABLE, groups_per_unit=2),)),
+    "tables.t.columns.x.references": lambda p: replace(
+        p, tables=(replace(TABLE, columns=(replace(TABLE.columns[0], references=OTHER),)),)
+    ),
+    "tables.t.columns.x.values_from": lambda p: replace(
+        p, tables=(replace(TABLE, columns=(replace(TABLE.columns[0], values_from=OTHER),)),)
+    ),
     "tables.u": lambda p: replace(p, tables=(TABLE, replace(TABLE, name="u"))),
     "name": lambda p: replace(p, lasting=replace(p.lasting, name="another")),
+    "window": lambda p: replace(p, lasting=replace(p.lasting, window=30)),
     "queries_in_all": lambda p: replace(p, lasting=replace(p.lasting, queries_in_all=10**6)),
     "analysts": lambda p: replace(p, lasting=replace(p.lasting, analysts=(("bob", TENTH),))),
 }  # fmt: skip

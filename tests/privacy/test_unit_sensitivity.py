@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from dpdb.engines.memory.contribution_bounds import Units
+from dpdb.engines.memory.owners import Owners, UnitNumbers
 from dpdb.policy.catalog import Column, Kind, Table
 from dpdb.vectors.columns import Codes, Numbers
 from tests.support.brute import ADD_REMOVE, REPLACE, Row, as_pairs, multisets, read_cells, world
@@ -131,8 +132,8 @@ def decoded(column: Numbers | Codes) -> list[Any]:
 def kept_rows(columns: Sequence[Column], rows: Sequence[Row], cap: int) -> list[tuple[Any, ...]]:
     """The rows that are kept, decoded, in an order of their own."""
     held = {c.name: read_cells(c, tuple(r[i] for r in rows)) for i, c in enumerate(columns)}
-    units = Units.of(Table("t", Path(), tuple(columns), "u", cap), held)
-    assert units is not None
+    owners = Owners(UnitNumbers().of(held["u"]), held["u"])
+    units = Units.of(Table("t", Path(), tuple(columns), "u", cap), held, owners)
     kept = units.capped(None, cap, sample_key="")
     decoded_rows = list(zip(*(decoded(held[column.name]) for column in columns), strict=True))
     return sorted((decoded_rows[at] for at in np.flatnonzero(kept)), key=repr)
@@ -178,7 +179,7 @@ def dropped_by_capping(owner: Column, cap: int, rounds: int) -> int:
 @pytest.mark.parametrize("cap", [1, 2, 3])
 def test_capping_keeps_each_units_rows_whatever_the_others_are(owner: Column, cap: int) -> None:
     """Any kind of column is tried here; a policy takes those in which units stay apart."""
-    assert dropped_by_capping(owner, cap, rounds=20) > 0
+    assert dropped_by_capping(owner, cap, rounds=8) > 0
 
 
 def test_capping_nothing_keeps_nothing() -> None:

@@ -9,6 +9,17 @@ SELECT COUNT(income / net_worth) FROM people;
 SELECT COUNT(1) FROM people;
 SELECT COUNT(NULL) FROM people;
 SELECT COUNT(DISTINCT name) FROM people;
+SELECT DISTINCT zip FROM people;
+SELECT DISTINCT zip, FLOOR(age / 10) * 10 AS decade, 5 FROM people WHERE age >= 30 ORDER BY decade;
+SELECT DISTINCT COUNT(*) FROM people;
+SELECT DISTINCT zip, COUNT(*) FROM people GROUP BY zip;
+SELECT zip FROM people GROUP BY zip;
+SELECT name, COUNT(*) FROM people GROUP BY name;
+SELECT DISTINCT zip, name FROM people;
+SELECT net_worth, COUNT(*), MEDIAN(age) FROM people GROUP BY net_worth;
+SELECT LOWER(name), COUNT(*) FROM people GROUP BY 1 HAVING COUNT(*) > 20 ORDER BY 2 DESC LIMIT 3;
+SELECT COUNT(*) FROM people GROUP BY age + (SELECT COUNT(*) FROM people);
+SELECT zip, name || 'x' AS n, COUNT(*), AVG(income) FROM people GROUP BY n, zip;
 SELECT COUNT(DISTINCT LOWER(name)) FROM people;
 SELECT COUNT(DISTINCT age) FROM people;
 SELECT COUNT(DISTINCT age > 30) FROM people;
@@ -342,3 +353,29 @@ SELECT COUNT(*) FROM people WHERE age > (WITH t AS (SELECT age AS a FROM people)
 SELECT COUNT(*) FROM /* here */ ( /* and */ SELECT /* there */ age FROM people) AS t;
 SELECT COUNT(*) FROM people AS p(who, years) WHERE p.years > 30;
 SELECT COUNT(*) FROM people AS p(age, name);
+
+--- Subtotals.
+SELECT plan, member, COUNT(*), AVG(score), GROUPING(plan, member) AS level FROM visits GROUP BY ROLLUP(plan, member) ORDER BY level DESC, 1, 2 LIMIT 5;
+SELECT member, COUNT(*) FROM visits GROUP BY member WITH ROLLUP;
+SELECT plan, member, MEDIAN(score) FROM visits GROUP BY GROUPING SETS ((plan, member), (plan), ()) HAVING COUNT(*) > 1;
+SELECT UPPER(plan) AS p, member, COUNT(*) FROM visits GROUP BY CUBE(p, 2);
+SELECT member, grade, COUNT(*), RANK() OVER (PARTITION BY GROUPING(grade) ORDER BY COUNT(*)) FROM visits GROUP BY member, ROLLUP(grade);
+SELECT GROUPING(member), GROUPING_ID(member), COUNT(*) FROM visits GROUP BY member;
+SELECT MAX(n) FROM (SELECT plan, COUNT(*) AS n FROM visits GROUP BY CUBE(plan)) AS t WHERE plan IS NULL;
+
+--- Over answers.
+SELECT MAX(n), AVG(n), MEDIAN(n), STDDEV(n), COUNT(*) FROM (SELECT zip, COUNT(*) AS n FROM people GROUP BY zip) AS t;
+WITH t AS (SELECT zip, AVG(income) AS a FROM people GROUP BY zip) SELECT zip, a FROM t WHERE a > 30000 ORDER BY a DESC LIMIT 3;
+SELECT COUNT(*) FROM (SELECT zip FROM people GROUP BY zip HAVING COUNT(*) > 100) AS t;
+WITH t AS (SELECT COUNT(*) FROM people) SELECT * FROM t;
+WITH t AS (SELECT zip, COUNT(*) AS n FROM people GROUP BY zip), u AS (SELECT n > 200 AS large, zip FROM t) SELECT large, COUNT(*), MIN(zip) FROM u GROUP BY large HAVING COUNT(*) > 1 ORDER BY 1;
+WITH t AS (SELECT zip, COUNT(*) AS n FROM people GROUP BY zip) SELECT zip, n / (SELECT SUM(n) FROM t) AS part FROM t WHERE n > (SELECT AVG(n) FROM t);
+SELECT DISTINCT n FROM (SELECT zip, COUNT(*) AS n FROM people GROUP BY zip) AS t ORDER BY n;
+SELECT COUNT(*) FROM people WHERE age > (SELECT MIN(a) FROM (SELECT zip, AVG(age) AS a FROM people GROUP BY zip) AS t);
+SELECT COUNT(*) FROM people UNION ALL SELECT COUNT(*) FROM people WHERE age > 40 ORDER BY 1 LIMIT 1;
+SELECT zip, COUNT(*) FROM people GROUP BY zip UNION ALL SELECT NULL, COUNT(*) FROM people;
+SELECT COUNT(*) FROM people UNION SELECT SUM(age) FROM people;
+SELECT COUNT(*) FROM people QUALIFY ROW_NUMBER() OVER () = 1;
+SELECT zip, COUNT(*), RANK() OVER (ORDER BY COUNT(*) DESC) AS place, COUNT(*) * 100.0 / SUM(COUNT(*)) OVER () FROM people GROUP BY zip ORDER BY place LIMIT 3;
+SELECT zip, COUNT(*) AS n, LAG(COUNT(*), 2, 0) OVER (ORDER BY zip), AVG(COUNT(*)) OVER (ORDER BY zip ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING) FROM people GROUP BY zip QUALIFY NTILE(4) OVER (ORDER BY n) = 1;
+SELECT COUNT(*) FROM people WINDOW w AS ();

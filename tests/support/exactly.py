@@ -64,11 +64,11 @@ def planned(
 
     Each aggregate has its own, too, unless they are to be drawn together.
     """
-    found = statement(text, policy)
+    engine = engine or MemoryEngine()
+    found = statement(text, policy, engine)
     assert isinstance(found, Select)
-    rows = (engine or MemoryEngine()).rows
     with nothing_settled(), nullcontext() if together else aggregates_alone():
-        return plan(found.query, policy, BudgetShare(EPSILON), rows)
+        return plan(found.query, policy, BudgetShare(EPSILON), engine.rows)
 
 
 def _cells(plan: Plan, engine: Engine) -> list[Any]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
@@ -21,7 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from dpdb.engines.protocol import WORD, Engine, Exact, representation
+from dpdb.answers.estimates import vector
+from dpdb.engines.protocol import WORD, Engine, Exact, KeyCounts, representation
 from dpdb.errors import DataFileError
 from dpdb.plan.expressions import ColumnRef, Expr, Slot
 from dpdb.plan.plan import Plan
@@ -42,33 +43,62 @@ from dpdb.vectors import grammar
 from dpdb.vectors.vector import AnyVector, TextVector
 from tests.support.plain_values import Cell, Scalars, evaluate
 
-Row = Mapping[str, Cell]
+Row = dict[str, Cell]
+OWNER = "whose the row is"
+"""Stands in each row beside the names of its columns."""
 
 
 @dataclass
 class PlainEngine(Engine):
     """Reads each file once."""
 
+    tables: tuple[Table, ...] = ()
+    """Those through which chains of units lead."""
     _read: dict[Table, list[Row]] = field(default_factory=dict, repr=False)
 
     def rows(self, table: Table) -> int:
         return len(self._rows(table))
 
+    def fan_out(self, table: Table, columns: tuple[str, ...]) -> int:
+        alike = Counter(tuple(row[name] for name in columns) for row in self._rows(table))
+        return max((number for key, number in alike.items() if None not in key), default=0)
+
     def exact(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> tuple[Exact, ...]:
         scalars = {slot: _scalar(vector) for slot, vector in slots.items()}
         statistics = _Statistics(plan, self._rows(plan.table), scalars)
-        return tuple(Exact(statistics.of(release.statistic)) for release in plan.fresh)
+        return tuple(Exact(statistics.of(release.statistic)) for release in plan.exact_releases)
+
+    def key_counts(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> KeyCounts:
+        scalars = {slot: _scalar(vector) for slot, vector in slots.items()}
+        return _Statistics(plan, self._rows(plan.table), scalars).key_counts()
 
     def _rows(self, table: Table) -> list[Row]:
         if table not in self._read:
             self._read[table] = [
                 {
-                    column.name: _held(column, cells[name], names_unit=column.name == table.unit)
+                    column.name: _held(column, cells[name], exact=column.name in table.identifiers)
                     for name, column in _columns(table, cells)
                 }
                 for cells in _records(table)
             ]
+            owners = [self._owner(row, table) for row in self._read[table]]
+            for row, owner in zip(self._read[table], owners, strict=True):
+                row[OWNER] = owner
         return self._read[table]
+
+    def _owner(self, row: Row, table: Table) -> Cell:
+        """The unit that a row is about; None where it names none, and where each row is one."""
+        named = None if table.unit is None else row[table.unit]
+        [unit] = [c for c in table.columns if c.name == table.unit] or [None]
+        clamped = unit is not None and unit.values is None and isinstance(named, (Fraction, float))
+        if named is None or (clamped and abs(named) >= MAGNITUDE_LIMIT):
+            return None
+        if table.chain is None:
+            return named
+        [there] = [each for each in self.tables if each.name == table.chain.table]
+        rows = [each for each in self._rows(there) if each[table.chain.column] == named]
+        assert len(rows) <= 1
+        return rows[0][OWNER] if rows else None
 
 
 def _scalar(vector: AnyVector) -> Cell:
@@ -105,15 +135,15 @@ def _records(table: Table) -> list[dict[str, bytes]]:
     ]
 
 
-def _held(column: Column, raw: bytes, *, names_unit: bool) -> Cell:
+def _held(column: Column, raw: bytes, *, exact: bool) -> Cell:
     """What a column holds of a cell."""
     text = raw.decode("utf-8", "replace").replace("\0", "\N{REPLACEMENT CHARACTER}")
-    nullable = column.nullable or names_unit
+    nullable = column.nullable or exact
     if column.kind.ordinal:
-        return _number(column, text, nullable=nullable, names_unit=names_unit)
+        return _number(column, text, nullable=nullable, exact=exact)
     if column.kind is Kind.TEXT and column.values is None:
         whole = text.encode() == raw
-        return None if (nullable and not text) or (names_unit and not whole) else text
+        return None if (nullable and not text) or (exact and not whole) else text
     value = grammar.boolean(text) if column.kind is Kind.BOOLEAN else text
     values = (False, True) if column.values is None else column.values
     if value in values and text:
@@ -121,7 +151,7 @@ def _held(column: Column, raw: bytes, *, names_unit: bool) -> Cell:
     return None if nullable else _cell(values[0])
 
 
-def _number(column: Column, text: str, *, nullable: bool, names_unit: bool) -> Cell:
+def _number(column: Column, text: str, *, nullable: bool, exact: bool) -> Cell:
     value = grammar.date(text) if column.kind is Kind.DATE else grammar.number(text)
     held: Fraction | float | None = None
     if value is not None and column.values is not None:
@@ -130,7 +160,7 @@ def _number(column: Column, text: str, *, nullable: bool, names_unit: bool) -> C
         held = known[0] if known else None
     elif value is not None:
         held = _on_column_grid(column, value)
-    if held is not None and names_unit:
+    if held is not None and exact:
         written = value if column.kind is Kind.DATE else exact_number(text.strip(grammar.SPACE))
         held = held if held == written else None
     if held is None and not nullable:
@@ -166,23 +196,20 @@ def _capped(rows: list[Row], table: Table, sample_key: str) -> list[Row]:
     if table.unit is None:
         return rows
     of_unit = defaultdict(list)
-    [unit] = [column for column in table.columns if column.name == table.unit]
     for row in rows:
-        owner = row[table.unit]
-        clamped = unit.values is None and isinstance(owner, (Fraction, float))
-        if owner is not None and not (clamped and abs(owner) >= MAGNITUDE_LIMIT):
-            of_unit[owner].append(row)
-    ordered = (sorted(own, key=lambda row: _place(row, unit, table, sample_key))
+        if row[OWNER] is not None:
+            of_unit[row[OWNER]].append(row)
+    ordered = (sorted(own, key=lambda row: _place(row, table, sample_key))
                for own in of_unit.values())  # fmt: skip
     return [row for own in ordered for row in own[: table.rows_per_unit]]
 
 
-def _place(row: Row, unit: Column, table: Table, sample_key: str) -> tuple[object, ...]:
+def _place(row: Row, table: Table, sample_key: str) -> tuple[object, ...]:
     columns = sorted(table.columns, key=lambda column: column.name)
     ties = [column for column in columns if _has_no_step(column)]
     written = [column for column in columns if not _has_no_step(column)]
-    hashed = [*([] if _has_no_step(unit) else [unit]), *written]
-    text = "|".join((sample_key, *(_written(row[c.name], c) for c in hashed)))
+    texts = (_written(row[column.name], column.step) for column in written)
+    text = "|".join((sample_key, _written(row[OWNER], Fraction(1)), *texts))
     values = (row[column.name] for column in ties)
     broken = (math.inf if value is None else value for value in values)
     return md5(text.encode("utf-8", "surrogatepass"), usedforsecurity=False).digest(), *broken
@@ -192,7 +219,7 @@ def _has_no_step(column: Column) -> bool:
     return column.kind is Kind.NUMBER and column.bounds is None and column.values is None
 
 
-def _written(value: Cell, column: Column) -> str:
+def _written(value: Cell, step: Fraction) -> str:
     match value:
         case None:
             return "~"
@@ -200,7 +227,7 @@ def _written(value: Cell, column: Column) -> str:
             return str(int(value))
         case str():
             return md5(value.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()
-    return str(Fraction(value) / column.step)
+    return str(Fraction(value) / step)
 
 
 # --------------------------------------------------------------------------------------- statistics
@@ -212,15 +239,70 @@ class _Statistics:
     def __init__(self, plan: Plan, every: list[Row], slots: Scalars) -> None:
         self.plan, self.slots = plan, slots
         rows = [row for row in every if self._holds(plan.where, row)]
-        rows = _capped(rows, plan.table, plan.sample_key)
-        self.cells = [rows]
+        if plan.keys and plan.table.groups_per_unit is not None:
+            rows = self._within_groups(rows, plan.table.groups_per_unit)
+        self.rows = _capped(rows, plan.table, plan.sample_key)
+        self.cells = [self.rows]
         if plan.keys:
-            places = {group: place for place, group in enumerate(product(*plan.key_values))}
+            places = {group: place for place, group in enumerate(self._groups())}
             self.cells = [[] for _ in places]
-            for row in rows:
-                place = places.get(tuple(self._key(key, row) for key in plan.keys))
+            for row in self.rows:
+                place = places.get(self._keys(row))
                 if place is not None:
                     self.cells[place].append(row)
+
+    def _groups(self) -> list[tuple[object, ...]]:
+        """The keys of each cell: those that were found change slowest."""
+        found = () if self.plan.found is None else self.plan.found.places
+        shown = ((),) if self.plan.found is None else self.plan.found.shown or ()
+        declared = [v for at, v in enumerate(self.plan.key_values) if at not in found]
+        groups = []
+        for own, others in product(shown, product(*declared)):
+            rest = iter(others)
+            groups.append(tuple(
+                own[found.index(at)] if at in found else next(rest)
+                for at in range(len(self.plan.keys))
+            ))  # fmt: skip
+        return groups
+
+    def _within_groups(self, rows: list[Row], limit: int) -> list[Row]:
+        """The rows in the groups that each unit keeps: those with the smallest hashes."""
+        table = self.plan.table
+        [unit] = [column for column in table.columns if column.name == table.unit]
+        groups: dict[Cell, dict[tuple[Cell, ...], bytes]] = defaultdict(dict)
+        for row in rows:
+            keys = self._keys(row)
+            kinds = [Column("", key.kind) for key in self.plan.keys]
+            texts = [_written(value, kind) for value, kind in zip(keys, kinds, strict=True)]
+            text = "|".join((self.plan.sample_key, _written(row[unit.name], unit), *texts))
+            groups[row[unit.name]][keys] = md5(text.encode(), usedforsecurity=False).digest()
+        kept = {
+            owner: set(sorted(own, key=own.__getitem__)[:limit]) for owner, own in groups.items()
+        }
+        return [row for row in rows if self._keys(row) in kept[row[unit.name]]]
+
+    def key_counts(self) -> KeyCounts:
+        """The keys that are found, in their order with NULL last, and how many units have each."""
+        plan, found = self.plan, self.plan.found
+        assert found is not None
+        units: dict[tuple[Cell, ...], set[object]] = defaultdict(set)
+        for number, row in enumerate(self.rows):
+            keys = self._keys(row)
+            if all(
+                at in found.places or keys[at] in plan.key_values[at] for at in range(len(keys))
+            ):
+                owner = number if plan.table.unit is None else row[plan.table.unit]
+                units[tuple(keys[at] for at in found.places)].add(owner)
+        ordered = sorted(units, key=lambda keys: [(value is None, value or 0) for value in keys])
+        counts = np.array([len(units[keys]) for keys in ordered], dtype=WORD)
+        columns = [
+            (vector([keys[at] for keys in ordered], plan.keys[place].kind), plan.keys[place].kind)  # type: ignore[misc]
+            for at, place in enumerate(found.places)
+        ]
+        return KeyCounts(counts, np.arange(len(ordered)), tuple(columns))
+
+    def _keys(self, row: Row) -> tuple[Cell, ...]:
+        return tuple(self._key(key, row) for key in self.plan.keys)
 
     def _key(self, key: Expr, row: Row) -> Cell:
         """The value of a key; None, which no group has, where it is NULL."""

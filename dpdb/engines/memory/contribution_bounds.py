@@ -25,8 +25,9 @@ from hashlib import md5
 
 import numpy as np
 
+from dpdb.engines.memory.keys import NONE
+from dpdb.engines.memory.owners import Owners
 from dpdb.policy.catalog import Table, Value
-from dpdb.policy.numbers import MAGNITUDE_LIMIT
 from dpdb.vectors.columns import Codes, Numbers
 from dpdb.vectors.vector import Array, Bools
 
@@ -35,7 +36,7 @@ _BLOCK = 2**16
 
 
 @dataclass(frozen=True, repr=False)
-class _Written:
+class Written:
     """A column whose values can be written as text."""
 
     column: Numbers | Codes
@@ -47,7 +48,7 @@ class _Written:
             # Each value is written once, however many of the rows have it.
             codes, place = np.unique(self.column.codes[rows], return_inverse=True)
             values = (*self.column.values, None)
-            written = [self._text(values[code]) for code in codes.tolist()]
+            written = [text_of(values[code], self.step) for code in codes.tolist()]
             return [written[at] for at in place.tolist()]
         texts = list(map(str, self.column.units[rows].tolist()))
         if self.column.null is not None:
@@ -55,60 +56,57 @@ class _Written:
                 texts[at] = "~"
         return texts
 
-    def _text(self, value: Value | None) -> str:
-        match value:
-            case None:
-                return "~"
-            case bool():
-                return str(int(value))
-            case str():
-                return md5(
-                    value.encode("utf-8", "surrogatepass"), usedforsecurity=False
-                ).hexdigest()
-        return str(Fraction(value) / self.step)
+
+def text_of(value: Value | None, step: Fraction = Fraction(1)) -> str:
+    """A value as it is hashed; numbers in multiples of a step."""
+    match value:
+        case None:
+            return "~"
+        case bool():
+            return str(int(value))
+        case str():
+            return hashed(value).hex()
+    return str(Fraction(value) / step)
 
 
 @dataclass(frozen=True, repr=False)
 class Units:
     """The rows of a table, by whose they are."""
 
-    owners: Array
-    """Of each row the number of its unit, from 0; `number` if it names none."""
-    number: int
-    written: tuple[_Written, ...]
-    """What is hashed: the unit, and the columns that are part of the digest."""
+    owners: Owners
+    named: Written
+    """The column that names the units, which is hashed first."""
+    written: tuple[Written, ...]
+    """The columns that are part of the digest."""
     ties: tuple[Numbers, ...]
     """The numbers without a step."""
 
     @classmethod
-    def of(cls, table: Table, columns: Mapping[str, Numbers | Codes]) -> Units | None:
-        """Those of a table and its columns; None where each row is a unit."""
-        if table.unit is None:
-            return None
-        owners, number = _numbered(columns[table.unit])
+    def of(cls, table: Table, columns: Mapping[str, Numbers | Codes], owners: Owners) -> Units:
+        """Those of a table, its columns, and the owners of its rows."""
         written, ties = [], []
         for declared in sorted(table.columns, key=lambda column: column.name):
             column = columns[declared.name]
             if isinstance(column, Numbers) and column.step is None:
                 ties.append(column)
             else:
-                here = _Written(column, declared.step)
-                written.append(here)
-                if declared.name == table.unit:
-                    written.insert(0, here)
-        return cls(owners, number, tuple(written), tuple(ties))
+                written.append(Written(column, declared.step))
+        return cls(owners, Written(owners.names, Fraction(1)), tuple(written), tuple(ties))
 
     def capped(self, where: Bools | None, limit: int, sample_key: str) -> Bools:
         """At most `limit` rows of each unit, of those `where` holds; none that names no unit."""
-        kept: Bools = np.asarray(self.owners != self.number)
+        owners = self.owners.numbers
+        kept: Bools = np.asarray(owners != NONE)
         if where is not None:
             kept &= where
-        sizes = np.bincount(self.owners[kept], minlength=self.number + 1)
-        overfull = sizes > limit
-        contested = np.flatnonzero(kept & overfull[self.owners])
+        sizes = np.bincount(owners[kept])
+        # The last place is that of nobody.
+        overfull = np.append(sizes > limit, False)
+        contested = np.flatnonzero(kept)
+        contested = contested[overfull[owners[contested]]]
         ranked = contested[self._order(contested, sample_key)]
         # They stand unit by unit now, in the order of the units' numbers.
-        lengths = sizes[overfull]
+        lengths = sizes[overfull[:-1]]
         place = np.arange(len(ranked)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
         kept[ranked[place >= limit]] = False
         return kept
@@ -121,31 +119,21 @@ class Units:
         )
         hashes = np.frombuffer(b"".join(self._hashes(rows, sample_key)), dtype=">u8").reshape(-1, 2)
         # The last of the keys is the first to be sorted by.
-        return np.lexsort((*ties, hashes[:, 1], hashes[:, 0], self.owners[rows]))
+        return np.lexsort((*ties, hashes[:, 1], hashes[:, 0], self.owners.numbers[rows]))
 
     def _hashes(self, rows: Array, sample_key: str) -> Iterator[bytes]:
         for start in range(0, len(rows), _BLOCK):
             block = rows[start : start + _BLOCK]
-            for texts in zip(*(column.texts(block) for column in self.written), strict=True):
-                yield _md5("|".join((sample_key, *texts)))
+            own = (column.texts(block) for column in self.written)
+            for texts in zip(self.owner_texts(block), *own, strict=True):
+                yield hashed("|".join((sample_key, *texts)))
+
+    def owner_texts(self, rows: Array) -> list[str]:
+        """What the units of some rows are called, as it is hashed."""
+        return self.named.texts(rows if self.owners.rows is None else self.owners.rows[rows])
 
 
-def _md5(text: str) -> bytes:
+def hashed(text: str) -> bytes:
+    """The md5 of a text's UTF-8."""
     # Nothing that a row holds may raise, be it no proper text.
     return md5(text.encode("utf-8", "surrogatepass"), usedforsecurity=False).digest()
-
-
-def _numbered(column: Numbers | Codes) -> tuple[Array, int]:
-    """For each row the number of its value, and how many values there are.
-
-    That number itself stands for no unit: for NULL, and for an integer past the limit,
-    which was clamped to it and cannot be told from others.
-    """
-    if isinstance(column, Codes):
-        return column.codes, len(column.values)
-    values = column.units.astype(np.float64)
-    named = np.abs(values) < MAGNITUDE_LIMIT
-    if column.null is not None:
-        named &= ~column.null
-    distinct, place = np.unique(np.where(named, values, np.inf), return_inverse=True)
-    return place, int(np.count_nonzero(np.isfinite(distinct)))

@@ -33,6 +33,10 @@ class Version:
     modified: int
 
 
+NO_FILE = Version(0, 0, 0, 0)
+"""That of rows which are worked out from others."""
+
+
 @dataclass(frozen=True, repr=False)
 class Loaded:
     """Columns by name, the number of rows, and the file they come from."""
@@ -57,7 +61,7 @@ def load(
     positions = column_positions(table, header.names)
     builders = {
         column.name: builder(
-            column, exact=column.name == table.unit, punctuation=header.punctuation
+            column, exact=column.name in table.identifiers, punctuation=header.punctuation
         )
         for column in table.columns
         if column.name in names

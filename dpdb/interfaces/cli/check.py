@@ -20,7 +20,7 @@ def main(words: list[str]) -> int:
     print(NOTICE)
     for table in policy.tables:
         print()
-        for line in report(check(table)):
+        for line in report(check(table, policy.tables)):
             print(printable(line))
     return 0
 

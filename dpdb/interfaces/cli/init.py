@@ -39,7 +39,8 @@ neighbors = "add-remove"
 [tables.{table}]
 path = {path}
 {format}unit = "row"    # or the column that says whom a row is about, with rows_per_unit
-{units}
+{units}# of several tables, keys and public rows: dpdb help policy
+
 [tables.{table}.columns]
 """
 

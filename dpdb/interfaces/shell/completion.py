@@ -8,6 +8,7 @@ from prompt_toolkit.completion import CompleteEvent, Completer, Completion, Path
 from prompt_toolkit.document import Document
 
 from dpdb import manual
+from dpdb.answers.declarations import named_by
 from dpdb.answers.formats.escape import printable
 from dpdb.interfaces.shell import column_facts
 from dpdb.interfaces.shell.acceptance import is_accepted
@@ -65,7 +66,7 @@ class ShellCompleter(Completer):
         name, space, argument = line.partition(" ")
         if not space:
             yield from _matching(name, [(n, n, meaning) for n, meaning in self._commands.items()])
-        elif name in (".read", ".output", ".once"):
+        elif name in self._commands and name in (".read", ".output", ".once"):
             yield from self._paths.get_completions(Document(argument), event)
         elif name == ".schema":
             yield from _matching(argument, self._tables())
@@ -107,7 +108,7 @@ class ShellCompleter(Completer):
 
     def _tables(self) -> Iterator[Candidate]:
         for table in self._policy.tables:
-            meaning = f"{len(table.columns)} columns"
+            meaning = f"{'public, ' if table.public else ''}{len(table.columns)} columns"
             yield written(table.name), printable(table.name), meaning
 
     def _columns(self, here: Context) -> Iterator[Candidate]:
@@ -115,7 +116,8 @@ class ShellCompleter(Completer):
             for column in table.columns:
                 if _fits(column, here):
                     about = column_facts.about(column)
-                    yield written(column.name), printable(column.name), about
+                    named = ", ".join(map(printable, named_by(table, column)))
+                    yield written(column.name), printable(column.name), named or about
 
     def _operands(self, here: Context, previous: str, clause: str) -> Iterator[Candidate]:
         yield from self._columns(here)

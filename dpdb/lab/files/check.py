@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dpdb.engines.memory.contribution_bounds import Units
 from dpdb.engines.memory.csv_loader import load
 from dpdb.engines.memory.csv_records import Block, Cells
+from dpdb.engines.memory.keys import NONE, declared_of, most_rows, repeats
+from dpdb.engines.memory.owners import TableOwners
 from dpdb.lab.files.fates import Fate, FateOf
 from dpdb.lab.files.text_rows import record_blocks
 from dpdb.policy.catalog import Column, Table
@@ -63,17 +64,21 @@ class TableCheck:
     """Whether the last cell begins with a quote that is never closed."""
     columns: tuple[ColumnCheck, ...]
     units: UnitsCheck | None
+    repeated_keys: int
+    """Rows whose key another row has, too: no query is answered then."""
+    most_rows: tuple[int, ...]
+    """Of each column with an `at_most` the greatest number of rows that share a value."""
 
 
-def check(table: Table) -> TableCheck:
-    """Read the file of a table, cell by cell."""
+def check(table: Table, tables: tuple[Table, ...] = ()) -> TableCheck:
+    """Read the file of a table, cell by cell; chains of units lead through `tables`."""
     columns = tuple(ColumnCheck(column) for column in table.columns)
     rows = blank = short = long = 0
     last = b""
     with record_blocks(table) as (header, records):
         positions = column_positions(table, header.names)
         fates = [
-            FateOf(column, header.punctuation, unit=column.name == table.unit)
+            FateOf(column, header.punctuation, named=column.name in table.identifiers)
             for column in table.columns
         ]
         for block in records:
@@ -86,8 +91,20 @@ def check(table: Table) -> TableCheck:
                 last = block.text[block.starts[block.last[-1]] : block.ends[block.last[-1]]]
             for checked, fate_of in zip(columns, fates, strict=True):
                 _count(checked, fate_of, block, positions[checked.column.name])
-    open_quote = grammar.is_open(last, header.punctuation.quote)
-    return TableCheck(table, header, rows, blank, short, long, open_quote, columns, _units(table))
+    declared = load(table, names).columns if (names := declared_of(table)) else {}
+    return TableCheck(
+        table,
+        header,
+        rows,
+        blank,
+        short,
+        long,
+        grammar.is_open(last, header.punctuation.quote),
+        columns,
+        _units(table, tables),
+        repeats(table, declared),
+        tuple(most_rows(declared[name]) for name, _ in table.at_most),
+    )
 
 
 def _count(checked: ColumnCheck, fate_of: FateOf, block: Block, position: int) -> None:
@@ -111,15 +128,15 @@ def _count(checked: ColumnCheck, fate_of: FateOf, block: Block, position: int) -
     checked.add(Fate.READ, read)
 
 
-def _units(table: Table) -> UnitsCheck | None:
-    if table.unit is None:
+def _units(table: Table, tables: tuple[Table, ...]) -> UnitsCheck | None:
+    owners = TableOwners(tables).of(table, lambda each, names: load(each, names).columns)
+    if owners is None:
         return None
-    loaded = load(table, [column.name for column in table.columns])
-    units = Units.of(table, loaded.columns)
-    assert units is not None
-    *sizes, nameless = np.bincount(units.owners, minlength=units.number + 1).tolist()
+    owned = owners.numbers[owners.numbers != NONE]
+    sizes = [size for size in np.bincount(owned).tolist() if size]
     surplus = [size - table.rows_per_unit for size in sizes if size > table.rows_per_unit]
-    return UnitsCheck(sum(size > 0 for size in sizes), nameless, len(surplus), sum(surplus))
+    nameless = len(owners.numbers) - len(owned)
+    return UnitsCheck(len(sizes), nameless, len(surplus), sum(surplus))
 
 
 def report(found: TableCheck) -> Iterator[str]:
@@ -144,18 +161,31 @@ def report(found: TableCheck) -> Iterator[str]:
         remarks.append("the last cell begins with a quote that is never closed: rows may be in it")
     if found.units is not None:
         remarks.extend(_unit_lines(table, found.units))
+    remarks.extend(_declaration_lines(found))
     yield from (f"  {remark}" for remark in remarks)
     for checked in found.columns:
         yield from _column_lines(checked, found.rows)
 
 
 def _unit_lines(table: Table, units: UnitsCheck) -> Iterator[str]:
-    yield f"units, by {table.unit}: {units.units:,}"
+    yield f"units, by {table.unit_as_written}: {units.units:,}"
     if units.nameless_rows:
         yield f"rows that name no unit and are left out: {units.nameless_rows:,}"
     if units.overfull_units:
         yield f"units cut to rows_per_unit = {table.rows_per_unit}: {units.overfull_units:,}"
         yield f"rows of theirs that are not counted: {units.surplus_rows:,}"
+
+
+def _declaration_lines(found: TableCheck) -> Iterator[str]:
+    """What is declared of the values of a column together, and is not so."""
+    if found.repeated_keys:
+        key = ", ".join(found.table.key)
+        yield f"rows that repeat a value of the key {key}, so that no query is answered: " + (
+            f"{found.repeated_keys:,}"
+        )
+    for (name, most), number in zip(found.table.at_most, found.most_rows, strict=True):
+        if number > most:
+            yield f"rows that share a value of {name}, at_most {most:,}: {number:,}"
 
 
 def _column_lines(checked: ColumnCheck, rows: int) -> Iterator[str]:

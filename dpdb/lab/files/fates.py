@@ -25,7 +25,7 @@ class Fate(Enum):
     UNREADABLE = "no {kind}"
     INFINITE = "out of range"
     UNDECLARED = "not among the declared values"
-    INEXACT = "a number that is not held exactly, and so names no unit"
+    INEXACT = "a number that is not held exactly, and so names nothing"
 
     @property
     def kept(self) -> bool:
@@ -39,13 +39,13 @@ class Fate(Enum):
 
 
 class FateOf:
-    """Tells the fate of the cells of a column; a unit's must be read whole."""
+    """Tells the fate of the cells of a column; what names a unit or a row must be read whole."""
 
-    def __init__(self, column: Column, punctuation: Punctuation, *, unit: bool) -> None:
+    def __init__(self, column: Column, punctuation: Punctuation, *, named: bool) -> None:
         self._column = column
         self._quote = punctuation.quote
         self._decimal = punctuation.decimal.decode()
-        self._unit = unit
+        self._named = named
         self._free = column.kind is Kind.TEXT and column.values is None
         # Declared numbers are compared as the engine does it, as doubles.
         values = map(float, column.values or ()) if column.kind.ordinal else column.values or ()
@@ -58,9 +58,9 @@ class FateOf:
         text = self.text(raw)
         whole = grammar.is_whole(raw)
         if not text:
-            kept = self._free and not (self._column.nullable or self._unit)
+            kept = self._free and not (self._column.nullable or self._named)
             return Fate.READ if kept else Fate.EMPTY
-        if self._unit and not whole:
+        if self._named and not whole:
             return Fate.UNDECODABLE
         if self._free:
             return Fate.READ if whole else Fate.REPLACED
@@ -92,6 +92,6 @@ class FateOf:
         if isinstance(value, str):
             return Fate.READ
         low, high = value < self._lower, value > self._upper
-        if self._unit and (low or high or exact_number(text.strip(grammar.SPACE)) != value):
+        if self._named and (low or high or exact_number(text.strip(grammar.SPACE)) != value):
             return Fate.INEXACT
         return Fate.LOW if low else Fate.HIGH if high else Fate.READ

@@ -17,7 +17,7 @@ class Universe:
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
-        self._engine = open_engine()
+        self._engine = open_engine(policy)
 
     def counted_values(self, text: str) -> tuple[Aggregate, Array]:
         """The query's aggregate, and the sorted values that it counts: the universe X."""

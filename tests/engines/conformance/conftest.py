@@ -11,7 +11,8 @@ from dpdb.engines.protocol import Engine
 from tests.support.plain_engine import PlainEngine
 from tests.support.two_engines import World, two_engines
 
-OpenEngine = Callable[[], Engine]
+OpenEngine = Callable[..., Engine]
+"""Takes `tables`, where chains of units lead through several."""
 ENGINES: dict[str, OpenEngine] = {"memory": MemoryEngine, "plain": PlainEngine}
 
 
@@ -25,6 +26,12 @@ def open_engine(request: pytest.FixtureRequest) -> OpenEngine:
 def world(tmp_path_factory: pytest.TempPathFactory, open_engine: OpenEngine) -> World:
     """The same rows in the engine and in DuckDB."""
     return two_engines(tmp_path_factory.mktemp("world"), seed=1, engine=open_engine())
+
+
+@pytest.fixture(scope="module")
+def plain_world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    """In the plain engine, which is there to compare with: every third question is enough."""
+    return two_engines(tmp_path_factory.mktemp("world"), seed=1, engine=PlainEngine())
 
 
 @pytest.fixture(params=[name for name in ENGINES if name != "plain"], scope="module")

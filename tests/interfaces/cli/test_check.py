@@ -8,6 +8,7 @@ import pytest
 
 from dpdb.interfaces.cli.main import main
 from dpdb.lab.risk.page import NOTICE
+from tests.support.shops import shop
 
 POLICY = """
 [tables.t]
@@ -64,3 +65,31 @@ def test_what_cannot_be_checked(
     code, out, err = checked(capsys, tmp_path / name)
     assert (code, out) == (2, "")
     assert err.startswith("error: ")
+
+
+def test_keys_that_repeat_and_rows_of_nobody(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """The lines of an order that is not there are nobody's; those of one that repeats are."""
+    orders, lines = [(1, 7), (1, 7), (2, 8), (None, 8)], [(5, 1, 0), (6, 2, 0), (7, 9, 0)]
+    shop(tmp_path, cap=1, orders=orders, lines=lines, customers=[(7,)])
+    code, out, err = checked(capsys, tmp_path / "shop.toml")
+    assert (code, err) == (0, "")
+    found = out.splitlines()
+    assert "  rows that repeat a value of the key id, so that no query is answered: 1" in found
+    assert "  units, by customer_id: 2" in found
+    assert "  units, by order_id -> orders.id: 2" in found
+    assert "  rows that name no unit and are left out: 1" in found
+    assert sum("repeat a value" in line for line in found) == 1
+
+
+def test_values_with_more_rows_than_declared(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "t.csv").write_text("a,b\n1,x\n2,x\n3,y\n")
+    columns = '[tables.t.columns]\na = { type = "integer" }\nb = { type = "text" }\n'
+    at_most = "[tables.t]\npublic = true\nat_most = { a = 1, b = 1 }\n"
+    (tmp_path / "t.toml").write_text(at_most + columns)
+    _, out, _ = checked(capsys, tmp_path / "t.toml")
+    assert "  rows that share a value of b, at_most 1: 2" in out.splitlines()
+    assert "value of a" not in out

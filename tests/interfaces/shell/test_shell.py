@@ -119,12 +119,12 @@ def test_tables_and_schema(make: Make, capsys: pytest.CaptureFixture[str]) -> No
     shell = make()
     run_typed(shell, ".mode csv\n.tables\n.schema")
     assert capsys.readouterr().out == (
-        "table,columns\nt,4\n"
-        "column,type,lower,upper,values,nulls\n"
-        'city,text,,,"Oslo, Rome, Bern",true\n'
-        "age,integer,0,100,,true\n"
-        "income,number,,,,true\n"
-        "born,date,1990-01-01,2009-12-31,,true\n"
+        "table,columns,unit\nt,4,row\n"
+        "column,type,lower,upper,values,nulls,names\n"
+        'city,text,,,"Oslo, Rome, Bern",true,\n'
+        "age,integer,0,100,,true,\n"
+        "income,number,,,,true,\n"
+        "born,date,1990-01-01,2009-12-31,,true,\n"
     )
     run_typed(shell, ".schema T")
     assert "city" in capsys.readouterr().out
@@ -169,7 +169,7 @@ def test_one_answer_goes_to_a_file(make: Make, capsys: pytest.CaptureFixture[str
     shell = make()
     run_typed(shell, ".mode csv\n.once a.txt\nSELECT 1;")
     run_typed(shell, "SHOW TABLES;\nDESCRIBE t;\n.once")
-    assert Path("a.txt").read_text() == "table,columns\nt,4\n"
+    assert Path("a.txt").read_text() == "table,columns,unit\nt,4,row\n"
     said = capsys.readouterr()
     assert said.out.startswith("column,type,")
     assert said.err.endswith("error: .once needs the name of a file\n")

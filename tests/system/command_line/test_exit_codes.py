@@ -76,7 +76,7 @@ def test_streams_that_are_closed(people: Path) -> None:
     no_stdin = shell(f"{dpdb} <&-")
     assert b"Traceback" not in no_stdin.stderr
     no_stderr = shell(f"{dpdb} --csv -c 'SHOW TABLES' 2>&-")
-    assert (no_stderr.returncode, no_stderr.stdout) == (0, b"table,columns\npeople,5\n")
+    assert (no_stderr.returncode, no_stderr.stdout) == (0, b"table,columns,unit\npeople,5,row\n")
     no_stdout = shell(f"{dpdb} -c 'SHOW TABLES' >&-")
     assert b"Traceback" not in no_stdout.stderr
 
@@ -202,7 +202,7 @@ def test_an_interrupt(run: Run, people: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_stop_at_the_first_error(run: Run, people: Path) -> None:
     ran = run(people, "--csv", "-c", "SHOW TABLES; SELECT nope FROM people; SHOW TABLES")
     assert ran.code == 1
-    assert ran.out == "table,columns\npeople,5\n"
+    assert ran.out == "table,columns,unit\npeople,5,row\n"
     assert ran.err.startswith("error: no column nope\n")
 
 
@@ -210,7 +210,7 @@ def test_go_on_after_an_error(run: Run, people: Path) -> None:
     script = "SHOW TABLES; SELECT nope FROM people; SHOW TABLES"
     ran = run(people, "--csv", "--on-error", "continue", "-c", script)
     assert ran.code == 1
-    assert ran.out == "table,columns\npeople,5\n\ntable,columns\npeople,5\n"
+    assert ran.out == "table,columns,unit\npeople,5,row\n\ntable,columns,unit\npeople,5,row\n"
 
 
 def test_an_error_points_at_its_place(run: Run, people: Path) -> None:

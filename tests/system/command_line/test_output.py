@@ -132,7 +132,7 @@ def test_statements_that_are_no_query(run: Run, people: Path) -> None:
         assert list(answer["budget"]) == BUDGET_KEYS
         assert answer["rows"]
         assert {len(row) for row in answer["rows"]} == {len(answer["columns"])}
-    assert answers[1]["rows"] == [["people", 5]]
+    assert answers[1]["rows"] == [["people", 5, "row"]]
     assert [row[0] for row in answers[2]["rows"]] == ["name", "age", "income", "zip", "net_worth"]
 
 
@@ -198,7 +198,7 @@ def test_csv(run: Run, people: Path) -> None:
 
 def test_several_csv_answers_are_apart(run: Run, people: Path) -> None:
     ran = run(people, "--csv", "-c", "SHOW TABLES; SHOW TABLES")
-    assert ran.out == "table,columns\npeople,5\n\ntable,columns\npeople,5\n"
+    assert ran.out == "table,columns,unit\npeople,5,row\n\ntable,columns,unit\npeople,5,row\n"
 
 
 def test_an_answer_of_no_rows(run: Run, people: Path) -> None:

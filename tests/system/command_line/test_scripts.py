@@ -114,7 +114,7 @@ def test_dot_commands_in_a_batch(run: Run, people: Path, tmp_path: Path) -> None
     )
     for ran in (run(people, stdin=script.replace("\\dt", "\n\\dt")),
                 run(people, "-c", script.replace("\\dt", "\n.tables"))):  # fmt: skip
-        shown = "table,columns\npeople,5\n"
+        shown = "table,columns,unit\npeople,5,row\n"
         assert (ran.code, ran.out, ran.err) == (0, f"{shown}\n{shown}\n{shown}", "")
         assert answers.read_text() == shown
 
@@ -148,7 +148,7 @@ def test_a_command_after_a_forgotten_semicolon(run: Run, people: Path) -> None:
 @pytest.mark.parametrize("statement", ["SHOW TABLES", ".tables", "\\dt", "  show tables;"])
 def test_a_statement_after_the_files(run: Run, people: Path, statement: str) -> None:
     ran = run(people, "--csv", statement)
-    assert (ran.code, ran.out) == (0, "table,columns\npeople,5\n")
+    assert (ran.code, ran.out) == (0, "table,columns,unit\npeople,5,row\n")
     assert run(people, "SHOW", statement).code == 2
 
 
@@ -165,7 +165,7 @@ def test_a_file_may_be_called_like_a_statement(
     make("a\n1\n", name="one")
     make("a\n1\n", name="set b")
     assert run("one.csv", "set b.csv", "--csv", "-c", "SHOW TABLES").out == (
-        "table,columns\none,1\nset b,1\n"
+        "table,columns,unit\none,1,row\nset b,1,row\n"
     )
 
 
@@ -175,7 +175,7 @@ def test_answers_into_a_file(run: Run, make: Make, tmp_path: Path) -> None:
         tmp_path / "a.txt",
     )
     assert run(path, "--csv", "-o", answers, "SHOW TABLES").out == ""
-    assert answers.read_text() == "table,columns\nt,1\n"
+    assert answers.read_text() == "table,columns,unit\nt,1,row\n"
     script = tmp_path / "q.sql"
     script.write_text("SHOW TABLES;")
     for name in (path, path.with_suffix(".toml"), script):

@@ -18,7 +18,7 @@ def test_a_table_is_named_after_its_file(run: Run, make: Make) -> None:
     path = make("a,b\n1,x\n", name="odd name-1")
     ran = run(path, "--json", "-c", 'SHOW TABLES; SELECT COUNT(*) FROM "odd name-1"')
     assert ran.code == 0
-    assert ran.answers[0]["rows"] == [["odd name-1", 2]]
+    assert ran.answers[0]["rows"] == [["odd name-1", 2, "row"]]
 
 
 def test_a_table_that_is_called_table(run: Run, make: Make) -> None:
@@ -35,7 +35,7 @@ def test_two_files(run: Run, people: Path) -> None:
     )
     ran = run(people, students, "--json", "-c", script)
     assert ran.code == 0
-    assert ran.answers[0]["rows"] == [["people", 5], ["students", 3]]
+    assert ran.answers[0]["rows"] == [["people", 5, "row"], ["students", 3, "row"]]
     assert ran.answers[-1]["budget"]["queries_left"] == 7
     ran = run(people, students, "-c", "SELECT COUNT(*) FROM table")
     assert ran.code == 1
@@ -56,7 +56,7 @@ def test_two_files_that_do_not_agree_on_the_budget(run: Run, people: Path, make:
 
 def test_a_policy_instead_of_a_file(run: Run, people: Path) -> None:
     ran = run(people.with_suffix(".toml"), "--json", "-c", "SHOW TABLES")
-    assert ran.rows == [["people", 5]]
+    assert ran.rows == [["people", 5, "row"]]
 
 
 def test_without_a_policy(run: Run, make: Make) -> None:

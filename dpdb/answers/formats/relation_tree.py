@@ -1,0 +1,85 @@
+"""What a query reads from several tables, as a tree, and how many rows of a unit count."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from dpdb.answers.formats.escape import printable
+from dpdb.plan.expressions import ColumnRef, Expr, columns_of
+from dpdb.plan.per_unit import PerUnit
+from dpdb.plan.relations import Equality, Join, Joined, Mark, Relation, Scan, Source
+
+
+def source_lines(source: Source) -> Iterator[str]:
+    """What a query reads, if that is more than a table of the policy, and how it is capped."""
+    match source:
+        case Joined():
+            yield from _joined_lines(source)
+        case PerUnit():
+            yield from _lines(Scan(source), printable(source.unit_in_words))
+            yield f"rows per {printable(source.unit_in_words)}: {source.rows_per_unit}"
+
+
+def _joined_lines(source: Joined) -> Iterator[str]:
+    yield from _lines(source.relation, printable(source.unit_in_words))
+    unit, known = printable(source.unit_in_words), source.arithmetic
+    rows, lower = str(source.nominal), source.rows_per_unit < source.nominal
+    asked = f"; {source.rows_per_unit} are asked for" if lower else ""
+    yield f"rows per {unit}: {rows if known == rows else f'{known} = {rows}'}{asked}"
+    if source.entering is not None:
+        yield (
+            f"of each {unit} at most {source.entering} rows of a table are joined, "
+            "as no key limits the pairs"
+        )
+
+
+def _lines(relation: Relation, unit: str) -> Iterator[str]:
+    match relation:
+        case Scan(table=PerUnit() as table):
+            keys = ", ".join(printable(key.column.name) for key in table.keys)
+            yield f"{relation.leaf or 'rows'} of GROUP BY {keys}, each of one {unit}"
+            inner = table.source
+            assert inner is not None
+            below = inner.relation if isinstance(inner, Joined) else Scan(inner)
+            yield from _branch(_lines(below, unit), "└─ ", "   ")
+        case Scan(table=table):
+            yield f"{printable(str(relation))}{', public' if table.public else ''}"
+        case Join(left=left, right=right, on=on, rest=rest):
+            yield f"{relation.kind}{_condition(on, rest, right, unit)}"
+            yield from _branches(left, right, unit)
+        case Mark(left=left, lookup=lookup):
+            compared = () if lookup.compared is None else (lookup.compared,)
+            word = "IN" if compared else "EXISTS"
+            on = (*compared, *lookup.on)
+            yield f"{word}{_condition(on, lookup.rest, lookup.right, unit)}"
+            yield from _branches(left, lookup.right, unit)
+
+
+def _branches(left: Relation, right: Scan, unit: str) -> Iterator[str]:
+    yield from _branch(_lines(left, unit), "├─ ", "│  ")
+    yield from _branch(_lines(right, unit), "└─ ", "   ")
+
+
+def _branch(lines: Iterator[str], lead: str, stem: str) -> Iterator[str]:
+    yield lead + next(lines)
+    for line in lines:
+        yield stem + line
+
+
+def _condition(on: Iterable[Equality], rest: Expr | None, right: Scan, unit: str) -> str:
+    """What the rows of both sides have in common."""
+    parts = [f"{_written(one)} = {_written(other)}" for one, other in on]
+    if rest is not None:
+        parts.append(f"a condition on {_names(rest)}")
+    written = f" on {' and '.join(parts)}" if parts else ", each row with each"
+    return written if right.table.public else f"{written}, rows of one {unit}"
+
+
+def _written(expression: Expr) -> str:
+    if isinstance(expression, ColumnRef):
+        return printable(expression.column.name)
+    return f"an expression of {_names(expression)}"
+
+
+def _names(expression: Expr) -> str:
+    return ", ".join(printable(name) for name in columns_of(expression))

@@ -1,0 +1,118 @@
+"""GROUP BY over the rows of answers: groups of noisy rows, and aggregates of each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpdb.answers.noisy_table import Rows, rank_values, spread
+from dpdb.plan.query import Aggregate, Function
+from dpdb.vectors.evaluate import Frame, evaluate
+from dpdb.vectors.vector import AnyVector, Array, Bools, TextVector, Vector, finite, numbers
+
+
+@dataclass(frozen=True, repr=False)
+class Groups:
+    """Which group each row is in, of groups that are numbered in the order of their first rows."""
+
+    of_row: Rows
+    number: int
+
+    @staticmethod
+    def of_all(rows: int) -> Groups:
+        """One group of all rows."""
+        return Groups(np.zeros(rows, dtype=np.intp), 1)
+
+    @property
+    def first(self) -> Rows:
+        """The first row of each group."""
+        _, first = np.unique(self.of_row, return_index=True)
+        return first
+
+    def members(self, kept: Bools) -> list[Rows]:
+        """For each group its rows that are kept."""
+        rows = np.flatnonzero(kept)
+        rows = rows[np.argsort(self.of_row[rows], kind="stable")]
+        ends = np.searchsorted(self.of_row[rows], np.arange(1, self.number))
+        return np.split(rows, ends)
+
+
+def grouped(keys: Sequence[AnyVector], rows: int) -> Groups:
+    """The groups of rows that are equal in all keys; NULLs are equal."""
+    of_row = np.zeros(rows, dtype=np.intp)
+    for key in keys:
+        null = spread(key.null, rows)
+        values = np.where(null, 0.0, spread(rank_values(key), rows))
+        _, codes = np.unique(values, return_inverse=True)
+        codes = 2 * codes.astype(np.intp) + null
+        # Both are less than twice the number of rows, so that the pairs fit 64 bits.
+        _, of_row = np.unique(of_row * (2 * rows + 2) + codes, return_inverse=True)
+    _, first, of_row = np.unique(of_row, return_index=True, return_inverse=True)
+    places = np.empty(len(first), dtype=np.intp)
+    places[np.argsort(first)] = np.arange(len(first))
+    return Groups(places[of_row], len(first))
+
+
+def aggregated(aggregate: Aggregate, frame: Frame, groups: Groups) -> AnyVector:
+    """The value of an aggregate in each group."""
+    rows = len(groups.of_row)
+    kept = np.ones(rows, dtype=np.bool_)
+    if aggregate.where is not None:
+        passed = evaluate(aggregate.where, frame)
+        assert isinstance(passed, Vector)
+        kept &= spread(passed.values, rows)
+    if aggregate.argument is None:
+        return numbers(np.array([float(len(each)) for each in groups.members(kept)]))
+    argument = evaluate(aggregate.argument, frame)
+    members = groups.members(kept & ~spread(argument.null, rows))
+    if aggregate.function is Function.COUNT:
+        return numbers(np.array([float(len(each)) for each in members]))
+    ranks = spread(rank_values(argument), rows)
+    if aggregate.function is Function.COUNT_DISTINCT:
+        return numbers(np.array([float(len(np.unique(ranks[each]))) for each in members]))
+    if aggregate.function is Function.MODE:
+        return _modes(argument, ranks, members)
+    values = [_value(aggregate, ranks[each]) for each in members]
+    null = np.array([value is None for value in values], dtype=np.bool_)
+    return finite(np.array([0.0 if value is None else value for value in values]), null)
+
+
+def _modes(argument: AnyVector, ranks: Array, members: Sequence[Rows]) -> AnyVector:
+    """The most frequent value of each group, the first of several; NULL where there is none."""
+    chosen, null = np.zeros(len(members), dtype=np.intp), np.zeros(len(members), dtype=np.bool_)
+    for group, rows in enumerate(members):
+        if not len(rows):
+            null[group] = True
+            continue
+        _, first, counts = np.unique(ranks[rows], return_index=True, return_counts=True)
+        chosen[group] = rows[first[counts == counts.max()].min()]
+    if isinstance(argument, TextVector):
+        codes = spread(argument.codes, len(ranks))[chosen] if len(ranks) else chosen
+        return TextVector(np.where(null, len(argument.dictionary), codes), argument.dictionary)
+    values = spread(argument.values, len(ranks))[chosen] if len(ranks) else argument.values[:1]
+    return Vector(np.where(null, np.zeros_like(values), values), null)
+
+
+def _value(aggregate: Aggregate, values: Array) -> float | None:
+    """An aggregate of the values of one group, as SQL has it; None for NULL."""
+    number = len(values)
+    sampled = aggregate.function in (Function.VAR_SAMP, Function.STDDEV_SAMP)
+    if number < 1 + sampled:
+        return None
+    match aggregate.function:
+        case Function.SUM:
+            return float(values.sum())
+        case Function.AVG:
+            return float(values.mean())
+        case Function.MIN:
+            return float(values.min())
+        case Function.MAX:
+            return float(values.max())
+        case Function.QUANTILE:
+            assert aggregate.fraction is not None
+            return float(np.quantile(values, float(aggregate.fraction)))
+    variance = float(values.var(ddof=int(sampled)))
+    rooted = aggregate.function in (Function.STDDEV_POP, Function.STDDEV_SAMP)
+    return variance**0.5 if rooted else variance

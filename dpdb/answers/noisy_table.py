@@ -1,0 +1,137 @@
+"""The rows of an answer as vectors, for what is computed from them, and as the cells shown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from dpdb.answers.record import Cell, CellColumn
+from dpdb.plan.query import Ordering
+from dpdb.policy.catalog import Kind
+from dpdb.policy.numbers import CALENDAR, iso_date
+from dpdb.vectors.evaluate import Frame, evaluate
+from dpdb.vectors.vector import AnyVector, Array, Bools, TextVector, Vector, either
+
+Rows = npt.NDArray[np.intp]
+"""The indices of rows, in the order of an answer."""
+Ends = tuple[Vector, Vector]
+"""The lower and the upper ends of intervals."""
+
+
+@dataclass(frozen=True, repr=False)
+class NoisyColumn:
+    """One column of an answer: a value for each row, or a constant for all."""
+
+    values: AnyVector
+    kind: Kind
+    ends: Ends | None = None
+    only_noise: Bools | None = None
+    """For each row, whether its interval is as wide as its bounds; None where none can be."""
+
+    def take(self, rows: Rows) -> NoisyColumn:
+        """The column in these rows."""
+        ends = None if self.ends is None else (self.ends[0].take(rows), self.ends[1].take(rows))
+        only_noise = None if self.only_noise is None else self.only_noise[rows]
+        return NoisyColumn(self.values.take(rows), self.kind, ends, only_noise)
+
+
+@dataclass(frozen=True, repr=False)
+class NoisyTable:
+    """The rows of an answer."""
+
+    columns: tuple[NoisyColumn, ...]
+    rows: int
+
+    def take(self, rows: Rows) -> NoisyTable:
+        """These rows, in their order."""
+        return NoisyTable(tuple(column.take(rows) for column in self.columns), len(rows))
+
+    def cells(self, *, unrounded: bool = False) -> tuple[CellColumn, ...]:
+        """What is shown of it; `unrounded` in teaching mode, where counts may have fractions."""
+        return tuple(self._shown(column, unrounded=unrounded) for column in self.columns)
+
+    def _shown(self, column: NoisyColumn, *, unrounded: bool) -> CellColumn:
+        values = shown(column.values, column.kind)
+        if unrounded:
+            return CellColumn(_unrounded(values, column.kind, self.rows))
+        cells = _cells(values, column.kind, self.rows)
+        if column.ends is None:
+            return CellColumn(cells)
+        low, high = (_cells(shown(e, column.kind), column.kind, self.rows) for e in column.ends)
+        only_noise = None if column.only_noise is None else tuple(column.only_noise.tolist())
+        return CellColumn(cells, (low, high), only_noise)
+
+
+def spread(values: Array | None, rows: int) -> Array:
+    """One value for each row, also of a constant; False for None."""
+    if values is None:
+        return np.zeros(rows, dtype=np.bool_)
+    return values if len(values) == rows else np.broadcast_to(values, rows)
+
+
+def shown(vector: AnyVector, kind: Kind) -> AnyVector:
+    """The vector as it is shown: dates are whole days, and NULL outside the calendar."""
+    if kind is not Kind.DATE or isinstance(vector, TextVector):
+        return vector
+    first, last = CALENDAR
+    days = np.rint(vector.values)
+    outside = ~((days >= first) & (days <= last))
+    return Vector(np.where(outside, 0.0, days), either(vector.null, outside))
+
+
+def in_order(order: Sequence[Ordering], frame: Frame, rows: Rows, number: int) -> Rows:
+    """The rows as ORDER BY sorts them, of `number` in the frame: by its last term first."""
+    for ordering in reversed(order):
+        expression = ordering.expression
+        values = shown(evaluate(expression, frame), expression.kind)
+        null, places = (spread(each, number)[rows] for each in (values.null, rank_values(values)))
+        known, places = rows[~null], places[~null]
+        known = known[np.argsort(-places if ordering.descending else places, kind="stable")]
+        rows = np.concatenate([rows[null], known] if ordering.nulls_first else [known, rows[null]])
+    return rows
+
+
+def rank_values(values: AnyVector) -> Array:
+    """Doubles in the order of the values, and equal where these are."""
+    if isinstance(values, Vector):
+        return values.values.astype(np.float64)
+    _, order = np.unique(np.array([*values.dictionary, ""], dtype=object), return_inverse=True)
+    return order[values.codes].astype(np.float64)
+
+
+def _cells(vector: AnyVector, kind: Kind, rows: int) -> tuple[Cell, ...]:
+    """The vector's values as plain Python values, None for NULL."""
+    if isinstance(vector, TextVector):
+        texts = [*vector.dictionary, None]
+        return tuple(texts[code] for code in spread(vector.codes, rows).tolist())
+    values, null = spread(vector.values, rows), spread(vector.null, rows)
+    match kind:
+        case Kind.DATE:
+            days, places = np.unique(values, return_inverse=True)
+            dates = [iso_date(int(day)) for day in days.tolist()]
+            cells: list[Cell] = [dates[place] for place in places.tolist()]
+        case Kind.INTEGER:
+            cells = _integers(values)
+        case _:
+            cells = values.tolist()
+    if null.any():
+        return tuple(None if no else cell for cell, no in zip(cells, null.tolist(), strict=True))
+    return tuple(cells)
+
+
+def _unrounded(vector: AnyVector, kind: Kind, rows: int) -> tuple[Cell, ...]:
+    """The same for teaching mode: whole numbers as such, and noisy counts with their fractions."""
+    if kind is not Kind.INTEGER:
+        return _cells(vector, kind, rows)
+    cells = _cells(vector, Kind.NUMBER, rows)
+    return tuple(int(c) if isinstance(c, float) and c.is_integer() else c for c in cells)
+
+
+def _integers(values: Array) -> list[Cell]:
+    """Whole doubles as Python's integers: by way of 64 bits, which is faster, where they fit."""
+    if (np.abs(values) < 2.0**63).all():
+        return values.astype(np.int64).tolist()  # type: ignore[no-any-return]
+    return [int(value) for value in values.tolist()]

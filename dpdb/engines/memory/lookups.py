@@ -1,0 +1,117 @@
+"""What EXISTS and IN find: for each row true, false or NULL, as codes of a boolean column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dpdb.engines.memory.leaves import BOOLEANS, Leaves, Rows
+from dpdb.engines.memory.matching import NO_CODE, Matches, pieces
+from dpdb.plan.expressions import compare
+from dpdb.plan.relations import Equality, Lookup
+from dpdb.vectors.evaluate import evaluate
+from dpdb.vectors.vector import Array, Bools, Vector
+
+_PIECE = 2**20
+"""About so many pairs of rows are looked at at a time."""
+_NULL = len(BOOLEANS)
+"""The code of NULL."""
+
+
+@dataclass(frozen=True, repr=False)
+class LookedUp:
+    """The rows in which a lookup looks."""
+
+    lookup: Lookup
+    rows: Rows
+    leaves: Leaves
+    candidates: Matches
+    """The rows that are equal in `on`."""
+
+    @classmethod
+    def of(cls, lookup: Lookup, rows: Rows, leaves: Leaves) -> LookedUp:
+        """The lookup in these rows."""
+        if lookup.own_condition is not None:
+            rows = rows.take(leaves.true(lookup.own_condition, rows))
+        return cls(lookup, rows, leaves, _matches(lookup, lookup.on, rows, leaves))
+
+    def marked(self, asking: Rows) -> Rows:
+        """Rows with a mark for what is found for each."""
+        codes = self._found(asking).astype(np.int8)
+        marks = {**asking.marks, self.lookup.column.name: codes}
+        return Rows(asking.numbers, asking.owners, marks)
+
+    def _found(self, asking: Rows) -> Array:
+        if self.lookup.pair_condition is not None:
+            parts = self._pair_by_pair(asking)
+            return np.concatenate(list(parts))
+        some = self._has(self.candidates, self.lookup.on, asking)
+        if self.lookup.compared is None:
+            return some
+        compared = self.lookup.compared
+        (value,) = self.leaves.values(asking, [compared[0]], owners=False)
+        equal = self._has(self._among_equal, (*self.lookup.on, compared), asking)
+        unknown = self._has(self._among_null, self.lookup.on, asking)
+        if value.null is not None:
+            unknown |= some & value.null
+        return np.where(equal, 1, np.where(unknown, _NULL, 0))
+
+    @cached_property
+    def _among_equal(self) -> Matches:
+        """The rows that are equal in what IN compares, too."""
+        assert self.lookup.compared is not None
+        on = (*self.lookup.on, self.lookup.compared)
+        return _matches(self.lookup, on, self.rows, self.leaves)
+
+    @cached_property
+    def _among_null(self) -> Matches:
+        """The rows that are NULL in what IN compares."""
+        assert self.lookup.compared is not None
+        (value,) = self.leaves.values(self.rows, [self.lookup.compared[1]], owners=False)
+        null = np.zeros(1, dtype=np.bool_) if value.null is None else value.null
+        rows = self.rows.take(np.broadcast_to(null, len(self.rows)))
+        return _matches(self.lookup, self.lookup.on, rows, self.leaves)
+
+    def _has(self, matches: Matches, on: tuple[Equality, ...], asking: Rows) -> Bools:
+        """For which rows there is one that is equal."""
+        private = not self.lookup.right.table.public
+        values = self.leaves.values(asking, [one for one, _ in on], owners=private)
+        return np.asarray(matches.find(values, len(asking)) != NO_CODE)
+
+    def _pair_by_pair(self, asking: Rows) -> Iterator[Array]:
+        """What is found for each row where a condition is about both rows."""
+        private = not self.lookup.right.table.public
+        values = self.leaves.values(asking, [one for one, _ in self.lookup.on], owners=private)
+        codes = self.candidates.find(values, len(asking))
+        for part in pieces(self.candidates.counts(codes), _PIECE):
+            yield self._among_pairs(asking.take(part), codes[part])
+
+    def _among_pairs(self, asking: Rows, codes: Array) -> Array:
+        condition, name = self.lookup.pair_condition, self.lookup.right.leaf
+        assert condition is not None
+        places, others = self.candidates.pairs(codes)
+        pairs = asking.take(places).beside(name, self.rows.numbers[name][others])
+        passed = self.leaves.true(condition, pairs)
+        places, pairs = places[passed], pairs.take(passed)
+
+        def any_of(chosen: Bools) -> Bools:
+            return np.asarray(np.bincount(places[chosen], minlength=len(asking)) > 0)
+
+        if self.lookup.compared is None:
+            return any_of(np.ones(len(places), dtype=np.bool_))
+        test = compare("=", *self.lookup.compared)
+        equal = evaluate(test, self.leaves.frame_of(pairs, test))
+        assert isinstance(equal, Vector)
+        true = any_of(np.broadcast_to(equal.values, len(places)))
+        null = np.zeros(1, dtype=np.bool_) if equal.null is None else equal.null
+        return np.where(true, 1, np.where(any_of(np.broadcast_to(null, len(places))), _NULL, 0))
+
+
+def _matches(lookup: Lookup, on: tuple[Equality, ...], rows: Rows, leaves: Leaves) -> Matches:
+    """The rows, by what is equal in them."""
+    private = not lookup.right.table.public
+    values = leaves.values(rows, [other for _, other in on], owners=private)
+    return Matches.of(values, len(rows))

@@ -1,0 +1,198 @@
+"""Relations: the rows that a query reads, as a tree of scans and joins; no data is read.
+
+A relation R is unit-wise if R(D) is the disjoint union of R(D_u) over the units u, where D_u has
+the rows of u in all private tables and all public tables, and if R is empty without units. Then
+each row has one owner, and no row is there or missing because of another unit. What an engine
+makes of a relation is unit-wise by construction: two private rows are joined only if they have
+the same owner, and every row of a relation has a private row in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import cached_property
+
+from dpdb.plan.expressions import Expr, columns_of, conjunction, conjuncts
+from dpdb.policy.catalog import Column, Kind, Table
+
+
+@dataclass(frozen=True)
+class Scan:
+    """The rows of a table that have an owner, or all rows of a public table."""
+
+    table: Table
+    leaf: str = ""
+    """What tells its columns from those of other scans; empty where their own names do."""
+
+    def name(self, column: Column) -> str:
+        """What a column is called in the relation."""
+        return f"{self.leaf}.{column.name}" if self.leaf else column.name
+
+    def column(self, column: Column, *, nullable: bool = False) -> Column:
+        """A column as one of the relation, where it may also be NULL for want of a match."""
+        renamed = column if not self.leaf else replace(column, name=self.name(column))
+        return replace(renamed, nullable=True) if nullable and not column.nullable else renamed
+
+    @property
+    def presence(self) -> Column:
+        """Whether there is a row, which an outer join may be without."""
+        return Column(self.leaf, Kind.BOOLEAN, nullable=False)
+
+    def __str__(self) -> str:
+        return self.leaf or self.table.name
+
+
+class JoinKind(StrEnum):
+    """Which rows without a match a join keeps: none, those of the left side, or those of both."""
+
+    INNER = "JOIN"
+    LEFT = "LEFT JOIN"
+    FULL = "FULL JOIN"
+
+
+Equality = tuple[Expr, Expr]
+"""An expression over the left side of a join that equals one over the right side."""
+
+
+@dataclass(frozen=True)
+class Join:
+    """The pairs of a row of each side for which all `on` are equal and `rest` is true.
+
+    Where both sides are private, the two rows of a pair have the same owner.
+    """
+
+    kind: JoinKind
+    left: Relation
+    right: Scan
+    on: tuple[Equality, ...]
+    rest: Expr | None = None
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """What EXISTS and IN look for: rows of a table for which `on` is equal and `rest` is true.
+
+    Of a private table only rows of the owner's count. With `compared`, which is of IN, a row also
+    has to be equal in that; where no row is, but one may be for all that is known, the answer is
+    NULL, as SQL has it.
+    """
+
+    right: Scan
+    on: tuple[Equality, ...]
+    rest: Expr | None = None
+    compared: Equality | None = None
+
+    @property
+    def column(self) -> Column:
+        """The answer, as a column of the rows for which it is asked."""
+        return replace(self.right.presence, nullable=self.compared is not None)
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        """All expressions that are compared or tested."""
+        pairs = self.on if self.compared is None else (*self.on, self.compared)
+        sides = (side for pair in pairs for side in pair)
+        return (*sides,) if self.rest is None else (*sides, self.rest)
+
+    @property
+    def own_condition(self) -> Expr | None:
+        """The part of `rest` that is about the looked-up row alone."""
+        return conjunction(*(each for each in conjuncts(self.rest) if self._is_own(each)))
+
+    @property
+    def pair_condition(self) -> Expr | None:
+        """The part of `rest` that is about both rows."""
+        return conjunction(*(each for each in conjuncts(self.rest) if not self._is_own(each)))
+
+    def _is_own(self, condition: Expr) -> bool:
+        return all(name.startswith(f"{self.right.leaf}.") for name in columns_of(condition))
+
+
+@dataclass(frozen=True)
+class Mark:
+    """The rows of a relation with a further column: whether a lookup finds a row for each."""
+
+    left: Relation
+    lookup: Lookup
+
+
+Relation = Scan | Join | Mark
+
+
+def scans(relation: Relation) -> Iterator[Scan]:
+    """The scans of a relation, from left to right."""
+    match relation:
+        case Scan():
+            yield relation
+        case Join(left=left, right=right):
+            yield from scans(left)
+            yield right
+        case Mark(left=left, lookup=lookup):
+            yield from scans(left)
+            yield lookup.right
+
+
+def columns_joined_on(relation: Relation) -> frozenset[str]:
+    """The names of the columns that the joins of a relation read."""
+    match relation:
+        case Scan():
+            return frozenset()
+        case Join(left=left, on=on, rest=rest):
+            read = [*(side for pair in on for side in pair), *([] if rest is None else [rest])]
+            return columns_joined_on(left).union(*map(columns_of, read))
+        case Mark(left=left, lookup=lookup):
+            return columns_joined_on(left).union(*map(columns_of, lookup.expressions))
+
+
+@dataclass(frozen=True)
+class Joined:
+    """A relation of several tables as a query reads it: like a table with a unit and a cap."""
+
+    relation: Relation
+    unit: str | None
+    """The policy's word for a privacy unit; None where each row of one table is a unit."""
+    rows_per_unit: int
+    """The most rows of one unit that a query counts."""
+    nominal: int
+    """The cap that follows from those of the tables: a query may ask for a lower one."""
+    arithmetic: str
+    """How it follows from them, such as `20 × 3`."""
+    unit_columns: frozenset[str]
+    """The names of the columns that name a row's unit."""
+    entering: int | None = None
+    """The most rows of a unit that each table brings in; None where keys limit their pairs."""
+
+    @property
+    def groups_per_unit(self) -> None:
+        """The most groups in which a unit counts: only its rows are limited."""
+
+    @property
+    def unit_in_words(self) -> str:
+        """What a message calls a unit."""
+        return self.unit or "row"
+
+    @property
+    def counted_rows(self) -> tuple[str, int, int | None]:
+        """Equal where the same rows of the same tables count."""
+        return self.name, self.rows_per_unit, self.groups_per_unit
+
+    @cached_property
+    def name(self) -> str:
+        """A text that is equal for equal relations over the tables of one policy."""
+        return repr(self.relation)
+
+
+Source = Table | Joined
+"""What a query reads."""
+
+
+def unit_columns(source: Source) -> frozenset[str]:
+    """The names of the columns that name the privacy unit of a row."""
+    match source:
+        case Joined():
+            return source.unit_columns
+        case Table(unit=str(unit), chain=None):
+            return frozenset((unit,))
+    return frozenset()

@@ -1,0 +1,181 @@
+"""The tables that a policy file declares: their files, units, keys and columns."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from dpdb.policy.catalog import Column, Kind, Reference, Table
+from dpdb.policy.column_reader import ColumnReader
+from dpdb.policy.csv_format import (
+    CsvFormat,
+    valid_decimal,
+    valid_encoding,
+    valid_header,
+    valid_quote,
+    valid_separator,
+)
+from dpdb.policy.policy_text import PolicyText
+from dpdb.policy.reference_reader import ReferenceReader
+
+_FORMAT: dict[str, Callable[[object], Any]] = {
+    "separator": valid_separator,
+    "encoding": valid_encoding,
+    "quote": valid_quote,
+    "decimal": valid_decimal,
+    "header": valid_header,
+}
+"""The keys of a table that say how its file is written."""
+
+_OF_UNITS = ("unit", "rows_per_unit", "groups_per_unit")
+"""The keys that a public table does not have."""
+
+_KEYS = ("path", *_OF_UNITS, "public", "key", "at_most", *_FORMAT, "columns")
+
+_CHAIN = re.compile(r"(.+?)\s*->\s*(.+)")
+
+MOST_ROWS = 10**6
+"""The greatest cap that a policy can declare."""
+
+
+@dataclass(frozen=True)
+class _Unit:
+    """What a table says of its unit, as `Table` has it."""
+
+    column: str | None = None
+    chain: Reference | None = None
+    rows: int = 1
+    groups: int | None = None
+
+
+@dataclass(frozen=True)
+class TableReader:
+    """Reads the tables of one policy file, each by itself."""
+
+    text: PolicyText
+    tables: dict[str, Any]
+    """The section of the tables, as it is written."""
+
+    def table(self, name: str) -> Table:
+        """The table of a name in the section."""
+        where = ("tables", name)
+        section = self.text.section(self.tables, name, ("tables",))
+        self.text.check_keys(section, _KEYS, where)
+        file = section.get("path", f"{name}.csv")
+        if not isinstance(file, str):
+            raise self.text.error("path is a string", (*where, "path"))
+        declared = self.text.section(section, "columns", where)
+        if not declared:
+            raise self.text.error("a table needs columns", where)
+        reader = ColumnReader(self.text, self._references)
+        columns = tuple(reader.column(name, declared, (*where, "columns")) for name in declared)
+        public = self._public(section, where)
+        unit = self._unit(section, columns, where)
+        return Table(
+            name,
+            self.text.path.parent / file,
+            columns,
+            unit.column,
+            unit.rows,
+            self._format(section, where),
+            unit.chain,
+            public,
+            self._key(section, columns, where),
+            self._at_most(section, columns, where),
+            unit.groups,
+        )
+
+    @property
+    def _references(self) -> ReferenceReader:
+        return ReferenceReader(self.text, self.tables)
+
+    def _format(self, section: dict[str, Any], where: tuple[str, ...]) -> CsvFormat:
+        """How the file is written, as far as the section says so."""
+        given = {
+            key: self.text.accepted(section[key], valid, (*where, key))
+            for key, valid in _FORMAT.items()
+            if key in section
+        }
+        return self.text.accepted(given, lambda values: CsvFormat(**values), (*where, "quote"))
+
+    def _public(self, section: dict[str, Any], where: tuple[str, ...]) -> bool:
+        """Whether everybody may know the rows."""
+        public = section.get("public", False)
+        if not isinstance(public, bool):
+            raise self.text.error("public is true or false", (*where, "public"))
+        for key in _OF_UNITS:
+            if public and key in section:
+                raise self.text.error("the rows of a public table have no unit", (*where, key))
+        return public
+
+    def _unit(
+        self, section: dict[str, Any], columns: tuple[Column, ...], where: tuple[str, ...]
+    ) -> _Unit:
+        """The column that says whom a row is about, and how much of a unit counts."""
+        unit = section.get("unit", "row")
+        rows = self._cap(section, "rows_per_unit", where)
+        groups = self._cap(section, "groups_per_unit", where)
+        if unit == "row":
+            for key in ("rows_per_unit", "groups_per_unit"):
+                if section.get(key, 1) != 1:
+                    raise self.text.error(f"{key} goes with a unit", (*where, key))
+            return _Unit()
+        here, chain = (*where, "unit"), None
+        names = [column.name for column in columns]
+        if isinstance(unit, str) and unit not in names and (parts := _CHAIN.fullmatch(unit)):
+            unit, chain = parts[1], self._references.reference(parts[2], here)
+        if not isinstance(unit, str) or unit not in names:
+            raise self.text.error('unit is "row" or the name of a column', here)
+        column = columns[names.index(unit)]
+        if column.kind not in (Kind.TEXT, Kind.INTEGER) or not keeps_values(column):
+            # A column that is clamped, rounded or filled in could turn two units into one.
+            raise self.text.error(
+                "a unit is text or an integer, without bounds, and nullable", here
+            )
+        return _Unit(unit, chain, rows or 1, groups)
+
+    def _cap(self, section: dict[str, Any], key: str, where: tuple[str, ...]) -> int | None:
+        """A whole number of at least 1; None where the section says nothing."""
+        if key not in section:
+            return None
+        return self._whole(section[key], (*where, key))
+
+    def _whole(self, value: object, where: tuple[str, ...]) -> int:
+        if type(value) is not int or not 1 <= value <= MOST_ROWS:
+            raise self.text.error(f"{where[-1]} is a whole number, at least 1", where)
+        return value
+
+    def _key(
+        self, section: dict[str, Any], columns: tuple[Column, ...], where: tuple[str, ...]
+    ) -> tuple[str, ...]:
+        """The names of the key's columns, in the order in which the table declares them."""
+        if "key" not in section:
+            return ()
+        here, key = (*where, "key"), section["key"]
+        listed = [key] if isinstance(key, str) else key
+        names = [column.name for column in columns]
+        known = isinstance(listed, list) and all(name in names for name in listed)
+        if not known or not 0 < len(listed) == len({*listed}):
+            raise self.text.error("key is the name of a column, or a list of names", here)
+        chosen = [column for column in columns if column.name in listed]
+        if not all(column.kind is not Kind.NUMBER and keeps_values(column) for column in chosen):
+            raise self.text.error("a key is no number, without bounds, and nullable", here)
+        return tuple(column.name for column in chosen)
+
+    def _at_most(
+        self, section: dict[str, Any], columns: tuple[Column, ...], where: tuple[str, ...]
+    ) -> tuple[tuple[str, int], ...]:
+        """The most rows of a public table that share a value, for some of its columns."""
+        here = (*where, "at_most")
+        declared = self.text.section(section, "at_most", where)
+        if declared and not section.get("public", False):
+            raise self.text.error("at_most goes with public = true", here)
+        self.text.check_keys(declared, tuple(column.name for column in columns), here)
+        return tuple((name, self._whole(declared[name], (*here, name))) for name in declared)
+
+
+def keeps_values(column: Column) -> bool:
+    """Whether the column holds each value that a cell can name, or else NULL."""
+    return column.nullable and (column.bounds is None or column.values is not None)

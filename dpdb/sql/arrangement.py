@@ -1,0 +1,230 @@
+"""The order in which tables are joined, and the equalities by which they are.
+
+Conditions of inner joins and those of WHERE mean the same, and so does the order of inner joins.
+They are arranged in one way, so that queries of one meaning are one query.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+
+from dpdb.errors import Unsupported
+from dpdb.plan.expressions import Compare, Expr, Logic, columns_of, conjunction, conjuncts
+from dpdb.plan.relations import (
+    Equality,
+    Join,
+    Joined,
+    JoinKind,
+    Lookup,
+    Mark,
+    Relation,
+    Scan,
+    Source,
+)
+from dpdb.plan.stability import THE_UNIT, Facts, Owner, Shape, name_of, shape
+from dpdb.policy.catalog import Policy, Table
+from dpdb.sql.views import Part
+
+
+def joined(
+    parts: Sequence[Part], where: Expr | None, policy: Policy, facts: Facts
+) -> tuple[Joined, Expr | None]:
+    """The relation of these parts under WHERE, and what is left of the condition."""
+    inner = (part.condition for part in parts if part.kind is JoinKind.INNER)
+    arrangement = _Arrangement(policy, facts, list(conjuncts(conjunction(where, *inner))))
+    for kind, together in groupby(parts, lambda part: part.kind):
+        if kind is JoinKind.INNER:
+            arrangement.add_inner(list(together))
+        else:
+            for part in together:
+                arrangement.add_outer(part)
+    assert arrangement.relation is not None
+    source = as_source(arrangement.relation, policy, facts)
+    return source, conjunction(*arrangement.conditions)
+
+
+def as_source(relation: Relation, policy: Policy, facts: Facts) -> Joined:
+    """The relation as a query reads it, with the policy's cap."""
+    known = shape(relation, policy, facts)
+    if known.owner is Owner.PUBLIC:
+        raise Unsupported("public tables are joined with others only together with a private one")
+    unit = policy.unit if known.owner is Owner.UNIT else None
+    naming = frozenset(name for name, named in known.names.items() if named == THE_UNIT)
+    return Joined(relation, unit, known.cap, known.cap, known.arithmetic, naming, known.entering)
+
+
+def with_lookups(source: Source, lookups: Sequence[Lookup], policy: Policy, facts: Facts) -> Source:
+    """What a SELECT reads, with the columns that its EXISTS and IN make."""
+    if not lookups:
+        return source
+    relation: Relation = Scan(source) if isinstance(source, Table) else source.relation
+    for each in lookups:
+        relation = Mark(relation, each)
+    return replace(as_source(relation, policy, facts), rows_per_unit=source.rows_per_unit)
+
+
+@dataclass
+class _Arrangement:
+    """What is joined so far."""
+
+    policy: Policy
+    facts: Facts
+    conditions: list[Expr]
+    """The conjuncts of WHERE that no join has taken over."""
+    relation: Relation | None = None
+    parts: list[Part] = field(default_factory=list)
+    """The parts that are joined so far."""
+    done: set[str] = field(default_factory=set)
+    """The names of the columns that are joined so far."""
+
+    def add_inner(self, parts: list[Part]) -> None:
+        """Join tables that are in any order: each with one that it is linked to, if there is."""
+        left = sorted(parts, key=lambda part: (part.scan.table.public, part.scan.leaf))
+        if self.relation is None:
+            self._begin(left.pop(0))
+        while left:
+            part = next((p for p in left if self._links(p)), None) or left[0]
+            left.remove(part)
+            on = self._equalities(self.conditions, part.scan)
+            self._check_units(part, on)
+            self.conditions = [c for c in self.conditions if not _is_among(c, on)]
+            self._join(part, tuple(on), None)
+
+    def add_outer(self, part: Part) -> None:
+        """Join a table of which rows, or with which others, may find no match."""
+        conditions = list(conjuncts(part.condition))
+        on = self._equalities(conditions, part.scan)
+        self._check_units(part, on)
+        rest = [condition for condition in conditions if not _is_among(condition, on)]
+        if part.kind is JoinKind.FULL and (rest or not isinstance(self.relation, Scan)):
+            raise Unsupported(
+                "FULL JOIN is of two whole tables, on equal columns alone",
+                hint="write other conditions into WHERE",
+                place=part.place,
+            )
+        self._join(part, tuple(on), conjunction(*rest))
+
+    def _begin(self, part: Part) -> None:
+        self.relation = part.scan
+        self._add(part)
+
+    def _join(self, part: Part, on: tuple[Equality, ...], rest: Expr | None) -> None:
+        assert self.relation is not None
+        self.relation = Join(part.kind, self.relation, part.scan, on, rest)
+        self._add(part)
+
+    def _add(self, part: Part) -> None:
+        self.parts.append(part)
+        self.done |= _names(part.scan)
+
+    def _links(self, part: Part) -> bool:
+        """Whether a table is to be joined next: by what says whose rows are, or to a public one."""
+        on = self._equalities(self.conditions, part.scan)
+        return bool(on) if part.scan.table.public else self._of_one_unit(part, on)
+
+    def _equalities(self, conditions: Iterable[Expr], scan: Scan) -> list[Equality]:
+        """What the conditions say is equal in a scan and in what is joined so far."""
+        names = _names(scan)
+        found: dict[Equality, None] = {}
+        for condition in conditions:
+            for equal in _equal_for_sure(condition):
+                for one, other in ((equal.left, equal.right), (equal.right, equal.left)):
+                    here, there = set(columns_of(one)), set(columns_of(other))
+                    if here and there and here <= self.done and there <= names:
+                        found[one, other] = None
+        return sorted(found, key=repr)
+
+    @property
+    def _shape(self) -> Shape:
+        assert self.relation is not None
+        return shape(self.relation, self.policy, self.facts)
+
+    def _of_one_unit(self, part: Part, on: Iterable[Equality]) -> bool:
+        """Whether an equality says that two rows are of one unit."""
+        left, right = self._shape, shape(part.scan, self.policy, self.facts)
+        named = ((left.named_by(one), right.named_by(other)) for one, other in on)
+        return any(one is not None and one == other for one, other in named)
+
+    def _check_units(self, part: Part, on: list[Equality]) -> None:
+        """Refuse a join that would make a row of several units' rows."""
+        left, unit = self._shape, self.policy.unit
+        if part.scan.table.public:
+            if part.kind is JoinKind.FULL:
+                raise _unmatched(part.alias, unit, part)
+            return
+        if left.owner is Owner.PUBLIC:
+            raise _unmatched(self.parts[0].alias, unit, part)
+        here = " and ".join(each.alias for each in self.parts)
+        if Owner.ROW in (left.owner, shape(part.scan, self.policy, self.facts).owner):
+            alone = part.alias if part.scan.table.unit is None else here
+            raise Unsupported(
+                f"{here} and {part.alias} cannot be joined: "
+                f"each row of {alone} is a unit of its own",
+                hint='name the column that says whom a row is about: unit = "…", or public = true'
+                " for one of them",
+                place=part.place,
+            )
+        if self._of_one_unit(part, on):
+            return
+        columns = {
+            column.name.removeprefix(f"{part.scan.leaf}."): None
+            for _, other in on
+            for column in columns_of(other).values()
+        }
+        by = f"on {', '.join(columns)}, which does not say" if on else "and nothing says"
+        raise Unsupported(
+            f"{here} and {part.alias} are joined {by} that both rows are of one {unit}",
+            hint=self._missing_equality(part),
+            place=part.place,
+        )
+
+    def _missing_equality(self, part: Part) -> str:
+        """The equality that would make rows those of one unit, if there is one."""
+        pairs = [
+            (name, f"{each.alias}.{one.name} = {part.alias}.{other.name}")
+            for each in self.parts
+            for one in each.scan.table.columns
+            for other in part.scan.table.columns
+            if (name := name_of(one, each.scan.table, self.policy)) is not None
+            and name == name_of(other, part.scan.table, self.policy)
+        ]
+        if not pairs:
+            return 'declare what a column names: references = "table.key"'
+        _, equality = min(pairs, key=lambda pair: pair[0] != THE_UNIT)
+        return f"add AND {equality}, or declare what a column names with references"
+
+
+def _unmatched(public: str, unit: str, part: Part) -> Unsupported:
+    return Unsupported(
+        f"a row of {public} without a match would tell that no {unit} has one",
+        hint="use JOIN, and COUNT of a column: groups are shown even if nobody is in them",
+        place=part.place,
+    )
+
+
+def _names(scan: Scan) -> set[str]:
+    """The names of all that is known of a scan's rows."""
+    return {scan.presence.name, *(scan.name(column) for column in scan.table.columns)}
+
+
+def _equal_for_sure(condition: Expr) -> Iterator[Compare]:
+    """The equalities that hold where a condition does: of an OR those of all its branches."""
+    match condition:
+        case Compare(operator="="):
+            yield condition
+        case Logic(operator="or", operands=operands):
+            branches = [
+                [each for part in conjuncts(operand) for each in _equal_for_sure(part)]
+                for operand in operands
+            ]
+            yield from (each for each in branches[0] if all(each in other for other in branches))
+
+
+def _is_among(condition: Expr, on: Iterable[Equality]) -> bool:
+    """Whether a condition is one of the equalities of a join, and so needs no more checking."""
+    if not (isinstance(condition, Compare) and condition.operator == "="):
+        return False
+    sides = condition.left, condition.right
+    return any(pair in (sides, sides[::-1]) for pair in on)

@@ -1,0 +1,166 @@
+"""SELECTs over answers: what reads the noisy rows of other SELECTs, and is computed from them.
+
+Inside, aggregates and GROUP BY over the rows of a table are a release, with noise. What stands
+around it reads the noisy rows, so it may do with them whatever SQL can say.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from sqlglot import exp
+
+from dpdb.errors import InvalidOption, Unsupported
+from dpdb.plan.derived import Derived, Released, Selection
+from dpdb.plan.derived_columns import is_one_row
+from dpdb.plan.expressions import ColumnRef, Expr, Slot, slots
+from dpdb.plan.query import Ordering, Output, Query
+from dpdb.sql import group_by
+from dpdb.sql.aggregates import is_aggregated
+from dpdb.sql.scopes import AnswerExpressions, Answers, NoisyRowExpressions, RowExpressions
+from dpdb.sql.sources import SelectBinder
+from dpdb.sql.terms import Option, agreed
+from dpdb.sql.trees import only, place
+from dpdb.sql.views import Scope
+
+_CLAUSES = (
+    "expressions", "from_", "where", "group", "having", "order", "limit", "offset", "with_",
+    "qualify", "distinct",
+)  # fmt: skip
+
+
+class DerivedBinder(SelectBinder, Protocol):
+    """The binder of a SELECT, as far as one over answers needs it."""
+
+    def outputs(
+        self,
+        tree: exp.Select,
+        answers: Answers,
+        written: list[str],
+    ) -> tuple[Output, ...]:
+        """The columns of the answer, with their labels as `written`."""
+        ...
+
+    def orderings(
+        self,
+        tree: exp.Select | exp.Union,
+        answers: Answers,
+        outputs: tuple[Output, ...],
+    ) -> list[Ordering]:
+        """The terms of ORDER BY."""
+        ...
+
+    def count(self, node: exp.Expr | None) -> int | None:
+        """The number in LIMIT or OFFSET."""
+        ...
+
+
+@dataclass
+class _Scalars:
+    """Binds the scalar subqueries of a SELECT over answers: they are answers, too."""
+
+    binder: DerivedBinder
+    found: list[Derived] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.text = self.binder.text
+        self.effort = self.binder.effort
+
+    def subquery(self, node: exp.Subquery) -> Slot:
+        """The slot for the value of a scalar subquery."""
+        only(node, self.text, "this")
+        bound = self.binder.within().bound(node.this)
+        derived = Released(bound) if isinstance(bound, Query) else bound
+        if not isinstance(derived, Derived) or len(derived.columns) != 1 or not is_one_row(derived):
+            raise Unsupported(
+                "a subquery gives one value: one column, no GROUP BY, or LIMIT 1",
+                place=place(node, self.text),
+            )
+        if derived not in self.found:
+            self.found.append(derived)
+        return Slot("scalar", self.found.index(derived), derived.columns[0][1])
+
+    def looked_up(self, node: exp.Exists | exp.In, operand: Expr | None, scope: Scope) -> ColumnRef:
+        """EXISTS and IN over answers are refused."""
+        raise Unsupported(
+            "EXISTS and IN look into tables for their rows, and these are answers",
+            hint="look in the SELECT that reads the table",
+            place=place(node, self.text),
+        )
+
+    def index_of(self, query: Query, node: exp.Expr) -> int:
+        """The number of a subquery of the view, of which derived tables have none."""
+        return self.binder.index_of(query, node)
+
+
+def selection(
+    tree: exp.Select,
+    written: list[str],
+    scope: Scope,
+    binder: DerivedBinder,
+    terms: tuple[Option, ...] = (),
+) -> Selection:
+    """What a SELECT computes from the rows of a derived table, the view of `scope`."""
+    only(tree, binder.text, *_CLAUSES)
+    _check_terms(terms, scope)
+    view, scalars = scope.view, _Scalars(binder)
+    assert view.derived is not None
+    scope = replace(scope, binder=scalars)
+    rows = RowExpressions(scalars, scope)
+    where = tree.args.get("where")
+    condition = None if where is None else rows.condition(where.this)
+    grouped = is_aggregated(tree)
+    levels = group_by.levels(tree, scope, rows)
+    if len(levels) > 1:
+        raise Unsupported(
+            "ROLLUP, CUBE and GROUPING SETS are for the SELECT that reads a table",
+            hint="UNION ALL joins the answers of several GROUP BY",
+            place=place(tree.args["group"], binder.text),
+        )
+    keys = levels[0]
+    answers: Answers
+    if grouped:
+        answers = AnswerExpressions(scalars, rows, scope, keys)
+    else:
+        answers = NoisyRowExpressions(scalars, scope)
+    outputs = binder.outputs(tree, answers, written)
+    having, qualify = tree.args.get("having"), tree.args.get("qualify")
+    kept = answers.condition(having.this) if having else None
+    qualifying = answers.condition(qualify.this) if qualify else None
+    order = tuple(binder.orderings(tree, answers, outputs))
+    if (distinct := tree.args.get("distinct")) is not None:
+        only(distinct, binder.text)
+        if not {each.expression for each in order} <= {each.expression for each in outputs}:
+            raise Unsupported(
+                "with DISTINCT, ORDER BY takes columns of the answer",
+                place=place(tree.args["order"], binder.text),
+            )
+    if kept is not None and slots(kept, "window"):
+        raise Unsupported("a window cannot be in HAVING", hint="conditions on it go into QUALIFY")
+    return Selection(
+        view.derived,
+        outputs,
+        where=condition,
+        grouped=grouped,
+        keys=keys,
+        aggregates=tuple(answers.aggregates) if isinstance(answers, AnswerExpressions) else (),
+        having=kept,
+        windows=tuple(answers.windows),
+        qualify=qualifying,
+        distinct=distinct is not None,
+        order=order,
+        limit=binder.count(tree.args.get("limit")),
+        offset=binder.count(tree.args.get("offset")) or 0,
+        scalars=tuple(scalars.found),
+    )
+
+
+def _check_terms(terms: tuple[Option, ...], scope: Scope) -> None:
+    """Refuse an option that would change what the releases read, which have been bound already."""
+    if agreed(terms, scope.view.table, grouped=True) != scope.view.table:
+        raise InvalidOption(
+            "this option is for the SELECT that reads a table",
+            hint="rows_per_unit in the policy holds for all",
+            place=terms[0].place,
+        )

@@ -1,0 +1,224 @@
+"""Joins in FROM: their tables, what ON and USING say, and the names of the columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from dpdb.errors import UnknownName, Unsupported
+from dpdb.plan.expressions import Case, ColumnRef, Expr, Literal, Slot, compare, conjunction
+from dpdb.plan.per_unit import PerUnit
+from dpdb.plan.relations import JoinKind, Scan
+from dpdb.policy.catalog import Table
+from dpdb.sql import types
+from dpdb.sql.calls import call
+from dpdb.sql.rewriting import substituted
+from dpdb.sql.scopes import RowExpressions
+from dpdb.sql.trees import only, place
+from dpdb.sql.views import Columns, Part, Scope, SubqueryBinder, View, called
+
+_KINDS = {
+    ("", ""): JoinKind.INNER,
+    ("", "INNER"): JoinKind.INNER,
+    ("", "CROSS"): JoinKind.INNER,
+    ("LEFT", ""): JoinKind.LEFT,
+    ("LEFT", "OUTER"): JoinKind.LEFT,
+    ("RIGHT", ""): JoinKind.LEFT,
+    ("RIGHT", "OUTER"): JoinKind.LEFT,
+    ("FULL", ""): JoinKind.FULL,
+    ("FULL", "OUTER"): JoinKind.FULL,
+}
+"""The joins by their words; a RIGHT JOIN is a LEFT JOIN with its sides exchanged."""
+
+
+@dataclass(frozen=True)
+class Item:
+    """One of several tables, views or SELECTs in FROM."""
+
+    node: exp.Expr
+    view: View
+    names: frozenset[str]
+    """The names that may qualify its columns."""
+    join: exp.Join | None = None
+    """How it is joined with what stands before it; None for the first."""
+
+    @property
+    def kind(self) -> JoinKind:
+        """The kind of its join."""
+        return JoinKind.INNER if self.join is None else _KINDS[self.join.side, self.join.kind]
+
+
+def scope_of(items: Sequence[Item], binder: SubqueryBinder) -> Scope:
+    """The scope of a SELECT that joins several tables, with the parts that are to be joined."""
+    for item in items:
+        _check(item, binder)
+    items = _turned(items, binder)
+    scope = Scope(replace(items[0].view, columns=(), where=None, subqueries=()), {}, binder,
+                  items[0].node)  # fmt: skip
+    parts: list[Part] = []
+    for item in items:
+        scan = _scan(item, [part.scan for part in parts], binder)
+        outer = JoinKind.FULL in (item.kind, items[1].kind) or item.kind is JoinKind.LEFT
+        view = leaf_view(item.view, scan, len(scope.view.subqueries), outer=outer)
+        before = scope.view.columns
+        scope = _beside(scope, view, item, binder)
+        condition = conjunction(scope.condition(view.where), _on(item, scope))
+        for name in _using(item):
+            pair = (_one(name, before, item, binder), _one(name, view.columns, item, binder))
+            (left, right), _ = types.unify(list(pair), place(name, binder.text))
+            condition = conjunction(condition, compare("=", left, right))
+            scope = _merged(scope, name.name, pair, item.kind)
+        alias = item.node.alias_or_name or str(scan)
+        parts.append(Part(scan, alias, item.kind, condition, place(item.node, binder.text)))
+    return replace(scope, parts=tuple(parts))
+
+
+def _check(item: Item, binder: SubqueryBinder) -> None:
+    """Refuse what is no join of tables on a condition."""
+    where = place(item.node, binder.text)
+    if item.join is not None:
+        if item.join.method == "NATURAL":
+            raise Unsupported(
+                "NATURAL JOIN is not supported: a new column of a policy would change its meaning",
+                hint="USING (column) names the columns that both tables have",
+                place=where,
+            )
+        if (item.join.side, item.join.kind) not in _KINDS:
+            words = " ".join(filter(None, (item.join.side, item.join.kind)))
+            raise Unsupported(f"{words} JOIN is not supported", place=where)
+        only(item.join, binder.text, "this", "side", "kind", "on", "using")
+        if item.kind is not JoinKind.INNER and not (item.join.args.get("on") or _using(item)):
+            raise Unsupported(f"{item.kind} needs ON or USING", place=where)
+    if item.view.derived is not None:
+        raise Unsupported(
+            "answers are not joined with tables yet",
+            hint="a scalar subquery is one noisy number, and FROM (SELECT …) reads answers alone",
+            place=where,
+        )
+    if not isinstance(item.view.table, Table):
+        raise Unsupported(
+            "a SELECT that joins or looks into another table is not joined with further ones",
+            hint="write all joins into one FROM",
+            place=where,
+        )
+
+
+def _turned(items: Sequence[Item], binder: SubqueryBinder) -> Sequence[Item]:
+    """The tables of FROM, those of a RIGHT JOIN exchanged."""
+    right = [item for item in items if item.join is not None and item.join.side == "RIGHT"]
+    full = [item for item in items if item.kind is JoinKind.FULL]
+    if len(items) > 2 and (right or (full and full != [items[1]])):
+        word = "RIGHT" if right else "FULL"
+        raise Unsupported(
+            f"{word} JOIN is supported between the first two tables"
+            if full else "RIGHT JOIN is supported where FROM has two tables",
+            hint="LEFT JOIN keeps the rows of the tables before it",
+            place=place((right or full)[0].node, binder.text),
+        )  # fmt: skip
+    if not right:
+        return items
+    first, second = items
+    return [replace(second, join=None), replace(first, join=second.join)]
+
+
+def _scan(item: Item, before: list[Scan], binder: SubqueryBinder) -> Scan:
+    """The scan of an item's table, by a name that no scan before it has."""
+    table = item.view.table
+    assert isinstance(table, Table)
+    return Scan(table, new_leaf(table, {scan.leaf for scan in before}))
+
+
+def new_leaf(table: Table, taken: set[str]) -> str:
+    """What the columns of a scan are told apart by: the table's name, and a number if need be.
+
+    There is no `.` in it, so that the column of one scan is never taken for that of another.
+    """
+    name = "per_unit" if isinstance(table, PerUnit) else table.name.replace(".", "_")
+    number = 1
+    leaf = name
+    while leaf in taken:
+        number += 1
+        leaf = f"{name}#{number}"
+    return leaf
+
+
+def leaf_view(view: View, scan: Scan, subqueries: int, *, outer: bool) -> View:
+    """A view with the columns of a scan; an `outer` join may leave it without a match.
+
+    Its subqueries come after so many.
+    """
+
+    def new(leaf: Slot | ColumnRef) -> Expr:
+        if isinstance(leaf, Slot):
+            return replace(leaf, index=leaf.index + subqueries)
+        return ColumnRef(scan.column(leaf.column, nullable=outer))
+
+    def column(expression: Expr) -> Expr:
+        found = substituted(expression, new)
+        if not outer or isinstance(found, ColumnRef):
+            return found
+        # Without a match the whole expression is NULL, and not what it makes of NULLs.
+        nothing = Literal(None, found.kind)
+        return Case(((ColumnRef(scan.presence), found),), nothing, found.kind)
+
+    where = None if view.where is None else substituted(view.where, new)
+    columns = tuple((name, column(expression)) for name, expression in view.columns)
+    return replace(view, columns=columns, where=where)
+
+
+def _beside(scope: Scope, view: View, item: Item, binder: SubqueryBinder) -> Scope:
+    """The scope with the columns of a further view."""
+    for name in item.names:
+        if name in scope.names:
+            raise Unsupported(
+                f"two tables are called {name} here",
+                hint="AS gives each a name of its own",
+                place=place(item.node, binder.text),
+            )
+    joined = replace(
+        scope.view,
+        columns=(*scope.view.columns, *view.columns),
+        subqueries=(*scope.view.subqueries, *view.subqueries),
+    )
+    names = {**scope.names, **dict.fromkeys(item.names, view.columns)}
+    return replace(scope, view=joined, names=names)
+
+
+def _on(item: Item, scope: Scope) -> Expr | None:
+    """The condition of ON."""
+    on = None if item.join is None else item.join.args.get("on")
+    return None if on is None else RowExpressions(scope.binder, scope).condition(on)
+
+
+def _using(item: Item) -> list[exp.Identifier]:
+    """The names of USING."""
+    return [] if item.join is None else item.join.args.get("using") or []
+
+
+def _one(name: exp.Identifier, columns: Columns, item: Item, binder: SubqueryBinder) -> Expr:
+    """The one column of that name that each side of a join with USING has."""
+    match called(name.name, columns):
+        case [column]:
+            return column
+        case []:
+            problem = f"no column {name.name} on one side of the join"
+        case _:
+            problem = f"{name.name} may be one of several columns of that name"
+    raise UnknownName(problem, hint="ON a.x = b.y names both", place=place(item.node, binder.text))
+
+
+def _merged(scope: Scope, name: str, pair: tuple[Expr, Expr], kind: JoinKind) -> Scope:
+    """The scope in which the two columns of USING are one: what either has that is not NULL."""
+    left, right = pair
+    whole = call("coalesce", [left, right], None) if kind is JoinKind.FULL else left
+
+    def columns() -> Iterator[tuple[str, Expr]]:
+        for each in scope.view.columns:
+            if each[0].casefold() != name.casefold() or each[1] not in pair:
+                yield each
+            elif each[1] == left:
+                yield each[0], whole
+
+    return replace(scope, view=replace(scope.view, columns=tuple(columns())))

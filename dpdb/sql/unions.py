@@ -1,0 +1,106 @@
+"""UNION ALL: the rows of several answers, one after the other."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from dpdb.errors import TypeMismatch, Unsupported
+from dpdb.plan.derived import Derived, Released, Selection, UnionAll
+from dpdb.plan.expressions import Cast, Expr, Literal, Slot
+from dpdb.plan.query import Output, Query
+from dpdb.policy.catalog import Kind
+from dpdb.sql import sources
+from dpdb.sql.derived_tables import DerivedBinder
+from dpdb.sql.scopes import NoisyRowExpressions
+from dpdb.sql.trees import node_name, only, place
+from dpdb.sql.views import Scope, View, derived_view
+
+
+def union(tree: exp.SetOperation, binder: DerivedBinder) -> Derived:
+    """The rows of the two sides of a UNION ALL; without ALL, each different row once."""
+    where = place(tree, binder.text)
+    if not isinstance(tree, exp.Union):
+        raise Unsupported(f"{node_name(tree)} is not supported", hint="UNION ALL is", place=where)
+    only(tree, binder.text, "this", "expression", "distinct", "order", "limit", "offset", "with_")
+    binder.views = sources.with_views(tree, binder)
+    sides = [_side(each, binder) for each in (tree.this, tree.expression)]
+    if len({len(side.columns) for side in sides}) > 1:
+        raise TypeMismatch("the SELECTs of a UNION have the same number of columns", place=where)
+    kinds = [_kind(sides, index, tree, binder) for index in range(len(sides[0].columns))]
+    fitted = [_converted(side, kinds) for side in sides]
+    joined = UnionAll(tuple(each for side in fitted for each in _members(side)))
+    return _ordered(tree, joined, binder)
+
+
+def _side(node: exp.Expr, binder: DerivedBinder) -> Derived:
+    """The answer that one side of a UNION gives."""
+    bound = binder.within().bound(node.unnest(), row_by_row=True)
+    if isinstance(bound, View):
+        raise Unsupported(
+            "each SELECT of a UNION needs an aggregate such as COUNT(*)",
+            hint="single rows are never shown",
+            place=place(node, binder.text),
+        )
+    return Released(bound) if isinstance(bound, Query) else bound
+
+
+def _members(side: Derived) -> tuple[Derived, ...]:
+    return side.inputs if isinstance(side, UnionAll) else (side,)
+
+
+def _kind(sides: list[Derived], index: int, tree: exp.Expr, binder: DerivedBinder) -> Kind:
+    """The type of a column, to which whole numbers and NULLs are converted."""
+    kinds = {side.columns[index][1] for side in sides if not _is_null(side, index)}
+    if kinds == {Kind.INTEGER, Kind.NUMBER}:
+        return Kind.NUMBER
+    if len(kinds) > 1:
+        raise TypeMismatch(
+            f"column {index + 1} of the UNION is {' and '.join(sorted(kinds))}, which do not mix",
+            hint="CAST gives both sides the same type",
+            place=place(tree, binder.text),
+        )
+    return kinds.pop() if kinds else sides[0].columns[index][1]
+
+
+def _is_null(side: Derived, index: int) -> bool:
+    """Whether a column is NULL and nothing else, so that any type is right."""
+    match side:
+        case Released(query=Query(outputs=outputs)) | Selection(outputs=outputs):
+            return outputs[index].expression == Literal(None, outputs[index].expression.kind)
+    return False
+
+
+def _converted(side: Derived, kinds: list[Kind]) -> Derived:
+    """The side with columns of these types."""
+    if [kind for _, kind in side.columns] == kinds:
+        return side
+
+    def fitted(index: int, own: Kind) -> Expr:
+        if _is_null(side, index):
+            return Literal(None, kinds[index])
+        slot = Slot("column", index, own)
+        return slot if own is kinds[index] else Cast(slot, kinds[index])
+
+    columns = enumerate(side.columns)
+    return Selection(side, tuple(Output(name, fitted(i, kind)) for i, (name, kind) in columns))
+
+
+def _ordered(tree: exp.Union, rows: UnionAll, binder: DerivedBinder) -> Derived:
+    """The rows as DISTINCT, ORDER BY and LIMIT leave them."""
+    clauses = [tree.args.get(name) for name in ("distinct", "order", "limit", "offset")]
+    if not any(clauses):
+        return rows
+    view = derived_view(rows)
+    outputs = tuple(Output(name, column) for name, column in view.columns)
+    answers = NoisyRowExpressions(binder, Scope(view, {}, binder, tree))
+    order = tuple(binder.orderings(tree, answers, outputs))
+    distinct, _, limit, offset = clauses
+    return Selection(
+        rows,
+        outputs,
+        windows=tuple(answers.windows),
+        distinct=bool(distinct),
+        order=order,
+        limit=binder.count(limit),
+        offset=binder.count(offset) or 0,
+    )

@@ -1,0 +1,279 @@
+"""Window functions over the rows of an answer, which are noisy: what they read is public."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from sqlglot import exp
+
+from dpdb.errors import TypeMismatch, UnknownName, Unsupported
+from dpdb.plan.derived import Derived, Frame, Released, Selection, Window
+from dpdb.plan.expressions import Expr, Literal, Slot, slots
+from dpdb.plan.query import Ordering, Output, Query
+from dpdb.policy.catalog import Kind
+from dpdb.sql import types
+from dpdb.sql.expression_binder import ExpressionBinder
+from dpdb.sql.rewriting import with_operands
+from dpdb.sql.trees import node_name, only, place
+
+RANKS: dict[type[exp.Expr], tuple[str, Kind]] = {
+    exp.RowNumber: ("row_number", Kind.INTEGER),
+    exp.Rank: ("rank", Kind.INTEGER),
+    exp.DenseRank: ("dense_rank", Kind.INTEGER),
+    exp.PercentRank: ("percent_rank", Kind.NUMBER),
+    exp.CumeDist: ("cume_dist", Kind.NUMBER),
+}
+VALUES: dict[type[exp.Expr], str] = {
+    exp.FirstValue: "first_value",
+    exp.LastValue: "last_value",
+    exp.NthValue: "nth_value",
+}
+AGGREGATES: dict[type[exp.Expr], str] = {
+    exp.Count: "count",
+    exp.Sum: "sum",
+    exp.Avg: "avg",
+    exp.Min: "min",
+    exp.Max: "max",
+}
+NAMES = [
+    "ROW_NUMBER", "RANK", "DENSE_RANK", "PERCENT_RANK", "CUME_DIST", "NTILE", "LAG", "LEAD",
+    "FIRST_VALUE", "LAST_VALUE", "NTH_VALUE", "COUNT", "SUM", "AVG", "MIN", "MAX",
+]  # fmt: skip
+"""The functions that take OVER."""
+MAX_WINDOWS = 50
+MAX_DISTANCE = 100_000
+"""The most rows that a frame reaches, and that LAG and LEAD look back or ahead."""
+
+
+def window(node: exp.Window, inside: ExpressionBinder, found: list[Window]) -> Slot:
+    """The slot of a window function, one of those `found`; `inside` binds what is in it."""
+    text = inside.text
+    only(node, text, "this", "partition_by", "order", "spec", "over")
+    partition = tuple(inside.expression(part) for part in node.args.get("partition_by") or ())
+    order = tuple(_orderings(node.args.get("order"), inside))
+    called, where = node.this, None
+    if isinstance(called, exp.Filter):
+        only(called, text, "this", "expression")
+        where, called = inside.condition(called.expression.this), called.this
+    function, arguments, kind = _call(called, inside)
+    if where is not None and type(called) not in AGGREGATES:
+        raise Unsupported("FILTER goes with an aggregate", place=inside.place(node))
+    frame = _frame(node.args.get("spec"), inside)
+    each = Window(function, arguments, kind, partition, order, frame, where)
+    if any(slots(part, "window") for part in each.parts):
+        raise Unsupported("a window cannot be inside another", place=inside.place(node))
+    if each not in found:
+        if len(found) == MAX_WINDOWS:
+            raise Unsupported(f"more than {MAX_WINDOWS} windows", place=inside.place(node))
+        found.append(each)
+    return Slot("window", found.index(each), kind)
+
+
+def _orderings(order: exp.Expr | None, inside: ExpressionBinder) -> list[Ordering]:
+    """The terms of the ORDER BY of a window."""
+    if order is None:
+        return []
+    only(order, inside.text, "expressions")
+    result = []
+    for term in order.expressions:
+        only(term, inside.text, "this", "desc", "nulls_first")
+        descending, first = bool(term.args.get("desc")), bool(term.args.get("nulls_first"))
+        result.append(Ordering(inside.expression(term.this), descending, first))
+    return result
+
+
+def _call(node: exp.Expr, inside: ExpressionBinder) -> tuple[str, tuple[Expr, ...], Kind]:
+    """The name, the arguments and the type of a window function."""
+    if type(node) in RANKS:
+        only(node, inside.text)
+        name, kind = RANKS[type(node)]
+        return name, (), kind
+    if isinstance(node, exp.Ntile):
+        only(node, inside.text, "this")
+        return "ntile", (_whole(node.this, inside, least=1),), Kind.INTEGER
+    if isinstance(node, exp.Lag | exp.Lead):
+        return _neighbour(node, inside)
+    if type(node) in VALUES:
+        only(node, inside.text, "this", "offset")
+        value = inside.expression(node.this)
+        nth = (_whole(node.args["offset"], inside, least=1),) if node.args.get("offset") else ()
+        return VALUES[type(node)], (value, *nth), value.kind
+    if type(node) in AGGREGATES:
+        return _aggregate(node, inside)
+    raise Unsupported(
+        f"{node_name(node)} is no window function here",
+        hint=f"window functions are {', '.join(NAMES)}",
+        place=inside.place(node),
+    )
+
+
+def _aggregate(node: exp.Expr, inside: ExpressionBinder) -> tuple[str, tuple[Expr, ...], Kind]:
+    """COUNT, SUM, AVG, MIN or MAX as a window function."""
+    only(node, inside.text, "this", "big_int")
+    name, argument = AGGREGATES[type(node)], node.this
+    if isinstance(argument, exp.Distinct):
+        raise Unsupported("DISTINCT is not supported in a window", place=inside.place(node))
+    if isinstance(argument, exp.Star) and name == "count":
+        return name, (), Kind.INTEGER
+    value = inside.expression(argument)
+    if name == "count":
+        return name, (value,), Kind.INTEGER
+    value = types.numeric(value, inside.place(node), dates=name != "sum")
+    averaged = Kind.DATE if value.kind is Kind.DATE else Kind.NUMBER
+    return name, (value,), averaged if name == "avg" else value.kind
+
+
+def _neighbour(
+    node: exp.Lag | exp.Lead, inside: ExpressionBinder
+) -> tuple[str, tuple[Expr, ...], Kind]:
+    """LAG or LEAD with its distance, 1 where none is written, and its default, NULL."""
+    only(node, inside.text, "this", "offset", "default")
+    value, distance, default = node.this, node.args.get("offset"), node.args.get("default")
+    sides = [inside.expression(value)]
+    sides += [Literal(None, sides[0].kind) if default is None else inside.expression(default)]
+    fitted, kind = types.unify(sides, inside.place(node))
+    step = Literal(1, Kind.INTEGER) if distance is None else _whole(distance, inside)
+    return "lag" if isinstance(node, exp.Lag) else "lead", (*fitted, step), kind
+
+
+def _whole(node: exp.Expr, inside: ExpressionBinder, least: int = 0) -> Literal:
+    """A whole number that is written as a constant."""
+    value = inside.expression(node)
+    number = value.value if isinstance(value, Literal) else None
+    if type(number) is int and least <= number <= MAX_DISTANCE:
+        return Literal(number, Kind.INTEGER)
+    raise TypeMismatch(
+        f"a whole number from {least} to {MAX_DISTANCE} is needed here", place=inside.place(node)
+    )
+
+
+def _frame(spec: exp.Expr | None, inside: ExpressionBinder) -> Frame | None:
+    """The frame that ROWS BETWEEN … AND … writes; None for the one that is usual."""
+    if spec is None:
+        return None
+    only(spec, inside.text, "kind", "start", "start_side", "end", "end_side")
+    args = spec.args
+    start, end = args.get("start"), args.get("end") or "CURRENT ROW"
+    sides = args.get("start_side"), args.get("end_side")
+    if start == "UNBOUNDED" and sides[0] == "PRECEDING":
+        if end == "UNBOUNDED" and sides[1] == "FOLLOWING":
+            return Frame(None, None)
+        if end == "CURRENT ROW" and args.get("kind") == "RANGE":
+            return None
+    if args.get("kind") != "ROWS":
+        raise Unsupported(
+            "a window has its usual frame, or ROWS BETWEEN … AND …",
+            hint="the usual one goes up to the current row and those equal to it in ORDER BY",
+            place=inside.place(spec),
+        )
+    return Frame(
+        _frame_end(start, sides[0], "PRECEDING", spec, inside),
+        _frame_end(end, sides[1], "FOLLOWING", spec, inside),
+    )
+
+
+def _frame_end(
+    end: object, side: object, outwards: str, spec: exp.Expr, inside: ExpressionBinder
+) -> int | None:
+    """An end of a frame as a number of rows after the current one; None for UNBOUNDED."""
+    if end == "CURRENT ROW":
+        return 0
+    if end == "UNBOUNDED" and side == outwards:
+        return None
+    if not isinstance(end, exp.Expr):
+        raise Unsupported("no row is within this frame", place=inside.place(spec))
+    distance = _whole(end, inside).value
+    assert isinstance(distance, int)
+    return -distance if side == "PRECEDING" else distance
+
+
+def name_windows(tree: exp.Select, text: str) -> None:
+    """Write out in their place the windows of a SELECT that its WINDOW clause names."""
+    clause = tree.args.get("windows") or []
+    named = {each.this.name.casefold(): each for each in clause}
+    tree.set("windows", None)
+    for node in list(tree.find_all(exp.Window)) if named else ():
+        alias = node.args.get("alias")
+        if alias is None or node.parent_select is not tree:
+            continue
+        if alias.name.casefold() not in named:
+            raise UnknownName(f"no window {alias.name}", place=place(alias, text))
+        meant = named[alias.name.casefold()]
+        only(meant, text, "this", "partition_by", "order", "spec")
+        node.set("alias", None)
+        for clause_of_it in ("partition_by", "order", "spec"):
+            node.set(clause_of_it, meant.args.get(clause_of_it))
+
+
+Answering = Callable[[Query], Derived]
+"""Makes the rows of an answer of a query without ORDER BY and LIMIT."""
+
+
+def over_answer(
+    query: Query,
+    windows: tuple[Window, ...],
+    qualify: Expr | None,
+    answering: Answering = Released,
+) -> Derived:
+    """A query with windows over its answer: the query without them, and what reads its answer.
+
+    Each part of a column that has no window in it is a column of the query, so that a column
+    without any keeps its intervals.
+    """
+    if query.having is not None and slots(query.having, "window"):
+        raise Unsupported("a window cannot be in HAVING", hint="conditions on it go into QUALIFY")
+    answer = _Answer()
+    return Selection(
+        outputs=tuple(
+            replace(o, expression=answer.over(o.expression, o.label)) for o in query.outputs
+        ),
+        windows=tuple(map(answer.window, windows)),
+        qualify=None if qualify is None else answer.over(qualify),
+        order=tuple(map(answer.ordering, query.order)),
+        limit=query.limit,
+        offset=query.offset,
+        # The columns of the answer are known when all that reads it has been looked at.
+        input=answering(replace(query, outputs=answer.outputs, order=(), limit=None, offset=0)),
+    )
+
+
+_OF_ANSWER = ("aggregate", "key", "grouping", "subquery")
+"""The roles of the slots that stand for values of an answer."""
+
+
+@dataclass
+class _Answer:
+    """The columns of an answer that windows, and what is beside them, are computed from."""
+
+    columns: dict[Expr, Output] = field(default_factory=dict)
+
+    @property
+    def outputs(self) -> tuple[Output, ...]:
+        """The columns found so far."""
+        return tuple(self.columns.values())
+
+    def over(self, expression: Expr, label: str = "") -> Expr:
+        """An expression over the query's slots as one over the columns of its answer."""
+        if slots(expression, "window"):
+            if isinstance(expression, Slot):
+                return expression
+            return with_operands(expression, lambda part: self.over(part, label))
+        if not any(slots(expression, role) for role in _OF_ANSWER):
+            return expression
+        self.columns.setdefault(expression, Output(label or "answer", expression))
+        return Slot("column", [*self.columns].index(expression), expression.kind)
+
+    def ordering(self, ordering: Ordering) -> Ordering:
+        """The same term of ORDER BY over the columns of the answer."""
+        return replace(ordering, expression=self.over(ordering.expression))
+
+    def window(self, window: Window) -> Window:
+        """The same window over the columns of the answer."""
+        return replace(
+            window,
+            arguments=tuple(map(self.over, window.arguments)),
+            partition=tuple(map(self.over, window.partition)),
+            order=tuple(map(self.ordering, window.order)),
+            where=None if window.where is None else self.over(window.where),
+        )

@@ -1,0 +1,183 @@
+"""Joins, EXISTS and IN, against SQLite: of each customer the rows that are its own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpdb.engines.memory.engine import MemoryEngine
+from dpdb.engines.memory.leaves import Leaves, Rows
+from dpdb.errors import Unsupported
+from dpdb.plan.plan import Plan
+from dpdb.policy.catalog import Policy
+from dpdb.policy.reader import read_policy
+from dpdb.sql.statements import statement
+from tests.support.exactly import planned
+from tests.support.relation_cases import ANSWERED, REFUSED, Answered
+from tests.support.units import DENSE, Database, policy_text, random_database, unit_wise
+
+DATABASES = [random_database(Random(seed)) for seed in range(12)]
+FEW = [DENSE, *DATABASES[:2]]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("units")
+
+
+def policy_of(folder: Path, orders: int = 2, lines: int = 3) -> Policy:
+    path = folder / "policy.toml"
+    path.write_text(policy_text(orders=orders, lines=lines))
+    return read_policy(path)
+
+
+@pytest.fixture(scope="module")
+def capped(folder: Path) -> Policy:
+    return policy_of(folder)
+
+
+@pytest.fixture(scope="module")
+def uncapped(folder: Path) -> Policy:
+    return policy_of(folder, 100, 100)
+
+
+def exact(plan: Plan, policy: Policy, database: Database, folder: Path) -> int:
+    """What the engine finds in the database."""
+    database.write(folder)
+    engine = MemoryEngine(tables=policy.tables)
+    (result,) = engine.exact(plan, {})
+    return int(result.cells[0])
+
+
+def plan_of(sql: str, policy: Policy, folder: Path) -> Plan:
+    DENSE.write(folder)
+    return planned(sql, policy, MemoryEngine(tables=policy.tables))
+
+
+each_answer = pytest.mark.parametrize("case", ANSWERED, ids=lambda case: case.sql)
+
+
+@each_answer
+def test_what_is_answered_is_unit_wise(case: Answered) -> None:
+    assert all(unit_wise(database, f"SELECT * FROM {case.read}") for database in DATABASES)
+
+
+@each_answer
+def test_the_engine_finds_what_sqlite_finds(case: Answered, uncapped: Policy, folder: Path) -> None:
+    plan = plan_of(case.sql, uncapped, folder)
+    for database in FEW:
+        ((expected,),) = database.rows(case.sql)
+        assert exact(plan, uncapped, database, folder) == (expected or 0)
+
+
+@each_answer
+def test_a_customer_changes_it_by_no_more(case: Answered, capped: Policy, folder: Path) -> None:
+    plan = plan_of(case.sql, capped, folder)
+    assert plan.releases[0].mechanism.sensitivity == case.change
+    reached = 0
+    for database in FEW[:2]:
+        whole = exact(plan, capped, database, folder)
+        for unit in database.units:
+            others = [each for each in database.units if each != unit]
+            moved = abs(whole - exact(plan, capped, database.of(others), folder))
+            assert moved <= case.change
+            reached = max(reached, moved)
+    assert (reached == case.change) is case.reached
+
+
+@pytest.mark.parametrize(("read", "message"), REFUSED.items())
+def test_what_is_refused_is_not_unit_wise(read: str, message: str, capped: Policy) -> None:
+    with pytest.raises(Unsupported, match=message):
+        statement(f"SELECT COUNT(*) FROM {read}", capped)
+    tried = (random_database(Random(seed)) for seed in range(400))
+    assert any(not unit_wise(database, f"SELECT * FROM {read}") for database in tried)
+
+
+ANOTHERS = Database(
+    {**DENSE.tables, "b": [(1, 1), (1, 3), (2, 3), (2, 1)], "l": [(1, 3), (1, 2), (3, 1)]}
+)
+"""Customers bring back what others ordered, which the policy says that they do not."""
+RETURNED = "SELECT COUNT(*) FROM b JOIN o ON b.ref = o.id"
+
+
+def is_unit_wise(sql: str, policy: Policy, folder: Path) -> bool:
+    """Whether what the engine finds is what it finds of each customer, added up."""
+    plan = plan_of(sql, policy, folder)
+    apart = [exact(plan, policy, ANOTHERS.of([unit]), folder) for unit in ANOTHERS.units]
+    return exact(plan, policy, ANOTHERS, folder) == sum(apart)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        RETURNED,
+        "SELECT COUNT(*) FROM b LEFT JOIN o ON b.ref = o.id",
+        "SELECT COUNT(*) FROM b WHERE ref IN (SELECT id FROM o)",
+        "SELECT COUNT(*) FROM o WHERE NOT EXISTS (SELECT 1 FROM b WHERE b.ref = o.id AND amt > 0)",
+    ],
+)
+def test_no_row_meets_one_of_another_customer(sql: str, capped: Policy, folder: Path) -> None:
+    assert is_unit_wise(sql, capped, folder)
+
+
+def test_without_the_owner_rows_would_meet_those_of_others(
+    capped: Policy, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values = Leaves.values
+
+    def without_owners(self: Leaves, rows: Rows, expressions: Any, *, owners: bool) -> Any:
+        return values(self, rows, expressions, owners=False)
+
+    monkeypatch.setattr(Leaves, "values", without_owners)
+    assert not is_unit_wise(RETURNED, capped, folder)
+
+
+def test_a_cap_across_customers_would_choose_among_the_rows_of_all(
+    capped: Policy, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = Leaves.capped
+
+    def across(self: Leaves, rows: Rows, limit: int, sample_key: str) -> Rows:
+        return kept(self, replace(rows, owners=np.zeros_like(rows.owners)), limit, sample_key)
+
+    monkeypatch.setattr(Leaves, "capped", across)
+    assert not is_unit_wise("SELECT COUNT(*) FROM c JOIN o ON c.id = o.cust", capped, folder)
+
+
+def test_a_customer_with_many_rows_is_answered(capped: Policy, folder: Path) -> None:
+    """100,000 rows of one customer would make 10^10 pairs."""
+    orders = [(number, 1, 3, "x") for number in range(100_000)]
+    crowd = Database({**DENSE.tables, "o": orders, "l": []})
+    sql = "SELECT COUNT(*) FROM o a JOIN o d ON a.cust = d.cust WHERE ABS(a.id - d.id) < 2"
+    plan = plan_of(sql, capped, folder)
+    assert exact(plan, capped, crowd, folder) == 4
+
+
+def test_which_rows_count_does_not_depend_on_their_order(capped: Policy, folder: Path) -> None:
+    orders = [(number, 1, number % 4, "x") for number in range(9)]
+    plan = plan_of("SELECT SUM(amt * qty) FROM o JOIN l ON oid = o.id", capped, folder)
+    lines = [(number % 9, number % 3) for number in range(20)]
+    found = {
+        exact(plan, capped, Database({**DENSE.tables, "o": o, "l": lines}), folder)
+        for o in (orders, orders[::-1], orders[4:] + orders[:4])
+    }
+    assert len(found) == 1
+
+
+def test_public_rows_that_fan_out_too_far_are_refused(capped: Policy, folder: Path) -> None:
+    days = [(None, 1) for _ in range(10_001)]
+    Database({**DENSE.tables, "rd": days}).write(folder)
+    engine = MemoryEngine(tables=capped.tables)
+    with pytest.raises(Unsupported, match="a row can meet 10001 rows of rd"):
+        statement("SELECT COUNT(*) FROM c JOIN rd ON c.reg = rd.day", capped, engine)
+
+
+def test_a_table_without_rows_is_joined(capped: Policy, folder: Path) -> None:
+    nobody = Database(dict.fromkeys(DENSE.tables, ()))
+    for case in ANSWERED:
+        assert exact(plan_of(case.sql, capped, folder), capped, nobody, folder) == 0

@@ -1,0 +1,157 @@
+"""Relations over the tables of `units`: what is answered, and what is refused."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Answered(NamedTuple):
+    """What is read, and an aggregate over it."""
+
+    read: str
+    aggregate: str
+    change: int
+    """The most that the rows of one customer change it."""
+    reached: bool = True
+    """Whether a database of `test_joins` shows that they do."""
+
+    @property
+    def sql(self) -> str:
+        """The statement."""
+        return f"SELECT {self.aggregate} FROM {self.read}"
+
+
+ANSWERED = [
+    Answered("c JOIN r ON c.reg = r.id", "COUNT(*)", 1),
+    Answered("r, c WHERE c.reg = r.id AND r.name = 'n'", "COUNT(*)", 1),
+    Answered("c JOIN rd ON c.reg = rd.id", "COUNT(*)", 2),
+    Answered("c CROSS JOIN rd WHERE rd.day = c.reg", "COUNT(*)", 1),
+    Answered(
+        "c LEFT JOIN r ON c.reg = r.id",
+        "SUM(CASE WHEN r.name IS NULL THEN 1 ELSE 0 END)",
+        1,
+        reached=False,
+    ),
+    Answered("c LEFT JOIN rd ON c.reg + 1 = rd.id + 1", "COUNT(*)", 3, reached=False),
+    Answered("r JOIN c ON c.reg = r.id LEFT JOIN rd ON rd.id = r.id", "COUNT(c.id)", 2),
+    Answered("c JOIN o ON c.id = o.cust", "SUM(amt)", 6),
+    Answered(
+        "c, o WHERE (c.id = o.cust AND amt > 1) OR (c.id = o.cust AND st = 'x')",
+        "SUM(amt)",
+        6,
+    ),
+    Answered("o LEFT JOIN c ON o.cust = c.id", "COUNT(*)", 2),
+    Answered("c RIGHT JOIN o ON o.cust = c.id AND o.amt = c.reg", "COUNT(*)", 2),
+    Answered("l JOIN o ON oid = o.id", "SUM(qty * amt)", 27),
+    Answered("o a JOIN o d ON a.cust = d.cust", "COUNT(*)", 4),
+    Answered("o a JOIN o d ON a.st = d.st AND a.cust = d.cust", "COUNT(*)", 4),
+    Answered(
+        "o a LEFT JOIN o d ON a.cust = d.cust AND a.amt < d.amt",
+        "COUNT(*)",
+        4,
+        reached=False,
+    ),
+    Answered("l a JOIN l d ON a.oid = d.oid", "COUNT(*)", 9),
+    Answered("c FULL JOIN o ON c.id = o.cust AND c.reg = o.amt", "COUNT(*)", 3),
+    Answered("b JOIN o ON b.cust = o.cust AND b.ref = o.id", "COUNT(*)", 2),
+    Answered(
+        "c JOIN o ON c.id = o.cust JOIN l ON l.oid = o.id JOIN r ON r.id = c.reg",
+        "SUM(qty)",
+        9,
+    ),
+    Answered(
+        "(SELECT id AS k, reg FROM c WHERE seg = 'A') t LEFT JOIN (SELECT cust, COALESCE(amt, 7) AS a FROM o) u ON t.k = u.cust WHERE a = 3",
+        "COUNT(*)",
+        2,
+    ),
+    Answered("c WHERE id NOT IN (SELECT cust FROM o)", "COUNT(*)", 1),
+    Answered("c WHERE id IN (SELECT cust FROM o WHERE amt > 1) OR seg = 'A'", "COUNT(*)", 1),
+    Answered("c WHERE reg NOT IN (SELECT id FROM r)", "COUNT(*)", 1, reached=False),
+    Answered("c WHERE reg NOT IN (SELECT id FROM rd)", "COUNT(*)", 1),
+    Answered(
+        "o WHERE amt NOT IN (SELECT amt FROM o p WHERE p.cust = o.cust AND p.id <> o.id)",
+        "COUNT(*)",
+        2,
+        reached=False,
+    ),
+    Answered(
+        "o WHERE amt NOT IN (SELECT reg FROM c WHERE c.id = o.cust)",
+        "COUNT(*)",
+        2,
+    ),
+    Answered("o WHERE id IN (SELECT ref FROM b WHERE b.cust = o.cust)", "COUNT(*)", 2),
+    Answered("o WHERE id NOT IN (SELECT oid FROM l WHERE qty > 1)", "COUNT(*)", 2, reached=False),
+    Answered(
+        "c WHERE NOT EXISTS (SELECT 1 FROM o WHERE o.cust = c.id AND amt > 1)",
+        "COUNT(*)",
+        1,
+    ),
+    Answered(
+        "c WHERE EXISTS (SELECT 1 FROM rd WHERE rd.id = c.reg AND rd.day < c.reg)",
+        "COUNT(*)",
+        1,
+        reached=False,
+    ),
+    Answered(
+        "l a WHERE EXISTS (SELECT * FROM l d WHERE d.oid = a.oid AND d.qty <> a.qty) AND NOT EXISTS (SELECT * FROM l e WHERE e.oid = a.oid AND e.qty > a.qty)",
+        "COUNT(*)",
+        3,
+        reached=False,
+    ),
+    Answered(
+        "c",
+        "SUM(CASE WHEN EXISTS (SELECT 1 FROM o WHERE o.cust = c.id) THEN 1 ELSE 0 END)",
+        1,
+    ),
+    Answered("(SELECT cust, SUM(amt) AS t FROM o GROUP BY cust)", "SUM(t)", 6),
+    Answered("(SELECT cust, COUNT(*) AS n FROM o GROUP BY cust HAVING COUNT(*) > 1)", "SUM(n)", 2),
+    Answered(
+        "(SELECT cust, st, MAX(amt) AS m FROM o GROUP BY 1, st) t", "SUM(m)", 6, reached=False
+    ),
+    Answered("(SELECT MIN(amt) AS m FROM o WHERE st = 'x' GROUP BY cust)", "SUM(m)", 3),
+    Answered(
+        "c LEFT JOIN (SELECT cust, COUNT(*) AS n FROM o WHERE amt > 1 GROUP BY cust) x"
+        " ON x.cust = c.id",
+        "SUM(COALESCE(n, 0))",
+        2,
+    ),
+    Answered(
+        "(SELECT c.id, COUNT(o.id) AS n FROM c LEFT JOIN o ON c.id = o.cust GROUP BY c.id) z",
+        "SUM(n)",
+        2,
+    ),
+    Answered(
+        "(SELECT oid, SUM(qty) AS q, COUNT(DISTINCT qty) AS k FROM l GROUP BY oid)",
+        "SUM(q * k)",
+        81,
+        reached=False,
+    ),
+    Answered(
+        "(SELECT cust, SUM(t) AS w FROM (SELECT cust, st, SUM(amt) AS t FROM o GROUP BY cust, st)"
+        " GROUP BY cust)",
+        "SUM(w)",
+        12,
+        reached=False,
+    ),
+    Answered(
+        "(SELECT cust, AVG(amt) * 4 AS a FROM o GROUP BY cust)", "SUM(CAST(a AS INTEGER))", 12
+    ),
+]
+
+REFUSED = {
+    "r LEFT JOIN c ON c.reg = r.id": "a row of r without a match",
+    "c RIGHT JOIN r ON c.reg = r.id": "a row of r without a match",
+    "c FULL JOIN r ON c.reg = r.id": "a row of r without a match",
+    "o a JOIN o d ON a.st = d.st": "a and d are joined on st, which does not say",
+    "c, o": "c and o are joined and nothing says",
+    "c JOIN o USING (id)": "c and o are joined on id, which does not say",
+    "c JOIN o ON c.id <> o.cust": "c and o are joined and nothing says",
+    "c JOIN o ON c.id = o.cust OR c.reg = o.amt": "c and o are joined and nothing says",
+    "c WHERE EXISTS (SELECT 1 FROM o WHERE o.amt = c.reg)": "whether another customer has such",
+    "c WHERE EXISTS (SELECT 1 FROM o)": "whether another customer has such",
+    "c WHERE reg IN (SELECT amt FROM o)": "whether another customer has such",
+    "c WHERE reg NOT IN (SELECT amt FROM o)": "whether another customer has such",
+    "(SELECT cust, SUM(amt) AS t FROM o GROUP BY cust LIMIT 1)": "LIMIT inside a subquery chooses",
+    "o WHERE id NOT IN (SELECT ref FROM b)": "a NULL of another customer would make NOT IN NULL",
+}
+"""What is read, and of the refusal a part of the message."""

@@ -1,0 +1,114 @@
+"""Joined tables from end to end: what EXPLAIN says, what is remembered, what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dpdb.answers.formats.explain_tree import tree
+from dpdb.errors import DpdbError
+from dpdb.policy.reader import read_policy
+from dpdb.session.session import Session
+from tests.support.noiseless import Noiseless
+from tests.support.units import DENSE, policy_text
+
+PAID = "SELECT SUM(amt), COUNT(*) FROM c JOIN o ON c.id = o.cust WHERE seg = 'A'"
+WRITTEN_OTHERWISE = [
+    "SELECT SUM(amt), COUNT(*) FROM o, c WHERE seg = 'A' AND o.cust = c.id",
+    "SELECT SUM(y.amt), COUNT(*) FROM o AS y INNER JOIN c AS x ON x.seg = 'A' AND x.id = y.cust",
+    "WITH x AS (SELECT id AS k FROM c WHERE seg = 'A')"
+    " SELECT SUM(amt), COUNT(*) FROM x JOIN o ON k = cust",
+]
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Session:
+    DENSE.write(tmp_path)
+    (tmp_path / "units.toml").write_text(policy_text())
+    return Session(read_policy(tmp_path / "units.toml"), noise=Noiseless())
+
+
+def test_explain_shows_the_tree_and_the_cap(session: Session) -> None:
+    asked = "SELECT SUM(a.qty) FROM l a JOIN o ON a.oid = o.id LEFT JOIN l d ON d.oid = a.oid, r"
+    lines = tree(session.execute(f"EXPLAIN {asked} WHERE r.id = a.qty"), ()).splitlines()
+    assert lines[lines.index("JOIN on l.qty = r.id") :][:9] == [
+        "JOIN on l.qty = r.id",
+        "├─ LEFT JOIN on l.oid = l#2.oid, rows of one customer",
+        "│  ├─ JOIN on l.oid = o.id, rows of one customer",
+        "│  │  ├─ l",
+        "│  │  └─ o",
+        "│  └─ l#2",
+        "└─ r, public",
+        "rows per customer: 3 × 3 = 9",
+        "of each customer at most 1000 rows of a table are joined, as no key limits the pairs",
+    ]
+
+
+def test_explain_says_what_is_looked_up(session: Session) -> None:
+    asked = "SELECT COUNT(*) FROM o WHERE EXISTS (SELECT 1 FROM l WHERE oid = id AND qty > 1)"
+    lines = tree(session.execute(f"EXPLAIN {asked}"), ()).splitlines()
+    first = "EXISTS on id = l.oid and a condition on l.qty, rows of one customer"
+    assert lines[lines.index(first) :][:4] == [
+        first,
+        "├─ o",
+        "└─ l",
+        "rows per customer: 2",
+    ]
+
+
+@pytest.mark.parametrize("other", WRITTEN_OTHERWISE)
+def test_the_same_join_in_other_words_is_free(session: Session, other: str) -> None:
+    paid = session.execute(PAID)
+    again = session.execute(other)
+    assert paid.rows == again.rows == ((6, 2),)
+    assert again.repeat
+    assert again.cost.epsilon == 0
+
+
+def test_fewer_rows_can_be_asked_for(session: Session) -> None:
+    clause = "WITH DIFFERENTIAL_PRIVACY OPTIONS(max_rows_contributed = {})"
+    asked = "SELECT {} COUNT(*) FROM o a JOIN o d ON a.cust = d.cust"
+    assert session.execute(asked.format(clause.format(3))).rows == ((4,),)
+    with pytest.raises(DpdbError, match="max_rows_contributed is 4 at most for these tables"):
+        session.execute(asked.format(clause.format(5)))
+
+
+def test_columns_with_one_name_are_told_apart(session: Session) -> None:
+    with pytest.raises(DpdbError, match="id may be one of several columns of that name"):
+        session.execute("SELECT COUNT(*) FROM c JOIN o ON c.id = o.cust WHERE id = 1")
+
+
+def test_units_are_counted_once(session: Session) -> None:
+    asked = "SELECT COUNT(DISTINCT o.cust) FROM o JOIN l ON l.oid = o.id"
+    [report] = session.execute(f"EXPLAIN {asked}").releases
+    assert report.sensitivity == 1
+    assert session.execute(asked).rows == ((2,),)
+
+
+def test_groups_of_units_are_aggregated_again(session: Session) -> None:
+    asked = "SELECT AVG(t), COUNT(*) FROM (SELECT {} FROM o WHERE amt > 0 GROUP BY cust)"
+    answer = session.execute(asked.format("SUM(amt) AS t"))
+    assert answer.rows == ((4.5, 2),)
+    assert session.execute(asked.format("cust,   SUM(amt)   AS t")).repeat
+
+
+def test_groups_of_units_are_not_shown(session: Session) -> None:
+    with pytest.raises(DpdbError, match="cust names a customer: each group would be one"):
+        session.execute("SELECT cust, COUNT(*) FROM o GROUP BY cust")
+    with pytest.raises(DpdbError, match="id names a row of a customer"):
+        session.execute("SELECT COUNT(*) FROM o GROUP BY id")
+
+
+def test_explain_says_what_is_grouped(session: Session) -> None:
+    grouped = "(SELECT cust, MAX(amt) AS m FROM o GROUP BY cust)"
+    asked = f"EXPLAIN SELECT COUNT(*) FROM c JOIN {grouped} x ON x.cust = c.id"
+    lines = tree(session.execute(asked), ()).splitlines()
+    first = "JOIN on c.id = per_unit.cust, rows of one customer"
+    assert lines[lines.index(first) :][:5] == [
+        first,
+        "├─ c",
+        "└─ per_unit of GROUP BY cust, each of one customer",
+        "   └─ o",
+        "rows per customer: 1",
+    ]
