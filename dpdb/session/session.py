@@ -23,7 +23,6 @@ from dpdb.session import catalog_views, released_answers
 from dpdb.session.backends import open_engine, open_ledger, with_public_values
 from dpdb.session.explanations import explained
 from dpdb.session.gate import Gate
-from dpdb.session.ladders import Shared
 from dpdb.session.memory import Chosen, Memory, Shelf
 from dpdb.session.public import PublicAnswers
 from dpdb.session.public_facts import PublicFacts
@@ -90,7 +89,8 @@ class Session:
         self._gate = Gate(timed=noise is None and not teach)
         self._progress = progress
         self._loaded_engine: OpenEngine | None = None
-        self._memory = Memory(self._ledger.store if self._noise.private else None, policy.tables)
+        store = self._ledger.store if self._noise.private else None
+        self._memory = Memory(store, policy.tables, has_series=policy.noise == "system")
         self._batches: Batches | None = None
 
     def __repr__(self) -> str:
@@ -246,6 +246,10 @@ class Session:
 
         return released_answers.chosen(query, choose, memory.draws)
 
+    def _shelf(self, chosen: Chosen) -> Shelf:
+        """Where what is bought with these plans is kept."""
+        return Shelf(self._memory, chosen, alone=self.settings.repeats_are_paid)
+
     def _select(self, text: str, query: Query) -> Answer:
         """An answer that is bought, in steps where it is to be as accurate as asked."""
         from dpdb.session.purchases import purchases, settled  # noqa: PLC0415 (numpy)
@@ -262,21 +266,13 @@ class Session:
         if chosen.before is not None:
             return self._answer(text, plans[chosen.before.step], chosen.before, repeat=True)
         known = self._memory.draws(plans[-1])
-        if plans[-1].follows:
+        if chosen.is_free:
             return self._answer(text, plans[-1], settled(known), repeat=True)
         ledger = self._ledger.recording(text)
-        shelf = Shelf(self._memory, chosen, alone=self._draws_alone)
+        shelf = self._shelf(chosen)
         *_, purchase = purchases(plans, options, ledger, lambda: self._executor(known), shelf)
         released_answers.keep(query, chosen, purchase, self._memory)
         return self._answer(text, plans[purchase.step], purchase)
-
-    @property
-    def _draws_alone(self) -> bool:
-        """Whether releases have noise of their own, whatever of them was told to others.
-
-        Other sources of noise than ours round scales in their own way.
-        """
-        return self.settings.repeats_are_paid or self.policy.noise != "system"
 
     def _is_answered(self, query: Query) -> bool:
         """Whether asking a query is free, because it was answered before."""
@@ -293,7 +289,7 @@ class Session:
         chosen = self._plans(query, rows)
         planned, relative = chosen.plans[-1], query.options.relative_error is not None
         free, region = planned.settled or chosen.is_free, None if relative else planned.region
-        shared = Shared(planned) if self._draws_alone else self._memory.shared(planned)
+        shared = self._shelf(chosen).shared(planned)
         ledger = shared.ledger(self._ledger)
         price = FREE if free else ledger.price(shared.loss, region, shared.queries)
         answer = explained(text, planned, query.options, price, self.balance)
