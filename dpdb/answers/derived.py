@@ -12,6 +12,7 @@ import numpy as np
 
 from dpdb.answers import windows
 from dpdb.answers.estimates import Noisy, points, scalar
+from dpdb.answers.group_rows import with_keys
 from dpdb.answers.groups import Groups, aggregated, grouped
 from dpdb.answers.noisy_table import NoisyColumn, NoisyTable, Rows, in_order, shown, spread
 from dpdb.answers.rows import answer_table
@@ -30,7 +31,9 @@ Answers = Mapping[Query, NoisyTable]
 def noisy_table(plan: Plan, noisy: Noisy) -> NoisyTable:
     """The rows of the answer to a plan, from its noisy values."""
     if plan.derived is None:
-        return answer_table(plan, points(plan, noisy.draws), noisy.subqueries, noisy)
+        shown = with_keys(plan, noisy.keys)
+        estimates = points(shown, noisy.draws) if shown.cells else {}
+        return answer_table(shown, estimates, noisy.subqueries, noisy)
     below = zip(plan.subplans, noisy.subresults, strict=True)
     return derived_table(plan.derived, [noisy_table(*each) for each in below])
 
@@ -40,6 +43,16 @@ def scalar_value(plan: Plan, noisy: Noisy) -> AnyVector:
     if plan.derived is None:
         return scalar(plan, points(plan, noisy.draws), noisy.subqueries)
     return only_value(noisy_table(plan, noisy))
+
+
+def subquery_answers(plan: Plan, results: Sequence[Noisy]) -> dict[Slot, AnyVector]:
+    """The values of a plan's scalar subqueries, from their noisy results."""
+    if plan.derived is not None:  # its subqueries are tables
+        return {}
+    return {
+        Slot("subquery", index, subplan.outputs[0].expression.kind): scalar_value(subplan, noisy)
+        for index, (subplan, noisy) in enumerate(zip(plan.subplans, results, strict=True))
+    }
 
 
 def derived_table(derived: Derived, answers: Sequence[NoisyTable]) -> NoisyTable:

@@ -3,31 +3,32 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, reduce
-from operator import add
+from functools import cached_property
 
 from dpdb.plan.derived import Derived
-from dpdb.plan.expressions import Expr, IntervalEnd, Slot, columns_of, conjunction, slots
+from dpdb.plan.expressions import Expr, Slot, columns_of, conjunction, slots
+from dpdb.plan.found_keys import FoundKeys, are_sought
 from dpdb.plan.intervals import Interval
 from dpdb.plan.moments import NO_MOMENTS, GroupMoments, Moments, Reading
 from dpdb.plan.obstacles import Obstacle
-from dpdb.plan.query import Aggregate, Function, Ordering, Output, ends_asked_for
+from dpdb.plan.query import Aggregate, Function, Ordering, Output
 from dpdb.plan.ranges import Environment, interval
 from dpdb.plan.regions import Region, region
 from dpdb.plan.relations import Joined, Source
-from dpdb.plan.statistics import Histogram, Joint, Part, Statistic
+from dpdb.plan.statistics import Histogram, Joint, KeyUnits, Part, Statistic
 from dpdb.policy.catalog import Value
 from dpdb.privacy.accounting.composition import ComposedLoss
-from dpdb.privacy.accounting.loss import Loss, largest_loss
+from dpdb.privacy.accounting.loss import Loss, added, largest_loss
 from dpdb.privacy.bracket import Bracket
 from dpdb.privacy.halves import Halves
 from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace, Smooth
+from dpdb.privacy.thresholding import Threshold
 from dpdb.privacy.walk import Walk
 
-Mechanism = Laplace | Gaussian | Exponential | Bracket | Halves | Walk | Smooth
+Mechanism = Laplace | Gaussian | Exponential | Bracket | Halves | Walk | Smooth | Threshold
 
 CONFIDENCE = 0.95
 """The confidence of every interval, and of an error goal that names none."""
@@ -57,6 +58,8 @@ class Release:
     """The size of one grid step of the mechanism, in the analyst's units."""
     column: int = 0
     """Which of several quantiles that are selected together a bracket is around."""
+    terms: int = 1
+    """How many noisy values of an earlier answer each of these adds up."""
 
     @property
     def size(self) -> int:
@@ -121,11 +124,15 @@ class ReleasedGroup:
     read: GroupMoments
     """What can be read from them, by their places in `releases`."""
     releases: tuple[Release, ...]
+    source: str | None = None
+    """What they follow from; None where they were drawn as they are."""
+    linear: bool = False
+    """Whether only counts and sums are read from them: too many noises are in them for others."""
 
     @cached_property
     def loss(self) -> Loss:
         """The privacy loss of all of them."""
-        return reduce(add, (release.mechanism.loss for release in self.releases))
+        return added(release.mechanism.loss for release in self.releases)
 
 
 ReleaseFamily = tuple[tuple[int, ...], ...]
@@ -140,7 +147,7 @@ class Plan:
     where: Expr | None
     keys: tuple[Expr, ...]
     key_values: tuple[tuple[Value, ...], ...]
-    """For each key the values that it can have.
+    """For each key the values that it can have; none of one whose values are found in the data.
 
     Each combination of them is a group: those of the last key change fastest from group to group.
     """
@@ -167,6 +174,8 @@ class Plan:
     """What is computed from the answers of the subplans, for a SELECT over answers."""
     remembered: tuple[ReleasedGroup, ...] = ()
     """Groups that were drawn for earlier statements and cost nothing: the first of `releases`."""
+    found: FoundKeys | None = None
+    """The keys whose values are found in the data, if there are any."""
 
     @property
     def recalled(self) -> int:
@@ -184,16 +193,20 @@ class Plan:
         return self.releases[self.recalled :]
 
     @property
-    def scope(self) -> tuple[object, ...] | None:
-        """What releases depend on besides their statistics; None where a subquery has a part."""
-        if self.subplans:
-            return None
-        return self.table.name, self.table.rows_per_unit, self.where, self.keys
+    def exact_releases(self) -> tuple[Release, ...]:
+        """Those of them that an engine gives exact results for: all but the selection of keys."""
+        return tuple(each for each in self.fresh if not isinstance(each.statistic, KeyUnits))
 
     @property
     def cells(self) -> int:
         """The number of groups, and so of rows of the answer before HAVING; 1 without keys."""
-        return math.prod(map(len, self.key_values))
+        known = None if self.found is None else self.found.shown
+        return self.declared_groups * (1 if known is None else len(known))
+
+    @property
+    def declared_groups(self) -> int:
+        """The number of groups that declared keys make, for each combination of found ones."""
+        return math.prod(len(values) for values in self.key_values if values)
 
     @property
     def every_release(self) -> Iterator[Release]:
@@ -205,7 +218,8 @@ class Plan:
     @property
     def settled(self) -> bool:
         """Whether the policy alone gives the answer, because no row can count for it."""
-        return not self.subplans and all(estimate.obstacle for estimate in self.estimates)
+        drawn = self.subplans or are_sought(self.found)
+        return not drawn and all(estimate.obstacle for estimate in self.estimates)
 
     @property
     def aggregates(self) -> int:
@@ -214,19 +228,20 @@ class Plan:
 
     @cached_property
     def loss(self) -> Loss:
-        """The composed loss of all mechanisms that run, those of subqueries included.
+        """The composed loss of all mechanisms that run, those of subqueries included."""
+        return self.loss_given({})
 
-        Losses add up, but of a family only those over one filter do ([McS09] Theorem 4).
-        """
+    def loss_given(self, losses: Mapping[int, Loss]) -> Loss:
+        """The same with other losses of some releases; families add up by [McS09] Theorem 4."""
+        each = [losses.get(i, release.mechanism.loss) for i, release in enumerate(self.releases)]
+
+        def of(releases: Iterable[int]) -> Loss:
+            return added(each[index] for index in releases)
+
         in_families = {index for family in self.parallel for part in family for index in part}
         alone = (i for i in range(self.recalled, len(self.releases)) if i not in in_families)
-        families = (largest_loss(map(self._loss_of, family)) for family in self.parallel)
-        nested = (subplan.loss for subplan in self.subplans)
-        return reduce(add, (*nested, self._loss_of(alone), *families), Loss())
-
-    def _loss_of(self, releases: Iterable[int]) -> Loss:
-        """The sum of the losses of these releases."""
-        return reduce(add, (self.releases[index].mechanism.loss for index in releases), Loss())
+        families = (largest_loss(map(of, family)) for family in self.parallel)
+        return added((*(p.loss for p in self.subplans), of(alone), *families))
 
     @cached_property
     def composed_loss(self) -> ComposedLoss:
@@ -250,7 +265,7 @@ class Plan:
             (p.identity, self._read_of(p), *(e.aggregate for e in p.estimates))
             for p in self.subplans
         )
-        rows = self.table.name, self.table.rows_per_unit, self.where
+        rows = *self.table.counted_rows, self.where
         return *rows, self.key_values, self.keys, self.releases, nested
 
     def _read_of(self, subplan: Plan) -> object:
@@ -268,29 +283,17 @@ class Plan:
         read = [self.where, *self.keys]
         for part in (*(e.aggregate for e in self.estimates), *(r.statistic for r in self.releases)):
             # The conditions of a histogram are those of its aggregates.
-            if not isinstance(part, Histogram):
+            if not isinstance(part, Histogram | KeyUnits):
                 read += (part.argument, part.where)
         return frozenset().union(*(columns_of(each) for each in read if each is not None))
 
     def interval_of(self, output: Output) -> Interval:
         """The interval of the exact value of an output, whatever the rows are."""
         known: Environment = {
-            Slot("aggregate", index, estimate.aggregate.kind): estimate.interval
-            for index, estimate in enumerate(self.estimates)
+            Slot("aggregate", index, each.aggregate.kind): each.interval
+            for index, each in enumerate(self.estimates)
         }
         return interval(output.expression, known)
-
-    def is_walked(self, output: Output) -> bool:
-        """Whether a walk, whose intervals have one end, is behind an output."""
-        used = [self.releases[index] for index in self.released_for(output)]
-        for index in self.noisy_subqueries(output):
-            used += self.subplans[index].every_release
-        return any(isinstance(release.mechanism, Walk) for release in used)
-
-    @property
-    def interval_ends(self) -> set[IntervalEnd]:
-        """The ends of intervals that the answer is made with."""
-        return ends_asked_for(self.outputs, self.having, self.order)
 
     def released_for(self, output: Output) -> set[int]:
         """The indices of the releases from which an output is computed."""
@@ -299,14 +302,9 @@ class Plan:
 
     def noisy_subqueries(self, output: Output) -> list[int]:
         """The indices of the subqueries in an output that draw noise."""
-        used = sorted(slots(output.expression, "subquery"))
-        return [index for index in used if any(self.subplans[index].every_release)]
+        used = slots(output.expression, "subquery")
+        return [index for index in sorted(used) if any(self.subplans[index].every_release)]
 
     def has_noise(self, output: Output) -> bool:
         """Whether an output is computed from anything noisy."""
         return bool(self.released_for(output) or self.noisy_subqueries(output))
-
-    @staticmethod
-    def measures(output: Output) -> bool:
-        """Whether an output has an aggregate or a subquery in it, rather than keys alone."""
-        return any(slots(output.expression, role) for role in ("aggregate", "subquery"))

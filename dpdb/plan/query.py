@@ -30,6 +30,7 @@ class Function(StrEnum):
     MAX = "max"
     QUANTILE = "quantile"
     MODE = "mode"
+    APPROX_BOUNDS = "approx_bounds"
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,8 @@ class Aggregate:
         match self.function:
             case Function.COUNT | Function.COUNT_DISTINCT:
                 return Kind.INTEGER
+            case Function.APPROX_BOUNDS:
+                return Kind.TEXT
             case Function.SUM | Function.MIN | Function.MAX | Function.QUANTILE | Function.MODE:
                 assert self.argument is not None
                 return self.argument.kind
@@ -125,6 +128,8 @@ class Query:
     offset: int = 0
     subqueries: tuple[Query, ...] = ()
     options: Options = NO_OPTIONS
+    least_units: int = 1
+    """Keys that are found in the data are shown only if so many units have them."""
 
     @cached_property
     def obstacles(self) -> tuple[Obstacle | None, ...]:

@@ -8,23 +8,22 @@ where the number of NULLs is a part of the vector.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dpdb.errors import MissingBounds, TooLarge
 from dpdb.plan.count_groups import CountGroup, NoiseCost, count_groups
 from dpdb.plan.expressions import Expr
+from dpdb.plan.key_selection import told_by_keys
 from dpdb.plan.lowering import AggregateLowering, PlanningContext, contribution_of
 from dpdb.plan.moments import GroupMoments, Moment, moments_of
-from dpdb.plan.plan import Release, ReleasedGroup
+from dpdb.plan.plan import Release
 from dpdb.plan.query import Aggregate, Function, Query
 from dpdb.plan.ranges import nullable
 from dpdb.plan.shared_moments import combined, counts_all_rows, covariance, moments_for
 from dpdb.policy.budget import Neighbors
 from dpdb.privacy.accounting.accountants import BudgetShare
-from dpdb.privacy.accounting.loss import Loss
-from dpdb.privacy.mechanisms import Gaussian
 from dpdb.privacy.sensitivity import total, total_squared
 
 
@@ -53,17 +52,19 @@ def is_public_count(aggregate: Aggregate, query: Query, context: PlanningContext
     return counts and contribution_of(aggregate, query, context.policy).fixed
 
 
-def release_groups(query: Query, context: PlanningContext) -> tuple[ReleaseGroup, ...]:
+def release_groups(
+    query: Query, context: PlanningContext, before: Collection[int] = ()
+) -> tuple[ReleaseGroup, ...]:
     """The groups of a query's own aggregates that are noisy, by their first aggregate.
 
-    A query that fixes the size of its noise has a group for each. What follows from releases that
-    are remembered is in none.
+    A query that fixes the size of its noise has a group for each. Those `before`, which follow
+    from releases that are remembered, are in none.
     """
-    before = recalled(query, context)
+    known = {*before, *told_by_keys(query)}
     noisy = [
         index
         for index in range(len(query.aggregates))
-        if not is_public(index, query, context) and index not in before
+        if not is_public(index, query, context) and index not in known
     ]
     needed = {index: moments_of(query.aggregates[index]) for index in noisy}
     if context.options.has_accuracy_goal:
@@ -95,7 +96,7 @@ def _of_counts(
 
         def weight(atoms: int) -> int:
             several = atoms * (2 if query.keys else 1)
-            contribution = contribution_of(first, query, context.policy, several)
+            contribution = contribution_of(first, query, context.policy, several, atoms)
             if gaussian:
                 return total_squared(1, 1, contribution)
             return total(1, 1, contribution) ** 2
@@ -109,40 +110,6 @@ def _of_counts(
         *(ReleaseGroup(min(group.members), frozenset(), group) for group in together),
         *(ReleaseGroup(index, moments_of(query.aggregates[index])) for index in alone),
     ]
-
-
-def recalled(query: Query, context: PlanningContext) -> dict[int, ReleasedGroup]:
-    """For the index of each aggregate that follows from remembered releases, their group.
-
-    A group serves where it had at least the loss that the aggregate's own would have, for noise of
-    the same kind.
-    """
-    if not context.remembered or context.options.has_accuracy_goal:
-        return {}
-    number = len(release_groups(query, replace(context, remembered=())))
-    share = context.share.part(Fraction(1, max(number, 1)))
-    gaussian = context.options.mechanism == "gaussian"
-    found = {}
-    for index, aggregate in enumerate(query.aggregates):
-        for group in context.remembered:
-            alike = all(isinstance(r.mechanism, Gaussian) == gaussian for r in group.releases)
-            enough = alike and _is_enough(group.loss, share, gaussian=gaussian)
-            if enough and moments_for(aggregate, [group.read]):
-                found[index] = group
-                break
-    return found
-
-
-def _is_enough(loss: Loss, share: BudgetShare, *, gaussian: bool) -> bool:
-    """Whether a loss is at least what a share would be spent on, but for the rounding of roots.
-
-    Laplace noise spends no δ.
-    """
-    if share.concentrated:
-        return loss.rho >= share.epsilon**2 / 2 * (1 - Fraction(1, 2**60))
-    if gaussian and loss.delta < share.delta:
-        return False
-    return loss.epsilon >= share.epsilon
 
 
 Subject = tuple[Expr | None, bool]

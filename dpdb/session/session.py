@@ -24,7 +24,8 @@ from dpdb.session import catalog_views
 from dpdb.session.backends import open_engine, open_ledger, with_public_values
 from dpdb.session.explanations import explained
 from dpdb.session.gate import Gate
-from dpdb.session.memory import Chosen, Memory
+from dpdb.session.ladders import Shared
+from dpdb.session.memory import Chosen, Memory, Shelf
 from dpdb.session.public import PublicAnswers
 from dpdb.session.public_facts import PublicFacts
 from dpdb.session.settings import Settings
@@ -91,7 +92,7 @@ class Session:
         self._gate = Gate(timed=noise is None and not teach)
         self._progress = progress
         self._loaded_engine: OpenEngine | None = None
-        self._memory = Memory()
+        self._memory = Memory(self._ledger.store if self._noise.private else None, policy.tables)
         self._batches: Batches | None = None
 
     def __repr__(self) -> str:
@@ -262,10 +263,17 @@ class Session:
         if plans[-1].follows:
             return self._answer(text, plans[-1], settled(known), repeat=True)
         ledger = self._ledger.recording(text)
-        for purchase in purchases(plans, options, ledger, lambda: self._executor(known)):
-            # It is kept at once: a later step may fail, and this one is paid for all the same.
-            self._memory.keep(chosen, purchase)
+        shelf = Shelf(self._memory, chosen, alone=self._draws_alone)
+        *_, purchase = purchases(plans, options, ledger, lambda: self._executor(known), shelf)
         return self._answer(text, plans[purchase.step], purchase)
+
+    @property
+    def _draws_alone(self) -> bool:
+        """Whether releases have noise of their own, whatever of them was told to others.
+
+        Other sources of noise than ours round scales in their own way.
+        """
+        return self.settings.repeats_are_paid or self.policy.noise != "system"
 
     def _is_answered(self, query: Query) -> bool:
         """Whether asking a query is free, because it was answered before."""
@@ -282,7 +290,9 @@ class Session:
         chosen = self._plans(query, rows)
         planned, relative = chosen.plans[-1], query.options.relative_error is not None
         free, region = planned.settled or chosen.is_free, None if relative else planned.region
-        price = FREE if free else self._ledger.price(planned.composed_loss, region)
+        shared = Shared(planned) if self._draws_alone else self._memory.shared(planned)
+        ledger = shared.ledger(self._ledger)
+        price = FREE if free else ledger.price(shared.loss, region, shared.queries)
         answer = explained(text, planned, query.options, price, self.balance)
         return replace(answer, repeat=chosen.is_free, private=self._private)
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 AGGREGATE_NAMES = [
     "COUNT", "COUNT_IF", "SUM", "AVG", "MEAN", "MIN", "MAX", "VARIANCE", "VAR", "VAR_SAMP",
     "VAR_POP", "STDDEV", "STDEV", "STD", "SD", "STDDEV_SAMP", "STDDEV_POP", "MEDIAN",
-    "QUANTILE_CONT", "PERCENTILE_CONT", "MODE",
+    "QUANTILE_CONT", "PERCENTILE_CONT", "MODE", "APPROX_BOUNDS",
 ]  # fmt: skip
 
 _FUNCTIONS: dict[type[exp.Expr], Function] = {
@@ -47,7 +47,12 @@ _FUNCTIONS: dict[type[exp.Expr], Function] = {
 def is_aggregate(node: exp.Expr) -> bool:
     """Whether `node` is an aggregate call, with or without FILTER or WITHIN GROUP."""
     plain = isinstance(node, (exp.AggFunc, exp.Filter, exp.WithinGroup))
-    return plain or has_named_arguments(node)
+    return plain or has_named_arguments(node) or _is_approx_bounds(node)
+
+
+def _is_approx_bounds(node: exp.Expr) -> bool:
+    """Whether `node` is a call of APPROX_BOUNDS, which is a function of dpdb's own."""
+    return isinstance(node, exp.Anonymous) and str(node.this).upper() == "APPROX_BOUNDS"
 
 
 def is_aggregated(tree: exp.Select) -> bool:
@@ -94,6 +99,8 @@ def aggregate(node: exp.Expr, rows: ExpressionBinder, table: Source) -> Aggregat
             )
         case _ if has_named_arguments(node):
             return aggregate(bounded(node, rows, table), rows, table)
+        case _ if _is_approx_bounds(node):
+            return _approx_bounds(node, rows)
     function = _FUNCTIONS.get(type(node))
     if function is None:
         hint = f"aggregates are {', '.join(AGGREGATE_NAMES)}"
@@ -127,6 +134,14 @@ def _call(node: exp.Expr, function: Function, rows: ExpressionBinder) -> Aggrega
     elif isinstance(node, exp.PercentileCont):
         fraction = _fraction(node.expression, rows)
     return _as_count(_typed(Aggregate(function, rows.expression(node.this), None, fraction, where)))
+
+
+def _approx_bounds(node: exp.Expr, rows: ExpressionBinder) -> Aggregate:
+    where = place(node, rows.text)
+    if len(node.expressions) != 1:
+        raise TypeMismatch("APPROX_BOUNDS takes one argument", place=where)
+    argument = types.numeric(rows.expression(node.expressions[0]), where)
+    return Aggregate(Function.APPROX_BOUNDS, argument, place=where)
 
 
 _ONE = Literal(1, Kind.INTEGER)

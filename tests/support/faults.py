@@ -11,7 +11,6 @@ from tests.support.mutants import Change, Mutant
 _EXECUTOR = "session.executor:"
 _NOISE = f"{_EXECUTOR}_with_noise"
 _DRAW = f"{_EXECUTOR}Executor._draw"
-_PURCHASES = "session.purchases:purchases"
 _SUM = "numbers.ravel() + noise(numbers.size)"
 
 NOISE = (
@@ -80,23 +79,22 @@ NOISE = (
         "audit/test_noise_comes_first.py::test_a22_noise_comes_before_rounding",
     ),
     Mutant(
-        "rows ordered, cut and chosen by HAVING before the noise",
+        "groups chosen by HAVING before the noise",
         "choosing rows",
         [Change(f"{_EXECUTOR}Executor._execute", "draws: list[npt.NDArray[Any]] = []",
-                "plan.table.__dict__['exact'] = [e.cells for e in exact]; draws = []"),
-         Change("answers.rows:cell_columns", "rows = _sorted(plan, frame, _having(plan, frame))",
-                "from dpdb.answers.estimates import points as at; true = replace(frame, slots={"
-                "**frame.slots, **at(plan, tuple(plan.table.__dict__['exact']))});"
-                " rows = _sorted(plan, true, _having(plan, true))")],
+                "type(plan).exact = tuple(each.cells for each in exact); draws = []"),
+         Change("answers.rows:_having", "passed = evaluate(plan.having, frame)",
+                "from dpdb.answers.estimates import points\n    passed = evaluate(plan.having,"
+                " replace(frame, slots={**frame.slots, **points(plan, plan.exact)}))")],
         "audit/test_noise_comes_first.py::test_a23_rows_are_chosen_and_ordered_after_noise",
     ),
     Mutant(
         "intervals around the exact value",
         "intervals computed from the data",
         [Change(f"{_EXECUTOR}Executor._execute", "draws: list[npt.NDArray[Any]] = []",
-                "plan.table.__dict__['exact'] = [e.cells for e in exact]; draws = []"),
+                "type(plan).exact = tuple(each.cells for each in exact); draws = []"),
          Change("answers.confidence_intervals:_around", "values = read(reading, draws)",
-                "values = read(reading, tuple(plan.table.__dict__['exact']))")],
+                "values = read(reading, plan.exact)")],
         "audit/test_interval_coverage.py::test_a20_intervals_are_around_the_noisy_value",
     ),
     Mutant(
@@ -252,7 +250,7 @@ ROWS = (
         "the type, length or order",
         [Change("engines.memory.statistics:Statistics._total", "astype(held)",
                 "astype(WORD if all(abs(int(v)) < 2**62 for v in result) else object)")],
-        "audit/test_coupled.py::test_no_byte_hangs_on_how_a_result_is_held",
+        "audit/test_coupled.py::test_no_byte_hangs_on_how_a_result_is_held[csv]",
         slow=True,
     ),
     Mutant(
@@ -289,21 +287,20 @@ ROWS = (
 
 BUDGETS = (
     Mutant(
-        "the debit after the release",
+        "rows are looked at before the debit",
         "crashing before the debit",
-        [Change(_PURCHASES, "    receipt = ledger.charge(plan.composed_loss, plan.region)\n"
-                "    result = open_executor().execute(plan, receipt)\n",
-                "    result = open_executor()._execute(plan)\n"
-                "    receipt = ledger.charge(plan.composed_loss, plan.region)\n")],
+        [Change("session.purchases:purchases", "(plan,) = plans",
+                "(plan,) = plans; open_executor().engine.exact(plan, {})")],
         "audit/test_failing_queries.py::test_a07_the_debit_comes_before_the_rows",
     ),
     Mutant(
         "a refund where a query fails",
         "crashing before the debit",
-        [Change(_PURCHASES, "    result = open_executor().execute(plan, receipt)\n",
-                "    try:\n        result = open_executor().execute(plan, receipt)\n"
-                "    except BaseException:\n"
-                "        ledger._spent = type(ledger._spent)(ledger.neighbors)\n        raise\n")],
+        [Change("session.session:Session.execute", "return self._gate.answer(",
+                "before = self._ledger._spent\n"
+                "        try:\n            return self._gate.answer(text, self._execute)\n"
+                "        except BaseException:\n            self._ledger._spent = before\n"
+                "            raise\n        return self._gate.answer(")],
         "audit/test_failing_queries.py::test_a07_the_debit_comes_before_the_rows",
     ),
     Mutant(
@@ -315,9 +312,10 @@ BUDGETS = (
     Mutant(
         "a price for each group that is seen",
         "prices, refusals",
-        [Change(_PURCHASES, "yield Purchase(result, receipt.price,",
-                "seen = sum(1 for v in result.noisy.draws[0].tolist() if v); yield Purchase(result,"
-                " replace(receipt.price, epsilon=receipt.price.epsilon * seen),")],
+        [Change("session.session:Session._answer", "answer = bought(",
+                "seen = sum(map(bool, purchase.result.noisy.draws[0].tolist()))\n"
+                "        price = replace(purchase.price, epsilon=purchase.price.epsilon * seen)\n"
+                "        purchase = replace(purchase, price=price)\n        answer = bought(")],
         "audit/test_prices.py::test_a18_the_price_is_a_function_of_the_text",
     ),
     Mutant(
@@ -329,9 +327,9 @@ BUDGETS = (
     Mutant(
         "fresh noise for nothing",
         "averaging",
-        [Change("session.session:Session._select", "ledger = self._ledger.recording(text)\n        for",
-                "from dpdb.ledger.memory import MemoryLedger; ledger = MemoryLedger("
-                "self.policy.budget)\n        for")],
+        [Change("session.session:Session._select", "repeat=True)\n        ledger = self._ledger.recording(text)\n",
+                "repeat=True)\n        from dpdb.ledger.memory import MemoryLedger\n"
+                "        ledger = MemoryLedger(self.policy.budget)\n")],
         "audit/test_repeated_questions.py::test_a13_fresh_noise_is_paid_for",
     ),
     Mutant(
@@ -350,8 +348,7 @@ BUDGETS = (
     Mutant(
         "filters over another version of the data exclude each other",
         "another session",
-        [Change("ledger.state:StateReader._after",
-                "before.decision.version == decision.version", "True"),
+        [Change("ledger.state:_is_same_budget", "return (", "return True or ("),
          Change("ledger.custodian:_decide", "elif decision.version == number:", "elif False:"),
          Change("ledger.lasting:LastingLedger._read", "decision.version != self._session.version",
                 "False")],
@@ -378,7 +375,9 @@ BUDGETS = (
     Mutant(
         "a charge that is not yet on the disk",
         "crashing before the debit",
-        [Change("ledger.book:_connected", "synchronous = FULL", "synchronous = OFF")],
+        [Change("ledger.book:Book.__init__", "self._files = self._identities()",
+                "self._connection.execute('PRAGMA synchronous = OFF'); "
+                "self._files = self._identities()")],
         "ledger/test_book.py::test_a_commit_is_on_the_disk",
     ),
     Mutant(
@@ -419,6 +418,13 @@ BUDGETS = (
         "system/command_line/test_lasting_budgets.py::test_options_cannot_ask_for_more",
     ),
     Mutant(
+        "a clock that is set back begins another window",
+        "another session",
+        [Change("ledger.windows:is_due", "now >= began + days * _DAY",
+                "abs(now - began) >= days * _DAY")],
+        "ledger/test_windows.py::test_a_clock_that_is_set_back_renews_nothing",
+    ),
+    Mutant(
         "whoever $USER says",
         "asking in",
         [Change("ledger.analysts:user", "number = os.getuid()",
@@ -454,6 +460,19 @@ STATEMENTS = (
         "text that two lexers",
         [Change("sql.trees:only", "if value and name not in allowed:", "if False:")],
         "audit/test_injection.py::test_a25_what_is_not_on_the_list_is_refused",
+    ),
+    Mutant(
+        "each part of a file that is read is told",
+        "around the statements",
+        [Change("interfaces.cli.main:_session", "and not options.restricted", "")],
+        "system/command_line/test_restricted.py::"
+        "test_how_much_of_the_file_is_read_is_not_shown",
+    ),
+    Mutant(
+        "names of files in the folder of another user",
+        "around the statements",
+        [Change("interfaces.shell.commands:commands_of", "each.files and", "False and")],
+        "system/command_line/test_restricted.py::test_names_of_files_are_not_completed",
     ),
     Mutant(
         "names are printed as they are",

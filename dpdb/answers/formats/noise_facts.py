@@ -13,6 +13,7 @@ from dpdb.plan.statistics import Joint, Ranks
 from dpdb.privacy.bracket import Bracket
 from dpdb.privacy.halves import Halves
 from dpdb.privacy.mechanisms import Gaussian, Laplace, Smooth
+from dpdb.privacy.thresholding import Threshold
 from dpdb.privacy.walk import RUNG_RATIO, Walk
 
 CONFIDENCES = (0.5, 0.9, 0.95)
@@ -22,6 +23,9 @@ RELATIVE_ERROR = Fraction(1, 10)
 def noise_facts(release: Release, competing_rows: int) -> Iterator[tuple[str, str]]:
     """What is public of the noise of a release."""
     match release.mechanism, release.statistic:
+        case Threshold() as mechanism, _:
+            yield from _keys(mechanism)
+            yield from _noise(mechanism.noise, release, competing_rows)
         case Walk() as mechanism, Ranks() as statistic:
             yield from _walk(mechanism, statistic, competing_rows)
         case Bracket() as mechanism, _:
@@ -35,7 +39,7 @@ def noise_facts(release: Release, competing_rows: int) -> Iterator[tuple[str, st
         case ((Laplace() | Gaussian()), Joint()):
             return
         case (Laplace() | Gaussian()) as mechanism, _:
-            yield from _noise(mechanism, release.unit, competing_rows)
+            yield from _noise(mechanism, release, competing_rows)
         case Smooth(), _:
             yield "noise", "in proportion to the smooth sensitivity"
         case _:
@@ -43,19 +47,28 @@ def noise_facts(release: Release, competing_rows: int) -> Iterator[tuple[str, st
 
 
 def _noise(
-    mechanism: Laplace | Gaussian, unit: Fraction, competing_rows: int
+    mechanism: Laplace | Gaussian, release: Release, competing_rows: int
 ) -> Iterator[tuple[str, str]]:
     """How large the noise is, and the least answer that it changes by at most 10 %.
 
     The latter is the minimum true answer (MTA) of [STW] equation 6.
     """
     each = [at_once(confidence, competing_rows) for confidence in CONFIDENCES]
-    margins = [Fraction(mechanism.quantile(confidence)) * unit for confidence in each]
+    margins = [Fraction(mechanism.quantile(confidence, release.terms)) * release.unit
+               for confidence in each]  # fmt: skip
     shown = [f"± {figure(m)} ({c:.0%})" for m, c in zip(margins, CONFIDENCES, strict=True)]
     yield "noise", ", ".join(shown)
     least = [f"{figure(m / RELATIVE_ERROR)} ({c:.0%})"
              for m, c in zip(margins, CONFIDENCES, strict=True)]  # fmt: skip
     yield "MTA", f"{', '.join(least)}: noise within 10 %"
+
+
+def _keys(threshold: Threshold) -> Iterator[tuple[str, str]]:
+    """From how many units on a key is shown."""
+    yield (
+        "shown",
+        f"from about {threshold.shown_from} units on, for sure from {threshold.surely_from}",
+    )
 
 
 def _walk(walk: Walk, statistic: Ranks, competing_rows: int) -> Iterator[tuple[str, str]]:

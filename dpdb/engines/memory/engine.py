@@ -9,15 +9,16 @@ import numpy as np
 
 from dpdb.engines.memory.contribution_bounds import Units
 from dpdb.engines.memory.csv_loader import NO_FILE, Loaded, load, load_more
+from dpdb.engines.memory.found_keys import key_counts
 from dpdb.engines.memory.joins import JoinedRows
 from dpdb.engines.memory.keys import Columns, check_declarations, declared_of
-from dpdb.engines.memory.leaves import Leaf, Leaves, taken, with_null_row
+from dpdb.engines.memory.leaves import Leaf, Leaves, Rows, taken, with_null_row
 from dpdb.engines.memory.matching import Matches
 from dpdb.engines.memory.owners import Owners, TableOwners
 from dpdb.engines.memory.per_unit import GroupedRows
 from dpdb.engines.memory.row_blocks import mask
 from dpdb.engines.memory.statistics import Statistics
-from dpdb.engines.protocol import CountedValues, Exact, OpenEngine, Progress, Witness
+from dpdb.engines.protocol import CountedValues, Exact, KeyCounts, OpenEngine, Progress, Witness
 from dpdb.plan.expressions import ColumnRef, Slot
 from dpdb.plan.per_unit import PerUnit
 from dpdb.plan.plan import Plan
@@ -62,7 +63,19 @@ class MemoryEngine(OpenEngine):
     def exact(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> tuple[Exact, ...]:
         """The exact result of each of the plan's own releases, in order."""
         statistics = self._statistics(plan, slots)
-        return tuple(Exact(statistics.statistic(release.statistic)) for release in plan.fresh)
+        return tuple(
+            Exact(statistics.statistic(release.statistic)) for release in plan.exact_releases
+        )
+
+    @np.errstate(all="ignore")
+    def key_counts(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> KeyCounts:
+        """The keys that are found in the data, with the number of units of each."""
+        self._per_unit.clear()
+        if isinstance(plan.table, Joined):
+            frame, joined = self._joined(plan, plan.table, slots)
+            return key_counts(plan, frame, len(joined), None, joined.owners)
+        frame, rows, units = self._rows_of(plan.table, plan, slots)
+        return key_counts(plan, frame, rows, units, None if units is None else units.owners.numbers)
 
     @np.errstate(all="ignore")
     def values(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> list[CountedValues]:
@@ -70,25 +83,30 @@ class MemoryEngine(OpenEngine):
         return [statistics.counted_values(estimate.aggregate) for estimate in plan.estimates]
 
     def _statistics(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> Statistics:
-        table, names = plan.table, plan.column_names
         self._per_unit.clear()
-        if isinstance(table, Joined):
-            frame, rows = self._joined(plan, table, slots)
-            return Statistics(plan, frame, rows, None)
+        if isinstance(plan.table, Joined):
+            frame, rows = self._joined(plan, plan.table, slots)
+            return Statistics(plan, frame, len(rows), None)
+        return Statistics(plan, *self._rows_of(plan.table, plan, slots))
+
+    def _rows_of(
+        self, table: Table, plan: Plan, slots: Mapping[Slot, AnyVector]
+    ) -> tuple[Frame, int, Units | None]:
+        """The columns that a plan reads of a table, how many rows they have, and whose they are."""
+        names = plan.column_names
         if table.unit is not None:
             # Which of a unit's rows count depends on all declared columns.
             names = frozenset(column.name for column in table.columns)
         loaded = self._loaded(table, names)
-        units = self._units_of(table, loaded)
-        return Statistics(plan, Frame(loaded.columns, slots), loaded.rows, units)
+        return Frame(loaded.columns, slots), loaded.rows, self._units_of(table, loaded)
 
     def _joined(
         self, plan: Plan, source: Joined, slots: Mapping[Slot, AnyVector]
-    ) -> tuple[Frame, int]:
-        """The columns that the plan reads of the rows that count, and their number."""
+    ) -> tuple[Frame, Rows]:
+        """The columns that the plan reads of the rows that count, and these rows."""
         leaves = self._leaves(source, plan.column_names, slots)
         rows = JoinedRows(source, plan.where, plan.sample_key, leaves).counted()
-        return leaves.frame(rows, plan.column_names), len(rows)
+        return leaves.frame(rows, plan.column_names), rows
 
     def _leaves(
         self, source: Joined, names: frozenset[str], slots: Mapping[Slot, AnyVector]

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpdb.engines.memory.contribution_bounds import Written, row_hash
+from dpdb.engines.memory.contribution_bounds import Written, hashed
 from dpdb.engines.memory.owners import Owners
 from dpdb.plan.expressions import Expr, Slot, columns_of
 from dpdb.plan.relations import Scan
@@ -185,7 +185,7 @@ class Leaves:
             parts = [self._owner_texts(block)]
             parts += [self._leaf_texts(name, block.numbers[name]) for name in rows.numbers]
             for texts in zip(*parts, strict=True):
-                yield row_hash("|".join((sample_key, *texts)))
+                yield hashed("|".join((sample_key, *texts)))
 
     def _owner_texts(self, rows: Rows) -> list[str]:
         """What each row's unit is called; nothing where each row of a table is a unit."""

@@ -16,13 +16,13 @@ _DATED = ("EXTRACT", "DATE_PART", "YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "DA
 _NUMERIC = ("ABS", "ROUND", "FLOOR", "CEIL", "TRUNC", "SIGN", "MOD", "SQRT", "CBRT", "POWER", "EXP",
             "LN", "LOG", "LOG10", "LOG2", "SIN", "COS", "TAN", "ASIN", "ACOS", "ATAN", "ATAN2",
             "DEGREES", "RADIANS", "SAFE_DIVIDE", "VARIANCE", "VAR", "VAR_SAMP", "VAR_POP", "STDDEV",
-            "STDEV", "STD", "SD", "STDDEV_SAMP", "STDDEV_POP")  # fmt: skip
+            "STDEV", "STD", "SD", "STDDEV_SAMP", "STDDEV_POP", "APPROX_BOUNDS")  # fmt: skip
 _NUMERIC_OR_BOOLEAN = ("SUM",)
 _ORDINAL = ("MIN", "MAX", "MEDIAN", "QUANTILE_CONT", "LEAST", "GREATEST", "CLAMP")
 _ORDINAL_OR_BOOLEAN = ("AVG", "MEAN")
 _CHOOSING = ("COALESCE", "NULLIF", "IF")
 """The functions whose result is one of their arguments, of whatever type."""
-_UNBOUNDED = ("COUNT", "COUNT_IF", "MODE", "MIN", "MAX")
+_UNBOUNDED = ("COUNT", "COUNT_IF", "MODE", "MIN", "MAX", "APPROX_BOUNDS")
 """The aggregates whose argument needs no bounds."""
 
 

@@ -31,6 +31,7 @@ AGGREGATES = {
         "a value with about q of the others below it",
     ),
     "MODE": ("MODE(x)", "a value among the commonest declared ones"),
+    "APPROX_BOUNDS": ("APPROX_BOUNDS(x)", "bounds for x, where nobody knows any"),
 }
 """The signature of each aggregate, and its meaning."""
 
