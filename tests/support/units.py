@@ -174,7 +174,7 @@ def random_database(random: Random) -> Database:
     for _ in range(random.randint(0, 3)):
         customer = number()
         own = [order[0] for order in tables["o"] if order[1] == customer is not None]
-        tables["b"].append((customer, any_of(None, 9, *own)))
+        tables["b"].append((customer, any_of(None, 90 + (customer or 0), *own)))
     whole = Database(tables)
     return whole.of(whole.units)
 
@@ -190,3 +190,15 @@ DENSE = Database(
     }
 )
 """A customer with as many rows as count, each as large as can be, and another."""
+
+SPARSE = Database(
+    {
+        "c": [(1, "A", 9), (2, "B", 2)],
+        "o": [(1, 2, 1, "x"), (2, 2, 3, "x")],
+        "l": [],
+        "b": [],
+        "r": [(1, "n")],
+        "rd": [(1, 1), (2, 1)],
+    }
+)
+"""A customer without orders, whose region is not there, and one with different orders."""
