@@ -35,8 +35,9 @@ bench: .venv/dev  ## speed and memory, as ratios within one run, and the errors 
 lab: .venv/run  ## every attack as a page, linked from lab/index.html
 	$(BIN)/dpdb lab --all --html lab
 
-data: .venv/run  ## make sample_data/*.csv anew
+data: .venv/run  ## make the files of sample_data anew
 	$(BIN)/python scripts/make_sample_data.py
+	$(BIN)/python scripts/make_shop_data.py
 
 # What running needs comes first and alone, so that the first answer is there soon.
 .venv/run: pyproject.toml

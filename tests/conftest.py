@@ -1,5 +1,6 @@
 """How tests run: on a short tick, the same examples every time, none failing for being slow."""
 
+import gc
 import os
 from collections.abc import Iterator
 
@@ -15,7 +16,11 @@ from tests.support.brute import tables_in_memory
 tick.TICK = 1e-6  # tests run many statements, and have nobody to hide their time from
 
 settings.register_profile(
-    "suite", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+    "suite",
+    max_examples=50,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("suite")
 
@@ -27,6 +32,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=0.0,
         help="how much of tests/long runs: 1 is what `make test-long` runs, 0 a few examples",
     )
+
+
+def pytest_collection() -> None:
+    gc.disable()  # thousands of tests are made, and none is dropped
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()  # or each later search for garbage would go through all of them
+    gc.enable()
+
+
+def pytest_unconfigure() -> None:
+    gc.unfreeze()  # libraries complain of what is left when Python ends
 
 
 @pytest.fixture(scope="module")

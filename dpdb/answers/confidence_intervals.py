@@ -14,6 +14,7 @@ from dpdb.answers.estimates import (
     average,
     grid_step,
     noisy_values,
+    point,
     points,
     read,
     rungs_after,
@@ -64,7 +65,7 @@ def confidence_intervals(
     used = [index for at in aggregates for index in plan.estimates[at].releases]
     each = at_once(
         at_once(confidence, plan.competing_rows),
-        len(aggregates) + len(subqueries),
+        sum(bool(plan.estimates[at].releases) for at in aggregates) + len(subqueries),
         independent=len(used) == len(set(used)),
     )
     known: dict[Slot, Bounds] = {}
@@ -117,9 +118,10 @@ def interval_of(
         counts = function in (Function.COUNT, Function.COUNT_DISTINCT)
         return (np.zeros(1), np.zeros(1)) if counts else None
     if not estimate.releases:
-        assert estimate.rows is not None
-        rows = np.array([float(estimate.rows)])
-        return rows, rows
+        public = point(estimate, plan, draws)
+        assert isinstance(public, Vector)
+        exact = public.values.astype(np.float64)
+        return exact, exact
     release, last = (plan.releases[estimate.releases[place]] for place in (0, -1))
     if isinstance(release.mechanism, Walk):
         own = noisy_values(estimate, draws)

@@ -46,6 +46,16 @@ def scalar_value(plan: Plan, noisy: Noisy) -> AnyVector:
     return only_value(noisy_table(plan, noisy))
 
 
+def subquery_answers(plan: Plan, results: Sequence[Noisy]) -> dict[Slot, AnyVector]:
+    """The values of a plan's scalar subqueries, from their noisy results."""
+    if plan.derived is not None:  # its subqueries are tables
+        return {}
+    return {
+        Slot("subquery", index, subplan.outputs[0].expression.kind): scalar_value(subplan, noisy)
+        for index, (subplan, noisy) in enumerate(zip(plan.subplans, results, strict=True))
+    }
+
+
 def derived_table(derived: Derived, answers: Sequence[NoisyTable]) -> NoisyTable:
     """The rows that are computed from answers, given in the order in which they are first read."""
     return _rows(derived, dict(zip(dict.fromkeys(released(derived)), answers, strict=True)))

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpdb.answers.suggested_bounds import as_text, suggested
+from dpdb.plan.derivations import Regrouping
 from dpdb.plan.expressions import Slot
 from dpdb.plan.found_keys import KeyRow
 from dpdb.plan.moments import Reading
@@ -56,6 +57,28 @@ def points(plan: Plan, draws: Draws) -> Values:
 def scalar(plan: Plan, points: Values, subqueries: Values) -> AnyVector:
     """The value of a scalar subquery, for the query around it."""
     return evaluate(plan.outputs[0].expression, Frame({}, {**subqueries, **points}))
+
+
+def regrouped(how: Regrouping, draws: Draws) -> tuple[Array, ...]:
+    """The noisy values of kept releases in other cells, for each release.
+
+    Those that are added up are whole numbers of any size, as many of them may be large.
+    """
+    taken = tuple(slice(None) if place is None else place for place in how.fixed)
+    left = [place for place, fixed in enumerate(how.fixed) if fixed is None]
+    order = [left.index(place) for place in how.order]
+    added = [place for place in range(len(left)) if place not in order]
+    found = []
+    for values in draws:
+        inner = values.shape[1:]
+        cells = values.reshape((*how.shape, *inner))[taken]
+        within = tuple(range(len(left), cells.ndim))
+        ordered = cells.transpose((*order, *added, *within))
+        if added:
+            axes = tuple(range(len(order), len(left)))
+            ordered = ordered.astype(object).sum(axis=axes, keepdims=True)
+        found.append(np.asarray(ordered).reshape(-1, *inner))
+    return tuple(found)
 
 
 def vector(values: Sequence[Value | None], kind: Kind) -> AnyVector:

@@ -6,26 +6,38 @@ noisy ones is noise alone, of a known distribution ([Fie54]).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
+from dpdb.answers.accepted_values import Line, last_accepted
 from dpdb.answers.estimates import SAMPLED, Array, Draws, deviation, grid_step, number, read
-from dpdb.answers.noise_tails import is_plausible
-from dpdb.plan.moments import Place, Reading, constant
+from dpdb.answers.noise_tails import TINY, Real, SumOfNoises
+from dpdb.plan.moments import Place, Reading
 from dpdb.plan.plan import Estimate, Plan
 from dpdb.privacy.mechanisms import Gaussian, Laplace
 
-_DIGITS = 36
-"""An end of an interval is exact to 2^-36 of the distance from the estimate to its bound."""
-_TRIED_AT_ONCE = 2048
-"""The number of points that one round of the search for these ends tries."""
-_MEANS = 33
-"""The number of means for which a variance is tested."""
+_PARTS = 2
+"""Into so many parts the interval of the mean is cut, at whose ends a variance is tested."""
 _FOR_MEAN = 0.1
 """The part of the failure probability that the mean behind a variance has."""
+
+
+@dataclass(frozen=True)
+class NoisySum:
+    """A weighted sum of noisy values, in each cell and for each mean that is tried."""
+
+    value: Array
+    """Its shape is (means, cells), or (cells,) where the sum is the same for all means."""
+    weights: Sequence[Real]
+    """The weight of each noise in it."""
+
+    def plus(self, other: NoisySum, factor: Array) -> NoisySum:
+        """The sum and `factor` times another one."""
+        weights = [w + factor * v for w, v in zip(self.weights, other.weights, strict=True)]
+        return NoisySum(self.value + factor * other.value, weights)
 
 
 @dataclass(frozen=True)
@@ -37,64 +49,45 @@ class NoisyMoments:
     draws: Draws
 
     @cached_property
+    def count(self) -> NoisySum:
+        """The number N of rows."""
+        return self._sum(self.estimate.moments.count)
+
+    @cached_property
+    def total(self) -> NoisySum:
+        """The sum Y of the distances from the centre, in steps of the grid."""
+        return self._sum(self.estimate.moments.total)
+
+    @cached_property
+    def squares(self) -> NoisySum:
+        """The sum Q of their squares."""
+        return self._sum(self.estimate.moments.squares)
+
+    def line(self, at_zero: NoisySum, slope: NoisySum, side: Array, confidence: float) -> Line:
+        """The sums `at_zero` - x·`slope`, which are noise alone for the true x."""
+        [kind] = set(map(type, self._mechanisms))
+        scales = tuple(float(mechanism.scale) for mechanism in self._mechanisms)
+        noises = SumOfNoises(kind, scales, confidence)
+        return Line(at_zero.value, slope.value, at_zero.weights, slope.weights, side, noises)
+
+    def _sum(self, reading: Reading | None) -> NoisySum:
+        assert reading is not None
+        weights = dict(reading.weights)
+        own = [float(weights.get(place, 0)) for place in self._places]
+        return NoisySum(read(reading, self.draws), own)
+
+    @cached_property
     def _places(self) -> list[Place]:
         """Where the noises are: those of all moments."""
         moments = self.estimate.moments
         readings = (moments.count, moments.total, moments.squares)
         return sorted({place for each in readings if each for place, _ in each.weights})
 
-    def is_plausible(self, terms: list[tuple[Array, Reading]], confidence: float) -> Array:
-        """Whether a Σ factor · moment, which is zero for the exact moments, may be noise alone."""
-        noisy = sum(factor * read(reading, self.draws) for factor, reading in terms)
-        scales: list[Array] = []
-        whole: Array = np.zeros(())
-        kinds = set()
-        for place in self._places:
-            mechanism = self.plan.releases[place[0]].mechanism
-            assert isinstance(mechanism, Laplace | Gaussian)
-            weight = np.abs(
-                sum(
-                    factor * float(dict(reading.weights).get(place, 0)) for factor, reading in terms
-                )
-            )
-            scales.append(weight * float(mechanism.scale))
-            whole = whole + weight
-            kinds.add(type(mechanism))
-        [kind] = kinds
-        distance = np.maximum(np.abs(noisy) - whole, 0)
-        return is_plausible(distance, scales, confidence, kind)
-
-    def accepts_mean(self, mean: Array, confidence: float) -> Array:
-        """Whether `mean`, in steps from the centre, may be that of the exact moments.
-
-        The exact sum Y and number N have Y - mN = 0.
-        """
-        moments = self.estimate.moments
-        assert moments.total is not None
-        assert moments.count is not None
-        ones = np.ones(())
-        return self.is_plausible([(ones, moments.total), (-mean, moments.count)], confidence)
-
-    def accepts_variance(self, mean: Array, variance: Array, confidence: float) -> Array:
-        """Whether both may be those of the exact moments.
-
-        With the sum of squares Q they have Q - 2mY + m²N - VN = 0, and for a variance of a sample
-        Q - 2mY + m²N - V(N - 1) = 0.
-        """
-        moments = self.estimate.moments
-        assert moments.squares is not None
-        assert moments.total is not None
-        assert moments.count is not None
-        divisor = moments.count
-        if self.estimate.aggregate.function in SAMPLED:
-            divisor = divisor - constant(1)
-        terms = [
-            (np.ones(()), moments.squares),
-            (-2 * mean, moments.total),
-            (mean**2, moments.count),
-            (-variance, divisor),
-        ]
-        return self.is_plausible(terms, confidence)
+    @cached_property
+    def _mechanisms(self) -> list[Laplace | Gaussian]:
+        """The mechanism of each noise."""
+        found = [self.plan.releases[release].mechanism for release, _ in self._places]
+        return [each for each in found if isinstance(each, Laplace | Gaussian)]
 
 
 def mean_interval(
@@ -107,16 +100,20 @@ def mean_interval(
     return (low + moments.centre) * step, (high + moments.centre) * step
 
 
-def _means(noisy: NoisyMoments, confidence: float) -> tuple[Array, Array]:
-    """The ends of the means that are accepted, in steps from the centre."""
+def _means(noisy: NoisyMoments, confidence: float) -> Array:
+    """The least and the greatest mean that is accepted in each cell, in steps from the centre.
+
+    The exact sum Y and number N have Y - mN = 0 for the mean m.
+    """
     moments = noisy.estimate.moments
     assert moments.grid is not None
     bounds = moments.grid.lower - moments.centre, moments.grid.upper - moments.centre
-    mean = read(moments.total, noisy.draws) / number(noisy.estimate, noisy.draws)
+    mean = noisy.total.value / number(noisy.estimate, noisy.draws)
     best = np.clip(mean, bounds[0], bounds[1])
     ends = np.stack([np.full(len(best), float(end)) for end in bounds])
-    low, high = _last_accepted(lambda tried: noisy.accepts_mean(tried, confidence), best, ends)
-    return low, high
+    side = np.where(noisy.total.value < ends * noisy.count.value, -1.0, 1.0)
+    line = noisy.line(noisy.total, noisy.count, side, confidence)
+    return last_accepted(line, np.broadcast_to(best, ends.shape), ends)
 
 
 def variance_interval(
@@ -126,49 +123,67 @@ def variance_interval(
 
     The interval of the mean fails with a tenth of the probability allowed, and the test of the
     variance at the true mean with the rest. So the variances that are accepted at any mean of that
-    interval have the true one among them with the probability asked for (the union bound). Means
-    between those that are tried move an end by at most the square of their distance, which is
-    added.
+    interval have the true one among them with the probability asked for (the union bound).
     """
     noisy, failing = NoisyMoments(estimate, plan, draws), 1 - confidence
     low, high = _means(noisy, 1 - _FOR_MEAN * failing)
-    rows = number(estimate, draws)
-    mean = read(estimate.moments.total, draws) / rows
-    square = read(estimate.moments.squares, draws) / rows
-    tried = low + (high - low) * np.linspace(0, 1, _MEANS).reshape(-1, 1, 1, 1)
-    tried = np.concatenate([tried, np.broadcast_to(np.clip(mean, low, high), tried[:1].shape)])
-    sure = 1 - (1 - _FOR_MEAN) * failing
-
-    def accepted(variance: Array) -> Array:
-        return np.asarray(noisy.accepts_variance(tried, variance, sure).any(axis=0))
-
     assert estimate.moments.grid is not None
     half = (estimate.moments.grid.upper - estimate.moments.grid.lower + 1) // 2
     sampled = estimate.aggregate.function in SAMPLED
     most = float(half**2 * (2 if sampled else 1))
-    best = np.maximum(square - mean**2, 0)
-    best = np.clip(best * rows / np.maximum(rows - 1, 1) if sampled else best, 0, most)
-    ends = np.stack([np.zeros(len(best)), np.full(len(best), most)])
-    lowest, highest = _last_accepted(accepted, best, ends)
-    spare = ((high - low) / (_MEANS - 1)) ** 2
-    lowest, highest = np.maximum(lowest - spare, 0), np.minimum(highest + spare, most)
-    return deviation(lowest, estimate), deviation(highest, estimate)
+    sure = 1 - (1 - _FOR_MEAN) * failing
+    least, greatest = _variances(noisy, (low, high), most, sure, sampled=sampled)
+    return deviation(least, estimate), deviation(greatest, estimate)
 
 
-def _last_accepted(accepted: Callable[[Array], Array], inside: Array, ends: Array) -> Array:
-    """On the way from `inside` to each of `ends`, the farthest point that is accepted.
+def _variances(
+    noisy: NoisyMoments,
+    means: tuple[Array, Array],
+    most: float,
+    confidence: float,
+    *,
+    sampled: bool,
+) -> tuple[Array, Array]:
+    """The ends of the variances up to `most` that are accepted at any mean between two `means`.
 
-    Where even `inside` is rejected, the result is the end itself. Each round of the search
-    finds `digits` binary digits of the place: more digits where there are fewer cells, as
-    hundreds of points are tried as fast as two.
+    The exact moments have Q - 2mY + m²N - VN = 0 for the mean m and the variance V. The sum and its
+    weights are linear in m and u = V - m², so what is rejected on one side of zero is convex in
+    these two (see `accepted_values`): where at two means all variances beyond an end are rejected,
+    so are those beyond the chord of the two ends. The chord is straight in u, and in V the parabola
+    below the straight line, by at most a quarter of the squared distance of the means.
+
+    - Upwards the two ends of `means` are enough: no chord is above the greater of their ends.
+    - Downwards each part between them has a chord, and `_least_between` finds the least of these.
+
+    For a variance of a sample it is Q - 2mY + m²N - V(N - 1), which has m² in it besides. Upwards
+    that makes no difference, as what is rejected stays convex. Downwards the m² of a chord would be
+    too large by up to a quarter of the squared distance of the means, which is taken off before.
     """
-    reached = accepted(ends[np.newaxis])[0] | ~accepted(inside[np.newaxis, np.newaxis])[0]
-    digits = max(1, min(6, (_TRIED_AT_ONCE // ends.size).bit_length() - 1))
-    parts = 2**digits
-    between = (np.arange(1, parts) / parts).reshape(-1, 1, 1)
-    near, width = inside, ends - inside
-    for _ in range(-(-_DIGITS // digits)):
-        good = accepted(near + between * width)
-        width = width / parts
-        near = near + np.logical_and.accumulate(good, axis=0).sum(axis=0) * width
-    return np.where(reached, ends, near + width)
+    low, high = means
+    part = (high - low) / _PARTS
+    downwards = np.arange(_PARTS + 3).reshape(-1, 1) <= _PARTS
+    tried = np.concatenate([low + part * np.arange(_PARTS + 1).reshape(-1, 1), means])
+    square = noisy.squares.plus(noisy.total, -2 * tried).plus(noisy.count, tried**2)
+    divisor = noisy.count
+    if sampled:
+        square = NoisySum(square.value - downwards * (part / 2) ** 2, square.weights)
+        divisor = NoisySum(divisor.value - 1, divisor.weights)
+    line = noisy.line(square, divisor, np.where(downwards, 1.0, -1.0), confidence)
+    ends = np.where(downwards, 0.0, most + ((high - low) / 2) ** 2)
+    found = last_accepted(line, square.value / np.maximum(divisor.value, 1), ends)
+    least = _least_between(found[: _PARTS + 1], part)
+    greatest = found[_PARTS + 1 :].max(axis=0)
+    # An end beyond the bound opposite says that no variance is accepted; then all are possible.
+    least, greatest = np.where(least > most, 0, least), np.where(greatest < 0, most, greatest)
+    return np.maximum(least, 0), np.minimum(greatest, most)
+
+
+def _least_between(ends: Array, part: Array) -> Array:
+    """The least point of the parabolas through neighbouring `ends`, which are a `part` apart.
+
+    Between V₁ and V₂ they are V₁ + p(V₂ - V₁) - p(1 - p)·part², for p from 0 to 1.
+    """
+    rise, square = np.diff(ends, axis=0), part**2
+    place = np.clip((1 - rise / np.maximum(square, TINY)) / 2, 0, 1)
+    parabolas = ends[:-1] + place * rise - place * (1 - place) * square
+    return np.asarray(parabolas.min(axis=0))

@@ -10,105 +10,138 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import cached_property, lru_cache, reduce
 from statistics import NormalDist
+from types import ModuleType
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from dpdb.answers import single_numbers
 from dpdb.plan.moments import Reading
 from dpdb.plan.plan import Plan
 from dpdb.privacy.mechanisms import Gaussian, Laplace
 from dpdb.privacy.thresholding import Threshold
 
-Array = npt.NDArray[Any]
+Real = Any
+"""Single numbers or arrays of them; formulas take `functions`, a module, of either kind."""
 
-TINY_SCALE = 1e-30
+TINY = 1e-30
 """Stands for the scale 0 in formulas that divide by a scale."""
-_APART = 1e-4
-"""The relative distance to which three scales are moved apart: their tail keeps eight digits."""
+_APART, _APART_OF_TWO = 1e-4, 1e-9
+"""The relative distances to which three and two scales are moved apart.
+
+The tail of three keeps eight digits.
+"""
 _STEPS, _END = 2**14, 100.0
 """The points of an integral over frequencies, and where it ends, in 1 / the largest scale."""
 
 
-def is_plausible(
-    distance: Array, scales: Sequence[Array], confidence: float, kind: type[Laplace | Gaussian]
-) -> npt.NDArray[np.bool_]:
-    """Whether the sum of noises of these scales is as large as `distance` often enough.
+@dataclass(frozen=True)
+class SumOfNoises:
+    """Independent noises of one kind that are weighed and added, and how often they may fail."""
 
-    That is, with probability at least 1 - confidence. The sum of independent normal noises is
-    normal, and its variance is the sum of their variances.
-    """
-    if kind is Laplace:
-        return np.asarray(laplace_tail(distance, scales) >= 1 - confidence)
-    deviation = np.sqrt(sum(np.square(scale) for scale in scales))
-    return np.asarray(distance <= NormalDist().inv_cdf((1 + confidence) / 2) * deviation)
+    kind: type[Laplace | Gaussian]
+    scales: tuple[float, ...]
+    confidence: float
+
+    def room(self, distance: Real, weights: Sequence[Real], functions: ModuleType) -> Real:
+        """About by how much `distance` could grow and still be noise alone; negative: it is not.
+
+        It is negative exactly where noise with these weights is as far from zero as `distance`
+        with a probability below 1 - confidence.
+        """
+        scales = [weight * scale for weight, scale in zip(weights, self.scales, strict=True)]
+        if self.kind is Laplace:
+            largest = reduce(functions.maximum, scales)
+            tail = log_laplace_tail(functions.maximum(distance, 0.0), scales, functions)
+            past = functions.minimum(distance, 0.0)
+            return largest * (tail - self._log_failure) - past
+        deviation = functions.sqrt(sum(scale * scale for scale in scales))
+        return self._deviations * deviation - distance
+
+    @cached_property
+    def _log_failure(self) -> float:
+        """The logarithm of the probability with which the noise may be farther."""
+        return math.log(1 - self.confidence)
+
+    @cached_property
+    def _deviations(self) -> float:
+        """The number of standard deviations within which normal noise stays."""
+        return NormalDist().inv_cdf((1 + self.confidence) / 2)
 
 
-def laplace_tail(distance: Array, scales: Sequence[Array]) -> Array:
+def laplace_tail(distance: Real, scales: Sequence[Real], functions: ModuleType = np) -> Real:
     """P(|X₁ + … + X_d| > distance) for independent Laplace noises, of up to three scales."""
+    return functions.exp(log_laplace_tail(distance, scales, functions))
+
+
+def log_laplace_tail(distance: Real, scales: Sequence[Real], functions: ModuleType) -> Real:
+    """The logarithm of that probability, which stays finite where the probability is too small."""
     match scales:
         case [only]:
-            return np.asarray(np.exp(-distance / np.maximum(only, TINY_SCALE)))
+            return -distance / functions.maximum(only, TINY)
         case [first, second]:
-            return two_laplace_tail(distance, first, second)
+            return _of_two(distance, first, second, functions)
         case [_, _, _]:
-            return _three_laplace_tail(distance, scales)
+            return _of_three(distance, scales, functions)
     raise ValueError("only sums of up to three noises have a formula")
 
 
-def two_laplace_tail(distance: Array, first: Array | float, second: Array | float) -> Array:
-    """P(|X + Y| > distance) for independent Laplace X, Y of scales a = first, b = second.
+def _of_two(distance: Real, first: Real, second: Real, functions: ModuleType) -> Real:
+    """The same for two scales a > b: ln((a²·e^(-d/a) - b²·e^(-d/b)) / (a² - b²)).
 
-    (a²·e^(-d/a) - b²·e^(-d/b)) / (a² - b²), and (1 + d/2a)·e^(-d/a) where a = b
-    ([KKP01] section 2.3).
+    [KKP01] section 2.3. With q = ln(b²/a²) it is ln((e^(q - d/b + d/a) - 1) / (e^q - 1)) - d/a, in
+    which no digits cancel.
     """
-    # Near a = b the quotient loses its digits: the formula for equal scales is closer.
-    first, second = np.maximum(first, TINY_SCALE), np.maximum(second, TINY_SCALE)
-    near = np.abs(first - second) < 1e-5 * first
-    other = np.where(near, 2 * first, second)
-    tail: Array = first**2 * np.exp(-distance / first) - other**2 * np.exp(-distance / other)
-    equal = (1 + distance / (2 * first)) * np.exp(-distance / first)
-    return np.asarray(np.where(near, equal, tail / (first**2 - other**2)))
+    maximum, expm1 = functions.maximum, functions.expm1
+    high = maximum(maximum(first, second), TINY)
+    low = maximum(functions.minimum(first, second), _APART_OF_TWO * high)
+    gap = 1 - low / maximum(high, low * (1 + _APART_OF_TWO))
+    reach = distance / high
+    ratio = 2 * functions.log1p(-gap)
+    more = expm1(ratio - reach * gap / (1 - gap)) / expm1(ratio)
+    return functions.log(maximum(more, 1.0)) - reach
 
 
-def _three_laplace_tail(distance: Array, scales: Sequence[Array]) -> Array:
-    """P(|X + Y + Z| > d) = Σ bᵢ⁴ / Π(bᵢ² - bⱼ²) · e^(-d/bᵢ), by partial fractions.
+def _of_three(distance: Real, scales: Sequence[Real], functions: ModuleType) -> Real:
+    """The same of Σ bᵢ⁴ / Π(bᵢ² - bⱼ²) · e^(-d/bᵢ), by partial fractions.
 
     The Laplace distribution of scale b has the characteristic function 1/(1 + b²t²), and products
     of these are sums of such with the weights above. Scales that are nearly the same are moved
     apart, the larger ones upwards: that makes the sum larger, in the stochastic order.
     """
+    maximum, minimum, exp = functions.maximum, functions.minimum, functions.exp
     one, other, third = scales
-    less, more = np.minimum(one, other), np.maximum(one, other)
-    low, middle = np.minimum(less, third), np.maximum(less, np.minimum(more, third))
-    high = np.maximum(np.maximum(more, third), TINY_SCALE)
+    less, more = minimum(one, other), maximum(one, other)
+    low, middle = minimum(less, third), maximum(less, minimum(more, third))
+    high = maximum(maximum(more, third), TINY)
     # Far smaller scales make no difference, and their squares would be lost.
-    low = np.maximum(low, 1e-7 * high)
-    middle = np.maximum(middle, low * (1 + _APART))
-    high = np.maximum(high, middle * (1 + _APART))
-    squares = [(scale / high) ** 2 for scale in (low, middle, high)]
-    tail: Array = np.zeros(())
-    for at, (scale, square) in enumerate(zip((low, middle, high), squares, strict=True)):
-        first, second = (squares[i] for i in range(3) if i != at)
-        weight = square**2 / ((square - first) * (square - second))
-        tail = tail + weight * np.exp(-distance / scale)
-    return np.asarray(np.clip(tail, 0, 1))
+    low = maximum(low, 1e-7 * high)
+    middle = maximum(middle, low * (1 + _APART))
+    high = maximum(high, middle * (1 + _APART))
+    b, c, reach = middle / high, low / high, distance / high
+    bb, cc = b * b, c * c
+    tail = 1 / ((1 - bb) * (1 - cc))
+    tail = tail - bb * bb / ((1 - bb) * (bb - cc)) * exp(reach - reach / b)
+    tail = tail + cc * cc / ((1 - cc) * (bb - cc)) * exp(reach - reach / c)
+    # One of the noises alone is as far from zero with probability e^-reach.
+    return minimum(functions.log(maximum(tail, 1.0)) - reach, 0.0)
 
 
 def margin_of(reading: Reading, plan: Plan, confidence: float) -> float:
     """A z that the noise in a reading exceeds with probability at most 1 - confidence."""
-    mechanisms = []
-    for (release, _), _ in reading.weights:
-        mechanism = plan.releases[release].mechanism
+    mechanisms, weights = [], list[float]()
+    for (release, _), weight in reading.weights:
+        drawn = plan.releases[release]
+        mechanism = drawn.mechanism
         if isinstance(mechanism, Threshold):
             mechanism = mechanism.noise
         assert isinstance(mechanism, Laplace | Gaussian)
-        mechanisms.append(mechanism)
-    return margin(
-        tuple(float(weight) for _, weight in reading.weights), tuple(mechanisms), confidence
-    )
+        mechanisms += [mechanism] * drawn.terms
+        weights += [float(weight)] * drawn.terms
+    return margin(tuple(weights), tuple(mechanisms), confidence)
 
 
 @lru_cache(maxsize=256)
@@ -141,8 +174,7 @@ def _laplace_tail_of_any(scales: Sequence[float]) -> Callable[[float], float]:
     characteristic function ([GP51]), by Simpson's rule.
     """
     if len(scales) < 3:
-        arrays = [np.array([scale]) for scale in scales]
-        return lambda distance: float(laplace_tail(np.array([distance]), arrays)[0])
+        return lambda distance: laplace_tail(distance, scales, single_numbers)
     most = max(scales)
     t = np.linspace(0, _END, _STEPS + 1)
     weights = np.where(np.arange(_STEPS + 1) % 2, 4.0, 2.0) * (_END / _STEPS / 3)

@@ -78,6 +78,8 @@ class ReleaseReport:
     """Parts with the same number are one vector, which has this ε and this δ once."""
     recalled: bool = False
     """Whether it was drawn for an earlier statement, which paid for it."""
+    source: str | None = None
+    """What of earlier answers it follows from, if it was not drawn as it is."""
 
 
 @dataclass(frozen=True)

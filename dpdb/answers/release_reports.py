@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import count
 
 from dpdb.answers.record import Origin, ReleaseReport
 from dpdb.plan.derived_columns import noisy_columns
@@ -27,27 +28,30 @@ def reports(planned: Plan) -> tuple[ReleaseReport, ...]:
 
     The parts of one release have the same group number, and the ε of the group.
     """
-    return tuple(
-        replace(report, group=at)
-        for at, group in enumerate(_grouped(planned), 1)
-        for report in group
-    )
-
-
-def _grouped(planned: Plan) -> Iterator[tuple[ReleaseReport, ...]]:
-    for subplan in planned.subplans:
-        yield from _grouped(subplan)
-    labels = _labels(planned)
-    for index, release in enumerate(planned.releases):
-        label = labels.get(index, release.aggregate)
-        reports = (_report(release, part, planned.competing_rows) for part in release.parts)
-        recalled = index < planned.recalled
-        yield tuple(replace(each, column=label, recalled=recalled) for each in reports)
+    return tuple(_reports(planned, count(1)))
 
 
 def own_reports(planned: Plan) -> tuple[ReleaseReport, ...]:
     """A report for each part of each release of a plan, without its subqueries."""
-    return reports(replace(planned, subplans=()))
+    return tuple(_own_reports(planned, count(1)))
+
+
+def _reports(planned: Plan, groups: Iterator[int]) -> Iterator[ReleaseReport]:
+    for subplan in planned.subplans:
+        yield from _reports(subplan, groups)
+    yield from _own_reports(planned, groups)
+
+
+def _own_reports(planned: Plan, groups: Iterator[int]) -> Iterator[ReleaseReport]:
+    """The reports of the plan's own releases, each of which has the next group number."""
+    labels = _labels(planned)
+    sources = dict(enumerate(group.source for group in planned.remembered for _ in group.releases))
+    for index, release in enumerate(planned.releases):
+        label, group = labels.get(index, release.aggregate), next(groups)
+        for part in release.parts:
+            report = _report(release, part, label, group, planned.competing_rows)
+            recalled = index in sources
+            yield replace(report, recalled=True, source=sources[index]) if recalled else report
 
 
 def _labels(planned: Plan) -> dict[int, str]:
@@ -154,38 +158,37 @@ def aggregate_label(planned: Plan, index: int) -> str:
     return labels[0] if labels else aggregate.function.upper()
 
 
-def _report(release: Release, part: Part, competing_rows: int) -> ReleaseReport:
+def _report(
+    release: Release, part: Part, label: str, group: int, competing_rows: int
+) -> ReleaseReport:
     """The report of one part of a release; that of a selection is about its score."""
     mechanism = release.mechanism
     loss = mechanism.loss
-    report = ReleaseReport(
-        column=part.name,
-        aggregate=part.name,
-        mechanism=mechanism.name,
-        sensitivity=None,
-        scale=None,
-        epsilon=loss.epsilon,
-        delta=loss.delta,
-        competing_rows=competing_rows,
-    )
+    sensitivity = scale = margin = None
     match mechanism:
         case Laplace() | Gaussian():
-            margin = mechanism.quantile(at_once(CONFIDENCE, competing_rows))
-            return replace(
-                report,
-                sensitivity=mechanism.sensitivity * part.unit,
-                scale=mechanism.scale * part.unit,
-                margin=margin * float(part.unit),
-            )
+            sensitivity, scale = mechanism.sensitivity * part.unit, mechanism.scale * part.unit
+            margin = mechanism.quantile(at_once(CONFIDENCE, competing_rows), release.terms)
+            margin *= float(part.unit)
         case Threshold(noise=noise):
+            sensitivity, scale = Fraction(mechanism.sensitivity), mechanism.scale
             margin = noise.quantile(at_once(CONFIDENCE, competing_rows))
-            change = Fraction(mechanism.sensitivity)
-            return replace(report, sensitivity=change, scale=mechanism.scale, margin=margin)
         case Walk():
-            return replace(report, sensitivity=Fraction(mechanism.sensitivity))
+            sensitivity = Fraction(mechanism.sensitivity)
         case Exponential() | Bracket() | Halves():
-            return replace(report, sensitivity=mechanism.sensitivity, scale=mechanism.scale)
-    return report
+            sensitivity, scale = mechanism.sensitivity, mechanism.scale
+    return ReleaseReport(
+        column=label,
+        aggregate=part.name,
+        mechanism=mechanism.name,
+        sensitivity=sensitivity,
+        scale=scale,
+        epsilon=loss.epsilon,
+        delta=loss.delta,
+        margin=margin,
+        competing_rows=competing_rows,
+        group=group,
+    )
 
 
 def origins(planned: Plan, *, noisy: bool = True) -> tuple[Origin, ...]:

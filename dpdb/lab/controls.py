@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dpdb.answers.answer import Answer
 from dpdb.answers.record import ReleaseReport
@@ -15,7 +16,9 @@ from dpdb.lab.altered_database import AlteredDatabase
 from dpdb.lab.database import Database
 from dpdb.lab.defences import Defence, exactly, unprotected
 from dpdb.lab.scenario import Scenario
-from dpdb.session.session import Session
+
+if TYPE_CHECKING:
+    from dpdb.session.session import Session
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,16 @@ from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dpdb.lab.database import Database
 from dpdb.lab.scenario import Scenario
 from dpdb.privacy.noise.seeded import seeded
 from dpdb.privacy.noise.source import Noise
-from dpdb.session.session import Session
+
+if TYPE_CHECKING:
+    from dpdb.policy.catalog import Policy
+    from dpdb.session.session import Session
 
 MANY = 10**6
 """A query limit that no attack reaches."""
@@ -91,13 +95,23 @@ class Protected(Defence):
 
     def open(self, scenario: Scenario, directory: Path, seed: int) -> Session:
         policy = scenario.policy(directory, exactly(self.budget), self.queries)
-        return Session(policy, noise=seeded(seed))
+        return session_of(policy, seeded(seed))
+
+
+def session_of(policy: Policy, noise: Noise | None = None, *, teach: bool = False) -> Session:
+    """A session on the policy.
+
+    Imported late: a student's process knows defences, opens no session, and starts sooner without.
+    """
+    from dpdb.session.session import Session  # noqa: PLC0415
+
+    return Session(policy, noise=noise, teach=teach)
 
 
 def unprotected(scenario: Scenario, directory: Path, noise: Noise | None = None) -> Session:
     """A session that answers exactly, with no limit on ε or queries."""
     policy = scenario.policy(directory, Fraction(1), MANY)
-    return with_settings(Session(policy, noise=noise, teach=True), ("SET dp = 'off'",))
+    return with_settings(session_of(policy, noise, teach=True), ("SET dp = 'off'",))
 
 
 def with_settings(session: Session, settings: tuple[str, ...]) -> Session:

@@ -7,15 +7,27 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import log
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dpdb.answers.record import ReleaseReport
 from dpdb.lab.altered_database import AlteredDatabase
 from dpdb.lab.database import Database
-from dpdb.lab.defences import MANY, Defence, Protected, Side, exactly, unprotected, with_settings
+from dpdb.lab.defences import (
+    MANY,
+    Defence,
+    Protected,
+    Side,
+    exactly,
+    session_of,
+    unprotected,
+    with_settings,
+)
 from dpdb.lab.scenario import Scenario
 from dpdb.policy.budget import LARGEST_EPSILON
 from dpdb.privacy.noise.seeded import seeded
-from dpdb.session.session import Session
+
+if TYPE_CHECKING:
+    from dpdb.session.session import Session
 
 
 @dataclass(frozen=True)
@@ -39,7 +51,7 @@ class LocalSensitivity(Defence):
 
     def open(self, scenario: Scenario, directory: Path, seed: int) -> Session:
         policy = scenario.policy(directory, exactly(self.budget), self.queries)
-        session = Session(policy, noise=seeded(seed), teach=True)
+        session = session_of(policy, seeded(seed), teach=True)
         return with_settings(session, ("SET sensitivity = 'local'", "SET reveal = 'on'"))
 
 
@@ -106,7 +118,7 @@ class EachItsOwn(Defence):
 
     def open(self, scenario: Scenario, directory: Path, seed: int) -> Database:
         policy = scenario.policy(directory, LARGEST_EPSILON, MANY)
-        session = Session(policy, noise=seeded(seed))
+        session = session_of(policy, seeded(seed))
         session.execute(f"SET epsilon = {self.each!r}")
         session.execute("SET repeats = 'fresh'")
         return session
@@ -143,7 +155,7 @@ class KeysOfTheRows(Defence):
         present = scenario.with_keys_of_its_rows(self.column)
         if self.budget is None:
             return unprotected(present, directory)
-        return Session(present.policy(directory, exactly(self.budget), 1), noise=seeded(seed))
+        return session_of(present.policy(directory, exactly(self.budget), 1), seeded(seed))
 
 
 @dataclass(frozen=True)
@@ -190,4 +202,4 @@ class RowsAsUnits(Defence):
     def open(self, scenario: Scenario, directory: Path, seed: int) -> Database:
         rows = replace(scenario, unit=None, rows_per_unit=1)
         policy = rows.policy(directory, exactly(self.budget), self.queries)
-        return Session(policy, noise=seeded(seed))
+        return session_of(policy, seeded(seed))

@@ -17,19 +17,12 @@ from pathlib import Path
 
 from dpdb.errors import LedgerError
 from dpdb.ledger.anchor import Anchor
+from dpdb.ledger.database import connected, fill, is_ledger
 from dpdb.ledger.entries import NO_SEAL, Entry, seal
+from dpdb.ledger.kept import Kept, SealedRelease
 from dpdb.ledger.place import check_file, check_folder, identity
 from dpdb.policy.lasting import LastingBudget
 
-_SCHEMA = (
-    "CREATE TABLE entries (number INTEGER PRIMARY KEY, text TEXT NOT NULL, seal BLOB NOT NULL) "
-    "STRICT"
-)
-_APPLICATION = 0x64706462
-"""The bytes `dpdb`: which program a file is of."""
-_FORMAT = 1
-WAIT = 20.0
-"""For how many seconds a process waits for others."""
 _REASONS = {
     "SQLITE_BUSY": "another process holds it",
     "SQLITE_FULL": "the disk is full",
@@ -63,9 +56,10 @@ class Book:
         self.path = path
         self._process = os.getpid()
         with self._guarded():
-            self._connection = _connected(path)
+            self._connection = connected(path)
             weakref.finalize(self, self._connection.close)
-            self._check_format()
+            if not is_ledger(self._connection):
+                raise self._damaged()
         self._files = self._identities()
         self._anchor = anchor
         if anchor is not None:
@@ -90,18 +84,11 @@ class Book:
         What `make` raises is raised, and nothing is added.
         """
         with self._guarded():
-            try:
-                self._connection.execute("BEGIN IMMEDIATE")
+            with self._writing():
                 before = self.last()
                 entry = make(before)
                 sealed = Sealed(entry, seal(before.seal, entry.number, entry.text))
                 self._insert(sealed)
-                self._check_same_files()
-                self._connection.execute("COMMIT")
-            except BaseException:
-                with suppress(sqlite3.Error):
-                    self._connection.execute("ROLLBACK")
-                raise
             if self._anchor is not None:
                 self._anchor.add(entry.number, sealed.seal)
             # Where locks did not hold, somebody else's entry can be in its place.
@@ -109,6 +96,47 @@ class Book:
             if self._at(entry.number).seal != sealed.seal:
                 raise self._damaged()
             return sealed
+
+    def kept(self, scope: str, after: int, key: bytes) -> tuple[SealedRelease, ...]:
+        """The releases that are kept under a scope and have a larger number than `after`.
+
+        Raises LedgerError where one was changed.
+        """
+        return tuple(self._kept("scope = ? AND number > ?", (scope, after), key))
+
+    def walk_kept(self, key: bytes) -> Iterator[SealedRelease]:
+        """All releases that are kept, each with its seal checked."""
+        return self._kept("TRUE", (), key)
+
+    def _kept(
+        self, condition: str, values: tuple[object, ...], key: bytes
+    ) -> Iterator[SealedRelease]:
+        columns = "number, scope, who, text, seal"
+        query = f"SELECT {columns} FROM kept WHERE {condition} ORDER BY 1"  # noqa: S608 (constants)
+        with self._guarded():
+            for number, scope, who, text, kept in self._connection.execute(query, values):
+                sealed = SealedRelease(number, Kept(scope, who, text), kept)
+                if not sealed.is_genuine(key):
+                    raise self._damaged()
+                yield sealed
+
+    def keep(self, release: Kept, key: bytes, after: int | None = None) -> int | None:
+        """Add a release, which is on the disk then, and give its number.
+
+        None, and nothing is added, where its scope has one with a larger number than `after`.
+        """
+        row = release.scope, release.who, release.text, release.seal(key)
+        insert = "INSERT INTO kept (scope, who, text, seal) VALUES (?, ?, ?, ?)"
+        newer = "SELECT 1 FROM kept WHERE scope = ? AND number > ?"
+        with self._guarded():
+            with self._writing():
+                ask = self._connection.execute
+                if after is not None and ask(newer, (release.scope, after)).fetchone():
+                    return None
+                number = ask(insert, row).lastrowid
+            # Where locks did not hold, nobody else may find it.
+            self._check_same_files()
+            return number
 
     def check_anchor(self, anchor: Anchor) -> int:
         """Refuse a book that does not lead to the last entry that the anchor was told of.
@@ -158,17 +186,6 @@ class Book:
         row = sealed.entry.number, sealed.entry.text, sealed.seal
         self._connection.execute("INSERT INTO entries VALUES (?, ?, ?)", row)
 
-    def _check_format(self) -> None:
-        ask = self._connection.execute
-        found = (
-            ask("PRAGMA application_id").fetchone()[0],
-            ask("PRAGMA user_version").fetchone()[0],
-            ask("PRAGMA journal_mode").fetchone()[0],
-            ask("SELECT sql FROM sqlite_schema").fetchall(),
-        )
-        if found != (_APPLICATION, _FORMAT, "wal", [(_SCHEMA,)]):
-            raise self._damaged()
-
     def _check_same_files(self) -> None:
         """Refuse other files under the same names: what is written to ours is not theirs.
 
@@ -189,6 +206,19 @@ class Book:
             f"{self.path} is damaged, or no ledger of dpdb",
             hint="dpdb budget verify POLICY looks at all of it; a backup can take its place",
         )
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """A transaction while which nobody else writes; what it raises undoes it."""
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+            yield
+            self._check_same_files()
+            self._connection.execute("COMMIT")
+        except BaseException:
+            with suppress(sqlite3.Error):
+                self._connection.execute("ROLLBACK")
+            raise
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:
@@ -231,7 +261,7 @@ def create(path: Path, first: Entry, anchor: Anchor | None = None) -> None:
     try:
         os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         try:
-            _fill(new, first)
+            fill(new, first.number, first.text, seal(NO_SEAL, first.number, first.text))
             if anchor is not None:
                 anchor.begin(first.number, seal(NO_SEAL, first.number, first.text))
             os.link(new, path)
@@ -250,31 +280,3 @@ def create(path: Path, first: Entry, anchor: Anchor | None = None) -> None:
 
 def _there_already(path: Path) -> LedgerError:
     return LedgerError(f"there is a ledger {path} already, and it stays as it is")
-
-
-def _fill(path: Path, first: Entry) -> None:
-    connection = _connected(path)
-    try:
-        ask = connection.execute
-        ask("PRAGMA journal_mode = WAL")
-        ask(f"PRAGMA application_id = {_APPLICATION}")
-        ask(f"PRAGMA user_version = {_FORMAT}")
-        ask("BEGIN IMMEDIATE")
-        ask(_SCHEMA)
-        row = first.number, first.text, seal(NO_SEAL, first.number, first.text)
-        ask("INSERT INTO entries VALUES (?, ?, ?)", row)
-        ask("COMMIT")
-    finally:
-        connection.close()
-
-
-def _connected(path: Path) -> sqlite3.Connection:
-    """A connection that makes no file, and whose commits are on the disk."""
-    connection = sqlite3.connect(
-        f"{path.absolute().as_uri()}?mode=rw", uri=True,
-        timeout=WAIT, isolation_level=None, check_same_thread=False,
-    )  # fmt: skip
-    for setting in ("synchronous = FULL", "fullfsync = ON", "trusted_schema = OFF",
-                    "cell_size_check = ON"):  # fmt: skip
-        connection.execute(f"PRAGMA {setting}")
-    return connection

@@ -34,6 +34,13 @@ class Charge:
     """The group of statements about other rows that it joined; None where it joined none."""
     own: ComposedLoss
     """What the analyst's own statements add up to, in full, this one included."""
+    shown: ComposedLoss | None = None
+    """What it showed the analyst, where that is not the loss: others can have paid for a part."""
+
+    @property
+    def own_part(self) -> ComposedLoss:
+        """What the analyst's own account pays."""
+        return self.loss if self.shown is None else self.shown
 
 
 @dataclass(frozen=True)
@@ -41,7 +48,7 @@ class Decision:
     """A decision of the custodian, and the terms that hold from here on."""
 
     action: str
-    """`open`, `accept`, `grant` or `revoke`."""
+    """`open`, `accept`, `grant`, `revoke` or `renew`."""
     why: str
     terms: Description
     limits: Mapping[str, Fraction] | None
@@ -136,6 +143,7 @@ def _event(event: Charge | Decision) -> dict[str, Any]:
                 "region": event.region,
                 "group": event.group,
                 "own": _texts(event.own),
+                "shown": None if event.shown is None else _texts(event.shown),
             }
         case Decision():
             limits = event.limits
@@ -159,6 +167,7 @@ def _charge(told: Mapping[str, Any]) -> Charge:
         told["region"],
         told["group"],
         _loss(told["own"]),
+        None if told["shown"] is None else _loss(told["shown"]),
     )
 
 

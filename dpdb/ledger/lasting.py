@@ -13,10 +13,12 @@ from dpdb.ledger import region_text
 from dpdb.ledger.analysts import analyst
 from dpdb.ledger.book import Book, Sealed, open_book
 from dpdb.ledger.entries import Charge, Decision, Entry
+from dpdb.ledger.kept import Kept, ReleaseStore, SealedRelease
 from dpdb.ledger.protocol import Balance, Ledger, PinnedData, Price, Receipt, Recorded
 from dpdb.ledger.spending import Spent, check_covered, price_between
 from dpdb.ledger.state import State, StateReader, decision_of, totals_of
 from dpdb.ledger.terms import check_session
+from dpdb.ledger.windows import renew_where_over
 from dpdb.plan.regions import Region
 from dpdb.policy.catalog import Policy
 from dpdb.privacy.accounting.composition import ComposedLoss
@@ -60,7 +62,7 @@ class _Change:
 
 
 @dataclass(frozen=True)
-class LastingLedger(Ledger):
+class LastingLedger(Ledger, ReleaseStore):
     """What one analyst may spend of a lasting budget, in one session.
 
     A charge must be within the whole budget, as far as this session's policy goes, and within the
@@ -73,6 +75,7 @@ class LastingLedger(Ledger):
     analyst: str
     _session: _Session = field(repr=False)
     _statement: str = ""
+    _shown: ComposedLoss | None = None
 
     @classmethod
     def open(cls, policy: Policy, given: str | None = None) -> LastingLedger:
@@ -93,6 +96,17 @@ class LastingLedger(Ledger):
     def pinned(self) -> PinnedData:
         return self._session.pinned
 
+    @property
+    def store(self) -> ReleaseStore:
+        return self
+
+    @property
+    def asker(self) -> str:
+        return self.analyst
+
+    def showing(self, loss: ComposedLoss) -> LastingLedger:
+        return replace(self, _shown=loss)
+
     def recording(self, statement: str) -> LastingLedger:
         return replace(self, _statement=statement[:LONGEST_STATEMENT])
 
@@ -100,7 +114,7 @@ class LastingLedger(Ledger):
     def balance(self) -> Balance:
         """What is left for the analyst in this session: nothing, where more is spent already."""
         with self._session.lock:
-            state = self._read(self.book.last())
+            state = self._read(self._last())
             own = self._session.reader.own_loss(state, self.analyst)
             parts = self._balances(state, state.spent, own, self._session.queries)
         return replace(
@@ -118,14 +132,30 @@ class LastingLedger(Ledger):
             while number is not None and len(records) < LONGEST_HISTORY:
                 entry = self.book.at(number).entry
                 if isinstance(entry.event, Charge):
-                    records.append(Recorded(entry.time, entry.event.statement, entry.event.loss))
+                    own = entry.event.own_part
+                    records.append(Recorded(entry.time, entry.event.statement, own))
                 number = self.book.at(number - 1).entry.latest.get(self.analyst)
         return tuple(records[::-1])
+
+    def kept(self, scope: str, after: int) -> tuple[SealedRelease, ...]:
+        """As the protocol says; raises LedgerError where a value was changed."""
+        with self._session.lock:
+            return self.book.kept(self._versioned(scope), after, self.pinned.key)
+
+    def keep(self, scope: str, text: str, after: int | None = None) -> int | None:
+        """As the protocol says; what is kept is on the disk when this returns."""
+        release = Kept(self._versioned(scope), self.analyst, text)
+        with self._session.lock:
+            return self.book.keep(release, self.pinned.key, after)
+
+    def _versioned(self, scope: str) -> str:
+        """The scope within this version of data and terms: what is of another says nothing."""
+        return f"{self._session.version} {scope}"
 
     def price(self, loss: ComposedLoss, region: Region | None, queries: int = 1) -> Price:
         """As the protocol says."""
         with self._session.lock:
-            state = self._read(self.book.last())
+            state = self._read(self._last())
             return self._change(state, loss, region, queries).price
 
     def charge(self, loss: ComposedLoss, region: Region | None, queries: int = 1) -> Receipt:
@@ -141,9 +171,17 @@ class LastingLedger(Ledger):
             return self._entry(last.entry, change)
 
         with self._session.lock:
+            self._last()
             self._session.reader.follow(self.book.append(entry_after), made[0].after)
             self._session.queries += queries
         return Receipt(loss, region, made[0].price)
+
+    def _last(self) -> Sealed:
+        """The last entry: where a window is over, that which begins the next."""
+        assert self.policy.lasting is not None
+        if self.policy.lasting.window is not None:
+            renew_where_over(self.book, self.analyst)
+        return self.book.last()
 
     def _read(self, last: Sealed) -> State:
         """What the book says; raises LedgerError where its terms refuse this session."""
@@ -174,8 +212,9 @@ class LastingLedger(Ledger):
         group = None if told is None else spent.group_for(region)
         after = spent.after(loss, region, queries, group)
         own = self._session.reader.own_loss(state, self.analyst)
-        own_after = (own + loss).shortened()
-        charge = Charge(self._statement, loss, queries, told, group, own_after)
+        shown = None if self._shown is None else self._shown.shortened()
+        own_after = (own + (loss if shown is None else shown)).shortened()
+        charge = Charge(self._statement, loss, queries, told, group, own_after, shown)
         asked = self._session.queries
         return _Change(
             charge,

@@ -19,15 +19,17 @@ class MemoryLedger(Ledger):
     budget: Budget
     neighbors: Neighbors = Neighbors.ADD_REMOVE
     _spent: Spent = field(init=False, repr=False)
+    _left: Balance = field(init=False, repr=False)
     _lock: Lock = field(default_factory=Lock, repr=False)
 
     def __post_init__(self) -> None:
         self._spent = Spent(self.neighbors)
+        self._left = self._balance(self._spent)
 
     @property
     def balance(self) -> Balance:
         """What is left."""
-        return self._balance(self._spent)
+        return self._left
 
     def price(self, loss: ComposedLoss, region: Region | None, queries: int = 1) -> Price:
         """What a statement would cost that adds `loss` for rows of `region`."""
@@ -40,7 +42,7 @@ class MemoryLedger(Ledger):
             after = self._after(loss, region, queries)
             balances = self.balance, self._balance(after)
             check_covered(*balances)
-            self._spent = after
+            self._spent, self._left = after, balances[-1]
         return Receipt(loss, region, price_between(*balances))
 
     def _after(self, loss: ComposedLoss, region: Region | None, queries: int) -> Spent:

@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Protocol
 
 from dpdb.errors import LedgerError
+from dpdb.ledger.kept import ReleaseStore
 from dpdb.plan.regions import Region
 from dpdb.policy.budget import Budget
 from dpdb.privacy.accounting.accountants import BudgetShare, accountant
@@ -153,12 +154,25 @@ class Ledger(Protocol):
         """The data that the budget is for; None where it is for any."""
         return None
 
+    @property
+    def store(self) -> ReleaseStore | None:
+        """Where released values are kept for later sessions; None where they are not."""
+        return None
+
     def history(self) -> tuple[Recorded, ...] | None:
         """The asker's own charges, the last at the end; None where no records are kept."""
         return None
 
     def recording(self, statement: str) -> Ledger:
         """This ledger, which records, if it keeps records, that charges are for `statement`."""
+        return self
+
+    def showing(self, loss: ComposedLoss) -> Ledger:
+        """This ledger, where the next statement shows the asker as much as `loss`.
+
+        What it charges for can be less or more: a part of it was released to others before. Ledgers
+        of one asker do not tell the two apart.
+        """
         return self
 
     @abstractmethod

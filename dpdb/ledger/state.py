@@ -76,7 +76,7 @@ class StateReader:
         entry = head.entry
         decision = decision_of(self.book, entry)
         spent, done = Spent(neighbors_in(decision.terms)), -1
-        if before is not None and before.decision.version == decision.version:
+        if before is not None and _is_same_budget(before.decision, decision):
             spent, done = before.spent, before.head.entry.number
         spent = spent.with_grouped(self._grouped(entry, done))
         spent = replace(spent, sums=entry.totals.loss, queries=entry.totals.queries)
@@ -105,6 +105,11 @@ def decision_of(book: Book, entry: Entry) -> Decision:
     if not isinstance(deciding.event, Decision):
         raise _wrong(book)
     return deciding.event
+
+
+def _is_same_budget(before: Decision, decision: Decision) -> bool:
+    """Whether what was spent stays spent, and filters can be compared with those so far."""
+    return (before.version, before.since) == (decision.version, decision.since)
 
 
 def totals_of(spent: Spent) -> Totals:

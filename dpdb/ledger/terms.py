@@ -36,6 +36,7 @@ def described(policy: Policy) -> Description:
         "queries_in_all": None if lasting is None else lasting.queries_in_all,
         "analysts": None if lasting is None or lasting.analysts is None
         else {name: str(limit) for name, limit in lasting.analysts},
+        "window": None if lasting is None else lasting.window,
         "anchored": lasting is not None and lasting.anchor is not None,
         "neighbors": str(policy.neighbors),
         "noise": policy.noise,

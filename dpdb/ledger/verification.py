@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
@@ -12,20 +13,29 @@ from dpdb.ledger.entries import Charge, Decision, Entry
 from dpdb.ledger.spending import Spent
 from dpdb.ledger.state import totals_of
 from dpdb.ledger.terms import neighbors_in, tables_in
+from dpdb.ledger.windows import RENEW, is_due, renewed
 from dpdb.policy.catalog import Table
 from dpdb.privacy.accounting.composition import NO_LOSS, ComposedLoss
 
 
 def verified(book: Book) -> Iterator[Sealed]:
-    """All entries; raises LedgerError at the first that is not what those before it lead to."""
+    """All entries; raises LedgerError at the first that is not what those before it lead to.
+
+    After them the seals of all releases that are kept are checked.
+    """
     rebuilt: _Rebuilt | None = None
+    key = b""
     for sealed in book.walk():
         rebuilt = _begun(sealed.entry) if rebuilt is None else rebuilt
         if rebuilt is None or rebuilt.next(sealed.entry) != sealed.entry:
             raise LedgerError(
                 f"entry {sealed.entry.number} of {book.path} is not what those before it lead to"
             )
+        match sealed.entry.event:
+            case Decision() as decision:
+                key = bytes.fromhex(decision.key)
         yield sealed
+    deque(book.walk_kept(key), maxlen=0)
 
 
 @dataclass
@@ -35,6 +45,10 @@ class _Rebuilt:
     spent: Spent
     tables: tuple[Table, ...] = ()
     decision: int = 0
+    deciding: Decision | None = None
+    """The decision whose terms hold."""
+    began: int = 0
+    """When the budget began: with its first entry, its renewal, or fresh data."""
     own: dict[str, ComposedLoss] = field(default_factory=dict)
     """What each analyst has spent since the budget began."""
     latest: dict[str, int] = field(default_factory=dict)
@@ -46,8 +60,8 @@ class _Rebuilt:
             case Charge() as charge:
                 event: Charge | Decision = self._charged(entry, charge)
             case Decision() as decision:
-                self._decided(entry.number, decision)
-                event = decision
+                event = self._renewed(entry) if decision.action == RENEW else decision
+                self._decided(entry, event)
         rebuilt = replace(
             entry,
             event=event,
@@ -64,18 +78,26 @@ class _Rebuilt:
         region = None if told is None else region_text.read(told, self.tables)
         group = self.spent.group_for(region)
         self.spent = self.spent.after(charge.loss, region, charge.queries, group)
-        own = (self.own.get(entry.who, NO_LOSS) + charge.loss).shortened()
+        own = (self.own.get(entry.who, NO_LOSS) + charge.own_part).shortened()
         self.own[entry.who], self.latest[entry.who] = own, entry.number
         return replace(charge, group=group, own=own)
 
-    def _decided(self, number: int, decision: Decision) -> None:
-        self.decision, self.tables = number, tables_in(decision.terms)
+    def _renewed(self, entry: Entry) -> Decision:
+        """The decision of a renewal; where none is due the one that holds, which is another."""
+        assert self.deciding is not None
+        due = is_due(self.deciding, self.began, entry.time)
+        return renewed(self.deciding, entry.number) if due else self.deciding
+
+    def _decided(self, entry: Entry, decision: Decision) -> None:
+        number = entry.number
+        self.decision, self.tables, self.deciding = number, tables_in(decision.terms), decision
         if decision.version == number:
             relation, before = neighbors_in(decision.terms), self.spent
             self.spent = Spent(relation, before.sums, before.queries)
             self.last_grouped = None
         if decision.since == number:
-            self.spent = Spent(self.spent.neighbors)
+            self.spent, self.began = Spent(self.spent.neighbors), entry.time
+            self.last_grouped = None
             self.own.clear()
 
 

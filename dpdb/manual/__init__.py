@@ -18,6 +18,7 @@ PAGES = (
     "prompt",
     "sql",
     "policy",
+    "shop",
     "ledger",
     "guarantees",
     "accuracy",

@@ -21,9 +21,9 @@ from dpdb.plan.plan import Release, ReleasedGroup
 from dpdb.plan.query import NO_OPTIONS, Aggregate, Function, Options, Query
 from dpdb.plan.ranges import Environment, interval, narrow, nullable
 from dpdb.plan.relations import Joined, unit_columns
-from dpdb.plan.statistics import Distinct, Grid, Ranks, Tally, fit_grid
+from dpdb.plan.statistics import Distinct, Grid, Ranks, Tally, fit_grid, step_of
 from dpdb.policy.catalog import Kind, Policy, Table
-from dpdb.policy.numbers import CALENDAR, MAGNITUDE_LIMIT, grid_step
+from dpdb.policy.numbers import CALENDAR, MAGNITUDE_LIMIT
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.sensitivity import Contribution
 
@@ -244,7 +244,7 @@ class AggregateLowering:
             raise missing_bounds(self.aggregate, self.known)
         return fit_grid(step, wide.lower, wide.upper, MAGNITUDE_LIMIT)
 
-    @property
+    @cached_property
     def _bounds(self) -> Interval:
         """The interval of the argument's values in the rows that count."""
         narrowed = narrow(self.aggregate.where, _narrowed(self.query.where, *self.known.items()))
@@ -264,7 +264,7 @@ class AggregateLowering:
                 place=self.aggregate.place,
             )
         return fit_grid(
-            _step(self._argument, bounds.lower, bounds.upper), bounds.lower, bounds.upper, limit
+            step_of(self._argument, bounds.lower, bounds.upper), bounds.lower, bounds.upper, limit
         )
 
     def _range(self, grid: Grid) -> Interval:
@@ -275,12 +275,3 @@ class AggregateLowering:
 def _narrowed(where: Expr | None, *known: tuple[str | Slot | Cast, Interval]) -> Environment:
     """The intervals of the columns under WHERE, cached because all aggregates of a query ask."""
     return narrow(where, dict(known))
-
-
-def _step(argument: Expr, lower: Fraction, upper: Fraction) -> Fraction:
-    """The grid's step: 1 for integers and dates, a column's own, otherwise by magnitude."""
-    if argument.kind in (Kind.INTEGER, Kind.DATE):
-        return Fraction(1)
-    if isinstance(argument, ColumnRef) and argument.column.bounds is not None:
-        return argument.column.step
-    return grid_step(lower, upper)

@@ -140,6 +140,20 @@ class Moments:
                 readings = [self.count, self.total, self.squares]
         return tuple(sorted(set().union(*(each.releases for each in readings if each))))
 
+    @property
+    def step(self) -> Fraction:
+        """The size of one step, in the analyst's units; 1 where there are only counts."""
+        return Fraction(1) if self.grid is None else self.grid.step
+
+    def with_constants_times(self, factor: int) -> Moments:
+        """The same, but for constants that are so many times as large."""
+        readings = (self.rows, self.count, self.total, self.squares, self.sum)
+        return Moments(
+            self.grid,
+            self.centre,
+            *(each and replace(each, constant=factor * each.constant) for each in readings),
+        )
+
     def moved(self, by: int) -> Moments:
         """The same of releases whose indices are larger by so many."""
         readings = (self.rows, self.count, self.total, self.squares, self.sum)
@@ -169,4 +183,4 @@ class GroupMoments:
 
     def moved(self, by: int) -> GroupMoments:
         """The same of releases whose indices are larger by so many."""
-        return replace(self, moments=self.moments.moved(by))
+        return replace(self, moments=self.moments.moved(by)) if by else self

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, reduce
-from operator import add
+from functools import cached_property
 
 from dpdb.plan.derived import Derived
 from dpdb.plan.expressions import Expr, Slot, columns_of, conjunction, slots
@@ -22,7 +21,7 @@ from dpdb.plan.relations import Joined, Source
 from dpdb.plan.statistics import Histogram, Joint, KeyUnits, Part, Statistic
 from dpdb.policy.catalog import Value
 from dpdb.privacy.accounting.composition import ComposedLoss
-from dpdb.privacy.accounting.loss import Loss, largest_loss
+from dpdb.privacy.accounting.loss import Loss, added, largest_loss
 from dpdb.privacy.bracket import Bracket
 from dpdb.privacy.halves import Halves
 from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace, Smooth
@@ -59,6 +58,8 @@ class Release:
     """The size of one grid step of the mechanism, in the analyst's units."""
     column: int = 0
     """Which of several quantiles that are selected together a bracket is around."""
+    terms: int = 1
+    """How many noisy values of an earlier answer each of these adds up."""
 
     @property
     def size(self) -> int:
@@ -117,11 +118,15 @@ class ReleasedGroup:
     read: GroupMoments
     """What can be read from them, by their places in `releases`."""
     releases: tuple[Release, ...]
+    source: str | None = None
+    """What they follow from; None where they were drawn as they are."""
+    linear: bool = False
+    """Whether only counts and sums are read from them: too many noises are in them for others."""
 
     @cached_property
     def loss(self) -> Loss:
         """The privacy loss of all of them."""
-        return reduce(add, (release.mechanism.loss for release in self.releases))
+        return added(release.mechanism.loss for release in self.releases)
 
 
 ReleaseFamily = tuple[tuple[int, ...], ...]
@@ -187,13 +192,6 @@ class Plan:
         return tuple(each for each in self.fresh if not isinstance(each.statistic, KeyUnits))
 
     @property
-    def scope(self) -> tuple[object, ...] | None:
-        """What releases depend on besides their statistics; None where noise has a part in it."""
-        if self.subplans or self.found:
-            return None
-        return *self.table.counted_rows, self.where, self.keys
-
-    @property
     def cells(self) -> int:
         """The number of groups, and so of rows of the answer before HAVING; 1 without keys."""
         known = None if self.found is None else self.found.shown
@@ -224,19 +222,20 @@ class Plan:
 
     @cached_property
     def loss(self) -> Loss:
-        """The composed loss of all mechanisms that run, those of subqueries included.
+        """The composed loss of all mechanisms that run, those of subqueries included."""
+        return self.loss_given({})
 
-        Losses add up, but of a family only those over one filter do ([McS09] Theorem 4).
-        """
+    def loss_given(self, losses: Mapping[int, Loss]) -> Loss:
+        """The same with other losses of some releases; families add up by [McS09] Theorem 4."""
+        each = [losses.get(i, release.mechanism.loss) for i, release in enumerate(self.releases)]
+
+        def of(releases: Iterable[int]) -> Loss:
+            return added(each[index] for index in releases)
+
         in_families = {index for family in self.parallel for part in family for index in part}
         alone = (i for i in range(self.recalled, len(self.releases)) if i not in in_families)
-        families = (largest_loss(map(self._loss_of, family)) for family in self.parallel)
-        nested = (subplan.loss for subplan in self.subplans)
-        return reduce(add, (*nested, self._loss_of(alone), *families), Loss())
-
-    def _loss_of(self, releases: Iterable[int]) -> Loss:
-        """The sum of the losses of these releases."""
-        return reduce(add, (self.releases[index].mechanism.loss for index in releases), Loss())
+        families = (largest_loss(map(of, family)) for family in self.parallel)
+        return added((*(p.loss for p in self.subplans), of(alone), *families))
 
     @cached_property
     def composed_loss(self) -> ComposedLoss:
@@ -279,8 +278,8 @@ class Plan:
     def interval_of(self, output: Output) -> Interval:
         """The interval of the exact value of an output, whatever the rows are."""
         known: Environment = {
-            Slot("aggregate", index, estimate.aggregate.kind): estimate.interval
-            for index, estimate in enumerate(self.estimates)
+            Slot("aggregate", index, each.aggregate.kind): each.interval
+            for index, each in enumerate(self.estimates)
         }
         return interval(output.expression, known)
 
@@ -291,8 +290,8 @@ class Plan:
 
     def noisy_subqueries(self, output: Output) -> list[int]:
         """The indices of the subqueries in an output that draw noise."""
-        used = sorted(slots(output.expression, "subquery"))
-        return [index for index in used if any(self.subplans[index].every_release)]
+        used = slots(output.expression, "subquery")
+        return [index for index in sorted(used) if any(self.subplans[index].every_release)]
 
     def has_noise(self, output: Output) -> bool:
         """Whether an output is computed from anything noisy."""

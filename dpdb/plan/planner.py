@@ -210,6 +210,6 @@ def _assembled(
         groups=groups,
         remembered=reused,
         parallel=parallel,
-        found=_found(query),
         derived=query.derived if isinstance(query, DerivedQuery) else None,
+        found=_found(query),
     )

@@ -28,7 +28,8 @@ from dpdb.plan.plan import (
 )
 from dpdb.plan.query import Query
 from dpdb.plan.ranges import Environment
-from dpdb.plan.release_groups import ReleaseGroup, recalled
+from dpdb.plan.recall import recalled
+from dpdb.plan.release_groups import ReleaseGroup
 from dpdb.plan.shared_moments import combined, moments_for
 from dpdb.plan.sharing import Sharing
 from dpdb.privacy.accounting.accountants import BudgetShare

@@ -8,7 +8,7 @@ where the number of NULLs is a part of the vector.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -18,14 +18,12 @@ from dpdb.plan.expressions import Expr
 from dpdb.plan.key_selection import told_by_keys
 from dpdb.plan.lowering import AggregateLowering, PlanningContext, contribution_of
 from dpdb.plan.moments import GroupMoments, Moment, moments_of
-from dpdb.plan.plan import Release, ReleasedGroup
+from dpdb.plan.plan import Release
 from dpdb.plan.query import Aggregate, Function, Query
 from dpdb.plan.ranges import nullable
 from dpdb.plan.shared_moments import combined, counts_all_rows, covariance, moments_for
 from dpdb.policy.budget import Neighbors
 from dpdb.privacy.accounting.accountants import BudgetShare
-from dpdb.privacy.accounting.loss import Loss
-from dpdb.privacy.mechanisms import Gaussian
 from dpdb.privacy.sensitivity import total, total_squared
 
 
@@ -54,13 +52,15 @@ def is_public_count(aggregate: Aggregate, query: Query, context: PlanningContext
     return counts and contribution_of(aggregate, query, context.policy).fixed
 
 
-def release_groups(query: Query, context: PlanningContext) -> tuple[ReleaseGroup, ...]:
+def release_groups(
+    query: Query, context: PlanningContext, before: Collection[int] = ()
+) -> tuple[ReleaseGroup, ...]:
     """The groups of a query's own aggregates that are noisy, by their first aggregate.
 
-    A query that fixes the size of its noise has a group for each. What follows from releases that
-    are remembered is in none.
+    A query that fixes the size of its noise has a group for each. Those `before`, which follow
+    from releases that are remembered, are in none.
     """
-    known = {*recalled(query, context), *told_by_keys(query)}
+    known = {*before, *told_by_keys(query)}
     noisy = [
         index
         for index in range(len(query.aggregates))
@@ -110,40 +110,6 @@ def _of_counts(
         *(ReleaseGroup(min(group.members), frozenset(), group) for group in together),
         *(ReleaseGroup(index, moments_of(query.aggregates[index])) for index in alone),
     ]
-
-
-def recalled(query: Query, context: PlanningContext) -> dict[int, ReleasedGroup]:
-    """For the index of each aggregate that follows from remembered releases, their group.
-
-    A group serves where it had at least the loss that the aggregate's own would have, for noise of
-    the same kind.
-    """
-    if not context.remembered or context.options.has_accuracy_goal:
-        return {}
-    number = len(release_groups(query, replace(context, remembered=())))
-    share = context.share.part(Fraction(1, max(number, 1)))
-    gaussian = context.options.mechanism == "gaussian"
-    found = {}
-    for index, aggregate in enumerate(query.aggregates):
-        for group in context.remembered:
-            alike = all(isinstance(r.mechanism, Gaussian) == gaussian for r in group.releases)
-            enough = alike and _is_enough(group.loss, share, gaussian=gaussian)
-            if enough and moments_for(aggregate, [group.read]):
-                found[index] = group
-                break
-    return found
-
-
-def _is_enough(loss: Loss, share: BudgetShare, *, gaussian: bool) -> bool:
-    """Whether a loss is at least what a share would be spent on, but for the rounding of roots.
-
-    Laplace noise spends no δ.
-    """
-    if share.concentrated:
-        return loss.rho >= share.epsilon**2 / 2 * (1 - Fraction(1, 2**60))
-    if gaussian and loss.delta < share.delta:
-        return False
-    return loss.epsilon >= share.epsilon
 
 
 Subject = tuple[Expr | None, bool]

@@ -48,6 +48,8 @@ def combined(
     S_j - (N_j - N)·Cov(S_j, N_j)/v_j (generalised least squares). All weights follow from the plan.
     Averages and variances stay with their own group, so that one test tells of their intervals.
     """
+    if len(groups) < 2:
+        return tuple(groups)
     return tuple(_with_common_rows(group, groups, releases) for group in groups)
 
 
@@ -90,10 +92,10 @@ def covariance(one: Reading, other: Reading, releases: Sequence[Release]) -> Fra
 
 
 def _square(release: Release) -> Fraction:
-    """The square of the noise's scale."""
+    """The square of the noise's scale, added up over its terms."""
     match release.mechanism:
         case Laplace(scale=scale):
-            return scale**2
+            return release.terms * scale**2
         case Gaussian(variance=variance):
-            return variance
+            return release.terms * variance
     raise AssertionError(release.mechanism)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 from dpdb.plan.key_selection import selects_keys
@@ -11,6 +11,7 @@ from dpdb.plan.lowering import PlanningContext
 from dpdb.plan.moments import Moment
 from dpdb.plan.parallel import Family, families
 from dpdb.plan.query import Query
+from dpdb.plan.recall import recalled
 from dpdb.plan.release_groups import ReleaseGroup, release_groups
 from dpdb.policy.budget import Neighbors
 
@@ -46,16 +47,17 @@ def sharing(query: Query, context: PlanningContext) -> Sharing:
 
     Families are of what is made of sums, to which each row of a unit adds by itself.
     """
-    groups = release_groups(query, context)
+    groups = release_groups(query, context, recalled(query, context))
+    options, keys = context.options, selects_keys(query)
+    if len(groups) < 2 or options.has_accuracy_goal or options.mechanism == "gaussian":
+        return Sharing(groups, keys=keys)
     summed = {
         place: query.aggregates[group.aggregate].where
         for place, group in enumerate(groups)
         if group.needed & {Moment.TOTAL, Moment.SQUARES}
     }
-    if context.options.has_accuracy_goal or context.options.mechanism == "gaussian":
-        return Sharing(groups, keys=selects_keys(query))
-    shared = Sharing(groups, tuple(families(query, summed)), selects_keys(query))
-    return shared if _is_better(shared, query, context) else replace(shared, families=())
+    shared = Sharing(groups, tuple(families(query, summed)), keys)
+    return shared if _is_better(shared, query, context) else Sharing(groups, keys=keys)
 
 
 def _is_better(shared: Sharing, query: Query, context: PlanningContext) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -20,10 +21,11 @@ from dpdb.policy.policy_text import PolicyText
 
 _KEYS = (
     "epsilon", "delta", "queries", "composition", "name", "ledger", "queries_in_all", "analysts",
-    "anchor",
+    "anchor", "window", "acknowledge_renewal",
 )  # fmt: skip
-_LASTING = ("ledger", "queries_in_all", "analysts", "anchor")
+_LASTING = ("ledger", "queries_in_all", "analysts", "anchor", "window", "acknowledge_renewal")
 """The keys that go with a name."""
+_DAYS = re.compile(r"([1-9][0-9]{0,4}) days?")
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,7 @@ class BudgetReader:
             self._queries("queries_in_all", 1) if "queries_in_all" in self.section else None,
             self._analysts(),
             self._file("anchor", "") if "anchor" in self.section else None,
+            self._window(),
         )
 
     def _file(self, key: str, default: str) -> Path:
@@ -68,6 +71,26 @@ class BudgetReader:
         if not isinstance(given, str) or not given or "\0" in given:
             raise self.text.error(f"{key} is the name of a file", ("budget", key))
         return self.text.path.parent / given
+
+    def _window(self) -> int | None:
+        """After how many days the budget is renewed; None where it is not."""
+        acknowledged = self.section.get("acknowledge_renewal")
+        if acknowledged not in (None, True, False):
+            where = ("budget", "acknowledge_renewal")
+            raise self.text.error("acknowledge_renewal is true or false", where)
+        if "window" not in self.section:
+            return None
+        window, where = self.section["window"], ("budget", "window")
+        days = _DAYS.fullmatch(window) if isinstance(window, str) else None
+        if days is None:
+            raise self.text.error('a window is a number of days: "30 days"', where)
+        if not acknowledged:
+            raise self.text.error(
+                "what all windows spend adds up without end; "
+                "acknowledge_renewal = true says that this is meant",
+                where,
+            )
+        return int(days[1])
 
     def _analysts(self) -> tuple[tuple[str, Fraction], ...] | None:
         """For each analyst the most ε; None where the section names none."""

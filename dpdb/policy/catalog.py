@@ -102,11 +102,6 @@ class Table:
     """The most groups in which a unit counts; None where only its rows are limited."""
 
     @property
-    def counted_rows(self) -> tuple[object, ...]:
-        """Equal where the same rows of the same table count: its name, and the caps on a unit."""
-        return self.name, self.rows_per_unit, self.groups_per_unit
-
-    @property
     def unit_as_written(self) -> str:
         """The unit as the policy writes it: `row`, a column, or a column and the key it names."""
         unit = "row" if self.unit is None else self.unit
@@ -130,6 +125,11 @@ class Table:
         """The names of the columns that name a unit or a row: what they hold is never changed."""
         references = (column.name for column in self.columns if column.references is not None)
         return frozenset((*self.key, *references, *([self.unit] if self.unit else ())))
+
+    @property
+    def counted_rows(self) -> tuple[str, int, int | None]:
+        """Equal where the same rows of the same table count: its name, and the caps on a unit."""
+        return self.name, self.rows_per_unit, self.groups_per_unit
 
     def column(self, name: str) -> Column | None:
         """The column called `name`, first exactly, then in any case; None if there is none."""

@@ -22,6 +22,18 @@ class LastingBudget:
     """For each analyst the most ε of the whole; None where anyone may ask for all of it."""
     anchor: Path | None = None
     """A file elsewhere that tells an older copy of the ledger; None where there is none."""
+    window: int | None = None
+    """For how many days the budget is; then it is renewed. None where it is for good."""
+
+    @property
+    def duration(self) -> str:
+        """For how long ε is."""
+        match self.window:
+            case None:
+                return "for good"
+            case 1:
+                return "every day"
+        return f"every {self.window} days"
 
 
 def is_name(text: object) -> bool:

@@ -30,7 +30,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import ClassVar
 
 from dpdb.privacy.accounting.loss import Loss
@@ -74,7 +74,7 @@ class Bracket:
         """The half-widths of which one is selected, in grid steps."""
         return half_widths(self.reach)
 
-    @property
+    @cached_property
     def selection(self) -> Exponential:
         """The exponential mechanism that selects the half-width."""
         return Exponential(self.sensitivity, self.epsilon)

@@ -51,6 +51,8 @@ def mills_drop(x: float, width: float) -> float:
 
 _TERMS = 1000
 """The most terms of the discrete profile that are added one by one."""
+_WIDE = 10_000
+"""From this variance on discrete noise needs nearly the variance of continuous noise."""
 _SLACK = 1e-8
 """The relative margin added to a discrete profile, for rounding.
 
@@ -178,8 +180,12 @@ def variance_for(
     have a larger δ.
     """
     check_domain(delta, epsilon)
+    near = None
+    if single:
+        continuous = Fraction(analytic_sigma(sensitivity, float(epsilon), float(delta))) ** 2
+        near = continuous if continuous > _WIDE else None
     return crossing(
-        lambda variance: _delta(variance, sensitivity, squared, single, epsilon) <= delta
+        lambda variance: _delta(variance, sensitivity, squared, single, epsilon) <= delta, near
     )[1]
 
 

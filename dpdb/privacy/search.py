@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from fractions import Fraction
 
@@ -9,20 +10,23 @@ _OCTAVE = 2**29
 """The number of grid points from one power of two to the next: the grid has 30 significant bits."""
 
 
-def crossing(holds: Callable[[Fraction], bool]) -> tuple[Fraction, Fraction]:
+def crossing(
+    holds: Callable[[Fraction], bool], near: Fraction | None = None
+) -> tuple[Fraction, Fraction]:
     """Two neighbouring grid points: `holds` fails at the first and is true at the second.
 
     `holds` must fail for small positive numbers and hold for large ones. If it changes more than
-    once, the result is one of the changes.
+    once, the result is one of the changes. The search begins at 1, with steps of an octave, or, in
+    steps of one grid point, at a number that the result is expected to be `near`.
     """
-    stride = _OCTAVE
-    if holds(_point(0)):
-        high, low = 0, -stride
+    start, stride = (0, _OCTAVE) if near is None else (_index(near), 1)
+    if holds(_point(start)):
+        high, low = start, start - stride
         while holds(_point(low)):
             stride *= 2
             high, low = low, low - stride
     else:
-        low, high = 0, stride
+        low, high = start, start + stride
         while not holds(_point(high)):
             stride *= 2
             low, high = high, high + stride
@@ -30,6 +34,13 @@ def crossing(holds: Callable[[Fraction], bool]) -> tuple[Fraction, Fraction]:
         middle = (low + high) // 2
         low, high = (low, middle) if holds(_point(middle)) else (middle, high)
     return _point(low), _point(high)
+
+
+def _index(number: Fraction) -> int:
+    """The index of the last grid point that is not above this number."""
+    octave = number.numerator.bit_length() - number.denominator.bit_length()
+    octave -= Fraction(2) ** octave > number
+    return octave * _OCTAVE + math.floor((number / Fraction(2) ** octave - 1) * _OCTAVE)
 
 
 def _point(index: int) -> Fraction:

@@ -42,6 +42,23 @@ def open_ledger(policy: Policy, analyst: str | None = None, *, teach: bool = Fal
     return LastingLedger.open(policy, analyst)
 
 
+def with_public_values(policy: Policy, witness: Witness | None = None) -> Policy:
+    """The policy with what everybody may know of the rows of its public tables."""
+    if not any(table.public for table in policy.tables):
+        return policy
+    from dpdb.engines.memory.public_values import with_public_values  # noqa: PLC0415 (numpy)
+
+    return with_public_values(policy, witness)
+
+
+def check_data(policy: Policy) -> None:
+    """Raise DataFileError where a table has rows that its policy says there are not."""
+    from dpdb.engines.memory.public_values import check_data  # noqa: PLC0415 (numpy)
+
+    for table in policy.tables:
+        check_data(table)
+
+
 def table_digest(table: Table, key: bytes) -> str:
     """The keyed digest of a table's data, as an engine shows it to its witness."""
     from dpdb.engines.memory.csv_loader import digest  # noqa: PLC0415 (numpy)

@@ -64,7 +64,9 @@ def asked_in(
             match read(text):
                 case Assign() as assign:
                     settings = settings.changed(assign, teach=teach)
-                case Select(query=query, explain=False) if not settings.unprotected:
+                case Select(query=query, explain=False) if not (
+                    settings.unprotected or query.public
+                ):
                     options = settings.filled(query.options)
                     query = replace(query, options=options)
                     asked.append(Asked(text, query, usual_share(query, balance)))

@@ -14,8 +14,9 @@ from dpdb.ledger.entries import Charge, Decision, Entry
 from dpdb.ledger.protocol import Balance
 from dpdb.ledger.state import decision_of
 from dpdb.ledger.terms import budget_in
+from dpdb.ledger.windows import spent_in_all
 from dpdb.policy.catalog import Policy
-from dpdb.session.backends import table_digest
+from dpdb.session.backends import check_data, table_digest
 from dpdb.session.catalog_views import BUDGET_COLUMNS, budget_rows, utc_time
 
 HISTORY = (
@@ -61,7 +62,7 @@ def overview(policy: Policy) -> dict[str, AnswerRecord]:
     for sealed in book.walk():
         recent.append(sealed)
         if sealed.entry.number >= decision.since:
-            by_analyst.add(sealed.entry.who, sealed.entry)
+            by_analyst.add(sealed.entry.who, sealed.entry, own=True)
             by_day.add(utc_time(sealed.entry.time)[:10], sealed.entry)
     # Each session has its own limit of queries; the budget has one where the terms say so.
     balance = Balance.after(budget, last.totals.loss)
@@ -69,6 +70,10 @@ def overview(policy: Policy) -> dict[str, AnswerRecord]:
             if row[0] != "queries"]  # fmt: skip
     most, asked = terms["queries_in_all"], last.totals.queries
     rows.append(("queries in all", most, asked, None if most is None else most - asked))
+    if terms.get("window") is not None:
+        epsilon, delta = spent_in_all(book.walk())
+        rows.append(("epsilon of all windows", None, float(epsilon), None))
+        rows.append(("delta of all windows", None, float(delta), None))
     limits = decision.limits or {}
     analysts = [
         (name, float(limits[name]) if name in limits else None, *by_analyst.of(name))
@@ -115,12 +120,13 @@ class _Sums:
     def __init__(self) -> None:
         self._sums: dict[str, tuple[int, Fraction]] = {}
 
-    def add(self, name: str, entry: Entry) -> None:
-        """Count an entry, if it is a charge."""
+    def add(self, name: str, entry: Entry, *, own: bool = False) -> None:
+        """Count an entry, if it is a charge: what the budget paid, or the analyst's own account."""
         if isinstance(entry.event, Charge):
             number, epsilon = self._sums.get(name, (0, Fraction(0)))
             charge = entry.event
-            self._sums[name] = number + charge.queries, epsilon + charge.loss.epsilon
+            paid = charge.own_part if own else charge.loss
+            self._sums[name] = number + charge.queries, epsilon + paid.epsilon
 
     @property
     def names(self) -> Iterable[str]:
@@ -133,6 +139,8 @@ class _Sums:
 
 
 def _digests(policy: Policy, key: str) -> dict[str, str]:
+    """The digests of the tables, whose rows must be as the policy declares them."""
+    check_data(policy)
     return {table.name: table_digest(table, bytes.fromhex(key)) for table in policy.tables}
 
 

@@ -6,19 +6,18 @@ lose together. Nothing leaves it but noisy values (in teaching mode also what th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpdb.answers.derived import scalar_value
+from dpdb.answers.derived import subquery_answers
 from dpdb.answers.estimates import Draws, Noisy
 from dpdb.answers.group_rows import with_keys
 from dpdb.answers.record import Disclosure
 from dpdb.errors import InternalError
-from dpdb.plan.expressions import Slot
 from dpdb.plan.found_keys import KeyRow, are_sought
 from dpdb.plan.plan import Plan, Release
 from dpdb.plan.statistics import Ranks, Tally
@@ -26,11 +25,12 @@ from dpdb.privacy.bracket import Bracket
 from dpdb.privacy.halves import Halves
 from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace, Smooth
 from dpdb.privacy.noise import bracket, exponential, halves, smooth, thresholding, walk
+from dpdb.privacy.noise.ladder import rung
 from dpdb.privacy.thresholding import Threshold
 from dpdb.privacy.walk import Walk
+from dpdb.session.ladders import Ladder, Shared
 from dpdb.session.teaching import disclosures
 from dpdb.vectors.plain import plain_values
-from dpdb.vectors.vector import AnyVector
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,18 +40,21 @@ if TYPE_CHECKING:
 
     from dpdb.engines.protocol import Engine, Exact
     from dpdb.ledger.protocol import Receipt
+    from dpdb.plan.expressions import Slot
     from dpdb.privacy.noise.gradual import GradualNoise
     from dpdb.privacy.noise.source import Noise
+    from dpdb.privacy.rungs import Step
+    from dpdb.vectors.vector import AnyVector
 
 
-def check_receipt(plan: Plan, receipt: Receipt) -> None:
+def check_receipt(shared: Shared, receipt: Receipt) -> None:
     """Refuse a plan whose mechanisms lose more than was charged for.
 
-    The loss is that of every release that would be drawn, subqueries' included. In a session it
-    is what was charged, so that a refusal is a mistake of ours; then an error is better than a
-    release that nobody accounts for.
+    The loss is that of every release that would be drawn, subqueries' included, beyond what was
+    told before. In a session it is what was charged, so that a refusal is a mistake of ours; then
+    an error is better than a release that nobody accounts for.
     """
-    if not receipt.covers(plan.composed_loss, plan.region):
+    if not receipt.covers(shared.loss, shared.plan.region):
         raise InternalError(
             "this plan would reveal more than was charged for, and nothing was drawn",
             hint="what it cost stays paid",
@@ -76,45 +79,60 @@ class Executor:
     known: Draws = ()
     """The noisy values of the releases that a plan recalls."""
 
-    def execute(self, plan: Plan, receipt: Receipt) -> NoisyResult:
+    def execute(self, plan: Plan, receipt: Receipt, shared: Shared | None = None) -> NoisyResult:
         """Exact results, noise on each, and nothing of the exact ones left.
 
-        Raises InternalError, and asks the engine for nothing, where the receipt does not cover
-        the plan.
+        What was told before, as `shared` says, has the noise that goes with it. Raises
+        InternalError, and asks the engine for nothing, where the receipt does not cover the plan.
         """
-        check_receipt(plan, receipt)
-        return self._execute(plan)
+        shared = shared or Shared(plan)
+        check_receipt(shared, receipt)
+        return self._execute(shared)
 
-    def _execute(self, plan: Plan) -> NoisyResult:
-        subqueries: dict[Slot, AnyVector] = {}
-        subresults: list[Noisy] = []
-        revealed: list[Disclosure] = []
-        for index, subplan in enumerate(plan.subplans):
-            inner = self._execute(subplan)
-            subresults.append(inner.noisy)
-            revealed += inner.revealed
-            if plan.derived is None:
-                slot = Slot("subquery", index, subplan.outputs[0].expression.kind)
-                subqueries[slot] = scalar_value(subplan, inner.noisy)
+    def _execute(self, shared: Shared) -> NoisyResult:
+        plan = shared.plan
+        inner = [self._execute(Shared(subplan)) for subplan in plan.subplans]
+        subresults = tuple(each.noisy for each in inner)
+        revealed = [disclosure for each in inner for disclosure in each.revealed]
         if plan.derived is not None:
-            return NoisyResult(Noisy((), {}, tuple(subresults)), tuple(revealed))
-        known = self.known[: plan.recalled]
-        keys: tuple[KeyRow, ...] = ()
+            return NoisyResult(Noisy((), {}, subresults), tuple(revealed))
+        subqueries = subquery_answers(plan, subresults)
+        known, keys = self.known[: plan.recalled], tuple[KeyRow, ...]()
         if are_sought(plan.found):
             keys, units = self._select_keys(plan, subqueries)
             plan, known = with_keys(plan, keys), (*known, units)
         # No key may be shown, and then there is nothing more to be drawn.
-        exact = self.engine.exact(plan, subqueries) if plan.cells else ()
+        releases = plan.exact_releases if plan.cells else ()
+        exact = self._exact(plan, shared, subqueries)
         if self.teach:
-            revealed += disclosures(plan, exact)
+            revealed += disclosures(plan, [each for each in exact if each is not None])
         draws: list[npt.NDArray[Any]] = []
         centres: npt.NDArray[Any] = np.zeros(0)
-        for release, result in zip(plan.exact_releases if plan.cells else (), exact, strict=True):
-            draws.append(self._draw(release, result, centres))
+        for index, (release, result) in enumerate(zip(releases, exact, strict=True)):
+            ladder_and_step = shared.steps.get(plan.recalled + index)
+            if ladder_and_step is not None:
+                draws.append(self._climb(*ladder_and_step, result))
+            else:
+                assert result is not None
+                draws.append(self._draw(release, result, centres))
             if not isinstance(release.mechanism, Bracket):
                 centres = draws[-1]
-        noisy = Noisy((*known, *draws), subqueries, tuple(subresults), keys)
-        return NoisyResult(noisy, tuple(revealed))
+        return NoisyResult(Noisy((*known, *draws), subqueries, subresults, keys), tuple(revealed))
+
+    def _exact(
+        self, plan: Plan, shared: Shared, subqueries: Mapping[Slot, AnyVector]
+    ) -> Sequence[Exact | None]:
+        """The exact results of the releases, if any is needed."""
+        if not plan.cells:  # no key that was found is shown
+            return ()
+        if not shared.needs_data:
+            return [None] * len(plan.fresh)
+        return self.engine.exact(plan, subqueries)
+
+    def _climb(self, ladder: Ladder, step: Step, exact: Exact | None) -> npt.NDArray[Any]:
+        """A rung of a ladder; only a finer one than all that are there needs the exact values."""
+        values = np.asarray(exact.cells) if exact is not None and step.needs_data else None
+        return rung(step, ladder.rungs, values, self.noise)
 
     def _select_keys(
         self, plan: Plan, slots: Mapping[Slot, AnyVector]
@@ -197,7 +215,7 @@ class GradualExecutor:
         the engine is asked, and at a later one before its noise is drawn.
         """
         plan = self.plans[step]
-        check_receipt(plan, receipt)
+        check_receipt(Shared(plan), receipt)
         exact, noise = self._gradual
         revealed = disclosures(plan, [exact]) if self.executor.teach else ()
         return NoisyResult(Noisy((exact.cells + noise.at(step),), {}), tuple(revealed))

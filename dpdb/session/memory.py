@@ -1,20 +1,30 @@
-"""What a session has answered: purchases, and groups of noisy values for later answers."""
+"""What a session has answered: purchases, and groups of noisy values for later answers.
+
+Where the ledger keeps what was released, the session remembers what earlier ones were told.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from itertools import islice
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from dpdb.plan.derivations import Derived, KeptGroup, derived
+from dpdb.plan.expressions import Expr
+from dpdb.session.kept_answers import KeptAnswer, read_answer, scope_name
+from dpdb.session.ladders import Ladders, Shared
 from dpdb.session.query_plans import Plans, best_plans, identity, possible_plans
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from dpdb.answers.estimates import Array, Draws
+    from dpdb.ledger.kept import ReleaseStore
     from dpdb.ledger.protocol import Balance
     from dpdb.plan.lowering import RowCount
     from dpdb.plan.plan import Plan, ReleasedGroup
     from dpdb.plan.query import Query
-    from dpdb.policy.catalog import Policy
+    from dpdb.plan.relations import Source
+    from dpdb.policy.catalog import Policy, Table
     from dpdb.session.purchases import Purchase
 
 
@@ -34,39 +44,31 @@ class Chosen:
         return self.before is not None or self.plans[-1].follows
 
 
-@dataclass(frozen=True, repr=False)
-class _Kept:
-    """A purchase, and the plan that was bought."""
-
-    purchase: Purchase
-    plan: Plan
-
-    def answering(self, plan: Plan) -> Purchase | None:
-        """The purchase with the noisy values of another plan; None where it lacks some.
-
-        Two queries that would draw the same if they were new can differ in what they recall: of
-        AVG(x) and COUNT(*) the second may be remembered, which AVG(x) alone does not read.
-        """
-        if plan.fresh != self.plan.fresh or not set(plan.remembered) <= set(self.plan.remembered):
-            return None
-        noisy, recalled = self.purchase.result.noisy, self.plan.recalled
-        drawn = iter(noisy.draws[:recalled])
-        known = {group: tuple(islice(drawn, len(group.releases))) for group in self.plan.remembered}
-        own = (values for group in plan.remembered for values in known[group])
-        noisy = replace(noisy, draws=(*own, *noisy.draws[recalled:]))
-        return replace(self.purchase, result=replace(self.purchase.result, noisy=noisy))
+Scope = tuple[str, int, int | None, Expr | None]
+"""The rows that releases are about: so many of a unit in so many groups, under a filter."""
+Keys = tuple[Expr, ...]
 
 
 @dataclass(repr=False)
 class Memory:
     """Purchases by what was asked, and groups by the rows and the cells that they are about."""
 
-    _purchases: dict[object, _Kept] = field(default_factory=dict)
-    _groups: dict[object, dict[ReleasedGroup, Draws]] = field(default_factory=dict)
+    store: ReleaseStore | None = None
+    """What keeps what was released for later sessions, too."""
+    tables: tuple[Table, ...] = ()
+    """Those of the policy."""
+    _ladders: Ladders = field(default_factory=Ladders)
+    _purchases: dict[object, KeptAnswer] = field(default_factory=dict)
+    _groups: dict[Scope, dict[Keys, dict[ReleasedGroup, Draws]]] = field(default_factory=dict)
+    _derived: dict[ReleasedGroup, Derived] = field(default_factory=dict)
+    """What follows for the query that was last asked about."""
+    _read: dict[str, int] = field(default_factory=dict)
+    """For each scope the number of the last release that was read from the ledger."""
 
     def choose(self, query: Query, policy: Policy, balance: Balance, rows: RowCount) -> Chosen:
         """The plans of a query: a repeat keeps its plans, and what follows from groups is free."""
         possible = possible_plans(query, policy, balance.shares, rows)
+        self._look_up(_scope(query))
         keys = [identity(plans[-1], query.options) for plans in possible]
         known = next((place for place, key in enumerate(keys) if key in self._purchases), None)
 
@@ -78,7 +80,7 @@ class Memory:
 
         if known is not None:
             kept = self._purchases[keys[known]]
-            plans = recalling(kept.plan.remembered)[known]
+            plans = recalling(kept.remembered)[known]
             before = kept.answering(plans[kept.purchase.step])
             if before is not None:
                 return Chosen(plans, keys[known], before)
@@ -90,26 +92,112 @@ class Memory:
 
     def draws(self, plan: Plan) -> tuple[Array, ...]:
         """The noisy values of the releases that a plan recalls, in their order."""
-        known = self._groups.get(plan.scope, {})
-        return tuple(values for group in plan.remembered for values in known[group])
+        known = self._groups.get(_scope(plan), {}).get(plan.keys, {})
+        return tuple(
+            values
+            for group in plan.remembered
+            for values in (known.get(group) or self._derived_draws(plan.table, group))
+        )
 
-    def keep(self, chosen: Chosen, purchase: Purchase) -> None:
-        """Remember a purchase, and the groups that were drawn for it."""
+    def _derived_draws(self, table: Source, group: ReleasedGroup) -> Iterator[Array]:
+        from dpdb.answers.estimates import regrouped  # noqa: PLC0415 (numpy)
+
+        for part in self._derived[group].parts:
+            of = part.of
+            draws = self._groups[_scope_over(table, of.where)][of.keys][of.group]
+            yield from regrouped(part, draws)
+
+    def shared(self, plan: Plan) -> Shared:
+        """What of a plan's releases somebody was told before."""
+        if self.store is None:
+            return Shared(plan)
+        return self._ladders.shared((*_scope(plan), plan.keys), plan, self.store.asker)
+
+    def keep(self, chosen: Chosen, purchase: Purchase, shared: Shared | None = None) -> bool:
+        """Remember a purchase, and the groups that were drawn for it.
+
+        It is on the disk first, where the ledger keeps it. Where others have kept more since its
+        plan was `shared`, nothing is kept, the answer is no, and the purchase must not be shown.
+        """
         plan = chosen.plans[purchase.step]
-        self._purchases[chosen.key] = _Kept(purchase, plan)
-        draws = purchase.result.noisy.draws
-        if plan.scope is not None:
-            known = self._groups.setdefault(plan.scope, {})
-            for first, group in plan.groups:
-                known.pop(group, None)  # so that the latest is the last
-                known[group] = draws[first : first + len(group.releases)]
+        names = () if shared is None else shared.names()
+        kept, scope = KeptAnswer.of(chosen.key, purchase, plan, names), _scope(plan)
+        name, text = scope_name(scope), kept.text
+        if self.store is not None and name is not None and text is not None:
+            after = None if shared is None else self._read.get(name, 0)
+            if self.store.keep(name, text, after) is None:
+                self._look_up(scope)
+                return False
+        self._remember(scope, kept)
+        return True
+
+    def _remember(self, scope: Scope, kept: KeptAnswer) -> None:
+        self._purchases[kept.key] = kept
+        draws = kept.purchase.result.noisy.draws
+        known = self._groups.setdefault(scope, {}).setdefault(kept.keys, {})
+        for first, group in kept.groups:
+            known.pop(group, None)  # so that the latest is the last
+            known[group] = draws[first : first + len(group.releases)]
+
+    def _look_up(self, scope: Scope) -> None:
+        """Remember what the ledger has kept under a scope since it was last asked."""
+        name = None if self.store is None else scope_name(scope)
+        if self.store is None or name is None:
+            return
+        releases = self.store.kept(name, self._read.get(name, 0))
+        if not releases:
+            return
+        tables = (*self.tables, *(each for each in self.tables if each.name == scope[0]))
+        columns = {column.name: column for table in tables for column in table.columns}
+        for release in releases:
+            self._read[name] = release.number
+            kept = read_answer(release.kept.text, columns)
+            if kept is None:
+                continue
+            self._ladders.add((*scope, kept.keys), kept.rungs, release.kept.who)
+            if release.kept.who == self.store.asker:
+                self._remember(scope, kept)
 
     def _over(self, query: Query) -> tuple[ReleasedGroup, ...]:
-        """The groups over the query's rows, the latest first.
+        """The groups over the query's rows and cells, the latest first, and then what follows.
 
         For a query with subqueries there are none: which rows pass its filter depends on noise.
         """
         if query.subqueries:
             return ()
-        scope = *query.table.counted_rows, query.where, query.keys
-        return tuple(reversed(self._groups.get(scope, {})))
+
+        def over(where: Expr | None) -> Iterator[KeptGroup]:
+            scope = _scope_over(query.table, where)
+            self._look_up(scope)
+            for keys, groups in reversed(self._groups.get(scope, {}).items()):
+                yield from (KeptGroup(where, keys, group) for group in reversed(groups))
+
+        self._derived = {each.group: each for each in derived(query, over)}
+        own = self._groups.get(_scope(query), {}).get(query.keys, {})
+        return (*reversed(own), *self._derived)
+
+
+def _scope(of: Query | Plan) -> Scope:
+    return _scope_over(of.table, of.where)
+
+
+def _scope_over(table: Source, where: Expr | None) -> Scope:
+    return *table.counted_rows, where
+
+
+@dataclass(frozen=True, repr=False)
+class Shelf:
+    """Where what is bought for a query is kept, before it is shown."""
+
+    memory: Memory
+    chosen: Chosen
+    alone: bool = False
+    """Whether it is drawn and paid for as if nobody had been told any of it."""
+
+    def shared(self, plan: Plan) -> Shared:
+        """As `purchases.Keeping` says."""
+        return Shared(plan) if self.alone else self.memory.shared(plan)
+
+    def keep(self, purchase: Purchase, shared: Shared | None = None) -> bool:
+        """As `purchases.Keeping` says."""
+        return self.memory.keep(self.chosen, purchase, shared)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from dpdb.answers import accuracy_notes
 from dpdb.answers.estimates import Draws, Noisy
@@ -18,6 +18,7 @@ from dpdb.privacy.accounting.composition import NO_LOSS, ComposedLoss
 from dpdb.privacy.gradual_release import enough
 from dpdb.privacy.mechanisms import Laplace
 from dpdb.session.executor import Executor, GradualExecutor, NoisyResult
+from dpdb.session.ladders import Shared
 
 if TYPE_CHECKING:
     from dpdb.ledger.protocol import Ledger
@@ -39,22 +40,52 @@ class Purchase:
     """Which of the plans it is for, where there are several."""
 
 
+class Keeping(Protocol):
+    """Where what is bought for a query is kept, before it is shown."""
+
+    def shared(self, plan: Plan) -> Shared:
+        """What of a plan's releases somebody was told before."""
+        ...
+
+    def keep(self, purchase: Purchase, shared: Shared | None = None) -> bool:
+        """Keep a purchase; no if others were quicker, so that it must be drawn again."""
+        ...
+
+
 def settled(known: Draws = ()) -> Purchase:
     """What answers a plan that draws nothing, from the policy or from known values: it is free."""
     return Purchase(NoisyResult(Noisy(known, {})), FREE)
 
 
 def purchases(
-    plans: Sequence[Plan], options: Options, ledger: Ledger, open_executor: OpenExecutor
+    plans: Sequence[Plan],
+    options: Options,
+    ledger: Ledger,
+    open_executor: OpenExecutor,
+    keeping: Keeping,
 ) -> Iterator[Purchase]:
-    """The answers to one query: one, or several of rising accuracy where an error is asked for."""
+    """The answers to one query: one, or several of rising accuracy where an error is asked for.
+
+    Each is kept before it is given.
+    """
     if options.relative_error is not None:
-        yield from _gradual_purchases(plans, options, ledger, open_executor)
+        for purchase in _gradual_purchases(plans, options, ledger, open_executor):
+            # It is kept at once: a later step may fail, and this one is paid for all the same.
+            keeping.keep(purchase)
+            yield purchase
         return
     (plan,) = plans
-    receipt = ledger.charge(plan.composed_loss, plan.region)
-    result = open_executor().execute(plan, receipt)
-    yield Purchase(result, receipt.price, accuracy_notes.error_notes(options, plan))
+    shared = keeping.shared(plan)
+    receipt = shared.ledger(ledger).charge(shared.loss, shared.region, shared.queries)
+    executor = open_executor()
+    while True:
+        result = executor.execute(plan, receipt, shared)
+        purchase = Purchase(result, receipt.price, accuracy_notes.error_notes(options, plan))
+        if keeping.keep(purchase, shared):
+            break
+        # Others have released some of it in the meantime. What was drawn here is forgotten.
+        shared = keeping.shared(plan)
+    yield purchase
 
 
 def _gradual_purchases(

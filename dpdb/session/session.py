@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 from dpdb.answers.answer import Answer
@@ -20,10 +21,12 @@ from dpdb.policy.numbers import decimal
 from dpdb.privacy.noise.source import Noise
 from dpdb.privacy.noise.sources import source
 from dpdb.session import catalog_views
-from dpdb.session.backends import open_engine, open_ledger
+from dpdb.session.backends import open_engine, open_ledger, with_public_values
 from dpdb.session.explanations import explained
 from dpdb.session.gate import Gate
-from dpdb.session.memory import Chosen, Memory
+from dpdb.session.ladders import Shared
+from dpdb.session.memory import Chosen, Memory, Shelf
+from dpdb.session.public import PublicAnswers
 from dpdb.session.public_facts import PublicFacts
 from dpdb.session.settings import Settings
 from dpdb.session.unprotected import Unprotected
@@ -78,15 +81,18 @@ class Session:
         self.policy = policy
         self.teach = teach
         self.settings = Settings()
-        facts = PublicFacts(lambda: self._engine)
-        self._statement = lru_cache(STATEMENTS)(lambda text: statement(text, policy, facts))
-        self._ledger = open_ledger(policy, analyst, teach=teach)
+        self._ledger = ledger = open_ledger(policy, analyst, teach=teach)
+        # None of these holds the session: it and its rows are forgotten with the last name.
+        self._with_values = known = cache(lambda: with_public_values(policy, ledger.pinned))
+        here = weakref.proxy(self)
+        facts = PublicFacts(lambda: here._engine)
+        self._statement = lru_cache(STATEMENTS)(lambda text: statement(text, known(), facts))
         self._noise = source(policy.noise) if noise is None else noise
         # Where noise can be foretold the time of an answer tells nothing more.
         self._gate = Gate(timed=noise is None and not teach)
         self._progress = progress
         self._loaded_engine: OpenEngine | None = None
-        self._memory = Memory()
+        self._memory = Memory(self._ledger.store if self._noise.private else None, policy.tables)
         self._batches: Batches | None = None
 
     def __repr__(self) -> str:
@@ -110,14 +116,14 @@ class Session:
         return self._gate.answer(text, self._execute)
 
     def price(self, text: str) -> Price:
-        """What a SELECT would cost, told without looking into a file; raises DpdbError.
+        """What a SELECT would cost, told without looking at a private row; raises DpdbError.
 
         An answer with a relative error may cost less: it is bought until it is accurate enough.
         """
         return self.quote(text).cost
 
     def quote(self, text: str) -> Answer:
-        """What EXPLAIN says of a SELECT, but for its noise, told without looking into a file.
+        """What EXPLAIN says of a SELECT, but for its noise, told without looking at a private row.
 
         Under `replace` noise can depend on the number of rows. That is public, but no
         reason to load a file while somebody types: the noise is left out. Only where
@@ -133,7 +139,7 @@ class Session:
         from dpdb.session.batches import PLAN_COLUMNS, Batches, asked_in  # noqa: PLC0415 (numpy)
 
         def planned(_: str) -> Answer:
-            self._batches = self._batches or Batches(self.policy, self._ledger)
+            self._batches = self._batches or Batches(self._known, self._ledger)
             asked = asked_in(texts, self._statement, self.settings, self.balance, teach=self.teach)
             rows = self._batches.plan(asked, self._rows, self._is_answered)
             return self._shown("", PLAN_COLUMNS, rows)
@@ -144,6 +150,8 @@ class Session:
         priced = self._statement(text)
         if not isinstance(priced, Select):
             raise Unsupported("only a SELECT has a price")
+        if priced.query.public:
+            return self._public.explained(text, priced.query)
         if self.settings.unprotected:
             return self._unprotected.explained(text, priced.query)
         query = self._asked(priced.query)
@@ -152,6 +160,10 @@ class Session:
 
     def _execute(self, text: str) -> Answer:
         match self._statement(text):
+            case Select(query=query, explain=True) if query.public:
+                return replace(self._public.explained(text, query), private=self._private)
+            case Select(query=query) if query.public:
+                return replace(self._public.answer(text, query), private=self._private)
             case Select(query=query, explain=True) if self.settings.unprotected:
                 return self._unprotected.explained(text, query)
             case Select(query=query) if self.settings.unprotected:
@@ -175,10 +187,15 @@ class Session:
                 rows = self.settings.rows(teach=self.teach)
                 return self._shown(text, ("setting", "value", "meaning"), rows)
             case Describe() as describe:
-                rows = catalog_views.column_rows(self.policy, describe)
+                rows = catalog_views.column_rows(self._known, describe)
                 return self._shown(text, catalog_views.COLUMN_COLUMNS, rows)
             case Assign() as assign:
                 return self._assign(text, assign)
+
+    @property
+    def _known(self) -> Policy:
+        """The policy with what public tables add to it, which are read when a statement is."""
+        return self._with_values()
 
     @property
     def _private(self) -> bool:
@@ -193,7 +210,7 @@ class Session:
         """
         self._gate.opens_on_tick()
         if self._loaded_engine is None:
-            self._loaded_engine = open_engine(self.policy, self._progress, self._ledger.pinned)
+            self._loaded_engine = open_engine(self._known, self._progress, self._ledger.pinned)
         return self._loaded_engine
 
     def _executor(self, known: Draws) -> Executor:
@@ -206,8 +223,13 @@ class Session:
     def _unprotected(self) -> Unprotected:
         """Answers where teaching mode has switched privacy off."""
         return Unprotected(
-            self.policy, self.settings, self._ledger, self._noise, lambda: self._engine
+            self._known, self.settings, self._ledger, self._noise, lambda: self._engine
         )
+
+    @property
+    def _public(self) -> PublicAnswers:
+        """Answers about public tables alone."""
+        return PublicAnswers(self._known, self.balance, self._noise, lambda: self._engine)
 
     def _asked(self, query: Query) -> Query:
         """The query with the session's settings for what it leaves open."""
@@ -220,7 +242,7 @@ class Session:
     def _plans(self, query: Query, rows: RowCount) -> Chosen:
         """The plans of a query, and what it was answered with before, unless that is to be paid."""
         memory = Memory() if self.settings.repeats_are_paid else self._memory
-        return memory.choose(query, self.policy, self.balance, rows)
+        return memory.choose(query, self._known, self.balance, rows)
 
     def _select(self, text: str, query: Query) -> Answer:
         """An answer that is bought, in steps where it is to be as accurate as asked."""
@@ -241,10 +263,17 @@ class Session:
         if plans[-1].follows:
             return self._answer(text, plans[-1], settled(known), repeat=True)
         ledger = self._ledger.recording(text)
-        for purchase in purchases(plans, options, ledger, lambda: self._executor(known)):
-            # It is kept at once: a later step may fail, and this one is paid for all the same.
-            self._memory.keep(chosen, purchase)
+        shelf = Shelf(self._memory, chosen, alone=self._draws_alone)
+        *_, purchase = purchases(plans, options, ledger, lambda: self._executor(known), shelf)
         return self._answer(text, plans[purchase.step], purchase)
+
+    @property
+    def _draws_alone(self) -> bool:
+        """Whether releases have noise of their own, whatever of them was told to others.
+
+        Other sources of noise than ours round scales in their own way.
+        """
+        return self.settings.repeats_are_paid or self.policy.noise != "system"
 
     def _is_answered(self, query: Query) -> bool:
         """Whether asking a query is free, because it was answered before."""
@@ -261,7 +290,9 @@ class Session:
         chosen = self._plans(query, rows)
         planned, relative = chosen.plans[-1], query.options.relative_error is not None
         free, region = planned.settled or chosen.is_free, None if relative else planned.region
-        price = FREE if free else self._ledger.price(planned.composed_loss, region)
+        shared = Shared(planned) if self._draws_alone else self._memory.shared(planned)
+        ledger = shared.ledger(self._ledger)
+        price = FREE if free else ledger.price(shared.loss, region, shared.queries)
         answer = explained(text, planned, query.options, price, self.balance)
         return replace(answer, repeat=chosen.is_free, private=self._private)
 

@@ -19,6 +19,7 @@ from dpdb.privacy.accounting.composition import ComposedLoss
 from dpdb.privacy.accounting.loss import pure
 
 if TYPE_CHECKING:
+    from dpdb.answers.record import CellColumn, Disclosure
     from dpdb.engines.protocol import OpenEngine
     from dpdb.ledger.protocol import Ledger, Price
     from dpdb.plan.query import Query
@@ -46,25 +47,18 @@ class Unprotected:
 
     def answer(self, text: str, query: Query) -> Answer:
         """The answer: exact, or with noise of local sensitivity that is charged for."""
-        from dpdb.session.teaching import UnprotectedExecutor  # noqa: PLC0415 (numpy)
-
         planned, epsilon = self._planned(query)
         price = FREE
         if epsilon is not None:
             price = self.ledger.charge(ComposedLoss.of(pure(epsilon)), None).price
         share = None if epsilon is None else epsilon / planned.aggregates
-        result = UnprotectedExecutor(self.engine(), self.noise, share).execute(planned)
-        cells = result.table.cells(unrounded=True)
-        kinds = [output.expression.kind for output in planned.outputs]
-        for index, kind in enumerate(kinds):
-            if kind is Kind.INTEGER and any(isinstance(c, float) for c in cells[index].cells):
-                kinds[index] = Kind.NUMBER  # a median between two rows, or a noisy count
+        cells, kinds, revealed = unprotected_cells(planned, self.engine(), self.noise, share)
         return replace(
             self._about(text, planned, price),
             cells=cells,
             origins=release_reports.origins(planned, noisy=share is not None),
-            kinds=tuple(kinds),
-            revealed=result.revealed if self.settings.reveal and share is not None else (),
+            kinds=kinds,
+            revealed=revealed if self.settings.reveal and share is not None else (),
         )
 
     def explained(self, text: str, query: Query) -> Answer:
@@ -105,6 +99,24 @@ class Unprotected:
             query=True,
             private=False,
         )
+
+
+def unprotected_cells(
+    planned: Plan, engine: OpenEngine, noise: Noise, share: Fraction | None
+) -> tuple[tuple[CellColumn, ...], tuple[Kind, ...], tuple[Disclosure, ...]]:
+    """The columns of an answer, their types, and what is behind them.
+
+    They are exact without a `share`, which is the ε of each aggregate.
+    """
+    from dpdb.session.teaching import UnprotectedExecutor  # noqa: PLC0415 (numpy)
+
+    result = UnprotectedExecutor(engine, noise, share).execute(planned)
+    cells = result.table.cells(unrounded=True)
+    kinds = [output.expression.kind for output in planned.outputs]
+    for index, kind in enumerate(kinds):
+        if kind is Kind.INTEGER and any(isinstance(c, float) for c in cells[index].cells):
+            kinds[index] = Kind.NUMBER  # a median between two rows, or a noisy count
+    return cells, tuple(kinds), result.revealed
 
 
 def _check(planned: Plan) -> None:

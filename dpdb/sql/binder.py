@@ -28,7 +28,7 @@ from dpdb.plan.query import NO_OPTIONS, Options, Ordering, Output, Query
 from dpdb.plan.relations import Lookup
 from dpdb.plan.stability import NO_FACTS, Facts
 from dpdb.policy.catalog import Policy
-from dpdb.sql import derived_tables, group_by, sources, unions, windows
+from dpdb.sql import derived_tables, group_by, sources, unions, unit_groups, windows
 from dpdb.sql.aggregates import is_aggregated
 from dpdb.sql.arrangement import with_lookups
 from dpdb.sql.dialect import parse, select_start
@@ -36,7 +36,7 @@ from dpdb.sql.distinct import check_distinct, distinct_keys
 from dpdb.sql.grouping_sets import by_levels
 from dpdb.sql.labels import labels
 from dpdb.sql.lookups import LookupBinder, check
-from dpdb.sql.scopes import AnswerExpressions, Answers, Constants, RowExpressions
+from dpdb.sql.scopes import AnswerExpressions, Answers, Constants, RowExpressions, hint_for_rows
 from dpdb.sql.terms import Option, agreed, with_key_terms
 from dpdb.sql.trees import Effort, only, place, place_at, start
 from dpdb.sql.views import Scope, View
@@ -100,7 +100,8 @@ class Binder:
         bound = self.bound(tree, terms)
         if isinstance(bound, View):
             raise Unsupported(
-                "a query needs an aggregate such as COUNT(*)", hint="single rows are never shown"
+                "a query needs an aggregate such as COUNT(*), or a GROUP BY",
+                hint="single rows are never shown",
             )
         query = bound if isinstance(bound, Query) else self._derived(bound, tree)
         return replace(query, options=options)
@@ -127,6 +128,8 @@ class Binder:
         scope = sources.scope(tree, self)
         if scope.view.derived is not None:
             return derived_tables.selection(tree, written, scope, self, terms)
+        if row_by_row and unit_groups.groups_units(tree, scope, self.policy):
+            return unit_groups.unit_view(tree, written, scope, self, self.policy)
         if row_by_row and not is_aggregated(tree):
             return sources.row_view(tree, scope, self)
         return self._aggregated(tree, written, scope, terms)
@@ -141,8 +144,11 @@ class Binder:
         levels = group_by.levels(tree, scope, rows)
         keys = tuple(dict.fromkeys(key for level in levels for key in level))
         keys = keys or distinct_keys(tree, rows)
+        if keys:
+            group = place(tree.args.get("group") or tree, self.text)
+            unit_groups.refuse_single_units(keys, scope, self.policy, group)
         source, condition = sources.source_of(tree, scope, rows, self)
-        table = agreed(terms, source, grouped=bool(keys))
+        table = agreed(terms, source, grouped=bool(tree.args.get("group") or keys))
         scope = replace(scope, view=replace(scope.view, table=table))
         answers = AnswerExpressions(self, rows, scope, keys)
         outputs = self.outputs(tree, answers, written)
@@ -165,7 +171,7 @@ class Binder:
         if not (query.aggregates or query.keys):
             raise Unsupported(
                 "a query needs an aggregate such as COUNT(*), or a GROUP BY",
-                hint="single rows are never shown",
+                hint=hint_for_rows(query.table),
             )
         query = with_key_terms(query, terms)
         subtotals = len(levels) > 1 or answers.groupings

@@ -18,7 +18,8 @@ from dpdb.plan.expressions import (
     slots,
 )
 from dpdb.plan.query import Aggregate, Output
-from dpdb.policy.catalog import Kind
+from dpdb.plan.relations import Source
+from dpdb.policy.catalog import Kind, Table
 from dpdb.sql.aggregates import AGGREGATE_NAMES, aggregate, is_aggregate
 from dpdb.sql.expression_binder import ExpressionBinder
 from dpdb.sql.functions import FUNCTION_NAMES
@@ -156,7 +157,7 @@ class AnswerExpressions(ExpressionBinder):
         """The columns that * stands for: there are none."""
         raise Unsupported(
             "SELECT * is not supported",
-            hint="single rows are never shown; try SELECT COUNT(*)",
+            hint=hint_for_rows(self.scope.view.table),
             place=self.place(node),
         )
 
@@ -179,10 +180,17 @@ class AnswerExpressions(ExpressionBinder):
         if column not in self.keys:
             raise Unsupported(
                 f"{node.name} must be inside an aggregate or in GROUP BY",
-                hint="single rows are never shown",
+                hint=hint_for_rows(self.scope.view.table),
                 place=self.place(node),
             )
         return Slot("key", self.keys.index(column), column.kind)
+
+
+def hint_for_rows(source: Source) -> str:
+    """What can be asked instead of rows."""
+    if isinstance(source, Table) and source.public:
+        return "GROUP BY shows the different values of a public table, and how often they occur"
+    return "single rows are never shown; try SELECT COUNT(*)"
 
 
 def _is_of_answer(node: exp.Expr) -> bool:

@@ -9,7 +9,7 @@ import pytest
 
 from dpdb.answers.confidence_intervals import confidence_intervals, interval_of
 from dpdb.answers.estimates import Array, Noisy, points, scalar
-from dpdb.answers.noise_tails import laplace_tail, two_laplace_tail
+from dpdb.answers.noise_tails import laplace_tail
 from dpdb.plan.expressions import Slot
 from dpdb.plan.plan import Plan
 from dpdb.policy.catalog import Kind, Policy
@@ -84,7 +84,7 @@ def test_an_averages_interval_is_all_means_that_are_not_rejected(total: int, cou
     """
     means = np.linspace(-50, 50, 100_001)
     distance = np.maximum(np.abs(total - means * count) - 1, 0)
-    tail = two_laplace_tail(distance, 50 - means, 50 + means)
+    tail = laplace_tail(distance, [50 - means, 50 + means])
     plausible = means[tail >= 0.05]
     [(low, high)] = around("AVG(age)", [[50 * count + total, 50 * count - total]])
     assert (low, high) == pytest.approx((50 + plausible[0], 50 + plausible[-1]), abs=0.0011)

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpdb.answers.noise_tails import laplace_tail, margin, two_laplace_tail
+from dpdb.answers.noise_tails import laplace_tail, margin
 from dpdb.privacy.mechanisms import Gaussian, Laplace
 from tests.support.audited import noise
 
@@ -24,13 +24,15 @@ def test_the_tail_of_two_laplace_noises(first: float, second: float) -> None:
         tails = sum(np.where(d > 0, np.exp(-np.abs(d) / first) / 2, 1 - np.exp(-np.abs(d) / first) / 2)
                     for d in (above, below))  # fmt: skip
         expected = float(np.trapezoid(density * tails, x))
-        found = float(two_laplace_tail(np.array([distance]), first, np.array([second]))[0])
+        found = float(
+            laplace_tail(np.array([distance]), [np.array([first]), np.array([second])])[0]
+        )
         assert found == pytest.approx(expected, rel=2e-5)
 
 
 def test_noise_of_no_scale_has_no_part_in_the_tail() -> None:
     for first, second in itertools.permutations((0.0, 2.0)):
-        found = two_laplace_tail(np.array([3.0]), first, np.array([second]))
+        found = laplace_tail(np.array([3.0]), [np.array([first]), np.array([second])])
         assert found[0] == pytest.approx(math.exp(-3 / 2))
 
 
@@ -44,7 +46,7 @@ def test_the_tail_of_three_laplace_noises(scales: tuple[float, float, float]) ->
     density = np.exp(-np.abs(x) / first) / (2 * first)
     for distance in (0.5, 4.0, 11.0):
         d = distance - x
-        two = two_laplace_tail(np.abs(d), second, np.array(third)) / 2
+        two = laplace_tail(np.abs(d), [np.array(second), np.array(third)]) / 2
         above = np.where(d > 0, two, 1 - two)
         expected = 2 * float(np.trapezoid(density * above, x))
         [found] = laplace_tail(np.array([distance]), [np.array([scale]) for scale in scales])

@@ -30,6 +30,8 @@ def test_a01_outputs_lie_on_the_grid_whatever_the_exact_result(tmp_path):
                 assert value == nearest * step.numerator / step.denominator
             seen[number % 2].add(Fraction(row[0]))
     assert all(value.denominator in (1, 2, 4) for values in seen.values() for value in values)
+    # Rounding would hide the gaps between doubles, and leave them there: the noise has none.
+    assert all(type(value) is int for value in seeded(1).laplace(Fraction(1000), 10).tolist())
     # Both exact results reach the same points, as far as 1,000 draws each can show.
     assert len(seen[0] & seen[1]) > 20
 

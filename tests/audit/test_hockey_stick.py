@@ -53,7 +53,7 @@ Draws = npt.NDArray[np.float64]
 Probabilities = npt.NDArray[np.float64]
 Sample = Callable[[int, int], Draws]
 ALPHA = 1e-6
-TRIALS = 60_000
+TRIALS = 30_000
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -364,12 +364,12 @@ def test_smooth_noise_is_drawn_as_it_is_summed_up(values: list[int]) -> None:
     here.source.rows = rows(*values)
     planned = planned_for(here, "SELECT MEDIAN(x) FROM t", SMOOTH, (4.0, 0.125))
     exact = here.exact(planned, here.source.rows)
-    drawn = sampler(planned, [exact], (1,), seed=3)(0, 3000)
+    drawn = sampler(planned, [exact], (1,), seed=3)(0, 1500)
     assert set(drawn) <= set(range(-2, 6))
     found = np.array([np.sum(drawn == value) for value in range(-2, 6)])
 
     def fit(times: int) -> float:
-        expected = 3000 * distribution(planned, exact, times)
+        expected = 1500 * distribution(planned, exact, times)
         most = expected > 10  # the others together, or their counts are far from normal
         parts = [(counts[most], counts[~most].sum()) for counts in (found, expected)]
         observed, likely = ([*many, few] if (~most).any() else many for many, few in parts)

@@ -46,10 +46,10 @@ def test_a21_noise_cannot_be_predicted(tmp_path, capsys):
 
 def test_a22_noise_comes_before_rounding(tmp_path):
     """A true value rounded to tens, then noise of scale 1: which ten shows."""
-    policy = people(tmp_path, ROWS[:10])
-    answer = Session(policy, noise=Added(4)).execute("SELECT COUNT(*), ROUND(COUNT(*), -1) FROM t")
+    policy = people(tmp_path, ROWS[:12])
+    answer = Session(policy, noise=Added(2)).execute("SELECT COUNT(*), ROUND(COUNT(*), -1) FROM t")
     assert answer.rows == ((14, 10),)
-    answer = Session(policy, noise=Added(6)).execute("SELECT ROUND(COUNT(*), -1) FROM t")
+    answer = Session(policy, noise=Added(4)).execute("SELECT ROUND(COUNT(*), -1) FROM t")
     assert answer.rows == ((20,),)
 
 

@@ -267,7 +267,7 @@ COLUMNS = [
 ]
 
 
-@settings(anywhere, max_examples=150)
+@settings(anywhere, max_examples=80)
 @given(CELLS, st.sampled_from(COLUMNS), st.sampled_from(BLOCKS))
 @example(["true", "True"], integer(-10, 300), 1 << 22)
 @example(["true", "5"], integer(-10, 300), 1 << 22)
@@ -292,7 +292,7 @@ NUMERIC_TEXTS = st.text(
 NUMBERS = NUMERIC_TEXTS | st.floats().map(repr) | st.decimals(allow_nan=False).map(str)
 
 
-@settings(anywhere, max_examples=100)
+@settings(anywhere, max_examples=60)
 @given(st.lists(NUMBERS, min_size=10, max_size=10))
 @example(
     [

@@ -61,7 +61,7 @@ RECORDS = st.tuples(
 ).map(b"".join)
 
 anywhere = settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200, deadline=None
+    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=100, deadline=None
 )
 
 

@@ -161,6 +161,16 @@ def test_an_entry_that_was_written_over(folder: Path) -> None:
         ledger.charge(LOSS, None)
 
 
+def test_an_entry_that_was_changed(folder: Path) -> None:
+    """The ε of each charge is a text that an editor of databases can change."""
+    ledger = opened(folder)
+    ledger.charge(LOSS, None)
+    change = "UPDATE entries SET text = replace(text, '1/10', '1/99') WHERE number = 1"
+    assert connection_of(ledger).execute(change).rowcount == 1
+    with pytest.raises(LedgerError, match="damaged"):
+        again(ledger)
+
+
 def test_a_lost_entry_is_noticed_before_the_answer(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

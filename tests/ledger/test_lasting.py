@@ -183,6 +183,7 @@ MORE: dict[str, Callable[[Policy], Policy]] = {
     ),
     "tables.u": lambda p: replace(p, tables=(TABLE, replace(TABLE, name="u"))),
     "name": lambda p: replace(p, lasting=replace(p.lasting, name="another")),
+    "window": lambda p: replace(p, lasting=replace(p.lasting, window=30)),
     "queries_in_all": lambda p: replace(p, lasting=replace(p.lasting, queries_in_all=10**6)),
     "analysts": lambda p: replace(p, lasting=replace(p.lasting, analysts=(("bob", TENTH),))),
 }  # fmt: skip

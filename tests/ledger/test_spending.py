@@ -22,7 +22,7 @@ GRAIN = Fraction(1, 2**120)
 amounts = st.fractions(0, 10, max_denominator=2**100)
 losses = st.builds(Loss, amounts, amounts, amounts, amounts).map(ComposedLoss.of)
 regions = st.none() | st.integers(0, 4).map(at)
-few = settings(max_examples=25)
+few = settings(max_examples=15)
 charges = st.lists(st.tuples(losses, regions), max_size=8)
 
 

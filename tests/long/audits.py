@@ -8,7 +8,7 @@ same rows, and each is a run of its own.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
@@ -222,15 +222,21 @@ def _found(audit: Audit, folder: Path, runs: int, noise: Any) -> Found:
     ]
     truths = (sides[0].truth, sides[1].truth) if audit.summed else (np.zeros(0),) * 2
     delta = 1e-6 if "delta" in audit.options else 0.0
-    few = max(runs // 10, 1)
-    first = _drawn(audit, sides, truths, (few, few))
-    guess = max(_guesses(first), key=lambda guess: _gained(guess, first))
-    heads = int(np.random.default_rng(1).binomial(2 * runs, 0.5))
-    right, guesses = guess.right_and_all(*_drawn(audit, sides, truths, (heads, 2 * runs - heads)))
-    return Found(lower_bound(right, guesses, 2 * runs, delta), guess.charged)
+    return best_bound(lambda number: _drawn(audit, sides, truths, number), runs, delta)
 
 
 Drawn = tuple[list[Floats], list[Floats]]
+"""Scores and charges, of either table."""
+
+
+def best_bound(draw: Callable[[tuple[int, int]], Drawn], runs: int, delta: float = 0) -> Found:
+    """The bound of the best way to guess; `draw` makes so many runs on either table."""
+    few = max(runs // 10, 1)
+    first = draw((few, few))
+    guess = max(_guesses(first), key=lambda guess: _gained(guess, first))
+    heads = int(np.random.default_rng(1).binomial(2 * runs, 0.5))
+    right, guesses = guess.right_and_all(*draw((heads, 2 * runs - heads)))
+    return Found(lower_bound(right, guesses, 2 * runs, delta), guess.charged)
 
 
 def _drawn(audit: Audit, sides: Sequence[Side], truths: Any, runs: tuple[int, int]) -> Drawn:

@@ -8,13 +8,18 @@ from tests.long.parts import Part
 from tests.system.test_transcript import (
     HOSTILE,
     THOROUGH,
+    VARIANTS,
+    WORST,
     assert_rows_change_no_byte,
     drowned,
 )
 
 __all__ = ["drowned"]  # a fixture that all tests here use
 
-FILES = [(variant, name) for variant in THOROUGH for name in HOSTILE]
+FILES = [
+    *((variant, "json", name) for variant in THOROUGH for name in HOSTILE),
+    *((variant, "table", name) for variant in VARIANTS for name in WORST),
+]
 TOGETHER = 20
 """So many files are compared in a part."""
 
@@ -23,6 +28,6 @@ TOGETHER = 20
 @pytest.mark.examples(len(FILES), 1, most=TOGETHER)
 def test_each_hostile_row_changes_no_byte(part: Part, tmp_path, capsys, tried):
     first = TOGETHER * (part.seed - 1)
-    for variant, name in FILES[first : first + part.examples]:
-        assert_rows_change_no_byte(tmp_path, capsys, variant, "json", [[name]])
+    for variant, form, name in FILES[first : first + part.examples]:
+        assert_rows_change_no_byte(tmp_path, capsys, variant, form, [[name]])
     tried(f"{part}: {part.examples} files with a hostile row")

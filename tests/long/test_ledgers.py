@@ -14,9 +14,9 @@ from tests.support.lasting import folder_in_memory
 from tests.support.ledger_trials import (
     Tampered,
     granted_at_once,
-    shared_to_the_last,
     survives_kills,
 )
+from tests.support.shared_budget import shared_to_the_last
 
 MOST_BYTES = 6000
 """No fewer than a small ledger holds."""
@@ -53,11 +53,13 @@ def test_sessions_killed_from_plan_to_page(examples: int, tried) -> None:
     tried(f"{examples} of {calls} calls: {each.count((1, 0))} charges without an answer")
 
 
-@pytest.mark.examples(1000, 10)
+@pytest.mark.examples(200, 1)
 def test_two_analysts_share_to_the_last_while_a_third_is_killed(examples: int, tried) -> None:
     with folder_in_memory() as folder:
-        told, kills = shared_to_the_last(folder, examples, Random(3))
-    tried(f"{examples} charges; alice, bob and carol were told of {told}; {kills} kills")
+        shared = shared_to_the_last(folder, examples, Random(3))
+    shared.check()
+    tried(", ".join([f"{name} was told of ε {float(each)}" for name, each in shared.told.items()])
+          + f"; {shared.kills} kills")  # fmt: skip
 
 
 @pytest.mark.examples(MOST_BYTES, 5, most=PART)

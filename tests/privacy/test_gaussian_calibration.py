@@ -33,6 +33,7 @@ from dpdb.privacy.gaussian_calibration import (
     profile,
     variance_for,
 )
+from dpdb.privacy.search import crossing
 
 OVERSHOOT = 1e-6  # the most that a bound may be above the truth, relatively
 
@@ -384,3 +385,15 @@ def test_the_drop_of_mills_ratio(x: float, width: float) -> None:
         start, end = (mpmath.ncdf(-at) / mpmath.npdf(at) for at in ends)
         exact = float(start - end)
     assert exact * (1 - 1e-9) <= mills_drop(x, width) <= exact * (1 + 5e-9)
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 1000), Fraction(1, 3), Fraction(30)], ids=str)
+def test_a_search_from_the_variance_of_continuous_noise_finds_the_same(epsilon: Fraction) -> None:
+    for sensitivity in (200, 10**6, 2**50):
+        found = crossing(
+            lambda variance, change=sensitivity: (
+                discrete_profile(variance, change, epsilon) <= Fraction(1, 10**6)
+            )
+        )
+        squared = sensitivity**2
+        assert found[1] == variance_for(sensitivity, squared, True, epsilon, Fraction(1, 10**6))

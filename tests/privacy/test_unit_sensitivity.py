@@ -179,7 +179,7 @@ def dropped_by_capping(owner: Column, cap: int, rounds: int) -> int:
 @pytest.mark.parametrize("cap", [1, 2, 3])
 def test_capping_keeps_each_units_rows_whatever_the_others_are(owner: Column, cap: int) -> None:
     """Any kind of column is tried here; a policy takes those in which units stay apart."""
-    assert dropped_by_capping(owner, cap, rounds=20) > 0
+    assert dropped_by_capping(owner, cap, rounds=8) > 0
 
 
 def test_capping_nothing_keeps_nothing() -> None:

@@ -69,3 +69,15 @@ def test_a_refusal_is_remembered_and_raised_again(
     assert made in ([statement], [statement, plan])
     assert len({(type(e), e.message, e.hint, e.place, e.statement) for e in raised}) == 1
     assert raised[0] is not raised[1]
+
+
+def test_what_follows_from_other_answers_is_planned_for_itself() -> None:
+    policy = world([Column("x", Kind.INTEGER, Fraction(0), Fraction(10))]).policy
+    prices = []
+    with planned_once.planned_once():
+        for before in ([], [MEAN.removeprefix("EXPLAIN ")]) * 2:
+            session = Session(policy)
+            for statement in before:
+                session.execute(statement)
+            prices.append(session.execute(SUM).cost.epsilon)
+    assert prices == [Fraction(1, 10), 0] * 2

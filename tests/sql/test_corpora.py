@@ -85,7 +85,8 @@ def test_accepted(text: str, session: Session, policy: Policy) -> None:
         if first_word(text) not in QUERIES:
             assert session.execute("SHOW BUDGET").rows == before or first_word(text) == "SET"
     for render in FORMATS.values():
-        assert render(answer).isprintable() or "\n" in render(answer)
+        shown = render(answer)
+        assert "\n" in shown or shown.isprintable()
 
 
 def check_answer(answer: Answer, priced: Answer) -> None:

@@ -55,13 +55,15 @@ class Crashes:
         """Answer in a process that dies with its `call`-th call of a function; 0 is never.
 
         With `looking` it dies when it first looks at rows.
-        Returns how many charges there are of it, and how many times it had looked at rows.
+        Returns how many charges there are of it, and how many times it had looked at rows. What it
+        has shown is kept.
         """
-        before = self._charged()
+        before, kept = self._charged(), self._kept()
         self.page.write_bytes(b"")
 
         def answer() -> None:
             session, calls = Session(self.policy), 0
+            session.execute("SET repeats = 'fresh'")
 
             def count(_: object, event: str, __: object) -> None:
                 nonlocal calls
@@ -81,7 +83,12 @@ class Crashes:
             self.page.write_text(str(calls))
 
         os.waitpid(forked(answer), 0)
+        assert self._kept() - kept >= int(self.page.read_text().isdigit())
         return self._charged() - before, int(bool(self.page.read_bytes()))
 
     def _charged(self) -> int:
         return len(verify(LastingLedger.open(self.policy).book)) - 1
+
+    def _kept(self) -> int:
+        ledger = LastingLedger.open(self.policy)
+        return len([*ledger.book.walk_kept(ledger.pinned.key)])

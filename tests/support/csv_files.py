@@ -14,7 +14,7 @@ from dpdb.vectors.columns import Codes
 
 BLOCKS = (1, 7, 40, 200, 1 << 22)
 """In bytes: how a file is cut must not be seen."""
-anywhere = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=100)
+anywhere = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
 
 
 def loaded(path, content, *columns, block=1 << 22):

@@ -45,50 +45,6 @@ def opened_budget(folder: Path) -> Policy:
     return policy
 
 
-def shared_to_the_last(folder: Path, limit: int, random: Random) -> tuple[list[int], int]:
-    """Alice and Bob spend all there is, 1/`limit` at a time; Carol does, and is killed at times.
-
-    Returns how many charges each of them was told of, and the number of kills. What the ledger says
-    is exactly what Alice and Bob were told, and no less than Carol was.
-    """
-    policy = opened_budget(folder)
-    loss = ComposedLoss.of(pure(Fraction(1, limit)))
-    names = ("alice", "bob", "carol")
-
-    def spend(name: str) -> None:
-        ledger = LastingLedger.open(policy, name)
-        with (folder / name).open("ab", buffering=0) as file:
-            while True:
-                try:
-                    ledger.charge(loss, None)
-                except BudgetExceeded:
-                    return
-                file.write(b".")
-                time.sleep(0.001)  # somebody reads the answer
-
-    for name in names:
-        (folder / name).touch()
-    children = [forked(lambda name=name: spend(name)) for name in names[:2]]
-    kills, ended = 0, list[int]()
-    while len(ended) < 2:
-        carol = forked(lambda: spend("carol"))
-        time.sleep(random.uniform(0.005, 0.04))
-        os.kill(carol, signal.SIGKILL)
-        kills += os.WIFSIGNALED(os.waitpid(carol, 0)[1])
-        done = [os.waitpid(child, os.WNOHANG) for child in children if child not in ended]
-        assert all(status == 0 for _, status in done)
-        ended += [child for child, _ in done if child]
-    ledger = LastingLedger.open(policy)
-    entries = [sealed.entry for sealed in verify(ledger.book)][1:]
-    charged = [sum(entry.who == name for entry in entries) for name in names]
-    told = [len((folder / name).read_bytes()) for name in names]
-    assert ledger.balance.epsilon_left == 0
-    assert sum(charged) == limit
-    assert charged[:2] == told[:2]
-    assert charged[2] >= told[2]
-    return told, kills
-
-
 def granted_at_once(folder: Path, processes: int, limit: int) -> int:
     """How many charges, each of which is 1/`limit`, so many processes are granted together."""
     policy, told = opened_budget(folder), folder / "granted"

@@ -1,9 +1,10 @@
 """Statements that are sent again and again are read once and planned once.
 
 What a statement means follows from its text and the policy, and its plan from that, its share of
-the budget and, where it is public, the number of rows: none of the modules behind these two steps
-imports an engine. Tests that ask the same of many files, or of many draws of noise, need not work
-it out for each. The number of rows is asked for again each time, as without this.
+the budget, the groups of releases that are remembered and, where it is public, the number of rows:
+none of the modules behind these two steps imports an engine. Tests that ask the same of many files,
+or of many draws of noise, need not work it out for each. The number of rows is asked for again each
+time, as without this.
 """
 
 from __future__ import annotations
@@ -36,13 +37,22 @@ class _Planned:
     query: Query
     policy: Policy
     share: BudgetShare
+    remembered: tuple[ReleasedGroup, ...]
     counts: tuple[tuple[Table, int], ...]
     made: Plan | DpdbError
 
-    def answers(self, query: Query, policy: Policy, share: BudgetShare, rows: RowCount) -> bool:
+    def answers(
+        self,
+        query: Query,
+        policy: Policy,
+        share: BudgetShare,
+        rows: RowCount,
+        remembered: tuple[ReleasedGroup, ...],
+    ) -> bool:
         """Whether this is the plan of the query; asks for the same numbers of rows as planning."""
         return (
             self.share == share
+            and self.remembered == remembered
             and self.query == query
             and self.policy == policy
             and all(rows(table) == count for table, count in self.counts)
@@ -74,11 +84,9 @@ class _Memory:
         rows: RowCount,
         remembered: tuple[ReleasedGroup, ...] = (),
     ) -> Plan:
-        if remembered:
-            return plan(query, policy, share, rows, remembered)
         known = self.plans.setdefault(id(query.outputs), [])
         for planned in known:
-            if planned.answers(query, policy, share, rows):
+            if planned.answers(query, policy, share, rows, remembered):
                 return _given(planned.made)
         counts: list[tuple[Table, int]] = []
 
@@ -86,8 +94,8 @@ class _Memory:
             counts.append((table, rows(table)))
             return counts[-1][1]
 
-        made = _made(lambda: plan(query, policy, share, counted))
-        known.append(_Planned(query, policy, share, tuple(counts), made))
+        made = _made(lambda: plan(query, policy, share, counted, remembered))
+        known.append(_Planned(query, policy, share, remembered, tuple(counts), made))
         return _given(made)
 
 

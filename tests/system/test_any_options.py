@@ -40,7 +40,7 @@ def outcome(session: Session, text: str) -> Answer | DpdbError:
         return error
 
 
-@settings(max_examples=400)
+@settings(max_examples=150)
 @given(SOUP, st.sampled_from(["COUNT(*), SUM(x)", "COUNT(*)", "AVG(x)", "MEDIAN(m)", "SUM(0)"]))
 def test_whatever_is_in_the_options_is_answered_or_refused(soup: str, select: str) -> None:
     session = opened()
@@ -56,7 +56,7 @@ def test_whatever_is_in_the_options_is_answered_or_refused(soup: str, select: st
         assert isinstance(explained, Answer) == isinstance(answer, BudgetExceeded)
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(st.lists(WORDS, max_size=6).map(" ".join))
 def test_whatever_is_set_is_set_or_refused(soup: str) -> None:
     assert not isinstance(outcome(opened(), f"SET {soup}"), InternalError), soup

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from dpdb import manual
 from dpdb.errors import UsageError
+from dpdb.interfaces.cli.main import main
 from dpdb.interfaces.shell.scripts import LONGEST_FILE
 from dpdb.manual.terminal import rendered
 from dpdb.plan.candidates import MAX_CANDIDATES
@@ -25,20 +25,31 @@ from tests.support.terminal import Terminal
 PAPER = "sample_data/people.csv"
 
 
-def dpdb_help(*words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "dpdb", "help", *words]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+@dataclass(frozen=True)
+class Help:
+    """Runs `dpdb help`, and gives its exit code and what it wrote."""
+
+    capsys: pytest.CaptureFixture[str]
+
+    def __call__(self, *words: str) -> tuple[int, str, str]:
+        code = main(["help", *words])
+        return code, *self.capsys.readouterr()
+
+
+@pytest.fixture
+def dpdb_help(capsys: pytest.CaptureFixture[str]) -> Help:
+    return Help(capsys)
 
 
 @pytest.mark.parametrize("name", manual.PAGES)
-def test_help_prints_the_page_that_readme_links(name: str) -> None:
-    run = dpdb_help(name)
-    assert run.stdout.strip() == manual.page(name).strip()
-    assert run.returncode == 0
+def test_help_prints_the_page_that_readme_links(name: str, dpdb_help: Help) -> None:
+    code, printed, _ = dpdb_help(name)
+    assert printed.strip() == manual.page(name).strip()
+    assert code == 0
 
 
-def test_help_alone_lists_every_page_with_its_title() -> None:
-    listed = dpdb_help().stdout
+def test_help_alone_lists_every_page_with_its_title(dpdb_help: Help) -> None:
+    _, listed, _ = dpdb_help()
     for name in manual.PAGES:
         assert f"{name} " in listed
         assert manual.title(name) in listed
@@ -49,8 +60,8 @@ def test_no_page_is_left_out() -> None:
     assert written == set(manual.PAGES)
 
 
-def test_topic_is_a_section() -> None:
-    section = dpdb_help("intervals").stdout
+def test_topic_is_a_section(dpdb_help: Help) -> None:
+    _, section, _ = dpdb_help("intervals")
     assert section.startswith("## Intervals: what ± means\n")
     assert section.strip() in manual.page("accuracy")
     assert "## Options" not in section
@@ -62,10 +73,10 @@ def test_topics_do_not_hide_each_other() -> None:
     assert not set(sections) & set(manual.PAGES)
 
 
-def test_unknown_topic_is_refused_with_a_hint() -> None:
-    run = dpdb_help("intervls")
-    assert run.returncode == 2
-    assert "did you mean intervals?" in run.stderr
+def test_unknown_topic_is_refused_with_a_hint(dpdb_help: Help) -> None:
+    code, _, errors = dpdb_help("intervls")
+    assert code == 2
+    assert "did you mean intervals?" in errors
     with pytest.raises(UsageError):
         manual.topic("nothing of the kind")
 

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shlex
-import subprocess
-import sys
-from itertools import groupby
-from pathlib import Path
 
 import pytest
 
 from dpdb import manual
 from dpdb.interfaces.cli.main import main
+from tests.support.shell_lines import ROOT, dpdb_arguments
 
-ROOT = Path(__file__).parents[2]
 SECTION = manual.page("papers")
 LINES = [line for line in SECTION.splitlines() if line.startswith("|")]
 ROWS = [[cell.strip() for cell in line.strip("|").split("|")] for line in LINES[2:]]
@@ -34,27 +28,6 @@ def facts(page: str) -> str:
     return re.sub(r"\s+", " ", "\n".join(found))
 
 
-def commands(line: str) -> list[list[str]]:
-    """The words of each command between semicolons."""
-    words = shlex.shlex(line, posix=True, punctuation_chars=True)
-    words.whitespace_split = True
-    return [list(group) for end, group in groupby(words, ";".__eq__) if not end]
-
-
-def by_the_shell(line: str) -> str:
-    """What the shell prints that is given the line."""
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    run = subprocess.run(
-        ["sh", "-ec", line],
-        cwd=ROOT,
-        env={**os.environ, "PATH": path},
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-    )
-    return run.stdout
-
-
 @pytest.mark.parametrize(("example", "line"), [(row[1], row[2].strip("`")) for row in ROWS])
 def test_command_of_the_manual(
     example: str,
@@ -63,13 +36,11 @@ def test_command_of_the_manual(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """It works as it stands, and prints what the row says it does."""
-    if all(words[0] == "dpdb" for words in commands(line)):
-        # The same without a process for each, which takes longer than what it is asked.
-        monkeypatch.chdir(ROOT)
-        assert [main(words[1:]) for words in commands(line)] == [0] * len(commands(line))
-        shown = capsys.readouterr().out
-    else:
-        shown = by_the_shell(line)
+    commands = dpdb_arguments(line)
+    assert commands
+    monkeypatch.chdir(ROOT)
+    assert [main(words) for words in commands] == [0] * len(commands)
+    shown = capsys.readouterr().out
     values = re.findall(r"`(.+?)`", example)
     assert values
     for value in values:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-from itertools import islice
 from random import Random
 from typing import Any
 
@@ -26,7 +25,7 @@ from dpdb.plan.plan import Plan
 from dpdb.plan.regions import Region, region
 from dpdb.policy.budget import Neighbors
 from dpdb.privacy.accounting.composition import ComposedLoss, parallel
-from tests.support.brute import REPLACE
+from tests.support.brute import ADD_REMOVE, REPLACE
 from tests.support.charges import of_groups
 from tests.support.filters import LARGE, RELATIONS, ROWS, Mask, session
 
@@ -178,7 +177,9 @@ def outcome(seed: int, relation: Neighbors, unit: str | None = None) -> Outcome:
     return Outcome(balance.sums, losses, masks)
 
 
-SEEDS = range(40)
+SHARING = {ADD_REMOVE: (0, 1, 2), REPLACE: (22, 24, 34)}
+"""Sessions in which something is paid for once instead of twice, which `replace` makes rare."""
+SEEDS = [*range(20), *SHARING[REPLACE]]
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
@@ -190,8 +191,7 @@ def test_no_row_is_in_for_more_than_was_charged(seed: int, relation: Neighbors) 
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_statements_do_share(relation: Neighbors) -> None:
     """Or else the test before were of no use."""
-    sharing = (seed for seed in SEEDS if outcome(seed, relation).shared)
-    assert len(list(islice(sharing, 3))) == 3
+    assert all(outcome(seed, relation).shared for seed in SHARING[relation])
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
@@ -223,4 +223,5 @@ MISTAKES: dict[str, tuple[Any, str, Any]] = {
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_mistakes_would_be_found(mistake: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(*MISTAKES[mistake], raising=False)
-    assert any(outcome(seed, REPLACE).underpaid(REPLACE) for seed in range(200))
+    # Most are found in the first of these, and that of a subquery in the second.
+    assert any(outcome(seed, REPLACE).underpaid(REPLACE) for seed in (3, 18, *SEEDS))

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from dpdb import manual
+from dpdb.interfaces.cli.main import main
 from dpdb.policy.reader import read_policy
 from dpdb.sql.aggregates import AGGREGATE_NAMES
 from dpdb.sql.functions import FUNCTION_NAMES
 from dpdb.sql.option_names import OPTIONS, SETTINGS, TERMS
 from tests.support.masking import masked
+from tests.support.shell_lines import ROOT, by_the_shell, dpdb_arguments
 
-ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 MANUAL = "\n".join(manual.page(name) for name in manual.PAGES)
 BLOCKS = dict.fromkeys(
@@ -27,19 +26,21 @@ POLICIES = re.findall(r"```toml\n(.*?)```", manual.page("policy"), flags=re.DOTA
 
 
 @pytest.mark.parametrize(("command", "expected"), BLOCKS, ids=[b[0][:50] for b in BLOCKS])
-def test_command(command: str, expected: str) -> None:
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    run = subprocess.run(
-        command,
-        shell=True,
-        cwd=ROOT,
-        env={**os.environ, "PATH": path, "MAKEFLAGS": "-s --no-print-directory"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-    assert masked(run.stdout) == masked(expected)
+def test_command(
+    command: str,
+    expected: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    if (commands := dpdb_arguments(command)) is not None:
+        monkeypatch.chdir(ROOT)
+        monkeypatch.setattr(sys, "stderr", sys.stdout)
+        for words in commands:
+            main(words)
+        shown = capsys.readouterr().out
+    else:
+        shown = by_the_shell(command)
+    assert masked(shown) == masked(expected)
 
 
 def test_masking_hides_only_noise() -> None:

@@ -15,13 +15,12 @@ from dpdb.answers.formats.escape import printable
 from dpdb.answers.formats.footer import footer
 from dpdb.answers.formats.noise_facts import noise_facts
 from dpdb.answers.formats.part_formulas import formulas, readings
-from dpdb.answers.formats.relation_tree import relation_lines
+from dpdb.answers.formats.relation_tree import source_lines
 from dpdb.answers.record import AnswerRecord, ReleaseReport
 from dpdb.answers.release_reports import EXACT, LOCAL, atom_sums
 from dpdb.errors import folded
 from dpdb.plan.expressions import Call, Cast, ColumnRef, Expr, children
 from dpdb.plan.plan import Mechanism, Plan, Release
-from dpdb.plan.relations import Joined
 from dpdb.plan.statistics import Histogram, Joint, Ranks, Total
 from dpdb.policy.catalog import Kind
 from dpdb.policy.numbers import MAGNITUDE_LIMIT, decimal, iso_date
@@ -74,8 +73,7 @@ def tree(answer: AnswerRecord, given: Collection[str], columns: int | None = Non
             facts = list(_facts(each, reports, total, given))
             lines += _branches(facts, stem, columns)
     for plan in _plans(answer.plan):
-        if isinstance(plan.table, Joined):
-            lines += relation_lines(plan.table)
+        lines += source_lines(plan.table)
     if not lines:
         known = "the number of rows is public here"
         if answer.plan.settled:
@@ -165,7 +163,7 @@ def _facts(
     yield "Δ", _change(reports, drawn.whose, how)
     part = "" if report.epsilon == total else f", a part of the query's {decimal(total)}"
     if report.recalled:
-        part = ", paid for before"
+        part = f", paid for before: {report.source}" if report.source else ", paid for before"
     mechanism = release.mechanism
     if isinstance(mechanism, Walk):
         part += f": {figure(mechanism.threshold_epsilon)} for when to stop, "

@@ -55,7 +55,7 @@ def as_json(answer: AnswerRecord) -> str:
             {"column": shown.column, "stat": shown.stat, "b": shown.scale}
             for shown in answer.revealed
         ]
-    return _dumped(fields)
+    return dumped(fields)
 
 
 def error_as_json(statement: str, error: DpdbError) -> str:
@@ -63,10 +63,11 @@ def error_as_json(statement: str, error: DpdbError) -> str:
     fields: dict[str, Any] = {"kind": error.kind, "message": error.message, "hint": error.hint}
     if error.place:
         fields |= {"line": error.place.line, "column": error.place.column}
-    return _dumped({"statement": statement, "error": fields})
+    return dumped({"statement": statement, "error": fields})
 
 
-def _dumped(fields: dict[str, Any]) -> str:
+def dumped(fields: dict[str, Any]) -> str:
+    """JSON on one line, in which no character moves the cursor of a terminal."""
     # JSON leaves DEL and the C1 controls as they are, and terminals act on them.
     text = json.dumps(fields, ensure_ascii=False, allow_nan=False)
     if printable(text) == text:
@@ -85,7 +86,9 @@ def _unsafe(character: str) -> bool:
 
 
 def _release(report: ReleaseReport) -> dict[str, Any]:
-    recalled = {"repeat": True} if report.recalled else {}
+    recalled: dict[str, Any] = {"repeat": True} if report.recalled else {}
+    if report.source is not None:
+        recalled["source"] = report.source
     return recalled | {
         "column": report.column,
         "aggregate": report.aggregate,

@@ -25,7 +25,7 @@ def noise_facts(release: Release, competing_rows: int) -> Iterator[tuple[str, st
     match release.mechanism, release.statistic:
         case Threshold() as mechanism, _:
             yield from _keys(mechanism)
-            yield from _noise(mechanism.noise, release.unit, competing_rows)
+            yield from _noise(mechanism.noise, release, competing_rows)
         case Walk() as mechanism, Ranks() as statistic:
             yield from _walk(mechanism, statistic, competing_rows)
         case Bracket() as mechanism, _:
@@ -39,7 +39,7 @@ def noise_facts(release: Release, competing_rows: int) -> Iterator[tuple[str, st
         case ((Laplace() | Gaussian()), Joint()):
             return
         case (Laplace() | Gaussian()) as mechanism, _:
-            yield from _noise(mechanism, release.unit, competing_rows)
+            yield from _noise(mechanism, release, competing_rows)
         case Smooth(), _:
             yield "noise", "in proportion to the smooth sensitivity"
         case _:
@@ -47,14 +47,15 @@ def noise_facts(release: Release, competing_rows: int) -> Iterator[tuple[str, st
 
 
 def _noise(
-    mechanism: Laplace | Gaussian, unit: Fraction, competing_rows: int
+    mechanism: Laplace | Gaussian, release: Release, competing_rows: int
 ) -> Iterator[tuple[str, str]]:
     """How large the noise is, and the least answer that it changes by at most 10 %.
 
     The latter is the minimum true answer (MTA) of [STW] equation 6.
     """
     each = [at_once(confidence, competing_rows) for confidence in CONFIDENCES]
-    margins = [Fraction(mechanism.quantile(confidence)) * unit for confidence in each]
+    margins = [Fraction(mechanism.quantile(confidence, release.terms)) * release.unit
+               for confidence in each]  # fmt: skip
     shown = [f"± {figure(m)} ({c:.0%})" for m, c in zip(margins, CONFIDENCES, strict=True)]
     yield "noise", ", ".join(shown)
     least = [f"{figure(m / RELATIVE_ERROR)} ({c:.0%})"

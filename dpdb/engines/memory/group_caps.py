@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from dpdb.engines.memory.contribution_bounds import Units, row_hash, text_of
+from dpdb.engines.memory.contribution_bounds import Units, hashed, text_of
 from dpdb.engines.memory.key_numbers import numbered, whole
 from dpdb.engines.memory.keys import NONE
 from dpdb.plan.plan import Plan
@@ -56,10 +56,10 @@ def within_groups(plan: Plan, frame: Frame, units: Units, where: Bools | None, l
 
 def _hashes(plan: Plan, vectors: list[AnyVector], units: Units, rows: Array) -> Iterator[bytes]:
     """The hash of the unit and the keys of each of these rows."""
-    owners = units.named.texts(rows if units.owners.rows is None else units.owners.rows[rows])
+    owners = units.owner_texts(rows)
     keys = [_texts(vector, key.kind, rows) for vector, key in zip(vectors, plan.keys, strict=True)]
     for owner, *texts in zip(owners, *keys, strict=True):
-        yield row_hash("|".join((plan.sample_key, owner, *texts)))
+        yield hashed("|".join((plan.sample_key, owner, *texts)))
 
 
 def _texts(vector: AnyVector, kind: Kind, rows: Array) -> list[str]:

@@ -18,12 +18,14 @@ from dpdb.engines.memory.keys import (
     Columns,
     is_text,
     named_numbers,
-    places_of,
     rows_named,
 )
 from dpdb.policy.catalog import Reference, Table, Value
 from dpdb.vectors.columns import Codes, Numbers
 from dpdb.vectors.vector import Array
+
+ReadColumns = Callable[[Table, Collection[str]], Columns]
+"""Reads columns of a table."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -54,51 +56,53 @@ class UnitNumbers:
 
     def _of_texts(self, column: Numbers | Codes) -> Array:
         assert isinstance(column, Codes)
-        for value in column.values:
-            self._texts.setdefault(value, len(self._texts))
-        table = [*(self._texts[value] for value in column.values), NONE]
-        return np.asarray(np.array(table, dtype=np.int32)[column.codes])
+        fresh = [value for value in column.values if value not in self._texts]
+        self._texts.update((value, at) for at, value in enumerate(fresh, len(self._texts)))
+        given = np.fromiter(map(self._texts.__getitem__, column.values), np.int32)
+        return np.asarray(np.append(given, np.int32(NONE))[column.codes])
 
     def _of_numbers(self, column: Numbers | Codes) -> Array:
         values, named = named_numbers(column)
-        fresh = np.setdiff1d(values[named], self._numbers)
-        numbers = np.append(self._numbers, fresh)
-        given = np.append(self._given, np.arange(len(self._given), len(numbers), dtype=np.int32))
-        order = np.argsort(numbers)
-        self._numbers, self._given = numbers[order], given[order]
-        places, there = places_of(column, self._numbers)
-        return np.where(there, np.append(self._given, np.int32(NONE))[places], np.int32(NONE))
+        distinct, place = np.unique(values[named], return_inverse=True)
+        at = np.searchsorted(self._numbers, distinct)
+        fresh = np.append(self._numbers, np.inf)[at] != distinct
+        following = np.cumsum(fresh, dtype=np.int32) - np.int32(1) + np.int32(len(self._given))
+        given = np.where(fresh, following, np.append(self._given, np.int32(NONE))[at])
+        owners = np.full(len(values), NONE, dtype=np.int32)
+        owners[named] = given[place]
+        order = np.argsort(numbers := np.append(self._numbers, distinct[fresh]))
+        self._numbers = numbers[order]
+        self._given = np.append(self._given, given[fresh])[order]
+        return owners
 
 
 @dataclass
 class TableOwners:
     """The owners of the rows of each table, worked out when they are first asked for."""
 
-    columns: Callable[[Table, Collection[str]], Columns]
-    """Reads columns of a table."""
     tables: tuple[Table, ...]
     """All tables of the policy: a chain leads through them."""
     _numbers: UnitNumbers = field(default_factory=UnitNumbers, repr=False)
     _known: dict[str, Owners] = field(default_factory=dict, repr=False)
 
-    def of(self, table: Table) -> Owners | None:
+    def of(self, table: Table, columns: ReadColumns) -> Owners | None:
         """The owners of the rows of a table; None where each row is a unit, or the table public."""
         if table.unit is None:
             return None
         if table.name not in self._known:
-            column = self.columns(table, (table.unit,))[table.unit]
+            column = columns(table, (table.unit,))[table.unit]
             self._known[table.name] = (
                 Owners(self._numbers.of(column), column)
                 if table.chain is None
-                else self._chained(column, table.chain)
+                else self._chained(column, table.chain, columns)
             )
         return self._known[table.name]
 
-    def _chained(self, column: Numbers | Codes, chain: Reference) -> Owners:
+    def _chained(self, column: Numbers | Codes, chain: Reference, columns: ReadColumns) -> Owners:
         """The owners of rows whose `column` names a row of another table."""
         there = next(table for table in self.tables if table.name == chain.table)
-        keys = self.columns(there, (chain.column,))[chain.column]
-        above = self.of(there)
+        keys = columns(there, (chain.column,))[chain.column]
+        above = self.of(there, columns)
         assert above is not None
         rows = rows_named(column, keys)
         owners = np.append(above.numbers, np.int32(NONE))[rows]

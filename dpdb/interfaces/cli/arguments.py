@@ -102,18 +102,6 @@ def add_ledger_argument(to: argparse.ArgumentParser) -> None:
         help="of a budget that lasts, in place of what the policy says")  # fmt: skip
 
 
-def check_restricted(options: argparse.Namespace) -> None:
-    """Refuse, where --restricted is given, what leads to other files, or shows rows."""
-    named = [option for option, _ in options.scripts or [] if option == "-f"]
-    given = {"-f": named, "-o": options.output, "--config": options.config,
-             "--teach": options.teach}  # fmt: skip
-    for name, value in given.items():
-        if options.restricted and value:
-            raise UsageError(f"{name} does not go with --restricted")
-    if options.restricted and not options.files:
-        raise UsageError("--restricted is given with a policy", hint="dpdb POLICY --restricted")
-
-
 def with_statement(options: argparse.Namespace) -> argparse.Namespace:
     """The options, with a statement after the files, as in `dpdb FILE "SQL"`, as one of -c."""
     *files, last = options.files or [""]

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 
+from dpdb.answers.formats.json_lines import dumped
 from dpdb.answers.formats.render import FORMATS
 from dpdb.errors import InvalidOption, UsageError
 from dpdb.interfaces.cli.arguments import add_ledger_argument
@@ -89,7 +90,8 @@ def _check_arguments(options: argparse.Namespace) -> None:
 def _open(policy: Policy, options: argparse.Namespace) -> str:
     custodian.open_budget(policy)
     assert policy.lasting is not None
-    return f"opened {policy.lasting.name}: ε {decimal(policy.budget.epsilon)} for good\n{NOTE}"
+    for_how_long = f"ε {decimal(policy.budget.epsilon)} {policy.lasting.duration}"
+    return f"opened {policy.lasting.name}: {for_how_long}\n{NOTE}"
 
 
 def _show(policy: Policy, options: argparse.Namespace) -> str:
@@ -125,10 +127,8 @@ def _export(policy: Policy, options: argparse.Namespace) -> str:
     record = custodian.history_record(policy)
     if options.format == "csv":
         return FORMATS["csv"](record)
-    import json  # noqa: PLC0415
-
     rows = (dict(zip(record.columns, row, strict=True)) for row in record.rows)
-    return "\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
+    return "\n".join(map(dumped, rows))
 
 
 def _verify(policy: Policy, options: argparse.Namespace) -> str:

@@ -13,13 +13,9 @@ from typing import TYPE_CHECKING
 
 from dpdb.answers.formats.escape import printable
 from dpdb.errors import DpdbError
-from dpdb.interfaces.cli.arguments import (
-    check_restricted,
-    parser,
-    policy_for_arguments,
-    with_statement,
-)
+from dpdb.interfaces.cli.arguments import parser, policy_for_arguments, with_statement
 from dpdb.interfaces.cli.batch import Batch, scripted
+from dpdb.interfaces.cli.restricted import check_restricted
 from dpdb.interfaces.cli.subcommands import SUBCOMMANDS
 from dpdb.interfaces.shell.progress import Progress
 from dpdb.interfaces.shell.settings import Settings, read_settings
@@ -75,7 +71,8 @@ def _session(
     policy: Policy, options: argparse.Namespace, progress: Progress, *, protected: bool = True
 ) -> Session:
     """The session that the options ask for; in teaching mode it can begin with privacy off."""
-    shown = progress if sys.stderr.isatty() else None
+    # How a file is read in parts tells its size, which is for its owner to see.
+    shown = progress if sys.stderr.isatty() and not options.restricted else None
     session = session_on(
         policy, teach=options.teach, seed=options.seed, analyst=options.analyst, progress=shown
     )

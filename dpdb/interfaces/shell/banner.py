@@ -27,7 +27,7 @@ def greeting(policy: Policy, width: int, *, teach: bool = False) -> str:
     epsilon, queries = decimal(budget.epsilon), budget.queries
     limits = f"ε {epsilon}, k {queries} for this session"
     if policy.lasting is not None:
-        limits = f"ε {epsilon} for good, k {queries} a session"
+        limits = f"ε {epsilon} {policy.lasting.duration}, k {queries} a session"
     each = f"{limits}: {_share(budget)} a query"
     known = (
         f"{each} · .help explains, .ask builds a query, .quit leaves",

@@ -87,6 +87,11 @@ def run(console: Console, entry: Command | Sql | DpdbError) -> bool:
     return False
 
 
+def commands_of(console: Console) -> dict[str, DotCommand]:
+    """The commands that there are: with --restricted, none that is for files."""
+    return {n: each for n, each in COMMANDS.items() if not (each.files and console.restricted)}
+
+
 def _command(entry: Command, console: Console) -> DotCommand:
     """The command that an entry names."""
     name = entry.name.lower()
@@ -102,7 +107,8 @@ def _command(entry: Command, console: Console) -> DotCommand:
 
 
 def _help(console: Console, topic: str) -> bool:
-    tell(help_on(topic, console.settings, {c.usage: c.help for c in COMMANDS.values()}))
+    here = commands_of(console).values()
+    tell(help_on(topic, console.settings, {command.usage: command.help for command in here}))
     return True
 
 

@@ -66,7 +66,7 @@ class ShellCompleter(Completer):
         name, space, argument = line.partition(" ")
         if not space:
             yield from _matching(name, [(n, n, meaning) for n, meaning in self._commands.items()])
-        elif name in (".read", ".output", ".once"):
+        elif name in self._commands and name in (".read", ".output", ".once"):
             yield from self._paths.get_completions(Document(argument), event)
         elif name == ".schema":
             yield from _matching(argument, self._tables())

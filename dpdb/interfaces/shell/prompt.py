@@ -21,8 +21,9 @@ from prompt_toolkit.utils import is_dumb_terminal
 
 from dpdb.errors import LedgerError, printable
 from dpdb.interfaces.shell.banner import greeting
-from dpdb.interfaces.shell.commands import COMMANDS, run_typed
+from dpdb.interfaces.shell.commands import commands_of, run_typed
 from dpdb.interfaces.shell.completion import ShellCompleter
+from dpdb.interfaces.shell.console import Console
 from dpdb.interfaces.shell.entries import finished, interjection, open_statement
 from dpdb.interfaces.shell.highlight import STYLE, DpdbLexer
 from dpdb.interfaces.shell.history import open_history
@@ -127,11 +128,7 @@ def _prompt_session(shell: Shell, message: str) -> PromptSession[str]:
         reserve_space_for_menu=MENU,
         prompt_continuation=_continuation,
         key_bindings=_keys(),
-        completer=ShellCompleter(
-            shell.policy,
-            {name: command.help for name, command in COMMANDS.items()},
-            teach=message == TEACHING_PROMPT,
-        ),
+        completer=completer_of(shell, teach=message == TEACHING_PROMPT),
         lexer=PygmentsLexer(DpdbLexer),
         style=STYLE,
         include_default_pygments_style=False,
@@ -145,6 +142,12 @@ def _prompt_session(shell: Shell, message: str) -> PromptSession[str]:
     )
     session.app.after_render += lambda _: shell.preload.begin()
     return session
+
+
+def completer_of(console: Console, *, teach: bool) -> ShellCompleter:
+    """What completes statements and the commands that there are."""
+    commands = {name: command.help for name, command in commands_of(console).items()}
+    return ShellCompleter(console.policy, commands, teach=teach)
 
 
 def _continuation(columns: int, _line: int = 1, wrapped: int = 0) -> str:

@@ -129,7 +129,7 @@ def _count(checked: ColumnCheck, fate_of: FateOf, block: Block, position: int) -
 
 
 def _units(table: Table, tables: tuple[Table, ...]) -> UnitsCheck | None:
-    owners = TableOwners(lambda each, names: load(each, names).columns, tables).of(table)
+    owners = TableOwners(tables).of(table, lambda each, names: load(each, names).columns)
     if owners is None:
         return None
     owned = owners.numbers[owners.numbers != NONE]

@@ -82,18 +82,18 @@ def pieces(
     ranked = ranked_pieces(values, grid, fraction, mechanism)
     # Distances are counted in units of 1/denominator, to stay whole.
     scale, target = fraction.denominator, fraction.numerator * len(values)
-    lowest, highest = (scale * np.array(each) for each in (ranked.lowest, ranked.highest))
-    distances = np.maximum(0, np.maximum(lowest - target, target - highest))
-    return ranked.starts, ranked.lengths, weights(distances, mechanism.rate / scale)
+    above, below = scale * ranked.lowest - target, target - scale * ranked.highest
+    each = weights(np.maximum(0, np.maximum(above, below)), mechanism.rate / scale)
+    return ranked.starts.tolist(), ranked.lengths.tolist(), each
 
 
 class Pieces(NamedTuple):
     """The grid cut into pieces, and how many values are below each, and below its end."""
 
-    starts: list[int]
-    lengths: list[int]
-    lowest: list[int]
-    highest: list[int]
+    starts: npt.NDArray[np.int64]
+    lengths: npt.NDArray[np.int64]
+    lowest: npt.NDArray[np.int64]
+    highest: npt.NDArray[np.int64]
 
 
 def ranked_pieces(
@@ -121,7 +121,7 @@ def ranked_pieces(
     ends = np.concatenate((_in_turn(points, points + 1), [high + 1]))
     lowest = np.concatenate((first, _in_turn(below, upto)))
     highest = np.concatenate((first, _in_turn(upto, upto)))
-    return Pieces(starts.tolist(), (ends - starts).tolist(), lowest.tolist(), highest.tolist())
+    return Pieces(starts, ends - starts, lowest, highest)
 
 
 def _in_turn(left: npt.NDArray[np.int64], right: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

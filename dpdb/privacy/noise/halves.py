@@ -87,11 +87,11 @@ def cut_pieces(
     near = _weights_of(start, stop, number, fraction, mechanism)
     sums, far = [0, *accumulate(near)], _farthest(mechanism)
     each = []
-    for low, high in zip(ranked.lowest, ranked.highest, strict=True):
+    for low, high in zip(ranked.lowest.tolist(), ranked.highest.tolist(), strict=True):
         a, b = min(max(low, start), stop + 1), min(max(high + 1, start), stop + 1)
         total = sums[b - start] - sums[a - start] + (high + 1 - low - (b - a)) * far
         each.append((total << _MEAN_BITS) // (high + 1 - low))
-    return ranked.starts, ranked.lengths, each
+    return ranked.starts.tolist(), ranked.lengths.tolist(), each
 
 
 def _cut_weights(

@@ -85,7 +85,9 @@ def test_shuffled_rows_give_the_same_results(tmp_path, unit, neighbors):
     lines = wild_rows(seed=5)
     orders = [lines, sorted(lines), random.Random(1).sample(lines, len(lines))]
     policy = written(tmp_path, lines, neighbors=neighbors, unit=UNITS[unit])
-    plans = {query: planned(query, policy) for query in QUERIES}
+    # Each query is asked of every kind of unit, and in turn of either kind of neighbours.
+    share = QUERIES[(len(unit) + (neighbors == "replace")) % 2 :: 2]
+    plans = {query: planned(query, policy) for query in share}
     results = []
     for order in orders:
         assert written(tmp_path, order, neighbors=neighbors, unit=UNITS[unit]) == policy

@@ -34,7 +34,8 @@ pay = {{ type = "integer", bounds = [-9, 9] }}
 UNITS = {"rows": "", "people": 'unit = "who"\nrows_per_unit = 3'}
 NAMES = ["age", "zip", "pay", "a", "b", "n", "AGE"]
 KEYS = ["age", "zip"]
-STATEMENTS = 400
+STATEMENTS = 150
+"""Of each kind of table; `make test-long` has thousands of larger ones."""
 
 
 class World:

@@ -116,9 +116,10 @@ def test_table_2_as_far_as_it_can_be_recovered() -> None:
         low = mean(ABSENCE).beliefs(2, epsilon)[::-1]
         assert low == pytest.approx(TABLE_2[epsilon], abs=2.5e-4)
     column = TABLE_2[2]
+    # Below the least of the worlds' answers and above the largest, beliefs stay as they are.
     nearest = min(
         np.abs(mean(ABSENCE).beliefs(response, 2)[::-1] - column).max()
-        for response in np.linspace(0, 7, 7001)
+        for response in np.linspace(2, 5, 3001)
     )
     assert nearest > 3e-4
 
@@ -195,6 +196,7 @@ VALUES = st.lists(
 
 
 @pytest.mark.parametrize(("function", "fraction", "f"), STATISTICS, ids=NAMES)
+@settings(max_examples=30)
 @given(values=VALUES)
 def test_closed_forms(
     function: Function,
@@ -228,14 +230,15 @@ def test_closed_forms(
 
 
 def test_a_long_column_has_the_same_closed_forms() -> None:
-    """With 60 rows the ends, the middle and the rest are far from each other."""
-    values = np.sort(np.random.default_rng(5).normal(3, 20, 60).round(1))
+    """With 30 rows the ends, the middle and the rest are far from each other."""
+    rows = 30
+    values = np.sort(np.random.default_rng(5).normal(3, 20, rows).round(1))
     for function, fraction, f in STATISTICS:
         if function is Function.COUNT:
             continue
         found = worlds(function, values, fraction)
-        left = [np.delete(values, i) for i in range(60)]
-        local = max(abs(f(w) - f(np.delete(w, j))) for w in left for j in range(59))
+        left = [np.delete(values, i) for i in range(rows)]
+        local = max(abs(f(w) - f(np.delete(w, j))) for w in left for j in range(rows - 1))
         assert found.sensitivity == pytest.approx(local, rel=1e-7), function
         assert found.widest == pytest.approx(np.ptp([f(w) for w in left]), rel=1e-7), function
 
@@ -272,7 +275,7 @@ def test_running_sums_begun_anew(epsilon: float) -> None:
     assert Adversary(found).risks(epsilon) == pytest.approx(expected, rel=1e-9)
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(values=VALUES, epsilon=EPSILONS, fraction=st.sampled_from([Fraction(0), HALF]))
 def test_no_answer_causes_more_than_the_risk(
     values: np.ndarray, epsilon: float, fraction: Fraction
@@ -285,7 +288,7 @@ def test_no_answer_causes_more_than_the_risk(
         answers = adversary.worlds.answers
         low, high = answers.min(), answers.max()
         room = max(high - low, 1.0)
-        grid = [*np.linspace(low - room, high + room, 301), *answers, low - 1e6, high + 1e6]
+        grid = [*np.linspace(low - room, high + room, 101), *answers, low - 1e6, high + 1e6]
         most = max(adversary.beliefs(gamma, epsilon).max() for gamma in grid)
         assert most <= adversary.risk(epsilon) * (1 + 1e-9)
         # It is reached, at one of the worlds' own answers.
@@ -312,7 +315,7 @@ def test_the_risk_rises_with_epsilon_and_stays_below_the_bound(
         assert adversary.risk(low) >= adversary.prior * (1 - 1e-9)
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(
     values=VALUES,
     most=st.fractions(Fraction(1, 100), Fraction(99, 100)),

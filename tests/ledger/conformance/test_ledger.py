@@ -80,7 +80,7 @@ ranges = st.tuples(st.sampled_from(POINTS), st.sampled_from(POINTS)).map(
 statements = st.builds(
     Statement, st.builds(of, amounts, deltas), st.none() | ranges, st.sampled_from([1, 1, 1, 0, 2])
 )
-few = settings(max_examples=15, suppress_health_check=list(HealthCheck))
+few = settings(max_examples=8, suppress_health_check=list(HealthCheck))
 
 
 # ------------------------------------------------------------------------- one budget, exactly

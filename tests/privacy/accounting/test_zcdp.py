@@ -156,3 +156,16 @@ def test_a_crossing_is_between_neighbours_of_30_bits(mantissa: Fraction, power: 
 
 def test_a_crossing_at_a_power_of_two() -> None:
     assert crossing(lambda value: value >= 8) == (Fraction(2**30 - 1, 2**27), 8)
+
+
+@pytest.mark.parametrize("near", ["1/1000000", "7", "8", "8.00000001", "9", "1e12"])
+def test_a_crossing_is_found_from_wherever_the_search_begins(near: str) -> None:
+    """And from near it, at few points."""
+    asked = []
+
+    def holds(value: Fraction) -> bool:
+        asked.append(value)
+        return value >= 8
+
+    assert crossing(holds, Fraction(near)) == (Fraction(2**30 - 1, 2**27), 8)
+    assert len(asked) <= (8 if near.startswith("8") else 80)

@@ -107,11 +107,11 @@ def mode_mechanism(relation: Neighbors, epsilon: Fraction) -> Exponential:
 @pytest.mark.parametrize("relation", [ADD_REMOVE, REPLACE])
 @pytest.mark.parametrize("epsilon", [Fraction(1, 1000), Fraction(1), Fraction(8)], ids=str)
 def test_the_commonest_value_of_neighbours(relation: Neighbors, epsilon: Fraction) -> None:
-    """All tables of up to four rows of three values, or none of them; and large counts."""
+    """All tables of up to three rows of three values, or none of them; and large counts."""
     chosen_by = mode_mechanism(relation, epsilon)
-    tables = [[rows.count(value) for value in range(3)] for rows in multisets(4, 4)]
+    tables = [[rows.count(value) for value in range(3)] for rows in multisets(4, 3)]
     distributions = [index_distribution(counts, chosen_by) for counts in tables]
-    ratio = largest_ratio(distributions, neighbouring(4, 4, relation))
+    ratio = largest_ratio(distributions, neighbouring(4, 3, relation))
     assert ratio <= exponential(epsilon)
     part = Fraction(3, 5) if relation is ADD_REMOVE else Fraction(1, 2)
     assert ratio > exponential(epsilon * part)

@@ -147,7 +147,7 @@ def test_doubles_are_right_by_the_margin_wherever_they_decide() -> None:
     def never(word: int, gamma: Fraction) -> bool:
         raise AssertionError("too near to be left to doubles")
 
-    for _ in range(2_000):
+    for _ in range(1_000):
         variance = Fraction(random.getrandbits(300) | 1, 2 ** random.randint(190, 428))
         variance = workable(min(variance, Fraction(LARGEST_VARIANCE)))
         t, sigma = ceiling(variance), math.sqrt(variance)

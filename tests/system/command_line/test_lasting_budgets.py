@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,7 @@ g = { type = "text", values = ["x", "y"] }
 """
 ROWS = "a,g\n" + "5,x\n3,y\n" * 50
 COUNT = "SELECT COUNT(*) FROM t"
+PAID = f"SET repeats = 'fresh'; {COUNT}"
 
 
 @pytest.fixture
@@ -57,9 +59,9 @@ def test_a_ledger_is_opened_once(make: Make, run: Run) -> None:
 def test_runs_share_one_budget(shop: Path, run: Run) -> None:
     """By its name and its place, whichever of the two files is named."""
     for spent in range(1, 5):
-        assert run(shop if spent % 2 else shop.with_suffix(".csv"), "-c", COUNT).code == 0
+        assert run(shop if spent % 2 else shop.with_suffix(".csv"), "-c", PAID).code == 0
         assert left(run, shop) == 1 - spent / 4
-    refused = run(shop, "-c", COUNT)
+    refused = run(shop, "-c", PAID)
     assert refused.code == 3
     assert "0 left" in refused.err
 
@@ -113,7 +115,7 @@ def test_the_prompt_shows_what_others_leave(shop: Path, run: Run, tmp_path: Path
         assert "ε 1 for good, k 4 a session" in terminal.text
         terminal.run(COUNT + ";")
         terminal.wait(lambda t: "ε 0.75 of 1" in t.toolbar)
-        run(shop, "-c", COUNT)
+        run(shop, "-c", PAID)
         terminal.send("S")
         terminal.wait(lambda t: "ε 0.5 of 1" in t.toolbar)
         run("budget", "accept", shop, "--why", "other data")
@@ -199,9 +201,26 @@ def test_what_became_of_it_is_shown(shop: Path, run: Run) -> None:
     assert any(row[2:5] == ["bob", "charge", "SELECT SUM(a) FROM t"] for row in cells)
 
 
+def test_windows_add_up(make: Make, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    windows = 'queries = 4\nwindow = "30 days"\nacknowledge_renewal = true'
+    policy = make(ROWS, POLICY.replace("queries = 4", windows)).with_suffix(".toml")
+    assert "ε 1 every 30 days" in run("budget", "open", policy).out
+    now = time.time()
+    for days in (0, 30, 60):
+        monkeypatch.setattr(time, "time", lambda days=days: now + days * 86_400 + 1)
+        for code in (0, 0, 3):
+            texts = f"SET epsilon = 0.5; SET repeats = 'fresh'; {COUNT}"
+            assert run(policy, "-c", texts).code == code
+    shown = run("budget", "show", policy).out
+    assert [line.split()[-3:-2] for line in shown.splitlines() if "of all windows" in line] == [
+        ["3"], ["0"]
+    ]  # fmt: skip
+    assert run("budget", "verify", policy).code == 0
+
+
 def test_analysts_have_limits(shop: Path, run: Run) -> None:
     assert "alice may spend ε 0.3" in run("budget", "grant", shop, "alice", "0.3").out
-    dear = f"SET epsilon = 0.2; {COUNT}"
+    dear = f"SET epsilon = 0.2; {PAID}"
     assert run(shop, "--analyst", "alice", "-c", dear).code == 0
     refused = run(shop, "--analyst", "alice", "-c", dear)
     assert refused.code == 3
@@ -225,7 +244,7 @@ def test_an_analyst_is_named_where_a_budget_lasts(make: Make, run: Run) -> None:
 
 def test_analysts_see_their_own_history(shop: Path, run: Run) -> None:
     for name in ("alice", "bob", "alice"):
-        run(shop, "--analyst", name, "-c", f"SELECT COUNT(*) AS {name} FROM t")
+        run(shop, "--analyst", name, "-c", PAID.replace("(*)", f"(*) AS {name}"))
     shown = run(shop, "--analyst", "alice", "--csv", "-c", "SHOW HISTORY").out.splitlines()
     assert shown[0] == "time,statement,epsilon,delta"
     told = [line.split(",", 1)[1] for line in shown[1:]]
@@ -255,6 +274,16 @@ def test_all_of_it_can_be_exported(shop: Path, run: Run) -> None:
     assert rows[1]["epsilon_in_all"] == "0.25"
     # Neither the key of the digests nor a digest leaves the ledger.
     assert not any(len(value) == 64 for row in rows for key, value in row.items() if key != "seal")
+
+
+@pytest.mark.parametrize("words", [["show"], ["export"], ["export", "--format", "json"]])
+def test_what_analysts_wrote_moves_no_cursor(shop: Path, run: Run, words: list[str]) -> None:
+    """A statement is recorded as it was written, and the custodian's terminal shows it."""
+    run(shop, "-c", f"{COUNT} WHERE a > 3 /* \x9b2J \u202e \x1b]0;x\x07 */")
+    command, *options = words
+    shown = run("budget", command, shop, *options).out
+    assert "2J" in shown
+    assert not set("\x1b\x07\x9b\u202e") & set(shown)
 
 
 def test_an_older_ledger_is_noticed(shop: Path, run: Run, tmp_path: Path) -> None:
@@ -344,6 +373,12 @@ def test_a_policy_without_a_name_has_no_ledger(make: Make, run: Run, command: st
         ("name = 'n'\nanchor = true", "anchor is the name of a file"),
         ("queries_in_all = 3", "queries_in_all goes with a name"),
         ("name = 'n'\nqueries_in_all = 0", "queries_in_all is a whole number"),
+        ("window = '30 days'", "window goes with a name"),
+        ("name = 'n'\nwindow = 30", "a window is a number of days"),
+        ("name = 'n'\nwindow = '0 days'", "a window is a number of days"),
+        ("name = 'n'\nwindow = '30 days'", "adds up without end; acknowledge_renewal = true says"),
+        ("name = 'n'\nwindow = '30 days'\nacknowledge_renewal = false", "adds up without end"),
+        ("name = 'n'\nacknowledge_renewal = 'yes'", "acknowledge_renewal is true or false"),
         ("name = 'n'\nledger = 3", "ledger is the name of a file"),
         ("analysts = 3\nname = 'n'", "analysts is a section"),
         ("name = 'n'\n[budget.analysts.alice]", "an analyst has epsilon"),

@@ -1,0 +1,41 @@
+"""What a plan loses beyond what of its releases was told before, as rungs of ladders.
+
+Why this is what it costs is proved in `privacy.rungs`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+
+from dpdb.plan.plan import Plan, Release
+from dpdb.privacy.accounting.composition import ComposedLoss
+from dpdb.privacy.accounting.loss import Loss, pure
+from dpdb.privacy.mechanisms import Laplace
+
+
+def has_ladder(release: Release) -> bool:
+    """Whether a release is a statistic with Laplace noise of one scale, which can be refined."""
+    mechanism = release.mechanism
+    if not isinstance(mechanism, Laplace):
+        return False
+    return bool(mechanism.sensitivity) and mechanism.looks == 1 and release.terms == 1
+
+
+def further_loss(plan: Plan, told: Mapping[int, Fraction]) -> ComposedLoss:
+    """The loss of a plan, where of some releases, by their index, rungs up to an ε were told.
+
+    The ε of those is what it adds to that. Theorems that need the loss of the draw by itself are
+    told of the sum of both, and of nothing where no finer rung is drawn.
+    """
+    if not told:
+        return plan.composed_loss
+    added, alone = dict[int, Loss](), dict[int, Loss]()
+    for index, before in told.items():
+        epsilon = plan.releases[index].mechanism.loss.epsilon
+        finer = epsilon > before
+        added[index] = pure(epsilon - before) if finer else Loss()
+        alone[index] = pure(epsilon + before) if finer else Loss()
+    composed = ComposedLoss.of(plan.loss_given(alone))
+    return replace(composed, epsilon=plan.loss_given(added).epsilon)

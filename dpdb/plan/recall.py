@@ -1,0 +1,87 @@
+"""Which aggregates of a SELECT follow from releases that are remembered, so that none are drawn."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from dpdb.errors import MissingBounds, TooLarge
+from dpdb.plan.lowering import AggregateLowering, PlanningContext
+from dpdb.plan.moments import Moment, moments_of
+from dpdb.plan.plan import ReleasedGroup
+from dpdb.plan.query import Function, Query
+from dpdb.plan.release_groups import release_groups
+from dpdb.plan.shared_moments import covariance, moments_for
+from dpdb.privacy.accounting.accountants import BudgetShare
+from dpdb.privacy.accounting.loss import Loss
+from dpdb.privacy.mechanisms import Gaussian
+
+
+def recalled(query: Query, context: PlanningContext) -> dict[int, ReleasedGroup]:
+    """For the index of each aggregate that follows from remembered releases, their group.
+
+    A group serves where it had at least the loss that the aggregate's own would have, for noise of
+    the same kind; one in which noises are added up, where it is no noisier than the aggregate's own
+    would be. Of those that follow from other groups all aggregates share one, as two could have the
+    same noise in them.
+    """
+    if not context.remembered or context.options.has_accuracy_goal:
+        return {}
+    number = len(release_groups(query, context))
+    share = context.share.part(Fraction(1, max(number, 1)))
+    gaussian = context.options.mechanism == "gaussian"
+    cells = 2 if query.keys else 1  # all numbers of cells but one are alike
+    found: dict[int, ReleasedGroup] = {}
+    derived: ReleasedGroup | None = None
+    for index, aggregate in enumerate(query.aggregates):
+        own = AggregateLowering(context, query, aggregate, {}, cells, share)
+        for group in context.remembered:
+            alike = all(isinstance(r.mechanism, Gaussian) == gaussian for r in group.releases)
+            if not (alike and moments_for(aggregate, [group.read])):
+                continue
+            enough = group.linear or _is_enough(group.loss, share, gaussian=gaussian)
+            if group.source is not None:
+                enough &= derived in (None, group) and _is_as_good(group, own)
+            if enough:
+                derived = derived if group.source is None else group
+                found[index] = group
+                break
+    return found
+
+
+def _is_enough(loss: Loss, share: BudgetShare, *, gaussian: bool) -> bool:
+    """Whether a loss is at least what a share would be spent on, but for the rounding of roots.
+
+    Laplace noise spends no δ.
+    """
+    if share.concentrated:
+        return loss.rho >= share.epsilon**2 / 2 * (1 - Fraction(1, 2**60))
+    if gaussian and loss.delta < share.delta:
+        return False
+    return loss.epsilon >= share.epsilon
+
+
+def _is_as_good(group: ReleasedGroup, own: AggregateLowering) -> bool:
+    """Whether a group that follows from others tells what an aggregate needs as its own would.
+
+    That is on the same grid and, where noises are added up, with no more noise.
+    """
+    known = moments_for(own.aggregate, [group.read])
+    linear = own.aggregate.function in (Function.COUNT, Function.SUM)
+    if known is None or (group.linear and not linear):
+        return False
+    needed = moments_of(own.aggregate)
+    try:
+        releases, fresh = own.moments.lower(needed)
+    except (MissingBounds, TooLarge):
+        return False
+    if Moment.TOTAL in needed and fresh.step != known.step:
+        return False
+    if not group.linear:
+        return True
+    pairs = [(known.of(moment), fresh.of(moment)) for moment in needed]
+    return all(
+        one is not None
+        and other is not None
+        and covariance(one, one, group.releases) <= covariance(other, other, releases)
+        for one, other in pairs
+    )

@@ -1,0 +1,97 @@
+"""The ladder of a released statistic: noises of several scales that tell no more than the finest.
+
+A statistic f that was told to somebody as f + Z₁, with discrete Laplace noise of scale s₁, is told
+to somebody else as f + Z₂ of another scale. Z₁ and Z₂ are rungs of one ladder: for scales
+s₁ > s₂ > … the noises are Z_j = Z_(j+1) + W_j, with W_j independent of each other and of the last
+Z, which is how `privacy.noise.refinement` couples them. Such noises are a Markov chain. So
+whichever rungs are there, another one is drawn from its neighbours alone:
+
+    finer than all      from the finest rung and the exact statistic
+    between two         from these two
+    coarser than all    from the coarsest
+
+Each draw has the law of the ladder given all rungs that are there. So rungs asked for in any order,
+each after looking at others, have the law of the same ladder, drawn as a whole before anybody asks.
+
+Privacy. All rungs are functions of the finest one and of coins that know nothing of the data. So
+everything that everybody has been told is Δ/s-DP for the finest scale s, however many share what
+they know; and what some of them have been told is Δ/s-DP for the finest scale s among theirs
+([KHP17] for continuous noise). Hence
+
+- the data's account pays ε₂ in all for rungs up to ε₂: after ε₁ the difference ε₂ - ε₁. This holds
+  for the sum of ε, also where ε₂ is chosen after looking at the first answer: on each outcome the
+  density is that of the ladder whose rungs the outcome led to ([LNRWW17], ex-post privacy).
+- an analyst's account pays the finest rung that this analyst was shown, whoever had it drawn.
+- theorems that need the loss of each step by itself are told of ε₁ + ε₂: given the first answer y₁
+  the density of the second is that of both over that of y₁, and so changes by e^(ε₂ + ε₁) at most.
+
+What breaks it: other data in between, a draw that is made twice for one rung, a rung that was
+clamped or rounded, a scale that is not the one drawn with, or noise of another kind. So a rung is
+kept as a whole number, with its scale, under the version of the data, before it is shown.
+
+Scales. Draws are made in whole parts of a common unit (see `refinement`), exactly, if that unit is
+at most LARGEST_UNIT. Otherwise there is no step, and a new ladder begins that is paid for in full.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+
+LARGEST_UNIT = 2**50
+"""Noise of larger scales may not fit 64 bits, and scales are rounded from 2^56 on."""
+LARGEST_DENOMINATOR = 2**62
+"""Scales with a larger one are rounded up by the samplers."""
+LARGEST_RATE = 2**61
+"""Sums of two rates, the parts of the unit that scales are, fit 64 bits."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """How a rung of the scale `wanted` is drawn from its neighbours on the ladder."""
+
+    wanted: Fraction
+    coarser: Fraction | None
+    """The scale of the next coarser rung, if there is one."""
+    finer: Fraction | None
+    """The scale of the next finer rung; that of the rung itself if it is there."""
+
+    @property
+    def is_there(self) -> bool:
+        """Whether the rung was drawn before."""
+        return self.finer == self.wanted
+
+    @property
+    def needs_data(self) -> bool:
+        """Whether the exact statistic is needed; otherwise released values tell enough."""
+        return self.finer is None
+
+    @property
+    def unit(self) -> Fraction:
+        """The least whole number of which all scales are whole parts."""
+        scales = (self.wanted, self.coarser, self.finer)
+        return Fraction(math.lcm(*(scale.numerator for scale in scales if scale is not None)))
+
+    def rate(self, scale: Fraction | None) -> int:
+        """Which part of the unit a scale is."""
+        assert scale is not None
+        return int(self.unit / scale)
+
+
+def step_to(wanted: Fraction, scales: Iterable[Fraction]) -> Step | None:
+    """The step from rungs of these scales, of which there is at least one; None if it is not exact.
+
+    A rung that is there is always at hand.
+    """
+    there = sorted(scales)
+    finer = max((scale for scale in there if scale <= wanted), default=None)
+    coarser = min((scale for scale in there if scale > wanted), default=None)
+    step = Step(wanted, coarser, finer)
+    exact = step.unit <= LARGEST_UNIT and all(
+        scale.denominator <= LARGEST_DENOMINATOR and step.rate(scale) <= LARGEST_RATE
+        for scale in (wanted, coarser, finer)
+        if scale is not None
+    )
+    return step if step.is_there or exact else None

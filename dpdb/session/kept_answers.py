@@ -1,0 +1,174 @@
+"""What was drawn for a query, as a session remembers it and as a ledger keeps it.
+
+Only noisy values are in it, and what is public of them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from dpdb.ledger.plan_text import read, text_of, written
+from dpdb.ledger.protocol import Price
+from dpdb.plan.expressions import Expr
+from dpdb.plan.plan import Plan, Release, ReleasedGroup
+from dpdb.policy.catalog import Column
+
+if TYPE_CHECKING:
+    from dpdb.answers.estimates import Array, Noisy
+    from dpdb.session.purchases import Purchase
+
+_DTYPES = ("int64", "object")
+"""The types of noisy values: whole numbers all."""
+
+
+@dataclass(frozen=True, repr=False)
+class KeptAnswer:
+    """A purchase, what it is known by, and the releases that it is of."""
+
+    key: object
+    """The identity of the query's plans, as if it were new."""
+    purchase: Purchase
+    fresh: tuple[Release, ...]
+    """The releases that were drawn for it."""
+    remembered: tuple[ReleasedGroup, ...]
+    """The groups that it recalled: their values come first among those of the purchase."""
+    keys: tuple[Expr, ...]
+    """Those of the cells in which it was drawn."""
+    groups: tuple[tuple[int, ReleasedGroup], ...]
+    """The groups that were drawn, each with the index of its first release."""
+    ladders: tuple[str, ...] = ()
+    """The names of the ladders of which what was drawn are rungs; none where it is of none."""
+
+    @classmethod
+    def of(
+        cls, key: object, purchase: Purchase, plan: Plan, ladders: tuple[str, ...] = ()
+    ) -> KeptAnswer:
+        """What was bought for a plan."""
+        # Which rows pass a filter with a subquery, and which keys are found, depends on noise.
+        groups = () if plan.subplans or plan.found else plan.groups
+        return cls(key, purchase, plan.fresh, plan.remembered, plan.keys, groups, ladders)
+
+    def answering(self, plan: Plan) -> Purchase | None:
+        """The purchase with the noisy values of another plan; None where it lacks some.
+
+        Two queries that would draw the same if they were new can differ in what they recall: of
+        AVG(x) and COUNT(*) the second may be remembered, which AVG(x) alone does not read.
+        """
+        if plan.fresh != self.fresh or not set(plan.remembered) <= set(self.remembered):
+            return None
+        noisy = self.purchase.result.noisy
+        recalled = sum(len(group.releases) for group in self.remembered)
+        drawn = iter(noisy.draws[:recalled])
+        known = {group: tuple(islice(drawn, len(group.releases))) for group in self.remembered}
+        own = (values for group in plan.remembered for values in known[group])
+        noisy = _answered(plan, replace(noisy, draws=(*own, *noisy.draws[recalled:])))
+        return replace(self.purchase, result=replace(self.purchase.result, noisy=noisy))
+
+    @property
+    def rungs(self) -> Iterator[tuple[Release, str, Array]]:
+        """The releases that are rungs of ladders, with the ladders' names and the noisy values."""
+        if self.ladders:
+            drawn = self.purchase.result.noisy.draws[-len(self.fresh) :]
+            yield from zip(self.fresh, self.ladders, drawn, strict=True)
+
+    @property
+    def text(self) -> str | None:
+        """The text that `read_answer` reads; None where some part has none."""
+        bought = self.purchase
+        try:
+            return json.dumps(
+                {
+                    "key": written(self.key),
+                    "fresh": written(self.fresh),
+                    "remembered": written(self.remembered),
+                    "keys": written(self.keys),
+                    "groups": written(self.groups),
+                    "ladders": list(self.ladders),
+                    "noisy": _noisy_text(bought.result.noisy),
+                    "price": [str(bought.price.epsilon), str(bought.price.delta)],
+                    "queries": bought.price.queries,
+                    "notes": list(bought.notes),
+                    "step": bought.step,
+                },
+                separators=(",", ":"),
+            )
+        except TypeError:
+            return None
+
+
+def read_answer(text: str, columns: Mapping[str, Column]) -> KeptAnswer | None:
+    """The answer that is kept as this text; None where it reads other columns."""
+    from dpdb.session.executor import NoisyResult  # noqa: PLC0415 (numpy)
+    from dpdb.session.purchases import Purchase  # noqa: PLC0415 (numpy)
+
+    told = json.loads(text)
+    epsilon, delta = map(Fraction, told["price"])
+    purchase = Purchase(
+        NoisyResult(_noisy(told["noisy"])),
+        Price(epsilon, delta, told["queries"]),
+        tuple(told["notes"]),
+        told["step"],
+    )
+    try:
+        return KeptAnswer(
+            read(told["key"], columns),
+            purchase,
+            read(told["fresh"], columns),
+            read(told["remembered"], columns),
+            read(told["keys"], columns),
+            read(told["groups"], columns),
+            tuple(told["ladders"]),
+        )
+    except LookupError:
+        return None
+
+
+def scope_name(scope: tuple[object, ...]) -> str | None:
+    """The name in a ledger of what releases depend on besides their statistics.
+
+    It is a hash of a canonical text; None where some part has none.
+    """
+    try:
+        return hashlib.sha256(text_of(scope).encode()).hexdigest()
+    except TypeError:
+        return None
+
+
+def _answered(plan: Plan, noisy: Noisy) -> Noisy:
+    """The noisy values with the answers of subqueries, which follow from theirs."""
+    from dpdb.answers.derived import subquery_answers  # noqa: PLC0415 (numpy)
+
+    within = tuple(map(_answered, plan.subplans, noisy.subresults))
+    return replace(noisy, subqueries=subquery_answers(plan, within), subresults=within)
+
+
+def _noisy_text(noisy: Noisy) -> dict[str, Any]:
+    return {
+        "draws": [_array_text(each) for each in noisy.draws],
+        "within": [_noisy_text(each) for each in noisy.subresults],
+    }
+
+
+def _noisy(told: Mapping[str, Any]) -> Noisy:
+    from dpdb.answers.estimates import Noisy  # noqa: PLC0415 (numpy)
+
+    within = tuple(_noisy(each) for each in told["within"])
+    return Noisy(tuple(_array(each) for each in told["draws"]), {}, within)
+
+
+def _array_text(values: Array) -> dict[str, Any]:
+    if values.dtype.name not in _DTYPES:
+        raise TypeError(values.dtype)
+    return {"type": values.dtype.name, "shape": values.shape, "values": values.ravel().tolist()}
+
+
+def _array(told: Mapping[str, Any]) -> Array:
+    import numpy as np  # noqa: PLC0415
+
+    return np.array(told["values"], dtype=told["type"]).reshape(told["shape"])

@@ -1,0 +1,82 @@
+"""Answers about public tables alone: exact, and for nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from dpdb.answers import release_reports
+from dpdb.answers.answer import Answer
+from dpdb.errors import Unsupported
+from dpdb.plan.expressions import Compare, Literal, Slot, conjunction
+from dpdb.plan.planner import outline
+from dpdb.plan.query import Aggregate, Function, Query
+from dpdb.policy.catalog import Kind
+from dpdb.session.unprotected import unprotected_cells
+
+if TYPE_CHECKING:
+    from dpdb.engines.protocol import OpenEngine
+    from dpdb.ledger.protocol import Balance
+    from dpdb.plan.plan import Plan
+    from dpdb.policy.catalog import Policy
+    from dpdb.privacy.noise.source import Noise
+
+PUBLIC_NOTE = "public data, exact"
+
+
+@dataclass(frozen=True)
+class PublicAnswers:
+    """Answers queries that read public tables and no other."""
+
+    policy: Policy
+    balance: Balance
+    noise: Noise
+    engine: Callable[[], OpenEngine]
+    """Opens the engine; to explain a query needs none."""
+
+    def answer(self, text: str, query: Query) -> Answer:
+        """The answer; a group without rows is not in it."""
+        planned = self._planned(query)
+        cells, kinds, _ = unprotected_cells(planned, self.engine(), self.noise, None)
+        origins = release_reports.origins(planned, noisy=False)
+        return replace(self._about(text, planned), cells=cells, kinds=kinds, origins=origins)
+
+    def explained(self, text: str, query: Query) -> Answer:
+        """What `answer` would do, which costs nothing."""
+        planned = self._planned(query)
+        return replace(self._about(text, planned), explain=True, plan=planned)
+
+    def _planned(self, query: Query) -> Plan:
+        planned = outline(_of_groups_with_rows(query), self.policy)
+        _check(planned)
+        return planned
+
+    def _about(self, text: str, planned: Plan) -> Answer:
+        columns = tuple(output.label for output in planned.outputs)
+        return Answer(text, columns, (), self.balance, query=True, notes=(PUBLIC_NOTE,))
+
+
+def _of_groups_with_rows(query: Query) -> Query:
+    """The query with the condition that a group has rows: of private ones nobody may know."""
+    if not query.keys:
+        return query
+    count = Aggregate(Function.COUNT)
+    aggregates = tuple(dict.fromkeys((*query.aggregates, count)))
+    rows = Slot("aggregate", aggregates.index(count), Kind.INTEGER)
+    some = Compare("<", Literal(0, Kind.INTEGER), rows)
+    return replace(query, aggregates=aggregates, having=conjunction(query.having, some))
+
+
+def _check(planned: Plan) -> None:
+    """Refuse aggregates that are a text or a boolean."""
+    for subplan in planned.subplans:
+        _check(subplan)
+    for estimate in planned.estimates:
+        aggregate = estimate.aggregate
+        if aggregate.kind in (Kind.TEXT, Kind.BOOLEAN):
+            raise Unsupported(
+                f"{aggregate.function.upper()} of a {aggregate.kind} is not answered exactly",
+                hint="GROUP BY it, and ORDER BY COUNT(*) DESC",
+                place=aggregate.place,
+            )

@@ -1,0 +1,76 @@
+"""Known faults are put back into dpdb one by one, and the named test says no to each.
+
+The ordinary suite puts back one for each attack. The manual's table of faults is the list.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from dpdb import manual
+from tests.support.faults import FAULTS
+from tests.support.mutants import ROOT, Mutant, outcome
+
+QUICK = tuple({fault.attack: fault for fault in reversed(FAULTS) if not fault.slow}.values())
+"""For each attack the first fault whose test is soon over."""
+TESTS = tuple(dict.fromkeys(fault.test for fault in FAULTS))
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    long = metafunc.config.getoption("--scale") > 0
+    if "fault" in metafunc.fixturenames:
+        metafunc.parametrize("fault", FAULTS if long else QUICK, ids=str)
+    if "test" in metafunc.fixturenames:
+        metafunc.parametrize("test", TESTS if long else TESTS[:1])
+
+
+def test_a_test_says_no(fault: Mutant) -> None:
+    """By an assertion: a mutant that crashes would prove nothing."""
+    assert outcome(fault.test, fault.bring_back).startswith("failed: ")
+
+
+def test_without_a_fault_the_test_says_yes(test: str) -> None:
+    assert outcome(test) == "passed"
+
+
+def test_a_fault_that_is_not_put_back_is_no_fault() -> None:
+    [change] = FAULTS[0].changes
+    elsewhere = replace(FAULTS[0], changes=[replace(change, right="what is not there")])
+    with pytest.raises(AssertionError, match="not there once"):
+        elsewhere.bring_back()
+
+
+def attacks() -> list[str]:
+    """The first column of the manual's table of attacks."""
+    table = manual.page("attacks").partition("\n## ")[0]
+    return re.findall(r"^\| (?!attack \||-)(.+?) \|", table, flags=re.MULTILINE)
+
+
+def attack_of(fault: Mutant) -> str:
+    """The attack that a fault lets succeed, without what it does and where it is from."""
+    [attack] = [each for each in attacks() if each.startswith(fault.attack)]
+    return re.split(r": | \[", attack)[0]
+
+
+def test_the_manual_has_every_fault() -> None:
+    """In the order of the attacks above them."""
+    place = {re.split(r": | \[", attack)[0]: place for place, attack in enumerate(attacks())}
+    listed = sorted(FAULTS, key=lambda fault: place[attack_of(fault)])
+    lines = [f"| {attack_of(fault)} | {fault.fault} | `{fault.test}` |" for fault in listed]
+    (section,) = (each for each in manual.sections("attacks") if each.topic == "mutants")
+    assert section.text.split("|---|---|---|\n")[1].splitlines() == lines
+
+
+def test_every_attack_has_a_fault() -> None:
+    assert set(attacks()) == {
+        attack for fault in FAULTS for attack in attacks() if attack.startswith(fault.attack)
+    }
+
+
+def test_every_test_is_there() -> None:
+    for test in TESTS:
+        file, _, name = test.partition("[")[0].partition("::")
+        assert f"def {name}(" in (ROOT / "tests" / file).read_text(encoding="utf-8")

@@ -1,0 +1,253 @@
+"""One answer for all: what was released to one analyst is the answer of the others, at any scale."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from dpdb.engines.memory.engine import MemoryEngine
+from dpdb.errors import BudgetExceeded
+from dpdb.ledger.book import Book, open_book
+from dpdb.ledger.entries import Charge
+from dpdb.plan.increments import further_loss
+from dpdb.policy.reader import read_policy
+from dpdb.privacy.accounting.composition import NO_LOSS, ComposedLoss
+from dpdb.privacy.accounting.loss import pure
+from dpdb.session import custodian
+from dpdb.session.memory import Memory
+from dpdb.session.session import Session
+from tests.support.lasting import folder_in_memory, verify
+
+POLICY = """
+[budget]
+name = "shop"
+epsilon = 100
+delta = 1e-6
+queries = 200
+[budget.analysts]
+alice = { epsilon = 50 }
+bob = { epsilon = 50 }
+carol = { epsilon = 1 }
+[tables.t.columns]
+a = { type = "integer", bounds = [0, 9] }
+g = { type = "text", values = ["x", "y"] }
+"""
+ROWS = "a,g\n" + "5,x\n3,y\n,y\n" * 50
+COUNT = "COUNT(*) FROM t"
+STATEMENTS = [
+    COUNT,
+    "SUM(a), AVG(a) FROM t WHERE g = 'x'",
+    "g, COUNT(a), COUNT(*) FROM t GROUP BY g",
+    "COUNT(DISTINCT a), VARIANCE(a) FROM t",
+    "COUNT(*) FILTER (WHERE a > 3), COUNT(*) FILTER (WHERE a < 2) FROM t",
+]
+
+
+@pytest.fixture
+def shop() -> Iterator[Path]:
+    """A policy with analysts, whose budget is open."""
+    with folder_in_memory() as folder:
+        (folder / "t.csv").write_text(ROWS)
+        (folder / "t.toml").write_text(POLICY)
+        custodian.open_budget(read_policy(folder / "t.toml"))
+        yield folder / "t.toml"
+
+
+def session(shop: Path, analyst: str) -> Session:
+    return Session(read_policy(shop), analyst=analyst)
+
+
+def asked(shop: Path, analyst: str, epsilon: object, text: str) -> Any:
+    """The answer to an analyst in a session of its own; EXPLAIN said before what it would cost."""
+    own = session(shop, analyst)
+    full = f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = {float(Fraction(str(epsilon)))}) {text}"
+    explained = own.execute(f"EXPLAIN {full}")
+    answer = own.execute(full)
+    assert explained.cost == answer.cost
+    return answer
+
+
+def book_of(shop: Path) -> Book:
+    lasting = read_policy(shop).lasting
+    assert lasting is not None
+    return open_book(lasting)
+
+
+def spent(shop: Path) -> Fraction:
+    """The ε that the data's account has paid; each balance is as rebuilt."""
+    return verify(book_of(shop))[-1].entry.totals.loss.epsilon
+
+
+def own(shop: Path, analyst: str) -> Fraction:
+    """The ε that an analyst's account has paid."""
+    limit = 1 if analyst == "carol" else 50
+    return limit - session(shop, analyst).balance.epsilon_left
+
+
+@pytest.mark.parametrize("text", STATEMENTS)
+def test_a_second_analyst_is_told_the_same(shop: Path, text: str) -> None:
+    """It costs the data nothing more, and each of the analysts what they see."""
+    first, second = asked(shop, "alice", 2, text), asked(shop, "bob", 2, text)
+    assert first.rows == second.rows
+    assert (first.repeat, second.repeat) == (False, False)
+    assert (first.cost.epsilon, second.cost.epsilon) == (2, 2)  # each sees an own part alone
+    assert (spent(shop), own(shop, "alice"), own(shop, "bob")) == (2, 2, 2)
+    assert asked(shop, "bob", 2, text).repeat
+
+
+@pytest.mark.parametrize("text", STATEMENTS)
+def test_a_finer_answer_costs_the_difference(shop: Path, text: str) -> None:
+    asked(shop, "alice", 2, text)
+    finer = asked(shop, "bob", 3, text)
+    assert (spent(shop), own(shop, "alice"), own(shop, "bob")) == (3, 2, 3)
+    assert asked(shop, "alice", 3, text).rows == finer.rows
+    assert (spent(shop), own(shop, "alice"), own(shop, "bob")) == (3, 3, 3)
+
+
+@pytest.mark.parametrize("text", STATEMENTS)
+def test_coarser_answers_are_made_of_released_values(
+    shop: Path, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked(shop, "alice", 4, text)
+    with monkeypatch.context() as patched:
+        patched.setattr(MemoryEngine, "exact", None)
+        coarse = asked(shop, "bob", 1, text)
+        asked(shop, "bob", 2, text)
+        assert asked(shop, "carol", 1, text).rows == coarse.rows
+    assert spent(shop) == 4
+    assert [own(shop, name) for name in ("alice", "bob", "carol")] == [4, 2, 1]
+
+
+def test_a_limit_of_one_s_own_holds_for_what_lies_ready(shop: Path) -> None:
+    asked(shop, "alice", 4, COUNT)
+    with pytest.raises(BudgetExceeded, match="2 requested, 1 left"):
+        asked(shop, "carol", 2, COUNT)
+    assert own(shop, "carol") == 0
+    assert len([*book_of(shop).walk_kept(key(shop))]) == 1
+
+
+def key(shop: Path) -> bytes:
+    pinned = session(shop, "alice")._ledger.pinned
+    assert pinned is not None
+    return pinned.key
+
+
+def test_accounts_are_the_largest_for_each_statistic(shop: Path) -> None:
+    """In any order: of each statistic the data pay the finest rung, and analysts their finest."""
+    random = Random(5)
+    statements = [f"COUNT(*) FROM t WHERE a < {value}" for value in (4, 5)]
+    finest: dict[tuple[str, str], Fraction] = {}
+    rows: dict[tuple[str, Fraction], Any] = {}
+    for _ in range(14):
+        analyst, text = random.choice(("alice", "bob")), random.choice(statements)
+        epsilon = Fraction(random.randrange(1, 9), 4)
+        before = finest.get((analyst, text), Fraction(0))
+        answer = asked(shop, analyst, epsilon, text)
+        if before < epsilon:
+            told = rows.setdefault((text, epsilon), answer.rows)
+            assert told == answer.rows
+        finest[analyst, text] = max(before, epsilon)
+        for name in ("alice", "bob"):
+            assert own(shop, name) == sum(finest.get((name, each), 0) for each in statements)
+        everybody = [max(finest.get((name, each), 0) for name in ("alice", "bob")) for each in statements]  # fmt: skip
+        assert spent(shop) == sum(everybody)
+
+
+ALONE = [
+    ("2", "MEDIAN(a) FROM t", 4),
+    ("2, mechanism = 'gaussian', delta = 1e-8", COUNT, 4),
+    ("2", "COUNT(*) FROM t WHERE a > (SELECT AVG(a) FROM t)", 4),
+]
+
+
+@pytest.mark.parametrize(("options", "text", "paid"), ALONE)
+def test_other_releases_are_drawn_for_each(shop: Path, options: str, text: str, paid: int) -> None:
+    """Gaussian noise and selections have no ladder, nor what depends on a subquery's noise."""
+    full = f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = {options}) {text}"
+    for analyst in ("alice", "bob"):
+        session(shop, analyst).execute(full)
+    assert spent(shop) == paid
+
+
+def test_a_statistic_twice_in_a_statement_is_refined_once(shop: Path) -> None:
+    """Two draws from one rung would tell more than both of them cost."""
+    asked(shop, "alice", 1, COUNT)
+    twice = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(noise_index = [1, 3]) {} FROM t"
+    own_session = session(shop, "bob")
+    answer = own_session.execute(twice.format("COUNT(*), COUNT(g IS NULL)"))
+    full = sum(report.epsilon for report in answer.releases)
+    assert len({report.scale for report in answer.releases}) == 2
+    assert spent(shop) == 1 + full - min(1, answer.releases[0].epsilon)
+
+
+def test_fresh_noise_begins_another_ladder(shop: Path) -> None:
+    """It is paid for in full; the finest rung of all is refined, whichever ladder it is on."""
+    asked(shop, "alice", 2, COUNT)
+    fresh = session(shop, "bob")
+    fresh.execute("SET repeats = 'fresh'")
+    fresh.execute("SET epsilon = 3")
+    told = fresh.execute(f"SELECT {COUNT}")
+    assert spent(shop) == 5
+    assert asked(shop, "alice", 3, COUNT).rows == told.rows
+    assert spent(shop) == 5
+    asked(shop, "bob", 4, COUNT)
+    assert spent(shop) == 6
+
+
+def test_another_version_of_the_data_has_ladders_of_its_own(shop: Path) -> None:
+    asked(shop, "alice", 2, COUNT)
+    custodian.accept(read_policy(shop), "more rows", fresh=False)
+    asked(shop, "bob", 3, COUNT)
+    assert spent(shop) == 5
+
+
+def test_who_comes_second_is_told_what_the_first_was(
+    shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bob's answer is kept while alice's is being drawn: hers is forgotten, and paid for."""
+    keep, theirs = Memory.keep, []
+
+    def late(memory: Memory, *arguments: Any) -> bool:
+        monkeypatch.setattr(Memory, "keep", keep)
+        theirs.append(session(shop, "bob").execute(f"SELECT {COUNT}"))
+        return keep(memory, *arguments)
+
+    monkeypatch.setattr(Memory, "keep", late)
+    mine = session(shop, "alice").execute(f"SELECT {COUNT}")
+    assert mine.rows == theirs[0].rows
+    assert spent(shop) == Fraction(1, 2)  # twice the share, as neither knew of the other
+    assert len([*book_of(shop).walk_kept(key(shop))]) == 2
+
+
+def test_without_limits_the_answer_is_free(shop: Path) -> None:
+    path = shop.with_name("open.toml")
+    path.write_text(POLICY.replace(POLICY[POLICY.index("[budget.an") : POLICY.index("[tables")], "")
+                    .replace("[tables.t.", '[tables.t]\npath = "t.csv"\n[tables.t.'))  # fmt: skip
+    custodian.open_budget(read_policy(path))
+    first, second = asked(path, "dora", 2, COUNT), asked(path, "emil", 2, COUNT)
+    assert (first.rows, second.cost.epsilon, second.cost.queries) == (second.rows, 0, 0)
+    last = book_of(path).last().entry.event
+    assert isinstance(last, Charge)
+    assert (last.loss, last.own.epsilon) == (NO_LOSS, 2)  # should emil be given a limit
+
+
+def test_what_each_theorem_is_told(shop: Path) -> None:
+    """The sum of ε grows by the difference; the draw by itself has the loss of both together."""
+    own_session = session(shop, "alice")
+    chosen = own_session._memory.choose(
+        own_session._statement(f"SELECT {COUNT}").query, own_session.policy,
+        own_session.balance, lambda _: 0,
+    )  # fmt: skip
+    plan = chosen.plans[0]
+    epsilon = plan.loss.epsilon
+    whole = ComposedLoss.of(pure(epsilon))
+    assert further_loss(plan, {}) == whole
+    assert further_loss(plan, {0: epsilon}) == further_loss(plan, {0: 2 * epsilon}) == NO_LOSS
+    more, both = further_loss(plan, {0: epsilon / 3}), ComposedLoss.of(pure(4 * epsilon / 3))
+    assert more.epsilon == 2 * epsilon / 3
+    assert (more.squares, more.excess, more.rho) == (both.squares, both.excess, both.rho)

@@ -1,0 +1,503 @@
+"""The known faults of systems of this kind, each put back into dpdb, and the test that says no.
+
+The manual's table of them is made of this list. A fault is described by what is wrong; `attack` is
+the beginning of the attack's row in the table above it.
+"""
+
+from __future__ import annotations
+
+from tests.support.mutants import Change, Mutant
+
+_EXECUTOR = "session.executor:"
+_NOISE = f"{_EXECUTOR}_with_noise"
+_DRAW = f"{_EXECUTOR}Executor._draw"
+_SUM = "numbers.ravel() + noise(numbers.size)"
+
+NOISE = (
+    Mutant(
+        "counts and sums without noise",
+        "linkage",
+        [Change(_NOISE, _SUM, "numbers.ravel()")],
+        "audit/test_noise_comes_first.py::test_a21_noise_cannot_be_predicted",
+    ),
+    Mutant(
+        "a public table makes answers about private ones exact",
+        "linkage",
+        [Change("plan.query:Query.public", "return here and", "return here or")],
+        "system/test_public_tables.py::test_what_reads_a_private_table_is_private",
+    ),
+    Mutant(
+        "less noise where fewer rows are counted",
+        "trackers",
+        [Change(_DRAW, "_with_noise(exact, lambda size: noise.laplace(scale, size))",
+                "_with_noise(exact, lambda size: noise.laplace(min(scale, 1 + abs(int("
+                "np.max(exact.cells)))), size))")],
+        "audit/test_charged_loss.py::test_what_ran_costs_what_is_charged",
+    ),
+    Mutant(
+        "a scale read off the data: the largest sum that there is",
+        "reading the noise",
+        [Change(_DRAW, "_with_noise(exact, lambda size: noise.laplace(scale, size))",
+                "_with_noise(exact, lambda size: noise.laplace(abs(int(np.max(exact.cells)))"
+                " / Fraction(1, 10) + 1, size))"),
+         Change(_DRAW, "mechanism, statistic, noise =",
+                "from fractions import Fraction; mechanism, statistic, noise =")],
+        "audit/test_charged_loss.py::test_what_ran_costs_what_is_charged",
+    ),
+    Mutant(
+        "noise of half the scale that is charged for",
+        "differencing",
+        [Change("privacy.noise.system:SystemNoise.laplace", "as_word_fraction(scale)",
+                "as_word_fraction(scale / 2)")],
+        "privacy/noise/test_system.py::test_draws_fit_the_discrete_laplace",
+    ),
+    Mutant(
+        "doubles as noise",
+        "floating point",
+        [Change("privacy.noise.system:SystemNoise.laplace", "t, s =",
+                "import numpy; return numpy.random.default_rng(1).laplace(0, float(scale), size);"
+                " t, s =")],
+        "audit/test_exact_arithmetic.py::test_a01_outputs_lie_on_the_grid_whatever_the_exact_result",
+    ),
+    Mutant(
+        "noise on groups that have rows alone",
+        "group keys",
+        [Change(_NOISE, _SUM, f"{_SUM} * (numbers.ravel() != 0)")],
+        "audit/test_noise_comes_first.py::test_a23_rows_are_chosen_and_ordered_after_noise",
+    ),
+    Mutant(
+        "one draw for all groups",
+        "differencing",
+        [Change(_NOISE, "noise(numbers.size)", "np.repeat(noise(1), numbers.size)")],
+        "audit/test_group_loss.py::"
+        "test_each_part_of_a_vector_has_discrete_laplace_noise_of_its_own",
+    ),
+    Mutant(
+        "the true value rounded, and then the noise",
+        "rounding before",
+        [Change(_NOISE, "numbers.ravel() +", "numbers.ravel() // 10 * 10 +")],
+        "audit/test_noise_comes_first.py::test_a22_noise_comes_before_rounding",
+    ),
+    Mutant(
+        "groups chosen by HAVING before the noise",
+        "choosing rows",
+        [Change(f"{_EXECUTOR}Executor._execute", "draws: list[npt.NDArray[Any]] = []",
+                "type(plan).exact = tuple(each.cells for each in exact); draws = []"),
+         Change("answers.rows:_having", "passed = evaluate(plan.having, frame)",
+                "from dpdb.answers.estimates import points\n    passed = evaluate(plan.having,"
+                " replace(frame, slots={**frame.slots, **points(plan, plan.exact)}))")],
+        "audit/test_noise_comes_first.py::test_a23_rows_are_chosen_and_ordered_after_noise",
+    ),
+    Mutant(
+        "intervals around the exact value",
+        "intervals computed from the data",
+        [Change(f"{_EXECUTOR}Executor._execute", "draws: list[npt.NDArray[Any]] = []",
+                "type(plan).exact = tuple(each.cells for each in exact); draws = []"),
+         Change("answers.confidence_intervals:_around", "values = read(reading, draws)",
+                "values = read(reading, plan.exact)")],
+        "audit/test_interval_coverage.py::test_a20_intervals_are_around_the_noisy_value",
+    ),
+    Mutant(
+        "noise from a generator with a seed",
+        "predictable noise",
+        [Change("privacy.noise.system:SystemNoise.__init__", "self._entropy = entropy",
+                "import random; self._entropy = random.Random(1).randbytes")],
+        "audit/test_noise_comes_first.py::test_a21_noise_cannot_be_predicted",
+    ),
+    Mutant(
+        "noise from a generator that forks share",
+        "predictable noise",
+        [Change("privacy.noise.system:SystemNoise.__init__", "self._entropy = entropy",
+                "import os, random; self._entropy = random.Random(os.urandom(9)).randbytes")],
+        "privacy/noise/test_prediction.py::test_forks_draw_different_noise",
+    ),
+    Mutant(
+        "a sampler that tries again until it has the draw",
+        "guessing from the time",
+        [Change("privacy.noise.system:SystemNoise.laplace", "return draw_exactly(",
+                "for _ in range(abs(int(self._block(99, t, s)[0]))): self._entropy(8)\n"
+                "        return draw_exactly(")],
+        "privacy/noise/test_prediction.py::test_the_work_of_a_draw_does_not_tell_its_size",
+    ),
+    Mutant(
+        "the greatest value without noise on how many rows are beyond",
+        "isolating an extreme",
+        [Change("privacy.noise.walk:_stops", "looks = geometric(",
+                "looks = 0 * geometric(")],
+        "privacy/noise/test_walk.py::test_stops_fit_the_law",
+    ),
+    Mutant(
+        "a better answer to the same question with noise of its own, at the difference in price",
+        "two views",
+        [Change("privacy.noise.gradual:GradualNoise._next", "if not step:", "if True:"),
+         Change("privacy.noise.gradual:GradualNoise._next", "self._unit, self._size",
+                "self._unit / self._rates[step], self._size")],
+        "privacy/noise/test_gradual.py::test_the_steps_fit_their_joint_distribution",
+        slow=True,
+    ),
+)  # fmt: skip
+
+ROWS = (
+    Mutant(
+        "as many rows of one person as there are",
+        "one person, many rows",
+        [Change("engines.memory.contribution_bounds:Units.capped",
+                "kept[ranked[place >= limit]] = False", "pass")],
+        "audit/test_bounded_influence.py::test_a11_one_person_with_many_rows_counts_as_declared",
+    ),
+    Mutant(
+        "the orders of a customer are taken for as many customers",
+        "one person, many rows",
+        [Change("engines.memory.owners:TableOwners.of", "table.chain is None", "True")],
+        "engines/conformance/test_chains.py::test_a_row_is_its_order_s_customer_s",
+    ),
+    Mutant(
+        "different orders have the noise of different customers",
+        "one person, many rows",
+        [Change("plan.lowering:AggregateLowering._names_units", "table.chain is not None",
+                "False")],
+        "system/test_several_tables.py::test_different_customers_and_different_orders",
+    ),
+    Mutant(
+        "of one person's rows the smallest are kept",
+        "a cap that selects",
+        [Change("engines.memory.contribution_bounds:Units._order",
+                "hashes = np.frombuffer(", "return np.lexsort((self.written[-1].column.units[rows], "
+                "self.owners.numbers[rows])); hashes = np.frombuffer(")],
+        "engines/test_contribution_bounds.py::test_the_mean_of_what_is_kept_is_the_mean",
+    ),
+    Mutant(
+        "people whose names are spoilt are one person",
+        "people merged",
+        [Change("engines.memory.column_builders:_TextBuilder._text", "self._exact", "False")],
+        "engines/test_csv_loader_locality.py::test_a_cell_that_loses_anything_names_no_unit",
+    ),
+    Mutant(
+        "groups are the values that rows have",
+        "group keys",
+        [Change("plan.group_keys:_declared", "raise Unsupported(",
+                "return ('Ann0',)\n    raise Unsupported(")],
+        "audit/test_bounded_influence.py::test_a10_group_keys_are_declared",
+    ),
+    Mutant(
+        "values that are not clamped",
+        "isolating an extreme",
+        [Change("engines.memory.grid_rounding:Grid.units", "np.clip(numbers, *self.bounds)",
+                "np.clip(numbers, -1e15, 1e15)"),
+         Change("engines.memory.grid_rounding:Grid.units",
+                "np.clip(steps, self.lowest, self.highest).astype(self.dtype)",
+                "steps.astype(np.int64)")],
+        "audit/test_bounded_influence.py::test_a12_no_row_adds_more_than_is_claimed",
+    ),
+    Mutant(
+        "the largest value as sensitivity where the smallest is farther from 0",
+        "differencing",
+        [Change("privacy.sensitivity:total", "max(abs(lower), abs(upper))", "abs(upper)")],
+        "privacy/test_sensitivity_formulas.py::test_the_formula_of_totals_is_the_largest_change",
+    ),
+    Mutant(
+        "a row that changes its group counts once",
+        "differencing",
+        [Change("privacy.sensitivity:total", "2 * largest", "largest")],
+        "privacy/test_sensitivity_formulas.py::test_the_formula_of_totals_is_the_largest_change",
+    ),
+    Mutant(
+        "a vector's sensitivity is that of its first part",
+        "differencing",
+        [Change("privacy.sensitivity:joint", "return max(", "return next(")],
+        "privacy/test_sensitivity.py::test_planned_is_the_largest_change",
+        slow=True,
+    ),
+    Mutant(
+        "sums of doubles",
+        "sums that rounding",
+        [Change("engines.memory.exact_sums:_sum", "if largest * _CACHED < 2**31:",
+                "return int(float(terms.astype(float).cumsum()[-1]) if len(terms) else 0)\n"
+                "    if largest * _CACHED < 2**31:")],
+        "audit/test_exact_arithmetic.py::"
+        "test_a02_a_row_moves_a_sum_of_large_values_no_further_than_claimed",
+    ),
+    Mutant(
+        "sums that wrap around",
+        "overflow",
+        [Change("engines.memory.exact_sums:_sum", "high = int(",
+                "return int(terms.astype('int64').sum(dtype='int32'))\n    high = int(")],
+        "audit/test_exact_arithmetic.py::test_a03_sums_past_64_bits_do_not_wrap",
+    ),
+    Mutant(
+        "cells are read as Python reads numbers",
+        "overflow",
+        [Change("vectors.grammar:number", "if _NUMBER.fullmatch(text) is None:\n        return None\n"
+                "    value = float(text)",
+                "try:\n        value = float(text)\n    except ValueError:\n        return None")],
+        "vectors/test_grammar.py::test_what_is_no_number",
+    ),
+    Mutant(
+        "a fault's message with what it stumbled over",
+        "errors that only one row",
+        [Change("session.gate:Gate.answer", "except Exception:", "except Exception as fault:"),
+         Change("session.gate:Gate.answer", '"dpdb failed to answer this statement"', "str(fault)")],
+        "audit/test_nothing_shows_rows.py::test_a24_a_fault_of_ours_shows_no_cell",
+    ),
+    Mutant(
+        "exact results that say what they are",
+        "logs and",
+        [Change("engines.protocol:Exact.__repr__", '"<exact results>"', "repr(self.cells)")],
+        "audit/test_nothing_shows_rows.py::test_a24_nothing_that_holds_rows_shows_them",
+    ),
+    Mutant(
+        "the type of an exact sum follows the sum",
+        "the type, length or order",
+        [Change("engines.memory.statistics:Statistics._total", "astype(held)",
+                "astype(WORD if all(abs(int(v)) < 2**62 for v in result) else object)")],
+        "audit/test_coupled.py::test_no_byte_hangs_on_how_a_result_is_held[csv]",
+        slow=True,
+    ),
+    Mutant(
+        "zero keeps its sign",
+        "an expression whose value",
+        [Change("vectors.vector:one_zero", "np.add(fresh, 0.0, out=fresh)", "fresh"),
+         Change("vectors.vector:finite", "lost = ~np.isfinite(values)",
+                "lost = ~np.isfinite(values)\n    if not lost.any():\n"
+                "        return Vector(values, null)")],
+        "vectors/test_locality.py::test_representations_follow_from_the_policy",
+    ),
+    Mutant(
+        "no mask where no row of a block needs one",
+        "guessing from the time",
+        [Change("vectors.columns:Numbers.within", "self.null[rows]",
+                "(self.null[rows] if self.null.any() else None)")],
+        "engines/test_counted_work.py::test_work_is_the_same_whatever_rows_hold",
+        slow=True,
+    ),
+    Mutant(
+        "the number of rows in SHOW TABLES",
+        "prices, refusals",
+        [Change("session.catalog_views:table_rows", "return ",
+                "return tuple((len(t.path.read_bytes()), 1, t.name) for t in policy.tables) or ")],
+        "audit/test_prices.py::test_a19_metadata_comes_from_the_policy",
+    ),
+    Mutant(
+        "answers leave when they are ready",
+        "guessing from the time",
+        [Change("session.gate:Gate.opens_on_tick", "self._timed", "False")],
+        "session/test_gate.py::test_answers_from_rows_leave_a_session_on_a_tick",
+    ),
+)  # fmt: skip
+
+BUDGETS = (
+    Mutant(
+        "rows are looked at before the debit",
+        "crashing before the debit",
+        [Change("session.purchases:purchases", "(plan,) = plans",
+                "(plan,) = plans; open_executor().engine.exact(plan, {})")],
+        "audit/test_failing_queries.py::test_a07_the_debit_comes_before_the_rows",
+    ),
+    Mutant(
+        "a refund where a query fails",
+        "crashing before the debit",
+        [Change("session.session:Session.execute", "return self._gate.answer(",
+                "before = self._ledger._spent\n"
+                "        try:\n            return self._gate.answer(text, self._execute)\n"
+                "        except BaseException:\n            self._ledger._spent = before\n"
+                "            raise\n        return self._gate.answer(")],
+        "audit/test_failing_queries.py::test_a07_the_debit_comes_before_the_rows",
+    ),
+    Mutant(
+        "more is drawn than was charged for",
+        "crashing before the debit",
+        [Change(f"{_EXECUTOR}check_receipt", "if not receipt", "if False and not receipt")],
+        "session/test_executor.py::test_a_smaller_charge_is_refused",
+    ),
+    Mutant(
+        "a price for each group that is seen",
+        "prices, refusals",
+        [Change("session.session:Session._answer", "answer = bought(",
+                "seen = sum(map(bool, purchase.result.noisy.draws[0].tolist()))\n"
+                "        price = replace(purchase.price, epsilon=purchase.price.epsilon * seen)\n"
+                "        purchase = replace(purchase, price=price)\n        answer = bought(")],
+        "audit/test_prices.py::test_a18_the_price_is_a_function_of_the_text",
+    ),
+    Mutant(
+        "a budget that is never used up",
+        "reconstruction",
+        [Change("ledger.spending:check_covered", "price = price_between(before, after)", "return")],
+        "ledger/conformance/test_ledger.py::test_epsilon_is_a_limit",
+    ),
+    Mutant(
+        "fresh noise for nothing",
+        "averaging",
+        [Change("session.session:Session._select", "repeat=True)\n        ledger = self._ledger.recording(text)\n",
+                "repeat=True)\n        from dpdb.ledger.memory import MemoryLedger\n"
+                "        ledger = MemoryLedger(self.policy.budget)\n")],
+        "audit/test_repeated_questions.py::test_a13_fresh_noise_is_paid_for",
+    ),
+    Mutant(
+        "filters in other words are taken to exclude each other",
+        "noise that sticks",
+        [Change("plan.regions:Region.excludes", "if self.table != other.table:\n            return False",
+                "return self.key != other.key")],
+        "ledger/conformance/test_ledger.py::test_rows_must_exclude_all_others_to_share",
+    ),
+    Mutant(
+        "a row that leaves a filter and enters another pays once",
+        "differencing",
+        [Change("ledger.spending:Spent._rows", "2 if", "1 if")],
+        "ledger/conformance/test_ledger.py::test_rows_that_exclude_each_other_share_a_price",
+    ),
+    Mutant(
+        "filters over another version of the data exclude each other",
+        "another session",
+        [Change("ledger.state:_is_same_budget", "return (", "return True or ("),
+         Change("ledger.custodian:_decide", "elif decision.version == number:", "elif False:"),
+         Change("ledger.lasting:LastingLedger._read", "decision.version != self._session.version",
+                "False")],
+        "ledger/test_lasting.py::test_other_data_end_the_sessions_on_the_old_ones",
+    ),
+    Mutant(
+        "two processes look at the balance, and then each takes its price",
+        "another session",
+        [Change("ledger.lasting:LastingLedger.charge", "made: list[_Change] = []",
+                "made = []; seen = self._read(self.book.last()); time.sleep(0.01)"),
+         Change("ledger.lasting:LastingLedger.charge", "in change.balances",
+                "in self._change(seen, loss, region, queries).balances")],
+        "ledger/test_trials.py::test_processes_at_once_are_granted_exactly_the_limit",
+    ),
+    Mutant(
+        "threads look at the balance, and then each takes its price",
+        "another session",
+        [Change("ledger.memory:MemoryLedger.charge", "with self._lock:",
+                "import time\n        if True:"),
+         Change("ledger.memory:MemoryLedger.charge", "            self._spent = after",
+                "            time.sleep(0.001)\n            self._spent = after")],
+        "system/test_charges_at_once.py::test_two_charges_at_once_never_overspend",
+    ),
+    Mutant(
+        "a charge that is not yet on the disk",
+        "crashing before the debit",
+        [Change("ledger.book:Book.__init__", "self._files = self._identities()",
+                "self._connection.execute('PRAGMA synchronous = OFF'); "
+                "self._files = self._identities()")],
+        "ledger/test_book.py::test_a_commit_is_on_the_disk",
+    ),
+    Mutant(
+        "a new ledger where there is none",
+        "a ledger that is deleted",
+        [Change("ledger.lasting:LastingLedger.open", "book = open_book(policy.lasting)",
+                "from dpdb.ledger.custodian import open_budget\n"
+                "        if not policy.lasting.ledger.exists():\n"
+                '            open_budget(policy, "", "00", {})\n'
+                "        book = open_book(policy.lasting)")],
+        "ledger/test_book.py::test_it_is_never_made_by_asking",
+    ),
+    Mutant(
+        "seals that nobody looks at",
+        "a ledger that is deleted",
+        [Change("ledger.book:Book._sealed", "if seal(before, number, text) == kept:", "if True:")],
+        "ledger/test_book.py::test_an_entry_that_was_changed",
+    ),
+    Mutant(
+        "an anchor that nobody looks at",
+        "a ledger that is deleted",
+        [Change("ledger.book:Book.check_anchor", "raise LedgerError(",
+                "return number\n            raise LedgerError(")],
+        "ledger/test_anchor.py::test_an_anchor_of_another_ledger",
+    ),
+    Mutant(
+        "data that were edited",
+        "another session",
+        [Change("ledger.protocol:PinnedData.check", "if self.digests.get(table) != digest:",
+                "if False:")],
+        "system/command_line/test_lasting_budgets.py::test_data_that_changed_are_not_asked",
+    ),
+    Mutant(
+        "options that ask for more than the custodian gave",
+        "another session",
+        [Change("ledger.lasting:LastingLedger._read", "check_session(decision.terms, self.policy)",
+                "pass")],
+        "system/command_line/test_lasting_budgets.py::test_options_cannot_ask_for_more",
+    ),
+    Mutant(
+        "a clock that is set back begins another window",
+        "another session",
+        [Change("ledger.windows:is_due", "now >= began + days * _DAY",
+                "abs(now - began) >= days * _DAY")],
+        "ledger/test_windows.py::test_a_clock_that_is_set_back_renews_nothing",
+    ),
+    Mutant(
+        "whoever $USER says",
+        "asking in",
+        [Change("ledger.analysts:user", "number = os.getuid()",
+                "return os.environ['USER']\n    number = os.getuid()")],
+        "ledger/test_lasting.py::test_environment_variables_say_not_who_asks",
+    ),
+    Mutant(
+        "any number as ε",
+        "ε = -10",
+        [Change("policy.budget:valid_epsilon", "if not", "if False and not")],
+        "audit/test_prices.py::test_a17_no_such_epsilon",
+    ),
+    Mutant(
+        "a balance in doubles",
+        "ε = -10",
+        [Change("ledger.spending:Spent.after",
+                "return replace(self, sums=(self.sums + loss).shortened(),",
+                "sums = self.sums + loss; return replace(self, sums=replace(sums, "
+                "epsilon=Fraction(float(sums.epsilon))),")],
+        "ledger/conformance/test_ledger.py::test_equal_parts_spend_all_of_epsilon",
+    ),
+    Mutant(
+        "teaching mode for whoever asks",
+        "predictable noise",
+        [Change("session.settings:Settings.changed", "if teaching_only and not teach:", "if False:")],
+        "audit/test_noise_comes_first.py::test_a21_noise_cannot_be_predicted",
+    ),
+)  # fmt: skip
+
+STATEMENTS = (
+    Mutant(
+        "arguments that nobody has heard of are left out",
+        "text that two lexers",
+        [Change("sql.trees:only", "if value and name not in allowed:", "if False:")],
+        "audit/test_injection.py::test_a25_what_is_not_on_the_list_is_refused",
+    ),
+    Mutant(
+        "each part of a file that is read is told",
+        "around the statements",
+        [Change("interfaces.cli.main:_session", "and not options.restricted", "")],
+        "system/command_line/test_restricted.py::"
+        "test_how_much_of_the_file_is_read_is_not_shown",
+    ),
+    Mutant(
+        "names of files in the folder of another user",
+        "around the statements",
+        [Change("interfaces.shell.commands:commands_of", "each.files and", "False and")],
+        "system/command_line/test_restricted.py::test_names_of_files_are_not_completed",
+    ),
+    Mutant(
+        "names are printed as they are",
+        "terminal escapes",
+        [Change("errors:printable", "if text.isprintable():", "if True:")],
+        "audit/test_injection.py::test_a26_nothing_printed_moves_the_cursor_or_computes",
+    ),
+    Mutant(
+        "formulas are written as they are",
+        "terminal escapes",
+        [Change("answers.formats.escape:spreadsheet", "if text.startswith(_FORMULA)", "if False")],
+        "audit/test_injection.py::test_a26_nothing_printed_moves_the_cursor_or_computes",
+    ),
+    Mutant(
+        "patterns of any length",
+        "queries too large",
+        [Change("sql.trees:Effort.spend_pattern", "if self.wildcards > MAX_WILDCARDS:", "if False:")],
+        "sql/test_limits.py::test_patterns_that_take_long_on_long_texts_have_a_limit_in_all",
+    ),
+    Mutant(
+        "statements of any length",
+        "queries too large",
+        [Change("sql.tokens:read_tokens", "if len(tokens) >", "if False and len(tokens) >")],
+        "sql/test_limits.py::test_tokens_and_selects_are_counted",
+    ),
+)  # fmt: skip
+
+FAULTS = (*NOISE, *ROWS, *BUDGETS, *STATEMENTS)

@@ -1,0 +1,217 @@
+"""Tables that everybody may know: exact answers for nothing, and values for other tables."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dpdb.errors import DataFileError, Unsupported
+from dpdb.interfaces.cli.main import main
+from dpdb.policy.reader import read_policy
+from dpdb.session.session import Session
+from tests.support.noiseless import Noiseless
+
+POLICY = """
+[tables.regions]
+public = true
+key = "id"
+[tables.regions.columns]
+id = { type = "integer" }
+name = { type = "text" }
+size = { type = "number" }
+since = { type = "date" }
+north = { type = "boolean" }
+zone = { type = "integer", bounds = [0, 9] }
+[tables.people]
+[tables.people.columns]
+region = { type = "integer", values = "regions.id" }
+home = { type = "text", values = "regions.name" }
+age = { type = "integer", bounds = [0, 99] }
+"""
+REGIONS = """\
+id,name,size,since,north,zone
+40,West,1.5,2002-03-04,true,99
+3,East,2.25,2001-02-03,false,7
+17,West,,,,
+5,,0.1,1999-09-09,true,-1
+"""
+PEOPLE = "region,home,age\n3,East,30\n3,West,31\n40,East,32\n6,South,33\n,,\n"
+
+
+def shop(folder: Path, regions: str = REGIONS) -> Session:
+    (folder / "regions.csv").write_text(regions, encoding="utf-8")
+    (folder / "people.csv").write_text(PEOPLE, encoding="utf-8")
+    (folder / "p.toml").write_text(POLICY, encoding="utf-8")
+    return Session(read_policy(folder / "p.toml"), noise=Noiseless())
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Session:
+    return shop(tmp_path)
+
+
+EXACT = {
+    "SELECT COUNT(*), COUNT(name), COUNT(DISTINCT name), SUM(id) FROM regions": [(4, 3, 2, 65)],
+    "SELECT SUM(size), MIN(size), MAX(size), AVG(size) FROM regions": [
+        (3.85, 0.1, 2.25, pytest.approx(3.85 / 3))
+    ],
+    "SELECT MIN(since), MAX(since) FROM regions": [("1999-09-09", "2002-03-04")],
+    "SELECT MIN(zone), MAX(zone), MEDIAN(id) FROM regions": [(0, 9, 11)],
+    "SELECT VAR_POP(id) FROM regions WHERE id < 10": [(1,)],
+    "SELECT name, COUNT(*), SUM(id) FROM regions GROUP BY name": [("East", 1, 3), ("West", 2, 57)],
+    # Without a row there is no group, as nobody has anything to hide.
+    "SELECT name, north, COUNT(*) FROM regions GROUP BY name, north": [
+        ("East", False, 1), ("West", True, 1),
+    ],
+    "SELECT id FROM regions GROUP BY id": [(3,), (5,), (17,), (40,)],
+    "SELECT id FROM regions WHERE size > 1 GROUP BY id ORDER BY id DESC": [(40,), (3,)],
+    "SELECT since FROM regions GROUP BY since LIMIT 1": [("1999-09-09",)],
+    "SELECT YEAR(since) AS y, COUNT(*) FROM regions GROUP BY YEAR(since) HAVING y > 2000": [
+        (2001, 1), (2002, 1),
+    ],
+    "SELECT name, MAX(id) FROM regions GROUP BY name HAVING COUNT(*) > 1": [("West", 40)],
+    "SELECT COUNT(*) FROM regions WHERE id > (SELECT AVG(id) FROM regions)": [(2,)],
+    "SELECT COUNT(*) FROM regions WHERE id > 100": [(0,)],
+    "SELECT SUM(id) FROM regions WHERE id > 100": [(None,)],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", EXACT)
+def test_answers_are_exact_and_cost_nothing(session: Session, text: str) -> None:
+    answer = session.execute(text)
+    assert list(answer.rows) == EXACT[text]
+    assert answer.notes == ("public data, exact",)
+    assert answer.private
+    assert not answer.releases
+    assert all(column.ends is None for column in answer.cells)
+    price = session.price(text)
+    assert (answer.cost, price.epsilon, price.queries) == (price, 0, 0)
+    assert (session.balance.epsilon_left, session.balance.queries_left) == (1, 10)
+    explained = session.execute(f"EXPLAIN {text}")
+    assert (explained.rows, explained.cost) == ((), price)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("SELECT name FROM regions", "GROUP BY shows the different values"),
+        ("SELECT * FROM regions", "GROUP BY shows the different values"),
+        ("SELECT MODE(name) FROM regions", "ORDER BY COUNT"),
+        ("SELECT size, COUNT(*) FROM regions GROUP BY size", "list them in the policy"),
+    ],
+)
+def test_what_is_not_answered(session: Session, text: str, said: str) -> None:
+    with pytest.raises(Unsupported) as refused:
+        session.execute(text)
+    assert said in (refused.value.hint or "")
+
+
+def test_values_for_other_tables(session: Session) -> None:
+    """Each value of the public column is a group; a cell that is none of them is NULL."""
+    answer = session.execute("SELECT region, COUNT(*) FROM people GROUP BY region")
+    assert answer.rows == ((3, 2), (5, 0), (17, 0), (40, 1))
+    assert answer.cost.epsilon > 0
+    homes = session.execute("SELECT home, COUNT(*) FROM people GROUP BY home").rows
+    assert homes == (("East", 2), ("West", 1))
+    assert session.execute("SELECT COUNT(*) FROM people WHERE home IS NULL").rows == ((2,),)
+    described = {row[0]: row[2:5] for row in session.execute("DESCRIBE people").rows}
+    assert described["region"] == (None, None, "3, 5, 17, 40")
+    assert described["home"] == (None, None, "East, West")
+
+
+def test_a_public_column_without_values_has_none_to_give(tmp_path: Path) -> None:
+    session = shop(tmp_path, "id,name,size,since,north,zone\n,,,,,\n")
+    with pytest.raises(DataFileError, match=r"^regions.id has no values"):
+        session.execute("SELECT COUNT(*) FROM people")
+    (tmp_path / "p.toml").write_text(
+        POLICY.split("[tables.people]", maxsplit=1)[0], encoding="utf-8"
+    )
+    alone = Session(read_policy(tmp_path / "p.toml"))
+    assert alone.execute("SELECT COUNT(*), COUNT(id), MAX(id) FROM regions").rows == ((1, 0, None),)
+    with pytest.raises(Unsupported):
+        alone.execute("SELECT id FROM regions GROUP BY id")
+
+
+def test_keys_are_checked(tmp_path: Path) -> None:
+    session = shop(tmp_path, REGIONS + "17,x,1,2000-01-01,true,1\n")
+    with pytest.raises(DataFileError, match=r"^regions.id is declared a key, but a value repeats$"):
+        session.execute("SELECT COUNT(*) FROM regions")
+
+
+def test_public_tables_are_read_with_the_first_statement(session: Session, tmp_path: Path) -> None:
+    """Not when the session is made, as somebody waits for its prompt."""
+    (tmp_path / "regions.csv").unlink()
+    with pytest.raises(DataFileError):
+        session.execute("SELECT COUNT(*) FROM people")
+
+
+def test_a_batch_may_hold_public_statements(session: Session) -> None:
+    texts = ["SELECT COUNT(*) FROM people", "SELECT COUNT(*) FROM regions"]
+    session.plan([*texts, "SELECT AVG(age) FROM people"])
+    assert [session.execute(text).rows[0][0] for text in texts] == [5, 4]
+
+
+def test_public_answers_on_the_command_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shop(tmp_path)
+    text = "SELECT COUNT(*) FROM regions"
+    assert main([str(tmp_path / "p.toml"), "-c", text]) == 0
+    shown = capsys.readouterr().out
+    assert shown.splitlines()[2:] == [
+        "          4", "public data, exact", "spent ε 0 · left: ε 1 of 1, 10 of 10 queries",
+    ]  # fmt: skip
+    assert main([str(tmp_path / "p.toml"), "--json", "-c", text]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["private"]
+    assert (answer["releases"], answer["cost"]["queries"]) == ([], 0)
+
+
+def test_neither_privacy_switched_off_nor_a_seed_changes_them(tmp_path: Path) -> None:
+    shop(tmp_path)
+    taught = Session(read_policy(tmp_path / "p.toml"), noise=Noiseless(), teach=True)
+    for setting in ("SET dp = off", "SET dp = on", "SET sensitivity = 'local'"):
+        taught.execute(setting)
+        answer = taught.execute("SELECT COUNT(*) FROM regions")
+        assert (answer.rows, answer.notes) == (((4,),), ("public data, exact",))
+        assert not answer.private
+        assert answer.cost.epsilon == 0
+
+
+def test_a_lasting_budget_is_for_the_public_data_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shop(tmp_path)
+    lasting = f'[budget]\nname = "b"\nledger = "{tmp_path}/b.ledger"\n{POLICY}'
+    (tmp_path / "p.toml").write_text(lasting, encoding="utf-8")
+    ask = [str(tmp_path / "p.toml"), "-c", "SELECT region, COUNT(*) FROM people GROUP BY region"]
+    rows = (tmp_path / "regions.csv").read_text()
+    (tmp_path / "regions.csv").write_text(rows + "17,again,,,,\n")
+    assert main(["budget", "open", str(tmp_path / "p.toml")]) == 2
+    assert "regions.id is declared a key, but a value repeats" in capsys.readouterr().err
+    (tmp_path / "regions.csv").write_text(rows)
+    assert main(["budget", "open", str(tmp_path / "p.toml")]) == 0
+    assert main(ask) == 0
+    (tmp_path / "regions.csv").write_text(rows + "18,new,,,,\n")
+    assert main(ask) == 2
+    assert "regions" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT COUNT(*) FROM regions WHERE id < (SELECT COUNT(*) FROM people)",
+        "SELECT COUNT(*), (SELECT AVG(age) FROM people) FROM regions",
+        "SELECT name, COUNT(*) FROM regions GROUP BY name HAVING 3 > (SELECT COUNT(*) FROM people)",
+        "SELECT COUNT(*) FROM regions, people",
+        "SELECT COUNT(*) FROM people WHERE age < (SELECT MAX(id) FROM regions)",
+    ],
+)
+def test_what_reads_a_private_table_is_private(session: Session, text: str) -> None:
+    answer = session.execute(text)
+    assert answer.cost.epsilon > 0
+    assert "public data, exact" not in answer.notes
+    assert answer.releases
+    assert session.balance.queries_left == 9
