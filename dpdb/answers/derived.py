@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from dpdb.answers import windows
+from dpdb.answers.answer_joins import joined
 from dpdb.answers.estimates import Noisy, points, scalar
 from dpdb.answers.group_rows import with_keys
 from dpdb.answers.groups import Groups, aggregated, grouped
@@ -75,8 +76,8 @@ def _rows(derived: Derived, answers: Answers) -> NoisyTable:
             return _as_shown(answers[query])
         case UnionAll(inputs=several):
             return _united([_rows(each, answers) for each in several])
-        case Join():
-            raise NotImplementedError
+        case Join(left=left, right=right):
+            return joined(derived, _rows(left, answers), _rows(right, answers))
         case Selection():
             return _selected(derived, answers)
 

@@ -8,7 +8,6 @@ from fractions import Fraction
 from itertools import count
 
 from dpdb.answers.record import Origin, ReleaseReport
-from dpdb.plan.derived_columns import noisy_columns
 from dpdb.plan.expressions import Slot, interval_ends, slots
 from dpdb.plan.plan import CONFIDENCE, Estimate, Plan, Release, at_once
 from dpdb.plan.query import Function, Output
@@ -194,9 +193,10 @@ def _report(
 def origins(planned: Plan, *, noisy: bool = True) -> tuple[Origin, ...]:
     """Where the columns of an answer come from; without noise, all aggregates are exact."""
     if planned.derived is not None:
-        columns = noisy_columns(planned.derived)
         computed = Origin.NOISY if noisy else Origin.EXACT
-        return tuple(computed if each else Origin.KEY for each in columns)
+        return tuple(
+            computed if planned.has_noise(each) else Origin.KEY for each in planned.outputs
+        )
     return tuple(
         Origin.KEY if not _measures(output) or interval_ends(output.expression)
         else Origin.NOISY if noisy and planned.has_noise(output)

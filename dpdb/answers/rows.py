@@ -46,9 +46,9 @@ def empty_table(plan: Plan) -> NoisyTable:
 
 
 def _empty(plan: Plan, output: Output) -> NoisyColumn:
-    kind, none = output.expression.kind, Vector(np.empty(0))
+    kind, nothing = output.expression.kind, Vector(np.zeros(0))
     measured = plan.has_noise(output) and kind.ordinal
-    return NoisyColumn(vector((), kind), kind, (none, none) if measured else None)
+    return NoisyColumn(vector((), kind), kind, (nothing, nothing) if measured else None)
 
 
 def _interval_ends(plan: Plan, noisy: Noisy | None, frame: Frame) -> dict[IntervalEnd, AnyVector]:

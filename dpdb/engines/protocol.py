@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from dpdb.plan.stability import Facts
-
 if TYPE_CHECKING:
     from dpdb.plan.expressions import Slot
     from dpdb.plan.plan import Plan
@@ -115,7 +113,7 @@ class Witness(Protocol):
         """Raise where the table's data, of which this is the digest, are others."""
 
 
-class Engine(Facts, Protocol):
+class Engine(Protocol):
     """Computes the exact statistics of plans over the tables of a policy.
 
     Whoever asks it must have charged for the plan: the session's executor does so, and nothing

@@ -8,7 +8,7 @@ A release is about the rows that pass a filter, in the cells of some keys. From 
 
 Each row must be in exactly one of the cells that are added up, so their key is never NULL; and a
 condition p that is left out must never be NULL, as NOT p would be NULL with it. Tables whose units
-have several rows are left alone: which rows of a unit count depends on the filter.
+have several rows are left alone, and joins: which rows of a unit count depends on the filter.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from dpdb.plan.moments import GroupMoments, Moments, Reading
 from dpdb.plan.plan import ReleasedGroup
 from dpdb.plan.query import Query
 from dpdb.plan.ranges import nullable
+from dpdb.plan.relations import Joined
 from dpdb.policy.catalog import Kind, Value
 
 _MOST_PAIRS = 16
@@ -77,7 +78,7 @@ KeptOver = Callable[[Expr | None], Iterable[KeptGroup]]
 
 def derived(query: Query, kept: KeptOver) -> Iterator[Derived]:
     """The groups over a query's rows and cells that follow from kept ones."""
-    if query.table.unit is not None or query.subqueries:
+    if query.table.unit is not None or isinstance(query.table, Joined) or query.subqueries:
         return
     for part in _regrouped(query, kept):
         yield _alone(part)

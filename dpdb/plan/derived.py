@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from dpdb.plan.expressions import Expr, Slot
 from dpdb.plan.query import Aggregate, Ordering, Output, Query
+from dpdb.plan.relations import JoinKind
 from dpdb.policy.catalog import Kind
 
 Columns = tuple[tuple[str, Kind], ...]
@@ -45,14 +46,14 @@ class UnionAll:
 class Join:
     """The pairs of rows for which the condition is true.
 
-    Its slots of the role `column` count the columns of the left side first. An `outer` join keeps
-    each row of the left side, with NULLs beside it where no pair has it.
+    Its slots of the role `column` count the columns of the left side first. A LEFT JOIN keeps each
+    row of the left side, with NULLs beside it where no pair has it, and a FULL JOIN those of both.
     """
 
+    kind: JoinKind
     left: Derived
     right: Derived
     condition: Expr | None = None
-    outer: bool = False
 
     @property
     def columns(self) -> Columns:

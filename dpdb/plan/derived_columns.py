@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import TypeGuard
 
+from dpdb.errors import TooLarge
 from dpdb.plan.derived import Derived, Join, Released, Selection, UnionAll, inputs
 from dpdb.plan.expressions import Expr, Slot, children
+from dpdb.plan.query import Query
 
+MAX_PAIRS = 1_000_000
+"""The most pairs of rows of answers that a join looks at."""
 _RELEASED = ("aggregate", "subquery")
 """The roles of the slots of an answer that have noise."""
 _COMPUTED = ("aggregate", "window", "scalar")
@@ -106,6 +111,29 @@ def selects_by_noise(derived: Derived) -> bool:
 def _is_column(expression: Expr) -> TypeGuard[Slot]:
     """Whether an expression is a column of the input as it is; none is where rows are grouped."""
     return isinstance(expression, Slot) and expression.role == "column"
+
+
+def most_rows(derived: Derived, cells: Mapping[Query, int]) -> int:
+    """The most rows that it can have, from the numbers of groups of the answers.
+
+    Raises TooLarge where a join has to look at more than MAX_PAIRS pairs of rows.
+    """
+    match derived:
+        case Released(query=query):
+            return cells[query]
+        case UnionAll(inputs=several):
+            return sum(most_rows(each, cells) for each in several)
+        case Join(left=left, right=right):
+            sides = most_rows(left, cells), most_rows(right, cells)
+            if math.prod(sides) > MAX_PAIRS:
+                raise TooLarge(f"{sides[0]} × {sides[1]} rows to join, {MAX_PAIRS} are allowed")
+            return math.prod(sides) + sum(sides)
+        case Selection(input=below, scalars=scalars, limit=limit, grouped=grouped, keys=keys):
+            for each in scalars:
+                most_rows(each, cells)
+            rows = most_rows(below, cells)
+            rows = 1 if grouped and not keys else rows
+            return rows if limit is None else min(rows, limit)
 
 
 def is_one_row(derived: Derived) -> bool:

@@ -1,6 +1,6 @@
-"""What a plan loses beyond what of its releases was told before, as rungs of ladders.
+"""What a plan loses beyond what of its releases was told before, as levels of series.
 
-Why this is what it costs is proved in `privacy.rungs`.
+Why this is what it costs is proved in `privacy.levels`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dpdb.privacy.accounting.loss import Loss, pure
 from dpdb.privacy.mechanisms import Laplace
 
 
-def has_ladder(release: Release) -> bool:
+def has_levels(release: Release) -> bool:
     """Whether a release is a statistic with Laplace noise of one scale, which can be refined."""
     mechanism = release.mechanism
     if not isinstance(mechanism, Laplace):
@@ -24,10 +24,10 @@ def has_ladder(release: Release) -> bool:
 
 
 def further_loss(plan: Plan, told: Mapping[int, Fraction]) -> ComposedLoss:
-    """The loss of a plan, where of some releases, by their index, rungs up to an ε were told.
+    """The loss of a plan, where of some releases, by their index, levels up to an ε were told.
 
     The ε of those is what it adds to that. Theorems that need the loss of the draw by itself are
-    told of the sum of both, and of nothing where no finer rung is drawn.
+    told of the sum of both, and of nothing where no finer level is drawn.
     """
     if not told:
         return plan.composed_loss

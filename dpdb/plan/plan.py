@@ -9,6 +9,7 @@ from fractions import Fraction
 from functools import cached_property
 
 from dpdb.plan.derived import Derived
+from dpdb.plan.derived_columns import noisy_columns
 from dpdb.plan.expressions import Expr, Slot, columns_of, conjunction, slots
 from dpdb.plan.found_keys import FoundKeys, are_sought
 from dpdb.plan.intervals import Interval
@@ -295,4 +296,6 @@ class Plan:
 
     def has_noise(self, output: Output) -> bool:
         """Whether an output is computed from anything noisy."""
+        if self.derived is not None:
+            return noisy_columns(self.derived)[self.outputs.index(output)]
         return bool(self.released_for(output) or self.noisy_subqueries(output))

@@ -13,7 +13,7 @@ from dpdb.errors import TooLarge
 from dpdb.plan import quantiles
 from dpdb.plan.allocation import allocate, competing_rows
 from dpdb.plan.derived import DerivedQuery
-from dpdb.plan.derived_columns import has_intervals, selects_by_noise
+from dpdb.plan.derived_columns import has_intervals, most_rows, selects_by_noise
 from dpdb.plan.expressions import Slot
 from dpdb.plan.found_keys import FoundKeys
 from dpdb.plan.group_keys import found_places, is_found, key_values
@@ -109,6 +109,9 @@ def _plan_within(
         )
         for index, subplan in enumerate(subplans)
     }
+    if isinstance(query, DerivedQuery) and query.derived is not None:
+        cells = (subplan.cells for subplan in subplans)
+        most_rows(query.derived, dict(zip(query.subqueries, cells, strict=True)))
     values = _key_values(query, known)
     group_count = _most_groups(query, values)
     competing = max(candidates, competing_rows(query, group_count, context))

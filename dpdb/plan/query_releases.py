@@ -28,7 +28,7 @@ from dpdb.plan.plan import (
 )
 from dpdb.plan.query import Query
 from dpdb.plan.ranges import Environment
-from dpdb.plan.recall import recalled
+from dpdb.plan.recall import beside, recalled
 from dpdb.plan.release_groups import ReleaseGroup
 from dpdb.plan.shared_moments import combined, moments_for
 from dpdb.plan.sharing import Sharing
@@ -62,14 +62,20 @@ class QueryReleases:
     """Releases that compose in parallel."""
 
     def recall(self) -> None:
-        """Take what follows from remembered groups."""
+        """Take what follows from remembered groups.
+
+        Where several tell the number of rows, it is combined from all of them.
+        """
         before = recalled(self.query, self.context)
-        self.reused = tuple(dict.fromkeys(before.values()))
+        more = beside(before, self.query, self.context)
+        self.reused = (*dict.fromkeys(before.values()), *more)
+        reads = []
         for group in self.reused:
-            read = group.read.moved(len(self.releases))
+            reads.append(group.read.moved(len(self.releases)))
             self.releases += group.releases
-            for index in (index for index, own in before.items() if own is group):
-                self.estimates[index] = _estimate(index, self._lowering(index), [read])
+        read_of = dict(zip(self.reused, combined(reads, self.releases), strict=True))
+        for index, group in before.items():
+            self.estimates[index] = _estimate(index, self._lowering(index), [read_of[group]])
 
     def draw_all(self, shared: Sharing, shares: Iterator[BudgetShare]) -> None:
         """Add the releases of all groups: each takes the next share, or a part of its family's.

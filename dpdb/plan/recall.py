@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
 
 from dpdb.errors import MissingBounds, TooLarge
@@ -14,6 +15,9 @@ from dpdb.plan.shared_moments import covariance, moments_for
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.accounting.loss import Loss
 from dpdb.privacy.mechanisms import Gaussian
+
+MOST_BESIDE = 4
+"""As many groups are read for the number of rows, beside those that are needed."""
 
 
 def recalled(query: Query, context: PlanningContext) -> dict[int, ReleasedGroup]:
@@ -46,6 +50,28 @@ def recalled(query: Query, context: PlanningContext) -> dict[int, ReleasedGroup]
                 found[index] = group
                 break
     return found
+
+
+def beside(
+    before: Mapping[int, ReleasedGroup], query: Query, context: PlanningContext
+) -> tuple[ReleasedGroup, ...]:
+    """More remembered groups that tell the number of rows, which counts and sums gain from.
+
+    Their noises are independent of those of the groups `before`: of groups that follow from others
+    there is one at most.
+    """
+    gaining = [i for i in before if query.aggregates[i].function in (Function.COUNT, Function.SUM)]
+    wheres = {query.aggregates[index].where for index in gaining}
+    kinds = {type(each.mechanism) for group in before.values() for each in group.releases}
+    derived = any(group.source is not None for group in before.values())
+    found: list[ReleasedGroup] = []
+    for group in context.remembered:
+        alike = {type(each.mechanism) for each in group.releases} == kinds
+        tells = group.read.where in wheres and group.read.tells(Moment.ROWS)
+        if alike and tells and group not in before.values() and not (derived and group.source):
+            derived = derived or group.source is not None
+            found.append(group)
+    return tuple(found[:MOST_BESIDE])
 
 
 def _is_enough(loss: Loss, share: BudgetShare, *, gaussian: bool) -> bool:

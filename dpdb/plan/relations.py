@@ -18,7 +18,7 @@ from dpdb.plan.expressions import Expr, columns_of, conjunction, conjuncts
 from dpdb.policy.catalog import Column, Kind, Table
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Scan:
     """The rows of a table that have an owner, or all rows of a public table."""
 
@@ -42,6 +42,10 @@ class Scan:
 
     def __str__(self) -> str:
         return self.leaf or self.table.name
+
+    def __repr__(self) -> str:
+        """A text that tells it from other scans of tables of one policy."""
+        return f"Scan({self.table.name!r}, {self.leaf!r})"
 
 
 class JoinKind(StrEnum):
@@ -111,6 +115,14 @@ class Lookup:
 
 
 @dataclass(frozen=True)
+class Attached:
+    """A table with at most one row for each row that asks, which is joined by a LEFT JOIN."""
+
+    right: Scan
+    on: tuple[Equality, ...]
+
+
+@dataclass(frozen=True)
 class Mark:
     """The rows of a relation with a further column: whether a lookup finds a row for each."""
 
@@ -163,6 +175,13 @@ class Joined:
     """The names of the columns that name a row's unit."""
     entering: int | None = None
     """The most rows of a unit that each table brings in; None where keys limit their pairs."""
+    unmatched: str | None = None
+    """The public table of which rows without a match are left out, if a LEFT JOIN has them."""
+
+    @property
+    def public(self) -> bool:
+        """Whether everybody may know the rows, as all tables are public."""
+        return all(scan.table.public for scan in scans(self.relation))
 
     @property
     def groups_per_unit(self) -> None:

@@ -51,6 +51,13 @@ def with_public_values(policy: Policy, witness: Witness | None = None) -> Policy
     return with_public_values(policy, witness)
 
 
+def most_alike(table: Table, columns: tuple[str, ...], witness: Witness | None = None) -> int:
+    """The most rows of a public table that have the same values in the columns."""
+    from dpdb.engines.memory.public_values import most_alike  # noqa: PLC0415 (numpy)
+
+    return most_alike(table, columns, witness)
+
+
 def check_data(policy: Policy) -> None:
     """Raise DataFileError where a table has rows that its policy says there are not."""
     from dpdb.engines.memory.public_values import check_data  # noqa: PLC0415 (numpy)

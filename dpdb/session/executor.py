@@ -25,10 +25,10 @@ from dpdb.privacy.bracket import Bracket
 from dpdb.privacy.halves import Halves
 from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace, Smooth
 from dpdb.privacy.noise import bracket, exponential, halves, smooth, thresholding, walk
-from dpdb.privacy.noise.ladder import rung
+from dpdb.privacy.noise.levels import level
 from dpdb.privacy.thresholding import Threshold
 from dpdb.privacy.walk import Walk
-from dpdb.session.ladders import Ladder, Shared
+from dpdb.session.shared_levels import Series, Shared
 from dpdb.session.teaching import disclosures
 from dpdb.vectors.plain import plain_values
 
@@ -41,9 +41,9 @@ if TYPE_CHECKING:
     from dpdb.engines.protocol import Engine, Exact
     from dpdb.ledger.protocol import Receipt
     from dpdb.plan.expressions import Slot
+    from dpdb.privacy.levels import Step
     from dpdb.privacy.noise.gradual import GradualNoise
     from dpdb.privacy.noise.source import Noise
-    from dpdb.privacy.rungs import Step
     from dpdb.vectors.vector import AnyVector
 
 
@@ -109,9 +109,9 @@ class Executor:
         draws: list[npt.NDArray[Any]] = []
         centres: npt.NDArray[Any] = np.zeros(0)
         for index, (release, result) in enumerate(zip(releases, exact, strict=True)):
-            ladder_and_step = shared.steps.get(plan.recalled + index)
-            if ladder_and_step is not None:
-                draws.append(self._climb(*ladder_and_step, result))
+            series_and_step = shared.steps.get(plan.recalled + index)
+            if series_and_step is not None:
+                draws.append(self._at_level(*series_and_step, result))
             else:
                 assert result is not None
                 draws.append(self._draw(release, result, centres))
@@ -129,10 +129,10 @@ class Executor:
             return [None] * len(plan.fresh)
         return self.engine.exact(plan, subqueries)
 
-    def _climb(self, ladder: Ladder, step: Step, exact: Exact | None) -> npt.NDArray[Any]:
-        """A rung of a ladder; only a finer one than all that are there needs the exact values."""
+    def _at_level(self, series: Series, step: Step, exact: Exact | None) -> npt.NDArray[Any]:
+        """A level of a series; only a finer one than all that are there needs the exact values."""
         values = np.asarray(exact.cells) if exact is not None and step.needs_data else None
-        return rung(step, ladder.rungs, values, self.noise)
+        return level(step, series.levels, values, self.noise)
 
     def _select_keys(
         self, plan: Plan, slots: Mapping[Slot, AnyVector]

@@ -13,14 +13,14 @@ from fractions import Fraction
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from dpdb.ledger.plan_text import read, text_of, written
 from dpdb.ledger.protocol import Price
 from dpdb.plan.expressions import Expr
 from dpdb.plan.plan import Plan, Release, ReleasedGroup
 from dpdb.policy.catalog import Column
+from dpdb.session.plan_text import read, text_of, written
 
 if TYPE_CHECKING:
-    from dpdb.answers.estimates import Array, Noisy
+    from dpdb.answers.estimates import Array, Draws, Noisy
     from dpdb.session.purchases import Purchase
 
 _DTYPES = ("int64", "object")
@@ -42,17 +42,17 @@ class KeptAnswer:
     """Those of the cells in which it was drawn."""
     groups: tuple[tuple[int, ReleasedGroup], ...]
     """The groups that were drawn, each with the index of its first release."""
-    ladders: tuple[str, ...] = ()
-    """The names of the ladders of which what was drawn are rungs; none where it is of none."""
+    series: tuple[str, ...] = ()
+    """The names of the series of which what was drawn are levels; none where it is of none."""
 
     @classmethod
     def of(
-        cls, key: object, purchase: Purchase, plan: Plan, ladders: tuple[str, ...] = ()
+        cls, key: object, purchase: Purchase, plan: Plan, series: tuple[str, ...] = ()
     ) -> KeptAnswer:
         """What was bought for a plan."""
         # Which rows pass a filter with a subquery, and which keys are found, depends on noise.
         groups = () if plan.subplans or plan.found else plan.groups
-        return cls(key, purchase, plan.fresh, plan.remembered, plan.keys, groups, ladders)
+        return cls(key, purchase, plan.fresh, plan.remembered, plan.keys, groups, series)
 
     def answering(self, plan: Plan) -> Purchase | None:
         """The purchase with the noisy values of another plan; None where it lacks some.
@@ -71,11 +71,27 @@ class KeptAnswer:
         return replace(self.purchase, result=replace(self.purchase.result, noisy=noisy))
 
     @property
-    def rungs(self) -> Iterator[tuple[Release, str, Array]]:
-        """The releases that are rungs of ladders, with the ladders' names and the noisy values."""
-        if self.ladders:
+    def recalled_groups(self) -> Iterator[tuple[ReleasedGroup, Draws]]:
+        """The groups that it recalled as they were drawn, with their noisy values."""
+        draws = iter(self.purchase.result.noisy.draws)
+        for group in self.remembered:
+            values = tuple(islice(draws, len(group.releases)))
+            if group.source is None:
+                yield group, values
+
+    @property
+    def drawn_groups(self) -> Iterator[tuple[ReleasedGroup, Draws]]:
+        """The groups that were drawn for it, with their noisy values."""
+        draws = self.purchase.result.noisy.draws
+        for first, group in self.groups:
+            yield group, draws[first : first + len(group.releases)]
+
+    @property
+    def levels(self) -> Iterator[tuple[Release, str, Array]]:
+        """The releases that are levels of series, with the series' names and the noisy values."""
+        if self.series:
             drawn = self.purchase.result.noisy.draws[-len(self.fresh) :]
-            yield from zip(self.fresh, self.ladders, drawn, strict=True)
+            yield from zip(self.fresh, self.series, drawn, strict=True)
 
     @property
     def text(self) -> str | None:
@@ -89,7 +105,7 @@ class KeptAnswer:
                     "remembered": written(self.remembered),
                     "keys": written(self.keys),
                     "groups": written(self.groups),
-                    "ladders": list(self.ladders),
+                    "series": list(self.series),
                     "noisy": _noisy_text(bought.result.noisy),
                     "price": [str(bought.price.epsilon), str(bought.price.delta)],
                     "queries": bought.price.queries,
@@ -123,7 +139,7 @@ def read_answer(text: str, columns: Mapping[str, Column]) -> KeptAnswer | None:
             read(told["remembered"], columns),
             read(told["keys"], columns),
             read(told["groups"], columns),
-            tuple(told["ladders"]),
+            tuple(told["series"]),
         )
     except LookupError:
         return None
@@ -138,6 +154,15 @@ def scope_name(scope: tuple[object, ...]) -> str | None:
         return hashlib.sha256(text_of(scope).encode()).hexdigest()
     except TypeError:
         return None
+
+
+def can_be_kept(plan: Plan) -> bool:
+    """Whether all that is kept of a plan has a text: only then may levels of series be drawn."""
+    try:
+        written((plan.identity, plan.fresh, plan.remembered, plan.keys, plan.groups))
+    except TypeError:
+        return False
+    return True
 
 
 def _answered(plan: Plan, noisy: Noisy) -> Noisy:

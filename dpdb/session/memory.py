@@ -5,14 +5,19 @@ Where the ledger keeps what was released, the session remembers what earlier one
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from itertools import islice
+from operator import add
 from typing import TYPE_CHECKING
 
+from dpdb.errors import InternalError
 from dpdb.plan.derivations import Derived, KeptGroup, derived
 from dpdb.plan.expressions import Expr
-from dpdb.session.kept_answers import KeptAnswer, read_answer, scope_name
-from dpdb.session.ladders import Ladders, Shared
+from dpdb.privacy.accounting.loss import Loss
+from dpdb.session.kept_answers import KeptAnswer, can_be_kept, read_answer, scope_name
 from dpdb.session.query_plans import Plans, best_plans, identity, possible_plans
+from dpdb.session.shared_levels import AllSeries, Shared
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,16 +42,24 @@ class Chosen:
     """What the query is known by: the identity of its plans, as if it were new."""
     before: Purchase | None = None
     """What the same query was answered with."""
+    is_new_to_asker: bool = False
+    """Whether the answer follows from what others were told, which the asker was not."""
 
     @property
     def is_free(self) -> bool:
         """Whether the answer was paid for, or follows from what was."""
-        return self.before is not None or self.plans[-1].follows
+        return self.before is not None or (self.plans[-1].follows and not self.is_new_to_asker)
 
 
+MOST_GROUPS = 64
+"""As many groups with the same keys over the same rows are looked at, the latest ones."""
+MOST_OTHERS = 8
+"""As many groups that others were told are tried."""
 Scope = tuple[str, int, int | None, Expr | None]
 """The rows that releases are about: so many of a unit in so many groups, under a filter."""
 Keys = tuple[Expr, ...]
+Groups = dict[Keys, "dict[ReleasedGroup, Draws]"]
+"""Groups by the keys of their cells, with their noisy values."""
 
 
 @dataclass(repr=False)
@@ -57,9 +70,13 @@ class Memory:
     """What keeps what was released for later sessions, too."""
     tables: tuple[Table, ...] = ()
     """Those of the policy."""
-    _ladders: Ladders = field(default_factory=Ladders)
+    has_series: bool = True
+    """Whether noise of one scale leads to noise of another: other sources round scales."""
+    _series: AllSeries = field(default_factory=AllSeries)
     _purchases: dict[object, KeptAnswer] = field(default_factory=dict)
-    _groups: dict[Scope, dict[Keys, dict[ReleasedGroup, Draws]]] = field(default_factory=dict)
+    _groups: dict[Scope, Groups] = field(default_factory=dict)
+    _others: dict[Scope, Groups] = field(default_factory=dict)
+    """Those that others were told, by the same."""
     _derived: dict[ReleasedGroup, Derived] = field(default_factory=dict)
     """What follows for the query that was last asked about."""
     _read: dict[str, int] = field(default_factory=dict)
@@ -84,19 +101,43 @@ class Memory:
             before = kept.answering(plans[kept.purchase.step])
             if before is not None:
                 return Chosen(plans, keys[known], before)
-        possible = recalling(self._over(query))
+        own = self._over(query)
+        possible = recalling(own)
         free = (plans for plans in possible if plans[-1].follows)
         chosen = next(free, None) or best_plans(possible, balance)
+        if not chosen[-1].follows and self.shared(chosen[-1]).needs_data:
+            for group in self._told_to_others(query):
+                for place, plans in enumerate(recalling((*own, group))):
+                    if plans[-1].follows and self._is_covered(plans[-1], balance):
+                        return Chosen(plans, keys[place], is_new_to_asker=True)
         place = next(at for at, plans in enumerate(possible) if plans is chosen)
         return Chosen(chosen, keys[place])
 
+    def _told_to_others(self, query: Query) -> tuple[ReleasedGroup, ...]:
+        """The latest groups over a query's rows and cells that others were told."""
+        if query.subqueries:
+            return ()
+        known = self._others.get(_scope(query), {}).get(query.keys, {})
+        return tuple(islice(reversed(known), MOST_OTHERS))
+
+    def _is_covered(self, plan: Plan, balance: Balance) -> bool:
+        """Whether the asker can pay for the groups of a plan that others alone were told.
+
+        Each is shown at its full ε, which can be more than the query asks for.
+        """
+        new = self.shared(plan).new_to_asker
+        return new.epsilon <= balance.epsilon_left and new.delta <= balance.delta_left
+
     def draws(self, plan: Plan) -> tuple[Array, ...]:
         """The noisy values of the releases that a plan recalls, in their order."""
-        known = self._groups.get(_scope(plan), {}).get(plan.keys, {})
+        own = self._groups.get(_scope(plan), {}).get(plan.keys, {})
+        others = self._others.get(_scope(plan), {}).get(plan.keys, {})
         return tuple(
             values
             for group in plan.remembered
-            for values in (known.get(group) or self._derived_draws(plan.table, group))
+            for values in (
+                own.get(group) or others.get(group) or self._derived_draws(plan.table, group)
+            )
         )
 
     def _derived_draws(self, table: Source, group: ReleasedGroup) -> Iterator[Array]:
@@ -111,7 +152,12 @@ class Memory:
         """What of a plan's releases somebody was told before."""
         if self.store is None:
             return Shared(plan)
-        return self._ladders.shared((*_scope(plan), plan.keys), plan, self.store.asker)
+        shared = Shared(plan, self.store.asker)
+        if self.has_series and can_be_kept(plan):
+            shared = self._series.shared((*_scope(plan), plan.keys), plan, self.store.asker)
+        own = self._groups.get(_scope(plan), {}).get(plan.keys, {})
+        new = (g.loss for g in plan.remembered if g.source is None and g not in own)
+        return replace(shared, new_to_asker=reduce(add, new, Loss()))
 
     def keep(self, chosen: Chosen, purchase: Purchase, shared: Shared | None = None) -> bool:
         """Remember a purchase, and the groups that were drawn for it.
@@ -123,6 +169,8 @@ class Memory:
         names = () if shared is None else shared.names()
         kept, scope = KeptAnswer.of(chosen.key, purchase, plan, names), _scope(plan)
         name, text = scope_name(scope), kept.text
+        if shared is not None and shared.steps and (name is None or text is None):
+            raise InternalError("this answer cannot be kept, and so must not be shown")
         if self.store is not None and name is not None and text is not None:
             after = None if shared is None else self._read.get(name, 0)
             if self.store.keep(name, text, after) is None:
@@ -133,11 +181,10 @@ class Memory:
 
     def _remember(self, scope: Scope, kept: KeptAnswer) -> None:
         self._purchases[kept.key] = kept
-        draws = kept.purchase.result.noisy.draws
         known = self._groups.setdefault(scope, {}).setdefault(kept.keys, {})
-        for first, group in kept.groups:
-            known.pop(group, None)  # so that the latest is the last
-            known[group] = draws[first : first + len(group.releases)]
+        for group, values in kept.recalled_groups:
+            known.setdefault(group, values)  # others can have been told it before
+        _add(known, kept)
 
     def _look_up(self, scope: Scope) -> None:
         """Remember what the ledger has kept under a scope since it was last asked."""
@@ -154,9 +201,11 @@ class Memory:
             kept = read_answer(release.kept.text, columns)
             if kept is None:
                 continue
-            self._ladders.add((*scope, kept.keys), kept.rungs, release.kept.who)
+            self._series.add((*scope, kept.keys), kept.levels, release.kept.who)
             if release.kept.who == self.store.asker:
                 self._remember(scope, kept)
+            else:
+                _add(self._others.setdefault(scope, {}).setdefault(kept.keys, {}), kept)
 
     def _over(self, query: Query) -> tuple[ReleasedGroup, ...]:
         """The groups over the query's rows and cells, the latest first, and then what follows.
@@ -170,11 +219,19 @@ class Memory:
             scope = _scope_over(query.table, where)
             self._look_up(scope)
             for keys, groups in reversed(self._groups.get(scope, {}).items()):
-                yield from (KeptGroup(where, keys, group) for group in reversed(groups))
+                latest = islice(reversed(groups), MOST_GROUPS)
+                yield from (KeptGroup(where, keys, group) for group in latest)
 
         self._derived = {each.group: each for each in derived(query, over)}
         own = self._groups.get(_scope(query), {}).get(query.keys, {})
-        return (*reversed(own), *self._derived)
+        return (*islice(reversed(own), MOST_GROUPS), *self._derived)
+
+
+def _add(known: dict[ReleasedGroup, Draws], kept: KeptAnswer) -> None:
+    """Take note of the groups that were drawn for an answer, so that the latest is the last."""
+    for group, values in kept.drawn_groups:
+        known.pop(group, None)
+        known[group] = values
 
 
 def _scope(of: Query | Plan) -> Scope:

@@ -18,7 +18,7 @@ from dpdb.privacy.accounting.composition import NO_LOSS, ComposedLoss
 from dpdb.privacy.gradual_release import enough
 from dpdb.privacy.mechanisms import Laplace
 from dpdb.session.executor import Executor, GradualExecutor, NoisyResult
-from dpdb.session.ladders import Shared
+from dpdb.session.shared_levels import Shared
 
 if TYPE_CHECKING:
     from dpdb.ledger.protocol import Ledger

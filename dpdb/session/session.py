@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -20,11 +19,10 @@ from dpdb.policy.catalog import Policy, Table
 from dpdb.policy.numbers import decimal
 from dpdb.privacy.noise.source import Noise
 from dpdb.privacy.noise.sources import source
-from dpdb.session import catalog_views
+from dpdb.session import catalog_views, released_answers
 from dpdb.session.backends import open_engine, open_ledger, with_public_values
 from dpdb.session.explanations import explained
 from dpdb.session.gate import Gate
-from dpdb.session.ladders import Shared
 from dpdb.session.memory import Chosen, Memory, Shelf
 from dpdb.session.public import PublicAnswers
 from dpdb.session.public_facts import PublicFacts
@@ -84,15 +82,15 @@ class Session:
         self._ledger = ledger = open_ledger(policy, analyst, teach=teach)
         # None of these holds the session: it and its rows are forgotten with the last name.
         self._with_values = known = cache(lambda: with_public_values(policy, ledger.pinned))
-        here = weakref.proxy(self)
-        facts = PublicFacts(lambda: here._engine)
+        facts = PublicFacts(ledger.pinned)
         self._statement = lru_cache(STATEMENTS)(lambda text: statement(text, known(), facts))
         self._noise = source(policy.noise) if noise is None else noise
         # Where noise can be foretold the time of an answer tells nothing more.
         self._gate = Gate(timed=noise is None and not teach)
         self._progress = progress
         self._loaded_engine: OpenEngine | None = None
-        self._memory = Memory(self._ledger.store if self._noise.private else None, policy.tables)
+        store = self._ledger.store if self._noise.private else None
+        self._memory = Memory(store, policy.tables, has_series=policy.noise == "system")
         self._batches: Batches | None = None
 
     def __repr__(self) -> str:
@@ -242,7 +240,15 @@ class Session:
     def _plans(self, query: Query, rows: RowCount) -> Chosen:
         """The plans of a query, and what it was answered with before, unless that is to be paid."""
         memory = Memory() if self.settings.repeats_are_paid else self._memory
-        return memory.choose(query, self._known, self.balance, rows)
+
+        def choose(each: Query) -> Chosen:
+            return memory.choose(each, self._known, self.balance, rows)
+
+        return released_answers.chosen(query, choose, memory.draws)
+
+    def _shelf(self, chosen: Chosen) -> Shelf:
+        """Where what is bought with these plans is kept."""
+        return Shelf(self._memory, chosen, alone=self.settings.repeats_are_paid)
 
     def _select(self, text: str, query: Query) -> Answer:
         """An answer that is bought, in steps where it is to be as accurate as asked."""
@@ -260,20 +266,13 @@ class Session:
         if chosen.before is not None:
             return self._answer(text, plans[chosen.before.step], chosen.before, repeat=True)
         known = self._memory.draws(plans[-1])
-        if plans[-1].follows:
+        if chosen.is_free:
             return self._answer(text, plans[-1], settled(known), repeat=True)
         ledger = self._ledger.recording(text)
-        shelf = Shelf(self._memory, chosen, alone=self._draws_alone)
+        shelf = self._shelf(chosen)
         *_, purchase = purchases(plans, options, ledger, lambda: self._executor(known), shelf)
+        released_answers.keep(query, chosen, purchase, self._memory)
         return self._answer(text, plans[purchase.step], purchase)
-
-    @property
-    def _draws_alone(self) -> bool:
-        """Whether releases have noise of their own, whatever of them was told to others.
-
-        Other sources of noise than ours round scales in their own way.
-        """
-        return self.settings.repeats_are_paid or self.policy.noise != "system"
 
     def _is_answered(self, query: Query) -> bool:
         """Whether asking a query is free, because it was answered before."""
@@ -290,7 +289,7 @@ class Session:
         chosen = self._plans(query, rows)
         planned, relative = chosen.plans[-1], query.options.relative_error is not None
         free, region = planned.settled or chosen.is_free, None if relative else planned.region
-        shared = Shared(planned) if self._draws_alone else self._memory.shared(planned)
+        shared = self._shelf(chosen).shared(planned)
         ledger = shared.ledger(self._ledger)
         price = FREE if free else ledger.price(shared.loss, region, shared.queries)
         answer = explained(text, planned, query.options, price, self.balance)

@@ -13,6 +13,7 @@ from itertools import groupby
 from dpdb.errors import Unsupported
 from dpdb.plan.expressions import Compare, Expr, Logic, columns_of, conjunction, conjuncts
 from dpdb.plan.relations import (
+    Attached,
     Equality,
     Join,
     Joined,
@@ -25,6 +26,7 @@ from dpdb.plan.relations import (
 )
 from dpdb.plan.stability import THE_UNIT, Facts, Owner, Shape, name_of, shape
 from dpdb.policy.catalog import Policy, Table
+from dpdb.sql.unmatched import refusal
 from dpdb.sql.views import Part
 
 
@@ -41,28 +43,36 @@ def joined(
             for part in together:
                 arrangement.add_outer(part)
     assert arrangement.relation is not None
-    source = as_source(arrangement.relation, policy, facts)
+    source = replace(
+        as_source(arrangement.relation, policy, facts), unmatched=arrangement.unmatched
+    )
     return source, conjunction(*arrangement.conditions)
 
 
 def as_source(relation: Relation, policy: Policy, facts: Facts) -> Joined:
     """The relation as a query reads it, with the policy's cap."""
     known = shape(relation, policy, facts)
-    if known.owner is Owner.PUBLIC:
-        raise Unsupported("public tables are joined with others only together with a private one")
     unit = policy.unit if known.owner is Owner.UNIT else None
     naming = frozenset(name for name, named in known.names.items() if named == THE_UNIT)
     return Joined(relation, unit, known.cap, known.cap, known.arithmetic, naming, known.entering)
 
 
-def with_lookups(source: Source, lookups: Sequence[Lookup], policy: Policy, facts: Facts) -> Source:
-    """What a SELECT reads, with the columns that its EXISTS and IN make."""
+def with_lookups(
+    source: Source, lookups: Sequence[Lookup | Attached], policy: Policy, facts: Facts
+) -> Source:
+    """What a SELECT reads, with the columns that EXISTS, IN and correlated subqueries make."""
     if not lookups:
         return source
     relation: Relation = Scan(source) if isinstance(source, Table) else source.relation
     for each in lookups:
-        relation = Mark(relation, each)
-    return replace(as_source(relation, policy, facts), rows_per_unit=source.rows_per_unit)
+        match each:
+            case Lookup():
+                relation = Mark(relation, each)
+            case Attached(right=right, on=on):
+                relation = Join(JoinKind.LEFT, relation, right, on)
+    unmatched = source.unmatched if isinstance(source, Joined) else None
+    known = as_source(relation, policy, facts)
+    return replace(known, rows_per_unit=source.rows_per_unit, unmatched=unmatched)
 
 
 @dataclass
@@ -76,6 +86,8 @@ class _Arrangement:
     relation: Relation | None = None
     parts: list[Part] = field(default_factory=list)
     """The parts that are joined so far."""
+    unmatched: str | None = None
+    """The public table of which rows without a match are left out."""
     done: set[str] = field(default_factory=set)
     """The names of the columns that are joined so far."""
 
@@ -96,6 +108,9 @@ class _Arrangement:
         """Join a table of which rows, or with which others, may find no match."""
         conditions = list(conjuncts(part.condition))
         on = self._equalities(conditions, part.scan)
+        if self._begins_with_public(part):
+            self._turn(part, on, conditions)
+            return
         self._check_units(part, on)
         rest = [condition for condition in conditions if not _is_among(condition, on)]
         if part.kind is JoinKind.FULL and (rest or not isinstance(self.relation, Scan)):
@@ -105,6 +120,20 @@ class _Arrangement:
                 place=part.place,
             )
         self._join(part, tuple(on), conjunction(*rest))
+
+    def _begins_with_public(self, part: Part) -> bool:
+        """Whether a private table is joined to one public table, of which it leaves no row out."""
+        public = isinstance(self.relation, Scan) and self.relation.table.public
+        return public and part.kind is JoinKind.LEFT and not part.scan.table.public
+
+    def _turn(self, part: Part, on: list[Equality], conditions: list[Expr]) -> None:
+        """Join a public table with the private rows that match it, and remember what is missing."""
+        (public,) = self.parts
+        self.unmatched = public.alias
+        rest = conjunction(*(each for each in conditions if not _is_among(each, on)))
+        turned = tuple((there, here) for here, there in on)
+        self.relation = Join(JoinKind.INNER, part.scan, public.scan, turned, rest)
+        self._add(part)
 
     def _begin(self, part: Part) -> None:
         self.relation = part.scan
@@ -152,10 +181,10 @@ class _Arrangement:
         left, unit = self._shape, self.policy.unit
         if part.scan.table.public:
             if part.kind is JoinKind.FULL:
-                raise _unmatched(part.alias, unit, part)
+                raise refusal(part.alias, unit, part.place)
             return
         if left.owner is Owner.PUBLIC:
-            raise _unmatched(self.parts[0].alias, unit, part)
+            raise refusal(self.parts[0].alias, unit, part.place)
         here = " and ".join(each.alias for each in self.parts)
         if Owner.ROW in (left.owner, shape(part.scan, self.policy, self.facts).owner):
             alone = part.alias if part.scan.table.unit is None else here
@@ -194,14 +223,6 @@ class _Arrangement:
             return 'declare what a column names: references = "table.key"'
         _, equality = min(pairs, key=lambda pair: pair[0] != THE_UNIT)
         return f"add AND {equality}, or declare what a column names with references"
-
-
-def _unmatched(public: str, unit: str, part: Part) -> Unsupported:
-    return Unsupported(
-        f"a row of {public} without a match would tell that no {unit} has one",
-        hint="use JOIN, and COUNT of a column: groups are shown even if nobody is in them",
-        place=part.place,
-    )
 
 
 def _names(scan: Scan) -> set[str]:

@@ -25,12 +25,13 @@ from dpdb.plan.derived import Derived, DerivedQuery, Released, derived_query
 from dpdb.plan.derived_columns import is_one_row
 from dpdb.plan.expressions import ColumnRef, Expr, Literal, Slot, interval_ends
 from dpdb.plan.query import NO_OPTIONS, Options, Ordering, Output, Query
-from dpdb.plan.relations import Lookup
+from dpdb.plan.relations import Attached, Lookup
 from dpdb.plan.stability import NO_FACTS, Facts
 from dpdb.policy.catalog import Policy
 from dpdb.sql import derived_tables, group_by, sources, unions, unit_groups, windows
 from dpdb.sql.aggregates import is_aggregated
 from dpdb.sql.arrangement import with_lookups
+from dpdb.sql.correlated import CorrelatedBinder, is_correlated
 from dpdb.sql.dialect import parse, select_start
 from dpdb.sql.distinct import check_distinct, distinct_keys
 from dpdb.sql.grouping_sets import by_levels
@@ -39,6 +40,7 @@ from dpdb.sql.lookups import LookupBinder, check
 from dpdb.sql.scopes import AnswerExpressions, Answers, Constants, RowExpressions, hint_for_rows
 from dpdb.sql.terms import Option, agreed, with_key_terms
 from dpdb.sql.trees import Effort, only, place, place_at, start
+from dpdb.sql.unmatched import check_ignored
 from dpdb.sql.views import Scope, View
 
 
@@ -90,8 +92,8 @@ class Binder:
     """The tables that WITH names here."""
     subqueries: list[Query] = field(default_factory=list)
     """The different scalar subqueries read so far in this SELECT."""
-    lookups: list[Lookup] = field(default_factory=list)
-    """The EXISTS and IN that look into other tables, read so far in this SELECT."""
+    lookups: list[Lookup | Attached] = field(default_factory=list)
+    """What EXISTS, IN and correlated subqueries add to the rows, read so far in this SELECT."""
 
     def query(
         self, tree: exp.Expr, options: Options = NO_OPTIONS, terms: tuple[Option, ...] = ()
@@ -168,6 +170,7 @@ class Binder:
             aggregates=tuple(answers.aggregates),
             subqueries=tuple(self.subqueries),
         )
+        check_ignored(query, place(tree.args["from_"], self.text))
         if not (query.aggregates or query.keys):
             raise Unsupported(
                 "a query needs an aggregate such as COUNT(*), or a GROUP BY",
@@ -200,6 +203,20 @@ class Binder:
             self.subqueries.append(query)
         kind = query.outputs[0].expression.kind
         return Slot("subquery", self.subqueries.index(query), kind)
+
+    def correlated(self, node: exp.Subquery, scope: Scope) -> Expr | None:
+        """What a scalar subquery is for each row of `scope`; None where it is a constant."""
+        tree = node.this
+        source = tree.args.get("from_") if isinstance(tree, exp.Select) else None
+        if source is None or not isinstance(source.this, exp.Table) or tree.args.get("joins"):
+            return None
+        inner = sources.scope(tree, self.within())
+        if not is_correlated(tree, inner, scope):
+            return None
+        asking = CorrelatedBinder(self, self.policy, scope, self.lookups)
+        attached, value = asking.value(tree, inner)
+        self.lookups.append(attached)
+        return value
 
     def looked_up(self, node: exp.Exists | exp.In, operand: Expr | None, scope: Scope) -> ColumnRef:
         """The column that says whether EXISTS, or IN with its operand, finds a row."""

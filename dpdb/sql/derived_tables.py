@@ -26,7 +26,7 @@ from dpdb.sql.views import Scope
 
 _CLAUSES = (
     "expressions", "from_", "where", "group", "having", "order", "limit", "offset", "with_",
-    "qualify", "distinct",
+    "qualify", "distinct", "joins",
 )  # fmt: skip
 
 
@@ -80,6 +80,10 @@ class _Scalars:
         if derived not in self.found:
             self.found.append(derived)
         return Slot("scalar", self.found.index(derived), derived.columns[0][1])
+
+    def correlated(self, node: exp.Subquery, scope: Scope) -> Expr | None:
+        """A subquery over answers is a constant to the rows around it."""
+        return None
 
     def looked_up(self, node: exp.Exists | exp.In, operand: Expr | None, scope: Scope) -> ColumnRef:
         """EXISTS and IN over answers are refused."""

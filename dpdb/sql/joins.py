@@ -10,10 +10,11 @@ from sqlglot import exp
 from dpdb.errors import UnknownName, Unsupported
 from dpdb.plan.expressions import Case, ColumnRef, Expr, Literal, Slot, compare, conjunction
 from dpdb.plan.per_unit import PerUnit
-from dpdb.plan.relations import JoinKind, Scan
+from dpdb.plan.relations import JoinKind, Scan, scans
 from dpdb.policy.catalog import Table
 from dpdb.sql import types
 from dpdb.sql.calls import call
+from dpdb.sql.nested_joins import Piece, is_taken_apart, taken_apart
 from dpdb.sql.rewriting import substituted
 from dpdb.sql.scopes import RowExpressions
 from dpdb.sql.trees import only, place
@@ -54,29 +55,30 @@ def scope_of(items: Sequence[Item], binder: SubqueryBinder) -> Scope:
     """The scope of a SELECT that joins several tables, with the parts that are to be joined."""
     for item in items:
         _check(item, binder)
-    items = _turned(items, binder)
+    items = turned(items, binder)
     scope = Scope(replace(items[0].view, columns=(), where=None, subqueries=()), {}, binder,
                   items[0].node)  # fmt: skip
     parts: list[Part] = []
     for item in items:
-        scan = _scan(item, [part.scan for part in parts], binder)
         outer = JoinKind.FULL in (item.kind, items[1].kind) or item.kind is JoinKind.LEFT
-        view = leaf_view(item.view, scan, len(scope.view.subqueries), outer=outer)
+        view, pieces = _pieces(item, parts, len(scope.view.subqueries), binder, outer=outer)
         before = scope.view.columns
-        scope = _beside(scope, view, item, binder)
-        condition = conjunction(scope.condition(view.where), _on(item, scope))
-        for name in _using(item):
-            pair = (_one(name, before, item, binder), _one(name, view.columns, item, binder))
+        scope = beside(scope, view, item, binder)
+        condition = conjunction(scope.condition(view.where), condition_of(item, scope))
+        for name in names_of_using(item):
+            pair = (
+                only_column(name, before, item, binder),
+                only_column(name, view.columns, item, binder),
+            )
             (left, right), _ = types.unify(list(pair), place(name, binder.text))
             condition = conjunction(condition, compare("=", left, right))
-            scope = _merged(scope, name.name, pair, item.kind)
-        alias = item.node.alias_or_name or str(scan)
-        parts.append(Part(scan, alias, item.kind, condition, place(item.node, binder.text)))
+            scope = merged(scope, name.name, pair, item.kind)
+        parts += _parts(item, pieces, condition, binder)
     return replace(scope, parts=tuple(parts))
 
 
-def _check(item: Item, binder: SubqueryBinder) -> None:
-    """Refuse what is no join of tables on a condition."""
+def check_words(item: Item, binder: SubqueryBinder) -> None:
+    """Refuse what is no join on a condition."""
     where = place(item.node, binder.text)
     if item.join is not None:
         if item.join.method == "NATURAL":
@@ -89,23 +91,56 @@ def _check(item: Item, binder: SubqueryBinder) -> None:
             words = " ".join(filter(None, (item.join.side, item.join.kind)))
             raise Unsupported(f"{words} JOIN is not supported", place=where)
         only(item.join, binder.text, "this", "side", "kind", "on", "using")
-        if item.kind is not JoinKind.INNER and not (item.join.args.get("on") or _using(item)):
+        if item.kind is not JoinKind.INNER and not (
+            item.join.args.get("on") or names_of_using(item)
+        ):
             raise Unsupported(f"{item.kind} needs ON or USING", place=where)
+
+
+def _pieces(
+    item: Item, before: list[Part], subqueries: int, binder: SubqueryBinder, *, outer: bool
+) -> tuple[View, list[Piece]]:
+    """The view of an item, and its tables: several where it is a join itself."""
+    taken, table = {part.scan.leaf for part in before}, item.view.table
+    if isinstance(table, Table):
+        scan = Scan(table, new_leaf(table, taken))
+        return leaf_view(item.view, scan, subqueries, outer=outer), [(scan, item.kind, None)]
+    if outer or not is_taken_apart(table, first=not before):
+        raise Unsupported(
+            "a SELECT that looks into another table, or joins it by an outer join, is not joined"
+            " with further ones",
+            hint="write all joins into one FROM",
+            place=place(item.node, binder.text),
+        )
+    leaves: dict[str, str] = {}
+    for scan in scans(table.relation):
+        leaves[scan.leaf] = new_leaf(scan.table, taken | {*leaves.values()})
+    return taken_apart(item.view, leaves, subqueries)
+
+
+def _parts(
+    item: Item, pieces: list[Piece], condition: Expr | None, binder: SubqueryBinder
+) -> Iterator[Part]:
+    """The parts of an item; its condition is that of its first table, too."""
+    where = place(item.node, binder.text)
+    for number, (scan, kind, own) in enumerate(pieces):
+        alias = (len(pieces) == 1 and item.node.alias_or_name) or str(scan)
+        yield Part(scan, alias, kind, own if number else conjunction(own, condition), where)
+
+
+def _check(item: Item, binder: SubqueryBinder) -> None:
+    """Refuse what is no join of tables on a condition."""
+    check_words(item, binder)
+    where = place(item.node, binder.text)
     if item.view.derived is not None:
         raise Unsupported(
-            "answers are not joined with tables yet",
+            "answers are joined with answers, and not with tables",
             hint="a scalar subquery is one noisy number, and FROM (SELECT …) reads answers alone",
             place=where,
         )
-    if not isinstance(item.view.table, Table):
-        raise Unsupported(
-            "a SELECT that joins or looks into another table is not joined with further ones",
-            hint="write all joins into one FROM",
-            place=where,
-        )
 
 
-def _turned(items: Sequence[Item], binder: SubqueryBinder) -> Sequence[Item]:
+def turned(items: Sequence[Item], binder: SubqueryBinder) -> Sequence[Item]:
     """The tables of FROM, those of a RIGHT JOIN exchanged."""
     right = [item for item in items if item.join is not None and item.join.side == "RIGHT"]
     full = [item for item in items if item.kind is JoinKind.FULL]
@@ -121,13 +156,6 @@ def _turned(items: Sequence[Item], binder: SubqueryBinder) -> Sequence[Item]:
         return items
     first, second = items
     return [replace(second, join=None), replace(first, join=second.join)]
-
-
-def _scan(item: Item, before: list[Scan], binder: SubqueryBinder) -> Scan:
-    """The scan of an item's table, by a name that no scan before it has."""
-    table = item.view.table
-    assert isinstance(table, Table)
-    return Scan(table, new_leaf(table, {scan.leaf for scan in before}))
 
 
 def new_leaf(table: Table, taken: set[str]) -> str:
@@ -168,7 +196,7 @@ def leaf_view(view: View, scan: Scan, subqueries: int, *, outer: bool) -> View:
     return replace(view, columns=columns, where=where)
 
 
-def _beside(scope: Scope, view: View, item: Item, binder: SubqueryBinder) -> Scope:
+def beside(scope: Scope, view: View, item: Item, binder: SubqueryBinder) -> Scope:
     """The scope with the columns of a further view."""
     for name in item.names:
         if name in scope.names:
@@ -186,18 +214,18 @@ def _beside(scope: Scope, view: View, item: Item, binder: SubqueryBinder) -> Sco
     return replace(scope, view=joined, names=names)
 
 
-def _on(item: Item, scope: Scope) -> Expr | None:
+def condition_of(item: Item, scope: Scope) -> Expr | None:
     """The condition of ON."""
     on = None if item.join is None else item.join.args.get("on")
     return None if on is None else RowExpressions(scope.binder, scope).condition(on)
 
 
-def _using(item: Item) -> list[exp.Identifier]:
+def names_of_using(item: Item) -> list[exp.Identifier]:
     """The names of USING."""
     return [] if item.join is None else item.join.args.get("using") or []
 
 
-def _one(name: exp.Identifier, columns: Columns, item: Item, binder: SubqueryBinder) -> Expr:
+def only_column(name: exp.Identifier, columns: Columns, item: Item, binder: SubqueryBinder) -> Expr:
     """The one column of that name that each side of a join with USING has."""
     match called(name.name, columns):
         case [column]:
@@ -209,7 +237,7 @@ def _one(name: exp.Identifier, columns: Columns, item: Item, binder: SubqueryBin
     raise UnknownName(problem, hint="ON a.x = b.y names both", place=place(item.node, binder.text))
 
 
-def _merged(scope: Scope, name: str, pair: tuple[Expr, Expr], kind: JoinKind) -> Scope:
+def merged(scope: Scope, name: str, pair: tuple[Expr, Expr], kind: JoinKind) -> Scope:
     """The scope in which the two columns of USING are one: what either has that is not NULL."""
     left, right = pair
     whole = call("coalesce", [left, right], None) if kind is JoinKind.FULL else left

@@ -18,7 +18,7 @@ from dpdb.plan.expressions import (
     conjunction,
     conjuncts,
 )
-from dpdb.plan.relations import Equality, Lookup, Scan, scans
+from dpdb.plan.relations import Attached, Equality, Lookup, Scan, scans
 from dpdb.plan.stability import Name, names_of
 from dpdb.policy.catalog import Policy, Table
 from dpdb.sql import types
@@ -30,7 +30,7 @@ from dpdb.sql.views import Scope, SubqueryBinder
 
 
 @dataclass(frozen=True)
-class _Correlated(Scope):
+class Correlated(Scope):
     """The scope of a subquery, whose columns hide those of the SELECT around it."""
 
     outer: Scope | None = None
@@ -52,7 +52,7 @@ class LookupBinder:
     policy: Policy
     outer: Scope
     """What the SELECT reads that asks."""
-    before: Sequence[Lookup]
+    before: Sequence[Lookup | Attached]
     """The lookups that it has already."""
 
     def lookup(self, node: exp.Exists | exp.In, operand: Expr | None, inner: Scope) -> Lookup:
@@ -60,19 +60,19 @@ class LookupBinder:
         text, tree = self.binder.text, _select(node, self.binder.text)
         where = place(tree, text) or place(node, text)
         table = inner.view.table
-        several = isinstance(self.outer, _Correlated) or inner.parts or inner.view.derived
+        several = isinstance(self.outer, Correlated) or inner.parts or inner.view.derived
         if several or not isinstance(table, Table):
             raise Unsupported(
                 "EXISTS and IN look into one table", hint="join the others in FROM", place=where
             )
-        taken = _names(self.outer) | {each.right.leaf for each in self.before}
+        taken = taken_names(self.outer) | {each.right.leaf for each in self.before}
         scan = Scan(table, new_leaf(table, taken))
         view = leaf_view(inner.view, scan, 0, outer=False)
         names = dict.fromkeys(inner.names, view.columns)
-        scope = _Correlated(view, names, self.binder, tree, outer=self.outer)
+        scope = Correlated(view, names, self.binder, tree, outer=self.outer)
         rows, own = RowExpressions(self.binder, scope), tree.args.get("where")
         asked = rows.condition(own.this) if own is not None else None
-        on, rest = _split(conjunction(scope.condition(view.where), asked), scan)
+        on, rest = split(conjunction(scope.condition(view.where), asked), scan)
         compared = None
         if operand is not None:
             if len(tree.expressions) != 1:
@@ -87,17 +87,10 @@ class LookupBinder:
         """Refuse what would tell of other units' rows."""
         if found.right.table.public:
             return
-        around: dict[str, Name] = {}
-        for scan in _scans(self.outer):
-            around |= names_of(scan, self.policy)
-        inside, unit = names_of(found.right, self.policy), self.policy.unit
+        unit = self.policy.unit
 
         def of_one_unit(pair: Equality | None) -> bool:
-            match pair:
-                case (ColumnRef(column=one), ColumnRef(column=other)):
-                    name = around.get(one.name)
-                    return name is not None and name == inside.get(other.name)
-            return False
+            return pair is not None and is_of_one_unit(pair, self.outer, found.right, self.policy)
 
         if any(map(of_one_unit, found.on)):
             return
@@ -126,13 +119,25 @@ def _select(node: exp.Exists | exp.In, text: str) -> exp.Select:
     return tree
 
 
-def _names(outer: Scope) -> set[str]:
+def is_of_one_unit(pair: Equality, outer: Scope, scan: Scan, policy: Policy) -> bool:
+    """Whether the equality of a row around with one of a scan says that they are of one unit."""
+    around: dict[str, Name] = {}
+    for each in scans_of(outer):
+        around |= names_of(each, policy)
+    match pair:
+        case (ColumnRef(column=one), ColumnRef(column=other)):
+            name = around.get(one.name)
+            return name is not None and name == names_of(scan, policy).get(other.name)
+    return False
+
+
+def taken_names(outer: Scope) -> set[str]:
     """What a new leaf may not be called: the leaves, and first parts of the names of columns."""
     names = {name for _, each in outer.view.columns for name in columns_of(each)}
-    return {scan.leaf for scan in _scans(outer)} | {name.partition(".")[0] for name in names}
+    return {scan.leaf for scan in scans_of(outer)} | {name.partition(".")[0] for name in names}
 
 
-def _scans(scope: Scope) -> Iterable[Scan]:
+def scans_of(scope: Scope) -> Iterable[Scan]:
     """The tables that a SELECT reads."""
     if scope.parts:
         return [part.scan for part in scope.parts]
@@ -140,7 +145,7 @@ def _scans(scope: Scope) -> Iterable[Scan]:
     return [Scan(table)] if isinstance(table, Table) else list(scans(table.relation))
 
 
-def _split(condition: Expr | None, scan: Scan) -> tuple[list[Equality], Expr | None]:
+def split(condition: Expr | None, scan: Scan) -> tuple[list[Equality], Expr | None]:
     """The equalities of a row with one that is looked up, and what else is asked."""
     on, rest = [], []
     for each in conjuncts(condition):
@@ -159,12 +164,12 @@ def _equality(condition: Expr, scan: Scan) -> Equality | None:
         (condition.left, condition.right),
         (condition.right, condition.left),
     ):
-        if _reads(one, scan) == {False} and _reads(other, scan) == {True}:
+        if reads(one, scan) == {False} and reads(other, scan) == {True}:
             return one, other
     return None
 
 
-def _reads(expression: Expr, scan: Scan) -> set[bool]:
+def reads(expression: Expr, scan: Scan) -> set[bool]:
     """Whether the columns that an expression reads are the scan's, or not."""
     return {name.startswith(f"{scan.leaf}.") for name in columns_of(expression)}
 

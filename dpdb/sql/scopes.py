@@ -19,7 +19,7 @@ from dpdb.plan.expressions import (
 )
 from dpdb.plan.query import Aggregate, Output
 from dpdb.plan.relations import Source
-from dpdb.policy.catalog import Kind, Table
+from dpdb.policy.catalog import Kind
 from dpdb.sql.aggregates import AGGREGATE_NAMES, aggregate, is_aggregate
 from dpdb.sql.expression_binder import ExpressionBinder
 from dpdb.sql.functions import FUNCTION_NAMES
@@ -49,7 +49,7 @@ class RowExpressions(ExpressionBinder):
         if isinstance(node, exp.Column):
             return self._scope.column(node)
         if isinstance(node, exp.Subquery):
-            return self._binder.subquery(node)
+            return self._binder.correlated(node, self._scope) or self._binder.subquery(node)
         if isinstance(node, exp.Exists):
             return self._binder.looked_up(node, None, self._scope)
         if isinstance(node, exp.In) and node.args.get("query") is not None:
@@ -188,7 +188,7 @@ class AnswerExpressions(ExpressionBinder):
 
 def hint_for_rows(source: Source) -> str:
     """What can be asked instead of rows."""
-    if isinstance(source, Table) and source.public:
+    if source.public:
         return "GROUP BY shows the different values of a public table, and how often they occur"
     return "single rows are never shown; try SELECT COUNT(*)"
 

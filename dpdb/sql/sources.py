@@ -16,16 +16,18 @@ from dpdb.errors import UnknownName, Unsupported
 from dpdb.plan.derived import Derived, Released
 from dpdb.plan.expressions import Expr, conjunction
 from dpdb.plan.query import Query
-from dpdb.plan.relations import Lookup, Source
+from dpdb.plan.relations import Attached, Lookup, Source
 from dpdb.plan.stability import Facts
 from dpdb.policy.catalog import Policy
 from dpdb.policy.names import suggestion
+from dpdb.sql.answer_joins import scope_of_answers
 from dpdb.sql.arrangement import joined, with_lookups
 from dpdb.sql.group_by import position
 from dpdb.sql.joins import Item, scope_of
 from dpdb.sql.scopes import RowExpressions
 from dpdb.sql.terms import Option
 from dpdb.sql.trees import only, place
+from dpdb.sql.unmatched import check_matched
 from dpdb.sql.views import Scope, SubqueryBinder, View, derived_view, whole
 
 SCHEMAS = ("main", "public")
@@ -61,7 +63,7 @@ class SelectBinder(SubqueryBinder, Protocol):
     views: Mapping[str, View]
     """The tables that WITH names here."""
     subqueries: list[Query]
-    lookups: list[Lookup]
+    lookups: list[Lookup | Attached]
 
     def within(self) -> SelectBinder:
         """A binder for a SELECT in FROM or WITH, which sees the same tables."""
@@ -117,6 +119,8 @@ def scope(tree: exp.Select, binder: SelectBinder) -> Scope:
         return Scope(view, dict.fromkeys(names, view.columns), binder, source.this)
     items = [Item(source.this, view, names)]
     items += [Item(j.this, *_source(j.this, tree, binder), j) for j in further]
+    if all(item.view.derived is not None for item in items):
+        return scope_of_answers(items, binder)
     return scope_of(items, binder)
 
 
@@ -206,6 +210,7 @@ def row_view(tree: exp.Select, inner: Scope, binder: SelectBinder) -> View:
     columns = tuple(_columns(tree, rows, inner))
     table, condition = source_of(tree, inner, rows, binder)
     _check_order(tree, rows, binder, {name.casefold() for name, _ in columns})
+    check_matched(table, place(tree, binder.text))
     table = with_lookups(table, binder.lookups, binder.policy, binder.facts)
     return View(table, columns, condition, tuple(binder.subqueries))
 

@@ -39,15 +39,16 @@ def agreed(terms: tuple[Option, ...], table: Source, *, grouped: bool) -> Source
                 rows = _at_most(term, table, table.rows_per_unit)
             case "max_groups_contributed" | "kappa":
                 groups = _at_most(term, table, groups or table.rows_per_unit)
-    capped = groups if grouped and groups is not None and groups < rows else None
-    if isinstance(table, Joined):
-        if capped is not None:
-            raise InvalidOption(
-                f"the {rows} rows of a unit can be in more groups than {capped}",
-                hint=f"max_rows_contributed = {capped} keeps each unit within so many groups",
-            )
-        return replace(table, rows_per_unit=rows)
-    return replace(table, rows_per_unit=rows, groups_per_unit=capped)
+    capped = grouped and groups is not None and groups < rows
+    if not isinstance(table, Joined):
+        return replace(table, rows_per_unit=rows, groups_per_unit=groups if capped else None)
+    if capped:
+        raise InvalidOption(
+            f"the {rows} rows of a unit can be in more groups than {groups}",
+            hint=f"max_rows_contributed = {groups} keeps each unit within so many groups",
+            place=terms[0].place,
+        )
+    return replace(table, rows_per_unit=rows)
 
 
 def with_key_terms(query: Query, terms: tuple[Option, ...]) -> Query:

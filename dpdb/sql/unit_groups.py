@@ -19,6 +19,7 @@ from dpdb.sql.rewriting import substituted
 from dpdb.sql.scopes import AnswerExpressions, Answers, RowExpressions
 from dpdb.sql.sources import SelectBinder, source_of
 from dpdb.sql.trees import only, place
+from dpdb.sql.unmatched import check_matched
 from dpdb.sql.views import Scope, View, called
 
 _TWICE = (
@@ -100,6 +101,7 @@ def unit_view(
             place=place(tree.args["group"], binder.text),
         )
     source, condition = source_of(tree, scope, rows, binder)
+    check_matched(source, place(tree, binder.text))
     answers = AnswerExpressions(binder, rows, scope, tuple(plain))
     outputs, having = binder.outputs(tree, answers, written), tree.args.get("having")
     kept = answers.condition(having.this) if having else None

@@ -45,6 +45,10 @@ class SubqueryBinder(Protocol):
         """The slot for the value of a scalar subquery."""
         ...
 
+    def correlated(self, node: exp.Subquery, scope: Scope) -> Expr | None:
+        """What a scalar subquery is for each row of `scope`; None where it is a constant."""
+        ...
+
     def looked_up(self, node: exp.Exists | exp.In, operand: Expr | None, scope: Scope) -> ColumnRef:
         """The column that says whether EXISTS, or IN with its operand, finds a row."""
         ...

@@ -130,9 +130,10 @@ def _neighbour(
     """LAG or LEAD with its distance, 1 where none is written, and its default, NULL."""
     only(node, inside.text, "this", "offset", "default")
     value, distance, default = node.this, node.args.get("offset"), node.args.get("default")
-    sides = [inside.expression(value)]
-    sides += [Literal(None, sides[0].kind) if default is None else inside.expression(default)]
-    fitted, kind = types.unify(sides, inside.place(node))
+    here = inside.expression(value)
+    fitted, kind = [here, Literal(None, here.kind)], here.kind
+    if default is not None:
+        fitted, kind = types.unify([here, inside.expression(default)], inside.place(node))
     step = Literal(1, Kind.INTEGER) if distance is None else _whole(distance, inside)
     return "lag" if isinstance(node, exp.Lag) else "lead", (*fitted, step), kind
 
@@ -223,7 +224,7 @@ def over_answer(
     """
     if query.having is not None and slots(query.having, "window"):
         raise Unsupported("a window cannot be in HAVING", hint="conditions on it go into QUALIFY")
-    answer = _Answer()
+    answer = _Answer(query)
     return Selection(
         outputs=tuple(
             replace(o, expression=answer.over(o.expression, o.label)) for o in query.outputs
@@ -246,6 +247,7 @@ _OF_ANSWER = ("aggregate", "key", "grouping", "subquery")
 class _Answer:
     """The columns of an answer that windows, and what is beside them, are computed from."""
 
+    query: Query
     columns: dict[Expr, Output] = field(default_factory=dict)
 
     @property
@@ -261,8 +263,14 @@ class _Answer:
             return with_operands(expression, lambda part: self.over(part, label))
         if not any(slots(expression, role) for role in _OF_ANSWER):
             return expression
-        self.columns.setdefault(expression, Output(label or "answer", expression))
+        self.columns.setdefault(expression, Output(label or self._named(expression), expression))
         return Slot("column", [*self.columns].index(expression), expression.kind)
+
+    def _named(self, expression: Expr) -> str:
+        """A name for what no column shows: the functions that it is made of."""
+        used = sorted(slots(expression, "aggregate"))
+        names = dict.fromkeys(self.query.aggregates[index].function.upper() for index in used)
+        return ", ".join(names) or "key"
 
     def ordering(self, ordering: Ordering) -> Ordering:
         """The same term of ORDER BY over the columns of the answer."""

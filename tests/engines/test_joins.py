@@ -16,6 +16,7 @@ from dpdb.errors import Unsupported
 from dpdb.plan.plan import Plan
 from dpdb.policy.catalog import Policy
 from dpdb.policy.reader import read_policy
+from dpdb.session.public_facts import PublicFacts
 from dpdb.sql.statements import statement
 from tests.support.exactly import planned
 from tests.support.relation_cases import ANSWERED, REFUSED, Answered
@@ -172,9 +173,8 @@ def test_which_rows_count_does_not_depend_on_their_order(capped: Policy, folder:
 def test_public_rows_that_fan_out_too_far_are_refused(capped: Policy, folder: Path) -> None:
     days = [(None, 1) for _ in range(10_001)]
     Database({**DENSE.tables, "rd": days}).write(folder)
-    engine = MemoryEngine(tables=capped.tables)
     with pytest.raises(Unsupported, match="a row can meet 10001 rows of rd"):
-        statement("SELECT COUNT(*) FROM c JOIN rd ON c.reg = rd.day", capped, engine)
+        statement("SELECT COUNT(*) FROM c JOIN rd ON c.reg = rd.day", capped, PublicFacts(None))
 
 
 def test_a_table_without_rows_is_joined(capped: Policy, folder: Path) -> None:

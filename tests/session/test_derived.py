@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpdb.errors import BudgetExceeded, InvalidOption
+from dpdb.errors import BudgetExceeded, InvalidOption, TooLarge
 from dpdb.policy.budget import Budget
 from dpdb.policy.catalog import Policy
 from dpdb.privacy.noise.seeded import seeded
@@ -33,6 +33,10 @@ def here(tmp_path: Path) -> Policy:
     policy = small_policy()
     table = replace(policy.tables[0], path=tmp_path / "t.csv")
     return replace(policy, tables=(table,), budget=Budget(Fraction(1), Fraction(0), 10))
+
+
+def width(interval):
+    return interval[1] - interval[0]
 
 
 def test_a_release_that_is_read_twice_is_drawn_once(here: Policy) -> None:
@@ -75,6 +79,82 @@ def test_what_reads_a_release_again_is_a_repeat(here: Policy) -> None:
         assert answer.rows == ((expected,),)
 
 
+def test_an_answer_that_was_given_before_is_read_for_nothing(here: Policy) -> None:
+    session = Session(here, noise=seeded(1))
+    rows = session.execute(COUNTS).rows
+    mean = session.execute("SELECT AVG(age) FROM t").rows[0][0]
+    text = (
+        f"SELECT zip, n, n > (SELECT AVG(age) FROM t) AS large FROM ({COUNTS}) AS u ORDER BY n DESC"
+    )
+    assert session.execute(f"EXPLAIN {text}").cost.queries == 0
+    answer = session.execute(text)
+    assert answer.repeat
+    assert answer.rows == tuple(
+        (place, n, n > mean) for place, n in sorted(rows, key=lambda row: -row[1])
+    )
+    assert session.balance.epsilon_left == Fraction(8, 10)
+    chosen = session.execute(f"SELECT n FROM ({COUNTS}) AS u ORDER BY n LIMIT 1")
+    alone = session.execute(COUNTS)
+    assert chosen.repeat
+    assert width(chosen.intervals[0][0]) > width(alone.intervals[0][1])
+
+
+def test_what_is_read_further_answers_the_plain_question_for_nothing(here: Policy) -> None:
+    session = Session(here, noise=seeded(1))
+    inner = "SELECT zip, COUNT(*) AS n, MEDIAN(age) AS m FROM t GROUP BY zip"
+    rows = session.execute(f"SELECT * FROM ({inner}) AS u").rows
+    left = session.balance.epsilon_left
+    plain = session.execute(inner)
+    assert plain.repeat
+    assert plain.rows == rows
+    assert session.balance.epsilon_left == left
+
+
+def test_answers_that_follow_from_others_are_read_for_nothing(here: Policy) -> None:
+    """Single groups of an answer, neither of which was asked for by itself."""
+    session = Session(here, noise=seeded(1))
+    rows = dict(session.execute(COUNTS).rows)
+    answer = session.execute(
+        "SELECT COUNT(*) FROM t WHERE zip = 2 UNION ALL SELECT COUNT(*) FROM t WHERE zip = 3"
+    )
+    assert answer.repeat
+    assert answer.rows == ((rows[2],), (rows[3],))
+
+
+def test_with_fresh_repeats_it_is_paid_for_again(here: Policy) -> None:
+    session = Session(here, noise=seeded(1))
+    session.execute(COUNTS)
+    session.execute("SET repeats = 'fresh'")
+    assert session.execute(f"SELECT MAX(n) FROM ({COUNTS}) AS u").cost.epsilon == Fraction(1, 10)
+
+
+def test_of_what_no_row_can_pass_all_is_free(here: Policy) -> None:
+    answer = Session(here).execute(
+        "SELECT MAX(n) FROM (SELECT zip, COUNT(*) AS n FROM t WHERE age > 200 GROUP BY zip) AS u"
+    )
+    assert answer.rows == ((0,),)
+    assert not answer.cost.queries
+
+
+def test_a_plan_of_several_statements_lists_it(here: Policy) -> None:
+    session = Session(here, noise=seeded(1))
+    plan = session.plan(
+        [f"SELECT zip, MAX(n) OVER () AS m FROM ({COUNTS}) AS u", "SELECT COUNT(*) FROM t"]
+    )
+    assert [row[:3] for row in plan.rows] == [(1, "m", 0.1), (2, "COUNT(*)", 0.1)]
+
+
+def test_releases_have_names_of_columns_or_functions(here: Policy) -> None:
+    answer = Session(here).execute(
+        "EXPLAIN SELECT SUM(age) AS total, RANK() OVER (ORDER BY COUNT(*)) FROM t GROUP BY zip"
+    )
+    assert {report.column for report in answer.releases} == {"total"}
+    answer = Session(here).execute(
+        "EXPLAIN SELECT RANK() OVER (ORDER BY COUNT(*)) FROM t GROUP BY zip"
+    )
+    assert {report.column for report in answer.releases} == {"COUNT"}
+
+
 def test_scalars_over_one_release_are_not_taken_for_each_other(here: Policy) -> None:
     """What is drawn with them depends on which one it is."""
     session = Session(here, noise=Noiseless())
@@ -101,14 +181,27 @@ def test_intervals_are_passed_on_and_hold_at_once_where_noise_chooses(here: Poli
     chosen = session.execute(f"SELECT n FROM ({COUNTS}) AS u ORDER BY n DESC LIMIT {CELLS}")
     best = session.execute(f"SELECT n FROM ({COUNTS}) AS u WHERE n > 0 ORDER BY zip")
     at_once = session.execute(f"{COUNTS} HAVING COUNT(*) > 0").intervals[0][1]
-
-    def width(interval):
-        return interval[1] - interval[0]
-
     assert [interval for _, *others in all_rows.intervals for interval in others] == [None] * 4
     assert {width(row[0]) for row in all_rows.intervals} == {width(plain)}
     assert {width(row[0]) for row in (*chosen.intervals, *best.intervals)} == {width(at_once)}
     assert width(at_once) > width(plain)
+
+
+def test_a_join_passes_intervals_on_but_for_rows_without_a_match(here: Policy) -> None:
+    session = Session(here, noise=seeded(2))
+    plain = session.execute(f"SELECT n FROM ({COUNTS}) AS u").intervals
+    answer = session.execute(
+        f"WITH u AS ({COUNTS}) SELECT u.zip, v.n FROM u LEFT JOIN u AS v ON v.zip = u.zip + 1"
+    )
+    assert [row[1] for row in answer.intervals] == [*(row[0] for row in plain[1:]), (None, None)]
+    assert answer.rows[2] == (3, None)
+
+
+def test_a_join_of_too_many_pairs_is_refused_before_anything_is_spent(here: Policy) -> None:
+    session, many = Session(here), "SELECT year, COUNT(*) AS n FROM t GROUP BY year"
+    with pytest.raises(TooLarge, match="1002000 × 1000 rows"):
+        session.execute(f"WITH u AS ({many}) SELECT COUNT(*) FROM u, u AS v, u AS w")
+    assert session.balance.epsilon_left == 1
 
 
 def test_medians_that_are_not_shown_have_no_bracket(here: Policy) -> None:

@@ -64,9 +64,6 @@ class Watched(Engine):
         self.asked += 1
         return self.engine.rows(table)
 
-    def fan_out(self, table: Table, columns: tuple[str, ...]) -> int:
-        return self.engine.fan_out(table, columns)
-
     def key_counts(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> KeyCounts:
         self.asked += 1
         return self.engine.key_counts(plan, slots)

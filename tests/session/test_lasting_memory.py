@@ -24,6 +24,7 @@ POLICY = """
 [budget]
 name = "shop"
 epsilon = 100
+delta = 1e-6
 queries = 50
 [tables.t.columns]
 a = { type = "integer", bounds = [0, 9], nullable = false }
@@ -92,6 +93,9 @@ SAME = [
     ("SELECT COUNT(*) FROM t WHERE a > (SELECT AVG(a) FROM t)", "SELECT COUNT(*) + 1 - 1 FROM t WHERE (SELECT AVG(a) FROM t) < a"),
     ("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(relative_error = 0.9) COUNT(*) FROM t",) * 2,
     ("SELECT QUANTILE(a, 0.1), QUANTILE(a, 0.5), QUANTILE(a, 0.9) FROM t",) * 2,
+    ("SELECT SUM(CASE WHEN g LIKE 'x%' THEN a / 2.5 ELSE ABS(a - 7) END) FROM t WHERE COALESCE(z, 3) % 2 = 0 AND g IS NOT NULL AND NOT h IN (2)",) * 2,
+    ("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(mechanism = 'gaussian', delta = 1e-9) h, AVG(z), COUNT(*) FROM t GROUP BY h",) * 2,
+    ("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(sensitivity = 'smooth', delta = 1e-9) MEDIAN(a) FROM t",) * 2,
 ]  # fmt: skip
 
 
@@ -169,6 +173,23 @@ def test_what_does_not_follow_is_paid_for(shop: Path, before: list[str], later: 
     answer = asked(shop, later)
     assert (answer.repeat, answer.cost.queries) == (False, 1)
     assert not any(report.recalled for report in answer.releases)
+
+
+def test_two_ways_to_a_number_are_combined(shop: Path) -> None:
+    """The more exact one counts for more; a number that was told for itself stays as it was."""
+    own = session(shop)
+    own.execute("SELECT AVG(a) FROM t")
+    (one,) = own.execute("SELECT COUNT(*) FROM t").intervals[0]
+    own.execute(f"{MORE} VARIANCE(a) FROM t")
+    answer = own.execute("SELECT COUNT(*) FROM t")
+    (both,) = answer.intervals[0]
+    assert one is not None
+    assert both is not None
+    assert (answer.repeat, len(answer.releases)) == (True, 5)
+    assert both[1] - both[0] < one[1] - one[0]
+    paid = own.execute(f"{MORE} COUNT(*) FROM t WHERE a > 2").rows
+    own.execute(f"{MORE} AVG(a) FROM t WHERE a > 2")
+    assert own.execute(f"{MORE} COUNT(*) FROM t WHERE a > 2").rows == paid
 
 
 def test_one_statement_reads_one_difference(shop: Path) -> None:

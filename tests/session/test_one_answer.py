@@ -18,7 +18,8 @@ from dpdb.plan.increments import further_loss
 from dpdb.policy.reader import read_policy
 from dpdb.privacy.accounting.composition import NO_LOSS, ComposedLoss
 from dpdb.privacy.accounting.loss import pure
-from dpdb.session import custodian
+from dpdb.privacy.noise.system import SystemNoise
+from dpdb.session import custodian, plan_text
 from dpdb.session.memory import Memory
 from dpdb.session.session import Session
 from tests.support.lasting import folder_in_memory, verify
@@ -138,7 +139,7 @@ def key(shop: Path) -> bytes:
 
 
 def test_accounts_are_the_largest_for_each_statistic(shop: Path) -> None:
-    """In any order: of each statistic the data pay the finest rung, and analysts their finest."""
+    """In any order: of each statistic the data pay the finest level, and analysts their finest."""
     random = Random(5)
     statements = [f"COUNT(*) FROM t WHERE a < {value}" for value in (4, 5)]
     finest: dict[tuple[str, str], Fraction] = {}
@@ -160,22 +161,46 @@ def test_accounts_are_the_largest_for_each_statistic(shop: Path) -> None:
 
 ALONE = [
     ("2", "MEDIAN(a) FROM t", 4),
-    ("2, mechanism = 'gaussian', delta = 1e-8", COUNT, 4),
+    ("2, relative_error = 0.5", COUNT, None),
     ("2", "COUNT(*) FROM t WHERE a > (SELECT AVG(a) FROM t)", 4),
 ]
 
 
 @pytest.mark.parametrize(("options", "text", "paid"), ALONE)
 def test_other_releases_are_drawn_for_each(shop: Path, options: str, text: str, paid: int) -> None:
-    """Gaussian noise and selections have no ladder, nor what depends on a subquery's noise."""
+    """Selections have no series, nor has what is refined already, or depends on a subquery."""
     full = f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = {options}) {text}"
     for analyst in ("alice", "bob"):
         session(shop, analyst).execute(full)
-    assert spent(shop) == paid
+    assert spent(shop) == (own(shop, "alice") + own(shop, "bob") if paid is None else paid)
+
+
+def test_what_others_were_told_answers_other_questions(shop: Path) -> None:
+    """The sum is read from the average's vector: the data pay nothing, bob all that he sees."""
+    asked(shop, "alice", 3, "AVG(a) FROM t")
+    told = asked(shop, "bob", 1, "SUM(a) FROM t")
+    assert (spent(shop), own(shop, "bob"), told.repeat) == (3, 3, False)
+    assert asked(shop, "alice", 1, "SUM(a) FROM t").rows == told.rows
+    assert asked(shop, "bob", 2, "AVG(a) FROM t").repeat
+
+
+def test_what_is_told_at_a_finer_level_than_the_limit_is_not_shown(shop: Path) -> None:
+    asked(shop, "alice", 3, "AVG(a) FROM t")
+    asked(shop, "carol", 1, "SUM(a) FROM t")
+    assert (spent(shop), own(shop, "carol")) == (4, 1)
+
+
+def test_gaussian_noise_is_told_as_it_is_or_drawn_anew(shop: Path) -> None:
+    full = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = {}, mechanism = 'gaussian', delta = 1e-8) "
+    first = session(shop, "alice").execute(full.format(2) + COUNT)
+    assert session(shop, "bob").execute(full.format(2) + COUNT).rows == first.rows
+    assert (spent(shop), own(shop, "bob")) == (2, 2)
+    session(shop, "bob").execute(full.format(3) + COUNT)
+    assert (spent(shop), own(shop, "bob")) == (5, 5)
 
 
 def test_a_statistic_twice_in_a_statement_is_refined_once(shop: Path) -> None:
-    """Two draws from one rung would tell more than both of them cost."""
+    """Two draws from one level would tell more than both of them cost."""
     asked(shop, "alice", 1, COUNT)
     twice = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(noise_index = [1, 3]) {} FROM t"
     own_session = session(shop, "bob")
@@ -185,8 +210,28 @@ def test_a_statistic_twice_in_a_statement_is_refined_once(shop: Path) -> None:
     assert spent(shop) == 1 + full - min(1, answer.releases[0].epsilon)
 
 
-def test_fresh_noise_begins_another_ladder(shop: Path) -> None:
-    """It is paid for in full; the finest rung of all is refined, whichever ladder it is on."""
+def test_what_cannot_be_kept_is_on_no_series(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A level that nobody remembers could be drawn twice."""
+    asked(shop, "alice", 1, COUNT)
+    monkeypatch.setattr(plan_text, "_RECORDS", {})
+    asked(shop, "bob", 2, COUNT)
+    assert spent(shop) == 3
+
+
+def test_other_sources_of_noise_have_no_series(shop: Path) -> None:
+    """They round scales in their own way; what is told again as it was is no matter of scales."""
+    pytest.importorskip("opendp")
+    shop.write_text(POLICY.replace("[tables", '[privacy]\nnoise = "opendp"\n[tables', 1))
+    custodian.accept(read_policy(shop), "other noise", fresh=False)
+    for analyst, epsilon in (("alice", 2), ("bob", 1), ("bob", 3)):
+        own_session = Session(read_policy(shop), noise=SystemNoise(), analyst=analyst)
+        own_session.execute(f"SET epsilon = {epsilon}")
+        own_session.execute(f"SELECT {COUNT}")
+    assert (spent(shop), own(shop, "alice"), own(shop, "bob")) == (5, 2, 5)
+
+
+def test_fresh_noise_begins_another_series(shop: Path) -> None:
+    """It is paid for in full; the finest level of all is refined, whichever series it is on."""
     asked(shop, "alice", 2, COUNT)
     fresh = session(shop, "bob")
     fresh.execute("SET repeats = 'fresh'")
@@ -199,7 +244,7 @@ def test_fresh_noise_begins_another_ladder(shop: Path) -> None:
     assert spent(shop) == 6
 
 
-def test_another_version_of_the_data_has_ladders_of_its_own(shop: Path) -> None:
+def test_another_version_of_the_data_has_series_of_its_own(shop: Path) -> None:
     asked(shop, "alice", 2, COUNT)
     custodian.accept(read_policy(shop), "more rows", fresh=False)
     asked(shop, "bob", 3, COUNT)

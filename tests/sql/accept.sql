@@ -384,6 +384,8 @@ WITH t AS (SELECT zip, COUNT(*) AS n FROM people GROUP BY zip), u AS (SELECT n >
 WITH t AS (SELECT zip, COUNT(*) AS n FROM people GROUP BY zip) SELECT zip, n / (SELECT SUM(n) FROM t) AS part FROM t WHERE n > (SELECT AVG(n) FROM t);
 SELECT DISTINCT n FROM (SELECT zip, COUNT(*) AS n FROM people GROUP BY zip) AS t ORDER BY n;
 SELECT COUNT(*) FROM people WHERE age > (SELECT MIN(a) FROM (SELECT zip, AVG(age) AS a FROM people GROUP BY zip) AS t);
+WITH t AS (SELECT zip, COUNT(*) AS n FROM people GROUP BY zip) SELECT t.zip, t.n * 100.0 / w.s AS part FROM t CROSS JOIN (SELECT SUM(n) AS s FROM t) AS w ORDER BY part LIMIT 2;
+WITH t AS (SELECT zip, COUNT(*) AS n FROM people GROUP BY zip), u AS (SELECT zip, AVG(age) AS a FROM people GROUP BY zip) SELECT zip, n, a FROM t LEFT JOIN u USING (zip) WHERE a > 30;
 SELECT COUNT(*) FROM people UNION ALL SELECT COUNT(*) FROM people WHERE age > 40 ORDER BY 1 LIMIT 1;
 SELECT zip, COUNT(*) FROM people GROUP BY zip UNION ALL SELECT NULL, COUNT(*) FROM people;
 SELECT COUNT(*) FROM people UNION SELECT SUM(age) FROM people;

@@ -833,3 +833,9 @@ SELECT CORR(plan, points) FROM visits;
 SELECT COVAR_POP(loose, points) FROM visits;
 -- TypeMismatch a quantile needs a constant
 SELECT APPROX_QUANTILE(points, points) FROM visits;
+-- Unsupported answers are joined with answers
+SELECT COUNT(*) FROM people JOIN (SELECT zip, COUNT(*) AS n FROM people GROUP BY zip) AS t ON people.zip = t.zip;
+-- UnknownName may be one of several columns
+WITH t AS (SELECT zip, COUNT(*) AS n FROM people GROUP BY zip) SELECT n FROM t, t AS u;
+-- Unsupported a subquery cannot be in ON here
+WITH t AS (SELECT zip, COUNT(*) AS n FROM people GROUP BY zip) SELECT t.n FROM t JOIN t AS u ON t.n > (SELECT AVG(n) FROM t);

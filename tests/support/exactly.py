@@ -22,6 +22,7 @@ from dpdb.plan.statistics import Joint, Ranks, Total
 from dpdb.policy.catalog import Policy
 from dpdb.policy.reader import read_policy
 from dpdb.privacy.accounting.accountants import BudgetShare
+from dpdb.session.public_facts import PublicFacts
 from dpdb.sql.statements import Select, statement
 
 EPSILON = Fraction(10_000)
@@ -65,7 +66,7 @@ def planned(
     Each aggregate has its own, too, unless they are to be drawn together.
     """
     engine = engine or MemoryEngine()
-    found = statement(text, policy, engine)
+    found = statement(text, policy, PublicFacts(None))
     assert isinstance(found, Select)
     with nothing_settled(), nullcontext() if together else aggregates_alone():
         return plan(found.query, policy, BudgetShare(EPSILON), engine.rows)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
@@ -58,10 +58,6 @@ class PlainEngine(Engine):
 
     def rows(self, table: Table) -> int:
         return len(self._rows(table))
-
-    def fan_out(self, table: Table, columns: tuple[str, ...]) -> int:
-        alike = Counter(tuple(row[name] for name in columns) for row in self._rows(table))
-        return max((number for key, number in alike.items() if None not in key), default=0)
 
     def exact(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> tuple[Exact, ...]:
         scalars = {slot: _scalar(vector) for slot, vector in slots.items()}

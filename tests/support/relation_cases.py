@@ -136,6 +136,27 @@ ANSWERED = [
     Answered(
         "(SELECT cust, AVG(amt) * 4 AS a FROM o GROUP BY cust)", "SUM(CAST(a AS INTEGER))", 12
     ),
+    Answered(
+        "(SELECT c.id AS k, reg FROM c JOIN o ON c.id = o.cust WHERE amt > 1) x"
+        " JOIN r ON x.reg = r.id",
+        "COUNT(*)",
+        2,
+    ),
+    Answered(
+        "(SELECT c.id AS k, o.id AS j FROM c LEFT JOIN o ON c.id = o.cust) x"
+        " LEFT JOIN b ON b.cust = x.k",
+        "COUNT(*)",
+        4,
+    ),
+    Answered("c WHERE (SELECT COUNT(*) FROM o WHERE o.cust = c.id AND amt > 1) = 0", "COUNT(*)", 1),
+    Answered("c", "SUM((SELECT SUM(amt) FROM o WHERE cust = c.id AND st = 'x'))", 6),
+    Answered("o p WHERE amt >= (SELECT AVG(amt) FROM o WHERE o.cust = p.cust)", "COUNT(*)", 2),
+    Answered(
+        "o JOIN c ON c.id = o.cust",
+        "SUM((SELECT COALESCE(MAX(qty), 1) + COUNT(*) FROM l WHERE l.oid = o.id))",
+        12,
+        reached=False,
+    ),
 ]
 
 REFUSED = {
@@ -151,6 +172,7 @@ REFUSED = {
     "c WHERE EXISTS (SELECT 1 FROM o)": "whether another customer has such",
     "c WHERE reg IN (SELECT amt FROM o)": "whether another customer has such",
     "c WHERE reg NOT IN (SELECT amt FROM o)": "whether another customer has such",
+    "o p WHERE amt > (SELECT AVG(amt) FROM o WHERE o.st = p.st)": "aggregates the rows of every",
     "(SELECT cust, SUM(amt) AS t FROM o GROUP BY cust LIMIT 1)": "LIMIT inside a subquery chooses",
     "o WHERE id NOT IN (SELECT ref FROM b)": "a NULL of another customer would make NOT IN NULL",
 }

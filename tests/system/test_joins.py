@@ -11,6 +11,7 @@ from dpdb.errors import DpdbError
 from dpdb.policy.reader import read_policy
 from dpdb.session.session import Session
 from tests.support.noiseless import Noiseless
+from tests.support.relation_cases import ANSWERED, Answered
 from tests.support.units import DENSE, policy_text
 
 PAID = "SELECT SUM(amt), COUNT(*) FROM c JOIN o ON c.id = o.cust WHERE seg = 'A'"
@@ -91,6 +92,8 @@ def test_groups_of_units_are_aggregated_again(session: Session) -> None:
     answer = session.execute(asked.format("SUM(amt) AS t"))
     assert answer.rows == ((4.5, 2),)
     assert session.execute(asked.format("cust,   SUM(amt)   AS t")).repeat
+    explained = tree(session.execute(f"EXPLAIN {asked.format('MAX(amt) AS t')}"), ())
+    assert "bounds 1 to 3, which follow from the cap and the bounds of a row" in explained
 
 
 def test_groups_of_units_are_not_shown(session: Session) -> None:
@@ -112,3 +115,47 @@ def test_explain_says_what_is_grouped(session: Session) -> None:
         "   └─ o",
         "rows per customer: 1",
     ]
+
+
+BESIDE_REGIONS = "SELECT r.id, {} FROM r LEFT JOIN c ON c.reg = r.id {} GROUP BY r.id"
+
+
+def test_regions_without_customers_are_shown(session: Session) -> None:
+    counted = session.execute(BESIDE_REGIONS.format("COUNT(c.id)", ""))
+    assert counted.rows == ((1, 2), (2, 0))
+    nobody = session.execute(BESIDE_REGIONS.format("COUNT(c.id)", "WHERE c.id IS NULL"))
+    assert nobody.rows == ((1, 0), (2, 0))
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        BESIDE_REGIONS.format("COUNT(*)", ""),
+        BESIDE_REGIONS.format("SUM(CASE WHEN c.id IS NULL THEN 1 ELSE 0 END)", ""),
+        "SELECT seg, COUNT(c.id) FROM r LEFT JOIN c ON c.reg = r.id GROUP BY seg",
+        "SELECT COUNT(k) FROM (SELECT c.id AS k FROM r LEFT JOIN c ON c.reg = r.id)",
+    ],
+)
+def test_regions_without_customers_are_not_counted(session: Session, asked: str) -> None:
+    with pytest.raises(DpdbError, match="a row of r without a match would tell"):
+        session.execute(asked)
+
+
+def test_public_tables_are_joined_exactly(session: Session) -> None:
+    answer = session.execute("SELECT COUNT(*), MAX(day) FROM r JOIN rd ON r.id = rd.id")
+    assert answer.rows == ((3, 3),)
+    assert answer.cost.epsilon == answer.cost.queries == 0
+
+
+@pytest.mark.parametrize("case", ANSWERED[::4], ids=lambda case: case.sql)
+def test_what_is_said_does_not_depend_on_a_customer(tmp_path: Path, case: Answered) -> None:
+    said = set()
+    for units in (DENSE.units, DENSE.units[1:], []):
+        DENSE.of(units).write(tmp_path)
+        (tmp_path / "units.toml").write_text(policy_text())
+        opened = Session(read_policy(tmp_path / "units.toml"), noise=Noiseless())
+        explained = tree(opened.execute(f"EXPLAIN {case.sql}"), ())
+        answer = opened.execute(case.sql)
+        types = tuple(type(cell) for row in answer.rows for cell in row)
+        said.add((explained, answer.columns, answer.notes, answer.releases, answer.cost, types))
+    assert len(said) == 1

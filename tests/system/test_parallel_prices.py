@@ -58,7 +58,7 @@ def test_the_largest_loss_is_paid(relation: Neighbors, expected: list[int]) -> N
         counting("n + 0 = 1", "n + 0 = 2"),
         counting("n = (SELECT MAX(n) FROM t)", "n < (SELECT MAX(n) FROM t)"),
         counting("n = 1", "n = 2 AND n < (SELECT MAX(n) FROM t)"),
-        ["SELECT s, COUNT(*) FROM t GROUP BY s", "SELECT COUNT(*) FROM t WHERE s = 'a'"],
+        ["SELECT COUNT(*) FROM t WHERE s = 'a'", "SELECT s, COUNT(*) FROM t GROUP BY s"],
         ["SELECT COUNT(n) FROM t WHERE n = 1", "SELECT COUNT(n) FROM t", "SELECT SUM(n) FROM t"],
         ["SELECT COUNT(*) FILTER (WHERE n = 1), COUNT(*) FILTER (WHERE n = 2) FROM t",
          "SELECT COUNT(*) FROM t WHERE n = 3"],

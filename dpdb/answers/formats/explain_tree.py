@@ -20,6 +20,7 @@ from dpdb.answers.record import AnswerRecord, ReleaseReport
 from dpdb.answers.release_reports import EXACT, LOCAL, atom_sums
 from dpdb.errors import folded
 from dpdb.plan.expressions import Call, Cast, ColumnRef, Expr, children
+from dpdb.plan.per_unit import worked_out
 from dpdb.plan.plan import Mechanism, Plan, Release
 from dpdb.plan.statistics import Histogram, Joint, Ranks, Total
 from dpdb.policy.catalog import Kind
@@ -185,9 +186,9 @@ def _about(drawn: _Drawn, given: Collection[str]) -> Iterator[tuple[str, str]]:
         case Histogram() as histogram:
             yield from _atoms(drawn, histogram)
         case Total() | Ranks() as statistic:
-            yield "bounds", _bounds(statistic, given) + _shift(statistic)
+            yield "bounds", _bounds(drawn, statistic, given) + _shift(statistic)
         case Joint(argument=argument, grid=grid) as vector if argument and grid:
-            yield "bounds", _bounds(Total(argument, None, grid), given)
+            yield "bounds", _bounds(drawn, Total(argument, None, grid), given)
             yield "parts", formulas(vector)
 
 
@@ -228,7 +229,7 @@ def _scale_formula(mechanism: Mechanism) -> str:
     return "Δ/ε"
 
 
-def _bounds(statistic: Total | Ranks, given: Collection[str]) -> str:
+def _bounds(drawn: _Drawn, statistic: Total | Ranks, given: Collection[str]) -> str:
     """The bounds of a statistic's argument, and where they came from."""
     grid, argument = statistic.grid, statistic.argument
     used = grid.lower * grid.step, grid.upper * grid.step
@@ -243,6 +244,8 @@ def _bounds(statistic: Total | Ranks, given: Collection[str]) -> str:
             if any(abs(a - b) >= grid.step for a, b in zip(used, declared, strict=True)):
                 return f"{shown}, by WHERE; declared {_span(declared, argument.kind)}"
             source = "by --bounds" if column.name in given else "declared in the policy"
+            if column.name in worked_out(drawn.plan.table):
+                source = "which follow from the cap and the bounds of a row"
             return f"{shown}, {source}"
         case Call(name="clamp"):
             return f"{shown}, by CLAMP"

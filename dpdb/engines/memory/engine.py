@@ -8,23 +8,23 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dpdb.engines.memory.contribution_bounds import Units
+from dpdb.engines.memory.counted_rows import counted_rows
 from dpdb.engines.memory.csv_loader import NO_FILE, Loaded, load, load_more
 from dpdb.engines.memory.found_keys import key_counts
 from dpdb.engines.memory.joins import JoinedRows
 from dpdb.engines.memory.keys import Columns, check_declarations, declared_of
 from dpdb.engines.memory.leaves import Leaf, Leaves, Rows, taken, with_null_row
-from dpdb.engines.memory.matching import Matches
 from dpdb.engines.memory.owners import Owners, TableOwners
 from dpdb.engines.memory.per_unit import GroupedRows
 from dpdb.engines.memory.row_blocks import mask
 from dpdb.engines.memory.statistics import Statistics
 from dpdb.engines.protocol import CountedValues, Exact, KeyCounts, OpenEngine, Progress, Witness
-from dpdb.plan.expressions import ColumnRef, Slot
+from dpdb.plan.expressions import Slot
 from dpdb.plan.per_unit import PerUnit
 from dpdb.plan.plan import Plan
 from dpdb.plan.relations import Joined, Scan, columns_joined_on, scans
 from dpdb.policy.catalog import Table
-from dpdb.vectors.evaluate import Frame, evaluate
+from dpdb.vectors.evaluate import Frame
 from dpdb.vectors.vector import AnyVector
 
 
@@ -75,7 +75,8 @@ class MemoryEngine(OpenEngine):
             frame, joined = self._joined(plan, plan.table, slots)
             return key_counts(plan, frame, len(joined), None, joined.owners)
         frame, rows, units = self._rows_of(plan.table, plan, slots)
-        return key_counts(plan, frame, rows, units, None if units is None else units.owners.numbers)
+        owners = None if units is None else units.owners.numbers
+        return key_counts(plan, frame, rows, counted_rows(plan, frame, rows, units), owners)
 
     @np.errstate(all="ignore")
     def values(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> list[CountedValues]:
@@ -105,7 +106,8 @@ class MemoryEngine(OpenEngine):
     ) -> tuple[Frame, Rows]:
         """The columns that the plan reads of the rows that count, and these rows."""
         leaves = self._leaves(source, plan.column_names, slots)
-        rows = JoinedRows(source, plan.where, plan.sample_key, leaves).counted()
+        found = JoinedRows(source, plan.where, plan.sample_key, leaves)
+        rows = found.all() if source.public else found.counted()
         return leaves.frame(rows, plan.column_names), rows
 
     def _leaves(
@@ -163,15 +165,6 @@ class MemoryEngine(OpenEngine):
             if column.name in read
         }
         return Leaf(scan, columns, loaded.rows, self._owners_of(table))
-
-    def fan_out(self, table: Table, columns: tuple[str, ...]) -> int:
-        """The most rows of a public table that have the same values, none NULL."""
-        if not columns:
-            return self.rows(table)
-        frame = Frame(self._columns(table, columns))
-        read = (column for column in table.columns if column.name in columns)
-        vectors = [evaluate(ColumnRef(column), frame) for column in read]
-        return Matches.of(vectors, self.rows(table)).most
 
     def _units_of(self, table: Table, loaded: Loaded) -> Units | None:
         """The rows of a table by their units; None where each row is one."""

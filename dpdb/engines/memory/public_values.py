@@ -10,11 +10,14 @@ import numpy as np
 
 from dpdb.engines.memory.csv_loader import load
 from dpdb.engines.memory.keys import check_declarations, declared_of
+from dpdb.engines.memory.matching import Matches
 from dpdb.engines.protocol import Witness
 from dpdb.errors import DataFileError
+from dpdb.plan.expressions import ColumnRef
 from dpdb.policy.catalog import Column, Kind, Policy, Table, Value
 from dpdb.policy.column_reader import MAX_VALUES
 from dpdb.vectors.columns import Codes, Numbers
+from dpdb.vectors.evaluate import Frame, evaluate
 
 
 def with_public_values(policy: Policy, witness: Witness | None = None) -> Policy:
@@ -27,6 +30,15 @@ def with_public_values(policy: Policy, witness: Witness | None = None) -> Policy
     known = {table.name: table for table in public}
     tables = (known.get(table.name) or _borrowing(table, known) for table in policy.tables)
     return replace(policy, tables=tuple(tables))
+
+
+def most_alike(table: Table, columns: tuple[str, ...], witness: Witness | None = None) -> int:
+    """The most rows of a public table that have the same values, none NULL, in the columns."""
+    assert table.public
+    loaded = load(table, columns, witness=witness)
+    frame = Frame(loaded.columns)
+    read = [ColumnRef(column) for column in table.columns if column.name in columns]
+    return Matches.of([evaluate(column, frame) for column in read], loaded.rows).most
 
 
 def check_data(table: Table) -> None:

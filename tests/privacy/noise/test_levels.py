@@ -1,4 +1,4 @@
-"""Rungs drawn in any order have one law, and analysts who share theirs lose the finest of them.
+"""Levels drawn in any order have one law, and analysts who share theirs lose the finest of them.
 
 With exp(-1/scale) rational all probabilities are, so the laws are compared exactly.
 """
@@ -14,14 +14,14 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
+from dpdb.privacy.levels import step_to
 from dpdb.privacy.noise.exp_digits import exp_digits
-from dpdb.privacy.noise.ladder import chance_between, chance_to_stay, rung
+from dpdb.privacy.noise.levels import chance_between, chance_to_stay, level
 from dpdb.privacy.noise.refinement import refine
 from dpdb.privacy.noise.seeded import seeded
-from dpdb.privacy.rungs import step_to
 from tests.privacy.noise.test_refinement import ALPHA, added, conditional, laplace
 
-LADDERS = [
+RATIOS = [
     tuple(Fraction(*r) for r in ratios)
     for ratios in [((9, 10), (2, 3), (1, 2)), ((1, 2), (1, 3), (1, 7)), ((8, 9), (4, 5), (1, 90))]
 ]  # fmt: skip
@@ -29,7 +29,7 @@ REACH = range(-3, 4)
 Law = Callable[[Fraction, Fraction, int, int], Fraction]
 
 
-def of_the_ladder(ratios: tuple[Fraction, ...], noises: tuple[int, ...]) -> Fraction:
+def of_the_series(ratios: tuple[Fraction, ...], noises: tuple[int, ...]) -> Fraction:
     """The probability of these noises: the finest, and what is added to each for the next."""
     found = laplace(ratios[-1], noises[-1])
     for place in range(len(ratios) - 1):
@@ -39,7 +39,7 @@ def of_the_ladder(ratios: tuple[Fraction, ...], noises: tuple[int, ...]) -> Frac
 
 
 def coarsened(r: Fraction, r2: Fraction, x: int, z: int) -> Fraction:
-    """P(Z = z | Z₂ = x) of a coarser rung, as it is drawn."""
+    """P(Z = z | Z₂ = x) of a coarser level, as it is drawn."""
     stays = chance_to_stay(r, r2)
     return (1 - stays) * laplace(r, z - x) + (stays if z == x else 0)
 
@@ -47,7 +47,7 @@ def coarsened(r: Fraction, r2: Fraction, x: int, z: int) -> Fraction:
 def drawn(
     ratios: tuple[Fraction, ...], noises: tuple[int, ...], order: tuple[int, ...]
 ) -> Fraction:
-    """The probability of these noises where the rungs are drawn in this order, each as it is."""
+    """The probability of these noises where the levels are drawn in this order, each as it is."""
     there: dict[Fraction, int] = {}
     found = Fraction(1)
     for place in order:
@@ -70,11 +70,11 @@ def drawn(
     return found
 
 
-@pytest.mark.parametrize("ratios", LADDERS, ids=str)
-def test_in_any_order_the_law_is_that_of_the_ladder(ratios: tuple[Fraction, ...]) -> None:
+@pytest.mark.parametrize("ratios", RATIOS, ids=str)
+def test_in_any_order_the_law_is_that_of_the_series(ratios: tuple[Fraction, ...]) -> None:
     for order in permutations(range(3)):
         for noises in product(REACH, repeat=3):
-            assert drawn(ratios, noises, order) == of_the_ladder(ratios, noises)
+            assert drawn(ratios, noises, order) == of_the_series(ratios, noises)
 
 
 def largest_ratio(law: Callable[[tuple[int, ...]], Fraction], views: int) -> Fraction:
@@ -84,22 +84,22 @@ def largest_ratio(law: Callable[[tuple[int, ...]], Fraction], views: int) -> Fra
     )
 
 
-@pytest.mark.parametrize("ratios", LADDERS, ids=str)
+@pytest.mark.parametrize("ratios", RATIOS, ids=str)
 def test_colluding_analysts_lose_what_the_finest_of_them_was_told(
     ratios: tuple[Fraction, ...],
 ) -> None:
-    """Exactly e^ε of the finest rung among theirs, for each choice of analysts; and never more.
+    """Exactly e^ε of the finest level among theirs, for each choice of analysts; and never more.
 
     That is what the data's account has paid, where the finest of all is among theirs.
     """
     for order in permutations(range(3)):
         assert largest_ratio(lambda told, o=order: drawn(ratios, told, o), 3) == 1 / ratios[-1]  # type: ignore[misc]
     for few in (ratios[:2], ratios[1:], (ratios[0], ratios[2])):
-        assert largest_ratio(lambda told, few=few: of_the_ladder(few, told), 2) == 1 / few[-1]  # type: ignore[misc]
+        assert largest_ratio(lambda told, few=few: of_the_series(few, told), 2) == 1 / few[-1]  # type: ignore[misc]
 
 
-@pytest.mark.parametrize("ratios", LADDERS, ids=str)
-def test_rungs_made_of_the_finest_alone_would_lose_more(ratios: tuple[Fraction, ...]) -> None:
+@pytest.mark.parametrize("ratios", RATIOS, ids=str)
+def test_levels_made_of_the_finest_alone_would_lose_more(ratios: tuple[Fraction, ...]) -> None:
     """Two coarser answers that do not know each other can both be the finest: it is between them."""
     first, second, finest = ratios
 
@@ -126,21 +126,21 @@ def ratio(name: str) -> Fraction:
 
 
 @pytest.mark.parametrize("order", ORDERS, ids=str)
-def test_the_draws_have_the_law_of_the_ladder(order: tuple[str, ...]) -> None:
-    """Each pair of rungs, drawn in this order for one exact value."""
+def test_the_draws_have_the_law_of_the_series(order: tuple[str, ...]) -> None:
+    """Each pair of levels, drawn in this order for one exact value."""
     number, noise, exact = 6_000, seeded(7), np.full(6_000, 1000)
     there = {SCALES[order[0]]: exact + noise.laplace(SCALES[order[0]], number)}
     for name in order[1:]:
         step = step_to(SCALES[name], there)
         assert step is not None
-        there[SCALES[name]] = rung(step, there, exact if step.needs_data else None, noise)
+        there[SCALES[name]] = level(step, there, exact if step.needs_data else None, noise)
     for one, other in (("coarse", "between"), ("between", "fine"), ("coarse", "fine")):
         pairs = Counter(
             zip((there[SCALES[one]] - 1000).tolist(), (there[SCALES[other]] - 1000).tolist(), strict=True)
         )  # fmt: skip
         ratios = ratio(one), ratio(other)
         law = {
-            told: number * float(of_the_ladder(ratios, told))
+            told: number * float(of_the_series(ratios, told))
             for told in product(range(-12, 13), repeat=2)
         }
         often = [told for told, expected in law.items() if expected >= 10]
@@ -151,14 +151,14 @@ def test_the_draws_have_the_law_of_the_ladder(order: tuple[str, ...]) -> None:
         assert chisquare(seen, expected).pvalue > ALPHA / 18
 
 
-def test_a_rung_that_is_there_is_the_same() -> None:
+def test_a_level_that_is_there_is_the_same() -> None:
     values = np.array([3, 4])
     step = step_to(Fraction(2), [Fraction(2), Fraction(1)])
     assert step is not None
-    assert rung(step, {Fraction(2): values}, None, seeded(1)) is values
+    assert level(step, {Fraction(2): values}, None, seeded(1)) is values
 
 
-def test_only_a_finer_rung_needs_the_data() -> None:
+def test_only_a_finer_level_needs_the_data() -> None:
     for wanted, needs in ((1, True), (2, False), (3, False), (4, False), (5, False)):
         step = step_to(Fraction(wanted), [Fraction(2), Fraction(4)])
         assert step is not None
@@ -175,7 +175,7 @@ def test_only_a_finer_rung_needs_the_data() -> None:
         (Fraction(1, 2**61), Fraction(3)),
     ],
 )
-def test_scales_that_are_rounded_have_no_ladder(wanted: Fraction, there: Fraction) -> None:
+def test_scales_that_are_rounded_have_no_series(wanted: Fraction, there: Fraction) -> None:
     assert step_to(wanted, [there]) is None
     assert step_to(there, [there]) is not None
 
@@ -207,7 +207,7 @@ def test_coins_are_compared_with_as_many_digits_as_it_takes() -> None:
         ([first - 1], True), ([first + 1], False), ([first, 0], True), ([first, 2**64 - 1], False),
     ):  # fmt: skip
         source = Words(*words)
-        told = rung(step, {Fraction(5, 6): np.array([7])}, None, source)
+        told = level(step, {Fraction(5, 6): np.array([7])}, None, source)
         assert (told.tolist(), source.words) == ([7 if stays else 107], [])
 
 
@@ -217,6 +217,6 @@ def test_large_numbers_stay_exact() -> None:
     coarse = huge + np.array([4, -9])
     step = step_to(Fraction(1, 2), [Fraction(3)])
     assert step is not None
-    told = rung(step, {Fraction(3): coarse}, huge, seeded(3))
+    told = level(step, {Fraction(3): coarse}, huge, seeded(3))
     fine = refine(np.array([4, -9]), Fraction(3), (1, 6), seeded(3))
     assert (told - huge).tolist() == fine.tolist()

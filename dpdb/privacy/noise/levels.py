@@ -1,12 +1,12 @@
-"""The rungs of a ladder, drawn from their neighbours: the steps of `privacy.rungs`.
+"""The levels of a series, drawn from their neighbours: the steps of `privacy.levels`.
 
 Let r = exp(-1/s) for a scale s, and σ = (1-r)²/r = 4·sinh²(1/2s), larger for finer noise. With
 p = σ₁/σ₂ the coupling of `refinement` is Z₁ = Z₂ + B·W, where B is 0 with probability p.
 
 Coarser. From Z₂ the noise Z₁ is drawn as that says. No data are looked at: B·W is added to f + Z₂.
 
-Between. Let s₁ > s > s₂, and x = Z₁ - Z₂. The rung Z = Z₂ + U between them has, with P₁ for the law
-of scale s₁, P for that of scale s, a = σ/σ₂ and b = σ₁/σ,
+Between. Let s₁ > s > s₂, and x = Z₁ - Z₂. The level Z = Z₂ + U between them has, with P₁ for the
+law of scale s₁, P for that of scale s, a = σ/σ₂ and b = σ₁/σ,
 
     P(U = u | x) ∝ (a·[u = 0] + (1-a)·P(u)) · (b·[x = u] + (1-b)·P₁(x-u))
 
@@ -39,8 +39,8 @@ from dpdb.privacy.noise.refinement import refine
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from dpdb.privacy.levels import Step
     from dpdb.privacy.noise.source import Noise
-    from dpdb.privacy.rungs import Step
 
     Values = npt.NDArray[Any]
 
@@ -49,25 +49,25 @@ Bounds = Callable[[int], tuple[Fraction, Fraction]]
 _WORD = 64
 
 
-def rung(
-    step: Step, rungs: Mapping[Fraction, Values], exact: Values | None, noise: Noise
+def level(
+    step: Step, levels: Mapping[Fraction, Values], exact: Values | None, noise: Noise
 ) -> Values:
-    """The noisy values of the rung that is wanted, from those of its neighbours by their scales.
+    """The noisy values of the level that is wanted, from those of its neighbours by their scales.
 
     `exact` are the exact values, which are asked for only where the step needs them.
     """
     if step.is_there:
-        return rungs[step.wanted]
+        return levels[step.wanted]
     if step.finer is None:
         assert exact is not None
         assert step.coarser is not None
-        return exact + _refined(rungs[step.coarser] - exact, step, noise)
-    fine = rungs[step.finer]
+        return exact + _refined(levels[step.coarser] - exact, step, noise)
+    fine = levels[step.finer]
     if step.coarser is None:
         added = noise.laplace(step.wanted, fine.size).reshape(fine.shape)
         none = _coins(_staying(step), fine.size, noise).reshape(fine.shape)
         return np.asarray(fine + np.where(none, 0, added))
-    difference = np.asarray(rungs[step.coarser] - fine)
+    difference = np.asarray(levels[step.coarser] - fine)
     between = _refined(difference, step, noise)
     chances = [_coins(_between(step, same=each), fine.size, noise) for each in (True, False)]
     same, other = (coins.reshape(fine.shape) for coins in chances)
@@ -82,12 +82,12 @@ def _refined(coarse: Values, step: Step, noise: Noise) -> npt.NDArray[np.int64]:
 
 
 def chance_to_stay(r: Fraction, r2: Fraction) -> Fraction:
-    """The chance p that a coarser rung is the same as the finer one."""
+    """The chance p that a coarser level is the same as the finer one."""
     return _sigma(r) / _sigma(r2)
 
 
 def chance_between(r1: Fraction, r: Fraction, r2: Fraction, *, same: bool) -> Fraction:
-    """The chance π that a rung between two is the finer one; `same` says that the two are equal."""
+    """The chance π that a level between two is the finer one; `same` says that these are equal."""
     shift = 2 * (1 - r1) if same else -_sigma(r1)
     return (_sigma(r) + shift) / (_sigma(r2) + shift)
 

@@ -1,36 +1,36 @@
-"""The ladder of a released statistic: noises of several scales that tell no more than the finest.
+"""The series of a released statistic: noises of several scales that tell no more than the finest.
 
 A statistic f that was told to somebody as f + Z₁, with discrete Laplace noise of scale s₁, is told
-to somebody else as f + Z₂ of another scale. Z₁ and Z₂ are rungs of one ladder: for scales
+to somebody else as f + Z₂ of another scale. Z₁ and Z₂ are levels of one series: for scales
 s₁ > s₂ > … the noises are Z_j = Z_(j+1) + W_j, with W_j independent of each other and of the last
 Z, which is how `privacy.noise.refinement` couples them. Such noises are a Markov chain. So
-whichever rungs are there, another one is drawn from its neighbours alone:
+whichever levels are there, another one is drawn from its neighbours alone:
 
-    finer than all      from the finest rung and the exact statistic
+    finer than all      from the finest level and the exact statistic
     between two         from these two
     coarser than all    from the coarsest
 
-Each draw has the law of the ladder given all rungs that are there. So rungs asked for in any order,
-each after looking at others, have the law of the same ladder, drawn as a whole before anybody asks.
+Each draw has the law of the series given all levels that are there. So levels that are asked for in
+any order, each after looking at others, have the law of one series, drawn before anybody asks.
 
-Privacy. All rungs are functions of the finest one and of coins that know nothing of the data. So
+Privacy. All levels are functions of the finest one and of coins that know nothing of the data. So
 everything that everybody has been told is Δ/s-DP for the finest scale s, however many share what
 they know; and what some of them have been told is Δ/s-DP for the finest scale s among theirs
 ([KHP17] for continuous noise). Hence
 
-- the data's account pays ε₂ in all for rungs up to ε₂: after ε₁ the difference ε₂ - ε₁. This holds
+- the data's account pays ε₂ in all for levels up to ε₂: after ε₁ the difference ε₂ - ε₁. This holds
   for the sum of ε, also where ε₂ is chosen after looking at the first answer: on each outcome the
-  density is that of the ladder whose rungs the outcome led to ([LNRWW17], ex-post privacy).
-- an analyst's account pays the finest rung that this analyst was shown, whoever had it drawn.
+  density is that of the series whose levels the outcome led to ([LNRWW17], ex-post privacy).
+- an analyst's account pays the finest level that this analyst was shown, whoever had it drawn.
 - theorems that need the loss of each step by itself are told of ε₁ + ε₂: given the first answer y₁
   the density of the second is that of both over that of y₁, and so changes by e^(ε₂ + ε₁) at most.
 
-What breaks it: other data in between, a draw that is made twice for one rung, a rung that was
-clamped or rounded, a scale that is not the one drawn with, or noise of another kind. So a rung is
+What breaks it: other data in between, a draw that is made twice for one level, a level that was
+clamped or rounded, a scale that is not the one drawn with, or noise of another kind. So a level is
 kept as a whole number, with its scale, under the version of the data, before it is shown.
 
 Scales. Draws are made in whole parts of a common unit (see `refinement`), exactly, if that unit is
-at most LARGEST_UNIT. Otherwise there is no step, and a new ladder begins that is paid for in full.
+at most LARGEST_UNIT. Otherwise there is no step, and a new series begins that is paid for in full.
 """
 
 from __future__ import annotations
@@ -50,17 +50,17 @@ LARGEST_RATE = 2**61
 
 @dataclass(frozen=True)
 class Step:
-    """How a rung of the scale `wanted` is drawn from its neighbours on the ladder."""
+    """How a level of the scale `wanted` is drawn from its neighbours on the series."""
 
     wanted: Fraction
     coarser: Fraction | None
-    """The scale of the next coarser rung, if there is one."""
+    """The scale of the next coarser level, if there is one."""
     finer: Fraction | None
-    """The scale of the next finer rung; that of the rung itself if it is there."""
+    """The scale of the next finer level; that of the level itself if it is there."""
 
     @property
     def is_there(self) -> bool:
-        """Whether the rung was drawn before."""
+        """Whether the level was drawn before."""
         return self.finer == self.wanted
 
     @property
@@ -81,9 +81,9 @@ class Step:
 
 
 def step_to(wanted: Fraction, scales: Iterable[Fraction]) -> Step | None:
-    """The step from rungs of these scales, of which there is at least one; None if it is not exact.
+    """The step from levels of these scales, of which there is one at least; None if inexact.
 
-    A rung that is there is always at hand.
+    A level that is there is always at hand.
     """
     there = sorted(scales)
     finer = max((scale for scale in there if scale <= wanted), default=None)

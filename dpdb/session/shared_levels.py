@@ -1,8 +1,8 @@
 """One answer for all: releases that somebody was told, at any scale, serve everybody else.
 
-A release of a plan that is to be drawn is a rung of a ladder, if the same statistic was released
+A release of a plan that is to be drawn is a level of a series, if the same statistic was released
 before: then only what is new in it is paid for by the budget, and the analyst's own account pays
-the finest rung that this analyst was shown (`privacy.rungs` has the proof).
+the finest level that this analyst was shown (`privacy.levels` has the proof).
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from dpdb.plan.increments import further_loss, has_ladder
+from dpdb.plan.increments import further_loss, has_levels
 from dpdb.plan.plan import Plan, Release
 from dpdb.privacy.accounting.composition import NO_LOSS, ComposedLoss
+from dpdb.privacy.accounting.loss import Loss
+from dpdb.privacy.levels import Step, step_to
 from dpdb.privacy.mechanisms import Laplace
-from dpdb.privacy.rungs import Step, step_to
 
 if TYPE_CHECKING:
     from dpdb.answers.estimates import Array
@@ -25,50 +26,56 @@ if TYPE_CHECKING:
     from dpdb.plan.regions import Region
 
 
+NO_NEWS = Loss()
+
+
 @dataclass(repr=False)
-class Ladder:
-    """The rungs of one statistic: noisy values by the scale of their noise, which is one draw."""
+class Series:
+    """The levels of one statistic: noisy values by the scale of their noise, which is one draw."""
 
     name: str
     sensitivity: int
-    rungs: dict[Fraction, Array] = field(default_factory=dict)
+    levels: dict[Fraction, Array] = field(default_factory=dict)
     seen: dict[str, Fraction] = field(default_factory=dict)
-    """For each analyst the scale of the finest rung that was shown to this analyst."""
+    """For each analyst the scale of the finest level that was shown to this analyst."""
 
     @property
     def epsilon(self) -> Fraction:
-        """The ε of the finest rung, which all of them cost together."""
-        return self.sensitivity / min(self.rungs)
+        """The ε of the finest level, which all of them cost together."""
+        return self.sensitivity / min(self.levels)
 
     def shown_to(self, analyst: str) -> Fraction:
-        """The ε of the finest rung that an analyst was shown; 0 where there is none."""
+        """The ε of the finest level that an analyst was shown; 0 where there is none."""
         return self.sensitivity / self.seen[analyst] if analyst in self.seen else Fraction(0)
 
     def add(self, scale: Fraction, values: Array, analyst: str) -> None:
-        """Take note of a rung that an analyst was shown."""
-        self.rungs[scale] = values
+        """Take note of a level that an analyst was shown."""
+        self.levels[scale] = values
         self.seen[analyst] = min(scale, self.seen.get(analyst, scale))
 
 
 @dataclass(frozen=True, repr=False)
 class Shared:
-    """What of a plan's releases was told before: for each, by its index, ladder and step."""
+    """What of a plan's releases was told before: for each, by its index, series and step."""
 
     plan: Plan
     asker: str = ""
-    steps: Mapping[int, tuple[Ladder, Step]] = field(default_factory=dict)
+    steps: Mapping[int, tuple[Series, Step]] = field(default_factory=dict)
+    new_to_asker: Loss = NO_NEWS
+    """The loss of groups that it recalls, and that were told to others alone."""
 
     @property
     def loss(self) -> ComposedLoss:
         """What the plan adds to what everybody was told."""
-        told = {index: ladder.epsilon for index, (ladder, _) in self.steps.items()}
+        told = {index: series.epsilon for index, (series, _) in self.steps.items()}
         return further_loss(self.plan, told)
 
     @property
     def own_loss(self) -> ComposedLoss:
         """What the plan adds to what the asker was told."""
-        told = {index: ladder.shown_to(self.asker) for index, (ladder, _) in self.steps.items()}
-        return further_loss(self.plan, {index: before for index, before in told.items() if before})
+        told = {index: series.shown_to(self.asker) for index, (series, _) in self.steps.items()}
+        drawn = further_loss(self.plan, {index: before for index, before in told.items() if before})
+        return drawn + ComposedLoss.of(self.new_to_asker)
 
     @property
     def region(self) -> Region | None:
@@ -78,11 +85,16 @@ class Shared:
     @property
     def queries(self) -> int:
         """How many queries it counts for: none where all of it was told before."""
-        return int(not self.steps or self.loss != NO_LOSS)
+        return int(not self._was_told or self.loss != NO_LOSS)
+
+    @property
+    def _was_told(self) -> bool:
+        """Whether any of it was told before, to whomever, and is not drawn alone."""
+        return bool(self.steps) or self.new_to_asker != NO_NEWS
 
     def ledger(self, ledger: Ledger) -> Ledger:
         """The ledger that knows what is shown to the asker, where that is not what is charged."""
-        return ledger.showing(self.own_loss) if self.steps else ledger
+        return ledger.showing(self.own_loss) if self._was_told else ledger
 
     @property
     def needs_data(self) -> bool:
@@ -91,7 +103,7 @@ class Shared:
         return len(steps) < len(self.plan.fresh) or any(step.needs_data for step in steps)
 
     def names(self) -> tuple[str, ...]:
-        """For each release that is drawn the name of its ladder, which may be a new one.
+        """For each release that is drawn the name of its series, which may be a new one.
 
         None have any where a subquery or keys that are found have a part: what they are of depends
         on noise.
@@ -110,37 +122,37 @@ Cells = tuple[object, ...]
 
 
 @dataclass(repr=False)
-class Ladders:
-    """All ladders by what they are of: the rows, the cells and the statistic, and its sensitivity.
+class AllSeries:
+    """All series by what they are of: the rows, the cells and the statistic, and its sensitivity.
 
     A statistic for which fresh noise was paid has several, which are independent.
     """
 
-    _ladders: dict[object, dict[str, Ladder]] = field(default_factory=dict)
+    _series: dict[object, dict[str, Series]] = field(default_factory=dict)
 
-    def add(self, cells: Cells, rungs: Iterable[tuple[Release, str, Array]], analyst: str) -> None:
-        """Take note of rungs that an analyst was shown: releases, names of ladders, and values."""
-        for release, name, values in rungs:
-            if has_ladder(release):
+    def add(self, cells: Cells, levels: Iterable[tuple[Release, str, Array]], analyst: str) -> None:
+        """Take note of levels that an analyst was shown: releases, names of series, and values."""
+        for release, name, values in levels:
+            if has_levels(release):
                 assert isinstance(release.mechanism, Laplace)
                 sensitivity, scale = release.mechanism.sensitivity, release.mechanism.scale
-                named = self._ladders.setdefault(_subject(cells, release), {})
-                named.setdefault(name, Ladder(name, sensitivity)).add(scale, values, analyst)
+                named = self._series.setdefault(_subject(cells, release), {})
+                named.setdefault(name, Series(name, sensitivity)).add(scale, values, analyst)
 
     def shared(self, cells: Cells, plan: Plan, asker: str) -> Shared:
-        """What of a plan was told before, by the ladders with the finest rungs."""
-        steps: dict[int, tuple[Ladder, Step]] = {}
+        """What of a plan was told before, by the series with the finest levels."""
+        steps: dict[int, tuple[Series, Step]] = {}
         for index in range(plan.recalled, len(plan.releases)):
             release = plan.releases[index]
-            named = self._ladders.get(_subject(cells, release), {})
-            if plan.subplans or plan.found or not (named and has_ladder(release)):
+            named = self._series.get(_subject(cells, release), {})
+            if plan.subplans or plan.found or not (named and has_levels(release)):
                 continue
             assert isinstance(release.mechanism, Laplace)
-            ladder = max(reversed(named.values()), key=lambda each: each.epsilon)
-            step = step_to(release.mechanism.scale, ladder.rungs)
-            # Two releases of one statistic would be refined from the same rung.
-            if step is not None and all(each is not ladder for each, _ in steps.values()):
-                steps[index] = ladder, step
+            series = max(reversed(named.values()), key=lambda each: each.epsilon)
+            step = step_to(release.mechanism.scale, series.levels)
+            # Two releases of one statistic would be refined from the same level.
+            if step is not None and all(each is not series for each, _ in steps.values()):
+                steps[index] = series, step
         return Shared(plan, asker, steps)
 
 

@@ -1,0 +1,71 @@
+"""Joins of answers: pairs of noisy rows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dpdb.answers.noisy_table import NoisyColumn, NoisyTable, Rows, spread
+from dpdb.plan.derived import Join
+from dpdb.plan.expressions import Slot
+from dpdb.plan.relations import JoinKind
+from dpdb.vectors.evaluate import Frame, evaluate
+from dpdb.vectors.vector import AnyVector, Bools, TextVector, Vector, constant
+
+_NONE = -1
+"""Stands for the row that a row has no match in."""
+
+
+def joined(join: Join, left: NoisyTable, right: NoisyTable) -> NoisyTable:
+    """The pairs of rows for which the condition is true, and rows without any in outer joins."""
+    first = np.repeat(np.arange(left.rows), right.rows)
+    second = np.tile(np.arange(right.rows), left.rows)
+    if join.condition is not None:
+        columns = (*left.take(first).columns, *right.take(second).columns)
+        pairs = Frame({}, {Slot("column", i, c.kind): c.values for i, c in enumerate(columns)})
+        passed = evaluate(join.condition, pairs)
+        assert isinstance(passed, Vector)
+        kept = np.flatnonzero(spread(passed.values, len(first)))
+        first, second = first[kept], second[kept]
+    if join.kind in (JoinKind.LEFT, JoinKind.FULL):
+        alone = np.setdiff1d(np.arange(left.rows), first)
+        first = np.concatenate([first, alone])
+        second = np.concatenate([second, np.full(len(alone), _NONE)])
+        order = np.argsort(first, kind="stable")
+        first, second = first[order], second[order]
+    if join.kind is JoinKind.FULL:
+        alone = np.setdiff1d(np.arange(right.rows), second)
+        first = np.concatenate([first, np.full(len(alone), _NONE)])
+        second = np.concatenate([second, alone])
+    return NoisyTable((*_matched(left, first), *_matched(right, second)), len(first))
+
+
+def _matched(table: NoisyTable, rows: Rows) -> tuple[NoisyColumn, ...]:
+    """The columns in these rows, NULL where there is none."""
+    missing = rows == _NONE
+    if not missing.any():
+        return table.take(rows).columns
+    if not table.rows:
+        return tuple(NoisyColumn(constant(None, each.kind), each.kind) for each in table.columns)
+    return tuple(_with_nulls(each, np.maximum(rows, 0), missing) for each in table.columns)
+
+
+def _with_nulls(column: NoisyColumn, rows: Rows, missing: Bools) -> NoisyColumn:
+    """The column in these rows, NULL where a row is missing."""
+
+    def without(vector: AnyVector) -> AnyVector:
+        taken = vector.take(rows)
+        if isinstance(taken, TextVector):
+            codes = np.where(missing, len(taken.dictionary), spread(taken.codes, len(rows)))
+            return TextVector(codes, taken.dictionary)
+        values, null = spread(taken.values, len(rows)), spread(taken.null, len(rows))
+        return Vector(np.where(missing, np.zeros_like(values), values), null | missing)
+
+    found = column.take(rows)
+    ends = None
+    if found.ends is not None and column.ends is not None:
+        low, high = (without(end) for end in column.ends)
+        assert isinstance(low, Vector)
+        assert isinstance(high, Vector)
+        ends = low, high
+    only_noise = None if found.only_noise is None else found.only_noise & ~missing
+    return NoisyColumn(without(column.values), column.kind, ends, only_noise)

@@ -1,0 +1,70 @@
+"""The answers that a SELECT over answers reads: each is remembered by itself, too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from dpdb.plan.derived import DerivedQuery
+from dpdb.session.memory import Chosen, Memory
+from dpdb.session.query_plans import identity
+
+if TYPE_CHECKING:
+    from dpdb.answers.estimates import Draws
+    from dpdb.plan.plan import Plan
+    from dpdb.plan.query import Query
+    from dpdb.session.purchases import Purchase
+
+Choose = Callable[["Query"], Chosen]
+"""Gives the plans of a query, and what it was answered with before."""
+
+
+def chosen(query: Query, choose: Choose, draws: Callable[[Plan], Draws]) -> Chosen:
+    """The plans of a query; one over answers that were all given before is free.
+
+    `draws` gives what the plan recalls that was chosen last.
+    """
+    alone = choose(query)
+    if alone.before is not None or not isinstance(query, DerivedQuery):
+        return alone
+    return alone if query.options.has_accuracy_goal else _read_again(query, alone, choose, draws)
+
+
+def _read_again(
+    query: DerivedQuery, alone: Chosen, choose: Choose, draws: Callable[[Plan], Draws]
+) -> Chosen:
+    """The plan over answers that were all given before; `alone` where one was not."""
+    subplans: list[Plan] = []
+    read: list[Purchase] = []
+    for each, subplan in zip(query.subqueries, alone.plans[-1].subplans, strict=True):
+        found = choose(replace(each, options=query.options))
+        plan = found.plans[-1]
+        if not (found.is_free or plan.settled):
+            return alone
+        read.append(found.before or _recalled(draws(plan)))
+        # Noise decides here which rows are shown, and not where the answer was asked for alone.
+        subplans.append(replace(plan, competing_rows=subplan.competing_rows))
+    from dpdb.answers.estimates import Noisy  # noqa: PLC0415 (numpy)
+
+    free = _recalled(())
+    noisy = Noisy((), {}, tuple(each.result.noisy for each in read))
+    free = replace(free, result=replace(free.result, noisy=noisy))
+    return Chosen((replace(alone.plans[-1], subplans=tuple(subplans)),), alone.key, free)
+
+
+def _recalled(known: Draws) -> Purchase:
+    """What is made of known values alone."""
+    from dpdb.session.purchases import settled  # noqa: PLC0415 (numpy)
+
+    return settled(known)
+
+
+def keep(query: Query, bought: Chosen, purchase: Purchase, memory: Memory) -> None:
+    """Remember of a SELECT over answers each of these, as if it had been asked for alone."""
+    if not isinstance(query, DerivedQuery):
+        return
+    plan, result = bought.plans[purchase.step], purchase.result
+    for subplan, noisy in zip(plan.subplans, result.noisy.subresults, strict=True):
+        own = replace(purchase, result=replace(result, noisy=noisy, revealed=()), step=0)
+        memory.keep(Chosen((subplan,), identity(subplan, query.options)), own)

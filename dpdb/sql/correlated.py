@@ -1,0 +1,140 @@
+"""Scalar subqueries about the rows of the unit that asks: one value for each unit, joined to it.
+
+`(SELECT COUNT(*) FROM orders o WHERE o.customer_id = c.id)` is a column of a table with a row for
+each customer, which is joined to the rows of c.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from dpdb.errors import Unsupported
+from dpdb.plan.expressions import Call, ColumnRef, Expr, Literal, Slot, conjunction
+from dpdb.plan.per_unit import per_unit
+from dpdb.plan.query import Aggregate, Function
+from dpdb.plan.relations import Attached, Equality, Lookup, Scan
+from dpdb.plan.stability import names_of
+from dpdb.policy.catalog import Kind, Policy, Table
+from dpdb.sql.joins import leaf_view, new_leaf
+from dpdb.sql.lookups import Correlated, is_of_one_unit, reads, split, taken_names
+from dpdb.sql.rewriting import substituted
+from dpdb.sql.scopes import AnswerExpressions, RowExpressions
+from dpdb.sql.trees import only, place
+from dpdb.sql.views import Scope, SubqueryBinder
+
+_COUNTS = (Function.COUNT, Function.COUNT_DISTINCT)
+
+
+def is_correlated(tree: exp.Select, inner: Scope, outer: Scope) -> bool:
+    """Whether WHERE has a column of the SELECT around it."""
+    where = tree.args.get("where")
+    columns = [] if where is None else where.find_all(exp.Column)
+    return any(_is_of(column, outer) and not _is_of(column, inner) for column in columns)
+
+
+def _is_of(node: exp.Column, scope: Scope) -> bool:
+    qualifier = node.args.get("table")
+    return scope.has(node.name) if qualifier is None else qualifier.name.casefold() in scope.names
+
+
+@dataclass(frozen=True)
+class CorrelatedBinder:
+    """Binds the correlated scalar subqueries of a SELECT."""
+
+    binder: SubqueryBinder
+    policy: Policy
+    outer: Scope
+    before: Sequence[Lookup | Attached]
+    """What is looked up and attached already."""
+
+    def value(self, tree: exp.Select, inner: Scope) -> tuple[Attached, Expr]:
+        """The table that is attached to the rows that ask, and the value that is read from it."""
+        text, table = self.binder.text, inner.view.table
+        only(tree, text, "expressions", "from_", "where")
+        if not isinstance(table, Table) or isinstance(self.outer, Correlated) or table.public:
+            raise Unsupported(
+                "a subquery that compares with the rows around it reads one private table",
+                hint="join the tables in FROM",
+                place=place(tree, text),
+            )
+        taken = taken_names(self.outer) | {each.right.leaf for each in self.before}
+        scan = Scan(table, new_leaf(table, taken))
+        view = leaf_view(inner.view, scan, 0, outer=False)
+        names = dict.fromkeys(inner.names, view.columns)
+        scope = Correlated(view, names, self.binder, tree, outer=self.outer)
+        rows = RowExpressions(self.binder, scope)
+        condition = rows.condition(tree.args["where"].this)
+        on, rest = split(conjunction(scope.condition(view.where), condition), scan)
+        answers = AnswerExpressions(self.binder, rows, scope, ())
+        found = [answers.expression(item.unalias()) for item in tree.expressions]
+        aggregates = answers.aggregates
+        parts = [part for each in aggregates for part in (each.argument, each.where) if part]
+        own = all(reads(part, scan) <= {True} for part in (*parts, *([rest] if rest else ())))
+        keys = [here.column for _, here in on if isinstance(here, ColumnRef)]
+        if len(found) != 1 or not aggregates or not own or len(keys) != len(on):
+            raise Unsupported(
+                "a subquery that compares with the rows around it is one aggregate, "
+                "under equalities with them",
+                place=place(tree, text),
+            )
+        self._check_units(on, scan, tree)
+        inside = names_of(scan, self.policy)
+
+        def raw(expression: Expr) -> Expr:
+            """The expression in the names of the table."""
+            return substituted(expression, lambda leaf: _raw(leaf, scan))
+
+        named = tuple((_raw(ColumnRef(key), scan), inside.get(key.name)) for key in keys)
+        grouped = per_unit(
+            table,
+            None if rest is None else raw(rest),
+            tuple((key, name) for key, name in named if isinstance(key, ColumnRef)),
+            tuple((each.function, _in_names(each, raw)) for each in aggregates),
+            self.policy.sample_key,
+        )
+        attached = Scan(grouped, new_leaf(grouped, taken))
+        equal = tuple(
+            (there, ColumnRef(attached.column(column)))
+            for (there, _), column in zip(on, grouped.key_columns, strict=True)
+        )
+        columns = [attached.column(c, nullable=True) for c in grouped.aggregate_columns]
+
+        def value(leaf: Slot | ColumnRef) -> Expr:
+            assert isinstance(leaf, Slot)
+            column = ColumnRef(columns[leaf.index])
+            if aggregates[leaf.index].function not in _COUNTS:
+                return column
+            return Call("coalesce", (column, Literal(0, Kind.INTEGER)), Kind.INTEGER)
+
+        return Attached(attached, equal), substituted(found[0], value)
+
+    def _check_units(self, on: Sequence[Equality], scan: Scan, tree: exp.Select) -> None:
+        """Refuse an aggregate of the rows of other units."""
+        if not any(is_of_one_unit(pair, self.outer, scan, self.policy) for pair in on):
+            raise Unsupported(
+                f"this subquery aggregates the rows of every {self.policy.unit}",
+                hint=f"compare what names the {self.policy.unit}; or leave the comparison out: "
+                "it is one noisy number then",
+                place=place(tree, self.binder.text),
+            )
+
+
+def _in_names(aggregate: Aggregate, raw: Callable[[Expr], Expr]) -> Aggregate:
+    argument, where = aggregate.argument, aggregate.where
+    return replace(
+        aggregate,
+        argument=None if argument is None else raw(argument),
+        where=None if where is None else raw(where),
+    )
+
+
+def _raw(leaf: Slot | ColumnRef, scan: Scan) -> Slot | ColumnRef:
+    if isinstance(leaf, Slot):
+        return leaf
+    name = leaf.column.name.removeprefix(f"{scan.leaf}.")
+    column = scan.table.column(name)
+    assert column is not None
+    return ColumnRef(column)
