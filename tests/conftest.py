@@ -1,5 +1,6 @@
 """How tests run: on a short tick, the same examples every time, none failing for being slow."""
 
+import gc
 import os
 from collections.abc import Iterator
 
@@ -31,6 +32,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=0.0,
         help="how much of tests/long runs: 1 is what `make test-long` runs, 0 a few examples",
     )
+
+
+def pytest_collection() -> None:
+    gc.disable()  # thousands of tests are made, and none is dropped
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()  # or each later search for garbage would go through all of them
+    gc.enable()
+
+
+def pytest_unconfigure() -> None:
+    gc.unfreeze()  # libraries complain of what is left when Python ends
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,7 @@ from dpdb.answers.record import CellColumn, ReleaseReport
 from dpdb.answers.release_reports import atom_sums, own_reports
 from dpdb.plan.derived_columns import has_intervals
 from dpdb.plan.expressions import columns_of, conjunction, slots
+from dpdb.plan.found_keys import are_sought
 from dpdb.plan.obstacles import hint
 from dpdb.plan.plan import CONFIDENCE, Plan, Release, at_once
 from dpdb.plan.query import Options
@@ -45,7 +46,10 @@ def interval_notes(planned: Plan) -> tuple[str, ...]:
     with_interval = any(report.margin is not None for _, report in releases)
     if planned.competing_rows > 1 and with_interval:
         number = planned.competing_rows
-        notes.append(f"± holds for all {number} groups at once, as noise decides which are shown")
+        why = "as noise decides which are shown"
+        if are_sought(planned.found):
+            why += "; it is smaller where there are fewer"
+        notes.append(f"± holds for all {number} groups at once, {why}")
     return tuple(dict.fromkeys(notes))
 
 

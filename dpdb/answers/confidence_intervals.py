@@ -31,6 +31,7 @@ from dpdb.plan.query import Function, Output
 from dpdb.plan.statistics import Ranks
 from dpdb.privacy.bracket import Bracket
 from dpdb.privacy.mechanisms import Gaussian, Laplace
+from dpdb.privacy.thresholding import Threshold
 from dpdb.privacy.walk import Walk
 from dpdb.vectors.evaluate import Frame
 from dpdb.vectors.vector import Vector, numbers
@@ -127,7 +128,7 @@ def interval_of(
         return _beyond_a_rung(own[0], release, estimate, confidence, farther=farther)
     if isinstance(last.mechanism, Bracket):
         return _bracketed(noisy_values(estimate, draws), last, estimate, confidence)
-    if not isinstance(release.mechanism, Laplace | Gaussian):
+    if not isinstance(release.mechanism, Laplace | Gaussian | Threshold):
         return None
     moments = estimate.moments
     match function:

@@ -38,7 +38,11 @@ def _with_subplans(planned: Plan) -> Iterator[Plan]:
 
 def _cap(table: Source) -> str:
     rows = "1 row" if table.rows_per_unit == 1 else f"{table.rows_per_unit} rows"
-    return f"at most {rows} per {table.unit_in_words}, chosen by a keyed hash"
+    within = ""
+    if table.groups_per_unit is not None:
+        groups = "1 group" if table.groups_per_unit == 1 else f"{table.groups_per_unit} groups"
+        within = f" in at most {groups}"
+    return f"at most {rows} per {table.unit_in_words}{within}, chosen by a keyed hash"
 
 
 def _bounded(expression: Expr) -> Iterator[Column]:

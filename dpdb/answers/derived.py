@@ -13,6 +13,7 @@ import numpy as np
 from dpdb.answers import windows
 from dpdb.answers.answer_joins import joined
 from dpdb.answers.estimates import Noisy, points, scalar
+from dpdb.answers.group_rows import with_keys
 from dpdb.answers.groups import Groups, aggregated, grouped
 from dpdb.answers.noisy_table import NoisyColumn, NoisyTable, Rows, in_order, shown, spread
 from dpdb.answers.rows import answer_table
@@ -31,7 +32,9 @@ Answers = Mapping[Query, NoisyTable]
 def noisy_table(plan: Plan, noisy: Noisy) -> NoisyTable:
     """The rows of the answer to a plan, from its noisy values."""
     if plan.derived is None:
-        return answer_table(plan, points(plan, noisy.draws), noisy.subqueries, noisy)
+        shown = with_keys(plan, noisy.keys)
+        estimates = points(shown, noisy.draws) if shown.cells else {}
+        return answer_table(shown, estimates, noisy.subqueries, noisy)
     below = zip(plan.subplans, noisy.subresults, strict=True)
     return derived_table(plan.derived, [noisy_table(*each) for each in below])
 

@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dpdb.answers.suggested_bounds import as_text, suggested
 from dpdb.plan.derivations import Regrouping
 from dpdb.plan.expressions import Slot
+from dpdb.plan.found_keys import KeyRow
 from dpdb.plan.moments import Reading
 from dpdb.plan.plan import Estimate, Plan, Release
 from dpdb.plan.query import Function
@@ -38,6 +40,8 @@ class Noisy:
     draws: Draws
     subqueries: Values
     subresults: tuple[Noisy, ...] = ()
+    keys: tuple[KeyRow, ...] = ()
+    """The keys that are shown, of those that are found in the data; they are in no repr."""
 
 
 @np.errstate(all="ignore")
@@ -77,11 +81,14 @@ def regrouped(how: Regrouping, draws: Draws) -> tuple[Array, ...]:
     return tuple(found)
 
 
-def vector(values: Sequence[Value], kind: Kind) -> AnyVector:
-    """Public constants as a vector of the kind."""
+def vector(values: Sequence[Value | None], kind: Kind) -> AnyVector:
+    """Public constants as a vector of the kind; None is NULL."""
+    missing = np.array([value is None for value in values], dtype=np.bool_)
+    null = missing if missing.any() else None
     if kind is Kind.TEXT:
-        return TextVector(np.arange(len(values)), tuple(map(str, values)))
-    return Vector(array(values, kind))
+        places = np.where(missing, len(values), np.arange(len(values)))
+        return TextVector(places, tuple(map(str, values)))
+    return Vector(array([0 if value is None else value for value in values], kind), null)
 
 
 def noisy_values(estimate: Estimate, draws: Draws) -> Draws:
@@ -120,6 +127,9 @@ def point(estimate: Estimate, plan: Plan, draws: Draws) -> AnyVector:
             return numbers(np.rint(read(moments.count, draws)))
         case Function.SUM:
             return numbers(scaled(np.rint(read(moments.sum, draws)), grid_step(estimate)))
+        case Function.APPROX_BOUNDS:
+            found = suggested(estimate, plan, draws)
+            return constant(None if found is None else as_text(found), Kind.TEXT)
         case Function.MODE:
             values = releases[0].statistic.values  # type: ignore[union-attr]
             return vector(values, estimate.aggregate.kind).take(own[0].astype(np.intp))

@@ -22,6 +22,7 @@ from dpdb.answers import single_numbers
 from dpdb.plan.moments import Reading
 from dpdb.plan.plan import Plan
 from dpdb.privacy.mechanisms import Gaussian, Laplace
+from dpdb.privacy.thresholding import Threshold
 
 Real = Any
 """Single numbers or arrays of them; formulas take `functions`, a module, of either kind."""
@@ -56,12 +57,18 @@ class SumOfNoises:
             largest = reduce(functions.maximum, scales)
             tail = log_laplace_tail(functions.maximum(distance, 0.0), scales, functions)
             past = functions.minimum(distance, 0.0)
-            return largest * (tail - math.log(1 - self.confidence)) - past
+            return largest * (tail - self._log_failure) - past
         deviation = functions.sqrt(sum(scale * scale for scale in scales))
         return self._deviations * deviation - distance
 
     @cached_property
+    def _log_failure(self) -> float:
+        """The logarithm of the probability with which the noise may be farther."""
+        return math.log(1 - self.confidence)
+
+    @cached_property
     def _deviations(self) -> float:
+        """The number of standard deviations within which normal noise stays."""
         return NormalDist().inv_cdf((1 + self.confidence) / 2)
 
 
@@ -128,8 +135,11 @@ def margin_of(reading: Reading, plan: Plan, confidence: float) -> float:
     mechanisms, weights = [], list[float]()
     for (release, _), weight in reading.weights:
         drawn = plan.releases[release]
-        assert isinstance(drawn.mechanism, Laplace | Gaussian)
-        mechanisms += [drawn.mechanism] * drawn.terms
+        mechanism = drawn.mechanism
+        if isinstance(mechanism, Threshold):
+            mechanism = mechanism.noise
+        assert isinstance(mechanism, Laplace | Gaussian)
+        mechanisms += [mechanism] * drawn.terms
         weights += [float(weight)] * drawn.terms
     return margin(tuple(weights), tuple(mechanisms), confidence)
 

@@ -8,13 +8,14 @@ from fractions import Fraction
 from itertools import count
 
 from dpdb.answers.record import Origin, ReleaseReport
-from dpdb.plan.expressions import Slot, interval_ends
+from dpdb.plan.expressions import Slot, interval_ends, slots
 from dpdb.plan.plan import CONFIDENCE, Plan, Release, at_once
 from dpdb.plan.query import Output
 from dpdb.plan.statistics import Histogram, JointRanks, Part
 from dpdb.privacy.bracket import Bracket
 from dpdb.privacy.halves import Halves
 from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace
+from dpdb.privacy.thresholding import Threshold
 from dpdb.privacy.walk import Walk
 
 _FEW = 4
@@ -162,6 +163,9 @@ def _report(
             sensitivity, scale = mechanism.sensitivity * part.unit, mechanism.scale * part.unit
             margin = mechanism.quantile(at_once(CONFIDENCE, competing_rows), release.terms)
             margin *= float(part.unit)
+        case Threshold(noise=noise):
+            sensitivity, scale = Fraction(mechanism.sensitivity), mechanism.scale
+            margin = noise.quantile(at_once(CONFIDENCE, competing_rows))
         case Walk():
             sensitivity = Fraction(mechanism.sensitivity)
         case Exponential() | Bracket() | Halves():
@@ -188,8 +192,13 @@ def origins(planned: Plan, *, noisy: bool = True) -> tuple[Origin, ...]:
             computed if planned.has_noise(each) else Origin.KEY for each in planned.outputs
         )
     return tuple(
-        Origin.KEY if not planned.measures(output) or interval_ends(output.expression)
+        Origin.KEY if not _measures(output) or interval_ends(output.expression)
         else Origin.NOISY if noisy and planned.has_noise(output)
         else Origin.EXACT
         for output in planned.outputs
     )  # fmt: skip
+
+
+def _measures(output: Output) -> bool:
+    """Whether an output has an aggregate or a subquery in it, rather than keys alone."""
+    return any(slots(output.expression, role) for role in ("aggregate", "subquery"))

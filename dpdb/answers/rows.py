@@ -13,10 +13,12 @@ import numpy as np
 
 from dpdb.answers.confidence_intervals import confidence_intervals
 from dpdb.answers.estimates import Noisy, Values, vector
+from dpdb.answers.group_rows import group_order, key_vectors
 from dpdb.answers.noisy_table import Ends, NoisyColumn, NoisyTable, Rows, in_order, spread
-from dpdb.plan.expressions import IntervalEnd, Slot
+from dpdb.plan.expressions import IntervalEnd
 from dpdb.plan.plan import Plan
-from dpdb.plan.query import Output
+from dpdb.plan.query import Output, ends_asked_for
+from dpdb.privacy.walk import Walk
 from dpdb.vectors.evaluate import Frame, evaluate
 from dpdb.vectors.vector import AnyVector, Bools, Vector, constant, either
 
@@ -30,7 +32,9 @@ def answer_table(plan: Plan, points: Values, subqueries: Values, noisy: Noisy | 
 
     Without `noisy`, as in teaching mode, no cell has an interval.
     """
-    frame = Frame({}, {**subqueries, **_keys(plan), **points})
+    if not plan.cells:  # no key that was found is shown
+        return NoisyTable(tuple(_empty(plan, noisy, output) for output in plan.outputs), 0)
+    frame = Frame({}, {**subqueries, **key_vectors(plan), **points})
     frame = replace(frame, ends=_interval_ends(plan, noisy, frame))
     rows = in_order(plan.order, frame, _having(plan, frame), plan.cells)
     rows = rows[plan.offset : None if plan.limit is None else plan.offset + plan.limit]
@@ -38,10 +42,17 @@ def answer_table(plan: Plan, points: Values, subqueries: Values, noisy: Noisy | 
     return NoisyTable(tuple(columns), len(rows))
 
 
+def _empty(plan: Plan, noisy: Noisy | None, output: Output) -> NoisyColumn:
+    """A column without rows."""
+    kind, none = output.expression.kind, Vector(np.empty(0))
+    measured = noisy is not None and plan.has_noise(output) and kind.ordinal
+    return NoisyColumn(vector((), kind), kind, (none, none) if measured else None)
+
+
 def _interval_ends(plan: Plan, noisy: Noisy | None, frame: Frame) -> dict[IntervalEnd, AnyVector]:
     """The ends of intervals that the columns, HAVING and ORDER BY ask for; NULL without any."""
     found: dict[IntervalEnd, AnyVector] = {}
-    for end in plan.interval_ends:
+    for end in ends_asked_for(plan.outputs, plan.having, plan.order):
         ends = None
         if noisy is not None:
             _, ends = _intervals(plan, noisy, Output("", end.operand), frame)
@@ -54,30 +65,29 @@ def _intervals(
 ) -> tuple[Ends | None, Ends | None]:
     """The intervals of a column in all groups, and with the ends NULL that tell nothing."""
     ends = confidence_intervals(plan, noisy, output, frame)
-    if ends is None or not plan.is_walked(output):
+    if ends is None or not _is_walked(plan, output):
         return ends, ends
     farther = confidence_intervals(plan, noisy, output, frame, farther=True)
     assert farther is not None
     return ends, _opened(plan, output, ends, farther)
 
 
-def _keys(plan: Plan) -> dict[Slot, AnyVector]:
-    """The values of each GROUP BY key, one for each group."""
-    keys, repeated = {}, plan.cells
-    for index, (key, values) in enumerate(zip(plan.keys, plan.key_values, strict=True)):
-        repeated //= len(values)
-        places = np.arange(plan.cells) // repeated % len(values)
-        keys[Slot("key", index, key.kind)] = vector(values, key.kind).take(places)
-    return keys
+def _is_walked(plan: Plan, output: Output) -> bool:
+    """Whether a walk, whose intervals have one end, is behind an output."""
+    used = [plan.releases[index] for index in plan.released_for(output)]
+    for index in plan.noisy_subqueries(output):
+        used += plan.subplans[index].every_release
+    return any(isinstance(release.mechanism, Walk) for release in used)
 
 
 def _having(plan: Plan, frame: Frame) -> Rows:
     """The groups for which HAVING is true."""
     if plan.having is None:
-        return np.arange(plan.cells)
+        return group_order(plan)
     passed = evaluate(plan.having, frame)
     assert isinstance(passed, Vector)
-    return np.flatnonzero(np.broadcast_to(passed.values, plan.cells))
+    order = group_order(plan)
+    return np.extract(np.broadcast_to(passed.values, plan.cells)[order], order)
 
 
 def _column(
@@ -91,7 +101,7 @@ def _column(
     ends, opened = _intervals(plan, noisy, output, frame)
     if ends is None or opened is None:
         return NoisyColumn(values, kind)
-    if plan.is_walked(output):
+    if _is_walked(plan, output):
         only_noise = _without_ends(plan, output, ends, opened)
     else:
         only_noise = _only_noise(plan, output, *ends)

@@ -20,7 +20,7 @@ from dpdb.plan.stability import Facts
 if TYPE_CHECKING:
     from dpdb.plan.expressions import Slot
     from dpdb.plan.plan import Plan
-    from dpdb.policy.catalog import Table
+    from dpdb.policy.catalog import Kind, Table
     from dpdb.vectors.vector import AnyVector
 
 Progress = Callable[[float], None]
@@ -60,6 +60,28 @@ class Exact:
 
     def __repr__(self) -> str:
         return "<exact results>"
+
+
+@dataclass(frozen=True, repr=False)
+class KeyCounts:
+    """The keys that rows have, with the number of units of each; it may not be shown as it is.
+
+    Keys stand in their order, by their first column first and with NULL last, so that the order of
+    rows has no say in it.
+    """
+
+    units: npt.NDArray[np.int64]
+    """The number of units that have rows with each key, at least 1."""
+    rows: npt.NDArray[np.intp]
+    """The number of a row that has the key, for each of them."""
+    columns: tuple[tuple[AnyVector, Kind], ...]
+    """For each column of the keys its values in all rows, and their kind."""
+
+    def __post_init__(self) -> None:
+        assert self.units.dtype == WORD
+
+    def __repr__(self) -> str:
+        return "<keys>"
 
 
 @dataclass(frozen=True, repr=False)
@@ -109,8 +131,16 @@ class Engine(Facts, Protocol):
         """
 
     @abstractmethod
+    def key_counts(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> KeyCounts:
+        """The keys that are found in the data, of the rows that count for a plan.
+
+        It is asked for once the plan is paid for, before `exact`, which is then asked for the plan
+        with the keys that are shown. A row whose declared keys have no group counts for no key.
+        """
+
+    @abstractmethod
     def exact(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> tuple[Exact, ...]:
-        """The exact result of each of the plan's own releases that are to be drawn, in their order.
+        """The exact result of each of the plan's `exact_releases`, in their order.
 
         `slots` has the noisy value of each scalar subquery: a vector of one row. Subplans are
         not the engine's: their releases are asked for by themselves.
@@ -127,7 +157,7 @@ class Engine(Facts, Protocol):
 
         Where a table has a unit, at most `rows_per_unit` of a unit's rows count, of those that
         pass the plan's `where`; which of them depends on the plan's `sample_key` and on that
-        unit's rows.
+        unit's rows. Where the table has `groups_per_unit`, they are in no more groups than that.
 
         Raises DataFileError where the table cannot be read. No cell of a row may raise: what is
         undefined, overflows or cannot be read is NULL. The result must not depend on the order

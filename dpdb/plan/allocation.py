@@ -9,12 +9,13 @@ from fractions import Fraction
 
 from dpdb.errors import InvalidOption, TooLarge
 from dpdb.plan.expressions import Expr, IntervalEnd, Slot, slots
+from dpdb.plan.key_selection import check_no_goal
 from dpdb.plan.lowering import AggregateLowering, PlanningContext
 from dpdb.plan.plan import CONFIDENCE, Release, at_once
 from dpdb.plan.query import Query
 from dpdb.plan.release_groups import is_public
 from dpdb.plan.sharing import sharing
-from dpdb.plan.statistics import Joint
+from dpdb.plan.statistics import Histogram, Joint
 from dpdb.policy.budget import LARGEST_EPSILON, SMALLEST_EPSILON, Composition
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.mechanisms import Gaussian, Laplace
@@ -31,6 +32,7 @@ def allocate(
     number = _number_of_shares(query, context)
     if not options.has_accuracy_goal:
         return iter([share.part(Fraction(1, number))] * number if number else [])
+    check_no_goal(query)
     if query.settled:
         return iter([])
     if query.subqueries:
@@ -161,7 +163,7 @@ def _only_release(lowering: AggregateLowering, option: str) -> Release:
     """The release behind an aggregate that has just one, with noise of a known scale."""
     releases = lowering.lower().releases
     match releases:
-        case [Release(statistic=Joint())]:
+        case [Release(statistic=Joint() | Histogram())]:
             pass
         case [Release(mechanism=Laplace() | Gaussian()) as only]:
             return only

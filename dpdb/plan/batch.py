@@ -12,6 +12,7 @@ from functools import cached_property
 
 from dpdb.plan.allocation import competing_rows
 from dpdb.plan.expressions import conjunction
+from dpdb.plan.key_selection import selects_keys
 from dpdb.plan.lowering import PlanningContext, RowCount
 from dpdb.plan.plan import Plan
 from dpdb.plan.query import Aggregate, Query
@@ -28,15 +29,16 @@ def can_be_joined(query: Query) -> bool:
     """Whether a query can be drawn together with others.
 
     One with a goal of accuracy has a price of its own, and so has one with subqueries, as these
-    come first.
+    come first, and one whose keys are found in the data.
     """
-    return not (query.settled or query.subqueries or query.options.has_accuracy_goal)
+    apart = query.subqueries or query.options.has_accuracy_goal or selects_keys(query)
+    return not (query.settled or apart)
 
 
 def joint_key(query: Query, share: BudgetShare) -> object:
     """Equal for queries that can be drawn as one."""
     options = replace(query.options, epsilon=None, delta=None)  # the share has both
-    rows = query.table.name, query.table.rows_per_unit, _common_filter(query)
+    rows = *query.table.counted_rows, _common_filter(query)
     return *rows, query.keys, options, share
 
 

@@ -137,6 +137,11 @@ class DerivedQuery(Query):
 
     derived: Derived | None = None
 
+    @property
+    def public(self) -> bool:
+        """Never: what is computed from answers takes those of public tables with noise, too."""
+        return False
+
 
 def derived_query(derived: Derived) -> DerivedQuery:
     """The query that releases what `derived` reads, each answer once, and computes the rest."""

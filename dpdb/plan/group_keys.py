@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import lru_cache
 
 from dpdb.errors import Unsupported
 from dpdb.plan.expressions import ColumnRef, Compare, Expr, InList, Literal, Logic
@@ -20,8 +21,20 @@ MAX_RANGE = 10_000
 def key_values(key: Expr, where: Expr | None, known: Environment) -> tuple[Value, ...]:
     """The values of `key` that rows for which `where` is true can have, by the policy.
 
-    Raises Unsupported where the policy does not say which values these are.
+    Where the policy does not say which values these are, `where` may: with `key IN (…)`, or `=`.
+    Raises Unsupported where neither does.
     """
+    try:
+        return _declared_values(key, where, known)
+    except Unsupported:
+        values = _listed(key, where)
+        if not values:
+            raise
+        return values
+
+
+def _declared_values(key: Expr, where: Expr | None, known: Environment) -> tuple[Value, ...]:
+    """The values of `key` by the policy."""
     if isinstance(key, ColumnRef):
         return _column_values(key, where, known)
 
@@ -58,6 +71,16 @@ def _column_values(key: ColumnRef, where: Expr | None, known: Environment) -> tu
     return narrowed or values
 
 
+def _listed(key: Expr, where: Expr | None) -> tuple[Value, ...]:
+    """The values to which `where` restricts `key`, each once and in ascending order."""
+    lists = list(_equalities(key, where))
+    if not lists:
+        return ()
+    whole = key.kind in (Kind.INTEGER, Kind.DATE)
+    values = (v for v in lists[0] if not (whole and isinstance(v, Fraction)))
+    return _admitted(key, where, tuple(sorted(set(values))))
+
+
 def _admitted(key: Expr, where: Expr | None, values: tuple[Value, ...]) -> tuple[Value, ...]:
     """The values that are in every list of constants to which `where` restricts `key`."""
     lists = [set(constants) for constants in _equalities(key, where)]
@@ -66,10 +89,22 @@ def _admitted(key: Expr, where: Expr | None, values: tuple[Value, ...]) -> tuple
 
 def has_key_values(column: Column) -> bool:
     """Whether rows can be grouped by the column without any filter."""
+    return not is_found(ColumnRef(column), None)
+
+
+@lru_cache(maxsize=256)
+def is_found(key: Expr, where: Expr | None) -> bool:
+    """Whether the values of a key have to be found in the data, as the policy does not say them."""
     try:
-        return bool(key_values(ColumnRef(column), None, {}))
+        key_values(key, where, {})
     except Unsupported:
-        return False
+        return True
+    return False
+
+
+def found_places(keys: tuple[Expr, ...], where: Expr | None) -> tuple[int, ...]:
+    """Which of the keys are found in the data."""
+    return tuple(place for place, key in enumerate(keys) if is_found(key, where))
 
 
 def _declared(key: ColumnRef, inside: Interval) -> tuple[Value, ...]:

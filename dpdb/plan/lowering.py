@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
-from dpdb.errors import MissingBounds, TooLarge, Unsupported
-from dpdb.plan.expressions import Cast, ColumnRef, Expr, Slot, children
+from dpdb.errors import TooLarge, Unsupported
+from dpdb.plan import approx_bounds
+from dpdb.plan.expressions import Cast, ColumnRef, Expr, Slot
 from dpdb.plan.group_keys import key_values
 from dpdb.plan.intervals import Interval
 from dpdb.plan.mechanism_choice import MechanismChoice
+from dpdb.plan.missing_bounds import missing_bounds
 from dpdb.plan.moment_lowering import SQUARES_LIMIT, MomentLowering
 from dpdb.plan.moments import NO_MOMENTS, Moment, Moments, moments_of
 from dpdb.plan.plan import Release, ReleasedGroup
 from dpdb.plan.query import NO_OPTIONS, Aggregate, Function, Options, Query
 from dpdb.plan.ranges import Environment, interval, narrow, nullable
 from dpdb.plan.relations import Joined, unit_columns
-from dpdb.plan.statistics import Distinct, Grid, Ranks, Tally, fit_grid
-from dpdb.policy.catalog import Column, Kind, Policy, Table
-from dpdb.policy.names import written
-from dpdb.policy.numbers import CALENDAR, MAGNITUDE_LIMIT, grid_step
+from dpdb.plan.statistics import Distinct, Grid, Ranks, Tally, fit_grid, step_of
+from dpdb.policy.catalog import Kind, Policy, Table
+from dpdb.policy.numbers import CALENDAR, MAGNITUDE_LIMIT
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.sensitivity import Contribution
 
@@ -59,9 +59,12 @@ class PlanningContext:
 
 
 def contribution_of(
-    aggregate: Aggregate, query: Query, policy: Policy, group_count: int = 1
+    aggregate: Aggregate, query: Query, policy: Policy, group_count: int = 1, parts: int = 1
 ) -> Contribution:
-    """How the rows of one privacy unit can enter the aggregate, in one of `group_count` groups."""
+    """How the rows of one privacy unit can enter the aggregate, in one of `group_count` groups.
+
+    Of these, so many `parts` are within each group of the query's GROUP BY.
+    """
     argument = aggregate.argument
     optional = (
         query.where is not None
@@ -73,7 +76,9 @@ def contribution_of(
         or query.table.unit is not None
         or (argument is not None and nullable(argument))
     )
-    return Contribution(policy.neighbors, optional, group_count, query.table.rows_per_unit)
+    table, most = query.table, query.table.groups_per_unit
+    groups = None if most is None or not query.keys else most * parts
+    return Contribution(policy.neighbors, optional, group_count, table.rows_per_unit, groups)
 
 
 class Lowered(NamedTuple):
@@ -98,6 +103,8 @@ class AggregateLowering:
     known: Environment
     group_count: int
     share: BudgetShare
+    parts: int = 1
+    """How many of the groups are within each group of GROUP BY, as filters divide it."""
 
     def lower(self) -> Lowered:
         """The releases, the range of the answer, and the row count where it is public."""
@@ -118,6 +125,8 @@ class AggregateLowering:
                 return self._quantile(aggregate.fraction, self._grid())
             case Function.MODE:
                 return self._mode()
+            case Function.APPROX_BOUNDS:
+                return self._approx_bounds()
         return self.lower_moments(moments_of(aggregate))
 
     def lower_moments(self, needed: frozenset[Moment]) -> Lowered:
@@ -185,7 +194,8 @@ class AggregateLowering:
 
     @cached_property
     def _contribution(self) -> Contribution:
-        return contribution_of(self.aggregate, self.query, self.context.policy, self.group_count)
+        policy, cells = self.context.policy, self.group_count
+        return contribution_of(self.aggregate, self.query, policy, cells, self.parts)
 
     @cached_property
     def _choice(self) -> MechanismChoice:
@@ -204,6 +214,16 @@ class AggregateLowering:
         mechanism = self._choice.for_mode(self.share)
         return Lowered([Release("mode", statistic, mechanism)], interval(self._argument, {}), None)
 
+    def _approx_bounds(self) -> Lowered:
+        if self.query.keys:
+            raise Unsupported("APPROX_BOUNDS is of the whole table", place=self.aggregate.place)
+        statistic = approx_bounds.histogram(self._argument, self.aggregate.where)
+        cells, policy = len(statistic.atoms), self.context.policy
+        contribution = contribution_of(self.aggregate, self.query, policy, cells, cells)
+        choice = MechanismChoice(self.context.options, contribution, self.aggregate.place)
+        noise = choice.for_total(1, 1, self.share)
+        return Lowered([Release("bins", statistic, noise)], Interval(), None)
+
     def _extremes_grid(self) -> Grid:
         """The grid of a MIN or MAX, which a walk finds without bounds for the same ε.
 
@@ -219,10 +239,10 @@ class AggregateLowering:
             ends = Interval(*map(Fraction, CALENDAR))
         wide = bounds.meet(ends)
         if not (isinstance(wide.lower, Fraction) and isinstance(wide.upper, Fraction)):
-            raise self._missing_bounds()
+            raise missing_bounds(self.aggregate, self.known)
         return fit_grid(step, wide.lower, wide.upper, MAGNITUDE_LIMIT)
 
-    @property
+    @cached_property
     def _bounds(self) -> Interval:
         """The interval of the argument's values in the rows that count."""
         narrowed = narrow(self.aggregate.where, _narrowed(self.query.where, *self.known.items()))
@@ -234,7 +254,7 @@ class AggregateLowering:
         """The public grid of the argument, from its bounds, with at most `limit` steps a side."""
         bounds = self._bounds
         if not (isinstance(bounds.lower, Fraction) and isinstance(bounds.upper, Fraction)):
-            raise self._missing_bounds()
+            raise missing_bounds(self.aggregate, self.known)
         if max(abs(bounds.lower), abs(bounds.upper)) > MAX_MAGNITUDE:
             raise TooLarge(
                 "the values can be too large to be aggregated",
@@ -242,56 +262,14 @@ class AggregateLowering:
                 place=self.aggregate.place,
             )
         return fit_grid(
-            _step(self._argument, bounds.lower, bounds.upper), bounds.lower, bounds.upper, limit
+            step_of(self._argument, bounds.lower, bounds.upper), bounds.lower, bounds.upper, limit
         )
 
     def _range(self, grid: Grid) -> Interval:
         return Interval(grid.lower * grid.step, grid.upper * grid.step)
-
-    def _missing_bounds(self) -> MissingBounds:
-        argument = self._argument
-        named = next(_unbounded(argument, self.known), None)
-        if named is None:
-            what, hint = "this expression", "wrap it in CLAMP(expression, low, high)"
-        else:
-            what, name = named.column.name, written(named.column.name)
-            dated = named.kind is Kind.DATE  # the command line has no dates
-            option = "" if dated else f" or --bounds {shlex.quote(f'{what}=LOW:HIGH')},"
-            hint = (
-                f"declare bounds for {what} in the policy,{option} "
-                f"or write CLAMP({name}, low, high), or WHERE {name} BETWEEN low AND high"
-            )
-        message = f"{what} has no bounds, so one row could change the answer without limit"
-        return MissingBounds(message, hint=hint, place=self.aggregate.place)
 
 
 @lru_cache(maxsize=16)
 def _narrowed(where: Expr | None, *known: tuple[str | Slot | Cast, Interval]) -> Environment:
     """The intervals of the columns under WHERE, cached because all aggregates of a query ask."""
     return narrow(where, dict(known))
-
-
-def _unbounded(expression: Expr, known: Environment) -> Iterator[ColumnRef]:
-    """The columns within an expression that have no bounds and can have some: no texts."""
-    match expression:
-        case ColumnRef() as column if column.kind.ordinal:
-            if not interval(expression, known).bounded:
-                yield column
-        case Cast(
-            operand=ColumnRef(column=Column(guessed=True)) as column,
-            kind=Kind.NUMBER | Kind.INTEGER,
-        ):
-            if not interval(expression, known).bounded:
-                yield column
-        case _:
-            for child in children(expression):
-                yield from _unbounded(child, known)
-
-
-def _step(argument: Expr, lower: Fraction, upper: Fraction) -> Fraction:
-    """The grid's step: 1 for integers and dates, a column's own, otherwise by magnitude."""
-    if argument.kind in (Kind.INTEGER, Kind.DATE):
-        return Fraction(1)
-    if isinstance(argument, ColumnRef) and argument.column.bounds is not None:
-        return argument.column.step
-    return grid_step(lower, upper)

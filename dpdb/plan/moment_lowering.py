@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 from dpdb.plan import splits
 from dpdb.plan.expressions import Expr
@@ -198,8 +199,7 @@ class MomentLowering:
             Part("sum_above_lower", above, unit=grid.step),
             Part("sum_below_upper", below, unit=grid.step),
         ]
-        number = (value(0, 0) + value(0, 1)) * Fraction(1, high - low)
-        return parts, (number, value(0, 0) + number * low)
+        return parts, _readings_of_distances(low, high)
 
     def _sum_and_count(self, grid: Grid) -> tuple[list[Part], tuple[Reading, Reading]]:
         """Σ y and the number of rows times h, for a row that may be replaced or left out.
@@ -232,11 +232,7 @@ class MomentLowering:
             Part(name, self._total(grid, *coefficients), unit=step)
             for name, coefficients in polynomials
         ]
-        above, below, between = (value(0, part) for part in range(3))
-        squares = (above + below) * Fraction(1, 8)
-        total = (above - below) * Fraction(1, 8 * half)
-        number = (between * Fraction(1, 5) + squares) * Fraction(1, half**2)
-        return parts, (number, total, squares)
+        return parts, _readings_of_polynomials(half)
 
     def _about(
         self,
@@ -249,9 +245,8 @@ class MomentLowering:
     ) -> Moments:
         """These readings, about the middle of the grid; the number is of all rows without NULLs."""
         rows = rows if self.nullable else number
-        return Moments(
-            grid, grid.centre, rows, number, total, squares, total + number * grid.centre
-        )
+        about_zero = total + number * grid.centre
+        return Moments(grid, grid.centre, rows, number, total, squares, about_zero)
 
     def _total(self, grid: Grid, *coefficients: int) -> Total:
         return Total(self._argument, self.where, grid, grid.centre, coefficients)
@@ -274,6 +269,23 @@ class MomentLowering:
         """A vector that is drawn as one, with the whole share."""
         statistic = Joint(tuple(parts))
         return Release(name, statistic, self.choice.for_joint(statistic, self.share))
+
+
+@lru_cache(maxsize=64)
+def _readings_of_distances(low: int, high: int) -> tuple[Reading, Reading]:
+    """The number of rows and Σ y, for values from `low` to `high` about the centre."""
+    number = (value(0, 0) + value(0, 1)) * Fraction(1, high - low)
+    return number, value(0, 0) + number * low
+
+
+@lru_cache(maxsize=64)
+def _readings_of_polynomials(half: int) -> tuple[Reading, Reading, Reading]:
+    """The number of rows, Σ y and Σ y², for values up to `half` from the centre."""
+    above, below, between = (value(0, part) for part in range(3))
+    squares = (above + below) * Fraction(1, 8)
+    total = (above - below) * Fraction(1, 8 * half)
+    number = (between * Fraction(1, 5) + squares) * Fraction(1, half**2)
+    return number, total, squares
 
 
 def _half(grid: Grid) -> int:

@@ -183,4 +183,4 @@ class GroupMoments:
 
     def moved(self, by: int) -> GroupMoments:
         """The same of releases whose indices are larger by so many."""
-        return replace(self, moments=self.moments.moved(by))
+        return replace(self, moments=self.moments.moved(by)) if by else self

@@ -6,29 +6,30 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, reduce
-from operator import add
+from functools import cached_property
 
 from dpdb.plan.derived import Derived
 from dpdb.plan.derived_columns import noisy_columns
-from dpdb.plan.expressions import Expr, IntervalEnd, Slot, columns_of, conjunction, slots
+from dpdb.plan.expressions import Expr, Slot, columns_of, conjunction, slots
+from dpdb.plan.found_keys import FoundKeys, are_sought
 from dpdb.plan.intervals import Interval
 from dpdb.plan.moments import NO_MOMENTS, GroupMoments, Moments, Reading
 from dpdb.plan.obstacles import Obstacle
-from dpdb.plan.query import Aggregate, Function, Ordering, Output, ends_asked_for
+from dpdb.plan.query import Aggregate, Function, Ordering, Output
 from dpdb.plan.ranges import Environment, interval
 from dpdb.plan.regions import Region, region
 from dpdb.plan.relations import Joined, Source
-from dpdb.plan.statistics import Histogram, Joint, Part, Statistic
+from dpdb.plan.statistics import Histogram, Joint, KeyUnits, Part, Statistic
 from dpdb.policy.catalog import Value
 from dpdb.privacy.accounting.composition import ComposedLoss
-from dpdb.privacy.accounting.loss import Loss, largest_loss
+from dpdb.privacy.accounting.loss import Loss, added, largest_loss
 from dpdb.privacy.bracket import Bracket
 from dpdb.privacy.halves import Halves
 from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace, Smooth
+from dpdb.privacy.thresholding import Threshold
 from dpdb.privacy.walk import Walk
 
-Mechanism = Laplace | Gaussian | Exponential | Bracket | Halves | Walk | Smooth
+Mechanism = Laplace | Gaussian | Exponential | Bracket | Halves | Walk | Smooth | Threshold
 
 CONFIDENCE = 0.95
 """The confidence of every interval, and of an error goal that names none."""
@@ -132,7 +133,7 @@ class ReleasedGroup:
     @cached_property
     def loss(self) -> Loss:
         """The privacy loss of all of them."""
-        return reduce(add, (release.mechanism.loss for release in self.releases))
+        return added(release.mechanism.loss for release in self.releases)
 
 
 ReleaseFamily = tuple[tuple[int, ...], ...]
@@ -147,7 +148,7 @@ class Plan:
     where: Expr | None
     keys: tuple[Expr, ...]
     key_values: tuple[tuple[Value, ...], ...]
-    """For each key the values that it can have.
+    """For each key the values that it can have; none of one whose values are found in the data.
 
     Each combination of them is a group: those of the last key change fastest from group to group.
     """
@@ -174,6 +175,8 @@ class Plan:
     """What is computed from the answers of the subplans, for a SELECT over answers."""
     remembered: tuple[ReleasedGroup, ...] = ()
     """Groups that were drawn for earlier statements and cost nothing: the first of `releases`."""
+    found: FoundKeys | None = None
+    """The keys whose values are found in the data, if there are any."""
 
     @property
     def recalled(self) -> int:
@@ -191,9 +194,20 @@ class Plan:
         return self.releases[self.recalled :]
 
     @property
+    def exact_releases(self) -> tuple[Release, ...]:
+        """Those of them that an engine gives exact results for: all but the selection of keys."""
+        return tuple(each for each in self.fresh if not isinstance(each.statistic, KeyUnits))
+
+    @property
     def cells(self) -> int:
         """The number of groups, and so of rows of the answer before HAVING; 1 without keys."""
-        return math.prod(map(len, self.key_values))
+        known = None if self.found is None else self.found.shown
+        return self.declared_groups * (1 if known is None else len(known))
+
+    @property
+    def declared_groups(self) -> int:
+        """The number of groups that declared keys make, for each combination of found ones."""
+        return math.prod(len(values) for values in self.key_values if values)
 
     @property
     def every_release(self) -> Iterator[Release]:
@@ -205,7 +219,8 @@ class Plan:
     @property
     def settled(self) -> bool:
         """Whether the policy alone gives the answer, because no row can count for it."""
-        return not self.subplans and all(estimate.obstacle for estimate in self.estimates)
+        drawn = self.subplans or are_sought(self.found)
+        return not drawn and all(estimate.obstacle for estimate in self.estimates)
 
     @property
     def aggregates(self) -> int:
@@ -222,12 +237,12 @@ class Plan:
         each = [losses.get(i, release.mechanism.loss) for i, release in enumerate(self.releases)]
 
         def of(releases: Iterable[int]) -> Loss:
-            return reduce(add, (each[index] for index in releases), Loss())
+            return added(each[index] for index in releases)
 
         in_families = {index for family in self.parallel for part in family for index in part}
         alone = (i for i in range(self.recalled, len(self.releases)) if i not in in_families)
         families = (largest_loss(map(of, family)) for family in self.parallel)
-        return reduce(add, (*(p.loss for p in self.subplans), of(alone), *families), Loss())
+        return added((*(p.loss for p in self.subplans), of(alone), *families))
 
     @cached_property
     def composed_loss(self) -> ComposedLoss:
@@ -251,7 +266,7 @@ class Plan:
             (p.identity, self._read_of(p), *(e.aggregate for e in p.estimates))
             for p in self.subplans
         )
-        rows = self.table.name, self.table.rows_per_unit, self.where
+        rows = *self.table.counted_rows, self.where
         return *rows, self.key_values, self.keys, self.releases, nested
 
     def _read_of(self, subplan: Plan) -> object:
@@ -269,7 +284,7 @@ class Plan:
         read = [self.where, *self.keys]
         for part in (*(e.aggregate for e in self.estimates), *(r.statistic for r in self.releases)):
             # The conditions of a histogram are those of its aggregates.
-            if not isinstance(part, Histogram):
+            if not isinstance(part, Histogram | KeyUnits):
                 read += (part.argument, part.where)
         return frozenset().union(*(columns_of(each) for each in read if each is not None))
 
@@ -280,17 +295,6 @@ class Plan:
             for index, each in enumerate(self.estimates)
         }
         return interval(output.expression, known)
-
-    def is_walked(self, output: Output) -> bool:
-        """Whether a walk, whose intervals have one end, is behind an output."""
-        used = [self.releases[index] for index in self.released_for(output)]
-        used += (r for i in self.noisy_subqueries(output) for r in self.subplans[i].every_release)
-        return any(isinstance(release.mechanism, Walk) for release in used)
-
-    @property
-    def interval_ends(self) -> set[IntervalEnd]:
-        """The ends of intervals that the answer is made with."""
-        return ends_asked_for(self.outputs, self.having, self.order)
 
     def released_for(self, output: Output) -> set[int]:
         """The indices of the releases from which an output is computed."""
@@ -307,8 +311,3 @@ class Plan:
         if self.derived is not None:
             return noisy_columns(self.derived)[self.outputs.index(output)]
         return bool(self.released_for(output) or self.noisy_subqueries(output))
-
-    @staticmethod
-    def measures(output: Output) -> bool:
-        """Whether an output has an aggregate or a subquery in it, rather than keys alone."""
-        return any(slots(output.expression, role) for role in ("aggregate", "subquery"))

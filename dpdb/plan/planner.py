@@ -15,8 +15,10 @@ from dpdb.plan.allocation import allocate, competing_rows
 from dpdb.plan.derived import DerivedQuery
 from dpdb.plan.derived_columns import has_intervals, most_rows, selects_by_noise
 from dpdb.plan.expressions import Slot
-from dpdb.plan.group_keys import key_values
+from dpdb.plan.found_keys import FoundKeys
+from dpdb.plan.group_keys import found_places, is_found, key_values
 from dpdb.plan.intervals import Interval
+from dpdb.plan.key_selection import selects_keys
 from dpdb.plan.lowering import (
     PlanningContext,
     RowCount,
@@ -55,7 +57,8 @@ def plan(
     """
     context = PlanningContext(policy, rows, query.options, share, remembered)
     # Subqueries are planned first, but their answers do not change the number of groups.
-    group_count = _number(_key_values(query, {})) if query.options.has_accuracy_goal else 1
+    values = _key_values(query, {}) if query.options.has_accuracy_goal else ()
+    group_count = _most_groups(query, values)
     shares = allocate(query, group_count, share, context)
     return _plan_within(query, context, shares, CONFIDENCE)
 
@@ -63,7 +66,7 @@ def plan(
 def outline(query: Query, policy: Policy) -> Plan:
     """The plan for `query` without releases: for teaching, where nothing is protected."""
     subplans = tuple(outline(subquery, policy) for subquery in query.subqueries)
-    values = _key_values(query, {})
+    values = tuple(key_values(key, query.where, {}) for key in query.keys)
     estimates = tuple(Estimate(aggregate, (), Interval()) for aggregate in query.aggregates)
     return _assembled(query, values, (), estimates, subplans, policy=policy)
 
@@ -106,13 +109,12 @@ def _plan_within(
         for index, subplan in enumerate(subplans)
     }
     if isinstance(query, DerivedQuery) and query.derived is not None:
-        cells = (subplan.cells for subplan in subplans)
-        most_rows(query.derived, dict(zip(query.subqueries, cells, strict=True)))
+        most_rows(query.derived, {each: _most_rows_of(each) for each in query.subqueries})
     values = _key_values(query, known)
-    group_count = _number(values)
+    group_count = _most_groups(query, values)
     competing = max(candidates, competing_rows(query, group_count, context))
     shown = quantiles.shown_confidences(query, "aggregate", confidence, competing)
-    own = QueryReleases(query, context, known, group_count, shown)
+    own = QueryReleases(query, context, known, group_count, _number(values), shown)
     own.recall()
     own.draw_all(sharing(query, context), shares)
     return _assembled(
@@ -134,24 +136,51 @@ def _candidates(query: Query) -> int:
     derived = query.derived if isinstance(query, DerivedQuery) else None
     if derived is None or not (has_intervals(derived) and selects_by_noise(derived)):
         return 1
-    return sum(_number(_key_values(each, {})) for each in query.subqueries)
+    return sum(map(_most_rows_of, query.subqueries))
+
+
+def _most_rows_of(query: Query) -> int:
+    """The most rows that the answer to a query can have, but for HAVING and LIMIT."""
+    return _most_groups(query, _key_values(query, {}))
 
 
 KeyValues = tuple[tuple[Value, ...], ...]
-"""For each key the values that it can have."""
+"""For each key the values that it can have; none of one that is found in the data."""
 
 
 def _key_values(query: Query, known: Environment) -> KeyValues:
     """The values that the keys can have; each combination of them is a group."""
-    values = tuple(key_values(key, query.where, known) for key in query.keys)
+    values = tuple(
+        () if is_found(key, query.where) else key_values(key, query.where, known)
+        for key in query.keys
+    )
     if _number(values) > MAX_GROUPS:
         raise TooLarge(f"GROUP BY makes {_number(values)} groups, {MAX_GROUPS} are allowed")
     return values
 
 
 def _number(values: KeyValues) -> int:
-    """The number of groups."""
-    return math.prod(map(len, values))
+    """The number of groups that declared keys make."""
+    return math.prod(len(each) for each in values if each)
+
+
+def _most_groups(query: Query, values: KeyValues) -> int:
+    """The most groups there can be.
+
+    How many keys are found depends on the rows; a number as large as this stands for it, which is
+    more than two units can have.
+    """
+    if not found_places(query.keys, query.where):
+        return _number(values)
+    return max(MAX_GROUPS, 2 * query.table.rows_per_unit)
+
+
+def _found(query: Query) -> FoundKeys | None:
+    """The keys that are found in the data; where no row can pass WHERE, there are none."""
+    places = found_places(query.keys, query.where)
+    if not places:
+        return None
+    return FoundKeys(places, None if selects_keys(query) else ())
 
 
 def _assembled(
@@ -187,4 +216,5 @@ def _assembled(
         remembered=reused,
         parallel=parallel,
         derived=query.derived if isinstance(query, DerivedQuery) else None,
+        found=_found(query),
     )

@@ -105,7 +105,11 @@ def lower_together(
 
 def _choice(lowering: AggregateLowering) -> MechanismChoice:
     contribution = contribution_of(
-        lowering.aggregate, lowering.query, lowering.context.policy, lowering.group_count
+        lowering.aggregate,
+        lowering.query,
+        lowering.context.policy,
+        lowering.group_count,
+        lowering.parts,
     )
     return MechanismChoice(lowering.context.options, contribution, lowering.aggregate.place)
 

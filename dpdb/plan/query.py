@@ -11,8 +11,8 @@ from functools import cached_property
 from dpdb.errors import Place
 from dpdb.plan.expressions import Expr, IntervalEnd, conjunction, interval_ends, size
 from dpdb.plan.obstacles import Obstacle, obstacle
-from dpdb.plan.relations import Joined, Source
-from dpdb.policy.catalog import Kind
+from dpdb.plan.relations import Source
+from dpdb.policy.catalog import Kind, Table
 
 
 class Function(StrEnum):
@@ -30,6 +30,7 @@ class Function(StrEnum):
     MAX = "max"
     QUANTILE = "quantile"
     MODE = "mode"
+    APPROX_BOUNDS = "approx_bounds"
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,8 @@ class Aggregate:
         match self.function:
             case Function.COUNT | Function.COUNT_DISTINCT:
                 return Kind.INTEGER
+            case Function.APPROX_BOUNDS:
+                return Kind.TEXT
             case Function.SUM | Function.MIN | Function.MAX | Function.QUANTILE | Function.MODE:
                 assert self.argument is not None
                 return self.argument.kind
@@ -125,6 +128,8 @@ class Query:
     offset: int = 0
     subqueries: tuple[Query, ...] = ()
     options: Options = NO_OPTIONS
+    least_units: int = 1
+    """Keys that are found in the data are shown only if so many units have them."""
 
     @cached_property
     def obstacles(self) -> tuple[Obstacle | None, ...]:
@@ -136,8 +141,8 @@ class Query:
     @property
     def public(self) -> bool:
         """Whether it reads public tables and no other."""
-        own = not isinstance(self.table, Joined) and self.table.public
-        return own and all(query.public for query in self.subqueries)
+        here = isinstance(self.table, Table) and self.table.public
+        return here and all(query.public for query in self.subqueries)
 
     @property
     def measured(self) -> tuple[Expr, ...]:

@@ -11,6 +11,7 @@ from dpdb.errors import TooLarge
 from dpdb.plan import quantiles
 from dpdb.plan.count_groups import CountGroup
 from dpdb.plan.intervals import Interval
+from dpdb.plan.key_selection import key_release, key_share, told_by_keys
 from dpdb.plan.lowering import (
     NO_SHARE,
     AggregateLowering,
@@ -45,6 +46,9 @@ class QueryReleases:
     context: PlanningContext
     known: Environment
     group_count: int
+    """The most groups there can be."""
+    declared_groups: int
+    """How many groups the declared keys make, for each combination of found ones."""
     shown: Mapping[int, float]
     """The confidences of the intervals that are shown, by the index of the aggregate."""
     shares: dict[int, BudgetShare] = field(default_factory=dict)
@@ -68,7 +72,14 @@ class QueryReleases:
                 self.estimates[index] = _estimate(index, self._lowering(index), [read])
 
     def draw_all(self, shared: Sharing, shares: Iterator[BudgetShare]) -> None:
-        """Add the releases of all groups: each takes the next share, or a part of its family's."""
+        """Add the releases of all groups: each takes the next share, or a part of its family's.
+
+        Keys that are found in the data come first, with the counts that they tell.
+        """
+        if shared.keys:
+            share = key_share(next(shares), self.context)
+            self.releases.append(key_release(self.query, self.context, share))
+            self._add_key_counts(len(self.releases) - 1)
         of_families = {family: _together(shares, family.shares) for family in shared.families}
         filters = dict.fromkeys(range(len(shared.groups)), 1)
         for place, group in enumerate(shared.groups):
@@ -106,7 +117,7 @@ class QueryReleases:
                 self.groups.append((first, ReleasedGroup(read, tuple(lowered.releases))))
         elif group.aggregate not in self.estimates:
             self._select(lowering, group.aggregate)
-        if sum(release.size for release in self.releases) * self.group_count > MAX_GROUPS:
+        if sum(release.size for release in self.releases) * self.declared_groups > MAX_GROUPS:
             raise TooLarge(f"GROUP BY makes more than {MAX_GROUPS} noisy values")
 
     def _select(self, lowering: AggregateLowering, index: int) -> None:
@@ -138,6 +149,13 @@ class QueryReleases:
             for index in range(len(self.query.aggregates))
         )
 
+    def _add_key_counts(self, release: int) -> None:
+        """The estimates of counts that the release of the keys tells."""
+        number, own = value(release), (release,)
+        for index in told_by_keys(self.query):
+            aggregate, moments = self.query.aggregates[index], Moments(rows=number, count=number)
+            self.estimates[index] = Estimate(aggregate, own, Interval(), moments=moments)
+
     def _add_counts(self, group: CountGroup, release: int) -> None:
         """The estimates of counts that are drawn together."""
         for member, added in zip(group.members, group.added, strict=True):
@@ -155,7 +173,9 @@ class QueryReleases:
         self, index: int, share: BudgetShare = NO_SHARE, filters: int = 1
     ) -> AggregateLowering:
         aggregate, cells = self.query.aggregates[index], self.group_count * filters
-        return AggregateLowering(self.context, self.query, aggregate, self.known, cells, share)
+        return AggregateLowering(
+            self.context, self.query, aggregate, self.known, cells, share, filters
+        )
 
 
 def _together(shares: Iterator[BudgetShare], number: int) -> BudgetShare:
@@ -190,6 +210,6 @@ def _of_counts(group: CountGroup, lowering: AggregateLowering) -> Release:
         return lowering.lower().releases[0]
     context, aggregate, query = lowering.context, lowering.aggregate, lowering.query
     cells = lowering.group_count * group.size
-    contribution = contribution_of(aggregate, query, context.policy, cells)
+    contribution = contribution_of(aggregate, query, context.policy, cells, group.size)
     choice = MechanismChoice(context.options, contribution, aggregate.place)
     return Release("count", group.histogram, choice.for_total(1, 1, lowering.share))

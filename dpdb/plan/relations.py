@@ -165,9 +165,18 @@ class Joined:
     """The most rows of a unit that each table brings in; None where keys limit their pairs."""
 
     @property
+    def groups_per_unit(self) -> None:
+        """The most groups in which a unit counts: only its rows are limited."""
+
+    @property
     def unit_in_words(self) -> str:
         """What a message calls a unit."""
         return self.unit or "row"
+
+    @property
+    def counted_rows(self) -> tuple[str, int, int | None]:
+        """Equal where the same rows of the same tables count."""
+        return self.name, self.rows_per_unit, self.groups_per_unit
 
     @cached_property
     def name(self) -> str:

@@ -15,6 +15,7 @@ from fractions import Fraction
 from dpdb.errors import MissingBounds, TooLarge
 from dpdb.plan.count_groups import CountGroup, NoiseCost, count_groups
 from dpdb.plan.expressions import Expr
+from dpdb.plan.key_selection import told_by_keys
 from dpdb.plan.lowering import AggregateLowering, PlanningContext, contribution_of
 from dpdb.plan.moments import GroupMoments, Moment, moments_of
 from dpdb.plan.plan import Release
@@ -59,10 +60,11 @@ def release_groups(
     A query that fixes the size of its noise has a group for each. Those `before`, which follow
     from releases that are remembered, are in none.
     """
+    known = {*before, *told_by_keys(query)}
     noisy = [
         index
         for index in range(len(query.aggregates))
-        if not is_public(index, query, context) and index not in before
+        if not is_public(index, query, context) and index not in known
     ]
     needed = {index: moments_of(query.aggregates[index]) for index in noisy}
     if context.options.has_accuracy_goal:
@@ -94,7 +96,7 @@ def _of_counts(
 
         def weight(atoms: int) -> int:
             several = atoms * (2 if query.keys else 1)
-            contribution = contribution_of(first, query, context.policy, several)
+            contribution = contribution_of(first, query, context.policy, several, atoms)
             if gaussian:
                 return total_squared(1, 1, contribution)
             return total(1, 1, contribution) ** 2

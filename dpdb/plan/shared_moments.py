@@ -48,6 +48,8 @@ def combined(
     S_j - (N_j - N)·Cov(S_j, N_j)/v_j (generalised least squares). All weights follow from the plan.
     Averages and variances stay with their own group, so that one test tells of their intervals.
     """
+    if len(groups) < 2:
+        return tuple(groups)
     return tuple(_with_common_rows(group, groups, releases) for group in groups)
 
 

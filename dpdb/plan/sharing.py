@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
+from dpdb.plan.key_selection import selects_keys
 from dpdb.plan.lowering import PlanningContext
 from dpdb.plan.moments import Moment
 from dpdb.plan.parallel import Family, families
@@ -22,11 +23,13 @@ class Sharing:
     groups: tuple[ReleaseGroup, ...]
     families: tuple[Family, ...] = ()
     """Their members are the places of groups."""
+    keys: bool = False
+    """Whether a share is for the keys, which are found in the data."""
 
     @property
     def shares(self) -> int:
         """The number of equal parts into which ε is divided."""
-        return len(self.groups) - sum(family.saved for family in self.families)
+        return len(self.groups) + self.keys - sum(family.saved for family in self.families)
 
     @cached_property
     def family_of(self) -> Mapping[int, tuple[Family, int]]:
@@ -45,15 +48,16 @@ def sharing(query: Query, context: PlanningContext) -> Sharing:
     Families are of what is made of sums, to which each row of a unit adds by itself.
     """
     groups = release_groups(query, context, recalled(query, context))
+    options, keys = context.options, selects_keys(query)
+    if len(groups) < 2 or options.has_accuracy_goal or options.mechanism == "gaussian":
+        return Sharing(groups, keys=keys)
     summed = {
         place: query.aggregates[group.aggregate].where
         for place, group in enumerate(groups)
         if group.needed & {Moment.TOTAL, Moment.SQUARES}
     }
-    if context.options.has_accuracy_goal or context.options.mechanism == "gaussian":
-        return Sharing(groups)
-    shared = Sharing(groups, tuple(families(query, summed)))
-    return shared if _is_better(shared, query, context) else replace(shared, families=())
+    shared = Sharing(groups, tuple(families(query, summed)), keys)
+    return shared if _is_better(shared, query, context) else Sharing(groups, keys=keys)
 
 
 def _is_better(shared: Sharing, query: Query, context: PlanningContext) -> bool:
@@ -64,4 +68,4 @@ def _is_better(shared: Sharing, query: Query, context: PlanningContext) -> bool:
     doubled = context.policy.neighbors is Neighbors.REPLACE and not query.keys
     factor = 2 if doubled else 1
     factor = factor**2 if context.concentrated else factor
-    return factor * shared.shares <= len(shared.groups)
+    return factor * shared.shares <= len(shared.groups) + shared.keys

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from itertools import product
 
 from dpdb.plan.expressions import ColumnRef, Expr
-from dpdb.policy.catalog import Value
-from dpdb.policy.numbers import MAGNITUDE_LIMIT
+from dpdb.policy.catalog import Kind, Value
+from dpdb.policy.numbers import MAGNITUDE_LIMIT, grid_step
 from dpdb.privacy.walk import ladder
 
 
@@ -80,7 +80,7 @@ class Part:
 
     name: str
     """What it is, as releases are reported: `count`, `sum`, `sum_above_lower`, …"""
-    statistic: Count | Histogram | Total | Distinct | Ranks | Tally
+    statistic: Count | Histogram | Total | Distinct | Ranks | Tally | KeyUnits
     weight: int = 1
     unit: Fraction = Fraction(1)
     """The size of one step of it, in the analyst's units."""
@@ -110,21 +110,21 @@ class Joint:
     def where(self) -> Expr | None:
         """The filter of the rows that count."""
         statistic = self.parts[0].statistic
-        return None if isinstance(statistic, Histogram) else statistic.where
+        return None if isinstance(statistic, Histogram | KeyUnits) else statistic.where
 
     @property
     def _totals(self) -> list[Total]:
         return [part.statistic for part in self.parts if isinstance(part.statistic, Total)]
 
-    @property
-    def signed_bounds(self) -> Iterator[tuple[int, int]]:
+    @cached_property
+    def signed_bounds(self) -> tuple[tuple[int, int], ...]:
         """For each choice of signs s, the least and greatest Σ s·t over what one row can add.
 
         The ℓ1 norm of t is the largest Σ s·t over all signs, so these decide how far one row moves
         the vector. Opposite signs say the same, so the first sign is always plus.
         """
-        for signs in product((1, -1), repeat=len(self.parts) - 1):
-            yield self._bounds((1, *signs))
+        choices = product((1, -1), repeat=len(self.parts) - 1)
+        return tuple(self._bounds((1, *signs)) for signs in choices)
 
     def _bounds(self, signs: tuple[int, ...]) -> tuple[int, int]:
         """The least and greatest Σ s·t for these signs."""
@@ -201,7 +201,12 @@ class Tally:
     values: tuple[Value, ...]
 
 
-Statistic = Count | Histogram | Total | Joint | Distinct | Ranks | Tally
+@dataclass(frozen=True)
+class KeyUnits:
+    """The number of units that have rows with each key found in the data."""
+
+
+Statistic = Count | Histogram | Total | Joint | Distinct | Ranks | Tally | KeyUnits
 
 
 def range_of(coefficients: tuple[int, ...], low: int, high: int) -> tuple[int, int]:
@@ -217,6 +222,15 @@ def range_of(coefficients: tuple[int, ...], low: int, high: int) -> tuple[int, i
         places |= {place for place in (turn, turn + 1) if low < place < high}
     values = [constant + place * (linear + place * square) for place in places]
     return min(values), max(values)
+
+
+def step_of(argument: Expr, lower: Fraction, upper: Fraction) -> Fraction:
+    """The grid's step: 1 for integers and dates, a column's own, otherwise by magnitude."""
+    if argument.kind in (Kind.INTEGER, Kind.DATE):
+        return Fraction(1)
+    if isinstance(argument, ColumnRef) and argument.column.bounds is not None:
+        return argument.column.step
+    return grid_step(lower, upper)
 
 
 def fit_grid(step: Fraction, lower: Fraction, upper: Fraction, limit: int) -> Grid:

@@ -126,6 +126,11 @@ class Table:
         references = (column.name for column in self.columns if column.references is not None)
         return frozenset((*self.key, *references, *([self.unit] if self.unit else ())))
 
+    @property
+    def counted_rows(self) -> tuple[str, int, int | None]:
+        """Equal where the same rows of the same table count: its name, and the caps on a unit."""
+        return self.name, self.rows_per_unit, self.groups_per_unit
+
     def column(self, name: str) -> Column | None:
         """The column called `name`, first exactly, then in any case; None if there is none."""
         folded = name.casefold()

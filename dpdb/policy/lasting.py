@@ -28,7 +28,12 @@ class LastingBudget:
     @property
     def duration(self) -> str:
         """For how long ε is."""
-        return "for good" if self.window is None else f"every {self.window} days"
+        match self.window:
+            case None:
+                return "for good"
+            case 1:
+                return "every day"
+        return f"every {self.window} days"
 
 
 def is_name(text: object) -> bool:

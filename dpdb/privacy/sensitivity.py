@@ -26,6 +26,8 @@ class Contribution:
     """The number of groups; under `replace` a row can move from one to another."""
     rows_per_unit: int = 1
     """The most rows of one unit that are counted."""
+    groups_per_unit: int | None = None
+    """The most groups that these rows are in; None where only their own number limits it."""
 
     @property
     def fixed(self) -> bool:
@@ -50,7 +52,10 @@ class Contribution:
     def groups_touched(self) -> int:
         """The most groups that the rows of one unit can enter or leave."""
         ends = 2 if self.neighbors is Neighbors.REPLACE else 1
-        return min(self.group_count, ends * self.rows_per_unit)
+        each = self.rows_per_unit
+        if self.groups_per_unit is not None:
+            each = min(each, self.groups_per_unit)
+        return min(self.group_count, ends * each)
 
 
 def total(lower: int, upper: int, contribution: Contribution) -> int:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dpdb.answers import accuracy_notes, release_reports
 from dpdb.answers.answer import Answer
 from dpdb.answers.derived import noisy_table
+from dpdb.answers.group_rows import with_keys
+from dpdb.answers.key_notes import key_notes
+from dpdb.answers.suggested_bounds import bin_notes, bounds_notes
 from dpdb.ledger.protocol import FREE, Balance
 from dpdb.plan.plan import Plan
 from dpdb.session.purchases import Purchase
@@ -14,7 +17,9 @@ def bought(
     text: str, planned: Plan, purchase: Purchase, balance: Balance, *, repeat: bool
 ) -> Answer:
     """The answer to a statement from a purchase, which a repeat does not pay for again."""
-    cells = noisy_table(planned, purchase.result.noisy).cells()
+    noisy, before = purchase.result.noisy, planned
+    planned = with_keys(planned, noisy.keys)
+    cells = noisy_table(planned, noisy).cells()
     columns = tuple(output.label for output in planned.outputs)
     return Answer(
         statement=text,
@@ -22,12 +27,15 @@ def bought(
         cells=cells,
         kinds=tuple(output.expression.kind for output in planned.outputs),
         origins=release_reports.origins(planned),
-        releases=release_reports.reports(planned),
+        releases=release_reports.reports(before),
         cost=FREE if repeat else purchase.price,
         balance=balance,
         query=True,
         repeat=repeat,
         notes=purchase.notes
+        + key_notes(planned)
+        + bounds_notes(planned, noisy.draws)
+        + bin_notes(planned)
         + accuracy_notes.interval_notes(planned)
         + accuracy_notes.only_noise_notes(columns, cells),
     )

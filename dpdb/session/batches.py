@@ -68,8 +68,8 @@ def asked_in(
                     settings.unprotected or query.public
                 ):
                     options = settings.filled(query.options)
-                    share = usual_share(options, balance)
-                    asked.append(Asked(text, replace(query, options=options), share))
+                    query = replace(query, options=options)
+                    asked.append(Asked(text, query, usual_share(query, balance)))
         except DpdbError as error:
             error.statement = text
             raise

@@ -15,20 +15,25 @@ import numpy as np
 
 from dpdb.answers.derived import subquery_answers
 from dpdb.answers.estimates import Draws, Noisy
+from dpdb.answers.group_rows import with_keys
 from dpdb.answers.record import Disclosure
 from dpdb.errors import InternalError
+from dpdb.plan.found_keys import KeyRow, are_sought
 from dpdb.plan.plan import Plan, Release
 from dpdb.plan.statistics import Ranks, Tally
 from dpdb.privacy.bracket import Bracket
 from dpdb.privacy.halves import Halves
 from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace, Smooth
-from dpdb.privacy.noise import bracket, exponential, halves, smooth, walk
+from dpdb.privacy.noise import bracket, exponential, halves, smooth, thresholding, walk
 from dpdb.privacy.noise.ladder import rung
+from dpdb.privacy.thresholding import Threshold
 from dpdb.privacy.walk import Walk
 from dpdb.session.ladders import Ladder, Shared
 from dpdb.session.teaching import disclosures
+from dpdb.vectors.plain import plain_values
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
     import numpy.typing as npt
@@ -92,12 +97,18 @@ class Executor:
         if plan.derived is not None:
             return NoisyResult(Noisy((), {}, subresults), tuple(revealed))
         subqueries = subquery_answers(plan, subresults)
-        exact = self._exact(shared, subqueries)
+        known, keys = self.known[: plan.recalled], tuple[KeyRow, ...]()
+        if are_sought(plan.found):
+            keys, units = self._select_keys(plan, subqueries)
+            plan, known = with_keys(plan, keys), (*known, units)
+        # No key may be shown, and then there is nothing more to be drawn.
+        releases = plan.exact_releases if plan.cells else ()
+        exact = self._exact(plan, shared, subqueries)
         if self.teach:
             revealed += disclosures(plan, [each for each in exact if each is not None])
         draws: list[npt.NDArray[Any]] = []
         centres: npt.NDArray[Any] = np.zeros(0)
-        for index, (release, result) in enumerate(zip(plan.fresh, exact, strict=True)):
+        for index, (release, result) in enumerate(zip(releases, exact, strict=True)):
             ladder_and_step = shared.steps.get(plan.recalled + index)
             if ladder_and_step is not None:
                 draws.append(self._climb(*ladder_and_step, result))
@@ -106,21 +117,36 @@ class Executor:
                 draws.append(self._draw(release, result, centres))
             if not isinstance(release.mechanism, Bracket):
                 centres = draws[-1]
-        noisy = Noisy((*self.known[: plan.recalled], *draws), subqueries, subresults)
-        return NoisyResult(noisy, tuple(revealed))
+        return NoisyResult(Noisy((*known, *draws), subqueries, subresults, keys), tuple(revealed))
 
     def _exact(
-        self, shared: Shared, subqueries: Mapping[Slot, AnyVector]
+        self, plan: Plan, shared: Shared, subqueries: Mapping[Slot, AnyVector]
     ) -> Sequence[Exact | None]:
         """The exact results of the releases, if any is needed."""
+        if not plan.cells:  # no key that was found is shown
+            return ()
         if not shared.needs_data:
-            return [None] * len(shared.plan.fresh)
-        return self.engine.exact(shared.plan, subqueries)
+            return [None] * len(plan.fresh)
+        return self.engine.exact(plan, subqueries)
 
     def _climb(self, ladder: Ladder, step: Step, exact: Exact | None) -> npt.NDArray[Any]:
         """A rung of a ladder; only a finer one than all that are there needs the exact values."""
         values = np.asarray(exact.cells) if exact is not None and step.needs_data else None
         return rung(step, ladder.rungs, values, self.noise)
+
+    def _select_keys(
+        self, plan: Plan, slots: Mapping[Slot, AnyVector]
+    ) -> tuple[tuple[KeyRow, ...], npt.NDArray[np.int64]]:
+        """The keys that are shown of those that rows have, and their noisy numbers of units.
+
+        Of the others nothing leaves this method.
+        """
+        counts, (release, *_) = self.engine.key_counts(plan, slots), plan.fresh
+        assert isinstance(release.mechanism, Threshold)
+        shown, units = thresholding.select_keys(counts.units, release.mechanism, self.noise)
+        rows = counts.rows[shown]
+        columns = [plain_values(vector, kind, rows) for vector, kind in counts.columns]
+        return tuple(zip(*columns, strict=True)), units
 
     def _draw(self, release: Release, exact: Exact, centres: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """The noisy values of a release; a bracket is around the `centres`, released before."""

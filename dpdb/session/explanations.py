@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dpdb.answers import accuracy_notes, contribution_notes, release_reports
 from dpdb.answers.answer import Answer
+from dpdb.answers.key_notes import key_notes
+from dpdb.answers.suggested_bounds import bin_notes
 from dpdb.ledger.protocol import Balance, Price
 from dpdb.plan.plan import Plan
 from dpdb.plan.query import Options
@@ -20,7 +22,9 @@ def explained(text: str, planned: Plan, options: Options, price: Price, balance:
         balance=balance,
         query=True,
         explain=True,
-        notes=accuracy_notes.plan_notes(options, planned)
+        notes=key_notes(planned)
+        + bin_notes(planned)
+        + accuracy_notes.plan_notes(options, planned)
         + contribution_notes.bounding_notes(planned),
         plan=planned,
     )

@@ -50,8 +50,8 @@ class KeptAnswer:
         cls, key: object, purchase: Purchase, plan: Plan, ladders: tuple[str, ...] = ()
     ) -> KeptAnswer:
         """What was bought for a plan."""
-        # Which rows pass a filter with a subquery in it depends on noise.
-        groups = () if plan.subplans else plan.groups
+        # Which rows pass a filter with a subquery, and which keys are found, depends on noise.
+        groups = () if plan.subplans or plan.found else plan.groups
         return cls(key, purchase, plan.fresh, plan.remembered, plan.keys, groups, ladders)
 
     def answering(self, plan: Plan) -> Purchase | None:

@@ -93,9 +93,10 @@ class Shared:
     def names(self) -> tuple[str, ...]:
         """For each release that is drawn the name of its ladder, which may be a new one.
 
-        None have any where a subquery has a part: what they are of depends on its noise.
+        None have any where a subquery or keys that are found have a part: what they are of depends
+        on noise.
         """
-        if self.plan.subplans:
+        if self.plan.subplans or self.plan.found:
             return ()
         places = range(self.plan.recalled, len(self.plan.releases))
         return tuple(
@@ -132,7 +133,7 @@ class Ladders:
         for index in range(plan.recalled, len(plan.releases)):
             release = plan.releases[index]
             named = self._ladders.get(_subject(cells, release), {})
-            if plan.subplans or not (named and has_ladder(release)):
+            if plan.subplans or plan.found or not (named and has_ladder(release)):
                 continue
             assert isinstance(release.mechanism, Laplace)
             ladder = max(reversed(named.values()), key=lambda each: each.epsilon)

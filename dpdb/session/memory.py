@@ -44,8 +44,8 @@ class Chosen:
         return self.before is not None or self.plans[-1].follows
 
 
-Scope = tuple[str, int, Expr | None]
-"""The rows that releases are about: those of a table, with so many of a unit, under a filter."""
+Scope = tuple[str, int, int | None, Expr | None]
+"""The rows that releases are about: so many of a unit in so many groups, under a filter."""
 Keys = tuple[Expr, ...]
 
 
@@ -182,7 +182,7 @@ def _scope(of: Query | Plan) -> Scope:
 
 
 def _scope_over(table: Source, where: Expr | None) -> Scope:
-    return table.name, table.rows_per_unit, where
+    return *table.counted_rows, where
 
 
 @dataclass(frozen=True, repr=False)

@@ -15,6 +15,7 @@ from statistics import fmean
 from dpdb.errors import TooLarge
 from dpdb.ledger.protocol import Balance
 from dpdb.plan.candidates import check_candidates
+from dpdb.plan.key_selection import selects_keys
 from dpdb.plan.lowering import RowCount
 from dpdb.plan.plan import CONFIDENCE, Plan, Release, ReleasedGroup, at_once
 from dpdb.plan.planner import plan
@@ -25,6 +26,7 @@ from dpdb.policy.catalog import Policy
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.gradual_release import levels
 from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace
+from dpdb.privacy.thresholding import Threshold
 from dpdb.privacy.walk import Walk
 from dpdb.sql.option_names import MECHANISMS
 
@@ -51,7 +53,7 @@ def possible_plans(
     """
     found: list[Plans] = []
     refusals: list[TooLarge] = []
-    for even in _usable(shares, query.options):
+    for even in _usable(shares, query):
         share = _asked(even, query.options)
         try:
             asked = with_usual_noise(query, share)
@@ -77,10 +79,10 @@ def best_plans(possible: Sequence[Plans], balance: Balance) -> Plans:
     return min(possible, key=rank)
 
 
-def usual_share(options: Options, balance: Balance) -> BudgetShare:
+def usual_share(query: Query, balance: Balance) -> BudgetShare:
     """What a query may spend that is planned together with others."""
-    usable = _usable(balance.shares, options)
-    return _asked(balance.share if balance.share in usable else usable[0], options)
+    usable = _usable(balance.shares, query)
+    return _asked(balance.share if balance.share in usable else usable[0], query.options)
 
 
 def with_usual_noise(query: Query, share: BudgetShare) -> Query:
@@ -96,10 +98,11 @@ def with_usual_noise(query: Query, share: BudgetShare) -> Query:
     return replace(query, options=replace(options, mechanism=mechanism))
 
 
-def _usable(shares: Shares, options: Options) -> Shares:
+def _usable(shares: Shares, query: Query) -> Shares:
     """The shares by which a query can be planned: some noise needs the only one that has a δ."""
+    options = query.options
     needs_delta = options.mechanism == "gaussian" or options.sensitivity == "smooth"
-    return shares[-1:] if needs_delta else shares
+    return shares[-1:] if needs_delta or selects_keys(query) else shares
 
 
 def _asked(share: BudgetShare, options: Options) -> BudgetShare:
@@ -146,7 +149,7 @@ def _size(release: Release) -> float:
             return math.sqrt(2 * len(release.parts)) * float(scale) / _row(release)
         case Gaussian(scale=scale):
             return float(scale) / _row(release)
-        case Exponential(scale=scale) | Walk(look_scale=scale):
+        case Exponential(scale=scale) | Walk(look_scale=scale) | Threshold(scale=scale):
             return float(scale)
     return float(1 / release.mechanism.epsilon)
 

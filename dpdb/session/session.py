@@ -84,8 +84,8 @@ class Session:
         self._ledger = ledger = open_ledger(policy, analyst, teach=teach)
         # None of these holds the session: it and its rows are forgotten with the last name.
         self._with_values = known = cache(lambda: with_public_values(policy, ledger.pinned))
-        session = weakref.proxy(self)
-        facts = PublicFacts(lambda: session._engine)
+        here = weakref.proxy(self)
+        facts = PublicFacts(lambda: here._engine)
         self._statement = lru_cache(STATEMENTS)(lambda text: statement(text, known(), facts))
         self._noise = source(policy.noise) if noise is None else noise
         # Where noise can be foretold the time of an answer tells nothing more.

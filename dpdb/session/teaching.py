@@ -37,8 +37,9 @@ def disclosures(planned: Plan, exact: Sequence[Exact]) -> list[Disclosure]:
     """The exact statistic and the noise scale of each release, which SET reveal shows."""
     disclosed = []
     own = release_reports.own_reports(planned)
-    reports = iter([report for report in own if report.group > planned.recalled])
-    for release, result in zip(planned.fresh, exact, strict=True):
+    drawn = planned.recalled + len(planned.fresh) - len(planned.exact_releases)
+    reports = iter([report for report in own if report.group > drawn])
+    for release, result in zip(planned.exact_releases, exact, strict=False):
         vector = isinstance(release.statistic, Joint)
         for place, part in enumerate(release.parts):
             report = next(reports)

@@ -26,7 +26,7 @@ AGGREGATE_NAMES = [
     "VAR_POP", "STDDEV", "STDEV", "STD", "SD", "STDDEV_SAMP", "STDDEV_POP", "MEDIAN",
     "QUANTILE_CONT", "PERCENTILE_CONT", "MODE", "CORR", "COVAR_POP", "COVAR_SAMP", "REGR_SLOPE",
     "REGR_INTERCEPT", "REGR_R2", "REGR_COUNT", "REGR_AVGX", "REGR_AVGY", "REGR_SXX", "REGR_SYY",
-    "REGR_SXY", "SKEWNESS", "APPROX_COUNT_DISTINCT", "APPROX_QUANTILE",
+    "REGR_SXY", "SKEWNESS", "APPROX_COUNT_DISTINCT", "APPROX_QUANTILE", "APPROX_BOUNDS",
 ]  # fmt: skip
 
 _FUNCTIONS: dict[type[exp.Expr], Function] = {
@@ -51,7 +51,12 @@ _FUNCTIONS: dict[type[exp.Expr], Function] = {
 def is_aggregate(node: exp.Expr) -> bool:
     """Whether `node` is an aggregate call, with or without FILTER or WITHIN GROUP."""
     plain = isinstance(node, (exp.AggFunc, exp.Filter, exp.WithinGroup))
-    return plain or has_named_arguments(node)
+    return plain or has_named_arguments(node) or _is_approx_bounds(node)
+
+
+def _is_approx_bounds(node: exp.Expr) -> bool:
+    """Whether `node` is a call of APPROX_BOUNDS, which is a function of dpdb's own."""
+    return isinstance(node, exp.Anonymous) and str(node.this).upper() == "APPROX_BOUNDS"
 
 
 def is_aggregated(tree: exp.Select) -> bool:
@@ -98,6 +103,8 @@ def aggregate(node: exp.Expr, rows: ExpressionBinder, table: Source) -> Aggregat
             )
         case _ if has_named_arguments(node):
             return aggregate(bounded(node, rows, table), rows, table)
+        case _ if _is_approx_bounds(node):
+            return _approx_bounds(node, rows)
     function = _FUNCTIONS.get(type(node))
     if function is None:
         hint = f"aggregates are {', '.join(AGGREGATE_NAMES)}"
@@ -133,6 +140,14 @@ def _call(node: exp.Expr, function: Function, rows: ExpressionBinder) -> Aggrega
     elif isinstance(node, exp.ApproxQuantile):
         fraction = _fraction(node.args.get("quantile"), rows)
     return _as_count(_typed(Aggregate(function, rows.expression(node.this), None, fraction, where)))
+
+
+def _approx_bounds(node: exp.Expr, rows: ExpressionBinder) -> Aggregate:
+    where = place(node, rows.text)
+    if len(node.expressions) != 1:
+        raise TypeMismatch("APPROX_BOUNDS takes one argument", place=where)
+    argument = types.numeric(rows.expression(node.expressions[0]), where)
+    return Aggregate(Function.APPROX_BOUNDS, argument, place=where)
 
 
 _ONE = Literal(1, Kind.INTEGER)

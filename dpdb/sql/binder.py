@@ -28,15 +28,16 @@ from dpdb.plan.query import NO_OPTIONS, Options, Ordering, Output, Query
 from dpdb.plan.relations import Lookup
 from dpdb.plan.stability import NO_FACTS, Facts
 from dpdb.policy.catalog import Policy
-from dpdb.sql import derived_tables, group_by, sources, unions, windows
+from dpdb.sql import derived_tables, group_by, sources, unions, unit_groups, windows
 from dpdb.sql.aggregates import is_aggregated
 from dpdb.sql.arrangement import with_lookups
 from dpdb.sql.dialect import parse, select_start
+from dpdb.sql.distinct import check_distinct, distinct_keys
 from dpdb.sql.grouping_sets import by_levels
 from dpdb.sql.labels import labels
 from dpdb.sql.lookups import LookupBinder, check
 from dpdb.sql.scopes import AnswerExpressions, Answers, Constants, RowExpressions, hint_for_rows
-from dpdb.sql.terms import Option, agreed
+from dpdb.sql.terms import Option, agreed, with_key_terms
 from dpdb.sql.trees import Effort, only, place, place_at, start
 from dpdb.sql.views import Scope, View
 
@@ -99,7 +100,8 @@ class Binder:
         bound = self.bound(tree, terms)
         if isinstance(bound, View):
             raise Unsupported(
-                "a query needs an aggregate such as COUNT(*)", hint="single rows are never shown"
+                "a query needs an aggregate such as COUNT(*), or a GROUP BY",
+                hint="single rows are never shown",
             )
         query = bound if isinstance(bound, Query) else self._derived(bound, tree)
         return replace(query, options=options)
@@ -126,6 +128,8 @@ class Binder:
         scope = sources.scope(tree, self)
         if scope.view.derived is not None:
             return derived_tables.selection(tree, written, scope, self, terms)
+        if row_by_row and unit_groups.groups_units(tree, scope, self.policy):
+            return unit_groups.unit_view(tree, written, scope, self, self.policy)
         if row_by_row and not is_aggregated(tree):
             return sources.row_view(tree, scope, self)
         return self._aggregated(tree, written, scope, terms)
@@ -135,15 +139,20 @@ class Binder:
     ) -> Query | Derived:
         """The query that a SELECT with aggregates asks of a table."""
         only(tree, self.text, "expressions", "from_", "joins", "where", "group", "having",
-             "order", "limit", "offset", "with_", "qualify")  # fmt: skip
+             "order", "limit", "offset", "with_", "qualify", "distinct")  # fmt: skip
         rows = RowExpressions(self, scope)
         levels = group_by.levels(tree, scope, rows)
         keys = tuple(dict.fromkeys(key for level in levels for key in level))
+        keys = keys or distinct_keys(tree, rows)
+        if keys:
+            group = place(tree.args.get("group") or tree, self.text)
+            unit_groups.refuse_single_units(keys, scope, self.policy, group)
         source, condition = sources.source_of(tree, scope, rows, self)
-        table = agreed(terms, source, grouped=tree.args.get("group") is not None)
+        table = agreed(terms, source, grouped=bool(tree.args.get("group") or keys))
         scope = replace(scope, view=replace(scope.view, table=table))
         answers = AnswerExpressions(self, rows, scope, keys)
         outputs = self.outputs(tree, answers, written)
+        check_distinct(tree, keys, outputs)
         having, qualify = tree.args.get("having"), tree.args.get("qualify")
         kept = answers.condition(having.this) if having else None
         qualifying = answers.condition(qualify.this) if qualify else None
@@ -159,9 +168,12 @@ class Binder:
             aggregates=tuple(answers.aggregates),
             subqueries=tuple(self.subqueries),
         )
-        if not (query.aggregates or (query.keys and query.public)):
-            hint = hint_for_rows(query.table)
-            raise Unsupported("a query needs an aggregate such as COUNT(*)", hint=hint)
+        if not (query.aggregates or query.keys):
+            raise Unsupported(
+                "a query needs an aggregate such as COUNT(*), or a GROUP BY",
+                hint=hint_for_rows(query.table),
+            )
+        query = with_key_terms(query, terms)
         subtotals = len(levels) > 1 or answers.groupings
         if not (answers.windows or qualifying is not None or subtotals):
             return query

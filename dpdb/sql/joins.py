@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from dpdb.errors import UnknownName, Unsupported
 from dpdb.plan.expressions import Case, ColumnRef, Expr, Literal, Slot, compare, conjunction
+from dpdb.plan.per_unit import PerUnit
 from dpdb.plan.relations import JoinKind, Scan
 from dpdb.policy.catalog import Table
 from dpdb.sql import types
@@ -145,7 +146,8 @@ def new_leaf(table: Table, taken: set[str]) -> str:
 
     There is no `.` in it, so that the column of one scan is never taken for that of another.
     """
-    name, number = table.name.replace(".", "_"), 1
+    name = "per_unit" if isinstance(table, PerUnit) else table.name.replace(".", "_")
+    number = 1
     leaf = name
     while leaf in taken:
         number += 1

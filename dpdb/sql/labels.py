@@ -14,8 +14,7 @@ def labels(tokens: list[Token]) -> list[str]:
     """A label for each item between the outermost SELECT and FROM."""
     items: list[list[Token]] = [[]]
     depth = 0
-    first = 3 if _is_top(tokens) else 1
-    for token in tokens[first:]:
+    for token in tokens[_first_item(tokens) :]:
         depth += (token.token_type is TokenType.L_PAREN) - (token.token_type is TokenType.R_PAREN)
         if depth == 0 and token.token_type is TokenType.FROM:
             break
@@ -26,10 +25,11 @@ def labels(tokens: list[Token]) -> list[str]:
     return [_label(item) for item in items]
 
 
-def _is_top(tokens: list[Token]) -> bool:
-    """Whether SELECT is followed by TOP and a number, which is another way to write LIMIT."""
-    types = [token.token_type for token in tokens[1:3]]
-    return types == [TokenType.TOP, TokenType.NUMBER]
+def _first_item(tokens: list[Token]) -> int:
+    """The index after SELECT and what may follow it: DISTINCT, or TOP and a number for LIMIT."""
+    first = 2 if [token.token_type for token in tokens[1:2]] == [TokenType.DISTINCT] else 1
+    types = [token.token_type for token in tokens[first : first + 2]]
+    return first + 2 if types == [TokenType.TOP, TokenType.NUMBER] else first
 
 
 def _label(tokens: list[Token]) -> str:

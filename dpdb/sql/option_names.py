@@ -38,10 +38,11 @@ OPTIONS = {
 TERMS = {
     "privacy_unit_column": "the column of the privacy unit, as the policy has it",
     "max_rows_contributed": "how many rows of a unit count: no more than in the policy",
-    "max_groups_contributed": "in how many groups a unit counts: no more than it has rows",
+    "max_groups_contributed": "in how many groups a unit counts: no more than in the policy",
     "kappa": "max_groups_contributed",
-    "group_selection_strategy": "PUBLIC_GROUPS: the groups are those that the policy declares",
+    "group_selection_strategy": "PUBLIC_GROUPS for declared keys, LAPLACE_THRESHOLD for found ones",
+    "min_privacy_units_per_group": "found keys of fewer units are never shown",
 }
-"""BigQuery's names that OPTIONS takes, too: they say again what the policy says."""
+"""BigQuery's names that OPTIONS takes, too: most of them say again what the policy says."""
 THRESHOLD = "min_privacy_units_per_group"
-"""Another one of BigQuery's, for which there is only a hint."""
+"""The one that is for keys found in the data alone."""

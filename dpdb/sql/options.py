@@ -18,7 +18,6 @@ from dpdb.sql.option_names import (
     OPTIONS,
     SENSITIVITIES,
     TERMS,
-    THRESHOLD,
 )
 from dpdb.sql.terms import Option
 from dpdb.sql.trees import place_at
@@ -38,7 +37,7 @@ def read_options(text: str, tokens: list[Token]) -> tuple[Options, tuple[Option,
     options = NO_OPTIONS
     read: dict[str, Option] = {}
     for item in _items(text, tokens):
-        if item.name not in (*OPTIONS, *TERMS, THRESHOLD):
+        if item.name not in (*OPTIONS, *TERMS):
             known = [*OPTIONS, *TERMS]
             hint = did_you_mean(item.name, known) or f"options are {', '.join(known)}"
             raise UnknownName(f"no option {item.name}", hint=hint, place=item.place)

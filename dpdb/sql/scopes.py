@@ -18,8 +18,8 @@ from dpdb.plan.expressions import (
     slots,
 )
 from dpdb.plan.query import Aggregate, Output
-from dpdb.plan.relations import Joined, Source
-from dpdb.policy.catalog import Kind
+from dpdb.plan.relations import Source
+from dpdb.policy.catalog import Kind, Table
 from dpdb.sql.aggregates import AGGREGATE_NAMES, aggregate, is_aggregate
 from dpdb.sql.expression_binder import ExpressionBinder
 from dpdb.sql.functions import FUNCTION_NAMES
@@ -195,7 +195,7 @@ class AnswerExpressions(ExpressionBinder):
 
 def hint_for_rows(source: Source) -> str:
     """What can be asked instead of rows."""
-    if not isinstance(source, Joined) and source.public:
+    if isinstance(source, Table) and source.public:
         return "GROUP BY shows the different values of a public table, and how often they occur"
     return "single rows are never shown; try SELECT COUNT(*)"
 

@@ -1,7 +1,7 @@
 """The options of BigQuery's clause that say again what the policy says.
 
 One that asks for less of each unit than the policy counts is kept. One that asks for more is
-refused, and so is one that would change which groups are shown: that is what HAVING is for.
+refused, and so is one that would leave out declared groups: that is what HAVING is for.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 from sqlglot.tokenizer_core import Token
 
 from dpdb.errors import InvalidOption, Place
-from dpdb.plan.relations import Source, unit_columns
+from dpdb.plan.group_keys import found_places
+from dpdb.plan.query import Query
+from dpdb.plan.relations import Joined, Source, unit_columns
 from dpdb.policy.catalog import Table
 from dpdb.sql import option_names
 from dpdb.sql.literals import number
-
-_GROUPS = ("max_groups_contributed", "kappa")
 
 
 @dataclass(frozen=True)
@@ -29,22 +29,41 @@ class Option:
 
 
 def agreed(terms: tuple[Option, ...], table: Source, *, grouped: bool) -> Source:
-    """The table as a query with these terms reads it: with the policy's cap or a lower one."""
-    rows = table.rows_per_unit
+    """The table as a query with these terms reads it: with the policy's caps or lower ones."""
+    rows, groups = table.rows_per_unit, table.groups_per_unit
     for term in terms:
         match term.name:
             case "privacy_unit_column":
                 _check_unit(term, table)
             case "max_rows_contributed":
-                rows = _at_most(term, table)
-            case "group_selection_strategy":
-                _check_strategy(term)
-            case option_names.THRESHOLD:
-                _refuse_threshold(term, table)
+                rows = _at_most(term, table, table.rows_per_unit)
+            case "max_groups_contributed" | "kappa":
+                groups = _at_most(term, table, groups or table.rows_per_unit)
+    capped = groups if grouped and groups is not None and groups < rows else None
+    if isinstance(table, Joined):
+        if capped is not None:
+            raise InvalidOption(
+                f"the {rows} rows of a unit can be in more groups than {capped}",
+                hint=f"max_rows_contributed = {capped} keeps each unit within so many groups",
+            )
+        return replace(table, rows_per_unit=rows)
+    return replace(table, rows_per_unit=rows, groups_per_unit=capped)
+
+
+def with_key_terms(query: Query, terms: tuple[Option, ...]) -> Query:
+    """The query with the terms on which of its groups are shown.
+
+    Declared groups are all shown. Of those that are found in the data a query can ask for some.
+    """
+    found = bool(found_places(query.keys, query.where))
     for term in terms:
-        if term.name in _GROUPS:
-            _check_groups(term, table, rows if grouped else 1)
-    return replace(table, rows_per_unit=rows)
+        if term.name == "group_selection_strategy":
+            _check_strategy(term, found=found)
+        elif term.name == option_names.THRESHOLD:
+            if not found:
+                _refuse_threshold(term, query.table)
+            query = replace(query, least_units=_whole(term))
+    return query
 
 
 def _check_unit(term: Option, table: Source) -> None:
@@ -61,8 +80,16 @@ def _called(source: Source) -> str:
     return source.name if isinstance(source, Table) else "these tables"
 
 
-def _check_strategy(term: Option) -> None:
-    if [token.text.upper() for token in term.value] != ["PUBLIC_GROUPS"]:
+def _check_strategy(term: Option, *, found: bool) -> None:
+    """Refuse a strategy that is not that of the query's keys."""
+    given = [token.text.upper() for token in term.value]
+    if found and given != ["LAPLACE_THRESHOLD"]:
+        raise InvalidOption(
+            "group_selection_strategy is LAPLACE_THRESHOLD for keys that are found in the data",
+            hint="public groups are those that the policy declares: list them as values",
+            place=term.place,
+        )
+    if not found and given != ["PUBLIC_GROUPS"]:
         raise InvalidOption(
             "group_selection_strategy is PUBLIC_GROUPS",
             hint="groups are those that the policy declares; each is shown, also without rows",
@@ -80,22 +107,15 @@ def _refuse_threshold(term: Option, table: Source) -> None:
     )
 
 
-def _check_groups(term: Option, table: Source, reached: int) -> None:
-    """Refuse a number of groups below that which the rows of a unit can reach."""
-    groups = _at_most(term, table)
-    if groups < reached:
-        raise InvalidOption(
-            f"the {reached} rows of a unit can be in more groups than {groups}",
-            hint=f"max_rows_contributed = {groups} keeps each unit within so many groups",
-            place=term.place,
-        )
-
-
-def _at_most(term: Option, table: Source) -> int:
-    """The number of the term, which is no greater than the policy's cap on rows."""
-    asked, most = _whole(term), table.rows_per_unit
+def _at_most(term: Option, table: Source, most: int) -> int:
+    """The number of the term, which is no greater than the policy's cap."""
+    asked = _whole(term)
     if asked > most:
-        cap = "each row is a unit" if table.unit is None else f"rows_per_unit is {most}"
+        cap = f"rows_per_unit is {table.rows_per_unit}"
+        if table.unit is None:
+            cap = "each row is a unit"
+        elif most < table.rows_per_unit:
+            cap = f"groups_per_unit is {most}"
         raise InvalidOption(
             f"{term.name} is {most} at most for {_called(table)}",
             hint=f"in the policy {cap}",

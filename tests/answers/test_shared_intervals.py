@@ -1,6 +1,6 @@
 """Intervals of what is read from vectors hold as often as they say, and as EXPLAIN promises.
 
-2,000 answers are drawn at once: as cells with the same exact values. A shortfall of 4.8 standard
+1,000 answers are drawn at once: as cells with the same exact values. A shortfall of 4.8 standard
 errors has a probability of α = 10^-6.
 """
 
@@ -21,7 +21,7 @@ from dpdb.privacy.mechanisms import Laplace
 from tests.support.audited import noise
 from tests.support.plans import PRIVATE, PUBLIC, planned
 
-RUNS = 2_000
+RUNS = 1_000
 SHORTFALL = 4.8 * math.sqrt(0.05 * 0.95 / RUNS)
 AGES = [min(100, int(Random(seed).expovariate(1 / 22))) for seed in range(300)]
 """Skewed, as incomes are: most are near the lower bound."""
@@ -70,7 +70,7 @@ def test_intervals_hold_as_often_as_they_say(text: str, policy: Policy) -> None:
 
 
 def test_explain_promises_the_error_that_is_measured() -> None:
-    """Of 2,000 answers 95 % are within ±, to within 4.8 standard errors."""
+    """Of 1,000 answers 95 % are within ±, to within 4.8 standard errors."""
     plan, source = planned("COUNT(*), SUM(age), AVG(age), SUM(zip), AVG(zip)"), noise(9)
     draws = []
     for release in plan.releases:

@@ -47,6 +47,14 @@ def opened(path: Path) -> str:
     return shown.stdout.decode()
 
 
+@pytest.fixture(scope="module")
+def page_opened(reports: list[Report], tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The page of the first report, as a browser understands it."""
+    path = tmp_path_factory.mktemp("opened") / "page.html"
+    path.write_text(html.page(reports[0]), encoding="utf-8")
+    return opened(path)
+
+
 def charts(page: str) -> list[str]:
     """The drawings of a page, the success rates first."""
     return re.findall(r"<svg .*?</svg>", page, re.DOTALL)
@@ -93,14 +101,11 @@ def test_charts_have_marks_in_a_browser(reports: list[Report], tmp_path: Path) -
 
 
 def test_numbers_in_the_browser_are_those_of_the_report(
-    reports: list[Report], tmp_path: Path
+    reports: list[Report], page_opened: str
 ) -> None:
-    path = tmp_path / "page.html"
-    path.write_text(html.page(reports[0]), encoding="utf-8")
-    page = opened(path)
     for success in reports[0].successes:
-        assert f">{success.rate:.1%}</text>" in page
-        assert f"<td>{success.hits} of {success.tries}</td>" in page
+        assert f">{success.rate:.1%}</text>" in page_opened
+        assert f"<td>{success.hits} of {success.tries}</td>" in page_opened
 
 
 def test_the_index_opens_and_links(reports: list[Report], tmp_path: Path) -> None:
@@ -128,12 +133,9 @@ def test_the_index_does_not_sell_a_large_epsilon_as_protection(reports: list[Rep
     assert '<b>96% ✘</b> <span class="most">≤ 99%</span>' in page
 
 
-def test_the_slider_shows_the_numbers_of_the_table(reports: list[Report], tmp_path: Path) -> None:
-    told = reports[0]
-    path = tmp_path / "page.html"
-    path.write_text(html.page(told), encoding="utf-8")
-    assert '<div class="play" hidden>' in path.read_text(encoding="utf-8")
-    page = opened(path)
+def test_the_slider_shows_the_numbers_of_the_table(reports: list[Report], page_opened: str) -> None:
+    told, page = reports[0], page_opened
+    assert '<div class="play" hidden>' in html.page(told)
     assert '<div class="play">' in page
     at_one = next(point for point in told.curve if point.epsilon == 1)
     # Twenty rows of his are found at ε = 1 with the chance 1 - e^(-1/2)/2.

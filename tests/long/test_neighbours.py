@@ -21,7 +21,7 @@ SHARE = BudgetShare(Fraction(10**4), Fraction(1, 2))
 PAIRS = 20
 
 
-@pytest.mark.examples(10_000, 40)
+@pytest.mark.examples(10_000, 20)
 def test_no_statistic_moves_farther_than_declared(part: Part, tmp_path, tried):
     chance = Random(part.seed)
     pairs = [neighbouring(tmp_path / str(at), chance) for at in range(PAIRS)]

@@ -99,23 +99,23 @@ def _run(part: Part, folder: Path, tried, units: Units | None = None, teaching: 
     assert outcomes["compared"] > 0.8 * outcomes.total()
 
 
-@pytest.mark.examples(10_000, 25)
+@pytest.mark.examples(10_000, 10)
 def test_statements(part: Part, tmp_path, tried):
     _run(part, tmp_path, tried)
 
 
-@pytest.mark.examples(4_000, 25)
+@pytest.mark.examples(4_000, 10)
 def test_statements_in_teaching_mode(part: Part, tmp_path, tried):
     _run(part, tmp_path, tried, teaching=True)
 
 
-@pytest.mark.examples(2_000, 25)
+@pytest.mark.examples(2_000, 10)
 @pytest.mark.parametrize("units", [Units("t", ROWS), Units("id", 1)], ids=["few", "each"])
 def test_statements_on_units(part: Part, units: Units, tmp_path, tried):
     _run(part, tmp_path, tried, units)
 
 
-@pytest.mark.examples(2_000, 25)
+@pytest.mark.examples(2_000, 10)
 def test_statements_on_units_with_too_many_rows(part: Part, tmp_path, tried):
     """Subqueries have samples of their own: they are left to the other tests."""
     world = two_engines(tmp_path, part.seed, MemoryEngine())

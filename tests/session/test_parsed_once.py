@@ -21,7 +21,7 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     texts: list[str] = []
     parse = session.statement
     monkeypatch.setattr(
-        session, "statement", lambda text, policy: texts.append(text) or parse(text, policy)
+        session, "statement", lambda text, *known: texts.append(text) or parse(text, *known)
     )
     return texts
 

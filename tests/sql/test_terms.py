@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -47,7 +48,6 @@ def test_what_the_policy_says_changes_nothing(text: str, policy: Policy, clause:
     ("max_rows_contributed = 4", UNITS, "max_rows_contributed is 3 at most for t", "rows_per_unit is 3"),
     ("max_groups_contributed = 4", UNITS, "max_groups_contributed is 3 at most for t", "rows_per_unit is 3"),
     ("kappa = 2", ROWS, "kappa is 1 at most for t", "each row is a unit"),
-    ("max_groups_contributed = 2", UNITS, "more groups than 2", "max_rows_contributed = 2 keeps"),
     ("max_rows_contributed = 0", UNITS, "a whole number, at least 1", ""),
     ("max_rows_contributed = 1.5", UNITS, "a whole number, at least 1", ""),
     ("max_groups_contributed = NULL", UNITS, "a number is needed", ""),
@@ -70,10 +70,43 @@ def test_without_groups_each_unit_is_in_one() -> None:
 
 
 def test_fewer_groups_go_with_fewer_rows() -> None:
-    for groups in (2, 3):
+    for groups, kept in ((1, 1), (2, None), (3, None)):
         both = f"max_groups_contributed = {groups}, max_rows_contributed = 2"
         asked = query(options(both, "zip, COUNT(*) FROM t GROUP BY zip"), UNITS)
-        assert asked.table.rows_per_unit == 2
+        assert (asked.table.rows_per_unit, asked.table.groups_per_unit) == (2, kept)
+
+
+def test_a_unit_in_fewer_groups_changes_fewer_counts_of_units() -> None:
+    for groups in (1, 2, 3):
+        text = options(
+            f"max_groups_contributed = {groups}", "COUNT(DISTINCT id) FROM t GROUP BY zip"
+        )
+        [release] = plan(query(text, UNITS), UNITS, BudgetShare(Fraction(1)), known_rows).releases
+        assert isinstance(release.mechanism, Laplace)
+        assert release.mechanism.sensitivity == groups
+
+
+def test_keys_that_are_found_have_a_threshold(visits: Policy) -> None:
+    """Ann has five different x, and so each unit could be in five groups."""
+    visits = replace(visits, budget=replace(visits.budget, delta=Fraction(1, 10**5)))
+    for groups in (1, 2, 5):
+        text = f"max_groups_contributed = {groups}, group_selection_strategy = LAPLACE_THRESHOLD"
+        answer = Session(visits).execute(
+            "EXPLAIN " + options(text, "LOWER(who), COUNT(*) FROM t GROUP BY 1")
+        )
+        assert answer.releases[0].sensitivity == groups
+    least = "min_privacy_units_per_group = 100"
+    asked = query(options(least, "LOWER(who), COUNT(*) FROM t GROUP BY 1"), visits)
+    assert asked.least_units == 100
+    answer = Session(visits).execute(
+        "EXPLAIN " + options(least, "LOWER(who), COUNT(*) FROM t GROUP BY 1")
+    )
+    assert answer.notes[0].startswith("shown are keys of about 102 different who")
+    with pytest.raises(InvalidOption, match="LAPLACE_THRESHOLD for keys that are found"):
+        query(
+            options("group_selection_strategy = PUBLIC_GROUPS", "LOWER(who) FROM t GROUP BY 1"),
+            visits,
+        )
 
 
 def test_fewer_rows_have_less_noise() -> None:

@@ -11,7 +11,6 @@ from tests.support.mutants import Change, Mutant
 _EXECUTOR = "session.executor:"
 _NOISE = f"{_EXECUTOR}_with_noise"
 _DRAW = f"{_EXECUTOR}Executor._draw"
-_PURCHASES = "session.purchases:purchases"
 _SUM = "numbers.ravel() + noise(numbers.size)"
 
 NOISE = (
@@ -20,6 +19,12 @@ NOISE = (
         "linkage",
         [Change(_NOISE, _SUM, "numbers.ravel()")],
         "audit/test_noise_comes_first.py::test_a21_noise_cannot_be_predicted",
+    ),
+    Mutant(
+        "a public table makes answers about private ones exact",
+        "linkage",
+        [Change("plan.query:Query.public", "return here and", "return here or")],
+        "system/test_public_tables.py::test_what_reads_a_private_table_is_private",
     ),
     Mutant(
         "less noise where fewer rows are counted",
@@ -141,11 +146,24 @@ ROWS = (
         "audit/test_bounded_influence.py::test_a11_one_person_with_many_rows_counts_as_declared",
     ),
     Mutant(
+        "the orders of a customer are taken for as many customers",
+        "one person, many rows",
+        [Change("engines.memory.owners:TableOwners.of", "table.chain is None", "True")],
+        "engines/conformance/test_chains.py::test_a_row_is_its_order_s_customer_s",
+    ),
+    Mutant(
+        "different orders have the noise of different customers",
+        "one person, many rows",
+        [Change("plan.lowering:AggregateLowering._names_units", "table.chain is not None",
+                "False")],
+        "system/test_several_tables.py::test_different_customers_and_different_orders",
+    ),
+    Mutant(
         "of one person's rows the smallest are kept",
         "a cap that selects",
         [Change("engines.memory.contribution_bounds:Units._order",
                 "hashes = np.frombuffer(", "return np.lexsort((self.written[-1].column.units[rows], "
-                "self.owners[rows])); hashes = np.frombuffer(")],
+                "self.owners.numbers[rows])); hashes = np.frombuffer(")],
         "engines/test_contribution_bounds.py::test_the_mean_of_what_is_kept_is_the_mean",
     ),
     Mutant(
@@ -232,7 +250,7 @@ ROWS = (
         "the type, length or order",
         [Change("engines.memory.statistics:Statistics._total", "astype(held)",
                 "astype(WORD if all(abs(int(v)) < 2**62 for v in result) else object)")],
-        "audit/test_coupled.py::test_no_byte_hangs_on_how_a_result_is_held",
+        "audit/test_coupled.py::test_no_byte_hangs_on_how_a_result_is_held[csv]",
         slow=True,
     ),
     Mutant(
@@ -256,7 +274,7 @@ ROWS = (
         "the number of rows in SHOW TABLES",
         "prices, refusals",
         [Change("session.catalog_views:table_rows", "return ",
-                "return tuple((len(t.path.read_bytes()), 1) for t in policy.tables) or ")],
+                "return tuple((len(t.path.read_bytes()), 1, t.name) for t in policy.tables) or ")],
         "audit/test_prices.py::test_a19_metadata_comes_from_the_policy",
     ),
     Mutant(
@@ -269,21 +287,20 @@ ROWS = (
 
 BUDGETS = (
     Mutant(
-        "the debit after the release",
+        "rows are looked at before the debit",
         "crashing before the debit",
-        [Change(_PURCHASES, "    receipt = ledger.charge(plan.composed_loss, plan.region)\n"
-                "    result = open_executor().execute(plan, receipt)\n",
-                "    result = open_executor()._execute(plan)\n"
-                "    receipt = ledger.charge(plan.composed_loss, plan.region)\n")],
+        [Change("session.purchases:purchases", "(plan,) = plans",
+                "(plan,) = plans; open_executor().engine.exact(plan, {})")],
         "audit/test_failing_queries.py::test_a07_the_debit_comes_before_the_rows",
     ),
     Mutant(
         "a refund where a query fails",
         "crashing before the debit",
-        [Change(_PURCHASES, "    result = open_executor().execute(plan, receipt)\n",
-                "    try:\n        result = open_executor().execute(plan, receipt)\n"
-                "    except BaseException:\n"
-                "        ledger._spent = type(ledger._spent)(ledger.neighbors)\n        raise\n")],
+        [Change("session.session:Session.execute", "return self._gate.answer(",
+                "before = self._ledger._spent\n"
+                "        try:\n            return self._gate.answer(text, self._execute)\n"
+                "        except BaseException:\n            self._ledger._spent = before\n"
+                "            raise\n        return self._gate.answer(")],
         "audit/test_failing_queries.py::test_a07_the_debit_comes_before_the_rows",
     ),
     Mutant(
@@ -295,9 +312,10 @@ BUDGETS = (
     Mutant(
         "a price for each group that is seen",
         "prices, refusals",
-        [Change(_PURCHASES, "yield Purchase(result, receipt.price,",
-                "seen = sum(1 for v in result.noisy.draws[0].tolist() if v); yield Purchase(result,"
-                " replace(receipt.price, epsilon=receipt.price.epsilon * seen),")],
+        [Change("session.session:Session._answer", "answer = bought(",
+                "seen = sum(map(bool, purchase.result.noisy.draws[0].tolist()))\n"
+                "        price = replace(purchase.price, epsilon=purchase.price.epsilon * seen)\n"
+                "        purchase = replace(purchase, price=price)\n        answer = bought(")],
         "audit/test_prices.py::test_a18_the_price_is_a_function_of_the_text",
     ),
     Mutant(
@@ -309,9 +327,9 @@ BUDGETS = (
     Mutant(
         "fresh noise for nothing",
         "averaging",
-        [Change("session.session:Session._select", "ledger = self._ledger.recording(text)\n        for",
-                "from dpdb.ledger.memory import MemoryLedger; ledger = MemoryLedger("
-                "self.policy.budget)\n        for")],
+        [Change("session.session:Session._select", "repeat=True)\n        ledger = self._ledger.recording(text)\n",
+                "repeat=True)\n        from dpdb.ledger.memory import MemoryLedger\n"
+                "        ledger = MemoryLedger(self.policy.budget)\n")],
         "audit/test_repeated_questions.py::test_a13_fresh_noise_is_paid_for",
     ),
     Mutant(
@@ -330,8 +348,7 @@ BUDGETS = (
     Mutant(
         "filters over another version of the data exclude each other",
         "another session",
-        [Change("ledger.state:StateReader._after",
-                "before.decision.version == decision.version", "True"),
+        [Change("ledger.state:_is_same_budget", "return (", "return True or ("),
          Change("ledger.custodian:_decide", "elif decision.version == number:", "elif False:"),
          Change("ledger.lasting:LastingLedger._read", "decision.version != self._session.version",
                 "False")],

@@ -21,7 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from dpdb.engines.protocol import WORD, Engine, Exact, representation
+from dpdb.answers.estimates import vector
+from dpdb.engines.protocol import WORD, Engine, Exact, KeyCounts, representation
 from dpdb.errors import DataFileError
 from dpdb.plan.expressions import ColumnRef, Expr, Slot
 from dpdb.plan.plan import Plan
@@ -65,7 +66,11 @@ class PlainEngine(Engine):
     def exact(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> tuple[Exact, ...]:
         scalars = {slot: _scalar(vector) for slot, vector in slots.items()}
         statistics = _Statistics(plan, self._rows(plan.table), scalars)
-        return tuple(Exact(statistics.of(release.statistic)) for release in plan.fresh)
+        return tuple(Exact(statistics.of(release.statistic)) for release in plan.exact_releases)
+
+    def key_counts(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> KeyCounts:
+        scalars = {slot: _scalar(vector) for slot, vector in slots.items()}
+        return _Statistics(plan, self._rows(plan.table), scalars).key_counts()
 
     def _rows(self, table: Table) -> list[Row]:
         if table not in self._read:
@@ -234,15 +239,70 @@ class _Statistics:
     def __init__(self, plan: Plan, every: list[Row], slots: Scalars) -> None:
         self.plan, self.slots = plan, slots
         rows = [row for row in every if self._holds(plan.where, row)]
-        rows = _capped(rows, plan.table, plan.sample_key)
-        self.cells = [rows]
+        if plan.keys and plan.table.groups_per_unit is not None:
+            rows = self._within_groups(rows, plan.table.groups_per_unit)
+        self.rows = _capped(rows, plan.table, plan.sample_key)
+        self.cells = [self.rows]
         if plan.keys:
-            places = {group: place for place, group in enumerate(product(*plan.key_values))}
+            places = {group: place for place, group in enumerate(self._groups())}
             self.cells = [[] for _ in places]
-            for row in rows:
-                place = places.get(tuple(self._key(key, row) for key in plan.keys))
+            for row in self.rows:
+                place = places.get(self._keys(row))
                 if place is not None:
                     self.cells[place].append(row)
+
+    def _groups(self) -> list[tuple[object, ...]]:
+        """The keys of each cell: those that were found change slowest."""
+        found = () if self.plan.found is None else self.plan.found.places
+        shown = ((),) if self.plan.found is None else self.plan.found.shown or ()
+        declared = [v for at, v in enumerate(self.plan.key_values) if at not in found]
+        groups = []
+        for own, others in product(shown, product(*declared)):
+            rest = iter(others)
+            groups.append(tuple(
+                own[found.index(at)] if at in found else next(rest)
+                for at in range(len(self.plan.keys))
+            ))  # fmt: skip
+        return groups
+
+    def _within_groups(self, rows: list[Row], limit: int) -> list[Row]:
+        """The rows in the groups that each unit keeps: those with the smallest hashes."""
+        table = self.plan.table
+        [unit] = [column for column in table.columns if column.name == table.unit]
+        groups: dict[Cell, dict[tuple[Cell, ...], bytes]] = defaultdict(dict)
+        for row in rows:
+            keys = self._keys(row)
+            kinds = [Column("", key.kind) for key in self.plan.keys]
+            texts = [_written(value, kind) for value, kind in zip(keys, kinds, strict=True)]
+            text = "|".join((self.plan.sample_key, _written(row[unit.name], unit), *texts))
+            groups[row[unit.name]][keys] = md5(text.encode(), usedforsecurity=False).digest()
+        kept = {
+            owner: set(sorted(own, key=own.__getitem__)[:limit]) for owner, own in groups.items()
+        }
+        return [row for row in rows if self._keys(row) in kept[row[unit.name]]]
+
+    def key_counts(self) -> KeyCounts:
+        """The keys that are found, in their order with NULL last, and how many units have each."""
+        plan, found = self.plan, self.plan.found
+        assert found is not None
+        units: dict[tuple[Cell, ...], set[object]] = defaultdict(set)
+        for number, row in enumerate(self.rows):
+            keys = self._keys(row)
+            if all(
+                at in found.places or keys[at] in plan.key_values[at] for at in range(len(keys))
+            ):
+                owner = number if plan.table.unit is None else row[plan.table.unit]
+                units[tuple(keys[at] for at in found.places)].add(owner)
+        ordered = sorted(units, key=lambda keys: [(value is None, value or 0) for value in keys])
+        counts = np.array([len(units[keys]) for keys in ordered], dtype=WORD)
+        columns = [
+            (vector([keys[at] for keys in ordered], plan.keys[place].kind), plan.keys[place].kind)  # type: ignore[misc]
+            for at, place in enumerate(found.places)
+        ]
+        return KeyCounts(counts, np.arange(len(ordered)), tuple(columns))
+
+    def _keys(self, row: Row) -> tuple[Cell, ...]:
+        return tuple(self._key(key, row) for key in self.plan.keys)
 
     def _key(self, key: Expr, row: Row) -> Cell:
         """The value of a key; None, which no group has, where it is NULL."""

@@ -103,6 +103,39 @@ ANSWERED = [
         "SUM(CASE WHEN EXISTS (SELECT 1 FROM o WHERE o.cust = c.id) THEN 1 ELSE 0 END)",
         1,
     ),
+    Answered("(SELECT cust, SUM(amt) AS t FROM o GROUP BY cust)", "SUM(t)", 6),
+    Answered("(SELECT cust, COUNT(*) AS n FROM o GROUP BY cust HAVING COUNT(*) > 1)", "SUM(n)", 2),
+    Answered(
+        "(SELECT cust, st, MAX(amt) AS m FROM o GROUP BY 1, st) t", "SUM(m)", 6, reached=False
+    ),
+    Answered("(SELECT MIN(amt) AS m FROM o WHERE st = 'x' GROUP BY cust)", "SUM(m)", 3),
+    Answered(
+        "c LEFT JOIN (SELECT cust, COUNT(*) AS n FROM o WHERE amt > 1 GROUP BY cust) x"
+        " ON x.cust = c.id",
+        "SUM(COALESCE(n, 0))",
+        2,
+    ),
+    Answered(
+        "(SELECT c.id, COUNT(o.id) AS n FROM c LEFT JOIN o ON c.id = o.cust GROUP BY c.id) z",
+        "SUM(n)",
+        2,
+    ),
+    Answered(
+        "(SELECT oid, SUM(qty) AS q, COUNT(DISTINCT qty) AS k FROM l GROUP BY oid)",
+        "SUM(q * k)",
+        81,
+        reached=False,
+    ),
+    Answered(
+        "(SELECT cust, SUM(t) AS w FROM (SELECT cust, st, SUM(amt) AS t FROM o GROUP BY cust, st)"
+        " GROUP BY cust)",
+        "SUM(w)",
+        12,
+        reached=False,
+    ),
+    Answered(
+        "(SELECT cust, AVG(amt) * 4 AS a FROM o GROUP BY cust)", "SUM(CAST(a AS INTEGER))", 12
+    ),
 ]
 
 REFUSED = {
@@ -118,6 +151,7 @@ REFUSED = {
     "c WHERE EXISTS (SELECT 1 FROM o)": "whether another customer has such",
     "c WHERE reg IN (SELECT amt FROM o)": "whether another customer has such",
     "c WHERE reg NOT IN (SELECT amt FROM o)": "whether another customer has such",
+    "(SELECT cust, SUM(amt) AS t FROM o GROUP BY cust LIMIT 1)": "LIMIT inside a subquery chooses",
     "o WHERE id NOT IN (SELECT ref FROM b)": "a NULL of another customer would make NOT IN NULL",
 }
 """What is read, and of the refusal a part of the message."""

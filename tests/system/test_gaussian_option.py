@@ -114,7 +114,7 @@ def test_sigma_and_delta_are_explained() -> None:
     assert "δ 1e-07" in FORMATS["table"](explained)
 
 
-GROUPS = 4000
+GROUPS = 2000
 VALUES = (1, 4, 7, 9, 10, 10, 2)
 TRUTHS = {
     "COUNT(*)": 7,
@@ -131,7 +131,7 @@ TRUTHS = {
     ("statistic", "epsilon"),
     [
         *((statistic, 1) for statistic in TRUTHS),
-        *((s, epsilon) for s in TRUTHS for epsilon in (8, 200)),
+        *((s, (8, 200)[turn % 2]) for turn, s in enumerate(TRUTHS)),
     ],
 )
 def test_intervals_around_gaussian_noise_cover_the_truth(statistic: str, epsilon: int) -> None:

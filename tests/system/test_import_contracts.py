@@ -24,7 +24,7 @@ from importlinter.cli import lint_imports
 
 for request in sys.stdin:
     with contextlib.redirect_stdout(io.StringIO()) as printed:
-        code = lint_imports(no_cache=True)
+        code = lint_imports(cache_dir=".cache")
     print(json.dumps([code, printed.getvalue()]), flush=True)
 """
 """Lints the directory that it is in once for each line that it is sent."""

@@ -84,3 +84,31 @@ def test_units_are_counted_once(session: Session) -> None:
     [report] = session.execute(f"EXPLAIN {asked}").releases
     assert report.sensitivity == 1
     assert session.execute(asked).rows == ((2,),)
+
+
+def test_groups_of_units_are_aggregated_again(session: Session) -> None:
+    asked = "SELECT AVG(t), COUNT(*) FROM (SELECT {} FROM o WHERE amt > 0 GROUP BY cust)"
+    answer = session.execute(asked.format("SUM(amt) AS t"))
+    assert answer.rows == ((4.5, 2),)
+    assert session.execute(asked.format("cust,   SUM(amt)   AS t")).repeat
+
+
+def test_groups_of_units_are_not_shown(session: Session) -> None:
+    with pytest.raises(DpdbError, match="cust names a customer: each group would be one"):
+        session.execute("SELECT cust, COUNT(*) FROM o GROUP BY cust")
+    with pytest.raises(DpdbError, match="id names a row of a customer"):
+        session.execute("SELECT COUNT(*) FROM o GROUP BY id")
+
+
+def test_explain_says_what_is_grouped(session: Session) -> None:
+    grouped = "(SELECT cust, MAX(amt) AS m FROM o GROUP BY cust)"
+    asked = f"EXPLAIN SELECT COUNT(*) FROM c JOIN {grouped} x ON x.cust = c.id"
+    lines = tree(session.execute(asked), ()).splitlines()
+    first = "JOIN on c.id = per_unit.cust, rows of one customer"
+    assert lines[lines.index(first) :][:5] == [
+        first,
+        "├─ c",
+        "└─ per_unit of GROUP BY cust, each of one customer",
+        "   └─ o",
+        "rows per customer: 1",
+    ]

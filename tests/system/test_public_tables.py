@@ -197,3 +197,21 @@ def test_a_lasting_budget_is_for_the_public_data_too(
     (tmp_path / "regions.csv").write_text(rows + "18,new,,,,\n")
     assert main(ask) == 2
     assert "regions" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT COUNT(*) FROM regions WHERE id < (SELECT COUNT(*) FROM people)",
+        "SELECT COUNT(*), (SELECT AVG(age) FROM people) FROM regions",
+        "SELECT name, COUNT(*) FROM regions GROUP BY name HAVING 3 > (SELECT COUNT(*) FROM people)",
+        "SELECT COUNT(*) FROM regions, people",
+        "SELECT COUNT(*) FROM people WHERE age < (SELECT MAX(id) FROM regions)",
+    ],
+)
+def test_what_reads_a_private_table_is_private(session: Session, text: str) -> None:
+    answer = session.execute(text)
+    assert answer.cost.epsilon > 0
+    assert "public data, exact" not in answer.notes
+    assert answer.releases
+    assert session.balance.queries_left == 9

@@ -19,7 +19,7 @@ from dpdb.session.session import Session
 from tests.support.exactly import write
 from tests.support.known_attacks import seeded
 
-GROUPS = 2000
+GROUPS = 1000
 SHAPES = {
     "one row": (0.5, [3.0]),
     "two ends": (0.9, [0.0, 10.0]),
@@ -32,7 +32,7 @@ SHAPES = {
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_interval_covers_the_quantile(tmp_path: Path, shape: str) -> None:
-    """In 2,000 runs 5 % may fail, and 4.8 σ more: one in a million tests of a sound 5 % does."""
+    """In 1,000 runs 5 % may fail, and 4.8 σ more: one in a million tests of a sound 5 % does."""
     fraction, values = SHAPES[shape]
     rows = [f"{group},{x}" for group in range(GROUPS) for x in values]
     text = (

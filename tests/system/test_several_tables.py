@@ -103,6 +103,7 @@ def test_the_catalog_says_whom_rows_are_about(tmp_path: Path, policy: Policy) ->
         ("lines", "quantity"): None,
     }
     (tmp_path / "more.toml").write_text(MORE, encoding="utf-8")
+    (tmp_path / "days.csv").write_text("day\n2020-01-01\n", encoding="utf-8")
     more = session(read_policy(tmp_path / "more.toml"))
     assert ("days", 1, "public") in more.execute("SHOW TABLES").rows
     described = more.execute("DESCRIBE returns").rows

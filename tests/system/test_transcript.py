@@ -87,8 +87,8 @@ THOROUGH = [VARIANTS[0], VARIANTS[2], VARIANTS[7]]
 """Tried with every hostile row; all are tried with the worst."""
 HANDFUL = 11
 """So many of the other hostile rows are in a file together; `make test-long` has them apart."""
-TURNS = 4
-"""Of the worst rows a variant has each fourth in a file of its own, and the others in one file."""
+TURNS = 6
+"""Of the worst rows a variant has each sixth in a file of its own, and the others in one file."""
 
 QUERIES = """
 SELECT COUNT(*) FROM t;

@@ -15,19 +15,19 @@ from dpdb.answers.formats.escape import printable
 from dpdb.answers.formats.footer import footer
 from dpdb.answers.formats.noise_facts import noise_facts
 from dpdb.answers.formats.part_formulas import formulas, readings
-from dpdb.answers.formats.relation_tree import relation_lines
+from dpdb.answers.formats.relation_tree import source_lines
 from dpdb.answers.record import AnswerRecord, ReleaseReport
 from dpdb.answers.release_reports import EXACT, LOCAL, atom_sums
 from dpdb.errors import folded
 from dpdb.plan.expressions import Call, Cast, ColumnRef, Expr, children
 from dpdb.plan.plan import Mechanism, Plan, Release
-from dpdb.plan.relations import Joined
 from dpdb.plan.statistics import Histogram, Joint, Ranks, Total
 from dpdb.policy.catalog import Kind
 from dpdb.policy.numbers import MAGNITUDE_LIMIT, decimal, iso_date
 from dpdb.privacy.bracket import Bracket
 from dpdb.privacy.halves import Halves
 from dpdb.privacy.mechanisms import Exponential, Gaussian
+from dpdb.privacy.thresholding import Threshold
 from dpdb.privacy.walk import Walk
 
 _SHOWN_ATOMS = 8
@@ -38,6 +38,7 @@ NAMES = {
     "halves": "recursive halves",
     "smooth laplace": "Laplace noise of smooth sensitivity",
     "walk": "a walk over a ladder of values",
+    "threshold": "a threshold on noisy numbers of units",
 }
 CHANGES = {
     "laplace": "the most {} can change it",
@@ -46,6 +47,7 @@ CHANGES = {
     "halves": "the most {} can change it (of a value's rank in its half)",
     "interval": "the most {} can change it (of how many ranks an interval has to spare)",
     "walk": "the most {} can change how many rows are beyond a value",
+    "threshold": "the most {} can change the numbers of units of all keys",
 }
 
 
@@ -71,11 +73,11 @@ def tree(answer: AnswerRecord, given: Collection[str], columns: int | None = Non
             facts = list(_facts(each, reports, total, given))
             lines += _branches(facts, stem, columns)
     for plan in _plans(answer.plan):
-        if isinstance(plan.table, Joined):
-            lines += relation_lines(plan.table)
+        lines += source_lines(plan.table)
     if not lines:
-        known = "no row can pass the filter" if answer.plan.settled else (
-            "the number of rows is public here")  # fmt: skip
+        known = "the number of rows is public here"
+        if answer.plan.settled:
+            known = "no row can pass the filter" if answer.plan.estimates else "keys are public"
         lines.append(f"nothing is drawn: {known}")
     lines += readings(answer.plan)
     below = f"{_share(answer, total)}{footer(answer)}".split("\n")
@@ -178,6 +180,8 @@ def _facts(
 def _about(drawn: _Drawn, given: Collection[str]) -> Iterator[tuple[str, str]]:
     """What is drawn: the bounds of its argument, and the parts of a vector or the atoms."""
     match drawn.release.statistic:
+        case Histogram(atoms=atoms) if drawn.release.aggregate == "bins":
+            yield "bins", f"{len(atoms)}, between powers of two; no row is in two"
         case Histogram() as histogram:
             yield from _atoms(drawn, histogram)
         case Total() | Ranks() as statistic:
@@ -219,6 +223,8 @@ def _scale_formula(mechanism: Mechanism) -> str:
             return "2Δ/ε"
         case Halves():
             return "1/rate"
+        case Threshold():
+            return "1/ε of one key"
     return "Δ/ε"
 
 

@@ -13,6 +13,7 @@ from dpdb.plan.statistics import Joint, Ranks
 from dpdb.privacy.bracket import Bracket
 from dpdb.privacy.halves import Halves
 from dpdb.privacy.mechanisms import Gaussian, Laplace, Smooth
+from dpdb.privacy.thresholding import Threshold
 from dpdb.privacy.walk import RUNG_RATIO, Walk
 
 CONFIDENCES = (0.5, 0.9, 0.95)
@@ -22,6 +23,9 @@ RELATIVE_ERROR = Fraction(1, 10)
 def noise_facts(release: Release, competing_rows: int) -> Iterator[tuple[str, str]]:
     """What is public of the noise of a release."""
     match release.mechanism, release.statistic:
+        case Threshold() as mechanism, _:
+            yield from _keys(mechanism)
+            yield from _noise(mechanism.noise, release, competing_rows)
         case Walk() as mechanism, Ranks() as statistic:
             yield from _walk(mechanism, statistic, competing_rows)
         case Bracket() as mechanism, _:
@@ -57,6 +61,14 @@ def _noise(
     least = [f"{figure(m / RELATIVE_ERROR)} ({c:.0%})"
              for m, c in zip(margins, CONFIDENCES, strict=True)]  # fmt: skip
     yield "MTA", f"{', '.join(least)}: noise within 10 %"
+
+
+def _keys(threshold: Threshold) -> Iterator[tuple[str, str]]:
+    """From how many units on a key is shown."""
+    yield (
+        "shown",
+        f"from about {threshold.shown_from} units on, for sure from {threshold.surely_from}",
+    )
 
 
 def _walk(walk: Walk, statistic: Ranks, competing_rows: int) -> Iterator[tuple[str, str]]:

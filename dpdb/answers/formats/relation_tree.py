@@ -6,11 +6,21 @@ from collections.abc import Iterable, Iterator
 
 from dpdb.answers.formats.escape import printable
 from dpdb.plan.expressions import ColumnRef, Expr, columns_of
-from dpdb.plan.relations import Equality, Join, Joined, Mark, Relation, Scan
+from dpdb.plan.per_unit import PerUnit
+from dpdb.plan.relations import Equality, Join, Joined, Mark, Relation, Scan, Source
 
 
-def relation_lines(source: Joined) -> Iterator[str]:
-    """The lines of the tree, and those of the caps."""
+def source_lines(source: Source) -> Iterator[str]:
+    """What a query reads, if that is more than a table of the policy, and how it is capped."""
+    match source:
+        case Joined():
+            yield from _joined_lines(source)
+        case PerUnit():
+            yield from _lines(Scan(source), printable(source.unit_in_words))
+            yield f"rows per {printable(source.unit_in_words)}: {source.rows_per_unit}"
+
+
+def _joined_lines(source: Joined) -> Iterator[str]:
     yield from _lines(source.relation, printable(source.unit_in_words))
     unit, known = printable(source.unit_in_words), source.arithmetic
     rows, lower = str(source.nominal), source.rows_per_unit < source.nominal
@@ -25,6 +35,13 @@ def relation_lines(source: Joined) -> Iterator[str]:
 
 def _lines(relation: Relation, unit: str) -> Iterator[str]:
     match relation:
+        case Scan(table=PerUnit() as table):
+            keys = ", ".join(printable(key.column.name) for key in table.keys)
+            yield f"{relation.leaf or 'rows'} of GROUP BY {keys}, each of one {unit}"
+            inner = table.source
+            assert inner is not None
+            below = inner.relation if isinstance(inner, Joined) else Scan(inner)
+            yield from _branch(_lines(below, unit), "└─ ", "   ")
         case Scan(table=table):
             yield f"{printable(str(relation))}{', public' if table.public else ''}"
         case Join(left=left, right=right, on=on, rest=rest):

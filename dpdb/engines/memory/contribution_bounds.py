@@ -48,7 +48,7 @@ class Written:
             # Each value is written once, however many of the rows have it.
             codes, place = np.unique(self.column.codes[rows], return_inverse=True)
             values = (*self.column.values, None)
-            written = [self._text(values[code]) for code in codes.tolist()]
+            written = [text_of(values[code], self.step) for code in codes.tolist()]
             return [written[at] for at in place.tolist()]
         texts = list(map(str, self.column.units[rows].tolist()))
         if self.column.null is not None:
@@ -56,17 +56,17 @@ class Written:
                 texts[at] = "~"
         return texts
 
-    def _text(self, value: Value | None) -> str:
-        match value:
-            case None:
-                return "~"
-            case bool():
-                return str(int(value))
-            case str():
-                return md5(
-                    value.encode("utf-8", "surrogatepass"), usedforsecurity=False
-                ).hexdigest()
-        return str(Fraction(value) / self.step)
+
+def text_of(value: Value | None, step: Fraction = Fraction(1)) -> str:
+    """A value as it is hashed; numbers in multiples of a step."""
+    match value:
+        case None:
+            return "~"
+        case bool():
+            return str(int(value))
+        case str():
+            return hashed(value).hex()
+    return str(Fraction(value) / step)
 
 
 @dataclass(frozen=True, repr=False)
@@ -124,13 +124,16 @@ class Units:
     def _hashes(self, rows: Array, sample_key: str) -> Iterator[bytes]:
         for start in range(0, len(rows), _BLOCK):
             block = rows[start : start + _BLOCK]
-            there = block if self.owners.rows is None else self.owners.rows[block]
             own = (column.texts(block) for column in self.written)
-            for texts in zip(self.named.texts(there), *own, strict=True):
-                yield row_hash("|".join((sample_key, *texts)))
+            for texts in zip(self.owner_texts(block), *own, strict=True):
+                yield hashed("|".join((sample_key, *texts)))
+
+    def owner_texts(self, rows: Array) -> list[str]:
+        """What the units of some rows are called, as it is hashed."""
+        return self.named.texts(rows if self.owners.rows is None else self.owners.rows[rows])
 
 
-def row_hash(text: str) -> bytes:
-    """The md5 of a text."""
+def hashed(text: str) -> bytes:
+    """The md5 of a text's UTF-8."""
     # Nothing that a row holds may raise, be it no proper text.
     return md5(text.encode("utf-8", "surrogatepass"), usedforsecurity=False).digest()

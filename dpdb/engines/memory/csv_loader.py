@@ -33,6 +33,10 @@ class Version:
     modified: int
 
 
+NO_FILE = Version(0, 0, 0, 0)
+"""That of rows which are worked out from others."""
+
+
 @dataclass(frozen=True, repr=False)
 class Loaded:
     """Columns by name, the number of rows, and the file they come from."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from dpdb.engines.memory.key_numbers import whole
 from dpdb.engines.memory.row_blocks import parts, row_blocks
 from dpdb.plan.expressions import ColumnRef, Expr
 from dpdb.plan.plan import Plan
@@ -18,20 +19,66 @@ from dpdb.vectors.vector import AnyVector, Array, Bools, TextVector, array
 
 def group_codes(plan: Plan, frame: Frame, rows: int) -> Array:
     """For every row the index of its cell; rows outside all cells get one past the last."""
+    declared = declared_codes(plan, frame, rows)
+    if plan.found is None:
+        return declared
+    found, number = shown_codes(plan, frame, rows), plan.declared_groups
+    outside = (found == len(plan.found.shown or ())) | (declared == number)
+    return np.where(outside, plan.cells, found * number + declared)
+
+
+def declared_codes(plan: Plan, frame: Frame, rows: int) -> Array:
+    """For every row the index of its group by the declared keys, or their number."""
+    found = () if plan.found is None else plan.found.places
+    declared = [
+        (key, values)
+        for place, (key, values) in enumerate(zip(plan.keys, plan.key_values, strict=True))
+        if place not in found
+    ]
     places = [
         places_among(frame.columns[key.column.name], values)
-        if isinstance(key, ColumnRef)
+        if isinstance(key, ColumnRef) and _is_stored(key, values)
         else _places_of(key, values, frame, rows)
-        for key, values in zip(plan.keys, plan.key_values, strict=True)
+        for key, values in declared
     ]
     if len(places) == 1:
         return places[0]
     group = np.zeros(rows, dtype=np.int64)
     outside = np.zeros(rows, dtype=bool)
-    for place, values in zip(places, plan.key_values, strict=True):
+    for place, (_, values) in zip(places, declared, strict=True):
         group = group * len(values) + place
         outside |= place == len(values)
-    return np.where(outside, plan.cells, group)
+    return np.where(outside, plan.declared_groups, group)
+
+
+def shown_codes(plan: Plan, frame: Frame, rows: int) -> Array:
+    """For every row the place of its keys among those shown, or their number if it is no such."""
+    assert plan.found is not None
+    shown = plan.found.shown or ()
+    prefixes = np.zeros(len(shown), dtype=np.int64)
+    codes, outside = np.zeros(rows, dtype=np.int64), np.zeros(rows, dtype=np.bool_)
+    for column, place in enumerate(plan.found.places):
+        key, values = plan.keys[place], [row[column] for row in shown]
+        known = tuple(sorted({value for value in values if value is not None}))
+        vector = whole(evaluate(key, frame), rows)
+        own = _indices(vector, known, key.kind)
+        if vector.null is not None:
+            own = np.where(vector.null, len(known) + 1, own)
+        index = {value: at for at, value in enumerate(known)}
+        own_shown = np.array([len(known) + 1 if v is None else index[v] for v in values])
+        width = len(known) + 2
+        different, prefixes = np.unique(prefixes * width + own_shown, return_inverse=True)
+        pairs = codes * width + own
+        codes = np.searchsorted(different, pairs).clip(max=len(different) - 1)
+        outside |= different[codes] != pairs
+    return np.where(outside, len(shown), codes)
+
+
+def _is_stored(key: ColumnRef, values: tuple[Value, ...]) -> bool:
+    """Whether a column is held as codes, or its values are all whole numbers of a range."""
+    if not key.kind.ordinal or key.column.values is not None:
+        return True
+    return list(values) == list(range(int(values[0]), int(values[0]) + len(values)))
 
 
 def places_among(column: Numbers | Codes, values: tuple[Value, ...]) -> Array:
@@ -64,6 +111,8 @@ def _indices(found: AnyVector, values: tuple[Value, ...], kind: Kind) -> Array:
         index = {value: place for place, value in enumerate(values)}
         known = [index.get(text, len(values)) for text in found.dictionary]
         return np.array([*known, len(values)])[found.codes]
+    if not values:
+        return np.zeros(len(found.values), dtype=np.int64)
     listed = array(values, kind)
     order = np.argsort(listed)
     near = np.searchsorted(listed[order], found.values).clip(max=len(listed) - 1)

@@ -14,7 +14,7 @@ import numpy as np
 from dpdb.engines.memory.leaves import Leaves, Rows
 from dpdb.engines.memory.lookups import LookedUp
 from dpdb.engines.memory.matching import NO_CODE, Matches, pieces
-from dpdb.plan.plan import Plan
+from dpdb.plan.expressions import Expr
 from dpdb.plan.relations import Join, Joined, JoinKind, Mark, Relation, Scan
 from dpdb.vectors.vector import AnyVector, Array
 
@@ -26,10 +26,11 @@ _BASE = 2**18
 
 @dataclass(frozen=True, repr=False)
 class JoinedRows:
-    """The rows of a plan that reads several tables: those that pass its WHERE, and are capped."""
+    """The rows of a relation that pass a condition."""
 
     source: Joined
-    plan: Plan
+    where: Expr | None
+    sample_key: str
     leaves: Leaves
 
     def counted(self) -> Rows:
@@ -43,13 +44,16 @@ class JoinedRows:
                 found, fresh = [self._capped(found)], 0
         return self._capped(found)
 
+    def all(self) -> Rows:
+        """All rows, for what is worked out per unit."""
+        return Rows.joined([self._passing(piece) for piece in self._rows(self.source.relation)])
+
     def _capped(self, parts: Sequence[Rows]) -> Rows:
         rows = Rows.joined(parts)
-        return self.leaves.capped(rows, self.source.rows_per_unit, self.plan.sample_key)
+        return self.leaves.capped(rows, self.source.rows_per_unit, self.sample_key)
 
     def _passing(self, rows: Rows) -> Rows:
-        where = self.plan.where
-        return rows if where is None else rows.take(self.leaves.true(where, rows))
+        return rows if self.where is None else rows.take(self.leaves.true(self.where, rows))
 
     def _rows(self, relation: Relation) -> Iterator[Rows]:
         """The rows of a relation, piece by piece."""
@@ -76,7 +80,7 @@ class JoinedRows:
         rows = Rows({scan.leaf: numbers[owned]}, owners[owned])
         if self.source.entering is None:
             return rows
-        return self.leaves.capped(rows, self.source.entering, self.plan.sample_key)
+        return self.leaves.capped(rows, self.source.entering, self.sample_key)
 
     def _joined(self, join: Join) -> Iterator[Rows]:
         right = self._scanned(join.right)

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpdb.engines.memory.contribution_bounds import Written, row_hash
+from dpdb.engines.memory.contribution_bounds import Written, hashed
 from dpdb.engines.memory.owners import Owners
 from dpdb.plan.expressions import Expr, Slot, columns_of
 from dpdb.plan.relations import Scan
@@ -34,7 +34,7 @@ class Leaf:
 
     def column(self, name: str, rows: Array) -> Numbers | Codes:
         """The column in some rows."""
-        return _taken(self.columns[name], rows)
+        return taken(self.columns[name], rows)
 
     @property
     def digest(self) -> tuple[tuple[Written, ...], tuple[Numbers, ...]]:
@@ -65,7 +65,8 @@ def with_null_row(column: Numbers | Codes) -> Numbers | Codes:
     return Numbers(units, column.step, np.append(null, np.True_), column.filler)
 
 
-def _taken(column: Numbers | Codes, rows: Array) -> Numbers | Codes:
+def taken(column: Numbers | Codes, rows: Array) -> Numbers | Codes:
+    """The column in some rows."""
     if isinstance(column, Codes):
         return Codes(column.codes[rows], column.values)
     null = None if column.null is None else column.null[rows]
@@ -184,7 +185,7 @@ class Leaves:
             parts = [self._owner_texts(block)]
             parts += [self._leaf_texts(name, block.numbers[name]) for name in rows.numbers]
             for texts in zip(*parts, strict=True):
-                yield row_hash("|".join((sample_key, *texts)))
+                yield hashed("|".join((sample_key, *texts)))
 
     def _owner_texts(self, rows: Rows) -> list[str]:
         """What each row's unit is called; nothing where each row of a table is a unit."""

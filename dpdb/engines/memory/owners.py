@@ -18,7 +18,6 @@ from dpdb.engines.memory.keys import (
     Columns,
     is_text,
     named_numbers,
-    places_of,
     rows_named,
 )
 from dpdb.policy.catalog import Reference, Table, Value
@@ -57,20 +56,24 @@ class UnitNumbers:
 
     def _of_texts(self, column: Numbers | Codes) -> Array:
         assert isinstance(column, Codes)
-        for value in column.values:
-            self._texts.setdefault(value, len(self._texts))
-        table = [*(self._texts[value] for value in column.values), NONE]
-        return np.asarray(np.array(table, dtype=np.int32)[column.codes])
+        fresh = [value for value in column.values if value not in self._texts]
+        self._texts.update((value, at) for at, value in enumerate(fresh, len(self._texts)))
+        given = np.fromiter(map(self._texts.__getitem__, column.values), np.int32)
+        return np.asarray(np.append(given, np.int32(NONE))[column.codes])
 
     def _of_numbers(self, column: Numbers | Codes) -> Array:
         values, named = named_numbers(column)
-        fresh = np.setdiff1d(values[named], self._numbers)
-        numbers = np.append(self._numbers, fresh)
-        given = np.append(self._given, np.arange(len(self._given), len(numbers), dtype=np.int32))
-        order = np.argsort(numbers)
-        self._numbers, self._given = numbers[order], given[order]
-        places, there = places_of(column, self._numbers)
-        return np.where(there, np.append(self._given, np.int32(NONE))[places], np.int32(NONE))
+        distinct, place = np.unique(values[named], return_inverse=True)
+        at = np.searchsorted(self._numbers, distinct)
+        fresh = np.append(self._numbers, np.inf)[at] != distinct
+        following = np.cumsum(fresh, dtype=np.int32) - np.int32(1) + np.int32(len(self._given))
+        given = np.where(fresh, following, np.append(self._given, np.int32(NONE))[at])
+        owners = np.full(len(values), NONE, dtype=np.int32)
+        owners[named] = given[place]
+        order = np.argsort(numbers := np.append(self._numbers, distinct[fresh]))
+        self._numbers = numbers[order]
+        self._given = np.append(self._given, given[fresh])[order]
+        return owners
 
 
 @dataclass

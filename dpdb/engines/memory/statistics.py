@@ -9,6 +9,7 @@ import numpy as np
 from dpdb.engines.memory import exact_sums, row_blocks
 from dpdb.engines.memory.coded_values import CodedValues, coded, identities
 from dpdb.engines.memory.contribution_bounds import Units
+from dpdb.engines.memory.counted_rows import counted_rows
 from dpdb.engines.memory.grid_values import Steps, on_grid
 from dpdb.engines.memory.groups import (
     atom_counts,
@@ -27,6 +28,7 @@ from dpdb.plan.statistics import (
     Grid,
     Histogram,
     Joint,
+    KeyUnits,
     Ranks,
     Statistic,
     Tally,
@@ -56,11 +58,9 @@ class Statistics:
         self._frame = frame
         self._rows = rows
         self._cells = plan.cells if plan.keys else None
-        where = None if plan.where is None else row_blocks.mask(plan.where, frame, rows)
-        if units is not None:
-            # After the filter and before all else, so that all aggregates see the same rows.
-            where = units.capped(where, plan.table.rows_per_unit, plan.sample_key)
-        self._masks: dict[Expr | None, Bools | None] = {None: where}
+        self._masks: dict[Expr | None, Bools | None] = {
+            None: counted_rows(plan, frame, rows, units)
+        }
         self._groups = group_codes(plan, frame, rows) if plan.keys else None
         self._sorted: dict[tuple[Expr, Expr | None, Grid], list[Array]] = {}
         self._steps: dict[tuple[Expr, Grid], Steps] = {}
@@ -83,6 +83,8 @@ class Statistics:
                 return self._ranks(statistic)
             case Tally():
                 return self._tally(statistic)
+            case KeyUnits():
+                raise AssertionError("keys are counted by themselves")
 
     def counted_values(self, aggregate: Aggregate) -> CountedValues:
         """The values an aggregate counts in each cell, sorted, as doubles."""

@@ -18,14 +18,15 @@ _NUMERIC = ("ABS", "ROUND", "FLOOR", "CEIL", "TRUNC", "SIGN", "MOD", "SQRT", "CB
             "DEGREES", "RADIANS", "SAFE_DIVIDE", "VARIANCE", "VAR", "VAR_SAMP", "VAR_POP", "STDDEV",
             "STDEV", "STD", "SD", "STDDEV_SAMP", "STDDEV_POP", "CORR", "COVAR_POP", "COVAR_SAMP",
             "REGR_SLOPE", "REGR_INTERCEPT", "REGR_R2", "REGR_COUNT", "REGR_AVGX", "REGR_AVGY",
-            "REGR_SXX", "REGR_SYY", "REGR_SXY", "SKEWNESS")  # fmt: skip
+            "REGR_SXX", "REGR_SYY", "REGR_SXY", "SKEWNESS", "APPROX_BOUNDS")  # fmt: skip
 _NUMERIC_OR_BOOLEAN = ("SUM",)
 _ORDINAL = ("MIN", "MAX", "MEDIAN", "QUANTILE_CONT", "APPROX_QUANTILE", "LEAST", "GREATEST",
             "CLAMP")  # fmt: skip
 _ORDINAL_OR_BOOLEAN = ("AVG", "MEAN")
 _CHOOSING = ("COALESCE", "NULLIF", "IF")
 """The functions whose result is one of their arguments, of whatever type."""
-_UNBOUNDED = ("COUNT", "COUNT_IF", "APPROX_COUNT_DISTINCT", "REGR_COUNT", "MODE", "MIN", "MAX")
+_UNBOUNDED = ("COUNT", "COUNT_IF", "APPROX_COUNT_DISTINCT", "REGR_COUNT", "MODE", "MIN", "MAX",
+              "APPROX_BOUNDS")  # fmt: skip
 """The aggregates whose argument needs no bounds."""
 
 

@@ -46,6 +46,7 @@ AGGREGATES = {
     "SKEWNESS": ("SKEWNESS(x)", "the skewness of a sample"),
     "APPROX_COUNT_DISTINCT": ("APPROX_COUNT_DISTINCT(x)", "COUNT(DISTINCT x)"),
     "APPROX_QUANTILE": ("APPROX_QUANTILE(x, q)", "QUANTILE_CONT"),
+    "APPROX_BOUNDS": ("APPROX_BOUNDS(x)", "bounds for x, where nobody knows any"),
 }
 """The signature of each aggregate, and its meaning."""
 

@@ -39,7 +39,8 @@ class GroupKeys(Attack):
         "The lines come from the policy, not from the rows. Declared values are all listed, also "
         "those that nobody has, each with noise; a column without declared values cannot be "
         "grouped by at all. Dropping small groups would not do: whether a group is dropped "
-        "depends on one person, too. (With δ > 0 there is a way: a noisy threshold.)"
+        "depends on one person, too. (With δ > 0 there is a way, and dpdb has it: a threshold on "
+        "noisy numbers, above which nobody comes alone but with that probability.)"
     )
     tasks = (
         Task(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import reduce
+from operator import add
 
 _ZERO = Fraction(0)
 
@@ -33,6 +35,12 @@ class Loss:
             self.rho + other.rho,
             self.rho_delta + other.rho_delta,
         )
+
+
+def added(losses: Iterable[Loss]) -> Loss:
+    """The loss of all of these on the same rows."""
+    own = iter(losses)
+    return reduce(add, own, next(own, Loss()))
 
 
 def largest_loss(losses: Iterable[Loss]) -> Loss:

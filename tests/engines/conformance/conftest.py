@@ -28,6 +28,12 @@ def world(tmp_path_factory: pytest.TempPathFactory, open_engine: OpenEngine) -> 
     return two_engines(tmp_path_factory.mktemp("world"), seed=1, engine=open_engine())
 
 
+@pytest.fixture(scope="module")
+def plain_world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    """In the plain engine, which is there to compare with: every third question is enough."""
+    return two_engines(tmp_path_factory.mktemp("world"), seed=1, engine=PlainEngine())
+
+
 @pytest.fixture(params=[name for name in ENGINES if name != "plain"], scope="module")
 def open_fast_engine(request: pytest.FixtureRequest) -> OpenEngine:
     """Opens an engine that is to be compared with the plain one, or asked very often."""

@@ -22,7 +22,7 @@ from tests.support.two_engines import (
 )
 
 GENERATED = settings(
-    max_examples=60,  # tests/long has thousands
+    max_examples=30,  # tests/long has thousands
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.engines.conformance.test_statements import World
 
-STATEMENTS = 60
+STATEMENTS = 30
 
 
 @pytest.fixture(scope="module")

@@ -179,7 +179,7 @@ def test_the_window_leaves_out_nothing(name: str, fraction: Fraction) -> None:
     values = dict(large_tables())[name]
     assert len(values) == 5000
     widths = set()
-    for epsilon in (Fraction(1, 1000), Fraction(1, 10), Fraction(1), Fraction(20), Fraction(1000)):
+    for epsilon in (Fraction(1, 1000), Fraction(1), Fraction(1000)):
         chosen_by = mechanism(fraction, ADD_REMOVE, epsilon)
         found = distribution(integers(values), GRID, fraction, chosen_by)
         scores = clamped_scores(tuple(values), fraction)

@@ -1,0 +1,131 @@
+"""The release of the keys that are found in the data: its noise, and what it says of counts.
+
+A key that is shown comes with its noisy number of units. Where the query asks for that number, it
+is not drawn again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+from dpdb.errors import InvalidOption, TooLarge, Unsupported
+from dpdb.plan.expressions import ColumnRef, Expr
+from dpdb.plan.group_keys import found_places
+from dpdb.plan.lowering import PlanningContext
+from dpdb.plan.obstacles import obstacle
+from dpdb.plan.plan import Release
+from dpdb.plan.query import Aggregate, Function, Query
+from dpdb.plan.shared_moments import counts_all_rows
+from dpdb.plan.statistics import KeyUnits
+from dpdb.policy.budget import SMALLEST_DELTA, Neighbors
+from dpdb.policy.catalog import Kind
+from dpdb.policy.names import written
+from dpdb.privacy.accounting.accountants import BudgetShare
+from dpdb.privacy.mechanisms import MAX_SCALE
+from dpdb.privacy.thresholding import Threshold
+
+_USUAL_DELTA = Fraction(1, 10**6)
+"""The δ of a session that the hint proposes."""
+
+
+def selects_keys(query: Query) -> bool:
+    """Whether keys are to be found in the data, and some row might have one."""
+    return bool(found_places(query.keys, query.where)) and not _is_empty(query)
+
+
+def _is_empty(query: Query) -> bool:
+    """Whether no row can pass WHERE, so that there is no key."""
+    return obstacle(query.table, query.where) is not None
+
+
+def told_by_keys(query: Query) -> tuple[int, ...]:
+    """Which aggregates are the number of units that the release of the keys tells.
+
+    These are COUNT(DISTINCT unit), and COUNT(*) where a unit has one row. With declared keys beside
+    those that are found there are none, as each of the latter has several groups.
+    """
+    found = len(found_places(query.keys, query.where))
+    if not selects_keys(query) or found < len(query.keys):
+        return ()
+    told = (index for index, each in enumerate(query.aggregates) if _counts_units(each, query))
+    return tuple(index for index in told if query.obstacles[index] is None)
+
+
+def _counts_units(aggregate: Aggregate, query: Query) -> bool:
+    if aggregate.where is not None:
+        return False
+    if aggregate.function is Function.COUNT:
+        return query.table.rows_per_unit == 1 and counts_all_rows(aggregate)
+    units = aggregate.function is Function.COUNT_DISTINCT
+    return units and _is_unit(aggregate.argument, query)
+
+
+def _is_unit(expression: Expr | None, query: Query) -> bool:
+    """Whether an expression is the column that names the privacy unit."""
+    column = expression.column if isinstance(expression, ColumnRef) else None
+    return column is not None and column.name == query.table.unit
+
+
+def key_share(share: BudgetShare, context: PlanningContext) -> BudgetShare:
+    """The share of the keys: all of the query's δ, where no other release needs a part of it."""
+    options, smooth = context.options, context.options.sensitivity == "smooth"
+    if smooth or (options.mechanism == "gaussian" and not share.concentrated):
+        return share
+    return replace(share, delta=context.share.delta)
+
+
+def check_no_goal(query: Query) -> None:
+    """Refuse a goal of accuracy for a query whose keys are found in the data."""
+    if selects_keys(query):
+        raise InvalidOption(
+            "an error, or a noise_index, cannot be kept with keys that are found in the data",
+            hint="list the values of the keys in the policy",
+        )
+
+
+def key_release(query: Query, context: PlanningContext, share: BudgetShare) -> Release:
+    """The release of the keys that are found in the data.
+
+    Raises Unsupported for keys that cannot be found privately, and without δ.
+    """
+    for place in found_places(query.keys, query.where):
+        _check(query.keys[place], query, context, share)
+    return Release("keys", KeyUnits(), threshold(query, context, share))
+
+
+def threshold(query: Query, context: PlanningContext, share: BudgetShare) -> Threshold:
+    """The threshold that spends a share."""
+    table, replaced = query.table, context.policy.neighbors is Neighbors.REPLACE
+    most = table.groups_per_unit or table.rows_per_unit
+    groups = min(most, table.rows_per_unit) * (2 if replaced else 1)
+    each = share.part(Fraction(1, groups))
+    mechanism = Threshold(each.epsilon, each.delta, groups, query.least_units)
+    if mechanism.scale > MAX_SCALE:
+        raise TooLarge("epsilon is too small to find keys with")
+    return mechanism
+
+
+def _check(key: Expr, query: Query, context: PlanningContext, share: BudgetShare) -> None:
+    """Refuse a key that is no key, and any without δ."""
+    name = written(key.column.name) if isinstance(key, ColumnRef) else "this expression"
+    if _is_unit(key, query):
+        raise Unsupported(
+            f"{name} names a privacy unit: each group would be one unit",
+            hint=f"COUNT(DISTINCT {name}) counts them; group by what many have in common",
+        )
+    if key.kind is Kind.NUMBER:
+        raise Unsupported(
+            f"{name} has no declared values to group by, and numbers with decimals are no keys",
+            hint=f"round it, as in FLOOR({name} / 10) * 10, or list its values in the policy",
+        )
+    if share.delta >= SMALLEST_DELTA:
+        return
+    usual = replace(share, delta=_USUAL_DELTA / context.policy.budget.queries)
+    units = threshold(query, context, usual).shown_from
+    of_whom = "rows" if query.table.unit is None else f"different {query.table.unit}"
+    raise Unsupported(
+        f"{name} has no declared values to group by, and keys found in the data need delta",
+        hint="list them as values in the policy, or --delta 1e-6: shown are then keys of about "
+        f"{units} {of_whom} or more",
+    )

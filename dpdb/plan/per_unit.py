@@ -1,0 +1,184 @@
+"""Tables with a row for what the rows of each unit come to: exact, and without noise.
+
+`SELECT customer_id, SUM(amount) AS total FROM orders GROUP BY customer_id` within FROM is such a
+table, as customer_id names a unit. Each row is a function of one unit's rows, so that further
+queries of the table are about units as those of any other table are. What a unit comes to is
+clamped to bounds that follow from those of its rows and from their cap.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+
+from dpdb.errors import Unsupported
+from dpdb.plan.expressions import ColumnRef, Expr, columns_of, conjunction
+from dpdb.plan.intervals import Interval
+from dpdb.plan.query import Aggregate, Function
+from dpdb.plan.ranges import interval, narrow, nullable
+from dpdb.plan.relations import Source
+from dpdb.plan.stability import THE_UNIT, Name
+from dpdb.plan.statistics import Grid, fit_grid, step_of
+from dpdb.policy.catalog import Column, Kind, Reference, Table
+from dpdb.policy.numbers import MAGNITUDE_LIMIT, grid_step
+
+_FUNCTIONS = (
+    Function.COUNT,
+    Function.COUNT_DISTINCT,
+    Function.SUM,
+    Function.AVG,
+    Function.MIN,
+    Function.MAX,
+)
+
+
+@dataclass(frozen=True)
+class PerUnit(Table):
+    """A table of aggregates per unit; its first columns are the keys."""
+
+    source: Source | None = None
+    """What is aggregated."""
+    where: Expr | None = None
+    keys: tuple[ColumnRef, ...] = ()
+    """What is grouped by, besides the owner."""
+    aggregates: tuple[Aggregate, ...] = ()
+    sample_key: str = ""
+
+    @property
+    def names_read(self) -> frozenset[str]:
+        """The names of the columns of `source` that are read."""
+        read = [self.where, *self.keys]
+        read += [part for each in self.aggregates for part in (each.argument, each.where)]
+        return frozenset().union(*(columns_of(each) for each in read if each is not None))
+
+    @property
+    def key_columns(self) -> tuple[Column, ...]:
+        """The columns of the keys."""
+        return self.columns[: len(self.keys)]
+
+    @property
+    def aggregate_columns(self) -> tuple[Column, ...]:
+        """The columns of the aggregates."""
+        return self.columns[len(self.keys) :]
+
+
+def per_unit(
+    source: Source,
+    where: Expr | None,
+    keys: tuple[tuple[ColumnRef, Name | None], ...],
+    aggregates: tuple[tuple[str, Aggregate], ...],
+    sample_key: str,
+) -> PerUnit:
+    """The table with these keys, of which one names a unit or its row, and named aggregates."""
+    names = list(_different([*(key.column.name for key, _ in keys), *(n for n, _ in aggregates)]))
+    key_columns = [
+        replace(key.column, name=name, references=_reference(naming))
+        for name, (key, naming) in zip(names, keys, strict=False)
+    ]
+    # Where an aggregate stands in the text is no part of what it means.
+    meant = tuple(replace(aggregate, place=None) for _, aggregate in aggregates)
+    columns = [
+        _aggregate_column(name, aggregate, where, source.rows_per_unit)
+        for name, (_, aggregate) in zip(names[len(keys) :], aggregates, strict=True)
+    ]
+    of_unit = next((c for c, (_, name) in zip(key_columns, keys, strict=True) if name == THE_UNIT),
+                   None)  # fmt: skip
+    naming, chain = of_unit, None
+    if naming is None:
+        naming = next(column for column in key_columns if column.references is not None)
+        chain = naming.references
+    others = [c for c in key_columns if c is not naming]
+    return PerUnit(
+        name=repr((source.name, source.rows_per_unit, where, keys, meant)),
+        path=Path(),
+        columns=(*key_columns, *columns),
+        unit=naming.name,
+        rows_per_unit=_most(source.rows_per_unit, others, chain),
+        chain=chain,
+        key=tuple(column.name for column in key_columns),
+        source=source,
+        where=where,
+        keys=tuple(key for key, _ in keys),
+        aggregates=meant,
+        sample_key=sample_key,
+    )
+
+
+def _different(names: Iterable[str]) -> Iterator[str]:
+    """The names, each with a number where it was there before."""
+    seen: set[str] = set()
+    for name in names:
+        number, different = 1, name
+        while different in seen:
+            number += 1
+            different = f"{name} {number}"
+        seen.add(different)
+        yield different
+
+
+def _reference(name: Name | None) -> Reference | None:
+    if name is None or name.table is None or name.column is None:
+        return None
+    return Reference(name.table, name.column)
+
+
+def _most(rows: int, others: Iterable[Column], chain: Reference | None) -> int:
+    """The most rows of a unit: as many as it has rows, or combinations of the other keys."""
+    if chain is not None:
+        return rows
+    sizes = [len(c.values) + c.nullable if c.values is not None else math.inf for c in others]
+    return int(min(rows, math.prod(sizes)))
+
+
+def _aggregate_column(name: str, aggregate: Aggregate, where: Expr | None, most: int) -> Column:
+    """The column of an aggregate of at most so many rows."""
+    function, argument = aggregate.function, aggregate.argument
+    if function not in _FUNCTIONS:
+        raise Unsupported(
+            f"{function.name} is not worked out per unit",
+            hint="COUNT, SUM, AVG, MIN and MAX are",
+            place=aggregate.place,
+        )
+    if function in (Function.COUNT, Function.COUNT_DISTINCT):
+        always = argument is None and aggregate.where is None
+        return Column(name, Kind.INTEGER, Fraction(int(always)), Fraction(most), nullable=False)
+    assert argument is not None
+    missing = nullable(argument) or aggregate.where is not None
+    grid = argument_grid(aggregate, where)
+    bare = Column(name, aggregate.kind, nullable=missing)
+    if grid is None:
+        return bare
+    low, high = grid.lower * grid.step, grid.upper * grid.step
+    step = grid.step
+    if function is Function.SUM:
+        low, high = min(low, most * low), max(high, most * high)
+    elif function is Function.AVG:
+        step = Fraction(1) if bare.kind is Kind.DATE else grid_step(low, high)
+    fitted = fit_grid(step, low, high, MAGNITUDE_LIMIT)
+    return replace(
+        bare,
+        lower=fitted.lower * fitted.step,
+        upper=fitted.upper * fitted.step,
+        step=fitted.step,
+    )
+
+
+def argument_grid(aggregate: Aggregate, where: Expr | None) -> Grid | None:
+    """The grid of the values that are aggregated; None where they have no bounds."""
+    argument = aggregate.argument
+    assert argument is not None
+    bounds = interval(argument, narrow(conjunction(where, aggregate.where), {}))
+    bounds = interval(argument, {}) if bounds.empty else bounds
+    if not (isinstance(bounds.lower, Fraction) and isinstance(bounds.upper, Fraction)):
+        return None
+    return _grid(argument, bounds)
+
+
+def _grid(argument: Expr, bounds: Interval) -> Grid:
+    assert isinstance(bounds.lower, Fraction)
+    assert isinstance(bounds.upper, Fraction)
+    step = step_of(argument, bounds.lower, bounds.upper)
+    return fit_grid(step, bounds.lower, bounds.upper, MAGNITUDE_LIMIT)

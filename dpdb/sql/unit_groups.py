@@ -1,0 +1,168 @@
+"""GROUP BY what names a unit, within FROM and WITH: a table with a row for each unit."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from sqlglot import exp
+
+from dpdb.errors import Place, StatementError, Unsupported
+from dpdb.plan.expressions import ColumnRef, Expr, Slot
+from dpdb.plan.per_unit import PerUnit, per_unit
+from dpdb.plan.query import Output
+from dpdb.plan.relations import Join, Joined, JoinKind, Mark, Relation, Scan, scans
+from dpdb.plan.stability import THE_UNIT, Name, names_of
+from dpdb.policy.catalog import Policy, Table
+from dpdb.sql import group_by
+from dpdb.sql.arrangement import with_lookups
+from dpdb.sql.rewriting import substituted
+from dpdb.sql.scopes import AnswerExpressions, Answers, RowExpressions
+from dpdb.sql.sources import SelectBinder, source_of
+from dpdb.sql.trees import only, place
+from dpdb.sql.views import Scope, View, called
+
+_TWICE = (
+    "aggregate twice: SELECT AVG(n) FROM (SELECT customer_id, COUNT(*) AS n FROM orders"
+    " GROUP BY customer_id)"
+)
+
+
+class GroupBinder(SelectBinder, Protocol):
+    """The binder of a SELECT, as far as one with groups needs it."""
+
+    def outputs(self, tree: exp.Select, answers: Answers, written: list[str]) -> tuple[Output, ...]:
+        """The columns of the answer, with their labels as `written`."""
+        ...
+
+
+def groups_units(tree: exp.Select, scope: Scope, policy: Policy) -> bool:
+    """Whether a key of GROUP BY is a column that names a unit, or a row by its key."""
+    group = tree.args.get("group")
+    if group is None or scope.view.derived is not None:
+        return False
+    names = _names(scope, policy)
+    return any(_naming(node, tree, scope, names) for node in group.expressions)
+
+
+def _names(scope: Scope, policy: Policy) -> dict[str, Name]:
+    """What the columns that a SELECT reads name."""
+    names: dict[str, Name] = {}
+    for scan in scope_scans(scope):
+        names |= names_of(scan, policy)
+    return names
+
+
+def scope_scans(scope: Scope) -> list[Scan]:
+    """The tables that a SELECT reads."""
+    if scope.parts:
+        return [part.scan for part in scope.parts]
+    table = scope.view.table
+    return [Scan(table)] if isinstance(table, Table) else list(scans(table.relation))
+
+
+def _naming(node: exp.Expr, tree: exp.Select, scope: Scope, names: dict[str, Name]) -> bool:
+    chosen, items = node.unnest(), tree.expressions
+    if isinstance(chosen, exp.Literal):
+        at = int(chosen.name) - 1 if chosen.name.isdigit() and len(chosen.name) < 9 else -1
+        chosen = items[at].unalias() if 0 <= at < len(items) else chosen
+    elif isinstance(chosen, exp.Column) and not called(chosen.name, scope.view.columns):
+        alias = chosen.name.casefold()
+        chosen = next((i.unalias() for i in items if i.alias.casefold() == alias), chosen)
+    if not isinstance(chosen, exp.Column):
+        return False
+    try:
+        key = scope.column(chosen)
+    except StatementError:  # which is told when the key is bound
+        return False
+    return isinstance(key, ColumnRef) and key.column.name in names
+
+
+def unit_view(
+    tree: exp.Select, written: list[str], scope: Scope, binder: GroupBinder, policy: Policy
+) -> View:
+    """The view of a SELECT that groups by what names a unit."""
+    for clause in ("limit", "offset"):
+        if tree.args.get(clause):
+            raise Unsupported(
+                f"LIMIT inside a subquery chooses among the rows of every {policy.unit}",
+                hint="leave it to the outer SELECT",
+                place=place(tree, binder.text),
+            )
+    only(tree, binder.text, "expressions", "from_", "joins", "where", "group", "having", "order",
+         "with_")  # fmt: skip
+    rows = RowExpressions(binder, scope)
+    levels = group_by.levels(tree, scope, rows)
+    plain = [key for key in levels[0] if isinstance(key, ColumnRef)]
+    if len(levels) > 1 or len(plain) != len(levels[0]):
+        raise Unsupported(
+            f"groups of each {policy.unit} are by columns",
+            hint="a SELECT in FROM can give an expression a name first",
+            place=place(tree.args["group"], binder.text),
+        )
+    source, condition = source_of(tree, scope, rows, binder)
+    answers = AnswerExpressions(binder, rows, scope, tuple(plain))
+    outputs, having = binder.outputs(tree, answers, written), tree.args.get("having")
+    kept = answers.condition(having.this) if having else None
+    if binder.subqueries:
+        raise Unsupported(
+            f"a scalar subquery is not compared with the rows of each {policy.unit}",
+            hint="write it into the outer SELECT",
+            place=place(tree, binder.text),
+        )
+    source = with_lookups(source, binder.lookups, policy, binder.facts)
+    _check_source(source.relation if isinstance(source, Joined) else None, tree, binder)
+    names, labels = _names(scope, policy), _labels(outputs)
+    table = per_unit(
+        source,
+        condition,
+        tuple((key, names.get(key.column.name)) for key in plain),
+        tuple((labels.get(at, call.function), call) for at, call in enumerate(answers.aggregates)),
+        policy.sample_key,
+    )
+    return _view(table, outputs, kept)
+
+
+def _check_source(relation: Relation | None, tree: exp.Select, binder: SelectBinder) -> None:
+    while isinstance(relation, Mark | Join):
+        if isinstance(relation, Join) and relation.kind is JoinKind.FULL:
+            raise Unsupported(
+                "the rows of a FULL JOIN are not grouped by unit",
+                hint="LEFT JOIN keeps the rows of the first table",
+                place=place(tree, binder.text),
+            )
+        relation = relation.left
+
+
+def _labels(outputs: tuple[Output, ...]) -> dict[int, str]:
+    """What the statement calls an aggregate."""
+    named: dict[int, str] = {}
+    for output in outputs:
+        if isinstance(output.expression, Slot) and output.expression.role == "aggregate":
+            named.setdefault(output.expression.index, output.label)
+    return named
+
+
+def _view(table: PerUnit, outputs: tuple[Output, ...], having: Expr | None) -> View:
+    def column(leaf: Slot | ColumnRef) -> Expr:
+        assert isinstance(leaf, Slot)
+        columns = table.key_columns if leaf.role == "key" else table.aggregate_columns
+        return ColumnRef(columns[leaf.index])
+
+    columns = tuple((each.label, substituted(each.expression, column)) for each in outputs)
+    return View(table, columns, None if having is None else substituted(having, column))
+
+
+def refuse_single_units(
+    keys: tuple[Expr, ...], scope: Scope, policy: Policy, where: Place | None
+) -> None:
+    """Refuse groups that would each be about one unit."""
+    names = _names(scope, policy)
+    for key in keys:
+        if isinstance(key, ColumnRef) and key.column.name in names and key.column.values is None:
+            name, unit = key.column.name, policy.unit
+            one = unit if names[name] == THE_UNIT else f"row of a {unit}"
+            raise Unsupported(
+                f"{name} names a {one}: each group would be one {one}",
+                hint=_TWICE,
+                place=where,
+            )

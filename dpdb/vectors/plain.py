@@ -1,0 +1,22 @@
+"""Values of vectors as plain Python values."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from dpdb.policy.catalog import Kind, Value
+from dpdb.vectors.vector import AnyVector, TextVector
+
+
+def plain_values(vector: AnyVector, kind: Kind, places: npt.NDArray[np.intp]) -> list[Value | None]:
+    """The values at some places; None for NULL. Dates are days, and numbers whole ones."""
+    if isinstance(vector, TextVector):
+        texts = [*vector.dictionary, None]
+        return [texts[code] for code in vector.codes[places].tolist()]
+    values = vector.values[places].tolist()
+    found: list[Value | None] = [v if kind is Kind.BOOLEAN else int(v) for v in values]
+    if vector.null is None:
+        return found
+    missing = vector.null[places].tolist()
+    return [None if no else value for no, value in zip(missing, found, strict=True)]
