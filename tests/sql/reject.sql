@@ -234,10 +234,12 @@ SELECT COUNT(*) FROM people WHERE age > (SELECT (SELECT MAX(age) FROM people), C
 SELECT COUNT(*) FROM people WHERE age > (SELECT AVG(age) FROM people GROUP BY zip);
 -- Unsupported one value
 SELECT COUNT(*) FROM people WHERE age > (SELECT AVG(age) FROM people HAVING COUNT(*) > 3);
--- UnknownName no table o here
+-- Unsupported aggregates the rows of every unit
 SELECT COUNT(*) FROM people o WHERE age > (SELECT AVG(age) FROM people p WHERE p.zip = o.zip);
--- UnknownName no table people here
+-- Unsupported aggregates the rows of every unit
 SELECT COUNT(*) FROM people WHERE age > (SELECT AVG(age) FROM people p WHERE p.zip = people.zip);
+-- UnknownName no table people here
+SELECT COUNT(*) FROM people WHERE age > (WITH t AS (SELECT age AS a FROM people) SELECT AVG(a) FROM t WHERE t.a = people.age);
 -- Unsupported
 SELECT COUNT(*) FROM people WHERE age > (SELECT 1);
 -- Unsupported
