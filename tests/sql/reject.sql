@@ -116,7 +116,7 @@ SELECT COUNT(*) FROM (VALUES (1)) AS t(x);
 SELECT COUNT(*) FROM UNNEST([1, 2]);
 -- Unsupported 1:22 only a table's name
 SELECT COUNT(*) FROM generate_series(1, 10);
--- Unsupported 1:8 FROM one table
+-- Unsupported 1:8 FROM a table
 SELECT COUNT(*);
 -- UnknownName
 SELECT COUNT(*) FROM other.people;
@@ -162,9 +162,9 @@ WITH t AS (VALUES (1)) SELECT COUNT(*) FROM t;
 SELECT COUNT(*) FROM (FROM people) AS t;
 -- Unsupported a subquery begins with SELECT
 SELECT COUNT(*) FROM (FROM people SELECT age) AS t;
--- Unsupported FROM one table
+-- Unsupported FROM a table
 SELECT COUNT(*) FROM (SELECT 1 AS one) AS t;
--- Unsupported FROM one table
+-- Unsupported can be in FROM
 SELECT COUNT(*) FROM LATERAL (SELECT age FROM people) AS t;
 -- Unsupported sample
 SELECT COUNT(*) FROM (SELECT age FROM people) AS t TABLESAMPLE (10 PERCENT);
