@@ -110,8 +110,7 @@ def _plan_within(
         for index, subplan in enumerate(subplans)
     }
     if isinstance(query, DerivedQuery) and query.derived is not None:
-        cells = (subplan.cells for subplan in subplans)
-        most_rows(query.derived, dict(zip(query.subqueries, cells, strict=True)))
+        most_rows(query.derived, {each: _most_rows_of(each) for each in query.subqueries})
     values = _key_values(query, known)
     group_count = _most_groups(query, values)
     competing = max(candidates, competing_rows(query, group_count, context))
@@ -138,7 +137,12 @@ def _candidates(query: Query) -> int:
     derived = query.derived if isinstance(query, DerivedQuery) else None
     if derived is None or not (has_intervals(derived) and selects_by_noise(derived)):
         return 1
-    return sum(_most_groups(each, _key_values(each, {})) for each in query.subqueries)
+    return sum(map(_most_rows_of, query.subqueries))
+
+
+def _most_rows_of(query: Query) -> int:
+    """The most rows that the answer to a query can have, but for HAVING and LIMIT."""
+    return _most_groups(query, _key_values(query, {}))
 
 
 KeyValues = tuple[tuple[Value, ...], ...]

@@ -9,10 +9,17 @@ from fractions import Fraction
 from functools import cached_property
 
 from dpdb.errors import Place
-from dpdb.plan.expressions import Expr, IntervalEnd, conjunction, interval_ends, size
+from dpdb.plan.expressions import (
+    Expr,
+    IntervalEnd,
+    columns_of,
+    conjunction,
+    interval_ends,
+    size,
+)
 from dpdb.plan.obstacles import Obstacle, obstacle
 from dpdb.plan.relations import Source
-from dpdb.policy.catalog import Kind, Table
+from dpdb.policy.catalog import Column, Kind, Table
 
 
 class Function(StrEnum):
@@ -143,6 +150,13 @@ class Query:
         """Whether it reads public tables and no other."""
         here = isinstance(self.table, Table) and self.table.public
         return here and all(query.public for query in self.subqueries)
+
+    @property
+    def columns(self) -> dict[str, Column]:
+        """The columns that its filter, its keys and its aggregates read, by name."""
+        parts = [part for each in self.aggregates for part in (each.argument, each.where)]
+        read = (columns_of(part) for part in (self.where, *self.keys, *parts) if part is not None)
+        return {name: column for each in read for name, column in each.items()}
 
     @property
     def measured(self) -> tuple[Expr, ...]:

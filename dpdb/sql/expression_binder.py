@@ -286,8 +286,7 @@ class ExpressionBinder(ABC):
             raise self._unknown(node)
         if not isinstance(node, (exp.Trim, exp.Anonymous)):
             only(node, self.text, *READ)
-        name, parts = known
-        made = call(name, [bind(part) for part in parts], self.place(node))
+        made = call(known[0], [bind(part) for part in known[1]], self.place(node))
         self.effort.spend_states(made, node, self.text)
         return made
 

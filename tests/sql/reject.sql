@@ -234,10 +234,12 @@ SELECT COUNT(*) FROM people WHERE age > (SELECT (SELECT MAX(age) FROM people), C
 SELECT COUNT(*) FROM people WHERE age > (SELECT AVG(age) FROM people GROUP BY zip);
 -- Unsupported one value
 SELECT COUNT(*) FROM people WHERE age > (SELECT AVG(age) FROM people HAVING COUNT(*) > 3);
--- UnknownName no table o here
+-- Unsupported aggregates the rows of every unit
 SELECT COUNT(*) FROM people o WHERE age > (SELECT AVG(age) FROM people p WHERE p.zip = o.zip);
--- UnknownName no table people here
+-- Unsupported aggregates the rows of every unit
 SELECT COUNT(*) FROM people WHERE age > (SELECT AVG(age) FROM people p WHERE p.zip = people.zip);
+-- UnknownName no table people here
+SELECT COUNT(*) FROM people WHERE age > (WITH t AS (SELECT age AS a FROM people) SELECT AVG(a) FROM t WHERE t.a = people.age);
 -- Unsupported
 SELECT COUNT(*) FROM people WHERE age > (SELECT 1);
 -- Unsupported
@@ -839,3 +841,11 @@ SELECT COUNT(*) FROM people JOIN (SELECT zip, COUNT(*) AS n FROM people GROUP BY
 WITH t AS (SELECT zip, COUNT(*) AS n FROM people GROUP BY zip) SELECT n FROM t, t AS u;
 -- Unsupported a subquery cannot be in ON here
 WITH t AS (SELECT zip, COUNT(*) AS n FROM people GROUP BY zip) SELECT t.n FROM t JOIN t AS u ON t.n > (SELECT AVG(n) FROM t);
+-- Unsupported goes into the SELECT whose answer is read
+SELECT DP_INTERVAL_LOW(MAX(n)) FROM (SELECT zip, COUNT(*) AS n FROM people GROUP BY zip) AS t;
+-- TypeMismatch takes a number from aggregates
+SELECT zip, DP_INTERVAL_LOW(COUNT(*) / SUM(COUNT(*)) OVER ()) FROM people GROUP BY zip;
+-- Unsupported GROUPING is for the SELECT
+SELECT n, GROUPING(n), COUNT(*) FROM (SELECT zip, COUNT(*) AS n FROM people GROUP BY zip) AS t GROUP BY n;
+-- Unsupported cannot order a UNION
+SELECT COUNT(*) AS n FROM people UNION ALL SELECT SUM(age) FROM people ORDER BY n - (SELECT COUNT(*) FROM people);
