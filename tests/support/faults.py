@@ -333,6 +333,14 @@ BUDGETS = (
         "audit/test_repeated_questions.py::test_a13_fresh_noise_is_paid_for",
     ),
     Mutant(
+        "a level that is refined twice",
+        "several analysts",
+        [Change("session.shared_levels:AllSeries.shared",
+                "step is not None and all(each is not series for each, _ in steps.values())",
+                "step is not None")],
+        "session/test_one_answer.py::test_a_statistic_twice_in_a_statement_is_refined_once",
+    ),
+    Mutant(
         "filters in other words are taken to exclude each other",
         "noise that sticks",
         [Change("plan.regions:Region.excludes", "if self.table != other.table:\n            return False",
