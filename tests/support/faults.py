@@ -154,8 +154,8 @@ ROWS = (
     Mutant(
         "different orders have the noise of different customers",
         "one person, many rows",
-        [Change("plan.lowering:AggregateLowering._names_units", "table.chain is not None",
-                "False")],
+        [Change("plan.relations:unit_columns", "Table(unit=str(unit), chain=None)",
+                "Table(unit=str(unit))")],
         "system/test_several_tables.py::test_different_customers_and_different_orders",
     ),
     Mutant(
@@ -376,8 +376,8 @@ BUDGETS = (
         "another session",
         [Change("ledger.memory:MemoryLedger.charge", "with self._lock:",
                 "import time\n        if True:"),
-         Change("ledger.memory:MemoryLedger.charge", "            self._spent = after",
-                "            time.sleep(0.001)\n            self._spent = after")],
+         Change("ledger.memory:MemoryLedger.charge", "            self._spent, self._left =",
+                "            time.sleep(0.001)\n            self._spent, self._left =")],
         "system/test_charges_at_once.py::test_two_charges_at_once_never_overspend",
     ),
     Mutant(
