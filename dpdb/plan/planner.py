@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dpdb.errors import TooLarge
 from dpdb.plan import quantiles
 from dpdb.plan.allocation import allocate, competing_rows
+from dpdb.plan.confidence import CONFIDENCE
 from dpdb.plan.derived import DerivedQuery
 from dpdb.plan.derived_columns import has_intervals, most_rows, selects_by_noise
 from dpdb.plan.expressions import Slot
@@ -23,14 +24,7 @@ from dpdb.plan.lowering import (
     PlanningContext,
     RowCount,
 )
-from dpdb.plan.plan import (
-    CONFIDENCE,
-    Estimate,
-    Plan,
-    Release,
-    ReleasedGroup,
-    ReleaseFamily,
-)
+from dpdb.plan.plan import Estimate, Plan, Release, ReleasedGroup, ReleaseFamily
 from dpdb.plan.query import Query
 from dpdb.plan.query_releases import MAX_GROUPS, QueryReleases
 from dpdb.plan.ranges import Environment

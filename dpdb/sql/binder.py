@@ -11,16 +11,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from sqlglot import exp
-from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import Token
 
-from dpdb.errors import (
-    Place,
-    SyntaxFault,
-    TooLarge,
-    TypeMismatch,
-    Unsupported,
-)
+from dpdb.errors import SyntaxFault, TypeMismatch, Unsupported
 from dpdb.plan.derived import Derived, DerivedQuery, Released, derived_query
 from dpdb.plan.derived_columns import is_one_row
 from dpdb.plan.expressions import ColumnRef, Expr, Literal, Slot, interval_ends
@@ -32,7 +25,7 @@ from dpdb.sql import derived_tables, group_by, sources, unions, unit_groups, win
 from dpdb.sql.aggregates import is_aggregated
 from dpdb.sql.arrangement import with_lookups
 from dpdb.sql.correlated import CorrelatedBinder, is_correlated
-from dpdb.sql.dialect import parse, select_start
+from dpdb.sql.dialect import select_start, select_tree
 from dpdb.sql.distinct import check_distinct, distinct_keys
 from dpdb.sql.grouping_sets import by_levels
 from dpdb.sql.labels import labels
@@ -54,27 +47,7 @@ def bind(
     facts: Facts = NO_FACTS,
 ) -> Query:
     """The query that these tokens of `text`, a single SELECT, ask of the policy's tables."""
-    try:
-        trees = parse(tokens, text)
-    except ParseError as error:
-        raise _syntax_fault(error) from None
-    except RecursionError:
-        raise TooLarge("the statement is nested too deeply") from None
-    except Exception:
-        raise SyntaxFault("this is not valid SQL") from None
-    if len(trees) != 1 or not isinstance(trees[0], exp.Select | exp.SetOperation):
-        raise Unsupported("only a single SELECT is answered")
-    return Binder(text, policy, tokens, facts).query(trees[0], options, terms)
-
-
-def _syntax_fault(error: ParseError) -> SyntaxFault:
-    """sqlglot's complaint as ours: the word it stumbled over and its place."""
-    details = error.errors[0] if error.errors else {}
-    word = str(details.get("highlight") or "")
-    line, end = details.get("line"), details.get("col")
-    where = Place(line, max(1, end - len(word) + 1)) if line and end is not None else None
-    return SyntaxFault(f"this is not valid SQL near '{word}'" if word else
-                       "this is not valid SQL: it ends too soon", place=where)  # fmt: skip
+    return Binder(text, policy, tokens, facts).query(select_tree(tokens, text), options, terms)
 
 
 @dataclass
