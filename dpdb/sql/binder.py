@@ -283,7 +283,7 @@ class Binder:
         only(order, self.text, "expressions")
         group_by.check_number(order.expressions, "terms of ORDER BY", self.text)
         result = []
-        for term in order.expressions:
+        for term in group_by.ordering_terms(order, len(outputs), answers.aliases):
             only(term, self.text, "this", "desc", "nulls_first")
             at = group_by.position(term.this, len(outputs), self.text)
             expression = answers.ordering(term.this) if at is None else outputs[at].expression

@@ -263,8 +263,6 @@ SELECT age, COUNT(*) FROM people GROUP BY FLOOR(age / 10);
 -- Unsupported age must be inside an aggregate or in GROUP BY
 SELECT FLOOR(age / 5), COUNT(*) FROM people GROUP BY FLOOR(age / 10);
 -- Unsupported
-SELECT COUNT(*) FROM people GROUP BY ALL;
--- Unsupported
 SELECT COUNT(*) FROM people GROUP BY 'zip';
 -- Unsupported
 SELECT COUNT(*) FROM people GROUP BY 1;
@@ -839,3 +837,11 @@ SELECT COUNT(*) FROM people JOIN (SELECT zip, COUNT(*) AS n FROM people GROUP BY
 WITH t AS (SELECT zip, COUNT(*) AS n FROM people GROUP BY zip) SELECT n FROM t, t AS u;
 -- Unsupported a subquery cannot be in ON here
 WITH t AS (SELECT zip, COUNT(*) AS n FROM people GROUP BY zip) SELECT t.n FROM t JOIN t AS u ON t.n > (SELECT AVG(n) FROM t);
+-- UnknownName no function IFF here
+SELECT COUNT(*) FROM visits WHERE IFF(member, TRUE);
+-- TypeMismatch 1:42 DECODE(x, value, result, …, default)
+SELECT COUNT(*) FROM visits WHERE DECODE(grade, 1);
+-- Unsupported note must be inside an aggregate
+SELECT note || COUNT(*) FROM visits GROUP BY ALL;
+-- UnknownName no column all
+SELECT COUNT(*) FROM visits GROUP BY plan, ALL;
