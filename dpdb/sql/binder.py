@@ -14,13 +14,7 @@ from sqlglot import exp
 from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import Token
 
-from dpdb.errors import (
-    Place,
-    SyntaxFault,
-    TooLarge,
-    TypeMismatch,
-    Unsupported,
-)
+from dpdb.errors import Place, SyntaxFault, TooLarge, TypeMismatch, Unsupported
 from dpdb.plan.derived import Derived, DerivedQuery, Released, derived_query
 from dpdb.plan.derived_columns import is_one_row
 from dpdb.plan.expressions import ColumnRef, Expr, Literal, Slot, interval_ends
@@ -42,6 +36,7 @@ from dpdb.sql.terms import Option, agreed, with_key_terms
 from dpdb.sql.trees import Effort, only, place, place_at, start
 from dpdb.sql.unmatched import check_ignored
 from dpdb.sql.views import Scope, View
+from dpdb.sql.without_from import single_row
 
 
 def bind(
@@ -127,6 +122,8 @@ class Binder:
         written = self.labels(tree)
         windows.name_windows(tree, self.text)
         self.views = sources.with_views(tree, self)
+        if tree.args.get("from_") is None:
+            return single_row(tree, written, self, terms)
         scope = sources.scope(tree, self)
         if scope.view.derived is not None:
             return derived_tables.selection(tree, written, scope, self, terms)
@@ -240,7 +237,8 @@ class Binder:
 
     def labels(self, tree: exp.Select) -> list[str]:
         """The items of the SELECT list as written; refused if one is missing."""
-        first, source = select_start(tree), tree.args.get("from_") or tree
+        first = select_start(tree)
+        source = tree.args.get("from_") or next(iter(tree.expressions), tree)
         if first is None or 0 <= start(source) < first:
             raise Unsupported("a subquery begins with SELECT", place=place(source, self.text))
         written = labels([token for token in self.tokens if token.start >= first])

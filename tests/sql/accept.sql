@@ -404,3 +404,10 @@ SELECT plan, member, COUNT(*), 1, AVG(points) + 1 FROM visits GROUP BY ALL ORDER
 SELECT COUNT(*) FROM visits GROUP BY ALL;
 SELECT UPPER(plan), MEDIAN(points) FROM visits GROUP BY ALL HAVING COUNT(*) > 3 ORDER BY ALL;
 SELECT n > 30, COUNT(*) FROM (SELECT plan, COUNT(*) AS n FROM visits GROUP BY ALL) AS t GROUP BY ALL ORDER BY ALL;
+
+--- Without FROM.
+SELECT (SELECT COUNT(*) FROM visits WHERE plan = 'gold') / (SELECT COUNT(*) FROM visits);
+SELECT (SELECT SUM(points) FROM visits) AS total, total * 2, 'points', (SELECT AVG(n) FROM (SELECT plan, COUNT(*) AS n FROM visits GROUP BY plan) AS t) - 1;
+WITH t AS (SELECT plan, COUNT(*) AS n FROM visits GROUP BY plan) SELECT (SELECT MAX(n) FROM t) / (SELECT SUM(n) FROM t) AS part;
+SELECT 'all', (SELECT COUNT(*) FROM visits) UNION ALL SELECT plan, COUNT(*) FROM visits GROUP BY plan;
+SELECT COUNT(*) FROM visits WHERE points > (SELECT (SELECT AVG(points) FROM visits) * 1.5);

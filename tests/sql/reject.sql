@@ -845,3 +845,13 @@ SELECT COUNT(*) FROM visits WHERE DECODE(grade, 1);
 SELECT note || COUNT(*) FROM visits GROUP BY ALL;
 -- UnknownName no column all
 SELECT COUNT(*) FROM visits GROUP BY plan, ALL;
+-- Unsupported 1:8 without FROM a SELECT computes with subqueries
+SELECT 1 + 1;
+-- UnknownName 1:8 no column plan
+SELECT plan, (SELECT COUNT(*) FROM visits);
+-- Unsupported FROM one table
+SELECT *, (SELECT COUNT(*) FROM visits);
+-- Unsupported where in SELECT
+SELECT (SELECT COUNT(*) FROM visits) WHERE TRUE;
+-- Unsupported a subquery gives one value
+SELECT (SELECT plan FROM visits GROUP BY plan);
