@@ -35,6 +35,7 @@ from dpdb.sql.terms import Option, agreed, with_key_terms
 from dpdb.sql.trees import Effort, only, place, place_at, start
 from dpdb.sql.unmatched import check_ignored
 from dpdb.sql.views import Scope, View
+from dpdb.sql.without_from import single_row
 
 
 def bind(
@@ -100,6 +101,8 @@ class Binder:
         written = self.labels(tree)
         windows.name_windows(tree, self.text)
         self.views = sources.with_views(tree, self)
+        if tree.args.get("from_") is None:
+            return single_row(tree, written, self, terms)
         scope = sources.scope(tree, self)
         if scope.view.derived is not None:
             return derived_tables.selection(tree, written, scope, self, terms)
@@ -215,7 +218,8 @@ class Binder:
 
     def labels(self, tree: exp.Select) -> list[str]:
         """The items of the SELECT list as written; refused if one is missing."""
-        first, source = select_start(tree), tree.args.get("from_") or tree
+        first = select_start(tree)
+        source = tree.args.get("from_") or next(iter(tree.expressions), tree)
         if first is None or 0 <= start(source) < first:
             raise Unsupported("a subquery begins with SELECT", place=place(source, self.text))
         written = labels([token for token in self.tokens if token.start >= first])
@@ -258,7 +262,7 @@ class Binder:
         only(order, self.text, "expressions")
         group_by.check_number(order.expressions, "terms of ORDER BY", self.text)
         result = []
-        for term in order.expressions:
+        for term in group_by.ordering_terms(order, len(outputs), answers.aliases):
             only(term, self.text, "this", "desc", "nulls_first")
             at = group_by.position(term.this, len(outputs), self.text)
             expression = answers.ordering(term.this) if at is None else outputs[at].expression

@@ -29,19 +29,15 @@ from dpdb.sql.calls import call
 from dpdb.sql.date_functions import UNREAD, date_call, shifted
 from dpdb.sql.functions import READ, named
 from dpdb.sql.literals import like_pattern, literal
+from dpdb.sql.spellings import respelled
 from dpdb.sql.trees import Effort, chain, check_depth, node_name, only, place
 
 MAX_LIST = 1_000
 MAX_PATTERN = 1_000
 
 COMPARISONS: dict[type[exp.Expr], str] = {
-    exp.EQ: "=",
-    exp.NEQ: "<>",
-    exp.LT: "<",
-    exp.LTE: "<=",
-    exp.GT: ">",
-    exp.GTE: ">=",
-}
+    exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",
+}  # fmt: skip
 ARITHMETIC: dict[type[exp.Expr], str] = {
     exp.Add: "+",
     exp.Sub: "-",
@@ -270,6 +266,8 @@ class ExpressionBinder(ABC):
             case exp.Anonymous(this=str(name)) if name.endswith(UNREAD):
                 name = name.removesuffix(UNREAD)
                 return date_call(name, node.expressions, bind, self.place(node))
+        if (meant := respelled(node, self.text)) is not None:
+            return bind(meant)
         known = named(node)
         if known is None:
             raise self._unknown(node)

@@ -265,8 +265,6 @@ SELECT age, COUNT(*) FROM people GROUP BY FLOOR(age / 10);
 -- Unsupported age must be inside an aggregate or in GROUP BY
 SELECT FLOOR(age / 5), COUNT(*) FROM people GROUP BY FLOOR(age / 10);
 -- Unsupported
-SELECT COUNT(*) FROM people GROUP BY ALL;
--- Unsupported
 SELECT COUNT(*) FROM people GROUP BY 'zip';
 -- Unsupported
 SELECT COUNT(*) FROM people GROUP BY 1;
@@ -849,3 +847,21 @@ SELECT zip, DP_INTERVAL_LOW(COUNT(*) / SUM(COUNT(*)) OVER ()) FROM people GROUP 
 SELECT n, GROUPING(n), COUNT(*) FROM (SELECT zip, COUNT(*) AS n FROM people GROUP BY zip) AS t GROUP BY n;
 -- Unsupported cannot order a UNION
 SELECT COUNT(*) AS n FROM people UNION ALL SELECT SUM(age) FROM people ORDER BY n - (SELECT COUNT(*) FROM people);
+-- UnknownName no function IFF here
+SELECT COUNT(*) FROM visits WHERE IFF(member, TRUE);
+-- TypeMismatch 1:42 DECODE(x, value, result, …, default)
+SELECT COUNT(*) FROM visits WHERE DECODE(grade, 1);
+-- Unsupported note must be inside an aggregate
+SELECT note || COUNT(*) FROM visits GROUP BY ALL;
+-- UnknownName no column all
+SELECT COUNT(*) FROM visits GROUP BY plan, ALL;
+-- Unsupported 1:8 without FROM a SELECT computes with subqueries
+SELECT 1 + 1;
+-- UnknownName 1:8 no column plan
+SELECT plan, (SELECT COUNT(*) FROM visits);
+-- Unsupported FROM one table
+SELECT *, (SELECT COUNT(*) FROM visits);
+-- Unsupported where in SELECT
+SELECT (SELECT COUNT(*) FROM visits) WHERE TRUE;
+-- Unsupported a subquery gives one value
+SELECT (SELECT plan FROM visits GROUP BY plan);

@@ -117,6 +117,14 @@ FUNCTIONS = {
     "DATE_DIFF": ("DATE_DIFF('unit', start, end)", "how often a unit begins between two dates"),
     "DATE_ADD": ("DATE_ADD(date, INTERVAL n unit)", "date + INTERVAL n unit, a later date"),
     "DATE_SUB": ("DATE_SUB(date, INTERVAL n unit)", "date - INTERVAL n unit, an earlier date"),
+    "IFF": ("IFF(condition, x, y)", "IF"),
+    "NVL": ("NVL(x, y)", "COALESCE"),
+    "NVL2": ("NVL2(x, y, z)", "y where x is not NULL, z otherwise"),
+    "IFNULL": ("IFNULL(x, y)", "COALESCE"),
+    "ZEROIFNULL": ("ZEROIFNULL(x)", "COALESCE(x, 0)"),
+    "NULLIFZERO": ("NULLIFZERO(x)", "NULLIF(x, 0)"),
+    "DECODE": ("DECODE(x, value, result, …, default)", "CASE x, where NULL finds NULL"),
+    "EQUAL_NULL": ("EQUAL_NULL(x, y)", "x IS NOT DISTINCT FROM y"),
 }
 """The signature of each function, and its meaning."""
 
