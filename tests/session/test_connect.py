@@ -16,6 +16,7 @@ import dpdb
 from dpdb.answers.formats.json_lines import as_json
 from dpdb.answers.formats.render import as_table
 from dpdb.interfaces.cli.main import main
+from dpdb.session.connect import policy_of
 
 PEOPLE = Path(__file__).parents[2] / "sample_data" / "people.csv"
 STUDENTS = PEOPLE.with_name("students.csv")
@@ -214,3 +215,35 @@ def test_threads_are_answered_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> 
     assert len({each.rows for each in answers}) == 1
     assert sorted(each.repeat for each in answers) == [False, True, True]
     assert db.balance.queries_left == 9
+
+
+UNIT = (
+    '[tables.{name}]\nunit = "id"\nkey = "k"\n[tables.{name}.columns]\nid = {{ type = "{kind}" }}\n'
+)
+KEY = 'k = { type = "integer" }\n'
+
+
+def policy_file(folder: Path, name: str, kind: str, word: str | None = None) -> Path:
+    """A table about a unit of that type, which the policy calls by a word."""
+    (folder / f"{name}.csv").write_text("id,k\n1,2\n", encoding="utf-8")
+    privacy = "" if word is None else f'[privacy]\nunit = "{word}"\n'
+    path = folder / f"{name}.toml"
+    path.write_text(privacy + UNIT.format(name=name, kind=kind) + KEY, encoding="utf-8")
+    return path
+
+
+def test_policies_that_are_joined_are_about_one_unit(tmp_path: Path) -> None:
+    one, word = policy_file(tmp_path, "a", "text"), policy_file(tmp_path, "b", "text", "patient")
+    assert policy_of(one, word).unit == policy_of(word, one).unit == "patient"
+    assert policy_of(one).unit == "unit"
+    with pytest.raises(dpdb.UsageError, match="what they call a unit"):
+        policy_of(word, policy_file(tmp_path, "c", "text", "nurse"))
+    with pytest.raises(dpdb.UsageError, match="the type of their units"):
+        policy_of(one, policy_file(tmp_path, "d", "integer"))
+
+
+def test_what_names_rows_has_no_bounds(tmp_path: Path) -> None:
+    path = policy_file(tmp_path, "a", "integer")
+    for column, said in (("id", "is the unit"), ("k", "names rows")):
+        with pytest.raises(dpdb.UsageError, match=said):
+            policy_of(path, bounds={column: (0, 9)})

@@ -265,8 +265,6 @@ SELECT age, COUNT(*) FROM people GROUP BY FLOOR(age / 10);
 -- Unsupported age must be inside an aggregate or in GROUP BY
 SELECT FLOOR(age / 5), COUNT(*) FROM people GROUP BY FLOOR(age / 10);
 -- Unsupported
-SELECT COUNT(*) FROM people GROUP BY ALL;
--- Unsupported
 SELECT COUNT(*) FROM people GROUP BY 'zip';
 -- Unsupported
 SELECT COUNT(*) FROM people GROUP BY 1;
@@ -841,3 +839,29 @@ SELECT COUNT(*) FROM people JOIN (SELECT zip, COUNT(*) AS n FROM people GROUP BY
 WITH t AS (SELECT zip, COUNT(*) AS n FROM people GROUP BY zip) SELECT n FROM t, t AS u;
 -- Unsupported a subquery cannot be in ON here
 WITH t AS (SELECT zip, COUNT(*) AS n FROM people GROUP BY zip) SELECT t.n FROM t JOIN t AS u ON t.n > (SELECT AVG(n) FROM t);
+-- Unsupported goes into the SELECT whose answer is read
+SELECT DP_INTERVAL_LOW(MAX(n)) FROM (SELECT zip, COUNT(*) AS n FROM people GROUP BY zip) AS t;
+-- TypeMismatch takes a number from aggregates
+SELECT zip, DP_INTERVAL_LOW(COUNT(*) / SUM(COUNT(*)) OVER ()) FROM people GROUP BY zip;
+-- Unsupported GROUPING is for the SELECT
+SELECT n, GROUPING(n), COUNT(*) FROM (SELECT zip, COUNT(*) AS n FROM people GROUP BY zip) AS t GROUP BY n;
+-- Unsupported cannot order a UNION
+SELECT COUNT(*) AS n FROM people UNION ALL SELECT SUM(age) FROM people ORDER BY n - (SELECT COUNT(*) FROM people);
+-- UnknownName no function IFF here
+SELECT COUNT(*) FROM visits WHERE IFF(member, TRUE);
+-- TypeMismatch 1:42 DECODE(x, value, result, …, default)
+SELECT COUNT(*) FROM visits WHERE DECODE(grade, 1);
+-- Unsupported note must be inside an aggregate
+SELECT note || COUNT(*) FROM visits GROUP BY ALL;
+-- UnknownName no column all
+SELECT COUNT(*) FROM visits GROUP BY plan, ALL;
+-- Unsupported 1:8 without FROM a SELECT computes with subqueries
+SELECT 1 + 1;
+-- UnknownName 1:8 no column plan
+SELECT plan, (SELECT COUNT(*) FROM visits);
+-- Unsupported FROM one table
+SELECT *, (SELECT COUNT(*) FROM visits);
+-- Unsupported where in SELECT
+SELECT (SELECT COUNT(*) FROM visits) WHERE TRUE;
+-- Unsupported a subquery gives one value
+SELECT (SELECT plan FROM visits GROUP BY plan);
