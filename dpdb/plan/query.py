@@ -19,7 +19,7 @@ from dpdb.plan.expressions import (
 )
 from dpdb.plan.obstacles import Obstacle, obstacle
 from dpdb.plan.relations import Source
-from dpdb.policy.catalog import Column, Kind, Table
+from dpdb.policy.catalog import Column, Kind
 
 
 class Function(StrEnum):
@@ -148,8 +148,7 @@ class Query:
     @property
     def public(self) -> bool:
         """Whether it reads public tables and no other."""
-        here = isinstance(self.table, Table) and self.table.public
-        return here and all(query.public for query in self.subqueries)
+        return self.table.public and all(query.public for query in self.subqueries)
 
     @property
     def columns(self) -> dict[str, Column]:

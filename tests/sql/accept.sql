@@ -9,9 +9,16 @@ SELECT COUNT(income / net_worth) FROM people;
 SELECT COUNT(1) FROM people;
 SELECT COUNT(NULL) FROM people;
 SELECT COUNT(DISTINCT name) FROM people;
+SELECT COUNT(DISTINCT LOWER(name)) FROM people;
+SELECT COUNT(DISTINCT age) FROM people;
+SELECT COUNT(DISTINCT age > 30) FROM people;
+SELECT COUNT(DISTINCT born), COUNT(DISTINCT member), COUNT(DISTINCT loose) FROM visits;
+SELECT COUNT(DISTINCT NULL) FROM people;
+--- Regular expressions
 SELECT COUNT(*) FROM people WHERE REGEXP_CONTAINS(name, '^[A-D]\w+ W') AND NOT REGEXP_LIKE(name, '(?i)el$');
 SELECT COUNT(*) FROM people WHERE REGEXP_LIKE(name, '(a+)+$');
 SELECT REGEXP_MATCHES(name, '^A') AS begins, COUNT(*) FROM people GROUP BY 1;
+--- DISTINCT, and keys that are found in the data
 SELECT DISTINCT zip FROM people;
 SELECT DISTINCT zip, FLOOR(age / 10) * 10 AS decade, 5 FROM people WHERE age >= 30 ORDER BY decade;
 SELECT DISTINCT COUNT(*) FROM people;
@@ -25,11 +32,6 @@ SELECT net_worth, COUNT(*), MEDIAN(age) FROM people GROUP BY net_worth;
 SELECT LOWER(name), COUNT(*) FROM people GROUP BY 1 HAVING COUNT(*) > 20 ORDER BY 2 DESC LIMIT 3;
 SELECT COUNT(*) FROM people GROUP BY age + (SELECT COUNT(*) FROM people);
 SELECT zip, name || 'x' AS n, COUNT(*), AVG(income) FROM people GROUP BY n, zip;
-SELECT COUNT(DISTINCT LOWER(name)) FROM people;
-SELECT COUNT(DISTINCT age) FROM people;
-SELECT COUNT(DISTINCT age > 30) FROM people;
-SELECT COUNT(DISTINCT born), COUNT(DISTINCT member), COUNT(DISTINCT loose) FROM visits;
-SELECT COUNT(DISTINCT NULL) FROM people;
 --- The other aggregates and their spellings
 SELECT SUM(income) FROM people;
 SELECT sUm(INCOME) FROM PEOPLE;

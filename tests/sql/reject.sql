@@ -859,7 +859,7 @@ SELECT COUNT(*) FROM visits GROUP BY plan, ALL;
 SELECT 1 + 1;
 -- UnknownName 1:8 no column plan
 SELECT plan, (SELECT COUNT(*) FROM visits);
--- Unsupported FROM one table
+-- Unsupported FROM a table
 SELECT *, (SELECT COUNT(*) FROM visits);
 -- Unsupported where in SELECT
 SELECT (SELECT COUNT(*) FROM visits) WHERE TRUE;

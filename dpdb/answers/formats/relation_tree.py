@@ -22,6 +22,8 @@ def source_lines(source: Source) -> Iterator[str]:
 
 def _joined_lines(source: Joined) -> Iterator[str]:
     yield from _lines(source.relation, printable(source.unit_in_words))
+    if source.public:
+        return  # all rows count
     unit, known = printable(source.unit_in_words), source.arithmetic
     rows, lower = str(source.nominal), source.rows_per_unit < source.nominal
     asked = f"; {source.rows_per_unit} are asked for" if lower else ""
