@@ -9,7 +9,14 @@ from fractions import Fraction
 from functools import cached_property
 
 from dpdb.errors import Place
-from dpdb.plan.expressions import Expr, IntervalEnd, conjunction, interval_ends, size
+from dpdb.plan.expressions import (
+    Expr,
+    IntervalEnd,
+    columns_of,
+    conjunction,
+    interval_ends,
+    size,
+)
 from dpdb.plan.obstacles import Obstacle, obstacle
 from dpdb.plan.relations import Source
 from dpdb.policy.catalog import Kind, Table
@@ -175,3 +182,15 @@ class Query:
     def cut(self) -> bool:
         """Whether ORDER BY, LIMIT or OFFSET moves rows of the answer or leaves rows out."""
         return self.limit is not None or bool(self.offset) or bool(self.order)
+
+
+@dataclass(frozen=True)
+class PublicRows(Query):
+    """Rows of a public table as they are: `outputs` and `order` are expressions over a row."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns of the table that are read, each once."""
+        parts = [each.expression for each in self.outputs] + [e.expression for e in self.order]
+        parts += [] if self.where is None else [self.where]
+        return tuple(dict.fromkeys(name for part in parts for name in columns_of(part)))

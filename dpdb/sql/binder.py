@@ -14,7 +14,7 @@ from sqlglot import exp
 from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import Token
 
-from dpdb.errors import Place, SyntaxFault, TooLarge, TypeMismatch, Unsupported
+from dpdb.errors import SyntaxFault, TooLarge, TypeMismatch, Unsupported
 from dpdb.plan.derived import Derived, DerivedQuery, Released, derived_query
 from dpdb.plan.derived_columns import is_one_row
 from dpdb.plan.expressions import ColumnRef, Expr, Literal, Slot, interval_ends
@@ -26,11 +26,12 @@ from dpdb.sql import derived_tables, group_by, sources, unions, unit_groups, win
 from dpdb.sql.aggregates import is_aggregated
 from dpdb.sql.arrangement import with_lookups
 from dpdb.sql.correlated import CorrelatedBinder, is_correlated
-from dpdb.sql.dialect import parse, select_start
+from dpdb.sql.dialect import parse, select_start, syntax_fault
 from dpdb.sql.distinct import check_distinct, distinct_keys
 from dpdb.sql.grouping_sets import by_levels
 from dpdb.sql.labels import labels
 from dpdb.sql.lookups import LookupBinder, check
+from dpdb.sql.public_rows import are_asked_for, public_rows
 from dpdb.sql.scopes import AnswerExpressions, Answers, Constants, RowExpressions, hint_for_rows
 from dpdb.sql.terms import Option, agreed, with_key_terms
 from dpdb.sql.trees import Effort, only, place, place_at, start
@@ -52,24 +53,14 @@ def bind(
     try:
         trees = parse(tokens, text)
     except ParseError as error:
-        raise _syntax_fault(error) from None
+        raise syntax_fault(error) from None
     except RecursionError:
         raise TooLarge("the statement is nested too deeply") from None
     except Exception:
         raise SyntaxFault("this is not valid SQL") from None
     if len(trees) != 1 or not isinstance(trees[0], exp.Select | exp.SetOperation):
         raise Unsupported("only a single SELECT is answered")
-    return Binder(text, policy, tokens, facts).query(trees[0], options, terms)
-
-
-def _syntax_fault(error: ParseError) -> SyntaxFault:
-    """sqlglot's complaint as ours: the word it stumbled over and its place."""
-    details = error.errors[0] if error.errors else {}
-    word = str(details.get("highlight") or "")
-    line, end = details.get("line"), details.get("col")
-    where = Place(line, max(1, end - len(word) + 1)) if line and end is not None else None
-    return SyntaxFault(f"this is not valid SQL near '{word}'" if word else
-                       "this is not valid SQL: it ends too soon", place=where)  # fmt: skip
+    return Binder(text, policy, tokens, facts, outermost=True).query(trees[0], options, terms)
 
 
 @dataclass
@@ -89,6 +80,8 @@ class Binder:
     """The different scalar subqueries read so far in this SELECT."""
     lookups: list[Lookup | Attached] = field(default_factory=list)
     """What EXISTS, IN and correlated subqueries add to the rows, read so far in this SELECT."""
+    outermost: bool = False
+    """Whether no SELECT is around this one: only then rows of a public table may be asked for."""
 
     def query(
         self, tree: exp.Expr, options: Options = NO_OPTIONS, terms: tuple[Option, ...] = ()
@@ -131,6 +124,8 @@ class Binder:
             return unit_groups.unit_view(tree, written, scope, self, self.policy)
         if row_by_row and not is_aggregated(tree):
             return sources.row_view(tree, scope, self)
+        if self.outermost and are_asked_for(tree, scope):
+            return public_rows(tree, written, scope, self, terms)
         return self._aggregated(tree, written, scope, terms)
 
     def _aggregated(

@@ -7,10 +7,12 @@ from typing import ClassVar
 
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import ParseError
 from sqlglot.parser import Parser
 from sqlglot.tokenizer_core import Token, TokenType
 from sqlglot.tokens import Tokenizer as BaseTokenizer
 
+from dpdb.errors import Place, SyntaxFault
 from dpdb.sql.date_functions import DATE_CALLS, UNREAD
 from dpdb.sql.named_arguments import around_their_calls
 
@@ -104,3 +106,13 @@ def _renamed(token: Token, name: str) -> Token:
 def select_start(tree: exp.Select) -> int | None:
     """The place of the word SELECT in the text; None where it is left out."""
     return int(tree.comments[-1]) if tree.comments else None
+
+
+def syntax_fault(error: ParseError) -> SyntaxFault:
+    """sqlglot's complaint as ours: the word it stumbled over and its place."""
+    details = error.errors[0] if error.errors else {}
+    word = str(details.get("highlight") or "")
+    line, end = details.get("line"), details.get("col")
+    where = Place(line, max(1, end - len(word) + 1)) if line and end is not None else None
+    return SyntaxFault(f"this is not valid SQL near '{word}'" if word else
+                       "this is not valid SQL: it ends too soon", place=where)  # fmt: skip
