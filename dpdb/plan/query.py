@@ -188,3 +188,15 @@ class Query:
     def cut(self) -> bool:
         """Whether ORDER BY, LIMIT or OFFSET moves rows of the answer or leaves rows out."""
         return self.limit is not None or bool(self.offset) or bool(self.order)
+
+
+@dataclass(frozen=True)
+class PublicRows(Query):
+    """Rows of a public table as they are: `outputs` and `order` are expressions over a row."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns of the table that are read, each once."""
+        parts = [each.expression for each in self.outputs] + [e.expression for e in self.order]
+        parts += [] if self.where is None else [self.where]
+        return tuple(dict.fromkeys(name for part in parts for name in columns_of(part)))

@@ -413,3 +413,9 @@ SELECT (SELECT SUM(points) FROM visits) AS total, total * 2, 'points', (SELECT A
 WITH t AS (SELECT plan, COUNT(*) AS n FROM visits GROUP BY plan) SELECT (SELECT MAX(n) FROM t) / (SELECT SUM(n) FROM t) AS part;
 SELECT 'all', (SELECT COUNT(*) FROM visits) UNION ALL SELECT plan, COUNT(*) FROM visits GROUP BY plan;
 SELECT COUNT(*) FROM visits WHERE points > (SELECT (SELECT AVG(points) FROM visits) * 1.5);
+
+--- What hints say to write instead of lists.
+SELECT MIN(DISTINCT points), MAX(DISTINCT points) FROM visits;
+SELECT MIN(points), QUANTILE_CONT(points, 0.333333), QUANTILE_CONT(points, 0.666667), MAX(points) FROM visits;
+SELECT plan, COUNT(*) AS n FROM visits GROUP BY plan ORDER BY n DESC LIMIT 2;
+SELECT FLOOR(points / 10) * 10 AS bin, COUNT(*) FROM visits GROUP BY bin;

@@ -47,6 +47,8 @@ ALIKE = [
      "SELECT COUNT(*) FROM visits WHERE grade IS NOT DISTINCT FROM floor"),
     ("SELECT UPPER(plan), 1, COUNT(*) + 1, member FROM visits GROUP BY ALL",
      "SELECT UPPER(plan), 1, COUNT(*) + 1, member FROM visits GROUP BY UPPER(plan), member"),
+    ("SELECT MIN(DISTINCT points), MAX(DISTINCT score) FROM visits",
+     "SELECT MIN(points), MAX(score) FROM visits"),
     ("SELECT COUNT(*), 1 FROM visits GROUP BY ALL", "SELECT COUNT(*), 1 FROM visits"),
 ]  # fmt: skip
 REFUSED = [
