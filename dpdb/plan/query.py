@@ -12,7 +12,7 @@ from dpdb.errors import Place
 from dpdb.plan.expressions import Expr, IntervalEnd, conjunction, interval_ends, size
 from dpdb.plan.obstacles import Obstacle, obstacle
 from dpdb.plan.relations import Source
-from dpdb.policy.catalog import Kind, Table
+from dpdb.policy.catalog import Kind
 
 
 class Function(StrEnum):
@@ -141,8 +141,7 @@ class Query:
     @property
     def public(self) -> bool:
         """Whether it reads public tables and no other."""
-        here = isinstance(self.table, Table) and self.table.public
-        return here and all(query.public for query in self.subqueries)
+        return self.table.public and all(query.public for query in self.subqueries)
 
     @property
     def measured(self) -> tuple[Expr, ...]:
