@@ -151,7 +151,7 @@ class Query:
         return self.table.public and all(query.public for query in self.subqueries)
 
     @property
-    def columns(self) -> dict[str, Column]:
+    def columns_read(self) -> dict[str, Column]:
         """The columns that its filter, its keys and its aggregates read, by name."""
         parts = [part for each in self.aggregates for part in (each.argument, each.where)]
         read = (columns_of(part) for part in (self.where, *self.keys, *parts) if part is not None)

@@ -10,6 +10,15 @@ from dpdb.answers import release_reports
 from dpdb.answers.answer import Answer
 from dpdb.answers.record import Origin
 from dpdb.errors import Unsupported
+from dpdb.plan.derived import (
+    Derived,
+    DerivedQuery,
+    Join,
+    Released,
+    Selection,
+    UnionAll,
+    released,
+)
 from dpdb.plan.expressions import Compare, Literal, Slot, conjunction
 from dpdb.plan.planner import outline
 from dpdb.plan.query import Aggregate, Function, Output, PublicRows, Query
@@ -68,13 +77,36 @@ class PublicAnswers:
         return replace(about, cells=shown.cells(), kinds=kinds, origins=origins)
 
     def _planned(self, query: Query) -> Plan:
-        planned = outline(_of_groups_with_rows(query), self.policy)
+        planned = outline(_with_rows(query), self.policy)
         _check(planned)
         return planned
 
     def _about(self, text: str, outputs: tuple[Output, ...]) -> Answer:
         columns = tuple(output.label for output in outputs)
         return Answer(text, columns, (), self.balance, query=True, notes=(PUBLIC_NOTE,))
+
+
+def _with_rows(query: Query) -> Query:
+    """The query, and all that it reads, of groups with rows alone."""
+    if isinstance(query, DerivedQuery) and query.derived is not None:
+        derived = _derived_with_rows(query.derived)
+        subqueries = tuple(dict.fromkeys(released(derived)))
+        return replace(query, subqueries=subqueries, derived=derived)
+    subqueries = tuple(map(_with_rows, query.subqueries))
+    return _of_groups_with_rows(replace(query, subqueries=subqueries))
+
+
+def _derived_with_rows(derived: Derived) -> Derived:
+    match derived:
+        case Released(query=query):
+            return Released(_with_rows(query))
+        case UnionAll(inputs=several):
+            return UnionAll(tuple(map(_derived_with_rows, several)))
+        case Join(left=left, right=right):
+            return replace(derived, left=_derived_with_rows(left), right=_derived_with_rows(right))
+        case Selection(input=only, scalars=scalars):
+            several = tuple(map(_derived_with_rows, scalars))
+            return replace(derived, input=_derived_with_rows(only), scalars=several)
 
 
 def _of_groups_with_rows(query: Query) -> Query:

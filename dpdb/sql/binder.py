@@ -192,7 +192,7 @@ class Binder:
         source = tree.args.get("from_") if isinstance(tree, exp.Select) else None
         if source is None or not isinstance(source.this, exp.Table):
             return None
-        if tree.args.get("joins") or tree.args.get("with_"):
+        if tree.args.get("with_"):
             return None
         inner = sources.scope(tree, self.within())
         if not is_correlated(tree, inner, scope):

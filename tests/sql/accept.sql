@@ -308,6 +308,7 @@ SELECT COUNT(*) FROM people WHERE TRIM(BOTH ' ' FROM LEFT(name, 4)) = 'Abel';
 SELECT COUNT(*) FROM people WHERE SPLIT_PART(name, ' ', 2) = 'Woods' OR STARTS_WITH(name, 'A');
 SELECT COUNT(DISTINCT REPLACE(name, 'a', 'b')) FROM people WHERE POSITION('x' IN name) > 0;
 SELECT COUNT(*) FROM visits WHERE born < DATE '2000-01-01' + INTERVAL '1' DAY;
+SELECT COUNT(*) FROM visits WHERE born < DATE '2000-01-01' - INTERVAL '90' DAY (3) + INTERVAL '1' YEAR (2);
 SELECT COUNT(*) FROM visits WHERE EXTRACT(YEAR FROM born) = 2000;
 SELECT AVG(YEAR(born)), AVG(DATE_DIFF('month', born, seen)) FROM visits;
 SELECT COUNT(*) FROM visits WHERE DATE_TRUNC('month', born) = '2000-01-01';

@@ -90,6 +90,16 @@ EXACT = {
     "WITH r AS (SELECT id AS i, UPPER(name) AS u FROM regions) SELECT * FROM r WHERE u = 'EAST'": [
         (3, "EAST"),
     ],
+    "SELECT COUNT(*), SUM(b.id) FROM regions a JOIN regions b ON a.name = b.name": [(5, 117)],
+    "SELECT name FROM regions WHERE id IN (SELECT zone FROM regions) GROUP BY name": [],
+    "SELECT MAX(n) FROM (SELECT name, COUNT(*) AS n FROM regions GROUP BY name)": [(2,)],
+    "SELECT COUNT(*) FROM (SELECT id FROM regions WHERE id > 5 GROUP BY id)": [(2,)],
+    "SELECT name, COUNT(*), GROUPING(name) FROM regions GROUP BY ROLLUP(name) ORDER BY 2": [
+        ("East", 1, 0), ("West", 2, 0), (None, 4, 1),
+    ],
+    "WITH t AS (SELECT name, COUNT(*) AS n FROM regions GROUP BY name) "
+    "SELECT a.name, b.n FROM t a JOIN t b ON a.n > b.n UNION ALL SELECT name, n FROM t WHERE "
+    "n = (SELECT MIN(n) FROM t)": [("West", 1), ("East", 1)],
 }  # fmt: skip
 
 
@@ -240,6 +250,9 @@ def test_a_lasting_budget_is_for_the_public_data_too(
         "SELECT COUNT(*), (SELECT AVG(age) FROM people) FROM regions",
         "SELECT name, COUNT(*) FROM regions GROUP BY name HAVING 3 > (SELECT COUNT(*) FROM people)",
         "SELECT COUNT(*) FROM regions, people",
+        "SELECT MAX(n) FROM (SELECT region, COUNT(*) AS n FROM people GROUP BY region) UNION ALL "
+        "SELECT COUNT(*) FROM regions",
+        "SELECT COUNT(*) FROM regions WHERE id > (SELECT MAX(n) FROM (SELECT COUNT(*) n FROM people))",
         "SELECT COUNT(*) FROM people WHERE age < (SELECT MAX(id) FROM regions)",
     ],
 )
