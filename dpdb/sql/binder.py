@@ -100,7 +100,7 @@ class Binder:
         One that reads a table `row_by_row`, as those within FROM and WITH may, is a view.
         """
         if isinstance(tree, exp.SetOperation):
-            return unions.union(tree, self)
+            return unions.union(tree, self, row_by_row=row_by_row)
         assert isinstance(tree, exp.Select)
         written = self.labels(tree)
         windows.name_windows(tree, self.text)

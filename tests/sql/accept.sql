@@ -420,3 +420,9 @@ SELECT MIN(DISTINCT points), MAX(DISTINCT points) FROM visits;
 SELECT MIN(points), QUANTILE_CONT(points, 0.333333), QUANTILE_CONT(points, 0.666667), MAX(points) FROM visits;
 SELECT plan, COUNT(*) AS n FROM visits GROUP BY plan ORDER BY n DESC LIMIT 2;
 SELECT FLOOR(points / 10) * 10 AS bin, COUNT(*) FROM visits GROUP BY bin;
+
+
+--- UNION ALL of rows.
+SELECT COUNT(*), SUM(age) FROM (SELECT age FROM people WHERE age > 40 UNION ALL SELECT income / 1000 FROM people) AS t;
+WITH t AS (SELECT plan AS k, points AS v FROM visits WHERE member UNION ALL SELECT 'other', score FROM visits UNION ALL SELECT NULL, 7 FROM visits) SELECT k, COUNT(*), AVG(v), MEDIAN(v) FROM t GROUP BY k;
+SELECT COUNT(DISTINCT born), COUNT(member) FROM (SELECT born, member FROM visits UNION ALL (SELECT born + 1, points > 50 FROM visits)) AS t WHERE born > '1970-01-01';

@@ -155,7 +155,7 @@ SELECT SUM(r) FROM (SELECT age, ROW_NUMBER() OVER (ORDER BY age) AS r FROM peopl
 -- Unsupported a window would look at other rows
 SELECT COUNT(*) FROM (SELECT age FROM people QUALIFY ROW_NUMBER() OVER (ORDER BY age) = 1) AS t;
 -- Unsupported each SELECT of a UNION needs an aggregate
-SELECT COUNT(*) FROM (SELECT age FROM people UNION ALL SELECT age FROM people) AS t;
+SELECT age FROM people UNION ALL SELECT age FROM people;
 -- Unsupported begins with SELECT
 WITH t AS (VALUES (1)) SELECT COUNT(*) FROM t;
 -- Unsupported 1:28 a subquery begins with SELECT
@@ -889,3 +889,21 @@ SELECT AVG(DISTINCT points + grade) FROM visits;
 SELECT MIN(DISTINCT points, grade) FROM visits;
 -- Unsupported DISTINCT is not supported
 SELECT MEDIAN(DISTINCT points) FROM visits;
+-- Unsupported UNION makes one row of equal rows
+SELECT COUNT(*) FROM (SELECT age FROM people UNION SELECT age FROM people) AS t;
+-- Unsupported people and visits are not in one UNION ALL: each row of people is a unit
+SELECT COUNT(*) FROM (SELECT age FROM people UNION ALL SELECT points FROM visits) AS t;
+-- Unsupported LIMIT inside a subquery chooses among the rows
+SELECT COUNT(*) FROM (SELECT age FROM people UNION ALL SELECT age FROM people LIMIT 3) AS t;
+-- Unsupported leave ORDER BY to the outer SELECT
+SELECT COUNT(*) FROM (SELECT age FROM people UNION ALL SELECT age FROM people ORDER BY 1) AS t;
+-- Unsupported EXCEPT is not supported
+SELECT COUNT(*) FROM (SELECT age FROM people EXCEPT SELECT age FROM people) AS t;
+-- Unsupported not compared with the rows of a UNION ALL
+SELECT COUNT(*) FROM (SELECT age FROM people UNION ALL SELECT age FROM people WHERE age > (SELECT AVG(age) FROM people)) AS t;
+-- Unsupported each SELECT of a UNION needs an aggregate
+SELECT COUNT(*) FROM (SELECT age FROM people UNION ALL SELECT COUNT(*) FROM people) AS t;
+-- TypeMismatch the same number of columns
+SELECT COUNT(*) FROM (SELECT age FROM people UNION ALL SELECT age, zip FROM people) AS t;
+-- TypeMismatch do not mix
+SELECT COUNT(*) FROM (SELECT points FROM visits UNION ALL SELECT plan FROM visits) AS t;
