@@ -357,6 +357,7 @@ def _files(folder: Path, rows: bytes, policy: str | None) -> Path:
     """The CSV file and its policy, in place of those that were there."""
     folder.mkdir(exist_ok=True)
     (folder / "t.csv").write_bytes(HEADER + rows)
+    (folder / "t.toml").unlink(missing_ok=True)
     if policy is not None:
         (folder / "t.toml").write_text(policy)
     return folder / "t.csv"
