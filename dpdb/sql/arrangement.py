@@ -179,7 +179,7 @@ class _Arrangement:
         """Refuse a join that would make a row of several units' rows."""
         left, unit = self._shape, self.policy.unit
         if part.scan.table.public:
-            if part.kind is JoinKind.FULL:
+            if part.kind is JoinKind.FULL and left.owner is not Owner.PUBLIC:
                 raise refusal(part.alias, unit, part.place)
             return
         if left.owner is Owner.PUBLIC:

@@ -22,6 +22,7 @@ SELECT COUNT(DISTINCT c.id) FROM customers AS c JOIN orders AS o ON o.customer_i
 SELECT COUNT(*), AVG(price) FROM products;
 SELECT category, MAX(price) FROM products GROUP BY category;
 SELECT DISTINCT landscape FROM regions;
+SELECT * FROM products;
 SELECT COUNT(*) FROM customers AS c CROSS JOIN regions AS r;
 SELECT r.landscape, COUNT(*) FROM customers AS c JOIN regions AS r ON c.region = r.id GROUP BY r.landscape;
 SELECT r.name AS place, COUNT(*) FROM customers AS c LEFT JOIN regions AS r ON r.id = c.region

@@ -149,6 +149,17 @@ def test_public_tables_are_joined_exactly(session: Session) -> None:
     lines = tree(session.execute(f"EXPLAIN {asked}"), ()).splitlines()
     assert lines[:3] == ["JOIN on r.id = rd.id", "├─ r, public", "└─ rd, public"]
     assert not any(line.startswith("rows per") for line in lines)
+    everything = "SELECT COUNT(*), COUNT(r.id), COUNT(rd.id) FROM r FULL JOIN rd ON r.id = rd.day"
+    assert session.execute(everything).rows == ((3, 2, 3),)
+
+
+@pytest.mark.parametrize(
+    "joined",
+    ["r FULL JOIN rd ON r.id = rd.id JOIN c ON c.reg = r.id", "c FULL JOIN r ON c.reg = r.id"],
+)
+def test_public_rows_beside_no_customer_are_not_told(session: Session, joined: str) -> None:
+    with pytest.raises(DpdbError, match="a row of r without a match would tell"):
+        session.execute(f"SELECT COUNT(*) FROM {joined}")
 
 
 @pytest.mark.parametrize("case", ANSWERED[::4], ids=lambda case: case.sql)
