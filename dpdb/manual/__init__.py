@@ -19,6 +19,7 @@ PAGES = (
     "sql",
     "policy",
     "shop",
+    "tpch",
     "ledger",
     "guarantees",
     "accuracy",

@@ -139,8 +139,8 @@ class DerivedQuery(Query):
 
     @property
     def public(self) -> bool:
-        """Never: what is computed from answers takes those of public tables with noise, too."""
-        return False
+        """Whether all answers that it reads are about public tables."""
+        return all(query.public for query in self.subqueries)
 
 
 def derived_query(derived: Derived) -> DerivedQuery:

@@ -132,6 +132,10 @@ def _equalities(key: Expr, where: Expr | None) -> Iterator[tuple[Value, ...]]:
         case Logic(operator="and", operands=operands):
             for operand in operands:
                 yield from _equalities(key, operand)
+        case Logic(operator="or", operands=operands):
+            of_each = [tuple(_equalities(key, operand)) for operand in operands]
+            if all(of_each):
+                yield tuple(dict.fromkeys(value for lists in of_each for value in lists[0]))
         case Compare(operator="=", left=left, right=right):
             for side, other in ((left, right), (right, left)):
                 if side == key and isinstance(other, Literal) and other.value is not None:

@@ -19,7 +19,7 @@ from dpdb.plan.expressions import (
 )
 from dpdb.plan.obstacles import Obstacle, obstacle
 from dpdb.plan.relations import Source
-from dpdb.policy.catalog import Column, Kind, Table
+from dpdb.policy.catalog import Column, Kind
 
 
 class Function(StrEnum):
@@ -148,18 +148,17 @@ class Query:
     @property
     def public(self) -> bool:
         """Whether it reads public tables and no other."""
-        here = isinstance(self.table, Table) and self.table.public
-        return here and all(query.public for query in self.subqueries)
+        return self.table.public and all(query.public for query in self.subqueries)
 
     @property
-    def columns(self) -> dict[str, Column]:
+    def columns_read(self) -> dict[str, Column]:
         """The columns that its subqueries, filter, keys and aggregates read, by name.
 
         Where a subquery reads another column of the same name, it is left out.
         """
         parts = [part for each in self.aggregates for part in (each.argument, each.where)]
         own = (columns_of(part) for part in (self.where, *self.keys, *parts) if part is not None)
-        read = (*(query.columns for query in self.subqueries), *own)
+        read = (*(query.columns_read for query in self.subqueries), *own)
         return {name: column for each in read for name, column in each.items()}
 
     @property
@@ -193,3 +192,15 @@ class Query:
     def cut(self) -> bool:
         """Whether ORDER BY, LIMIT or OFFSET moves rows of the answer or leaves rows out."""
         return self.limit is not None or bool(self.offset) or bool(self.order)
+
+
+@dataclass(frozen=True)
+class PublicRows(Query):
+    """Rows of a public table as they are: `outputs` and `order` are expressions over a row."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns of the table that are read, each once."""
+        parts = [each.expression for each in self.outputs] + [e.expression for e in self.order]
+        parts += [] if self.where is None else [self.where]
+        return tuple(dict.fromkeys(name for part in parts for name in columns_of(part)))

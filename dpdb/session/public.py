@@ -8,15 +8,26 @@ from typing import TYPE_CHECKING
 
 from dpdb.answers import release_reports
 from dpdb.answers.answer import Answer
+from dpdb.answers.record import Origin
 from dpdb.errors import Unsupported
+from dpdb.plan.derived import (
+    Derived,
+    DerivedQuery,
+    Join,
+    Released,
+    Selection,
+    UnionAll,
+    released,
+)
 from dpdb.plan.expressions import Compare, Literal, Slot, conjunction
 from dpdb.plan.planner import outline
-from dpdb.plan.query import Aggregate, Function, Query
-from dpdb.policy.catalog import Kind
+from dpdb.plan.query import Aggregate, Function, Output, PublicRows, Query
+from dpdb.policy.catalog import Kind, Table
+from dpdb.session.backends import public_frame
 from dpdb.session.unprotected import unprotected_cells
 
 if TYPE_CHECKING:
-    from dpdb.engines.protocol import OpenEngine
+    from dpdb.engines.protocol import OpenEngine, Witness
     from dpdb.ledger.protocol import Balance
     from dpdb.plan.plan import Plan
     from dpdb.policy.catalog import Policy
@@ -34,27 +45,68 @@ class PublicAnswers:
     noise: Noise
     engine: Callable[[], OpenEngine]
     """Opens the engine; to explain a query needs none."""
+    witness: Witness | None = None
+    """Is shown what is read of tables whose rows are shown."""
 
     def answer(self, text: str, query: Query) -> Answer:
         """The answer; a group without rows is not in it."""
+        if isinstance(query, PublicRows):
+            return self._rows(text, query)
         planned = self._planned(query)
         cells, kinds, _ = unprotected_cells(planned, self.engine(), self.noise, None)
         origins = release_reports.origins(planned, noisy=False)
-        return replace(self._about(text, planned), cells=cells, kinds=kinds, origins=origins)
+        return replace(
+            self._about(text, planned.outputs), cells=cells, kinds=kinds, origins=origins
+        )
 
     def explained(self, text: str, query: Query) -> Answer:
         """What `answer` would do, which costs nothing."""
-        planned = self._planned(query)
-        return replace(self._about(text, planned), explain=True, plan=planned)
+        rows = isinstance(query, PublicRows)
+        planned = outline(query, self.policy) if rows else self._planned(query)
+        return replace(self._about(text, planned.outputs), explain=True, plan=planned)
+
+    def _rows(self, text: str, query: PublicRows) -> Answer:
+        """The rows themselves."""
+        from dpdb.session.public_rows import table_of  # noqa: PLC0415 (numpy)
+
+        assert isinstance(query.table, Table)
+        shown = table_of(query, *public_frame(query.table, query.columns, self.witness))
+        kinds = tuple(output.expression.kind for output in query.outputs)
+        origins = (Origin.KEY,) * len(kinds)
+        about = self._about(text, query.outputs)
+        return replace(about, cells=shown.cells(), kinds=kinds, origins=origins)
 
     def _planned(self, query: Query) -> Plan:
-        planned = outline(_of_groups_with_rows(query), self.policy)
+        planned = outline(_with_rows(query), self.policy)
         _check(planned)
         return planned
 
-    def _about(self, text: str, planned: Plan) -> Answer:
-        columns = tuple(output.label for output in planned.outputs)
+    def _about(self, text: str, outputs: tuple[Output, ...]) -> Answer:
+        columns = tuple(output.label for output in outputs)
         return Answer(text, columns, (), self.balance, query=True, notes=(PUBLIC_NOTE,))
+
+
+def _with_rows(query: Query) -> Query:
+    """The query, and all that it reads, of groups with rows alone."""
+    if isinstance(query, DerivedQuery) and query.derived is not None:
+        derived = _derived_with_rows(query.derived)
+        subqueries = tuple(dict.fromkeys(released(derived)))
+        return replace(query, subqueries=subqueries, derived=derived)
+    subqueries = tuple(map(_with_rows, query.subqueries))
+    return _of_groups_with_rows(replace(query, subqueries=subqueries))
+
+
+def _derived_with_rows(derived: Derived) -> Derived:
+    match derived:
+        case Released(query=query):
+            return Released(_with_rows(query))
+        case UnionAll(inputs=several):
+            return UnionAll(tuple(map(_derived_with_rows, several)))
+        case Join(left=left, right=right):
+            return replace(derived, left=_derived_with_rows(left), right=_derived_with_rows(right))
+        case Selection(input=only, scalars=scalars):
+            several = tuple(map(_derived_with_rows, scalars))
+            return replace(derived, input=_derived_with_rows(only), scalars=several)
 
 
 def _of_groups_with_rows(query: Query) -> Query:

@@ -53,13 +53,14 @@ class CorrelatedBinder:
     def value(self, tree: exp.Select, inner: Scope) -> tuple[Attached, Expr]:
         """The table that is attached to the rows that ask, and the value that is read from it."""
         text, table = self.binder.text, inner.view.table
-        only(tree, text, "expressions", "from_", "where")
-        if not isinstance(table, Table) or isinstance(self.outer, Correlated) or table.public:
+        several = isinstance(self.outer, Correlated) or inner.parts
+        if several or not isinstance(table, Table) or table.public:
             raise Unsupported(
                 "a subquery that compares with the rows around it reads one private table",
                 hint="join the tables in FROM",
                 place=place(tree, text),
             )
+        only(tree, text, "expressions", "from_", "where")
         taken = taken_names(self.outer) | {each.right.leaf for each in self.before}
         scan = Scan(table, new_leaf(table, taken))
         view = leaf_view(inner.view, scan, 0, outer=False)

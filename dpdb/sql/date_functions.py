@@ -79,7 +79,7 @@ def part_of(part: str, date: Expr, where: Place | None) -> Expr:
 def shifted(date: Expr, sign: int, interval: exp.Interval, where: Place | None) -> Expr:
     """A date so many days, weeks, months, quarters or years later; earlier for the sign -1."""
     date = types.of_kind(date, Kind.DATE, where)
-    unit, number = _unit(interval.args.get("unit")), interval.this
+    unit, number = _unit_of(interval), interval.this
     if not (isinstance(number, exp.Literal) and _WHOLE.fullmatch(str(number.this))) or unit is None:
         raise Unsupported(
             "an interval is a whole number and a unit", hint="INTERVAL 3 MONTH", place=where
@@ -122,6 +122,15 @@ def _difference(unit: str, start: Expr, end: Expr, where: Place | None) -> Expr:
         known = ", ".join(["day", *_COUNTED])
         raise Unsupported(f"a date has no {unit}", hint=f"units are {known}", place=where)
     return Arithmetic("-", end, start, Kind.INTEGER)
+
+
+def _unit_of(interval: exp.Interval) -> str | None:
+    """The unit of an interval; in standard SQL its digits may follow it, as in `DAY (3)`."""
+    match interval.args.get("unit"):
+        case exp.Year() | exp.Month() | exp.Day() as call if isinstance(call.this, exp.Literal):
+            return call.key
+        case unit:
+            return _unit(unit)
 
 
 def _unit(node: object) -> str | None:

@@ -141,9 +141,7 @@ class ExpressionBinder(ABC):
         left, right = (self.expression(side, depth + 1) for side in (node.this, node.expression))
         if operator in "+-" and Kind.DATE in (left.kind, right.kind):
             return types.date_arithmetic(operator, left, right, where)
-        left, right = types.numeric(left, where), types.numeric(right, where)
-        whole = operator != "/" and left.kind is right.kind is Kind.INTEGER
-        return Arithmetic(operator, left, right, Kind.INTEGER if whole else Kind.NUMBER)
+        return types.arithmetic(operator, left, right, where)
 
     def _compare(self, operator: str, left: exp.Expr, right: exp.Expr, depth: int) -> Expr:
         sides = [self.expression(side, depth + 1) for side in (left, right)]

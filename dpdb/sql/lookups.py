@@ -194,6 +194,12 @@ def check(node: exp.Exists | exp.In, text: str) -> exp.Select:
     """The SELECT of a lookup; refused if it is more than rows under a condition."""
     only(node, text, "this", "query")
     tree = _select(node, text)
+    if tree.args.get("group") is not None:
+        raise Unsupported(
+            "EXISTS and IN look for single rows, and not for groups",
+            hint="JOIN (SELECT … GROUP BY …) AS t ON … in FROM",
+            place=place(tree, text) or place(node, text),
+        )
     only(tree, text, "expressions", "from_", "joins", "where")
     if any(is_aggregate(part) for item in tree.expressions for part in item.walk()):
         raise Unsupported(

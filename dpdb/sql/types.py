@@ -6,6 +6,7 @@ An undeclared column is read as text, or as the type that its place in the query
 from __future__ import annotations
 
 import datetime
+from fractions import Fraction
 
 from dpdb.errors import Place, TypeMismatch
 from dpdb.plan.expressions import (
@@ -22,6 +23,7 @@ from dpdb.plan.expressions import (
 )
 from dpdb.policy.catalog import Kind
 from dpdb.policy.numbers import days_of
+from dpdb.sql.literals import MAX_NUMBER
 
 
 def numeric(expression: Expr, place: Place | None, *, dates: bool = False) -> Expr:
@@ -138,6 +140,32 @@ def case(branches: list[tuple[Expr, Expr]], default: Expr, place: Place | None) 
     results, kind = unify([*(value for _, value in branches), default], place)
     conditions = [of_kind(condition, Kind.BOOLEAN, place) for condition, _ in branches]
     return Case(tuple(zip(conditions, results[:-1], strict=True)), results[-1], kind)
+
+
+def arithmetic(operator: str, left: Expr, right: Expr, where: Place | None) -> Expr:
+    """An operation on numbers; sums, differences and products of decimals in the text are exact.
+
+    In doubles 0.06 + 0.01 is less than 0.07, which standard SQL does not mean.
+    """
+    left, right = numeric(left, where), numeric(right, where)
+    whole = operator != "/" and left.kind is right.kind is Kind.INTEGER
+    exact = None if whole else _exact(operator, left, right)
+    if exact is not None and abs(exact) <= MAX_NUMBER and exact.denominator <= MAX_NUMBER:
+        return Literal(exact, Kind.NUMBER)
+    return Arithmetic(operator, left, right, Kind.INTEGER if whole else Kind.NUMBER)
+
+
+def _exact(operator: str, left: Expr, right: Expr) -> Fraction | None:
+    match left, right:
+        case Literal(value=int() | Fraction() as one), Literal(value=int() | Fraction() as other):
+            match operator:
+                case "+":
+                    return Fraction(one + other)
+                case "-":
+                    return Fraction(one - other)
+                case "*":
+                    return Fraction(one * other)
+    return None
 
 
 def date_arithmetic(operator: str, left: Expr, right: Expr, where: Place | None) -> Expr:

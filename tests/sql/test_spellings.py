@@ -47,7 +47,15 @@ ALIKE = [
      "SELECT COUNT(*) FROM visits WHERE grade IS NOT DISTINCT FROM floor"),
     ("SELECT UPPER(plan), 1, COUNT(*) + 1, member FROM visits GROUP BY ALL",
      "SELECT UPPER(plan), 1, COUNT(*) + 1, member FROM visits GROUP BY UPPER(plan), member"),
+    ("SELECT MIN(DISTINCT points), MAX(DISTINCT score) FROM visits",
+     "SELECT MIN(points), MAX(score) FROM visits"),
     ("SELECT COUNT(*), 1 FROM visits GROUP BY ALL", "SELECT COUNT(*), 1 FROM visits"),
+    ("SELECT COUNT(*) FROM visits WHERE ratio BETWEEN 0.06 - 0.01 AND 0.06 + 0.01",
+     "SELECT COUNT(*) FROM visits WHERE ratio BETWEEN 0.05 AND 0.07"),
+    ("SELECT COUNT(*) FROM visits WHERE ratio < -0.1 * 3 + 1",
+     "SELECT COUNT(*) FROM visits WHERE ratio < 0.7"),
+    ("SELECT COUNT(*) FROM visits WHERE born < DATE '2000-01-01' + INTERVAL '1' YEAR (2)",
+     "SELECT COUNT(*) FROM visits WHERE born < DATE '2000-01-01' + INTERVAL 1 YEAR"),
 ]  # fmt: skip
 REFUSED = [
     ("SELECT COUNT(*) FROM other.visits", "no schema other"),
