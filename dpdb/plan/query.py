@@ -152,9 +152,13 @@ class Query:
 
     @property
     def columns_read(self) -> dict[str, Column]:
-        """The columns that its filter, its keys and its aggregates read, by name."""
+        """The columns that its subqueries, filter, keys and aggregates read, by name.
+
+        Where a subquery reads another column of the same name, it is left out.
+        """
         parts = [part for each in self.aggregates for part in (each.argument, each.where)]
-        read = (columns_of(part) for part in (self.where, *self.keys, *parts) if part is not None)
+        own = (columns_of(part) for part in (self.where, *self.keys, *parts) if part is not None)
+        read = (*(query.columns_read for query in self.subqueries), *own)
         return {name: column for each in read for name, column in each.items()}
 
     @property

@@ -194,12 +194,12 @@ class Memory:
 
         Such are the columns of joined tables, and what the rows of a unit come to.
         """
-        if self.store is None or query.table in self.tables:
+        if self.store is None or (query.table in self.tables and not query.subqueries):
             return
         scope = _scope(query)
         name, known = scope_name(scope), self._columns.setdefault(scope, {})
         read = query.columns_read
-        if name is not None and not read.keys() <= known.keys():
+        if name is not None and not read.items() <= known.items():
             known |= read
             self._read.pop(name, None)
 

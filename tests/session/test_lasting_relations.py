@@ -36,6 +36,9 @@ def shop() -> Iterator[Path]:
     "SELECT COUNT(*) FROM customers WHERE id NOT IN (SELECT customer_id FROM orders)",
     "SELECT MAX(n) FROM (SELECT channel, COUNT(*) AS n FROM orders GROUP BY channel)",
     "SELECT region, COUNT(*) FROM customers WHERE region > 2 GROUP BY region",
+    "SELECT COUNT(*) FROM customers UNION ALL SELECT COUNT(*) FROM customers WHERE id NOT IN (SELECT customer_id FROM orders)",
+    "SELECT COUNT(*) FROM orders WHERE amount > (SELECT AVG(n) FROM (SELECT customer_id, COUNT(*) AS n FROM orders GROUP BY customer_id))",
+    "SELECT n, COUNT(*) FROM (SELECT customer_id, COUNT(*) AS n FROM orders GROUP BY customer_id) GROUP BY ROLLUP(n)",
 ])  # fmt: skip
 def test_a_later_session_is_told_the_same_for_nothing(shop: Path, text: str) -> None:
     first = Session(read_policy(shop)).execute(text)
