@@ -43,6 +43,12 @@ def test_a_fault_that_is_not_put_back_is_no_fault() -> None:
         elsewhere.bring_back()
 
 
+def test_every_fault_can_be_put_back() -> None:
+    """What a fault replaces is still where it says, also where the ordinary suite leaves it out."""
+    for fault in FAULTS:
+        assert all(text for _, text in fault.sources())
+
+
 def attacks() -> list[str]:
     """The first column of the manual's table of attacks."""
     table = manual.page("attacks").partition("\n## ")[0]

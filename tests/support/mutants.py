@@ -16,7 +16,7 @@ from functools import cached_property
 from importlib import import_module
 from itertools import groupby
 from pathlib import Path
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import pytest
@@ -55,25 +55,37 @@ class Mutant:
 
     def bring_back(self) -> None:
         """Put the fault into this process, for good."""
+        for place, text in self.sources():
+            _put(place, text)
+
+    def sources(self) -> Iterator[tuple[str, str]]:
+        """The functions that it changes, with their sources as they are with the fault."""
         for place, changes in groupby(self.changes, key=lambda change: change.place):
-            _change(place, list(changes))
+            text = inspect.getsource(_found(place)[1])
+            for change in changes:
+                assert text.count(change.right) == 1, f"{place}: {change.right!r} is not there once"
+                text = text.replace(change.right, change.wrong)
+            yield place, text
 
 
-def _change(place: str, changes: Sequence[Change]) -> None:
+def _put(place: str, text: str) -> None:
     """Compile a function from changed source, and give the one that is there its code."""
-    module_name, _, name = place.partition(":")
-    module = import_module(f"dpdb.{module_name}")
-    function = _function(module, name)
+    module, function = _found(place)
     lines, first = inspect.getsourcelines(function)
-    text = "".join(lines)
-    for change in changes:
-        assert text.count(change.right) == 1, f"{place}: {change.right!r} is not there once"
-        text = text.replace(change.right, change.wrong)
     source = inspect.getsource(module).splitlines(keepends=True)
     whole = "".join([*source[: first - 1], text, *source[first - 1 + len(lines) :]])
     compiled = compile(whole, str(module.__file__), "exec", dont_inherit=True)
-    [code] = [each for each in _codes(compiled) if each.co_qualname == name]
+    [code] = [
+        each for each in _codes(compiled) if each.co_qualname == function.__code__.co_qualname
+    ]
     function.__code__ = code
+
+
+def _found(place: str) -> tuple[ModuleType, FunctionType]:
+    """The module and the function of a place."""
+    module_name, _, name = place.partition(":")
+    module = import_module(f"dpdb.{module_name}")
+    return module, _function(module, name)
 
 
 def _function(module: Any, name: str) -> FunctionType:
