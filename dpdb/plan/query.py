@@ -19,7 +19,7 @@ from dpdb.plan.expressions import (
 )
 from dpdb.plan.obstacles import Obstacle, obstacle
 from dpdb.plan.relations import Source
-from dpdb.policy.catalog import Kind, Table
+from dpdb.policy.catalog import Column, Kind, Table
 
 
 class Function(StrEnum):
@@ -152,6 +152,13 @@ class Query:
         return here and all(query.public for query in self.subqueries)
 
     @property
+    def columns(self) -> dict[str, Column]:
+        """The columns that its filter, its keys and its aggregates read, by name."""
+        parts = [part for each in self.aggregates for part in (each.argument, each.where)]
+        read = (columns_of(part) for part in (self.where, *self.keys, *parts) if part is not None)
+        return {name: column for each in read for name, column in each.items()}
+
+    @property
     def measured(self) -> tuple[Expr, ...]:
         """The expressions whose intervals are shown, where they have any."""
         outputs = [each.expression for each in self.outputs]
@@ -189,7 +196,7 @@ class PublicRows(Query):
     """Rows of a public table as they are: `outputs` and `order` are expressions over a row."""
 
     @property
-    def columns(self) -> tuple[str, ...]:
+    def columns_read(self) -> tuple[str, ...]:
         """The names of the columns of the table that are read, each once."""
         parts = [each.expression for each in self.outputs] + [e.expression for e in self.order]
         parts += [] if self.where is None else [self.where]

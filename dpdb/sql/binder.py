@@ -11,10 +11,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from sqlglot import exp
-from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import Token
 
-from dpdb.errors import SyntaxFault, TooLarge, TypeMismatch, Unsupported
+from dpdb.errors import SyntaxFault, TypeMismatch, Unsupported
 from dpdb.plan.derived import Derived, DerivedQuery, Released, derived_query
 from dpdb.plan.derived_columns import is_one_row
 from dpdb.plan.expressions import ColumnRef, Expr, Literal, Slot, interval_ends
@@ -26,7 +25,7 @@ from dpdb.sql import derived_tables, group_by, sources, unions, unit_groups, win
 from dpdb.sql.aggregates import is_aggregated
 from dpdb.sql.arrangement import with_lookups
 from dpdb.sql.correlated import CorrelatedBinder, is_correlated
-from dpdb.sql.dialect import parse, select_start, syntax_fault
+from dpdb.sql.dialect import select_start, select_tree
 from dpdb.sql.distinct import check_distinct, distinct_keys
 from dpdb.sql.grouping_sets import by_levels
 from dpdb.sql.labels import labels
@@ -50,17 +49,8 @@ def bind(
     facts: Facts = NO_FACTS,
 ) -> Query:
     """The query that these tokens of `text`, a single SELECT, ask of the policy's tables."""
-    try:
-        trees = parse(tokens, text)
-    except ParseError as error:
-        raise syntax_fault(error) from None
-    except RecursionError:
-        raise TooLarge("the statement is nested too deeply") from None
-    except Exception:
-        raise SyntaxFault("this is not valid SQL") from None
-    if len(trees) != 1 or not isinstance(trees[0], exp.Select | exp.SetOperation):
-        raise Unsupported("only a single SELECT is answered")
-    return Binder(text, policy, tokens, facts, outermost=True).query(trees[0], options, terms)
+    binder = Binder(text, policy, tokens, facts, outermost=True)
+    return binder.query(select_tree(tokens, text), options, terms)
 
 
 @dataclass
@@ -200,7 +190,9 @@ class Binder:
         """What a scalar subquery is for each row of `scope`; None where it is a constant."""
         tree = node.this
         source = tree.args.get("from_") if isinstance(tree, exp.Select) else None
-        if source is None or not isinstance(source.this, exp.Table) or tree.args.get("joins"):
+        if source is None or not isinstance(source.this, exp.Table):
+            return None
+        if tree.args.get("joins") or tree.args.get("with_"):
             return None
         inner = sources.scope(tree, self.within())
         if not is_correlated(tree, inner, scope):

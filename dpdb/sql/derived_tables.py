@@ -140,6 +140,11 @@ def selection(
                 "with DISTINCT, ORDER BY takes columns of the answer",
                 place=place(tree.args["order"], binder.text),
             )
+    if isinstance(answers, AnswerExpressions) and answers.groupings:
+        raise Unsupported(
+            "GROUPING is for the SELECT that reads a table",
+            place=place(tree.args["group"], binder.text),
+        )
     if kept is not None and slots(kept, "window"):
         raise Unsupported("a window cannot be in HAVING", hint="conditions on it go into QUALIFY")
     return Selection(

@@ -31,7 +31,6 @@ AGGREGATES = {
         "a value with about q of the others below it",
     ),
     "MODE": ("MODE(x)", "a value among the commonest declared ones"),
-    "APPROX_BOUNDS": ("APPROX_BOUNDS(x)", "bounds for x, where nobody knows any"),
     "CORR": ("CORR(y, x)", "the correlation, from -1 to 1"),
     "COVAR_POP": ("COVAR_POP(y, x)", "the covariance of a population"),
     "COVAR_SAMP": ("COVAR_SAMP(y, x)", "the covariance of a sample"),
@@ -47,6 +46,7 @@ AGGREGATES = {
     "SKEWNESS": ("SKEWNESS(x)", "the skewness of a sample"),
     "APPROX_COUNT_DISTINCT": ("APPROX_COUNT_DISTINCT(x)", "COUNT(DISTINCT x)"),
     "APPROX_QUANTILE": ("APPROX_QUANTILE(x, q)", "QUANTILE_CONT"),
+    "APPROX_BOUNDS": ("APPROX_BOUNDS(x)", "bounds for x, where nobody knows any"),
 }
 """The signature of each aggregate, and its meaning."""
 
