@@ -199,7 +199,7 @@ class PublicRows(Query):
     """Rows of a public table as they are: `outputs` and `order` are expressions over a row."""
 
     @property
-    def columns(self) -> tuple[str, ...]:
+    def columns_read(self) -> tuple[str, ...]:
         """The names of the columns of the table that are read, each once."""
         parts = [each.expression for each in self.outputs] + [e.expression for e in self.order]
         parts += [] if self.where is None else [self.where]

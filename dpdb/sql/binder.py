@@ -49,8 +49,8 @@ def bind(
     facts: Facts = NO_FACTS,
 ) -> Query:
     """The query that these tokens of `text`, a single SELECT, ask of the policy's tables."""
-    tree = select_tree(tokens, text)
-    return Binder(text, policy, tokens, facts, outermost=True).query(tree, options, terms)
+    binder = Binder(text, policy, tokens, facts, outermost=True)
+    return binder.query(select_tree(tokens, text), options, terms)
 
 
 @dataclass

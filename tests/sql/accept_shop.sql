@@ -20,6 +20,8 @@ SELECT COUNT(DISTINCT c.id) FROM customers AS c JOIN orders AS o ON o.customer_i
 
 --- Public tables
 SELECT COUNT(*), AVG(price) FROM products;
+SELECT * FROM products;
+SELECT name, id FROM regions WHERE id > 2 ORDER BY id DESC LIMIT 3;
 SELECT category, MAX(price) FROM products GROUP BY category;
 SELECT DISTINCT landscape FROM regions;
 SELECT * FROM products;

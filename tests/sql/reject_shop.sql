@@ -26,6 +26,8 @@ SELECT c.name, COUNT(*) FROM customers AS c GROUP BY c.name;
 SELECT id FROM customers;
 -- Unsupported 1:8 single rows are never shown
 SELECT * FROM customers;
+-- Unsupported GROUP BY shows the different values of a public table
+SELECT id, RANK() OVER (ORDER BY price) FROM products;
 
 --- Names
 -- UnknownName 1:84 may be one of several columns
