@@ -11,11 +11,12 @@ from dataclasses import replace
 from dpdb.answers.declarations import declared_range
 from dpdb.answers.record import CellColumn, ReleaseReport
 from dpdb.answers.release_reports import atom_sums, own_reports
+from dpdb.plan.confidence import CONFIDENCE, at_once
 from dpdb.plan.derived_columns import has_intervals
 from dpdb.plan.expressions import columns_of, conjunction, slots
 from dpdb.plan.found_keys import are_sought
 from dpdb.plan.obstacles import hint
-from dpdb.plan.plan import CONFIDENCE, Plan, Release, at_once
+from dpdb.plan.plan import Plan, Release
 from dpdb.plan.query import Options
 from dpdb.plan.statistics import JointRanks, Ranks
 from dpdb.policy.numbers import decimal

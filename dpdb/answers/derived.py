@@ -57,6 +57,7 @@ def subquery_answers(plan: Plan, results: Sequence[Noisy]) -> dict[Slot, AnyVect
     }
 
 
+@np.errstate(all="ignore")
 def derived_table(derived: Derived, answers: Sequence[NoisyTable]) -> NoisyTable:
     """The rows that are computed from answers, given in the order in which they are first read."""
     return _rows(derived, dict(zip(dict.fromkeys(released(derived)), answers, strict=True)))

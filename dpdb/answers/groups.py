@@ -10,7 +10,16 @@ import numpy as np
 from dpdb.answers.noisy_table import Rows, rank_values, spread
 from dpdb.plan.query import Aggregate, Function
 from dpdb.vectors.evaluate import Frame, evaluate
-from dpdb.vectors.vector import AnyVector, Array, Bools, TextVector, Vector, finite, numbers
+from dpdb.vectors.vector import (
+    AnyVector,
+    Array,
+    Bools,
+    TextVector,
+    Vector,
+    constant,
+    finite,
+    numbers,
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -73,7 +82,7 @@ def aggregated(aggregate: Aggregate, frame: Frame, groups: Groups) -> AnyVector:
     if aggregate.function is Function.COUNT_DISTINCT:
         return numbers(np.array([float(len(np.unique(ranks[each]))) for each in members]))
     if aggregate.function is Function.MODE:
-        return _modes(argument, ranks, members)
+        return _modes(argument, ranks, members) if rows else constant(None, aggregate.kind)
     values = [_value(aggregate, ranks[each]) for each in members]
     null = np.array([value is None for value in values], dtype=np.bool_)
     return finite(np.array([0.0 if value is None else value for value in values]), null)
@@ -89,9 +98,9 @@ def _modes(argument: AnyVector, ranks: Array, members: Sequence[Rows]) -> AnyVec
         _, first, counts = np.unique(ranks[rows], return_index=True, return_counts=True)
         chosen[group] = rows[first[counts == counts.max()].min()]
     if isinstance(argument, TextVector):
-        codes = spread(argument.codes, len(ranks))[chosen] if len(ranks) else chosen
+        codes = spread(argument.codes, len(ranks))[chosen]
         return TextVector(np.where(null, len(argument.dictionary), codes), argument.dictionary)
-    values = spread(argument.values, len(ranks))[chosen] if len(ranks) else argument.values[:1]
+    values = spread(argument.values, len(ranks))[chosen]
     return Vector(np.where(null, np.zeros_like(values), values), null)
 
 

@@ -8,10 +8,11 @@ from dataclasses import replace
 from fractions import Fraction
 
 from dpdb.errors import InvalidOption, TooLarge
+from dpdb.plan.confidence import CONFIDENCE, at_once
 from dpdb.plan.expressions import Expr, IntervalEnd, Slot, slots
 from dpdb.plan.key_selection import check_no_goal
 from dpdb.plan.lowering import AggregateLowering, PlanningContext
-from dpdb.plan.plan import CONFIDENCE, Release, at_once
+from dpdb.plan.plan import Release
 from dpdb.plan.query import Query
 from dpdb.plan.release_groups import is_public
 from dpdb.plan.sharing import sharing

@@ -115,11 +115,6 @@ def threshold(query: Query, context: PlanningContext, share: BudgetShare) -> Thr
 def _check(key: Expr, query: Query, context: PlanningContext, share: BudgetShare) -> None:
     """Refuse a key that is no key, and any without δ."""
     name = written(key.column.name) if isinstance(key, ColumnRef) else "this expression"
-    if _is_unit(key, query):
-        raise Unsupported(
-            f"{name} names a privacy unit: each group would be one unit",
-            hint=f"COUNT(DISTINCT {name}) counts them; group by what many have in common",
-        )
     if key.kind is Kind.NUMBER:
         raise Unsupported(
             f"{name} has no declared values to group by, and numbers with decimals are no keys",

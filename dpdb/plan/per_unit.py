@@ -86,7 +86,7 @@ def per_unit(
     """The table with these keys, of which one names a unit or its row, and named aggregates."""
     names = list(_different([*(key.column.name for key, _ in keys), *(n for n, _ in aggregates)]))
     key_columns = [
-        replace(key.column, name=name, references=_reference(naming))
+        replace(key.column, name=name, references=_reference(naming) or key.column.references)
         for name, (key, naming) in zip(names, keys, strict=False)
     ]
     # Where an aggregate stands in the text is no part of what it means.
@@ -95,12 +95,11 @@ def per_unit(
         _aggregate_column(name, aggregate, where, source.rows_per_unit)
         for name, (_, aggregate) in zip(names[len(keys) :], aggregates, strict=True)
     ]
-    of_unit = next((c for c, (_, name) in zip(key_columns, keys, strict=True) if name == THE_UNIT),
-                   None)  # fmt: skip
-    naming, chain = of_unit, None
-    if naming is None:
-        naming = next(column for column in key_columns if column.references is not None)
-        chain = naming.references
+    # A column that references the unit's names it only by what the policy says.
+    named = zip(key_columns, keys, strict=True)
+    direct = [c for c, (_, name) in named if name == THE_UNIT and c.references is None]
+    naming = next(iter(direct), None) or next(c for c in key_columns if c.references is not None)
+    chain = naming.references
     others = [c for c in key_columns if c is not naming]
     return PerUnit(
         name=repr((source.name, source.rows_per_unit, where, keys, meant)),

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dpdb.errors import TooLarge
 from dpdb.plan import quantiles
 from dpdb.plan.allocation import allocate, competing_rows
+from dpdb.plan.confidence import CONFIDENCE
 from dpdb.plan.derived import DerivedQuery
 from dpdb.plan.derived_columns import has_intervals, most_rows, selects_by_noise
 from dpdb.plan.expressions import Slot
@@ -23,14 +24,7 @@ from dpdb.plan.lowering import (
     PlanningContext,
     RowCount,
 )
-from dpdb.plan.plan import (
-    CONFIDENCE,
-    Estimate,
-    Plan,
-    Release,
-    ReleasedGroup,
-    ReleaseFamily,
-)
+from dpdb.plan.plan import Estimate, Plan, Release, ReleasedGroup, ReleaseFamily
 from dpdb.plan.query import Query
 from dpdb.plan.query_releases import MAX_GROUPS, QueryReleases
 from dpdb.plan.ranges import Environment
@@ -110,8 +104,7 @@ def _plan_within(
         for index, subplan in enumerate(subplans)
     }
     if isinstance(query, DerivedQuery) and query.derived is not None:
-        cells = (subplan.cells for subplan in subplans)
-        most_rows(query.derived, dict(zip(query.subqueries, cells, strict=True)))
+        most_rows(query.derived, {each: _most_rows_of(each) for each in query.subqueries})
     values = _key_values(query, known)
     group_count = _most_groups(query, values)
     competing = max(candidates, competing_rows(query, group_count, context))
@@ -138,7 +131,12 @@ def _candidates(query: Query) -> int:
     derived = query.derived if isinstance(query, DerivedQuery) else None
     if derived is None or not (has_intervals(derived) and selects_by_noise(derived)):
         return 1
-    return sum(_most_groups(each, _key_values(each, {})) for each in query.subqueries)
+    return sum(map(_most_rows_of, query.subqueries))
+
+
+def _most_rows_of(query: Query) -> int:
+    """The most rows that the answer to a query can have, but for HAVING and LIMIT."""
+    return _most_groups(query, _key_values(query, {}))
 
 
 KeyValues = tuple[tuple[Value, ...], ...]

@@ -7,11 +7,12 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import NamedTuple
 
+from dpdb.plan.confidence import at_once
 from dpdb.plan.expressions import slots
 from dpdb.plan.intervals import Interval
 from dpdb.plan.lowering import AggregateLowering, Lowered, PlanningContext, contribution_of
 from dpdb.plan.mechanism_choice import MechanismChoice
-from dpdb.plan.plan import Release, at_once
+from dpdb.plan.plan import Release
 from dpdb.plan.query import Function, Query
 from dpdb.plan.statistics import JointRanks, Ranks
 from dpdb.policy.budget import Composition

@@ -9,10 +9,17 @@ from fractions import Fraction
 from functools import cached_property
 
 from dpdb.errors import Place
-from dpdb.plan.expressions import Expr, IntervalEnd, conjunction, interval_ends, size
+from dpdb.plan.expressions import (
+    Expr,
+    IntervalEnd,
+    columns_of,
+    conjunction,
+    interval_ends,
+    size,
+)
 from dpdb.plan.obstacles import Obstacle, obstacle
 from dpdb.plan.relations import Source
-from dpdb.policy.catalog import Kind
+from dpdb.policy.catalog import Column, Kind
 
 
 class Function(StrEnum):
@@ -142,6 +149,13 @@ class Query:
     def public(self) -> bool:
         """Whether it reads public tables and no other."""
         return self.table.public and all(query.public for query in self.subqueries)
+
+    @property
+    def columns(self) -> dict[str, Column]:
+        """The columns that its filter, its keys and its aggregates read, by name."""
+        parts = [part for each in self.aggregates for part in (each.argument, each.where)]
+        read = (columns_of(part) for part in (self.where, *self.keys, *parts) if part is not None)
+        return {name: column for each in read for name, column in each.items()}
 
     @property
     def measured(self) -> tuple[Expr, ...]:

@@ -171,8 +171,6 @@ class Joined:
     """The cap that follows from those of the tables: a query may ask for a lower one."""
     arithmetic: str
     """How it follows from them, such as `20 × 3`."""
-    unit_columns: frozenset[str]
-    """The names of the columns that name a row's unit."""
     entering: int | None = None
     """The most rows of a unit that each table brings in; None where keys limit their pairs."""
     unmatched: str | None = None
@@ -208,10 +206,17 @@ Source = Table | Joined
 
 
 def unit_columns(source: Source) -> frozenset[str]:
-    """The names of the columns that name the privacy unit of a row."""
+    """The names of the columns that name the privacy unit of a row.
+
+    A column that only references such a column is none: nothing but the policy makes it one.
+    """
     match source:
         case Joined():
-            return source.unit_columns
+            return frozenset(
+                f"{scan.leaf}.{name}" if scan.leaf else name
+                for scan in scans(source.relation)
+                for name in unit_columns(scan.table)
+            )
         case Table(unit=str(unit), chain=None):
             return frozenset((unit,))
     return frozenset()

@@ -8,7 +8,7 @@ from fractions import Fraction
 from dpdb.answers import declarations
 from dpdb.answers.record import Cell
 from dpdb.errors import UnknownName, Unsupported
-from dpdb.ledger.protocol import Balance, Recorded
+from dpdb.ledger.protocol import Balance, Ledger, Recorded
 from dpdb.policy.budget import SMALLEST_DELTA, Budget, Composition
 from dpdb.policy.catalog import Policy
 from dpdb.policy.names import suggestion
@@ -20,13 +20,40 @@ from dpdb.privacy.accounting.composition import (
     concentrated,
     sequential,
 )
-from dpdb.sql.statements import Describe
+from dpdb.session.settings import Settings
+from dpdb.sql.statements import (
+    Describe,
+    Listed,
+    ShowBudget,
+    ShowHistory,
+    ShowSettings,
+    ShowTables,
+)
 
 Rows = tuple[tuple[Cell, ...], ...]
 BUDGET_COLUMNS = ("budget", "total", "spent", "left")
 HISTORY_COLUMNS = ("time", "statement", "epsilon", "delta")
 TABLE_COLUMNS = ("table", "columns", "unit")
-COLUMN_COLUMNS = declarations.COLUMN_COLUMNS
+SETTING_COLUMNS = ("setting", "value", "meaning")
+
+
+def listing(
+    statement: Listed, policy: Policy, ledger: Ledger, settings: Settings, *, teach: bool
+) -> tuple[tuple[str, ...], Rows]:
+    """The columns and the rows that a statement lists."""
+    match statement:
+        case ShowBudget():
+            balance = ledger.balance
+            share = balance.share.epsilon if settings.epsilon is None else settings.epsilon
+            return BUDGET_COLUMNS, budget_rows(balance, share)
+        case ShowHistory():
+            return HISTORY_COLUMNS, history_rows(ledger.history())
+        case ShowTables():
+            return TABLE_COLUMNS, table_rows(policy)
+        case ShowSettings():
+            return SETTING_COLUMNS, settings.rows(teach=teach)
+        case Describe():
+            return declarations.COLUMN_COLUMNS, column_rows(policy, statement)
 
 
 def budget_rows(balance: Balance, share: Fraction) -> Rows:

@@ -177,6 +177,7 @@ def _noisy_text(noisy: Noisy) -> dict[str, Any]:
     return {
         "draws": [_array_text(each) for each in noisy.draws],
         "within": [_noisy_text(each) for each in noisy.subresults],
+        "keys": written(noisy.keys),
     }
 
 
@@ -184,7 +185,8 @@ def _noisy(told: Mapping[str, Any]) -> Noisy:
     from dpdb.answers.estimates import Noisy  # noqa: PLC0415 (numpy)
 
     within = tuple(_noisy(each) for each in told["within"])
-    return Noisy(tuple(_array(each) for each in told["draws"]), {}, within)
+    draws = tuple(_array(each) for each in told["draws"])
+    return Noisy(draws, {}, within, read(told["keys"], {}))
 
 
 def _array_text(values: Array) -> dict[str, Any]:

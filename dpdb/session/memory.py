@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from dpdb.plan.plan import Plan, ReleasedGroup
     from dpdb.plan.query import Query
     from dpdb.plan.relations import Source
-    from dpdb.policy.catalog import Policy, Table
+    from dpdb.policy.catalog import Column, Policy, Table
     from dpdb.session.purchases import Purchase
 
 
@@ -79,12 +79,15 @@ class Memory:
     """Those that others were told, by the same."""
     _derived: dict[ReleasedGroup, Derived] = field(default_factory=dict)
     """What follows for the query that was last asked about."""
+    _columns: dict[Scope, dict[str, Column]] = field(default_factory=dict)
+    """For each scope the columns that are read over it and that no table of the policy has."""
     _read: dict[str, int] = field(default_factory=dict)
     """For each scope the number of the last release that was read from the ledger."""
 
     def choose(self, query: Query, policy: Policy, balance: Balance, rows: RowCount) -> Chosen:
         """The plans of a query: a repeat keeps its plans, and what follows from groups is free."""
         possible = possible_plans(query, policy, balance.shares, rows)
+        self._note_columns(query)
         self._look_up(_scope(query))
         keys = [identity(plans[-1], query.options) for plans in possible]
         known = next((place for place, key in enumerate(keys) if key in self._purchases), None)
@@ -186,6 +189,20 @@ class Memory:
             known.setdefault(group, values)  # others can have been told it before
         _add(known, kept)
 
+    def _note_columns(self, query: Query) -> None:
+        """Read anew what is kept where a query reads columns that no table of the policy has.
+
+        Such are the columns of joined tables, and what the rows of a unit come to.
+        """
+        if self.store is None or query.table in self.tables:
+            return
+        scope = _scope(query)
+        name, known = scope_name(scope), self._columns.setdefault(scope, {})
+        read = query.columns
+        if name is not None and not read.keys() <= known.keys():
+            known |= read
+            self._read.pop(name, None)
+
     def _look_up(self, scope: Scope) -> None:
         """Remember what the ledger has kept under a scope since it was last asked."""
         name = None if self.store is None else scope_name(scope)
@@ -196,6 +213,7 @@ class Memory:
             return
         tables = (*self.tables, *(each for each in self.tables if each.name == scope[0]))
         columns = {column.name: column for table in tables for column in table.columns}
+        columns |= self._columns.get(scope, {})
         for release in releases:
             self._read[name] = release.number
             kept = read_answer(release.kept.text, columns)

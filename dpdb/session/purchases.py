@@ -13,7 +13,8 @@ from dpdb.answers import accuracy_notes
 from dpdb.answers.estimates import Draws, Noisy
 from dpdb.errors import BudgetExceeded
 from dpdb.ledger.protocol import FREE, Price
-from dpdb.plan.plan import CONFIDENCE, Plan, at_once
+from dpdb.plan.confidence import CONFIDENCE, at_once
+from dpdb.plan.plan import Plan
 from dpdb.privacy.accounting.composition import NO_LOSS, ComposedLoss
 from dpdb.privacy.gradual_release import enough
 from dpdb.privacy.mechanisms import Laplace

@@ -15,9 +15,10 @@ from statistics import fmean
 from dpdb.errors import TooLarge
 from dpdb.ledger.protocol import Balance
 from dpdb.plan.candidates import check_candidates
+from dpdb.plan.confidence import CONFIDENCE, at_once
 from dpdb.plan.key_selection import selects_keys
 from dpdb.plan.lowering import RowCount
-from dpdb.plan.plan import CONFIDENCE, Plan, Release, ReleasedGroup, at_once
+from dpdb.plan.plan import Plan, Release, ReleasedGroup
 from dpdb.plan.planner import plan
 from dpdb.plan.query import Options, Query
 from dpdb.plan.statistics import Total

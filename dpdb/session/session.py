@@ -19,8 +19,9 @@ from dpdb.policy.catalog import Policy, Table
 from dpdb.policy.numbers import decimal
 from dpdb.privacy.noise.source import Noise
 from dpdb.privacy.noise.sources import source
-from dpdb.session import catalog_views, released_answers
+from dpdb.session import released_answers
 from dpdb.session.backends import open_engine, open_ledger, with_public_values
+from dpdb.session.catalog_views import listing
 from dpdb.session.explanations import explained
 from dpdb.session.gate import Gate
 from dpdb.session.memory import Chosen, Memory, Shelf
@@ -28,16 +29,7 @@ from dpdb.session.public import PublicAnswers
 from dpdb.session.public_facts import PublicFacts
 from dpdb.session.settings import Settings
 from dpdb.session.unprotected import Unprotected
-from dpdb.sql.statements import (
-    Assign,
-    Describe,
-    Select,
-    ShowBudget,
-    ShowHistory,
-    ShowSettings,
-    ShowTables,
-    statement,
-)
+from dpdb.sql.statements import Assign, Select, statement
 
 if TYPE_CHECKING:
     from dpdb.answers.estimates import Draws
@@ -170,25 +162,12 @@ class Session:
                 return self._explained(text, self._asked(query), self._rows)
             case Select(query=query):
                 return self._select(text, self._asked(query))
-            case ShowBudget():
-                asked = self.settings.epsilon
-                share = self.balance.share.epsilon if asked is None else asked
-                rows = catalog_views.budget_rows(self.balance, share)
-                return self._shown(text, catalog_views.BUDGET_COLUMNS, rows)
-            case ShowHistory():
-                rows = catalog_views.history_rows(self._ledger.history())
-                return self._shown(text, catalog_views.HISTORY_COLUMNS, rows)
-            case ShowTables():
-                rows = catalog_views.table_rows(self.policy)
-                return self._shown(text, catalog_views.TABLE_COLUMNS, rows)
-            case ShowSettings():
-                rows = self.settings.rows(teach=self.teach)
-                return self._shown(text, ("setting", "value", "meaning"), rows)
-            case Describe() as describe:
-                rows = catalog_views.column_rows(self._known, describe)
-                return self._shown(text, catalog_views.COLUMN_COLUMNS, rows)
             case Assign() as assign:
                 return self._assign(text, assign)
+            case listed:
+                known, ledger = self._known, self._ledger
+                rows = listing(listed, known, ledger, self.settings, teach=self.teach)
+                return self._shown(text, *rows)
 
     @property
     def _known(self) -> Policy:

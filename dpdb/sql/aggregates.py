@@ -69,20 +69,20 @@ def is_aggregated(tree: exp.Select) -> bool:
         *(order.expressions if order else ()),
         *([qualify] if qualify else ()),
     ]
-    return any(map(_has_aggregate, parts))
+    return any(map(has_aggregate, parts))
 
 
-def _has_aggregate(node: object) -> bool:
+def has_aggregate(node: object) -> bool:
     """Whether an aggregate of the SELECT itself is in a part of it."""
     if isinstance(node, list):
-        return any(map(_has_aggregate, node))
+        return any(map(has_aggregate, node))
     if not isinstance(node, exp.Expr) or isinstance(node, exp.Query):
         return False
     if isinstance(node, exp.Window):
         called = node.this.this if isinstance(node.this, exp.Filter) else node.this
         inside = [*called.args.values(), *(v for k, v in node.args.items() if k != "this")]
-        return any(map(_has_aggregate, inside))
-    return is_aggregate(node) or any(map(_has_aggregate, node.args.values()))
+        return any(map(has_aggregate, inside))
+    return is_aggregate(node) or any(map(has_aggregate, node.args.values()))
 
 
 def aggregate(node: exp.Expr, rows: ExpressionBinder, table: Source) -> Aggregate:

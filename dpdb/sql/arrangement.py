@@ -53,8 +53,7 @@ def as_source(relation: Relation, policy: Policy, facts: Facts) -> Joined:
     """The relation as a query reads it, with the policy's cap."""
     known = shape(relation, policy, facts)
     unit = policy.unit if known.owner is Owner.UNIT else None
-    naming = frozenset(name for name, named in known.names.items() if named == THE_UNIT)
-    return Joined(relation, unit, known.cap, known.cap, known.arithmetic, naming, known.entering)
+    return Joined(relation, unit, known.cap, known.cap, known.arithmetic, known.entering)
 
 
 def with_lookups(

@@ -11,16 +11,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from sqlglot import exp
-from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import Token
 
-from dpdb.errors import (
-    Place,
-    SyntaxFault,
-    TooLarge,
-    TypeMismatch,
-    Unsupported,
-)
+from dpdb.errors import SyntaxFault, TypeMismatch, Unsupported
 from dpdb.plan.derived import Derived, DerivedQuery, Released, derived_query
 from dpdb.plan.derived_columns import is_one_row
 from dpdb.plan.expressions import ColumnRef, Expr, Literal, Slot, interval_ends
@@ -32,7 +25,7 @@ from dpdb.sql import derived_tables, group_by, sources, unions, unit_groups, win
 from dpdb.sql.aggregates import is_aggregated
 from dpdb.sql.arrangement import with_lookups
 from dpdb.sql.correlated import CorrelatedBinder, is_correlated
-from dpdb.sql.dialect import parse, select_start
+from dpdb.sql.dialect import select_start, select_tree
 from dpdb.sql.distinct import check_distinct, distinct_keys
 from dpdb.sql.grouping_sets import by_levels
 from dpdb.sql.labels import labels
@@ -42,6 +35,7 @@ from dpdb.sql.terms import Option, agreed, with_key_terms
 from dpdb.sql.trees import Effort, only, place, place_at, start
 from dpdb.sql.unmatched import check_ignored
 from dpdb.sql.views import Scope, View
+from dpdb.sql.without_from import single_row
 
 
 def bind(
@@ -54,27 +48,7 @@ def bind(
     facts: Facts = NO_FACTS,
 ) -> Query:
     """The query that these tokens of `text`, a single SELECT, ask of the policy's tables."""
-    try:
-        trees = parse(tokens, text)
-    except ParseError as error:
-        raise _syntax_fault(error) from None
-    except RecursionError:
-        raise TooLarge("the statement is nested too deeply") from None
-    except Exception:
-        raise SyntaxFault("this is not valid SQL") from None
-    if len(trees) != 1 or not isinstance(trees[0], exp.Select | exp.SetOperation):
-        raise Unsupported("only a single SELECT is answered")
-    return Binder(text, policy, tokens, facts).query(trees[0], options, terms)
-
-
-def _syntax_fault(error: ParseError) -> SyntaxFault:
-    """sqlglot's complaint as ours: the word it stumbled over and its place."""
-    details = error.errors[0] if error.errors else {}
-    word = str(details.get("highlight") or "")
-    line, end = details.get("line"), details.get("col")
-    where = Place(line, max(1, end - len(word) + 1)) if line and end is not None else None
-    return SyntaxFault(f"this is not valid SQL near '{word}'" if word else
-                       "this is not valid SQL: it ends too soon", place=where)  # fmt: skip
+    return Binder(text, policy, tokens, facts).query(select_tree(tokens, text), options, terms)
 
 
 @dataclass
@@ -127,6 +101,8 @@ class Binder:
         written = self.labels(tree)
         windows.name_windows(tree, self.text)
         self.views = sources.with_views(tree, self)
+        if tree.args.get("from_") is None:
+            return single_row(tree, written, self, terms)
         scope = sources.scope(tree, self)
         if scope.view.derived is not None:
             return derived_tables.selection(tree, written, scope, self, terms)
@@ -208,7 +184,7 @@ class Binder:
         """What a scalar subquery is for each row of `scope`; None where it is a constant."""
         tree = node.this
         source = tree.args.get("from_") if isinstance(tree, exp.Select) else None
-        if source is None or not isinstance(source.this, exp.Table):
+        if source is None or not isinstance(source.this, exp.Table) or tree.args.get("with_"):
             return None
         inner = sources.scope(tree, self.within())
         if not is_correlated(tree, inner, scope):
@@ -240,7 +216,8 @@ class Binder:
 
     def labels(self, tree: exp.Select) -> list[str]:
         """The items of the SELECT list as written; refused if one is missing."""
-        first, source = select_start(tree), tree.args.get("from_") or tree
+        first = select_start(tree)
+        source = tree.args.get("from_") or next(iter(tree.expressions), tree)
         if first is None or 0 <= start(source) < first:
             raise Unsupported("a subquery begins with SELECT", place=place(source, self.text))
         written = labels([token for token in self.tokens if token.start >= first])
@@ -283,7 +260,7 @@ class Binder:
         only(order, self.text, "expressions")
         group_by.check_number(order.expressions, "terms of ORDER BY", self.text)
         result = []
-        for term in order.expressions:
+        for term in group_by.ordering_terms(order, len(outputs), answers.aliases):
             only(term, self.text, "this", "desc", "nulls_first")
             at = group_by.position(term.this, len(outputs), self.text)
             expression = answers.ordering(term.this) if at is None else outputs[at].expression

@@ -57,7 +57,7 @@ class DerivedBinder(SelectBinder, Protocol):
 
 
 @dataclass
-class _Scalars:
+class Scalars:
     """Binds the scalar subqueries of a SELECT over answers: they are answers, too."""
 
     binder: DerivedBinder
@@ -107,8 +107,8 @@ def selection(
 ) -> Selection:
     """What a SELECT computes from the rows of a derived table, the view of `scope`."""
     only(tree, binder.text, *_CLAUSES)
-    _check_terms(terms, scope)
-    view, scalars = scope.view, _Scalars(binder)
+    check_terms(terms, scope)
+    view, scalars = scope.view, Scalars(binder)
     assert view.derived is not None
     scope = replace(scope, binder=scalars)
     rows = RowExpressions(scalars, scope)
@@ -140,6 +140,11 @@ def selection(
                 "with DISTINCT, ORDER BY takes columns of the answer",
                 place=place(tree.args["order"], binder.text),
             )
+    if isinstance(answers, AnswerExpressions) and answers.groupings:
+        raise Unsupported(
+            "GROUPING is for the SELECT that reads a table",
+            place=place(tree.args["group"], binder.text),
+        )
     if kept is not None and slots(kept, "window"):
         raise Unsupported("a window cannot be in HAVING", hint="conditions on it go into QUALIFY")
     return Selection(
@@ -160,7 +165,7 @@ def selection(
     )
 
 
-def _check_terms(terms: tuple[Option, ...], scope: Scope) -> None:
+def check_terms(terms: tuple[Option, ...], scope: Scope) -> None:
     """Refuse an option that would change what the releases read, which have been bound already."""
     if agreed(terms, scope.view.table, grouped=True) != scope.view.table:
         raise InvalidOption(

@@ -7,10 +7,12 @@ from typing import ClassVar
 
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import ParseError
 from sqlglot.parser import Parser
 from sqlglot.tokenizer_core import Token, TokenType
 from sqlglot.tokens import Tokenizer as BaseTokenizer
 
+from dpdb.errors import Place, SyntaxFault, TooLarge, Unsupported
 from dpdb.sql.date_functions import DATE_CALLS, UNREAD
 from dpdb.sql.named_arguments import around_their_calls
 
@@ -63,6 +65,31 @@ _DIALECT = Dpdb()
 def tokenize(text: str) -> list[Token]:
     """The tokens of a text."""
     return _DIALECT.tokenize(text)
+
+
+def select_tree(tokens: list[Token], text: str) -> exp.Select | exp.SetOperation:
+    """sqlglot's tree for these tokens of `text`, a single SELECT; raises StatementError."""
+    try:
+        trees = parse(tokens, text)
+    except ParseError as error:
+        raise _syntax_fault(error) from None
+    except RecursionError:
+        raise TooLarge("the statement is nested too deeply") from None
+    except Exception:
+        raise SyntaxFault("this is not valid SQL") from None
+    if len(trees) != 1 or not isinstance(trees[0], exp.Select | exp.SetOperation):
+        raise Unsupported("only a single SELECT is answered")
+    return trees[0]
+
+
+def _syntax_fault(error: ParseError) -> SyntaxFault:
+    """sqlglot's complaint as ours: the word it stumbled over and its place."""
+    details = error.errors[0] if error.errors else {}
+    word = str(details.get("highlight") or "")
+    line, end = details.get("line"), details.get("col")
+    where = Place(line, max(1, end - len(word) + 1)) if line and end is not None else None
+    return SyntaxFault(f"this is not valid SQL near '{word}'" if word else
+                       "this is not valid SQL: it ends too soon", place=where)  # fmt: skip
 
 
 def parse(tokens: list[Token], text: str) -> list[exp.Expr | None]:

@@ -28,20 +28,16 @@ from dpdb.sql import casts, types
 from dpdb.sql.calls import call
 from dpdb.sql.date_functions import UNREAD, date_call, shifted
 from dpdb.sql.functions import READ, named
-from dpdb.sql.literals import like_pattern, number_literal
+from dpdb.sql.literals import like_pattern, literal
+from dpdb.sql.spellings import respelled
 from dpdb.sql.trees import Effort, chain, check_depth, node_name, only, place
 
 MAX_LIST = 1_000
 MAX_PATTERN = 1_000
 
 COMPARISONS: dict[type[exp.Expr], str] = {
-    exp.EQ: "=",
-    exp.NEQ: "<>",
-    exp.LT: "<",
-    exp.LTE: "<=",
-    exp.GT: ">",
-    exp.GTE: ">=",
-}
+    exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",
+}  # fmt: skip
 ARITHMETIC: dict[type[exp.Expr], str] = {
     exp.Add: "+",
     exp.Sub: "-",
@@ -91,7 +87,7 @@ class ExpressionBinder(ABC):
                 only(node, self.text, "this")
                 return self.expression(node.this, depth + 1)
             case exp.Literal() | exp.Boolean() | exp.Null():
-                return self._literal(node)
+                return literal(node, self.text)
             case exp.Neg():
                 return self._negative(node, depth)
             case exp.And() | exp.Or() | exp.DPipe():
@@ -119,17 +115,6 @@ class ExpressionBinder(ABC):
 
     def _number(self, node: exp.Expr, depth: int) -> Expr:
         return types.numeric(self.expression(node, depth + 1), self.place(node))
-
-    def _literal(self, node: exp.Expr) -> Literal:
-        match node:
-            case exp.Null():
-                return Literal(None, Kind.TEXT)
-            case exp.Boolean():
-                return Literal(bool(node.this), Kind.BOOLEAN)
-        only(node, self.text, "this", "is_string")
-        if node.args.get("is_string"):
-            return Literal(str(node.this), Kind.TEXT)
-        return number_literal(str(node.this), self.place(node))
 
     def _negative(self, node: exp.Expr, depth: int) -> Expr:
         only(node, self.text, "this")
@@ -279,13 +264,14 @@ class ExpressionBinder(ABC):
             case exp.Anonymous(this=str(name)) if name.endswith(UNREAD):
                 name = name.removesuffix(UNREAD)
                 return date_call(name, node.expressions, bind, self.place(node))
+        if (meant := respelled(node, self.text)) is not None:
+            return bind(meant)
         known = named(node)
         if known is None:
             raise self._unknown(node)
         if not isinstance(node, (exp.Trim, exp.Anonymous)):
             only(node, self.text, *READ)
-        name, parts = known
-        made = call(name, [bind(part) for part in parts], self.place(node))
+        made = call(known[0], [bind(part) for part in known[1]], self.place(node))
         self.effort.spend_states(made, node, self.text)
         return made
 

@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
+from dpdb.sql.spellings import SPELLINGS
+
 FUNCTION_NAMES = [
     "ABS", "ROUND", "FLOOR", "CEIL", "TRUNC", "SIGN", "MOD", "SQRT", "CBRT", "POWER", "EXP", "LN",
     "LOG", "LOG10", "LOG2", "PI", "SIN", "COS", "TAN", "ASIN", "ACOS", "ATAN", "ATAN2", "DEGREES",
@@ -15,6 +17,7 @@ FUNCTION_NAMES = [
     "REGEXP_CONTAINS", "REGEXP_LIKE",
     "EXTRACT", "DATE_PART", "YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "DAYOFWEEK", "ISODOW",
     "DAYOFYEAR", "DATE_TRUNC", "LAST_DAY", "DATE_DIFF", "DATE_ADD", "DATE_SUB",
+    *SPELLINGS,
 ]  # fmt: skip
 
 Arguments = Callable[[exp.Expr], list[exp.Expr]]

@@ -6,17 +6,18 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 _NO_SPACE_BEFORE = {TokenType.R_PAREN, TokenType.COMMA, TokenType.DOT, TokenType.DCOLON}
 _NO_SPACE_AFTER = {TokenType.L_PAREN, TokenType.DOT, TokenType.DCOLON}
+_AFTER_ITEMS = {TokenType.FROM, TokenType.UNION}
 _KEYWORDS_BEFORE_PAREN = {"IN", "AND", "OR", "NOT", "FILTER", "GROUP", "WHEN", "THEN", "ELSE",
                           "BETWEEN", "LIKE", "CASE", "WHERE", "OVER"}  # fmt: skip
 
 
 def labels(tokens: list[Token]) -> list[str]:
-    """A label for each item between the outermost SELECT and FROM."""
+    """A label for each item between the first SELECT and its FROM, or its end without one."""
     items: list[list[Token]] = [[]]
     depth = 0
     for token in tokens[_first_item(tokens) :]:
         depth += (token.token_type is TokenType.L_PAREN) - (token.token_type is TokenType.R_PAREN)
-        if depth == 0 and token.token_type is TokenType.FROM:
+        if depth < 0 or (depth == 0 and token.token_type in _AFTER_ITEMS):
             break
         if depth == 0 and token.token_type is TokenType.COMMA:
             items.append([])

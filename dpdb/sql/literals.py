@@ -1,22 +1,37 @@
-"""Constants in a query's text: numbers and LIKE patterns."""
+"""Constants in a query's text: values, the numbers of options, and LIKE patterns."""
 
 from __future__ import annotations
 
 from fractions import Fraction
 
+from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from dpdb.errors import InvalidOption, Place, TooLarge, TypeMismatch
 from dpdb.plan.expressions import Literal
 from dpdb.policy.catalog import Kind
 from dpdb.policy.numbers import exact_number
+from dpdb.sql.trees import only, place
 
 MAX_NUMBER = Fraction(10) ** 300
 MAX_DIGITS = 400
 """How many characters a number may have: longer ones make exact arithmetic slow."""
 
 
-def number_literal(text: str, where: Place | None) -> Literal:
+def literal(node: exp.Literal | exp.Boolean | exp.Null, text: str) -> Literal:
+    """The constant that a node of the tree of `text` stands for."""
+    match node:
+        case exp.Null():
+            return Literal(None, Kind.TEXT)
+        case exp.Boolean():
+            return Literal(bool(node.this), Kind.BOOLEAN)
+    only(node, text, "this", "is_string")
+    if node.args.get("is_string"):
+        return Literal(str(node.this), Kind.TEXT)
+    return _number_literal(str(node.this), place(node, text))
+
+
+def _number_literal(text: str, where: Place | None) -> Literal:
     """The exact number that `text` writes."""
     value = exact_number(text) if len(text) <= MAX_DIGITS else None
     if value is None:

@@ -130,10 +130,17 @@ class AnswerExpressions(ExpressionBinder):
     def _interval_end(self, node: exp.Anonymous) -> IntervalEnd:
         """DP_INTERVAL_LOW(x) or DP_INTERVAL_HIGH(x), of an aggregate or the alias of a column."""
         name = str(node.this).upper()
+        if self.scope.view.derived is not None:
+            raise Unsupported(
+                "what is computed from answers has no intervals",
+                hint=f"{name} goes into the SELECT whose answer is read",
+                place=self.place(node),
+            )
         if len(node.expressions) == 1:
             operand = self.ordering(node.expressions[0])
             noisy = slots(operand, "aggregate") | slots(operand, "subquery")
-            if noisy and operand.kind.ordinal and not interval_ends(operand):
+            plain = not interval_ends(operand) and not slots(operand, "window")
+            if noisy and operand.kind.ordinal and plain:
                 return IntervalEnd(operand, upper=name == "DP_INTERVAL_HIGH")
         raise TypeMismatch(
             f"{name} takes a number from aggregates, or the alias of one", place=self.place(node)

@@ -112,7 +112,7 @@ def scope(tree: exp.Select, binder: SelectBinder) -> Scope:
     """What FROM names: a table, a view or a SELECT, or several that are joined."""
     source = tree.args.get("from_")
     if source is None:
-        raise Unsupported("a query reads FROM one table", place=place(tree, binder.text))
+        raise Unsupported("a query reads FROM a table", place=place(tree, binder.text))
     view, names = _source(source.this, tree, binder)
     further = tree.args.get("joins") or ()
     if not further:
@@ -147,7 +147,9 @@ def _source(node: exp.Expr, tree: exp.Select, binder: SelectBinder) -> tuple[Vie
             only(node, binder.text, "this", "alias")
             view, names = _view(node, binder.within()), frozenset()
         case _:
-            raise Unsupported("a query reads FROM one table", place=place(tree, binder.text))
+            raise Unsupported(
+                "only tables and SELECTs can be in FROM", place=place(tree, binder.text)
+            )
     if (alias := node.args.get("alias")) is not None:
         only(alias, binder.text, "this", "columns")
         view = _renamed(view, alias, binder)

@@ -14,7 +14,7 @@ from dpdb.plan.query import NO_OPTIONS, Options, Query
 from dpdb.plan.stability import NO_FACTS, Facts
 from dpdb.policy.catalog import Policy
 from dpdb.sql.binder import bind
-from dpdb.sql.dialect import parse
+from dpdb.sql.dialect import select_tree
 from dpdb.sql.literals import number
 from dpdb.sql.option_names import SETTINGS, TEACHING
 from dpdb.sql.options import read_options
@@ -68,7 +68,9 @@ class Assign:
     place: Place
 
 
-Statement = Select | ShowBudget | ShowHistory | ShowTables | ShowSettings | Describe | Assign
+Listed = ShowBudget | ShowHistory | ShowTables | ShowSettings | Describe
+"""The statements that list what is known without a look at rows."""
+Statement = Select | Listed | Assign
 
 
 def statement(text: str, policy: Policy, facts: Facts = NO_FACTS) -> Statement:
@@ -130,7 +132,7 @@ def reads_a_table(text: str) -> bool:
     try:
         words = _Words(text, read_tokens(text))
         tokens, _, _ = _without_options(words, skip=int(words.leading[:1] == ["EXPLAIN"]))
-        [tree] = parse(tokens, text)
+        tree = select_tree(tokens, text)
     except Exception:
         return False
     return isinstance(tree, exp.Select) and tree.args.get("from_") is not None

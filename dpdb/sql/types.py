@@ -150,7 +150,7 @@ def arithmetic(operator: str, left: Expr, right: Expr, where: Place | None) -> E
     left, right = numeric(left, where), numeric(right, where)
     whole = operator != "/" and left.kind is right.kind is Kind.INTEGER
     exact = None if whole else _exact(operator, left, right)
-    if exact is not None and max(abs(exact), exact.denominator) <= MAX_NUMBER:
+    if exact is not None and abs(exact) <= MAX_NUMBER and exact.denominator <= MAX_NUMBER:
         return Literal(exact, Kind.NUMBER)
     return Arithmetic(operator, left, right, Kind.INTEGER if whole else Kind.NUMBER)
 

@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from dpdb.errors import TypeMismatch, Unsupported
 from dpdb.plan.derived import Derived, Released, Selection, UnionAll
-from dpdb.plan.expressions import Cast, Expr, Literal, Slot
+from dpdb.plan.expressions import Cast, Expr, Literal, Slot, slots
 from dpdb.plan.query import Output, Query
 from dpdb.policy.catalog import Kind
 from dpdb.sql import sources
@@ -94,6 +94,10 @@ def _ordered(tree: exp.Union, rows: UnionAll, binder: DerivedBinder) -> Derived:
     outputs = tuple(Output(name, column) for name, column in view.columns)
     answers = NoisyRowExpressions(binder, Scope(view, {}, binder, tree))
     order = tuple(binder.orderings(tree, answers, outputs))
+    if any(slots(each.expression, "subquery") for each in order):
+        raise Unsupported(
+            "a subquery cannot order a UNION", place=place(tree.args["order"], binder.text)
+        )
     distinct, _, limit, offset = clauses
     return Selection(
         rows,

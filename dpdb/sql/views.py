@@ -153,7 +153,7 @@ class Scope:
         if _may_be_text(node.this, text) and node.args.get("table") is None:
             return Literal(node.name, Kind.TEXT)
         known = [name for name, _ in columns if name]
-        hint = suggestion(node.name, known, "columns")
+        hint = suggestion(node.name, known, "columns") if known else None
         raise UnknownName(f"no column {node.name}", hint=hint, place=place(node, text))
 
     def all_columns(self, node: exp.Expr) -> Iterator[tuple[str, Expr]]:

@@ -25,6 +25,7 @@ OUTER = [
     "SELECT QUANTILE_CONT(a, 0.25), MAX(day), SUM(m), AVG(m) FILTER (WHERE n > 8) FROM t",
     "SELECT CORR(n, a), COVAR_SAMP(n, m), REGR_SLOPE(a, n), REGR_R2(m, n), SKEWNESS(n) FROM t",
     "SELECT SUM(n), COUNT(*), MAX(day), VAR_SAMP(n), MEDIAN(a) FROM t WHERE n > 1000",
+    "SELECT MODE(n), MODE(city), SUM(n), COUNT(n), MIN(day) FROM t WHERE n > 1000",
     "SELECT city, a FROM t WHERE a > 500 AND city <> 'Ely' ORDER BY a DESC LIMIT 3",
     "SELECT * FROM t ORDER BY n DESC, city, day OFFSET 2",
     "SELECT city, SUM(n) AS s, COUNT(*) FROM t GROUP BY city HAVING SUM(n) > 5 ORDER BY s",

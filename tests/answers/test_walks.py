@@ -13,7 +13,8 @@ import pytest
 from dpdb.answers.confidence_intervals import interval_of
 from dpdb.answers.estimates import Array, point
 from dpdb.engines.memory.engine import MemoryEngine
-from dpdb.plan.plan import CONFIDENCE, Plan
+from dpdb.plan.confidence import CONFIDENCE
+from dpdb.plan.plan import Plan
 from dpdb.plan.planner import plan
 from dpdb.policy.reader import read_policy
 from dpdb.privacy.accounting.accountants import BudgetShare

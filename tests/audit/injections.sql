@@ -8,7 +8,7 @@ SELECT MAX(name) FROM t
 SELECT first(name) FROM t
 SELECT any_value(name) FROM t
 SELECT histogram(age) FROM t
-SELECT approx_quantile(age, 0.5) FROM t
+SELECT approx_top_k(name, 3) FROM t
 SELECT bit_xor(age) FROM t
 SELECT SUM(DISTINCT age) FROM t
 SELECT product(age) FROM t
@@ -35,13 +35,15 @@ VACUUM
 SELECT * FROM t
 SELECT COUNT(*) FROM t, t AS u
 SELECT COUNT(*) FROM t JOIN t AS u ON t.id = u.id
-SELECT COUNT(*) FROM t UNION SELECT COUNT(*) FROM t
+SELECT COUNT(*) FROM t UNION SELECT age FROM t
+SELECT COUNT(*) FROM t INTERSECT SELECT COUNT(*) FROM t
 WITH x AS (SELECT 1) SELECT COUNT(*) FROM t
 SELECT COUNT(*) FROM t WHERE name IN (SELECT name FROM t)
 SELECT COUNT(*) FROM t WHERE EXISTS (SELECT 1 FROM t)
 SELECT COUNT(*) FROM t WHERE name = (SELECT name FROM t LIMIT 1)
-SELECT DISTINCT COUNT(*) FROM t
-SELECT COUNT(*) FROM t WHERE regexp_matches(name, '(a+)+$')
+SELECT DISTINCT ON (age) name FROM t
+SELECT COUNT(*) FROM t WHERE regexp_matches(name, '(a)\1')
+SELECT regexp_replace(name, '.', 'x') FROM t
 SELECT COUNT(*) FROM t FOR UPDATE
 SELECT error(name), COUNT(*) FROM t
 SELECT COUNT(*) FROM t WHERE sleep(age) = 0

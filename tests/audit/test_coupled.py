@@ -14,6 +14,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from dpdb.answers import estimates
@@ -22,7 +23,7 @@ from dpdb.engines.memory import engine, statistics
 from dpdb.engines.protocol import Exact
 from dpdb.interfaces.cli import main as cli
 from dpdb.plan.statistics import Total
-from dpdb.privacy.noise import exponential, smooth
+from dpdb.privacy.noise import exponential, smooth, thresholding
 from dpdb.privacy.noise.system import SystemNoise
 from dpdb.vectors.vector import Vector
 from tests.sql.test_corpora import ACCEPTED
@@ -114,7 +115,7 @@ def _planned_once() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def undisturbed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No noise, and of every selection the middle."""
+    """No noise, of every selection the middle, and of the keys that are found the first."""
     for name in ("laplace", "gaussian"):
         monkeypatch.setattr(SystemNoise, name, lambda self, scale, size: np.zeros(size, np.int64))
     monkeypatch.setattr(SystemNoise, "below", lambda self, bound: Noiseless().below(bound))
@@ -122,6 +123,12 @@ def undisturbed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exponential, "select_value", middle)
     monkeypatch.setattr(exponential, "select_index", lambda counts, *rest: 0)
     monkeypatch.setattr(smooth, "release", middle)
+    monkeypatch.setattr(thresholding, "select_keys", _first_key)
+
+
+def _first_key(counts: Counts, *_: object) -> tuple[npt.NDArray[np.intp], Counts]:
+    """Its number of units is one constant, as exact results are: a key is shown by its noise."""
+    return np.arange(min(1, len(counts))), np.full_like(counts[:1], 1000)
 
 
 @pytest.fixture(scope="module")
@@ -130,6 +137,7 @@ def neighbours(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return _files(folder / "with", ROWS, abel=True), _files(folder / "less", ROWS - 1, abel=False)
 
 
+Counts = npt.NDArray[np.int64]
 Transcript = tuple[int, str, str, list[object]]
 
 

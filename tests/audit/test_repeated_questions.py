@@ -74,7 +74,7 @@ LESS = [
         asking("mechanism = gaussian, epsilon = 0.15"),
     ),
 ]
-"""Questions, and others that ask for no less noise: their answers follow."""
+"""Questions, and others that ask for no less noise: of one alone follows the same answer."""
 
 
 def test_a13_options_draw_no_other_noise_for_nothing(tmp_path):
@@ -89,8 +89,17 @@ def test_a13_options_draw_no_other_noise_for_nothing(tmp_path):
         assert answer.cost.delta == sum(release.delta for release in answer.releases)
         spent += answer.cost.epsilon
     assert session.balance.epsilon_left == 100 - spent
-    for first, again in [*THE_SAME, *LESS, *zip(OTHERWISE, OTHERWISE, strict=True)]:
+    for first, again in [*THE_SAME, *zip(OTHERWISE, OTHERWISE, strict=True)]:
         expected = session.execute(first).rows
         answer = session.execute(again)
         assert (answer.repeat, answer.rows) == (True, expected), again
+    for again in (again for _, again in LESS):  # these may follow from several answers together
+        answer = session.execute(again)
+        assert all(release.recalled for release in answer.releases), again
+        assert (answer.repeat, answer.rows) == (True, session.execute(again).rows), again
     assert session.balance.epsilon_left == 100 - spent - Fraction(3, 10)
+    for first, again in LESS:
+        alone = Session(with_delta(people(tmp_path)))
+        expected = alone.execute(first).rows
+        answer = alone.execute(again)
+        assert (answer.repeat, answer.rows) == (True, expected), again

@@ -20,10 +20,10 @@ from dpdb.session.public_facts import PublicFacts
 from dpdb.sql.statements import statement
 from tests.support.exactly import planned
 from tests.support.relation_cases import ANSWERED, REFUSED, Answered
-from tests.support.units import DENSE, Database, policy_text, random_database, unit_wise
+from tests.support.units import DENSE, SPARSE, Database, policy_text, random_database, unit_wise
 
 DATABASES = [random_database(Random(seed)) for seed in range(12)]
-FEW = [DENSE, *DATABASES[:2]]
+FEW = [DENSE, SPARSE, DATABASES[0]]
 
 
 @pytest.fixture(scope="module")

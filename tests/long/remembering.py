@@ -33,6 +33,7 @@ from dpdb.policy.catalog import Policy
 from dpdb.privacy.noise import refinement, smooth
 from dpdb.privacy.noise.system import SystemNoise
 from dpdb.session import memory, session
+from dpdb.session.public_facts import PublicFacts
 from dpdb.vectors.vector import Vector
 
 AHEAD = 1000
@@ -84,7 +85,7 @@ def _remembered(function: Any) -> Callable[..., Any]:
 def _key(argument: Any) -> Any:
     """What stands for an argument: what is large and never changes stands for itself alone."""
     match argument:
-        case Plan() | Query() | Policy() | MemoryEngine():
+        case Plan() | Query() | Policy() | PublicFacts() | MemoryEngine():
             return id(argument)
         case session.Session():
             return argument.settings

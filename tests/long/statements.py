@@ -190,9 +190,13 @@ def _order(draw: st.DrawFn, outputs: Sequence[Output], keys: Sequence[str], tabl
 
 
 @st.composite
-def statements(draw: st.DrawFn, teaching: bool = False) -> Statement:
-    """A SELECT of everything that a statement can have, but DuckDB and dpdb both know."""
-    keys = draw(st.lists(st.sampled_from(sorted(KEYS)), max_size=2, unique=True))
+def statements(draw: st.DrawFn, teaching: bool = False, unit: str | None = None) -> Statement:
+    """A SELECT of everything that a statement can have, but DuckDB and dpdb both know.
+
+    No groups are asked for that would each be about one unit.
+    """
+    columns = sorted(KEYS.keys() - {unit})
+    keys = draw(st.lists(st.sampled_from(columns), max_size=2, unique=True))
     keys = keys if set(keys) != {"i", "id"} else keys[:1]
     outputs = draw(_outputs(keys, teaching))
     source, table = draw(st.sampled_from([("t", "t"), ("t AS u", "u"), ("t u", "u")]))

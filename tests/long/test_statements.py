@@ -94,7 +94,7 @@ def _run(part: Part, folder: Path, tried, units: Units | None = None, teaching: 
     def check(statement: Statement) -> None:
         outcomes[_compare(session, world, statement)] += 1
 
-    part.each(statements(teaching), check)
+    part.each(statements(teaching, units.unit if units else None), check)
     tried(f"{part}: {dict(outcomes)}")
     assert outcomes["compared"] > 0.8 * outcomes.total()
 

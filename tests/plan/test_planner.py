@@ -7,8 +7,8 @@ from fractions import Fraction
 import pytest
 
 from dpdb.errors import TooLarge
+from dpdb.plan.confidence import CONFIDENCE, at_once
 from dpdb.plan.intervals import Interval
-from dpdb.plan.plan import CONFIDENCE, at_once
 from dpdb.plan.planner import outline
 from dpdb.plan.statistics import Histogram
 from dpdb.policy.budget import Neighbors

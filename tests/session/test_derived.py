@@ -204,6 +204,21 @@ def test_a_join_of_too_many_pairs_is_refused_before_anything_is_spent(here: Poli
     assert session.balance.epsilon_left == 1
 
 
+def test_keys_that_are_found_are_read_further_and_joined_with_few_rows(here: Policy) -> None:
+    """How many are found is not known when a join is planned."""
+    policy = replace(here, budget=Budget(Fraction(10), Fraction(1, 100), 1))
+    session = Session(policy, noise=seeded(1))
+    found = "SELECT note, COUNT(*) AS n FROM t GROUP BY note"
+    with pytest.raises(TooLarge, match="100000 × 100000 rows"):
+        session.execute(f"WITH u AS ({found}) SELECT COUNT(*) FROM u JOIN u AS v USING (note)")
+    answer = session.execute(
+        f"WITH u AS ({found}) SELECT note, n, s = n FROM u CROSS JOIN (SELECT SUM(n) AS s FROM u)"
+    )
+    ((note, number, alone),) = answer.rows
+    assert (note, alone) == ("x", True)
+    assert 30 < float(str(number)) < 90
+
+
 def test_medians_that_are_not_shown_have_no_bracket(here: Policy) -> None:
     """ε goes to the value alone where nothing shows how near it is."""
     inner = "SELECT zip, MEDIAN(age) AS m FROM t GROUP BY zip"

@@ -32,8 +32,9 @@ g = { type = "text", values = ["x", "y"], nullable = false }
 h = { type = "integer", values = [1, 2, 3], nullable = false }
 z = { type = "integer", bounds = [0, 9] }
 n = { type = "integer", values = [1, 2, 3] }
+w = { type = "text" }
 """
-ROWS = "a,g,h,z,n\n" + "5,x,1,4,1\n3,y,2,,\n7,y,3,2,3\n" * 50
+ROWS = "a,g,h,z,n,w\n" + "5,x,1,4,1,é\n3,y,2,,,é\n7,y,3,2,3,f\n" * 50
 
 
 @pytest.fixture
@@ -87,6 +88,7 @@ SAME = [
     ("SELECT AVG(a) FROM t WHERE a > 2 AND g = 'x'", "SELECT avg(A) FROM t WHERE 'x' = g AND 2 < a"),
     ("SELECT COUNT(*) FROM t WHERE h IN (1, 2)", "SELECT COUNT(*) AS n FROM t WHERE h IN (2, 1, 2)"),
     ("SELECT g, SUM(a) FROM t GROUP BY g", "SELECT SUM(a), g FROM t GROUP BY g ORDER BY g DESC"),
+    ("SELECT w, COUNT(*) FROM t GROUP BY w",) * 2,
     ("SELECT MEDIAN(a), MAX(a) FROM t", "SELECT MEDIAN(a), MAX(a) FROM t"),
     ("SELECT MODE(h), COUNT(DISTINCT h), VARIANCE(z) FROM t", "SELECT MODE(h), COUNT(DISTINCT h), VARIANCE(z) FROM t"),
     ("SELECT COUNT(*) FILTER (WHERE a > 2), COUNT(*) FILTER (WHERE h = 1) FROM t", "SELECT COUNT(*) FILTER (WHERE a > 2), COUNT(*) FILTER (WHERE h = 1) FROM t"),

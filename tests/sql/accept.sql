@@ -394,3 +394,21 @@ SELECT COUNT(*) FROM people QUALIFY ROW_NUMBER() OVER () = 1;
 SELECT zip, COUNT(*), RANK() OVER (ORDER BY COUNT(*) DESC) AS place, COUNT(*) * 100.0 / SUM(COUNT(*)) OVER () FROM people GROUP BY zip ORDER BY place LIMIT 3;
 SELECT zip, COUNT(*) AS n, LAG(COUNT(*), 2, 0) OVER (ORDER BY zip), AVG(COUNT(*)) OVER (ORDER BY zip ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING) FROM people GROUP BY zip QUALIFY NTILE(4) OVER (ORDER BY n) = 1;
 SELECT COUNT(*) FROM people WINDOW w AS ();
+
+--- Other systems' names, GROUP BY ALL and ORDER BY ALL.
+SELECT IFF(points > 50, 'many', 'few') AS size, COUNT(*) FROM visits GROUP BY size;
+SELECT SUM(NVL(points, 0)), SUM(IFNULL(points, 0)), SUM(ZEROIFNULL(points)), AVG(NULLIFZERO(points)) FROM visits;
+SELECT NVL2(plan, 'known', 'unknown') AS k, COUNT(*) FROM visits GROUP BY ALL;
+SELECT DECODE(plan, 'gold', 2, 'basic', 1, NULL, 0, -1) AS rank, COUNT(*) FROM visits GROUP BY rank;
+SELECT COUNT(*) FROM visits WHERE EQUAL_NULL(grade, floor) OR DECODE(grade, floor, TRUE);
+SELECT plan, member, COUNT(*), 1, AVG(points) + 1 FROM visits GROUP BY ALL ORDER BY ALL DESC LIMIT 3;
+SELECT COUNT(*) FROM visits GROUP BY ALL;
+SELECT UPPER(plan), MEDIAN(points) FROM visits GROUP BY ALL HAVING COUNT(*) > 3 ORDER BY ALL;
+SELECT n > 30, COUNT(*) FROM (SELECT plan, COUNT(*) AS n FROM visits GROUP BY ALL) AS t GROUP BY ALL ORDER BY ALL;
+
+--- Without FROM.
+SELECT (SELECT COUNT(*) FROM visits WHERE plan = 'gold') / (SELECT COUNT(*) FROM visits);
+SELECT (SELECT SUM(points) FROM visits) AS total, total * 2, 'points', (SELECT AVG(n) FROM (SELECT plan, COUNT(*) AS n FROM visits GROUP BY plan) AS t) - 1;
+WITH t AS (SELECT plan, COUNT(*) AS n FROM visits GROUP BY plan) SELECT (SELECT MAX(n) FROM t) / (SELECT SUM(n) FROM t) AS part;
+SELECT 'all', (SELECT COUNT(*) FROM visits) UNION ALL SELECT plan, COUNT(*) FROM visits GROUP BY plan;
+SELECT COUNT(*) FROM visits WHERE points > (SELECT (SELECT AVG(points) FROM visits) * 1.5);

@@ -116,7 +116,7 @@ SELECT COUNT(*) FROM (VALUES (1)) AS t(x);
 SELECT COUNT(*) FROM UNNEST([1, 2]);
 -- Unsupported 1:22 only a table's name
 SELECT COUNT(*) FROM generate_series(1, 10);
--- Unsupported 1:8 FROM one table
+-- Unsupported 1:8 FROM a table
 SELECT COUNT(*);
 -- UnknownName
 SELECT COUNT(*) FROM other.people;
@@ -162,9 +162,9 @@ WITH t AS (VALUES (1)) SELECT COUNT(*) FROM t;
 SELECT COUNT(*) FROM (FROM people) AS t;
 -- Unsupported a subquery begins with SELECT
 SELECT COUNT(*) FROM (FROM people SELECT age) AS t;
--- Unsupported FROM one table
+-- Unsupported FROM a table
 SELECT COUNT(*) FROM (SELECT 1 AS one) AS t;
--- Unsupported FROM one table
+-- Unsupported can be in FROM
 SELECT COUNT(*) FROM LATERAL (SELECT age FROM people) AS t;
 -- Unsupported sample
 SELECT COUNT(*) FROM (SELECT age FROM people) AS t TABLESAMPLE (10 PERCENT);
@@ -234,10 +234,12 @@ SELECT COUNT(*) FROM people WHERE age > (SELECT (SELECT MAX(age) FROM people), C
 SELECT COUNT(*) FROM people WHERE age > (SELECT AVG(age) FROM people GROUP BY zip);
 -- Unsupported one value
 SELECT COUNT(*) FROM people WHERE age > (SELECT AVG(age) FROM people HAVING COUNT(*) > 3);
--- UnknownName no table o here
+-- Unsupported aggregates the rows of every unit
 SELECT COUNT(*) FROM people o WHERE age > (SELECT AVG(age) FROM people p WHERE p.zip = o.zip);
--- UnknownName no table people here
+-- Unsupported aggregates the rows of every unit
 SELECT COUNT(*) FROM people WHERE age > (SELECT AVG(age) FROM people p WHERE p.zip = people.zip);
+-- UnknownName no table people here
+SELECT COUNT(*) FROM people WHERE age > (WITH t AS (SELECT age AS a FROM people) SELECT AVG(a) FROM t WHERE t.a = people.age);
 -- Unsupported
 SELECT COUNT(*) FROM people WHERE age > (SELECT 1);
 -- Unsupported
@@ -262,8 +264,6 @@ SELECT COUNT(*) FROM people GROUP BY income * 2;
 SELECT age, COUNT(*) FROM people GROUP BY FLOOR(age / 10);
 -- Unsupported age must be inside an aggregate or in GROUP BY
 SELECT FLOOR(age / 5), COUNT(*) FROM people GROUP BY FLOOR(age / 10);
--- Unsupported
-SELECT COUNT(*) FROM people GROUP BY ALL;
 -- Unsupported
 SELECT COUNT(*) FROM people GROUP BY 'zip';
 -- Unsupported
@@ -839,3 +839,29 @@ SELECT COUNT(*) FROM people JOIN (SELECT zip, COUNT(*) AS n FROM people GROUP BY
 WITH t AS (SELECT zip, COUNT(*) AS n FROM people GROUP BY zip) SELECT n FROM t, t AS u;
 -- Unsupported a subquery cannot be in ON here
 WITH t AS (SELECT zip, COUNT(*) AS n FROM people GROUP BY zip) SELECT t.n FROM t JOIN t AS u ON t.n > (SELECT AVG(n) FROM t);
+-- Unsupported goes into the SELECT whose answer is read
+SELECT DP_INTERVAL_LOW(MAX(n)) FROM (SELECT zip, COUNT(*) AS n FROM people GROUP BY zip) AS t;
+-- TypeMismatch takes a number from aggregates
+SELECT zip, DP_INTERVAL_LOW(COUNT(*) / SUM(COUNT(*)) OVER ()) FROM people GROUP BY zip;
+-- Unsupported GROUPING is for the SELECT
+SELECT n, GROUPING(n), COUNT(*) FROM (SELECT zip, COUNT(*) AS n FROM people GROUP BY zip) AS t GROUP BY n;
+-- Unsupported cannot order a UNION
+SELECT COUNT(*) AS n FROM people UNION ALL SELECT SUM(age) FROM people ORDER BY n - (SELECT COUNT(*) FROM people);
+-- UnknownName no function IFF here
+SELECT COUNT(*) FROM visits WHERE IFF(member, TRUE);
+-- TypeMismatch 1:42 DECODE(x, value, result, …, default)
+SELECT COUNT(*) FROM visits WHERE DECODE(grade, 1);
+-- Unsupported note must be inside an aggregate
+SELECT note || COUNT(*) FROM visits GROUP BY ALL;
+-- UnknownName no column all
+SELECT COUNT(*) FROM visits GROUP BY plan, ALL;
+-- Unsupported 1:8 without FROM a SELECT computes with subqueries
+SELECT 1 + 1;
+-- UnknownName 1:8 no column plan
+SELECT plan, (SELECT COUNT(*) FROM visits);
+-- Unsupported FROM one table
+SELECT *, (SELECT COUNT(*) FROM visits);
+-- Unsupported where in SELECT
+SELECT (SELECT COUNT(*) FROM visits) WHERE TRUE;
+-- Unsupported a subquery gives one value
+SELECT (SELECT plan FROM visits GROUP BY plan);

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -13,7 +13,9 @@ from dpdb.answers.answer import Answer
 from dpdb.answers.formats.json_lines import error_as_json
 from dpdb.answers.formats.render import FORMATS
 from dpdb.errors import DpdbError, error_text
+from dpdb.policy.budget import Budget
 from dpdb.policy.catalog import Policy
+from dpdb.policy.reader import read_policy
 from dpdb.session.session import Session
 
 HERE = Path(__file__).parent
@@ -41,23 +43,44 @@ class Refused:
     text: str
 
 
-def refused() -> list[Refused]:
+def accepted(name: str) -> list[str]:
+    return [match[1] for match in _ACCEPTED.finditer(corpus(name))]
+
+
+def refused(name: str) -> list[Refused]:
     found = []
-    for match in _REFUSED.finditer(corpus("reject.sql")):
+    for match in _REFUSED.finditer(corpus(name)):
         place = (int(match["line"]), int(match["column"])) if match["line"] else None
         found.append(Refused(match["kind"], place, match["fragment"] or "", match["text"]))
     return found
 
 
-ACCEPTED = [match[1] for match in _ACCEPTED.finditer(corpus("accept.sql"))]
-REFUSED = refused()
+ACCEPTED = accepted("accept.sql")
+REFUSED = refused("reject.sql")
+SHOP_ACCEPTED = accepted("accept_shop.sql")
+SHOP_REFUSED = refused("reject_shop.sql")
 
 
-def test_the_files_are_read_to_the_end() -> None:
-    assert len(ACCEPTED) == len(re.findall(r";$", corpus("accept.sql"), re.MULTILINE)) > 150
-    assert len(REFUSED) == len(re.findall(r"^-- \w", corpus("reject.sql"), re.MULTILINE)) > 150
-    assert len(set(ACCEPTED)) == len(ACCEPTED)
-    assert len({entry.text for entry in REFUSED}) == len(REFUSED)
+@pytest.fixture(scope="module")
+def shop() -> Session:
+    """The sample shop, of several tables, without a delta."""
+    policy = read_policy(HERE.parents[1] / "sample_data" / "shop" / "shop.toml")
+    return Session(replace(policy, budget=Budget(Fraction(10_000), queries=100_000)))
+
+
+@pytest.mark.parametrize(
+    ("ending", "accepted", "refused"),
+    [("", ACCEPTED, REFUSED), ("_shop", SHOP_ACCEPTED, SHOP_REFUSED)],
+    ids=["one table", "the shop"],
+)
+def test_the_files_are_read_to_the_end(
+    ending: str, accepted: list[str], refused: list[Refused]
+) -> None:
+    answered, failing = corpus(f"accept{ending}.sql"), corpus(f"reject{ending}.sql")
+    assert len(accepted) == len(re.findall(r";$", answered, re.MULTILINE)) > 20
+    assert len(refused) == len(re.findall(r"^-- \w", failing, re.MULTILINE)) > 15
+    assert len(set(accepted)) == len(accepted)
+    assert len({entry.text for entry in refused}) == len(refused)
 
 
 def first_word(text: str) -> str:
@@ -70,20 +93,36 @@ def test_accepted(text: str, session: Session, policy: Policy) -> None:
         session = Session(policy)
     before = session.execute("SHOW BUDGET").rows
     if first_word(text) in QUERIES:
-        priced = session.execute(f"EXPLAIN {text}")
-        assert session.execute("SHOW BUDGET").rows == before
-        answer = session.execute(text)
-        check_answer(answer, priced)
-        again = session.execute(text)
-        # What no row can have a part in is known, and costs nothing the first time.
-        assert again.repeat is bool(answer.releases)
-        assert again.cost.epsilon == again.cost.queries == 0
-        assert (again.rows, again.intervals) == (answer.rows, answer.intervals)
+        answer = answered(text, session)
     else:
         answer = session.execute(text)
         assert bool(answer.rows) != answer.explain
-        if first_word(text) not in QUERIES:
-            assert session.execute("SHOW BUDGET").rows == before or first_word(text) == "SET"
+        assert session.execute("SHOW BUDGET").rows == before or first_word(text) == "SET"
+    check_shown(answer)
+
+
+@pytest.mark.parametrize("text", SHOP_ACCEPTED)
+def test_accepted_of_the_shop(text: str, shop: Session) -> None:
+    check_shown(answered(text, shop))
+
+
+def answered(text: str, session: Session) -> Answer:
+    """What a SELECT is answered, which costs what EXPLAIN says, and nothing the second time."""
+    before = session.execute("SHOW BUDGET").rows
+    priced = session.execute(f"EXPLAIN {text}")
+    assert session.execute("SHOW BUDGET").rows == before
+    answer = session.execute(text)
+    check_answer(answer, priced)
+    again = session.execute(text)
+    # What no row can have a part in is known, and costs nothing the first time.
+    assert again.repeat is bool(answer.releases)
+    assert again.cost.epsilon == again.cost.queries == 0
+    assert (again.rows, again.intervals) == (answer.rows, answer.intervals)
+    return answer
+
+
+def check_shown(answer: Answer) -> None:
+    """Every format has something to show of an answer."""
     for render in FORMATS.values():
         shown = render(answer)
         assert "\n" in shown or shown.isprintable()
@@ -104,7 +143,11 @@ def check_answer(answer: Answer, priced: Answer) -> None:
         assert answer.cost.delta <= sum((drawn.delta for drawn in answer.releases), Fraction(0))
         assert answer.repeat or priced.cost == answer.cost
     assert answer.cost.queries == (bool(answer.releases) and not answer.repeat)
-    public = ("no row can pass the filter", "these are the keys that the policy declares")
+    public = (
+        "no row can pass the filter",
+        "these are the keys that the policy declares",
+        "public data, exact",
+    )
     assert answer.releases or answer.notes[0].startswith(public)
     for drawn in answer.releases:
         assert (drawn.epsilon > 0) == (drawn.sensitivity != 0)
@@ -121,6 +164,19 @@ def check_answer(answer: Answer, priced: Answer) -> None:
 
 @pytest.mark.parametrize("entry", REFUSED, ids=lambda entry: entry.text)
 def test_refused(entry: Refused, session: Session) -> None:
+    check_refused(entry, session)
+
+
+@pytest.mark.parametrize("entry", SHOP_REFUSED, ids=lambda entry: entry.text)
+def test_refused_of_the_shop(entry: Refused, shop: Session) -> None:
+    check_refused(entry, shop)
+    with pytest.raises(DpdbError) as caught:
+        shop.execute(f"EXPLAIN {entry.text}")
+    assert caught.value.kind == entry.kind
+
+
+def check_refused(entry: Refused, session: Session) -> None:
+    """A statement gives its error, at its place, and costs nothing."""
     before = session.execute("SHOW BUDGET").rows
     with pytest.raises(DpdbError) as caught:
         session.execute(entry.text)

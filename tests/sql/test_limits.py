@@ -43,7 +43,7 @@ def test_a_long_chain_is_refused_before_it_is_parsed(
     def parsed(*_: Any) -> None:
         pytest.fail("it was parsed")
 
-    monkeypatch.setattr(binder, "parse", parsed)
+    monkeypatch.setattr(binder, "select_tree", parsed)
     error = refused(text, policy)
     assert str(MAX_CHAIN) in error.message
     assert error.place is not None

@@ -38,6 +38,22 @@ ALIKE = [
      "SELECT COUNT(*) FROM visits WHERE ratio < 0.7"),
     ("SELECT COUNT(*) FROM visits WHERE born < DATE '2000-01-01' + INTERVAL '1' YEAR (2)",
      "SELECT COUNT(*) FROM visits WHERE born < DATE '2000-01-01' + INTERVAL 1 YEAR"),
+    ("SELECT SUM(IFF(points > 40, 1, 0)) FROM visits",
+     "SELECT SUM(CASE WHEN points > 40 THEN 1 ELSE 0 END) FROM visits"),
+    ("SELECT SUM(NVL(points, 1)), SUM(IFNULL(points, 2)), SUM(ZEROIFNULL(points)) FROM visits",
+     "SELECT SUM(COALESCE(points, 1)), SUM(COALESCE(points, 2)), SUM(COALESCE(points, 0)) FROM visits"),
+    ("SELECT COUNT(NULLIFZERO(points)) FROM visits", "SELECT COUNT(NULLIF(points, 0)) FROM visits"),
+    ("SELECT SUM(NVL2(note, points, 7)) FROM visits",
+     "SELECT SUM(CASE WHEN NOT note IS NULL THEN points ELSE 7 END) FROM visits"),
+    ("SELECT SUM(DECODE(plan, 'gold', 5, NULL, 6, points)) FROM visits",
+     "SELECT SUM(CASE WHEN plan = 'gold' THEN 5 WHEN plan IS NULL THEN 6 ELSE points END) FROM visits"),
+    ("SELECT SUM(DECODE(grade, floor, 5)) FROM visits",
+     "SELECT SUM(CASE WHEN grade IS NOT DISTINCT FROM floor THEN 5 END) FROM visits"),
+    ("SELECT COUNT(*) FROM visits WHERE EQUAL_NULL(grade, floor)",
+     "SELECT COUNT(*) FROM visits WHERE grade IS NOT DISTINCT FROM floor"),
+    ("SELECT UPPER(plan), 1, COUNT(*) + 1, member FROM visits GROUP BY ALL",
+     "SELECT UPPER(plan), 1, COUNT(*) + 1, member FROM visits GROUP BY UPPER(plan), member"),
+    ("SELECT COUNT(*), 1 FROM visits GROUP BY ALL", "SELECT COUNT(*), 1 FROM visits"),
 ]  # fmt: skip
 REFUSED = [
     ("SELECT COUNT(*) FROM other.visits", "no schema other"),
@@ -71,6 +87,27 @@ def test_a_spelling_means_the_same(policy: Policy, theirs: str, ours: str) -> No
 def test_what_is_near_a_spelling_is_refused(policy: Policy, text: str, message: str) -> None:
     with pytest.raises(StatementError, match=message):
         statement(text, policy)
+
+
+@pytest.mark.parametrize(("every", "each"), [
+    ("ORDER BY ALL", "ORDER BY 1, 2"),
+    ("ORDER BY ALL DESC NULLS FIRST", "ORDER BY 1 DESC NULLS FIRST, 2 DESC NULLS FIRST"),
+])  # fmt: skip
+def test_order_by_all_is_by_each_column(policy: Policy, every: str, each: str) -> None:
+    asked = "SELECT plan, COUNT(*) FROM visits GROUP BY plan"
+    whole, written = (statement(f"{asked} {order}", policy) for order in (every, each))
+    assert isinstance(whole, Select)
+    assert isinstance(written, Select)
+    assert len(whole.query.order) == 2
+    assert whole.query.order == written.query.order
+
+
+def test_order_by_all_is_by_an_alias_of_that_name(policy: Policy) -> None:
+    text = "SELECT plan, COUNT(*) AS all FROM visits GROUP BY plan ORDER BY all"
+    read = statement(text, policy)
+    assert isinstance(read, Select)
+    [ordering] = read.query.order
+    assert ordering.expression == read.query.outputs[1].expression
 
 
 def test_top_is_a_name_where_no_number_follows() -> None:

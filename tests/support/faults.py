@@ -154,8 +154,8 @@ ROWS = (
     Mutant(
         "different orders have the noise of different customers",
         "one person, many rows",
-        [Change("plan.lowering:AggregateLowering._names_units", "table.chain is not None",
-                "False")],
+        [Change("plan.relations:unit_columns", "Table(unit=str(unit), chain=None)",
+                "Table(unit=str(unit))")],
         "system/test_several_tables.py::test_different_customers_and_different_orders",
     ),
     Mutant(
@@ -333,6 +333,14 @@ BUDGETS = (
         "audit/test_repeated_questions.py::test_a13_fresh_noise_is_paid_for",
     ),
     Mutant(
+        "a level that is refined twice",
+        "several analysts",
+        [Change("session.shared_levels:AllSeries.shared",
+                "step is not None and all(each is not series for each, _ in steps.values())",
+                "step is not None")],
+        "session/test_one_answer.py::test_a_statistic_twice_in_a_statement_is_refined_once",
+    ),
+    Mutant(
         "filters in other words are taken to exclude each other",
         "noise that sticks",
         [Change("plan.regions:Region.excludes", "if self.table != other.table:\n            return False",
@@ -368,8 +376,8 @@ BUDGETS = (
         "another session",
         [Change("ledger.memory:MemoryLedger.charge", "with self._lock:",
                 "import time\n        if True:"),
-         Change("ledger.memory:MemoryLedger.charge", "            self._spent = after",
-                "            time.sleep(0.001)\n            self._spent = after")],
+         Change("ledger.memory:MemoryLedger.charge", "            self._spent, self._left =",
+                "            time.sleep(0.001)\n            self._spent, self._left =")],
         "system/test_charges_at_once.py::test_two_charges_at_once_never_overspend",
     ),
     Mutant(

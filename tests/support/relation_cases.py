@@ -30,7 +30,6 @@ ANSWERED = [
         "c LEFT JOIN r ON c.reg = r.id",
         "SUM(CASE WHEN r.name IS NULL THEN 1 ELSE 0 END)",
         1,
-        reached=False,
     ),
     Answered("c LEFT JOIN rd ON c.reg + 1 = rd.id + 1", "COUNT(*)", 3, reached=False),
     Answered("r JOIN c ON c.reg = r.id LEFT JOIN rd ON rd.id = r.id", "COUNT(c.id)", 2),
@@ -66,13 +65,12 @@ ANSWERED = [
     ),
     Answered("c WHERE id NOT IN (SELECT cust FROM o)", "COUNT(*)", 1),
     Answered("c WHERE id IN (SELECT cust FROM o WHERE amt > 1) OR seg = 'A'", "COUNT(*)", 1),
-    Answered("c WHERE reg NOT IN (SELECT id FROM r)", "COUNT(*)", 1, reached=False),
+    Answered("c WHERE reg NOT IN (SELECT id FROM r)", "COUNT(*)", 1),
     Answered("c WHERE reg NOT IN (SELECT id FROM rd)", "COUNT(*)", 1),
     Answered(
         "o WHERE amt NOT IN (SELECT amt FROM o p WHERE p.cust = o.cust AND p.id <> o.id)",
         "COUNT(*)",
         2,
-        reached=False,
     ),
     Answered(
         "o WHERE amt NOT IN (SELECT reg FROM c WHERE c.id = o.cust)",
@@ -80,7 +78,7 @@ ANSWERED = [
         2,
     ),
     Answered("o WHERE id IN (SELECT ref FROM b WHERE b.cust = o.cust)", "COUNT(*)", 2),
-    Answered("o WHERE id NOT IN (SELECT oid FROM l WHERE qty > 1)", "COUNT(*)", 2, reached=False),
+    Answered("o WHERE id NOT IN (SELECT oid FROM l WHERE qty > 1)", "COUNT(*)", 2),
     Answered(
         "c WHERE NOT EXISTS (SELECT 1 FROM o WHERE o.cust = c.id AND amt > 1)",
         "COUNT(*)",
@@ -90,7 +88,6 @@ ANSWERED = [
         "c WHERE EXISTS (SELECT 1 FROM rd WHERE rd.id = c.reg AND rd.day < c.reg)",
         "COUNT(*)",
         1,
-        reached=False,
     ),
     Answered(
         "l a WHERE EXISTS (SELECT * FROM l d WHERE d.oid = a.oid AND d.qty <> a.qty) AND NOT EXISTS (SELECT * FROM l e WHERE e.oid = a.oid AND e.qty > a.qty)",

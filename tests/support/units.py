@@ -149,7 +149,10 @@ def unit_wise(database: Database, sql: str) -> bool:
 
 
 def random_database(random: Random) -> Database:
-    """A few rows: with NULLs, keys that name nothing, and public keys that repeat."""
+    """A few rows: with NULLs, keys that name nothing, and public keys that repeat.
+
+    What a customer brings back is from an order of her own, or of nobody, as the policy says.
+    """
 
     def any_of(*values: object) -> Any:
         return random.choice(values)
@@ -164,10 +167,14 @@ def random_database(random: Random) -> Database:
         "c": [(key, any_of("A", "B", None), number()) for key in ids()],
         "o": [(key, number(), number(), any_of("x", "y", None)) for key in ids()],
         "l": [(number(), number()) for _ in range(random.randint(0, 4))],
-        "b": [(number(), number()) for _ in range(random.randint(0, 3))],
+        "b": [],
         "r": [(key, any_of("n", "s")) for key in ids()],
         "rd": [(key, number()) for key in (1, 1, 2, None)[: random.randint(0, 4)]],
     }
+    for _ in range(random.randint(0, 3)):
+        customer = number()
+        own = [order[0] for order in tables["o"] if order[1] == customer is not None]
+        tables["b"].append((customer, any_of(None, 90 + (customer or 0), *own)))
     whole = Database(tables)
     return whole.of(whole.units)
 
@@ -183,3 +190,15 @@ DENSE = Database(
     }
 )
 """A customer with as many rows as count, each as large as can be, and another."""
+
+SPARSE = Database(
+    {
+        "c": [(1, "A", 9), (2, "B", 2)],
+        "o": [(1, 2, 1, "x"), (2, 2, 3, "x")],
+        "l": [],
+        "b": [],
+        "r": [(1, "n")],
+        "rd": [(1, 1), (2, 1)],
+    }
+)
+"""A customer without orders, whose region is not there, and one with different orders."""

@@ -40,7 +40,7 @@ STUDENTS = "A student's process is given no session"
 CIRCLES = "No circles"
 
 MUTANTS = [
-    # The line goes to the end of the file; helpers, stability and histogram are new files.
+    # The line goes to the end of the file; helpers, provenance and histogram are new files.
     ("helpers.py", "", {ROOMS}),
     ("sql/binder.py", "import dpdb.ledger.protocol", {ROOMS}),
     ("vectors/like.py", "import dpdb.sql.dialect", {ROOMS}),
@@ -61,7 +61,7 @@ MUTANTS = [
     ("__main__.py", "import dpdb.engines.protocol", {SESSION}),
     ("privacy/histogram.py", "import dpdb.privacy.noise.sources", {SESSION}),
     ("interfaces/shell/scripts.py", "import dpdb.engines.memory.engine", {SESSION, DOORS}),
-    ("plan/stability.py", "", {FLOORS}),
+    ("plan/provenance.py", "", {FLOORS}),
     ("plan/ranges.py", "import dpdb.plan.plan", {FLOORS, CIRCLES}),
     ("plan/splits.py", "import dpdb.plan.statistics", {FLOORS}),
     ("interfaces/cli/main.py", "def late(): import numpy", {DOORS}),

@@ -8,7 +8,8 @@ from fractions import Fraction
 
 from dpdb.answers.accuracy_notes import SURE
 from dpdb.answers.formats.cell_text import figure
-from dpdb.plan.plan import CONFIDENCE, Release, at_once
+from dpdb.plan.confidence import CONFIDENCE, at_once
+from dpdb.plan.plan import Release
 from dpdb.plan.statistics import Joint, Ranks
 from dpdb.privacy.bracket import Bracket
 from dpdb.privacy.halves import Halves

@@ -8,8 +8,9 @@ from fractions import Fraction
 from dpdb.answers.formats.cell_text import figure
 from dpdb.answers.formats.escape import printable
 from dpdb.answers.release_reports import promised_error
+from dpdb.plan.confidence import CONFIDENCE
 from dpdb.plan.expressions import Slot
-from dpdb.plan.plan import CONFIDENCE, Plan
+from dpdb.plan.plan import Plan
 from dpdb.plan.statistics import Joint, Part, Total
 
 

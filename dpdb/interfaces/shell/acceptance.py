@@ -19,11 +19,11 @@ _NUMERIC = ("ABS", "ROUND", "FLOOR", "CEIL", "TRUNC", "SIGN", "MOD", "SQRT", "CB
             "STDEV", "STD", "SD", "STDDEV_SAMP", "STDDEV_POP", "CORR", "COVAR_POP", "COVAR_SAMP",
             "REGR_SLOPE", "REGR_INTERCEPT", "REGR_R2", "REGR_COUNT", "REGR_AVGX", "REGR_AVGY",
             "REGR_SXX", "REGR_SYY", "REGR_SXY", "SKEWNESS", "APPROX_BOUNDS")  # fmt: skip
-_NUMERIC_OR_BOOLEAN = ("SUM",)
+_NUMERIC_OR_BOOLEAN = ("SUM", "ZEROIFNULL", "NULLIFZERO")
 _ORDINAL = ("MIN", "MAX", "MEDIAN", "QUANTILE_CONT", "APPROX_QUANTILE", "LEAST", "GREATEST",
             "CLAMP")  # fmt: skip
 _ORDINAL_OR_BOOLEAN = ("AVG", "MEAN")
-_CHOOSING = ("COALESCE", "NULLIF", "IF")
+_CHOOSING = ("COALESCE", "NULLIF", "IF", "IFF", "NVL", "NVL2", "IFNULL", "DECODE")
 """The functions whose result is one of their arguments, of whatever type."""
 _UNBOUNDED = ("COUNT", "COUNT_IF", "APPROX_COUNT_DISTINCT", "REGR_COUNT", "MODE", "MIN", "MAX",
               "APPROX_BOUNDS")  # fmt: skip

@@ -31,7 +31,6 @@ AGGREGATES = {
         "a value with about q of the others below it",
     ),
     "MODE": ("MODE(x)", "a value among the commonest declared ones"),
-    "APPROX_BOUNDS": ("APPROX_BOUNDS(x)", "bounds for x, where nobody knows any"),
     "CORR": ("CORR(y, x)", "the correlation, from -1 to 1"),
     "COVAR_POP": ("COVAR_POP(y, x)", "the covariance of a population"),
     "COVAR_SAMP": ("COVAR_SAMP(y, x)", "the covariance of a sample"),
@@ -47,6 +46,7 @@ AGGREGATES = {
     "SKEWNESS": ("SKEWNESS(x)", "the skewness of a sample"),
     "APPROX_COUNT_DISTINCT": ("APPROX_COUNT_DISTINCT(x)", "COUNT(DISTINCT x)"),
     "APPROX_QUANTILE": ("APPROX_QUANTILE(x, q)", "QUANTILE_CONT"),
+    "APPROX_BOUNDS": ("APPROX_BOUNDS(x)", "bounds for x, where nobody knows any"),
 }
 """The signature of each aggregate, and its meaning."""
 
@@ -117,6 +117,14 @@ FUNCTIONS = {
     "DATE_DIFF": ("DATE_DIFF('unit', start, end)", "how often a unit begins between two dates"),
     "DATE_ADD": ("DATE_ADD(date, INTERVAL n unit)", "date + INTERVAL n unit, a later date"),
     "DATE_SUB": ("DATE_SUB(date, INTERVAL n unit)", "date - INTERVAL n unit, an earlier date"),
+    "IFF": ("IFF(condition, x, y)", "IF"),
+    "NVL": ("NVL(x, y)", "COALESCE"),
+    "NVL2": ("NVL2(x, y, z)", "y where x is not NULL, z otherwise"),
+    "IFNULL": ("IFNULL(x, y)", "COALESCE"),
+    "ZEROIFNULL": ("ZEROIFNULL(x)", "COALESCE(x, 0)"),
+    "NULLIFZERO": ("NULLIFZERO(x)", "NULLIF(x, 0)"),
+    "DECODE": ("DECODE(x, value, result, …, default)", "CASE x, where NULL finds NULL"),
+    "EQUAL_NULL": ("EQUAL_NULL(x, y)", "x IS NOT DISTINCT FROM y"),
 }
 """The signature of each function, and its meaning."""
 

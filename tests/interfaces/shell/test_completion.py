@@ -116,11 +116,12 @@ def test_operands(completer: ShellCompleter) -> None:
 
 NESTED = ["SUM(ABS(", "MIN(COALESCE(", "MAX(NULLIF(", "AVG(CLAMP(", "COUNT(LOWER(", "COUNT(LENGTH(",
           "AVG(ROUND(", "COUNT(GREATEST(", "COUNT(CLAMP(", "COUNT(DISTINCT ", "SUM(COALESCE(",
+          "SUM(NVL(", "AVG(ZEROIFNULL(", "SUM(NULLIFZERO(", "MAX(IFNULL(", "COUNT(EQUAL_NULL(",
           "PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY "]  # fmt: skip
 PAIRS = [f"{name}(" for name in AGGREGATES if name.startswith(("CORR", "COVAR", "REGR"))]
 ENDS = {"QUANTILE_CONT(": ", 0.5)", "APPROX_QUANTILE(": ", 0.5)", **dict.fromkeys(PAIRS, ", {0})"), "AVG(CLAMP(": ", 0, 1))", "COUNT(CLAMP(": ", {0}, {0}))",
         "COUNT(GREATEST(": ", {0}))", **dict.fromkeys(["MIN(COALESCE(", "MAX(NULLIF(",
-        "SUM(COALESCE("], ", {0}))")}  # fmt: skip
+        "SUM(COALESCE(", "SUM(NVL(", "MAX(IFNULL(", "COUNT(EQUAL_NULL("], ", {0}))")}  # fmt: skip
 CALLS = [f"{name}(" for name in AGGREGATES if name not in ("COUNT_IF", "PERCENTILE_CONT")]
 
 

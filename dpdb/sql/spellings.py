@@ -1,0 +1,73 @@
+"""Other systems' names of functions: trees that say the same in the words of dpdb."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from dpdb.errors import TypeMismatch
+from dpdb.sql.trees import only, place
+
+SPELLINGS = ["IFF", "NVL", "NVL2", "IFNULL", "ZEROIFNULL", "NULLIFZERO", "DECODE", "EQUAL_NULL"]
+"""The names that stand for COALESCE, NULLIF, CASE and IS NOT DISTINCT FROM."""
+
+
+def respelled(node: exp.Func, text: str) -> exp.Expr | None:
+    """What a call of Snowflake's or Oracle's functions means; None if it is none of them."""
+    match node:
+        case exp.Anonymous():
+            made = _by_name(str(node.this).upper(), node.expressions)
+        case exp.Nvl2():
+            only(node, text, "this", "true", "false")
+            known = exp.Not(this=_is_null(node.this))
+            made = exp.If(this=known, true=node.args["true"], false=node.args.get("false"))
+        case exp.EqualNull():
+            only(node, text, "this", "expression")
+            made = exp.NullSafeEQ(this=node.this, expression=node.expression)
+        case exp.DecodeCase():
+            made = _decoded(*node.expressions)
+        case exp.Decode():  # it has fewer arguments than three
+            raise TypeMismatch(
+                "DECODE does not take these arguments",
+                hint="DECODE(x, value, result, …, default)",
+                place=place(node, text),
+            )
+        case _:
+            return None
+    if made is not None:
+        made.parent = node.parent
+    return made
+
+
+def _by_name(name: str, arguments: list[exp.Expr]) -> exp.Expr | None:
+    """The functions that sqlglot does not know."""
+    zero = exp.Literal.number(0)
+    match name, arguments:
+        case "IFF", [condition, true, false]:
+            return exp.If(this=condition, true=true, false=false)
+        case "ZEROIFNULL", [operand]:
+            return exp.Coalesce(this=operand, expressions=[zero])
+        case "NULLIFZERO", [operand]:
+            return exp.Nullif(this=operand, expression=zero)
+    return None
+
+
+def _decoded(operand: exp.Expr, *rest: exp.Expr) -> exp.Case:
+    """DECODE as a CASE: values are compared as by IS NOT DISTINCT FROM, so that NULL finds NULL."""
+    default = rest[-1] if len(rest) % 2 else None
+    pairs = zip(rest[::2], rest[1::2], strict=False)
+    branches = [exp.If(this=_found(operand, value), true=result) for value, result in pairs]
+    return exp.Case(ifs=branches, default=default)
+
+
+def _found(operand: exp.Expr, value: exp.Expr) -> exp.Expr:
+    """Whether DECODE's operand is a value; `=` is enough for one that is never NULL."""
+    match value:
+        case exp.Null():
+            return _is_null(operand)
+        case exp.Literal():
+            return exp.EQ(this=operand, expression=value)
+    return exp.NullSafeEQ(this=operand, expression=value)
+
+
+def _is_null(operand: exp.Expr) -> exp.Is:
+    return exp.Is(this=operand, expression=exp.Null())

@@ -1,0 +1,45 @@
+"""A SELECT without FROM: one row, computed from the values of scalar subqueries."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from dpdb.errors import Unsupported
+from dpdb.plan.derived import Selection
+from dpdb.sql.derived_tables import DerivedBinder, Scalars, check_terms
+from dpdb.sql.scopes import NoisyRowExpressions
+from dpdb.sql.terms import Option
+from dpdb.sql.trees import only, place
+from dpdb.sql.views import Scope, View, derived_view
+
+
+def single_row(
+    tree: exp.Select, written: list[str], binder: DerivedBinder, terms: tuple[Option, ...]
+) -> Selection:
+    """The one row that a SELECT without FROM computes from answers.
+
+    It is a SELECT without GROUP BY over one of them: as that of an aggregate its row is there
+    whatever rows the answer has.
+    """
+    parts = [part for item in tree.expressions for part in item.walk()]
+    starred = any(isinstance(item, exp.Star) for item in tree.expressions)
+    if starred or not any(isinstance(part, exp.Subquery) for part in parts):
+        raise Unsupported(
+            "a query reads FROM one table",
+            hint="without FROM a SELECT computes with subqueries: (SELECT COUNT(*) FROM t) / 2",
+            place=place(tree, binder.text),
+        )
+    only(tree, binder.text, "expressions", "with_")
+    scalars = Scalars(binder)
+    nothing = View(binder.policy.tables[0], ())  # without columns it is the same for each table
+    answers = NoisyRowExpressions(scalars, Scope(nothing, {}, scalars, tree))
+    outputs = binder.outputs(tree, answers, written)
+    first = scalars.found[0]
+    check_terms(terms, Scope(derived_view(first), {}, scalars, tree))
+    return Selection(
+        first,
+        outputs,
+        grouped=True,
+        windows=tuple(answers.windows),
+        scalars=tuple(scalars.found),
+    )
