@@ -16,7 +16,6 @@ from pathlib import Path
 
 from dpdb.errors import Unsupported
 from dpdb.plan.expressions import ColumnRef, Expr, columns_of, conjunction
-from dpdb.plan.intervals import Interval
 from dpdb.plan.query import Aggregate, Function
 from dpdb.plan.ranges import interval, narrow, nullable
 from dpdb.plan.relations import Scan, Source, scans
@@ -84,7 +83,7 @@ def per_unit(
     sample_key: str,
 ) -> PerUnit:
     """The table with these keys, of which one names a unit or its row, and named aggregates."""
-    names = list(_different([*(key.column.name for key, _ in keys), *(n for n, _ in aggregates)]))
+    names = list(different([*(key.column.name for key, _ in keys), *(n for n, _ in aggregates)]))
     key_columns = [
         replace(key.column, name=name, references=_reference(naming) or key.column.references)
         for name, (key, naming) in zip(names, keys, strict=False)
@@ -117,16 +116,16 @@ def per_unit(
     )
 
 
-def _different(names: Iterable[str]) -> Iterator[str]:
+def different(names: Iterable[str]) -> Iterator[str]:
     """The names, each with a number where it was there before."""
     seen: set[str] = set()
     for name in names:
-        number, different = 1, name
-        while different in seen:
+        number, own = 1, name
+        while own in seen:
             number += 1
-            different = f"{name} {number}"
-        seen.add(different)
-        yield different
+            own = f"{name} {number}"
+        seen.add(own)
+        yield own
 
 
 def _reference(name: Name | None) -> Reference | None:
@@ -157,7 +156,7 @@ def _aggregate_column(name: str, aggregate: Aggregate, where: Expr | None, most:
         return Column(name, Kind.INTEGER, Fraction(int(always)), Fraction(most), nullable=False)
     assert argument is not None
     missing = nullable(argument) or aggregate.where is not None
-    grid = argument_grid(aggregate, where)
+    grid = argument_grid(argument, conjunction(where, aggregate.where))
     bare = Column(name, aggregate.kind, nullable=missing)
     if grid is None:
         return bare
@@ -176,19 +175,11 @@ def _aggregate_column(name: str, aggregate: Aggregate, where: Expr | None, most:
     )
 
 
-def argument_grid(aggregate: Aggregate, where: Expr | None) -> Grid | None:
-    """The grid of the values that are aggregated; None where they have no bounds."""
-    argument = aggregate.argument
-    assert argument is not None
-    bounds = interval(argument, narrow(conjunction(where, aggregate.where), {}))
+def argument_grid(argument: Expr, where: Expr | None) -> Grid | None:
+    """The grid of the values in rows for which `where` is true; None where they have no bounds."""
+    bounds = interval(argument, narrow(where, {}))
     bounds = interval(argument, {}) if bounds.empty else bounds
     if not (isinstance(bounds.lower, Fraction) and isinstance(bounds.upper, Fraction)):
         return None
-    return _grid(argument, bounds)
-
-
-def _grid(argument: Expr, bounds: Interval) -> Grid:
-    assert isinstance(bounds.lower, Fraction)
-    assert isinstance(bounds.upper, Fraction)
     step = step_of(argument, bounds.lower, bounds.upper)
     return fit_grid(step, bounds.lower, bounds.upper, MAGNITUDE_LIMIT)

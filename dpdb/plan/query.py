@@ -151,7 +151,7 @@ class Query:
         return self.table.public and all(query.public for query in self.subqueries)
 
     @property
-    def columns(self) -> dict[str, Column]:
+    def columns_read(self) -> dict[str, Column]:
         """The columns that its filter, its keys and its aggregates read, by name."""
         parts = [part for each in self.aggregates for part in (each.argument, each.where)]
         read = (columns_of(part) for part in (self.where, *self.keys, *parts) if part is not None)
@@ -188,3 +188,15 @@ class Query:
     def cut(self) -> bool:
         """Whether ORDER BY, LIMIT or OFFSET moves rows of the answer or leaves rows out."""
         return self.limit is not None or bool(self.offset) or bool(self.order)
+
+
+@dataclass(frozen=True)
+class PublicRows(Query):
+    """Rows of a public table as they are: `outputs` and `order` are expressions over a row."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns of the table that are read, each once."""
+        parts = [each.expression for each in self.outputs] + [e.expression for e in self.order]
+        parts += [] if self.where is None else [self.where]
+        return tuple(dict.fromkeys(name for part in parts for name in columns_of(part)))

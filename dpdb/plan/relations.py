@@ -217,6 +217,6 @@ def unit_columns(source: Source) -> frozenset[str]:
                 for scan in scans(source.relation)
                 for name in unit_columns(scan.table)
             )
-        case Table(unit=str(unit), chain=None):
+        case Table(unit=str(unit), chain=None) if unit:
             return frozenset((unit,))
     return frozenset()

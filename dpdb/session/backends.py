@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from dpdb.engines.protocol import OpenEngine, Progress, Witness
     from dpdb.ledger.protocol import Ledger
     from dpdb.policy.catalog import Policy, Table
+    from dpdb.vectors.evaluate import Frame
 
 
 def open_engine(
@@ -56,6 +57,15 @@ def most_alike(table: Table, columns: tuple[str, ...], witness: Witness | None =
     from dpdb.engines.memory.public_values import most_alike  # noqa: PLC0415 (numpy)
 
     return most_alike(table, columns, witness)
+
+
+def public_frame(
+    table: Table, columns: tuple[str, ...], witness: Witness | None = None
+) -> tuple[Frame, int]:
+    """The rows of a public table, for expressions over these columns, and their number."""
+    from dpdb.engines.memory.public_values import public_frame  # noqa: PLC0415 (numpy)
+
+    return public_frame(table, columns, witness)
 
 
 def check_data(policy: Policy) -> None:

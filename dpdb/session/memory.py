@@ -198,7 +198,7 @@ class Memory:
             return
         scope = _scope(query)
         name, known = scope_name(scope), self._columns.setdefault(scope, {})
-        read = query.columns
+        read = query.columns_read
         if name is not None and not read.keys() <= known.keys():
             known |= read
             self._read.pop(name, None)

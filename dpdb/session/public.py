@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from dpdb.answers import release_reports
 from dpdb.answers.answer import Answer
+from dpdb.answers.record import Origin
 from dpdb.errors import Unsupported
 from dpdb.plan.derived import (
     Derived,
@@ -20,12 +21,13 @@ from dpdb.plan.derived import (
 )
 from dpdb.plan.expressions import Compare, Literal, Slot, conjunction
 from dpdb.plan.planner import outline
-from dpdb.plan.query import Aggregate, Function, Query
-from dpdb.policy.catalog import Kind
+from dpdb.plan.query import Aggregate, Function, Output, PublicRows, Query
+from dpdb.policy.catalog import Kind, Table
+from dpdb.session.backends import public_frame
 from dpdb.session.unprotected import unprotected_cells
 
 if TYPE_CHECKING:
-    from dpdb.engines.protocol import OpenEngine
+    from dpdb.engines.protocol import OpenEngine, Witness
     from dpdb.ledger.protocol import Balance
     from dpdb.plan.plan import Plan
     from dpdb.policy.catalog import Policy
@@ -43,26 +45,44 @@ class PublicAnswers:
     noise: Noise
     engine: Callable[[], OpenEngine]
     """Opens the engine; to explain a query needs none."""
+    witness: Witness | None = None
+    """Is shown what is read of tables whose rows are shown."""
 
     def answer(self, text: str, query: Query) -> Answer:
         """The answer; a group without rows is not in it."""
+        if isinstance(query, PublicRows):
+            return self._rows(text, query)
         planned = self._planned(query)
         cells, kinds, _ = unprotected_cells(planned, self.engine(), self.noise, None)
         origins = release_reports.origins(planned, noisy=False)
-        return replace(self._about(text, planned), cells=cells, kinds=kinds, origins=origins)
+        return replace(
+            self._about(text, planned.outputs), cells=cells, kinds=kinds, origins=origins
+        )
 
     def explained(self, text: str, query: Query) -> Answer:
         """What `answer` would do, which costs nothing."""
-        planned = self._planned(query)
-        return replace(self._about(text, planned), explain=True, plan=planned)
+        rows = isinstance(query, PublicRows)
+        planned = outline(query, self.policy) if rows else self._planned(query)
+        return replace(self._about(text, planned.outputs), explain=True, plan=planned)
+
+    def _rows(self, text: str, query: PublicRows) -> Answer:
+        """The rows themselves."""
+        from dpdb.session.public_rows import table_of  # noqa: PLC0415 (numpy)
+
+        assert isinstance(query.table, Table)
+        shown = table_of(query, *public_frame(query.table, query.columns, self.witness))
+        kinds = tuple(output.expression.kind for output in query.outputs)
+        origins = (Origin.KEY,) * len(kinds)
+        about = self._about(text, query.outputs)
+        return replace(about, cells=shown.cells(), kinds=kinds, origins=origins)
 
     def _planned(self, query: Query) -> Plan:
         planned = outline(_with_rows(query), self.policy)
         _check(planned)
         return planned
 
-    def _about(self, text: str, planned: Plan) -> Answer:
-        columns = tuple(output.label for output in planned.outputs)
+    def _about(self, text: str, outputs: tuple[Output, ...]) -> Answer:
+        columns = tuple(output.label for output in outputs)
         return Answer(text, columns, (), self.balance, query=True, notes=(PUBLIC_NOTE,))
 
 

@@ -206,7 +206,8 @@ class Session:
     @property
     def _public(self) -> PublicAnswers:
         """Answers about public tables alone."""
-        return PublicAnswers(self._known, self.balance, self._noise, lambda: self._engine)
+        pinned = self._ledger.pinned
+        return PublicAnswers(self._known, self.balance, self._noise, lambda: self._engine, pinned)
 
     def _asked(self, query: Query) -> Query:
         """The query with the session's settings for what it leaves open."""

@@ -16,6 +16,7 @@ from dpdb.policy.catalog import Kind
 from dpdb.sql import types
 from dpdb.sql.contribution_bounds import bounded
 from dpdb.sql.named_arguments import has_named_arguments
+from dpdb.sql.refused_aggregates import LISTS, refusal
 from dpdb.sql.trees import node_name, only, place
 
 if TYPE_CHECKING:
@@ -51,12 +52,12 @@ _FUNCTIONS: dict[type[exp.Expr], Function] = {
 def is_aggregate(node: exp.Expr) -> bool:
     """Whether `node` is an aggregate call, with or without FILTER or WITHIN GROUP."""
     plain = isinstance(node, (exp.AggFunc, exp.Filter, exp.WithinGroup))
-    return plain or has_named_arguments(node) or _is_approx_bounds(node)
+    return plain or has_named_arguments(node) or _is_called(node, "APPROX_BOUNDS", *LISTS)
 
 
-def _is_approx_bounds(node: exp.Expr) -> bool:
-    """Whether `node` is a call of APPROX_BOUNDS, which is a function of dpdb's own."""
-    return isinstance(node, exp.Anonymous) and str(node.this).upper() == "APPROX_BOUNDS"
+def _is_called(node: exp.Expr, *names: str) -> bool:
+    """Whether `node` is a call of a function that sqlglot does not know, by one of these names."""
+    return isinstance(node, exp.Anonymous) and str(node.this).upper() in names
 
 
 def is_aggregated(tree: exp.Select) -> bool:
@@ -103,13 +104,13 @@ def aggregate(node: exp.Expr, rows: ExpressionBinder, table: Source) -> Aggregat
             )
         case _ if has_named_arguments(node):
             return aggregate(bounded(node, rows, table), rows, table)
-        case _ if _is_approx_bounds(node):
+        case _ if _is_called(node, "APPROX_BOUNDS"):
             return _approx_bounds(node, rows)
+    if (refused := refusal(node, rows.text)) is not None:
+        raise refused
     function = _FUNCTIONS.get(type(node))
     if function is None:
         hint = f"aggregates are {', '.join(AGGREGATE_NAMES)}"
-        if isinstance(node, exp.ApproxQuantiles):
-            hint = "PERCENTILE_CONT(x, 0.25) is one quantile; write one for each"
         raise Unsupported(
             f"{node_name(node)} is not supported", hint=hint, place=place(node, rows.text)
         )
@@ -130,7 +131,12 @@ def _call(node: exp.Expr, function: Function, rows: ExpressionBinder) -> Aggrega
             argument = rows.expression(node.this.expressions[0])
             return Aggregate(Function.COUNT_DISTINCT, argument, place=where)
     only(node, rows.text, "this", "expression", "big_int", "quantile")
-    if node.this is None:
+    operand = node.this
+    if function in (Function.MIN, Function.MAX) and isinstance(operand, exp.Distinct):
+        # The least and the greatest value are the same with repeated ones left out.
+        only(operand, rows.text, "expressions")
+        operand = operand.expressions[0] if len(operand.expressions) == 1 else None
+    if operand is None:
         raise TypeMismatch(f"{function.name} needs an argument", place=where)
     fraction = None
     if isinstance(node, exp.Median):
@@ -139,7 +145,7 @@ def _call(node: exp.Expr, function: Function, rows: ExpressionBinder) -> Aggrega
         fraction = _fraction(node.expression, rows)
     elif isinstance(node, exp.ApproxQuantile):
         fraction = _fraction(node.args.get("quantile"), rows)
-    return _as_count(_typed(Aggregate(function, rows.expression(node.this), None, fraction, where)))
+    return _as_count(_typed(Aggregate(function, rows.expression(operand), None, fraction, where)))
 
 
 def _approx_bounds(node: exp.Expr, rows: ExpressionBinder) -> Aggregate:

@@ -30,6 +30,7 @@ from dpdb.sql.distinct import check_distinct, distinct_keys
 from dpdb.sql.grouping_sets import by_levels
 from dpdb.sql.labels import labels
 from dpdb.sql.lookups import LookupBinder, check
+from dpdb.sql.public_rows import are_asked_for, public_rows
 from dpdb.sql.scopes import AnswerExpressions, Answers, Constants, RowExpressions, hint_for_rows
 from dpdb.sql.terms import Option, agreed, with_key_terms
 from dpdb.sql.trees import Effort, only, place, place_at, start
@@ -48,7 +49,8 @@ def bind(
     facts: Facts = NO_FACTS,
 ) -> Query:
     """The query that these tokens of `text`, a single SELECT, ask of the policy's tables."""
-    return Binder(text, policy, tokens, facts).query(select_tree(tokens, text), options, terms)
+    tree = select_tree(tokens, text)
+    return Binder(text, policy, tokens, facts, outermost=True).query(tree, options, terms)
 
 
 @dataclass
@@ -68,6 +70,8 @@ class Binder:
     """The different scalar subqueries read so far in this SELECT."""
     lookups: list[Lookup | Attached] = field(default_factory=list)
     """What EXISTS, IN and correlated subqueries add to the rows, read so far in this SELECT."""
+    outermost: bool = False
+    """Whether no SELECT is around this one: only then rows of a public table may be asked for."""
 
     def query(
         self, tree: exp.Expr, options: Options = NO_OPTIONS, terms: tuple[Option, ...] = ()
@@ -96,7 +100,7 @@ class Binder:
         One that reads a table `row_by_row`, as those within FROM and WITH may, is a view.
         """
         if isinstance(tree, exp.SetOperation):
-            return unions.union(tree, self)
+            return unions.union(tree, self, row_by_row=row_by_row)
         assert isinstance(tree, exp.Select)
         written = self.labels(tree)
         windows.name_windows(tree, self.text)
@@ -110,6 +114,8 @@ class Binder:
             return unit_groups.unit_view(tree, written, scope, self, self.policy)
         if row_by_row and not is_aggregated(tree):
             return sources.row_view(tree, scope, self)
+        if self.outermost and are_asked_for(tree, scope):
+            return public_rows(tree, written, scope, self, terms)
         return self._aggregated(tree, written, scope, terms)
 
     def _aggregated(

@@ -11,6 +11,7 @@ from dpdb.errors import UnknownName, Unsupported
 from dpdb.plan.expressions import Case, ColumnRef, Expr, Literal, Slot, compare, conjunction
 from dpdb.plan.per_unit import PerUnit
 from dpdb.plan.relations import JoinKind, Scan, scans
+from dpdb.plan.row_unions import RowUnion
 from dpdb.policy.catalog import Table
 from dpdb.sql import types
 from dpdb.sql.calls import call
@@ -163,7 +164,13 @@ def new_leaf(table: Table, taken: set[str]) -> str:
 
     There is no `.` in it, so that the column of one scan is never taken for that of another.
     """
-    name = "per_unit" if isinstance(table, PerUnit) else table.name.replace(".", "_")
+    match table:
+        case PerUnit():
+            name = "per_unit"
+        case RowUnion():
+            name = "union_all"
+        case _:
+            name = table.name.replace(".", "_")
     number = 1
     leaf = name
     while leaf in taken:

@@ -1,4 +1,4 @@
-"""UNION ALL: the rows of several answers, one after the other."""
+"""UNION ALL: the rows of several answers, or of several SELECTs in FROM, one after the other."""
 
 from __future__ import annotations
 
@@ -11,19 +11,30 @@ from dpdb.plan.query import Output, Query
 from dpdb.policy.catalog import Kind
 from dpdb.sql import sources
 from dpdb.sql.derived_tables import DerivedBinder
+from dpdb.sql.row_unions import rows_of_all
 from dpdb.sql.scopes import NoisyRowExpressions
 from dpdb.sql.trees import node_name, only, place
 from dpdb.sql.views import Scope, View, derived_view
 
 
-def union(tree: exp.SetOperation, binder: DerivedBinder) -> Derived:
-    """The rows of the two sides of a UNION ALL; without ALL, each different row once."""
+def union(
+    tree: exp.SetOperation, binder: DerivedBinder, *, row_by_row: bool = False
+) -> Derived | View:
+    """The rows of the two sides of a UNION ALL; without ALL, each different row once.
+
+    Both sides are answers, or else, if `row_by_row`, both are rows of tables.
+    """
     where = place(tree, binder.text)
     if not isinstance(tree, exp.Union):
         raise Unsupported(f"{node_name(tree)} is not supported", hint="UNION ALL is", place=where)
     only(tree, binder.text, "this", "expression", "distinct", "order", "limit", "offset", "with_")
     binder.views = sources.with_views(tree, binder)
-    sides = [_side(each, binder) for each in (tree.this, tree.expression)]
+    nodes = tree.this, tree.expression
+    bound = [binder.within().bound(node.unnest(), row_by_row=True) for node in nodes]
+    views = [each for each in bound if isinstance(each, View)]
+    if row_by_row and len(views) == len(bound):
+        return rows_of_all(tree, views, binder)
+    sides = [_side(each, node, binder) for each, node in zip(bound, nodes, strict=True)]
     if len({len(side.columns) for side in sides}) > 1:
         raise TypeMismatch("the SELECTs of a UNION have the same number of columns", place=where)
     kinds = [_kind(sides, index, tree, binder) for index in range(len(sides[0].columns))]
@@ -32,9 +43,8 @@ def union(tree: exp.SetOperation, binder: DerivedBinder) -> Derived:
     return _ordered(tree, joined, binder)
 
 
-def _side(node: exp.Expr, binder: DerivedBinder) -> Derived:
+def _side(bound: Query | Derived | View, node: exp.Expr, binder: DerivedBinder) -> Derived:
     """The answer that one side of a UNION gives."""
-    bound = binder.within().bound(node.unnest(), row_by_row=True)
     if isinstance(bound, View):
         raise Unsupported(
             "each SELECT of a UNION needs an aggregate such as COUNT(*)",

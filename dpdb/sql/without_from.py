@@ -25,7 +25,7 @@ def single_row(
     starred = any(isinstance(item, exp.Star) for item in tree.expressions)
     if starred or not any(isinstance(part, exp.Subquery) for part in parts):
         raise Unsupported(
-            "a query reads FROM one table",
+            "a query reads FROM a table",
             hint="without FROM a SELECT computes with subqueries: (SELECT COUNT(*) FROM t) / 2",
             place=place(tree, binder.text),
         )

@@ -9,9 +9,16 @@ SELECT COUNT(income / net_worth) FROM people;
 SELECT COUNT(1) FROM people;
 SELECT COUNT(NULL) FROM people;
 SELECT COUNT(DISTINCT name) FROM people;
+SELECT COUNT(DISTINCT LOWER(name)) FROM people;
+SELECT COUNT(DISTINCT age) FROM people;
+SELECT COUNT(DISTINCT age > 30) FROM people;
+SELECT COUNT(DISTINCT born), COUNT(DISTINCT member), COUNT(DISTINCT loose) FROM visits;
+SELECT COUNT(DISTINCT NULL) FROM people;
+--- Regular expressions
 SELECT COUNT(*) FROM people WHERE REGEXP_CONTAINS(name, '^[A-D]\w+ W') AND NOT REGEXP_LIKE(name, '(?i)el$');
 SELECT COUNT(*) FROM people WHERE REGEXP_LIKE(name, '(a+)+$');
 SELECT REGEXP_MATCHES(name, '^A') AS begins, COUNT(*) FROM people GROUP BY 1;
+--- DISTINCT, and keys that are found in the data
 SELECT DISTINCT zip FROM people;
 SELECT DISTINCT zip, FLOOR(age / 10) * 10 AS decade, 5 FROM people WHERE age >= 30 ORDER BY decade;
 SELECT DISTINCT COUNT(*) FROM people;
@@ -25,11 +32,6 @@ SELECT net_worth, COUNT(*), MEDIAN(age) FROM people GROUP BY net_worth;
 SELECT LOWER(name), COUNT(*) FROM people GROUP BY 1 HAVING COUNT(*) > 20 ORDER BY 2 DESC LIMIT 3;
 SELECT COUNT(*) FROM people GROUP BY age + (SELECT COUNT(*) FROM people);
 SELECT zip, name || 'x' AS n, COUNT(*), AVG(income) FROM people GROUP BY n, zip;
-SELECT COUNT(DISTINCT LOWER(name)) FROM people;
-SELECT COUNT(DISTINCT age) FROM people;
-SELECT COUNT(DISTINCT age > 30) FROM people;
-SELECT COUNT(DISTINCT born), COUNT(DISTINCT member), COUNT(DISTINCT loose) FROM visits;
-SELECT COUNT(DISTINCT NULL) FROM people;
 --- The other aggregates and their spellings
 SELECT SUM(income) FROM people;
 SELECT sUm(INCOME) FROM PEOPLE;
@@ -412,3 +414,15 @@ SELECT (SELECT SUM(points) FROM visits) AS total, total * 2, 'points', (SELECT A
 WITH t AS (SELECT plan, COUNT(*) AS n FROM visits GROUP BY plan) SELECT (SELECT MAX(n) FROM t) / (SELECT SUM(n) FROM t) AS part;
 SELECT 'all', (SELECT COUNT(*) FROM visits) UNION ALL SELECT plan, COUNT(*) FROM visits GROUP BY plan;
 SELECT COUNT(*) FROM visits WHERE points > (SELECT (SELECT AVG(points) FROM visits) * 1.5);
+
+--- What hints say to write instead of lists.
+SELECT MIN(DISTINCT points), MAX(DISTINCT points) FROM visits;
+SELECT MIN(points), QUANTILE_CONT(points, 0.333333), QUANTILE_CONT(points, 0.666667), MAX(points) FROM visits;
+SELECT plan, COUNT(*) AS n FROM visits GROUP BY plan ORDER BY n DESC LIMIT 2;
+SELECT FLOOR(points / 10) * 10 AS bin, COUNT(*) FROM visits GROUP BY bin;
+
+
+--- UNION ALL of rows.
+SELECT COUNT(*), SUM(age) FROM (SELECT age FROM people WHERE age > 40 UNION ALL SELECT income / 1000 FROM people) AS t;
+WITH t AS (SELECT plan AS k, points AS v FROM visits WHERE member UNION ALL SELECT 'other', score FROM visits UNION ALL SELECT NULL, 7 FROM visits) SELECT k, COUNT(*), AVG(v), MEDIAN(v) FROM t GROUP BY k;
+SELECT COUNT(DISTINCT born), COUNT(member) FROM (SELECT born, member FROM visits UNION ALL (SELECT born + 1, points > 50 FROM visits)) AS t WHERE born > '1970-01-01';

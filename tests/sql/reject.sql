@@ -52,7 +52,7 @@ SELECT FIRST(name) FROM people;
 SELECT FIRST_VALUE(name) FROM people;
 -- Unsupported
 SELECT LAST(age) FROM people;
--- UnknownName
+-- Unsupported SELECT zip, COUNT(*) AS n … GROUP BY zip
 SELECT HISTOGRAM(zip) FROM people;
 -- UnknownName did you mean QUANTILE_CONT?
 SELECT QUANTILE_DISC(age, 0.5) FROM people;
@@ -155,7 +155,7 @@ SELECT SUM(r) FROM (SELECT age, ROW_NUMBER() OVER (ORDER BY age) AS r FROM peopl
 -- Unsupported a window would look at other rows
 SELECT COUNT(*) FROM (SELECT age FROM people QUALIFY ROW_NUMBER() OVER (ORDER BY age) = 1) AS t;
 -- Unsupported each SELECT of a UNION needs an aggregate
-SELECT COUNT(*) FROM (SELECT age FROM people UNION ALL SELECT age FROM people) AS t;
+SELECT age FROM people UNION ALL SELECT age FROM people;
 -- Unsupported begins with SELECT
 WITH t AS (VALUES (1)) SELECT COUNT(*) FROM t;
 -- Unsupported 1:28 a subquery begins with SELECT
@@ -762,7 +762,7 @@ SELECT AVG(loose, contribution_bound_per_group => (0, 1)) FROM visits;
 SELECT COUNT(*, report_format => 'JSON') FROM visits;
 -- Unsupported MODE takes no named arguments
 SELECT MODE(plan, contribution_bounds_per_row => (0, 1)) FROM visits;
--- Unsupported one quantile
+-- Unsupported SELECT MIN(x), QUANTILE_CONT(x, 0.25), QUANTILE_CONT(x, 0.5)
 SELECT ANON_QUANTILES(points, 4 CLAMPED BETWEEN 0 AND 100) FROM visits;
 -- SyntaxFault
 SELECT (points CLAMPED BETWEEN 0 AND 1) FROM visits;
@@ -859,9 +859,51 @@ SELECT COUNT(*) FROM visits GROUP BY plan, ALL;
 SELECT 1 + 1;
 -- UnknownName 1:8 no column plan
 SELECT plan, (SELECT COUNT(*) FROM visits);
--- Unsupported FROM one table
+-- Unsupported FROM a table
 SELECT *, (SELECT COUNT(*) FROM visits);
 -- Unsupported where in SELECT
 SELECT (SELECT COUNT(*) FROM visits) WHERE TRUE;
 -- Unsupported a subquery gives one value
 SELECT (SELECT plan FROM visits GROUP BY plan);
+-- Unsupported 1:8 SELECT MIN(points), QUANTILE_CONT(points, 0.333333), QUANTILE_CONT(points, 0.666667), MAX(points) …
+SELECT APPROX_QUANTILES(points, 3) FROM visits;
+-- Unsupported one quantile is QUANTILE_CONT(points, 0.25)
+SELECT APPROX_QUANTILES(points, 100) FROM visits;
+-- Unsupported one quantile is QUANTILE_CONT(x, 0.25)
+SELECT APPROX_QUANTILES(points + 1, grade) FROM visits;
+-- Unsupported SELECT plan, COUNT(*) AS n … GROUP BY plan ORDER BY n DESC LIMIT 2
+SELECT Approx_Top_Count(plan, 2) FROM visits;
+-- Unsupported SELECT plan, COUNT(*) AS n … GROUP BY plan ORDER BY n DESC LIMIT 10
+SELECT APPROX_TOP_K(plan) FROM visits;
+-- Unsupported SELECT grade, COUNT(*) AS n … GROUP BY grade
+SELECT HISTOGRAM(grade) FROM visits;
+-- Unsupported SELECT FLOOR(points / 10) * 10 AS bin, COUNT(*) … GROUP BY bin
+SELECT plan, HISTOGRAM(points, 20) FILTER (WHERE member) FROM visits GROUP BY plan;
+-- Unsupported an aggregate cannot be used here
+SELECT COUNT(*) FROM visits WHERE HISTOGRAM(points) > 0;
+-- Unsupported SUM(DISTINCT …) is not supported
+SELECT SUM(DISTINCT points) FROM visits;
+-- Unsupported SELECT x, COUNT(*) AS n … GROUP BY x shows how often
+SELECT AVG(DISTINCT points + grade) FROM visits;
+-- TypeMismatch MIN needs an argument
+SELECT MIN(DISTINCT points, grade) FROM visits;
+-- Unsupported DISTINCT is not supported
+SELECT MEDIAN(DISTINCT points) FROM visits;
+-- Unsupported UNION makes one row of equal rows
+SELECT COUNT(*) FROM (SELECT age FROM people UNION SELECT age FROM people) AS t;
+-- Unsupported people and visits are not in one UNION ALL: each row of people is a unit
+SELECT COUNT(*) FROM (SELECT age FROM people UNION ALL SELECT points FROM visits) AS t;
+-- Unsupported LIMIT inside a subquery chooses among the rows
+SELECT COUNT(*) FROM (SELECT age FROM people UNION ALL SELECT age FROM people LIMIT 3) AS t;
+-- Unsupported leave ORDER BY to the outer SELECT
+SELECT COUNT(*) FROM (SELECT age FROM people UNION ALL SELECT age FROM people ORDER BY 1) AS t;
+-- Unsupported EXCEPT is not supported
+SELECT COUNT(*) FROM (SELECT age FROM people EXCEPT SELECT age FROM people) AS t;
+-- Unsupported not compared with the rows of a UNION ALL
+SELECT COUNT(*) FROM (SELECT age FROM people UNION ALL SELECT age FROM people WHERE age > (SELECT AVG(age) FROM people)) AS t;
+-- Unsupported each SELECT of a UNION needs an aggregate
+SELECT COUNT(*) FROM (SELECT age FROM people UNION ALL SELECT COUNT(*) FROM people) AS t;
+-- TypeMismatch the same number of columns
+SELECT COUNT(*) FROM (SELECT age FROM people UNION ALL SELECT age, zip FROM people) AS t;
+-- TypeMismatch do not mix
+SELECT COUNT(*) FROM (SELECT points FROM visits UNION ALL SELECT plan FROM visits) AS t;

@@ -250,7 +250,7 @@ ROWS = (
         "the type, length or order",
         [Change("engines.memory.statistics:Statistics._total", "astype(held)",
                 "astype(WORD if all(abs(int(v)) < 2**62 for v in result) else object)")],
-        "audit/test_coupled.py::test_no_byte_hangs_on_how_a_result_is_held[csv]",
+        "audit/test_coupled.py::test_no_byte_hangs_on_how_a_result_is_held",
         slow=True,
     ),
     Mutant(
@@ -297,9 +297,9 @@ BUDGETS = (
         "a refund where a query fails",
         "crashing before the debit",
         [Change("session.session:Session.execute", "return self._gate.answer(",
-                "before = self._ledger._spent\n"
+                "before = dict(vars(self._ledger))\n"
                 "        try:\n            return self._gate.answer(text, self._execute)\n"
-                "        except BaseException:\n            self._ledger._spent = before\n"
+                "        except BaseException:\n            vars(self._ledger).update(before)\n"
                 "            raise\n        return self._gate.answer(")],
         "audit/test_failing_queries.py::test_a07_the_debit_comes_before_the_rows",
     ),

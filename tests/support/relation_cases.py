@@ -154,6 +154,41 @@ ANSWERED = [
         12,
         reached=False,
     ),
+    Answered(
+        "(SELECT amt FROM o WHERE amt > 1 UNION ALL SELECT amt FROM o WHERE st = 'x')",
+        "SUM(amt)",
+        12,
+    ),
+    Answered(
+        "(SELECT oid, qty FROM l UNION ALL SELECT id, amt FROM o UNION ALL SELECT NULL, 4 FROM c)",
+        "SUM(qty)",
+        24,
+        reached=False,
+    ),
+    Answered(
+        "(SELECT cust AS k, amt FROM o UNION ALL SELECT id, 7 FROM c) u JOIN c ON c.id = u.k"
+        " WHERE amt > 2",
+        "COUNT(*)",
+        3,
+    ),
+    Answered(
+        "(SELECT k, SUM(v) AS t FROM (SELECT cust AS k, amt AS v FROM o UNION ALL SELECT cust, 3"
+        " FROM b) GROUP BY k)",
+        "SUM(t)",
+        12,
+    ),
+    Answered(
+        "(SELECT c.id AS k, r.name AS s, reg FROM c JOIN r ON c.reg = r.id UNION ALL"
+        " SELECT cust, st, amt / 2 FROM o) WHERE s IN ('n', 'x', NULL) AND NOT reg = 2",
+        "COUNT(*)",
+        3,
+    ),
+    Answered(
+        "(SELECT id, amt FROM o UNION ALL SELECT oid, qty FROM l) u JOIN l ON l.oid = u.id",
+        "SUM(u.amt * l.qty)",
+        135,
+        reached=False,
+    ),
 ]
 
 REFUSED = {
@@ -171,6 +206,9 @@ REFUSED = {
     "c WHERE reg NOT IN (SELECT amt FROM o)": "whether another customer has such",
     "o p WHERE amt > (SELECT AVG(amt) FROM o WHERE o.st = p.st)": "aggregates the rows of every",
     "(SELECT cust, SUM(amt) AS t FROM o GROUP BY cust LIMIT 1)": "LIMIT inside a subquery chooses",
+    "(SELECT amt FROM o UNION SELECT reg FROM c)": "UNION makes one row of equal rows",
+    "(SELECT amt FROM o UNION ALL SELECT reg FROM c LIMIT 1)": "LIMIT inside a subquery chooses",
+    "(SELECT reg FROM c UNION ALL SELECT id FROM r)": "UNION ALL of public rows",
     "o WHERE id NOT IN (SELECT ref FROM b)": "a NULL of another customer would make NOT IN NULL",
 }
 """What is read, and of the refusal a part of the message."""

@@ -142,9 +142,13 @@ def test_regions_without_customers_are_not_counted(session: Session, asked: str)
 
 
 def test_public_tables_are_joined_exactly(session: Session) -> None:
-    answer = session.execute("SELECT COUNT(*), MAX(day) FROM r JOIN rd ON r.id = rd.id")
+    asked = "SELECT COUNT(*), MAX(day) FROM r JOIN rd ON r.id = rd.id"
+    answer = session.execute(asked)
     assert answer.rows == ((3, 3),)
     assert answer.cost.epsilon == answer.cost.queries == 0
+    lines = tree(session.execute(f"EXPLAIN {asked}"), ()).splitlines()
+    assert lines[:3] == ["JOIN on r.id = rd.id", "├─ r, public", "└─ rd, public"]
+    assert not any(line.startswith("rows per") for line in lines)
 
 
 @pytest.mark.parametrize("case", ANSWERED[::4], ids=lambda case: case.sql)

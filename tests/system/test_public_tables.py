@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from dpdb.answers.formats.explain_tree import tree
 from dpdb.errors import DataFileError, Unsupported
 from dpdb.interfaces.cli.main import main
 from dpdb.policy.reader import read_policy
@@ -75,6 +76,20 @@ EXACT = {
     "SELECT COUNT(*) FROM regions WHERE id > (SELECT AVG(id) FROM regions)": [(2,)],
     "SELECT COUNT(*) FROM regions WHERE id > 100": [(0,)],
     "SELECT SUM(id) FROM regions WHERE id > 100": [(None,)],
+    # Rows as they are, in the order of the file.
+    "SELECT name FROM regions": [("West",), ("East",), ("West",), (None,)],
+    "SELECT * FROM regions WHERE id < 17": [
+        (3, "East", 2.25, "2001-02-03", False, 7), (5, None, 0.1, "1999-09-09", True, 0),
+    ],
+    "SELECT name AS n, id * 2 FROM regions WHERE id > 3 ORDER BY n, id DESC LIMIT 2": [
+        (None, 10), ("West", 80),
+    ],
+    "SELECT id FROM regions ORDER BY since DESC NULLS LAST LIMIT 2 OFFSET 1": [(3,), (5,)],
+    "SELECT 1 FROM regions": [(1,)] * 4,
+    "SELECT id FROM regions WHERE id > 100": [],
+    "WITH r AS (SELECT id AS i, UPPER(name) AS u FROM regions) SELECT * FROM r WHERE u = 'EAST'": [
+        (3, "EAST"),
+    ],
     "SELECT COUNT(*), SUM(b.id) FROM regions a JOIN regions b ON a.name = b.name": [(5, 117)],
     "SELECT name FROM regions WHERE id IN (SELECT zone FROM regions) GROUP BY name": [],
     "SELECT MAX(n) FROM (SELECT name, COUNT(*) AS n FROM regions GROUP BY name)": [(2,)],
@@ -106,8 +121,21 @@ def test_answers_are_exact_and_cost_nothing(session: Session, text: str) -> None
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("SELECT name FROM regions", "GROUP BY shows the different values"),
-        ("SELECT * FROM regions", "GROUP BY shows the different values"),
+        ("SELECT id, RANK() OVER (ORDER BY id) FROM regions", "GROUP BY shows the different"),
+        ("SELECT id FROM regions WHERE id > (SELECT AVG(age) FROM people)", "GROUP BY shows the"),
+        ("SELECT id, (SELECT AVG(id) FROM regions) FROM regions", "GROUP BY shows the different"),
+        (
+            "SELECT id FROM (SELECT id, (SELECT AVG(age) FROM people) AS a FROM regions) AS r WHERE a > 3",
+            "GROUP BY shows the different",
+        ),
+        (
+            "SELECT COUNT(*) FROM people WHERE age > (SELECT id FROM regions LIMIT 1)",
+            "GROUP BY shows",
+        ),
+        ("SELECT id FROM regions UNION ALL SELECT COUNT(*) FROM people", "never shown"),
+        ("SELECT age FROM people", "never shown"),
+        ("SELECT * FROM people", "never shown"),
+        ("SELECT regions.id FROM people JOIN regions ON region = id", "never shown"),
         ("SELECT MODE(name) FROM regions", "ORDER BY COUNT"),
         ("SELECT size, COUNT(*) FROM regions GROUP BY size", "list them in the policy"),
     ],
@@ -116,6 +144,12 @@ def test_what_is_not_answered(session: Session, text: str, said: str) -> None:
     with pytest.raises(Unsupported) as refused:
         session.execute(text)
     assert said in (refused.value.hint or "")
+
+
+def test_the_prompt_says_that_rows_are_free(session: Session) -> None:
+    explained = tree(session.execute("EXPLAIN SELECT name FROM regions WHERE id > 3"), ())
+    assert explained.splitlines()[0] == "nothing is drawn: keys are public"
+    assert "would cost nothing" in explained
 
 
 def test_values_for_other_tables(session: Session) -> None:

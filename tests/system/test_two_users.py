@@ -40,7 +40,7 @@ path = "hospital.csv"
 [tables.t.columns]
 a = { type = "integer", bounds = [0, 9] }
 """
-COUNT = "SET repeats = 'fresh'; SET epsilon = 0.25; SELECT COUNT(*) FROM t"
+COUNT = "SET epsilon = 0.25; SELECT COUNT(*) FROM t"
 PAGE = manual.page("ledger")
 [SSH] = re.findall(r'^restrict,pty,command="([^"]+)" ssh-', PAGE, flags=re.MULTILINE)
 [SUDO] = re.findall(r"^alice ALL=\(custodian\) NOPASSWD: (.+)$", PAGE, flags=re.MULTILINE)

@@ -8,6 +8,7 @@ from dpdb.answers.formats.escape import printable
 from dpdb.plan.expressions import ColumnRef, Expr, columns_of
 from dpdb.plan.per_unit import PerUnit
 from dpdb.plan.relations import Equality, Join, Joined, Mark, Relation, Scan, Source
+from dpdb.plan.row_unions import RowUnion
 
 
 def source_lines(source: Source) -> Iterator[str]:
@@ -18,19 +19,30 @@ def source_lines(source: Source) -> Iterator[str]:
         case PerUnit():
             yield from _lines(Scan(source), printable(source.unit_in_words))
             yield f"rows per {printable(source.unit_in_words)}: {source.rows_per_unit}"
+        case RowUnion():
+            yield from _lines(Scan(source), printable(source.unit_in_words))
+            yield _cap(source)
 
 
 def _joined_lines(source: Joined) -> Iterator[str]:
     yield from _lines(source.relation, printable(source.unit_in_words))
-    unit, known = printable(source.unit_in_words), source.arithmetic
-    rows, lower = str(source.nominal), source.rows_per_unit < source.nominal
-    asked = f"; {source.rows_per_unit} are asked for" if lower else ""
-    yield f"rows per {unit}: {rows if known == rows else f'{known} = {rows}'}{asked}"
+    if source.public:
+        return  # all rows count
+    yield _cap(source)
     if source.entering is not None:
+        unit = printable(source.unit_in_words)
         yield (
             f"of each {unit} at most {source.entering} rows of a table are joined, "
             "as no key limits the pairs"
         )
+
+
+def _cap(source: Joined | RowUnion) -> str:
+    """How many rows of a unit count, and how that follows from the caps of the tables."""
+    unit, known = printable(source.unit_in_words), source.arithmetic
+    rows, lower = str(source.nominal), source.rows_per_unit < source.nominal
+    asked = f"; {source.rows_per_unit} are asked for" if lower else ""
+    return f"rows per {unit}: {rows if known == rows else f'{known} = {rows}'}{asked}"
 
 
 def _lines(relation: Relation, unit: str) -> Iterator[str]:
@@ -38,10 +50,13 @@ def _lines(relation: Relation, unit: str) -> Iterator[str]:
         case Scan(table=PerUnit() as table):
             keys = ", ".join(printable(key.column.name) for key in table.keys)
             yield f"{relation.leaf or 'rows'} of GROUP BY {keys}, each of one {unit}"
-            inner = table.source
-            assert inner is not None
-            below = inner.relation if isinstance(inner, Joined) else Scan(inner)
-            yield from _branch(_lines(below, unit), "└─ ", "   ")
+            assert table.source is not None
+            yield from _branch(_lines(_relation(table.source), unit), "└─ ", "   ")
+        case Scan(table=RowUnion(parts=parts)):
+            yield f"{relation.leaf or 'rows'} of UNION ALL"
+            for part in parts[:-1]:
+                yield from _branch(_lines(_relation(part.source), unit), "├─ ", "│  ")
+            yield from _branch(_lines(_relation(parts[-1].source), unit), "└─ ", "   ")
         case Scan(table=table):
             yield f"{printable(str(relation))}{', public' if table.public else ''}"
         case Join(left=left, right=right, on=on, rest=rest):
@@ -53,6 +68,10 @@ def _lines(relation: Relation, unit: str) -> Iterator[str]:
             on = (*compared, *lookup.on)
             yield f"{word}{_condition(on, lookup.rest, lookup.right, unit)}"
             yield from _branches(left, lookup.right, unit)
+
+
+def _relation(source: Source) -> Relation:
+    return source.relation if isinstance(source, Joined) else Scan(source)
 
 
 def _branches(left: Relation, right: Scan, unit: str) -> Iterator[str]:

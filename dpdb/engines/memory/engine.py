@@ -14,23 +14,25 @@ from dpdb.engines.memory.found_keys import key_counts
 from dpdb.engines.memory.joins import JoinedRows
 from dpdb.engines.memory.keys import Columns, check_declarations, declared_of
 from dpdb.engines.memory.leaves import Leaf, Leaves, Rows, taken, with_null_row
-from dpdb.engines.memory.owners import Owners, TableOwners
+from dpdb.engines.memory.owners import Owners, TableOwners, each_its_own
 from dpdb.engines.memory.per_unit import GroupedRows
 from dpdb.engines.memory.row_blocks import mask
+from dpdb.engines.memory.row_unions import PassedRows, columns_of_all, owners_of_all
 from dpdb.engines.memory.statistics import Statistics
 from dpdb.engines.protocol import CountedValues, Exact, KeyCounts, OpenEngine, Progress, Witness
-from dpdb.plan.expressions import Slot
+from dpdb.plan.expressions import Expr, Slot
 from dpdb.plan.per_unit import PerUnit
 from dpdb.plan.plan import Plan
-from dpdb.plan.relations import Joined, Scan, columns_joined_on, scans
+from dpdb.plan.relations import Joined, Scan, Source, columns_joined_on, scans
+from dpdb.plan.row_unions import RowUnion
 from dpdb.policy.catalog import Table
 from dpdb.vectors.evaluate import Frame
 from dpdb.vectors.vector import AnyVector
 
 
 @dataclass(frozen=True, repr=False)
-class _Grouped:
-    """The rows of a table per unit, and whose they are."""
+class _Made:
+    """The rows of a table that a SELECT within FROM makes, and whose they are."""
 
     loaded: Loaded
     owners: Owners
@@ -47,7 +49,7 @@ class MemoryEngine(OpenEngine):
     """All tables of the policy: whose a row is may be said by a row of another."""
     _tables: dict[str, Loaded] = field(default_factory=dict, repr=False)
     _units: dict[str, Units] = field(default_factory=dict, repr=False)
-    _per_unit: dict[str, _Grouped] = field(default_factory=dict, repr=False)
+    _made: dict[str, _Made] = field(default_factory=dict, repr=False)
     _owners: TableOwners = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -70,7 +72,7 @@ class MemoryEngine(OpenEngine):
     @np.errstate(all="ignore")
     def key_counts(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> KeyCounts:
         """The keys that are found in the data, with the number of units of each."""
-        self._per_unit.clear()
+        self._made.clear()
         if isinstance(plan.table, Joined):
             frame, joined = self._joined(plan, plan.table, slots)
             return key_counts(plan, frame, len(joined), None, joined.owners)
@@ -84,7 +86,7 @@ class MemoryEngine(OpenEngine):
         return [statistics.counted_values(estimate.aggregate) for estimate in plan.estimates]
 
     def _statistics(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> Statistics:
-        self._per_unit.clear()
+        self._made.clear()
         if isinstance(plan.table, Joined):
             frame, rows = self._joined(plan, plan.table, slots)
             return Statistics(plan, frame, len(rows), None)
@@ -117,40 +119,57 @@ class MemoryEngine(OpenEngine):
         leaves = {scan.leaf: self._leaf(scan, read) for scan in scans(source.relation)}
         return Leaves(leaves, slots)
 
-    def _grouped(self, table: PerUnit) -> _Grouped:
-        """What the rows of each unit come to: kept for one plan."""
-        if table.name not in self._per_unit:
-            self._per_unit[table.name] = self._worked_out(table)
-        return self._per_unit[table.name]
+    def _of_units(self, table: PerUnit | RowUnion) -> _Made:
+        """The rows of a table that is made of others': kept for one plan."""
+        if table.name not in self._made:
+            made = self._grouped(table) if isinstance(table, PerUnit) else self._united(table)
+            self._made[table.name] = made
+        return self._made[table.name]
 
-    def _worked_out(self, table: PerUnit) -> _Grouped:
-        source, names = table.source, table.names_read
+    def _grouped(self, table: PerUnit) -> _Made:
+        """What the rows of each unit come to."""
+        assert table.source is not None
+        passed = self._passed(table.source, table.where, table.names_read, table.sample_key)
+        groups = GroupedRows(table, passed.frame, passed.owners.numbers)
+        return _Made(
+            Loaded(groups.columns(), len(groups.first), NO_FILE),
+            passed.owners.of_rows(groups.first),
+        )
+
+    def _united(self, table: RowUnion) -> _Made:
+        """The rows of several SELECTs."""
+        parts = [
+            self._passed(part.source, part.where, part.names_read, table.sample_key)
+            for part in table.parts
+        ]
+        owners = owners_of_all(parts)
+        return _Made(Loaded(columns_of_all(table, parts), len(owners.numbers), NO_FILE), owners)
+
+    def _passed(
+        self, source: Source, where: Expr | None, names: frozenset[str], sample_key: str
+    ) -> PassedRows:
+        """The rows of a source that have an owner and pass a condition."""
         if isinstance(source, Joined):
             leaves = self._leaves(source, names, {})
-            rows = JoinedRows(source, table.where, table.sample_key, leaves).all()
-            frame, base = leaves.frame(rows, names), next(scans(source.relation))
-            owners, places = leaves.leaves[base.leaf].owners, rows.numbers[base.leaf]
+            rows = JoinedRows(source, where, sample_key, leaves).all()
+            base = next(scans(source.relation))
+            frame, places = leaves.frame(rows, names), rows.numbers[base.leaf]
+            owners, number = leaves.leaves[base.leaf].owners, leaves.leaves[base.leaf].rows
         else:
-            assert source is not None
             loaded, owners = self._loaded(source, names), self._owners_of(source)
-            assert owners is not None
-            whole = Frame(loaded.columns)
-            passed = owners.numbers >= 0
-            if table.where is not None:
-                passed = passed & mask(table.where, whole, loaded.rows)
-            places = np.flatnonzero(passed)
+            whole, number = Frame(loaded.columns), loaded.rows
+            passing = np.ones(number, dtype=np.bool_) if owners is None else owners.numbers >= 0
+            if where is not None:
+                passing = passing & mask(where, whole, number)
+            places = np.flatnonzero(passing)
             frame = Frame({name: taken(whole.columns[name], places) for name in names})
-        assert owners is not None
-        groups = GroupedRows(table, frame, owners.numbers[places])
-        first = places[groups.first]
-        named = first if owners.rows is None else owners.rows[first]
-        own = Owners(owners.numbers[first], owners.names, named)
-        return _Grouped(Loaded(groups.columns(), len(first), NO_FILE), own)
+        own = each_its_own(number) if owners is None else owners
+        return PassedRows(frame, own.of_rows(places))
 
     def _owners_of(self, table: Table) -> Owners | None:
         """The owners of a table's rows; None where each row is a unit, or the table public."""
-        if isinstance(table, PerUnit):
-            return self._grouped(table).owners
+        if isinstance(table, PerUnit | RowUnion):
+            return self._of_units(table).owners
         return self._owners.of(table, self._columns)
 
     def _leaf(self, scan: Scan, names: Collection[str]) -> Leaf:
@@ -169,7 +188,7 @@ class MemoryEngine(OpenEngine):
     def _units_of(self, table: Table, loaded: Loaded) -> Units | None:
         """The rows of a table by their units; None where each row is one."""
         owners = self._owners_of(table)
-        if owners is not None and isinstance(table, PerUnit):
+        if owners is not None and isinstance(table, PerUnit | RowUnion):
             return Units.of(table, loaded.columns, owners)
         if owners is not None and table.name not in self._units:
             self._units[table.name] = Units.of(table, loaded.columns, owners)
@@ -183,8 +202,8 @@ class MemoryEngine(OpenEngine):
 
         What is declared of its values is checked first.
         """
-        if isinstance(table, PerUnit):
-            return self._grouped(table).loaded
+        if isinstance(table, PerUnit | RowUnion):
+            return self._of_units(table).loaded
         before = self._tables.get(table.name)
         if before is None:
             loaded = load(table, names | declared_of(table), self.progress, self.witness)

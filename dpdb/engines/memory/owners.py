@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 import numpy as np
 
@@ -38,6 +39,17 @@ class Owners:
     """The column that names the units: the table's own, or that of the table a chain ends in."""
     rows: Array | None = None
     """Of each row the row that `names` is of; None where that is the row itself."""
+
+    def of_rows(self, places: Array) -> Owners:
+        """The units of some rows."""
+        named = places if self.rows is None else self.rows[places]
+        return Owners(self.numbers[places], self.names, named)
+
+
+def each_its_own(rows: int) -> Owners:
+    """The owners of rows of which each is a unit; a hash of one is that of its values alone."""
+    nameless = Numbers(np.zeros(rows, dtype=np.int8), Fraction(1), None, 0)
+    return Owners(np.arange(rows, dtype=np.int32), nameless)
 
 
 @dataclass

@@ -14,6 +14,7 @@ from dpdb.engines.memory.grid_values import on_grid
 from dpdb.engines.memory.leaves import taken
 from dpdb.engines.memory.row_blocks import mask
 from dpdb.engines.protocol import representation
+from dpdb.plan.expressions import conjunction
 from dpdb.plan.per_unit import PerUnit, argument_grid
 from dpdb.plan.query import Aggregate, Function
 from dpdb.plan.statistics import Grid
@@ -106,7 +107,7 @@ class GroupedRows:
         elif argument is None:
             null = None
         else:
-            grid = argument_grid(aggregate, self.table.where)
+            grid = argument_grid(argument, conjunction(self.table.where, aggregate.where))
             if grid is None:
                 vector = evaluate(argument, self.frame)
                 values = np.broadcast_to(vector.values, self._rows)  # type: ignore[union-attr]

@@ -1,0 +1,141 @@
+"""The rows of several SELECTs, one after the other, in columns that hold those of all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from dpdb.engines.memory.grid_rounding import grid_of
+from dpdb.engines.memory.grid_values import on_grid
+from dpdb.engines.memory.keys import named_numbers, translated
+from dpdb.engines.memory.leaves import BOOLEANS, taken
+from dpdb.engines.memory.owners import Owners
+from dpdb.plan.expressions import ColumnRef, Expr, Literal
+from dpdb.plan.row_unions import RowUnion
+from dpdb.plan.statistics import Grid
+from dpdb.policy.catalog import Column, Kind, Value
+from dpdb.vectors.columns import Codes, Numbers
+from dpdb.vectors.evaluate import Frame, evaluate
+from dpdb.vectors.vector import Array, Bools, TextVector, Vector
+
+
+@dataclass(frozen=True, repr=False)
+class PassedRows:
+    """The rows of a source that pass a condition: what is read of them, and whose they are."""
+
+    frame: Frame
+    owners: Owners
+
+    def __len__(self) -> int:
+        return len(self.owners.numbers)
+
+    @property
+    def names(self) -> Numbers | Codes:
+        """What names the unit of each row."""
+        owners = self.owners
+        return owners.names if owners.rows is None else taken(owners.names, owners.rows)
+
+
+def columns_of_all(table: RowUnion, parts: Sequence[PassedRows]) -> dict[str, Numbers | Codes]:
+    """The columns of a table, with the rows of one part after those of another."""
+    found: dict[str, Numbers | Codes] = {}
+    for at, column in enumerate(table.columns):
+        expressions = (part.columns[at] for part in table.parts)
+        held = [_held(column, *each) for each in zip(expressions, parts, strict=True)]
+        found[column.name] = one_after_the_other(held)
+    return found
+
+
+def owners_of_all(parts: Sequence[PassedRows]) -> Owners:
+    """Whose the rows of all parts are."""
+    numbers = np.concatenate([part.owners.numbers for part in parts])
+    return Owners(numbers, one_after_the_other([part.names for part in parts]))
+
+
+def one_after_the_other(columns: Sequence[Numbers | Codes]) -> Numbers | Codes:
+    """Columns of one type as one."""
+    coded = [column for column in columns if isinstance(column, Codes)]
+    if len(coded) == len(columns):
+        values = _all_values([column.values for column in coded])
+        return Codes(np.concatenate([translated(column, values) for column in coded]), values)
+    numbers = [column for column in columns if isinstance(column, Numbers)]
+    if len(numbers) == len(columns):
+        units = np.concatenate([column.units for column in numbers])
+        return Numbers(units, numbers[0].step, _nulls(numbers), numbers[0].filler)
+    # Of two columns that name units one has declared values, and the other has none.
+    found = [named_numbers(column) for column in columns]
+    named: Bools = np.concatenate([there for _, there in found])
+    values_of_all = np.where(named, np.concatenate([values for values, _ in found]), 0.0)
+    return Numbers(values_of_all.astype(np.int64), Fraction(1), ~named, 0)
+
+
+def _all_values(dictionaries: Sequence[tuple[Value, ...]]) -> tuple[Value, ...]:
+    """The values of all dictionaries; texts that differ are sorted, as columns hold them."""
+    if all(dictionary == dictionaries[0] for dictionary in dictionaries):
+        return dictionaries[0]
+    return tuple(sorted({value for each in dictionaries for value in each}))
+
+
+def _nulls(columns: Sequence[Numbers]) -> Bools | None:
+    if all(column.null is None for column in columns):
+        return None
+    return np.concatenate(
+        [np.zeros(len(c.units), dtype=np.bool_) if c.null is None else c.null for c in columns]
+    )
+
+
+def _held(column: Column, expression: Expr, part: PassedRows) -> Numbers | Codes:
+    """What an expression comes to in each row, as the column holds it."""
+    if column.values is not None:
+        return _among(column.values, expression, part)
+    if column.kind in (Kind.TEXT, Kind.BOOLEAN):
+        return _codes(expression, part)
+    grid = grid_of(column)
+    if grid is None:
+        return _doubles(expression, part)
+    steps = on_grid(expression, Grid(grid.step, grid.lowest, grid.highest), part.frame, len(part))
+    units: Array = np.broadcast_to(steps.values, len(part))
+    filler = min(max(0, grid.lowest), grid.highest)
+    if not column.nullable:
+        return Numbers(units, grid.step, None, filler)
+    null = np.zeros(1, dtype=np.bool_) if steps.null is None else steps.null
+    null = np.broadcast_to(null, len(part))
+    return Numbers(np.where(null, filler, units).astype(grid.dtype), grid.step, null, filler)
+
+
+def _among(values: tuple[Value, ...], expression: Expr, part: PassedRows) -> Codes:
+    """A column with declared values, or a constant, as codes of these values."""
+    if isinstance(expression, ColumnRef):
+        held = part.frame.columns[expression.column.name]
+        assert isinstance(held, Codes)
+        return Codes(translated(held, values), values)
+    assert isinstance(expression, Literal)
+    code = len(values) if expression.value is None else values.index(expression.value)
+    return Codes(np.full(len(part), code, dtype=np.int64), values)
+
+
+def _codes(expression: Expr, part: PassedRows) -> Codes:
+    """Texts or booleans."""
+    vector = evaluate(expression, part.frame)
+    if isinstance(vector, TextVector):
+        texts = tuple(sorted(set(vector.dictionary)))
+        column = Codes(np.broadcast_to(vector.codes, len(part)), vector.dictionary)
+        return Codes(translated(column, texts), texts)
+    codes = vector.values.astype(np.int8)
+    if vector.null is not None:
+        codes = np.where(vector.null, np.int8(len(BOOLEANS)), codes)
+    return Codes(np.broadcast_to(codes, len(part)), BOOLEANS)
+
+
+def _doubles(expression: Expr, part: PassedRows) -> Numbers:
+    """Numbers without bounds."""
+    vector = evaluate(expression, part.frame)
+    assert isinstance(vector, Vector)
+    null = ~np.isfinite(vector.values)
+    if vector.null is not None:
+        null = null | vector.null
+    null, values = np.broadcast_to(null, len(part)), np.broadcast_to(vector.values, len(part))
+    return Numbers(np.where(null, 0.0, values), None, null, 0)

@@ -1,0 +1,203 @@
+"""Tables of the rows of several SELECTs, one after the other: UNION ALL within FROM and WITH.
+
+Each row is a function of one unit's rows, and the rows of a unit are those that it has in each
+part. So further queries of the table are about units as those of any other table are, and at most
+as many rows of a unit count as in all parts together.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+
+from dpdb.plan.expressions import ColumnRef, Expr, Literal, columns_of
+from dpdb.plan.per_unit import PerUnit, argument_grid, different
+from dpdb.plan.ranges import nullable
+from dpdb.plan.relations import Joined, Scan, Source, scans, unit_columns
+from dpdb.plan.stability import Name, names_of
+from dpdb.plan.statistics import Grid, fit_grid
+from dpdb.policy.catalog import Column, Kind, Policy, Reference, Table, Value
+from dpdb.policy.numbers import MAGNITUDE_LIMIT
+
+
+@dataclass(frozen=True)
+class Part:
+    """The rows of one SELECT: of `source` those for which `where` is true."""
+
+    source: Source
+    where: Expr | None
+    columns: tuple[Expr, ...]
+
+    @property
+    def names_read(self) -> frozenset[str]:
+        """The names of the columns of `source` that are read."""
+        read = [*self.columns, *([] if self.where is None else [self.where])]
+        return frozenset().union(*map(columns_of, read))
+
+
+@dataclass(frozen=True)
+class RowUnion(Table):
+    """A table of the rows of several parts.
+
+    Its `unit` is empty where no column names the units of its rows.
+    """
+
+    parts: tuple[Part, ...] = ()
+    unit_word: str = ""
+    """What a message calls a unit."""
+    sample_key: str = ""
+
+    @property
+    def unit_in_words(self) -> str:
+        return self.unit_word
+
+    @property
+    def references(self) -> tuple[ColumnRef, ...]:
+        """All columns, as expressions."""
+        return tuple(map(ColumnRef, self.columns))
+
+    @property
+    def nominal(self) -> int:
+        """The cap on a unit's rows: a query may ask for a lower one."""
+        return sum(part.source.rows_per_unit for part in self.parts)
+
+    @property
+    def arithmetic(self) -> str:
+        """How the cap on a unit's rows follows from those of the parts, such as `20 + 20`."""
+        return " + ".join(str(part.source.rows_per_unit) for part in self.parts)
+
+
+def row_union(
+    labels: Sequence[str], kinds: Sequence[Kind], parts: Sequence[Part], policy: Policy
+) -> RowUnion:
+    """The table of these parts, with columns of these names and types."""
+    named = [label or f"column {at}" for at, label in enumerate(labels, 1)]
+    columns, units = [], []
+    for at, name in enumerate(different(named)):
+        expressions = tuple(part.columns[at] for part in parts)
+        naming = _naming(parts, at, policy)
+        columns.append(_column(name, kinds[at], expressions, parts, naming))
+        if all(_names_unit(part, at) for part in parts):
+            units.append(name)
+    words = {part.source.unit_in_words for part in parts}
+    meant = tuple((p.source.name, p.source.rows_per_unit, p.where, p.columns) for p in parts)
+    return RowUnion(
+        name=repr(meant),
+        path=Path(),
+        columns=tuple(columns),
+        unit=units[0] if units else "",
+        rows_per_unit=sum(part.source.rows_per_unit for part in parts),
+        parts=tuple(parts),
+        unit_word=words.pop() if len(words) == 1 else policy.unit,
+        sample_key=policy.sample_key,
+    )
+
+
+def tables_of(source: Source) -> Iterator[Table]:
+    """The tables of the policy that a source reads, each as often as it does."""
+    match source:
+        case Joined():
+            for scan in scans(source.relation):
+                yield from tables_of(scan.table)
+        case PerUnit(source=inner) if inner is not None:
+            yield from tables_of(inner)
+        case RowUnion(parts=parts):
+            for part in parts:
+                yield from tables_of(part.source)
+        case _:
+            yield source
+
+
+def _names_unit(part: Part, at: int) -> bool:
+    """Whether a column is one that names the units of a part's rows."""
+    column = part.columns[at]
+    return isinstance(column, ColumnRef) and column.column.name in unit_columns(part.source)
+
+
+def _naming(parts: Iterable[Part], at: int, policy: Policy) -> Reference | None:
+    """What a column references: the key that it names rows by in all parts, if it does."""
+    named: set[Name | None] = set()
+    references: list[Reference] = []
+    for part in parts:
+        column = part.columns[at]
+        names = _names(part.source, policy)
+        name = names.get(column.column.name) if isinstance(column, ColumnRef) else None
+        named.add(name)
+        if isinstance(column, ColumnRef) and column.column.references is not None:
+            references.append(column.column.references)
+        elif name is not None and name.table is not None and name.column is not None:
+            references.append(Reference(name.table, name.column))
+    return references[0] if len(named) == 1 and None not in named and references else None
+
+
+def _names(source: Source, policy: Policy) -> Mapping[str, Name]:
+    """What the columns of a source name."""
+    leaves = [Scan(source)] if isinstance(source, Table) else scans(source.relation)
+    return {name: named for leaf in leaves for name, named in names_of(leaf, policy).items()}
+
+
+def _column(
+    name: str,
+    kind: Kind,
+    expressions: Sequence[Expr],
+    parts: Sequence[Part],
+    naming: Reference | None,
+) -> Column:
+    """A column that holds what these expressions come to, one in each part."""
+    missing = any(map(nullable, expressions))
+    column = Column(name, kind, nullable=missing, references=naming)
+    if all(isinstance(each, ColumnRef) and each.column.guessed for each in expressions):
+        return replace(column, guessed=True)
+    values = _values(expressions)
+    if values is not None:
+        ends = [Fraction(value) for value in values] if kind.ordinal else []
+        low, high = (min(ends), max(ends)) if ends else (None, None)
+        return replace(column, lower=low, upper=high, values=values)
+    if not kind.ordinal:
+        return column
+    held = [each for each in zip(expressions, parts, strict=True) if not _is_null(each[0])]
+    grids = [argument_grid(expression, part.where) for expression, part in held]
+    if not grids or None in grids:
+        return replace(column, nullable=missing or kind is Kind.NUMBER)
+    return _on_common_grid(column, [grid for grid in grids if grid is not None])
+
+
+def _is_null(expression: Expr) -> bool:
+    return isinstance(expression, Literal) and expression.value is None
+
+
+def _on_common_grid(column: Column, grids: Sequence[Grid]) -> Column:
+    """The column with bounds and a step for the values of all grids."""
+    low = min(grid.lower * grid.step for grid in grids)
+    high = max(grid.upper * grid.step for grid in grids)
+    grid = fit_grid(_common(grid.step for grid in grids), low, high, MAGNITUDE_LIMIT)
+    low, high = grid.lower * grid.step, grid.upper * grid.step
+    return replace(column, lower=low, upper=high, step=grid.step)
+
+
+def _values(expressions: Iterable[Expr]) -> tuple[Value, ...] | None:
+    """The values that columns declare, and constants; None where others may be there."""
+    found: dict[Value, None] = {}
+    for each in expressions:
+        match each:
+            case ColumnRef(column=Column(values=values)) if values is not None:
+                found.update(dict.fromkeys(values))
+            case Literal(value=value):
+                found.update({} if value is None else {value: None})
+            case _:
+                return None
+    return tuple(found) or None
+
+
+def _common(steps: Iterable[Fraction]) -> Fraction:
+    """The greatest step of which all steps are whole multiples."""
+    common = Fraction(0)
+    for step in steps:
+        numerator = math.gcd(
+            common.numerator * step.denominator, step.numerator * common.denominator
+        )
+        common = Fraction(numerator, common.denominator * step.denominator)
+    return common

@@ -1,0 +1,37 @@
+"""The rows of public tables, computed, chosen, sorted and cut as a SELECT says."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpdb.answers.noisy_table import NoisyColumn, NoisyTable, in_order, spread
+from dpdb.errors import TooLarge
+from dpdb.vectors.evaluate import Frame, evaluate
+from dpdb.vectors.vector import Vector
+
+if TYPE_CHECKING:
+    from dpdb.plan.query import PublicRows
+
+MAX_PUBLIC_ROWS = 100_000
+"""The most rows of a public table that are shown."""
+
+
+@np.errstate(all="ignore")
+def table_of(query: PublicRows, frame: Frame, number: int) -> NoisyTable:
+    """The rows that the query shows, of so many in the frame."""
+    rows = np.arange(number)
+    if query.where is not None:
+        passed = evaluate(query.where, frame)
+        assert isinstance(passed, Vector)
+        rows = np.flatnonzero(spread(passed.values, number))
+    rows = in_order(query.order, frame, rows, number)
+    rows = rows[query.offset : None if query.limit is None else query.offset + query.limit]
+    if len(rows) > MAX_PUBLIC_ROWS:
+        raise TooLarge(
+            f"{len(rows)} rows, {MAX_PUBLIC_ROWS} are allowed", hint=f"LIMIT {MAX_PUBLIC_ROWS}"
+        )
+    columns = (each.expression for each in query.outputs)
+    found = (NoisyColumn(evaluate(each, frame).take(rows), each.kind) for each in columns)
+    return NoisyTable(tuple(found), len(rows))

@@ -1,0 +1,54 @@
+"""The rows of a public table as they are: everybody may know them, so no aggregate is needed."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from dpdb.errors import Unsupported
+from dpdb.plan.query import PublicRows
+from dpdb.policy.catalog import Table
+from dpdb.sql import sources
+from dpdb.sql.aggregates import is_aggregated
+from dpdb.sql.derived_tables import DerivedBinder
+from dpdb.sql.scopes import NoisyRowExpressions
+from dpdb.sql.terms import Option, agreed
+from dpdb.sql.trees import only, place
+from dpdb.sql.views import Scope
+
+
+def are_asked_for(tree: exp.Select, scope: Scope) -> bool:
+    """Whether a SELECT shows rows, and reads a public table and no other."""
+    table = scope.view.table
+    alone = isinstance(table, Table) and table.public and not scope.parts
+    return alone and not is_aggregated(tree) and not tree.args.get("distinct")
+
+
+def public_rows(
+    tree: exp.Select,
+    written: list[str],
+    scope: Scope,
+    binder: DerivedBinder,
+    terms: tuple[Option, ...],
+) -> PublicRows:
+    """The rows that a SELECT shows, in the order of the file where it gives none."""
+    only(tree, binder.text, "expressions", "from_", "where", "order", "limit", "offset", "with_")
+    rows = NoisyRowExpressions(binder, scope)
+    source, condition = sources.source_of(tree, scope, rows, binder)
+    table = agreed(terms, source, grouped=False)
+    outputs = binder.outputs(tree, rows, written)
+    order = tuple(binder.orderings(tree, rows, outputs))
+    if rows.windows or binder.subqueries or binder.lookups:
+        raise Unsupported(
+            "rows of a public table are shown without windows and subqueries",
+            hint="GROUP BY shows the different values of a public table, and how often they occur",
+            place=place(tree, binder.text),
+        )
+    return PublicRows(
+        table,
+        outputs,
+        aggregates=(),
+        where=condition,
+        order=order,
+        limit=binder.count(tree.args.get("limit")),
+        offset=binder.count(tree.args.get("offset")) or 0,
+    )
