@@ -190,9 +190,7 @@ class Binder:
         """What a scalar subquery is for each row of `scope`; None where it is a constant."""
         tree = node.this
         source = tree.args.get("from_") if isinstance(tree, exp.Select) else None
-        if source is None or not isinstance(source.this, exp.Table):
-            return None
-        if tree.args.get("with_"):
+        if source is None or not isinstance(source.this, exp.Table) or tree.args.get("with_"):
             return None
         inner = sources.scope(tree, self.within())
         if not is_correlated(tree, inner, scope):

@@ -51,3 +51,90 @@ WHERE n < 5 GROUP BY n;
 SELECT c.segment, AVG(t.n)
 FROM customers AS c JOIN (SELECT customer_id AS id, COUNT(*) AS n FROM orders GROUP BY customer_id) AS t USING (id)
 GROUP BY c.segment;
+--- Joins with public tables
+SELECT r.name, COUNT(*) FROM customers c JOIN regions r ON c.region = r.id GROUP BY r.name;
+SELECT landscape, AVG(born) FROM customers, regions WHERE region = regions.id GROUP BY landscape;
+SELECT category, SUM(quantity * l.price) FROM lines l JOIN products p ON l.product = p.id GROUP BY category;
+SELECT category, SUM(quantity) FROM lines l LEFT JOIN products p ON l.product = p.id WHERE p.price > 20 GROUP BY 1;
+SELECT COUNT(*) FROM customers c LEFT JOIN regions r ON c.region = r.id WHERE r.name IS NULL;
+SELECT r.name, COUNT(c.id) FROM regions r LEFT JOIN customers c ON c.region = r.id GROUP BY r.name;
+SELECT COUNT(*) FROM lines l JOIN products p ON l.product = p.id AND l.price < p.price;
+SELECT COUNT(*) FROM lines l JOIN products p ON l.product = p.id JOIN products q ON p.category = q.category WHERE q.name = 'tent';
+SELECT a.landscape, COUNT(*) FROM customers c JOIN regions a ON c.region = a.id JOIN regions b ON a.id = b.id GROUP BY a.landscape;
+SELECT COUNT(*) FROM customers WHERE region IN (SELECT id FROM regions WHERE landscape = 'coast');
+SELECT COUNT(*) FROM customers WHERE region NOT IN (SELECT id FROM regions WHERE landscape = 'coast');
+SELECT COUNT(*) FROM lines l WHERE EXISTS (SELECT 1 FROM products p WHERE p.id = l.product AND p.category = 'books');
+SELECT COUNT(*) FROM lines l JOIN products p ON l.product = p.id AND p.category = 'books' OR l.product = p.id AND p.category = 'games';
+--- Joins of rows of one customer
+SELECT segment, COUNT(*), AVG(amount) FROM customers c JOIN orders o ON o.customer_id = c.id GROUP BY segment;
+SELECT segment, SUM(amount) FROM customers, orders WHERE customers.id = customer_id GROUP BY segment;
+SELECT segment, channel, COUNT(*) FROM customers c INNER JOIN orders o ON c.id = o.customer_id GROUP BY 1, 2;
+SELECT channel, SUM(quantity) FROM orders JOIN lines ON orders.id = lines.order_id GROUP BY channel;
+SELECT COUNT(*) FROM orders o LEFT JOIN customers c ON o.customer_id = c.id WHERE c.id IS NULL;
+SELECT COUNT(*) FROM customers c FULL JOIN orders o ON c.id = o.customer_id;
+SELECT COUNT(*) FROM customers c LEFT JOIN orders o ON o.customer_id = c.id AND o.channel = 'web' WHERE o.id IS NULL;
+SELECT reason, COUNT(*) FROM returns r JOIN orders o ON r.order_id = o.id WHERE o.channel = 'phone' GROUP BY reason;
+SELECT reason, AVG(DATE_DIFF('day', o.day, r.day)) FROM returns r JOIN orders o ON r.order_id = o.id GROUP BY reason;
+SELECT COUNT(*) FROM returns r JOIN lines l ON r.order_id = l.order_id;
+SELECT COUNT(*) FROM orders a JOIN orders b ON a.customer_id = b.customer_id AND a.day < b.day;
+SELECT COUNT(*) FROM orders a JOIN orders b USING (customer_id) WHERE a.channel = 'web' AND b.channel = 'store';
+SELECT category, SUM(l.price) FROM customers c JOIN orders o ON c.id = o.customer_id JOIN lines l ON l.order_id = o.id JOIN products p ON p.id = l.product WHERE segment = 'trade' GROUP BY category;
+SELECT r.name, SUM(o.amount) FROM customers c, orders o, regions r WHERE c.id = o.customer_id AND c.region = r.id AND o.day >= DATE '2025-01-01' GROUP BY r.name ORDER BY 2 DESC LIMIT 3;
+SELECT COUNT(DISTINCT c.id) FROM customers c JOIN orders o ON c.id = o.customer_id WHERE amount > 100;
+SELECT COUNT(*) FROM lines a JOIN lines b ON a.order_id = b.order_id WHERE a.product = 1 AND b.product = 2;
+SELECT MEDIAN(amount), MIN(o.day), MAX(o.day) FROM customers c JOIN orders o ON c.id = o.customer_id WHERE region = 3;
+--- Lookups
+SELECT COUNT(*) FROM customers c WHERE EXISTS (SELECT * FROM orders o WHERE o.customer_id = c.id AND channel = 'phone');
+SELECT COUNT(*) FROM customers c WHERE NOT EXISTS (SELECT 1 FROM orders o WHERE o.customer_id = c.id);
+SELECT COUNT(*) FROM customers WHERE id IN (SELECT customer_id FROM returns WHERE reason = 'broken');
+SELECT segment, COUNT(*) FROM customers WHERE id NOT IN (SELECT customer_id FROM orders WHERE amount > 50) GROUP BY segment;
+SELECT channel, COUNT(*) FROM orders WHERE id IN (SELECT order_id FROM returns) GROUP BY channel;
+SELECT COUNT(*) FROM orders o WHERE EXISTS (SELECT 1 FROM lines l WHERE l.order_id = o.id AND l.quantity > 5) AND NOT EXISTS (SELECT 1 FROM returns r WHERE r.order_id = o.id);
+SELECT AVG(CASE WHEN EXISTS (SELECT 1 FROM returns r WHERE r.customer_id = c.id) THEN 1 ELSE 0 END) FROM customers c;
+SELECT COUNT(*) FROM customers c WHERE (SELECT COUNT(*) FROM orders o WHERE o.customer_id = c.id) >= 3;
+SELECT AVG((SELECT SUM(amount) FROM orders o WHERE o.customer_id = c.id)) FROM customers c;
+SELECT COUNT(*) FROM orders WHERE amount > (SELECT AVG(amount) FROM orders);
+--- What each customer comes to
+SELECT AVG(n) FROM (SELECT customer_id, COUNT(*) AS n FROM orders GROUP BY customer_id) AS t;
+SELECT MEDIAN(total), MAX(total) FROM (SELECT customer_id, SUM(amount) AS total FROM orders GROUP BY customer_id) AS t;
+SELECT n, COUNT(*) FROM (SELECT customer_id, COUNT(*) AS n FROM orders GROUP BY customer_id) AS t GROUP BY n ORDER BY n;
+WITH t AS (SELECT customer_id, SUM(amount) AS total FROM orders WHERE channel = 'web' GROUP BY customer_id) SELECT COUNT(*) FROM t WHERE total > 200;
+SELECT segment, AVG(total) FROM customers c JOIN (SELECT customer_id, SUM(amount) AS total FROM orders GROUP BY customer_id) AS t ON t.customer_id = c.id GROUP BY segment;
+SELECT AVG(items) FROM (SELECT order_id, SUM(quantity) AS items FROM lines GROUP BY order_id) AS t;
+SELECT CASE WHEN n >= 5 THEN 'often' ELSE 'seldom' END AS how, COUNT(*) FROM (SELECT customer_id, COUNT(*) AS n FROM orders GROUP BY customer_id) AS t GROUP BY how;
+SELECT COUNT(*) FROM (SELECT customer_id FROM orders GROUP BY customer_id HAVING COUNT(*) > 2) AS t;
+SELECT channel, AVG(n) FROM (SELECT customer_id, channel, COUNT(*) AS n FROM orders GROUP BY customer_id, channel) AS t GROUP BY channel;
+--- Row by row
+WITH web AS (SELECT *, amount / 2 AS half FROM orders WHERE channel = 'web') SELECT AVG(half) FROM web;
+SELECT segment, AVG(a) FROM (SELECT segment, amount AS a FROM customers c JOIN orders o ON o.customer_id = c.id) AS t GROUP BY segment;
+WITH recent AS (SELECT customer_id, amount FROM orders WHERE day >= DATE '2025-06-01') SELECT segment, SUM(amount) FROM customers c JOIN recent r ON r.customer_id = c.id GROUP BY segment;
+--- Answers that are read further
+SELECT MAX(n) FROM (SELECT channel, COUNT(*) AS n FROM orders GROUP BY channel) AS t;
+WITH t AS (SELECT region, COUNT(*) AS n FROM customers GROUP BY region) SELECT region, n, 100.0 * n / (SELECT SUM(n) FROM t) AS percent FROM t ORDER BY n DESC LIMIT 3;
+SELECT a.channel, a.n, b.s FROM (SELECT channel, COUNT(*) AS n FROM orders GROUP BY channel) AS a JOIN (SELECT channel, SUM(amount) AS s FROM orders GROUP BY channel) AS b ON a.channel = b.channel;
+SELECT 'orders' AS what, COUNT(*) AS n FROM orders UNION ALL SELECT 'returns', COUNT(*) FROM returns;
+SELECT channel FROM orders GROUP BY channel HAVING COUNT(*) > 1000 UNION SELECT segment FROM customers GROUP BY segment;
+--- Windows over answers
+SELECT channel, COUNT(*) AS n, RANK() OVER (ORDER BY COUNT(*) DESC) AS place FROM orders GROUP BY channel;
+SELECT DATE_TRUNC('month', day) AS month, SUM(amount), LAG(SUM(amount)) OVER (ORDER BY DATE_TRUNC('month', day)) FROM orders GROUP BY month;
+SELECT segment, channel, COUNT(*) AS n FROM customers c JOIN orders o ON c.id = o.customer_id GROUP BY segment, channel QUALIFY ROW_NUMBER() OVER (PARTITION BY segment ORDER BY COUNT(*) DESC) = 1;
+SELECT region, 100 * COUNT(*) / SUM(COUNT(*)) OVER () AS share FROM customers GROUP BY region;
+--- Subtotals
+SELECT segment, channel, COUNT(*) FROM customers c JOIN orders o ON c.id = o.customer_id GROUP BY ROLLUP(segment, channel);
+SELECT reason, YEAR(day), COUNT(*), GROUPING(reason) FROM returns GROUP BY CUBE(reason, YEAR(day));
+SELECT category, product, SUM(quantity) FROM lines JOIN products p ON p.id = product GROUP BY GROUPING SETS ((category), (product), ());
+--- Keys that are found, and DISTINCT
+SELECT name, COUNT(*) FROM customers GROUP BY name;
+SELECT DISTINCT name FROM customers;
+SELECT LEFT(name, 1), COUNT(*) FROM customers GROUP BY 1 ORDER BY 2 DESC LIMIT 5;
+SELECT LOWER(name), segment, COUNT(*) FROM customers GROUP BY 1, 2;
+SELECT c.name, SUM(amount) FROM customers c JOIN orders o ON c.id = o.customer_id GROUP BY c.name;
+SELECT DISTINCT segment, region FROM customers;
+SELECT COUNT(DISTINCT name), COUNT(DISTINCT region) FROM customers;
+SELECT COUNT(DISTINCT customer_id) FROM orders WHERE channel = 'store';
+SELECT product, COUNT(DISTINCT order_id) FROM lines GROUP BY product;
+--- Public tables alone
+SELECT category, COUNT(*), MAX(price) FROM products GROUP BY category;
+SELECT category, COUNT(*) AS n, RANK() OVER (ORDER BY COUNT(*) DESC) FROM products GROUP BY category;
+SELECT COUNT(*) FROM products a JOIN products b ON a.category = b.category AND a.price < b.price;
+SELECT MAX(n) FROM (SELECT category, COUNT(*) AS n FROM products GROUP BY category) AS t;

@@ -20,8 +20,6 @@ WHERE EXISTS (SELECT 1 FROM orders AS o JOIN lines AS l ON l.order_id = o.id WHE
 SELECT COUNT(*) FROM customers GROUP BY id;
 -- Unsupported each group would be one customer
 SELECT customer_id, COUNT(*) FROM orders GROUP BY customer_id;
--- Unsupported need delta
-SELECT c.name, COUNT(*) FROM customers AS c GROUP BY c.name;
 -- Unsupported 1:8 single rows are never shown
 SELECT id FROM customers;
 -- Unsupported 1:8 single rows are never shown
@@ -48,3 +46,112 @@ SELECT COUNT(*) FROM customers AS c, LATERAL (SELECT * FROM orders AS o WHERE o.
 SELECT SUM(name) FROM products;
 -- TypeMismatch
 SELECT COUNT(*) FROM customers AS c JOIN orders AS o ON o.customer_id = c.id AND c.born > o.amount;
+--- Rows of several customers
+-- Unsupported does not say that both rows are of one customer
+SELECT COUNT(*) FROM orders a JOIN orders b ON a.channel = b.channel;
+-- Unsupported of one customer
+SELECT COUNT(*) FROM customers a JOIN customers b ON a.region = b.region;
+-- Unsupported of one customer
+SELECT COUNT(*) FROM customers c, orders o;
+-- Unsupported of one customer
+SELECT COUNT(*) FROM customers c JOIN orders o ON c.id < o.customer_id;
+-- Unsupported of one customer
+SELECT COUNT(*) FROM customers c JOIN orders o ON c.id = o.id;
+-- Unsupported of one customer
+SELECT COUNT(*) FROM customers c JOIN orders o ON c.id = o.customer_id OR c.region = 1;
+-- Unsupported of one customer
+SELECT COUNT(*) FROM orders o JOIN lines l ON o.id + 1 = l.order_id;
+-- Unsupported of one customer
+SELECT COUNT(*) FROM returns r JOIN orders o ON r.day = o.day;
+-- Unsupported of one customer
+SELECT COUNT(*) FROM orders CROSS JOIN returns;
+-- Unsupported NATURAL
+SELECT COUNT(*) FROM orders NATURAL JOIN returns;
+-- Unsupported of one customer
+SELECT COUNT(*) FROM customers c JOIN regions r ON c.region = r.id JOIN customers d ON d.region = r.id;
+--- Public rows without a match
+-- Unsupported without a match
+SELECT r.name, COUNT(*) FROM regions r LEFT JOIN customers c ON c.region = r.id GROUP BY r.name;
+-- Unsupported without a match
+SELECT COUNT(*) FROM customers c FULL JOIN regions r ON c.region = r.id;
+-- Unsupported without a match
+SELECT COUNT(*) FROM customers c RIGHT JOIN regions r ON c.region = r.id;
+-- Unsupported without a match
+SELECT COUNT(r.id) FROM regions r LEFT JOIN customers c ON c.region = r.id;
+--- Lookups into the rows of others
+-- Unsupported whether another customer has such a row is private
+SELECT COUNT(*) FROM customers c WHERE EXISTS (SELECT 1 FROM orders o WHERE o.amount > 400);
+-- Unsupported whether another customer has such a row is private
+SELECT COUNT(*) FROM orders o WHERE EXISTS (SELECT 1 FROM orders p WHERE p.day = o.day AND p.id <> o.id);
+-- Unsupported whether another customer has such a row is private
+SELECT COUNT(*) FROM customers WHERE region IN (SELECT product FROM lines);
+-- Unsupported whether another customer has such a row is private
+SELECT COUNT(*) FROM orders WHERE channel NOT IN (SELECT reason FROM returns);
+-- Unsupported look for single rows, and not for groups
+SELECT COUNT(*) FROM customers WHERE id IN (SELECT customer_id FROM orders GROUP BY customer_id HAVING COUNT(*) > 3);
+-- Unsupported always gives a row
+SELECT COUNT(*) FROM customers c WHERE EXISTS (SELECT COUNT(*) FROM orders o WHERE o.customer_id = c.id);
+-- Unsupported look into one table
+SELECT COUNT(*) FROM customers c WHERE EXISTS (SELECT 1 FROM orders o JOIN lines l ON l.order_id = o.id WHERE o.customer_id = c.id);
+-- Unsupported aggregates the rows of every customer
+SELECT COUNT(*) FROM orders o WHERE amount > (SELECT AVG(amount) FROM orders p WHERE p.channel = o.channel);
+-- Unsupported reads one private table
+SELECT COUNT(*) FROM customers c WHERE (SELECT COUNT(*) FROM orders o JOIN lines l ON l.order_id = o.id WHERE o.customer_id = c.id) > 3;
+-- Unsupported reads one private table
+SELECT COUNT(*) FROM lines l WHERE l.price > (SELECT AVG(price) FROM products p WHERE p.id = l.product);
+--- Groups of one customer
+-- Unsupported names a customer: each group would be one customer
+SELECT c.id, SUM(amount) FROM customers c JOIN orders o ON c.id = o.customer_id GROUP BY c.id;
+-- Unsupported names a row of a customer
+SELECT orders.id, SUM(quantity) FROM orders JOIN lines ON lines.order_id = orders.id GROUP BY orders.id;
+-- Unsupported names a row of a customer
+SELECT order_id, SUM(quantity) FROM lines GROUP BY order_id;
+-- Unsupported
+SELECT DISTINCT customer_id FROM orders;
+-- Unsupported
+SELECT c.name, o.amount FROM customers c JOIN orders o ON c.id = o.customer_id;
+-- Unsupported
+SELECT * FROM orders LIMIT 10;
+--- Within FROM and WITH
+-- Unsupported LIMIT would choose among the rows of all
+SELECT AVG(amount) FROM (SELECT amount FROM orders ORDER BY amount DESC LIMIT 10) AS t;
+-- Unsupported DISTINCT would make one row of several
+SELECT COUNT(*) FROM (SELECT DISTINCT channel, day FROM orders) AS t;
+-- Unsupported a window would look at other rows
+SELECT AVG(n) FROM (SELECT ROW_NUMBER() OVER (PARTITION BY channel ORDER BY day) AS n FROM orders) AS t;
+-- Unsupported RECURSIVE
+WITH RECURSIVE t AS (SELECT id FROM orders) SELECT COUNT(*) FROM t;
+-- Unsupported answers are joined with answers
+SELECT COUNT(*) FROM orders o JOIN (SELECT channel, AVG(amount) AS a FROM orders GROUP BY channel) AS t ON t.channel = o.channel;
+-- UnknownName no table
+WITH t AS (SELECT COUNT(*) AS n FROM orders) SELECT n FROM t JOIN u ON TRUE;
+-- Unsupported
+SELECT channel FROM orders UNION ALL SELECT reason FROM returns;
+-- TypeMismatch
+SELECT COUNT(*) FROM orders UNION ALL SELECT channel, COUNT(*) FROM orders GROUP BY channel;
+-- Unsupported
+SELECT channel, COUNT(*) FROM orders GROUP BY channel INTERSECT SELECT reason, COUNT(*) FROM returns GROUP BY reason;
+--- Names
+-- UnknownName one of several columns of that name
+SELECT COUNT(day) FROM orders o JOIN returns r ON r.order_id = o.id;
+-- UnknownName no column
+SELECT SUM(o.quantity) FROM orders o JOIN lines l ON l.order_id = o.id;
+-- UnknownName no table order
+SELECT COUNT(*) FROM order_s;
+-- UnknownName
+SELECT COUNT(*) FROM orders o JOIN lines l USING (id);
+-- Unsupported
+SELECT COUNT(*) FROM orders JOIN orders ON orders.id = orders.id;
+--- Keys and bounds
+-- Unsupported numbers with decimals are no keys
+SELECT amount, COUNT(*) FROM orders GROUP BY amount;
+-- MissingBounds
+SELECT SUM(LENGTH(name)) FROM customers;
+-- TypeMismatch
+SELECT SUM(channel) FROM orders;
+-- TypeMismatch
+SELECT COUNT(*) FROM customers c JOIN orders o ON c.id = o.customer_id AND c.segment = o.day;
+-- Unsupported
+SELECT channel, COUNT(*) FROM orders GROUP BY ROLLUP(channel) ORDER BY amount;
+-- Unsupported
+SELECT channel, segment, COUNT(*) FROM customers c JOIN orders o ON c.id = o.customer_id GROUP BY channel;
