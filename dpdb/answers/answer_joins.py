@@ -6,7 +6,7 @@ import numpy as np
 
 from dpdb.answers.noisy_table import NoisyColumn, NoisyTable, Rows, spread
 from dpdb.plan.derived import Join
-from dpdb.plan.expressions import Slot
+from dpdb.plan.expressions import Expr, Slot, slots
 from dpdb.plan.relations import JoinKind
 from dpdb.vectors.evaluate import Frame, evaluate
 from dpdb.vectors.vector import AnyVector, Bools, TextVector, Vector, constant
@@ -20,9 +20,7 @@ def joined(join: Join, left: NoisyTable, right: NoisyTable) -> NoisyTable:
     first = np.repeat(np.arange(left.rows), right.rows)
     second = np.tile(np.arange(right.rows), left.rows)
     if join.condition is not None:
-        columns = (*left.take(first).columns, *right.take(second).columns)
-        pairs = Frame({}, {Slot("column", i, c.kind): c.values for i, c in enumerate(columns)})
-        passed = evaluate(join.condition, pairs)
+        passed = evaluate(join.condition, _pairs(join.condition, left, right, first, second))
         assert isinstance(passed, Vector)
         kept = np.flatnonzero(spread(passed.values, len(first)))
         first, second = first[kept], second[kept]
@@ -37,6 +35,22 @@ def joined(join: Join, left: NoisyTable, right: NoisyTable) -> NoisyTable:
         first = np.concatenate([first, np.full(len(alone), _NONE)])
         second = np.concatenate([second, alone])
     return NoisyTable((*_matched(left, first), *_matched(right, second)), len(first))
+
+
+def _pairs(
+    condition: Expr, left: NoisyTable, right: NoisyTable, first: Rows, second: Rows
+) -> Frame:
+    """The columns that a condition reads, of pairs of rows."""
+    columns = [(each, first) for each in left.columns] + [(each, second) for each in right.columns]
+    read = slots(condition, "column")
+    return Frame(
+        {},
+        {
+            Slot("column", index, column.kind): column.values.take(rows)
+            for index, (column, rows) in enumerate(columns)
+            if index in read
+        },
+    )
 
 
 def _matched(table: NoisyTable, rows: Rows) -> tuple[NoisyColumn, ...]:

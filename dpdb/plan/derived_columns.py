@@ -14,6 +14,8 @@ from dpdb.plan.query import Query
 
 MAX_PAIRS = 1_000_000
 """The most pairs of rows of answers that a join looks at."""
+MAX_CELLS = 10_000_000
+"""The most cells that these pairs have."""
 _RELEASED = ("aggregate", "subquery")
 """The roles of the slots of an answer that have noise."""
 _COMPUTED = ("aggregate", "window", "scalar")
@@ -116,7 +118,7 @@ def _is_column(expression: Expr) -> TypeGuard[Slot]:
 def most_rows(derived: Derived, cells: Mapping[Query, int]) -> int:
     """The most rows that it can have, from the numbers of groups of the answers.
 
-    Raises TooLarge where a join has to look at more than MAX_PAIRS pairs of rows.
+    Raises TooLarge where a join has to look at more than MAX_PAIRS pairs of rows, or MAX_CELLS.
     """
     match derived:
         case Released(query=query):
@@ -127,6 +129,10 @@ def most_rows(derived: Derived, cells: Mapping[Query, int]) -> int:
             sides = most_rows(left, cells), most_rows(right, cells)
             if math.prod(sides) > MAX_PAIRS:
                 raise TooLarge(f"{sides[0]} × {sides[1]} rows to join, {MAX_PAIRS} are allowed")
+            columns = len(noisy_columns(derived))
+            if math.prod(sides) * columns > MAX_CELLS:
+                pairs = f"{sides[0]} × {sides[1]} rows of {columns} columns to join"
+                raise TooLarge(f"{pairs}, {MAX_CELLS} cells are allowed")
             return math.prod(sides) + sum(sides)
         case Selection(input=below, scalars=scalars, limit=limit, grouped=grouped, keys=keys):
             for each in scalars:

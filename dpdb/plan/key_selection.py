@@ -68,8 +68,8 @@ def _counts_units(aggregate: Aggregate, query: Query) -> bool:
 
 
 def _is_unit(expression: Expr | None, query: Query) -> bool:
-    """Whether an expression is the column that names the privacy unit."""
-    names = unit_columns(query.table)
+    """Whether an expression is a column that names the privacy unit of every row."""
+    names = unit_columns(query.table, always=True)
     return isinstance(expression, ColumnRef) and expression.column.name in names
 
 

@@ -1,8 +1,9 @@
 """Regular expressions: a safe subset, matched in time that no pattern can blow up.
 
 A pattern becomes an automaton ([Tho68]) of at most `MAX_STATES` states, which reads each character
-of a text once, whatever the pattern is. What needs more than an automaton, such as a reference back
-to a group, is no part of the subset:
+of a text once, whatever the pattern is. Each takes the same few steps, whatever was read before, so
+that no text is slower than others as long. What needs more than an automaton, such as a reference
+back to a group, is no part of the subset:
 
     a . \\d \\w \\s \\D \\W \\S      a character, or one of a class; . is no line break
     [a-z_] [^0-9]              one of those listed, or of all others
@@ -14,8 +15,11 @@ to a group, is no part of the subset:
 
 from __future__ import annotations
 
+import sys
+from bisect import bisect_right
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from dpdb.plan.pattern_parser import (
     Alternatives,
@@ -31,9 +35,8 @@ from dpdb.plan.pattern_parser import (
 
 MAX_STATES = 200
 """The most states of an automaton; a repeated part counts as often as it may be repeated."""
-_MAX_CACHED = 20_000
-"""The most steps of an automaton that are remembered."""
-States = frozenset[int]
+States = int
+"""A set of states: the bit of each that is in it."""
 
 
 @dataclass(frozen=True)
@@ -53,61 +56,110 @@ class _Free:
     only_at_end: bool = False
 
 
+@dataclass(frozen=True)
+class _Unions:
+    """The union of the sets that belong to the states of any set."""
+
+    always: States
+    """What is in each union."""
+    tables: tuple[tuple[States, ...], ...]
+    """For every eight states the unions of all their subsets, by the bits of the subset."""
+
+    @classmethod
+    def of(cls, always: States, sets: list[States]) -> _Unions:
+        """Those of these sets, one for each state."""
+        eights = (sets[place : place + 8] for place in range(0, len(sets), 8))
+        return cls(always, tuple(map(_subset_unions, eights)))
+
+    def over(self, states: States) -> States:
+        """The union over these states; all tables are read, whichever states these are."""
+        union = self.always
+        for table, byte in zip(
+            self.tables, states.to_bytes(len(self.tables), "little"), strict=True
+        ):
+            union |= table[byte]
+        return union
+
+
+def _subset_unions(sets: Iterable[States]) -> tuple[States, ...]:
+    """The union of each subset of at most eight sets; their bits say which are in it."""
+    unions = [0]
+    for each in sets:
+        unions += [each | union for union in unions]
+    return (*unions, *[0] * (256 - len(unions)))
+
+
 @dataclass
 class Automaton:
     """The automaton of a pattern; its state 0 accepts."""
 
     states: list[_Step | _Free] = field(default_factory=lambda: [_Free(())])
     first: int = 0
-    _known: dict[tuple[States, str], States] = field(default_factory=dict, repr=False)
 
     def found_in(self, text: str) -> bool:
-        """Whether some part of the text matches."""
-        states = self._closure({self.first}, at_start=True, at_end=not text)
-        last = len(text) - 1
-        for place, character in enumerate(text):
-            if 0 in states:
-                return True
-            if place == last:
-                states = self._closure(self._read(states, character), at_end=True)
-            else:
-                states = self._next(states, character)
-        return 0 in states
+        """Whether some part of the text matches; it is read to its end in any case."""
+        turns, readers = self._readers
+        reached = self._closure(self.first, at_start=True, at_end=not text)
+        accepted = reached
+        for character in text[:-1]:
+            reading = reached & readers[bisect_right(turns, ord(character))]
+            reached = self._within.over(reading)
+            accepted |= reached
+        for character in text[-1:]:
+            reading = reached & readers[bisect_right(turns, ord(character))]
+            accepted |= self._at_end.over(reading)
+        return bool(accepted & 1)
 
-    def _next(self, states: States, character: str) -> States:
-        """The states after a character that is not the last."""
-        key = states, character
-        known = self._known.get(key)
-        if known is None:
-            if len(self._known) >= _MAX_CACHED:
-                self._known.clear()
-            known = self._known[key] = self._closure(self._read(states, character))
-        return known
+    @cached_property
+    def _readers(self) -> tuple[list[int], list[States]]:
+        """The code points where the states that read a character change, and these states.
 
-    def _read(self, states: States, character: str) -> set[int]:
-        """The states that follow a character; a match may begin anew behind it."""
-        reached = {self.first}
-        for number in states:
-            state = self.states[number]
-            if isinstance(state, _Step) and character in state.characters:
-                reached.add(state.target)
-        return reached
+        They come for the characters before the first of the points, and then from each on.
+        """
+        steps = [(1 << i, each) for i, each in enumerate(self.states) if isinstance(each, _Step)]
+        of_set: dict[CharacterSet, States] = {}
+        for bit, step in steps:
+            of_set[step.characters] = of_set.get(step.characters, 0) | bit
+        ends = {
+            end for each in of_set for low, high in each.ranges for end in (ord(low), ord(high) + 1)
+        }
+        turns = sorted(ends - {0, sys.maxunicode + 1})
+        return turns, [
+            sum(bits for each, bits in of_set.items() if chr(point) in each)
+            for point in (0, *turns)
+        ]
 
-    def _closure(
-        self, reached: set[int], *, at_start: bool = False, at_end: bool = False
-    ) -> States:
+    @cached_property
+    def _within(self) -> _Unions:
+        """The states after a character that is not the last, by those that read it."""
+        return self._following(at_end=False)
+
+    @cached_property
+    def _at_end(self) -> _Unions:
+        """The states after the last character, by those that read it."""
+        return self._following(at_end=True)
+
+    def _following(self, *, at_end: bool) -> _Unions:
+        """The states that follow those that read; a match may begin anew behind a character."""
+        followers = [
+            self._closure(each.target, at_end=at_end) if isinstance(each, _Step) else 0
+            for each in self.states
+        ]
+        return _Unions.of(self._closure(self.first, at_end=at_end), followers)
+
+    def _closure(self, begin: int, *, at_start: bool = False, at_end: bool = False) -> States:
         """The states that are reached without reading, with those that read or accept alone."""
-        waiting, seen, kept = [*reached], set(reached), set()
+        waiting, seen, kept = [begin], {begin}, 0
         while waiting:
             number = waiting.pop()
             state = self.states[number]
             if isinstance(state, _Step) or not number:
-                kept.add(number)
+                kept |= 1 << number
             elif (at_start or not state.only_at_start) and (at_end or not state.only_at_end):
                 fresh = set(state.targets) - seen
                 seen |= fresh
                 waiting += fresh
-        return frozenset(kept)
+        return kept
 
     def add(self, node: Node, then: int) -> int:
         """The state from which the node is read and then the state `then` is reached."""

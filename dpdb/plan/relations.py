@@ -205,16 +205,28 @@ Source = Table | Joined
 """What a query reads."""
 
 
-def unit_columns(source: Source) -> frozenset[str]:
-    """The names of the columns that name the privacy unit of a row.
+def certain_scans(relation: Relation) -> Iterator[Scan]:
+    """The scans of which every row of a relation has a row."""
+    match relation:
+        case Scan():
+            yield relation
+        case Mark(left=left) | Join(kind=JoinKind.LEFT, left=left):
+            yield from certain_scans(left)
+        case Join(kind=JoinKind.INNER, left=left, right=right):
+            yield from certain_scans(left)
+            yield right
+
+
+def unit_columns(source: Source, *, always: bool = False) -> frozenset[str]:
+    """The names of the columns that name the privacy unit of a row, or `always` do.
 
     A column that only references such a column is none: nothing but the policy makes it one.
     """
     match source:
-        case Joined():
+        case Joined(relation=relation):
             return frozenset(
                 f"{scan.leaf}.{name}" if scan.leaf else name
-                for scan in scans(source.relation)
+                for scan in (certain_scans(relation) if always else scans(relation))
                 for name in unit_columns(scan.table)
             )
         case Table(unit=str(unit), chain=None) if unit:

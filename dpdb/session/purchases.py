@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from dpdb.answers import accuracy_notes
 from dpdb.answers.estimates import Draws, Noisy
-from dpdb.errors import BudgetExceeded
+from dpdb.errors import BudgetExceeded, InternalError
 from dpdb.ledger.protocol import FREE, Price
 from dpdb.plan.confidence import CONFIDENCE, at_once
 from dpdb.plan.plan import Plan
@@ -76,7 +76,7 @@ def purchases(
             yield purchase
         return
     (plan,) = plans
-    shared = keeping.shared(plan)
+    charged = shared = keeping.shared(plan)
     receipt = shared.ledger(ledger).charge(shared.loss, shared.region, shared.queries)
     executor = open_executor()
     while True:
@@ -86,7 +86,20 @@ def purchases(
             break
         # Others have released some of it in the meantime. What was drawn here is forgotten.
         shared = keeping.shared(plan)
+        _check_shown(shared, charged)
     yield purchase
+
+
+def _check_shown(shared: Shared, charged: Shared) -> None:
+    """Refuse to show the asker more than was charged for, now that others have released some of it.
+
+    They may have begun another series, of which the asker has seen nothing.
+    """
+    if not shared.own_loss.is_at_most(charged.own_loss):
+        raise InternalError(
+            "this answer would reveal more than was charged for, as another was released meanwhile",
+            hint="what it cost stays paid; ask again",
+        )
 
 
 def _gradual_purchases(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import random
 import re
+import sys
 
 import pytest
 
 from dpdb.errors import TooLarge, Unsupported
 from dpdb.plan.pattern_parser import PatternFault
-from dpdb.plan.regular_expressions import MAX_STATES, automaton, is_found
+from dpdb.plan.regular_expressions import MAX_STATES, Automaton, automaton, is_found
 from tests.support.plans import query, small_policy
 
 PARTS = [
@@ -59,11 +60,30 @@ def test_each_character_is_read_once_whatever_the_pattern_is() -> None:
         assert not is_found(written, "a" * 3_000 + "x" * 3_000)
 
 
-def test_only_steps_of_a_bounded_number_are_remembered() -> None:
-    machine = automaton("[^a]b")
-    for start in range(0, 60_000, 500):
-        machine.found_in("".join(map(chr, range(start + 200, start + 700))))
-    assert len(machine._known) <= 20_000
+def calls(machine: Automaton, text: str) -> int:
+    """How many functions are called to look for a match in a text."""
+    counted = 0
+
+    def count(_: object, event: str, __: object) -> None:
+        nonlocal counted
+        counted += event in ("call", "c_call")
+
+    sys.setprofile(count)
+    try:
+        machine.found_in(text)
+    finally:
+        sys.setprofile(None)
+    return counted
+
+
+def test_texts_as_long_as_each_other_take_the_same_steps() -> None:
+    """Or the time of an answer would tell of the one text that is made to be slow."""
+    machine, chance = automaton("^Alice.*a[ab]{90}z"), random.Random(1)
+    hard, strange = "".join(chance.choices("ab", k=300)), "".join(map(chr, range(1000, 1300)))
+    texts = [f"Alice{hard}", f"Bobby{hard}", f"Alice{strange}", f"Alice{'a' * 91}z" + "c" * 208]
+    machine.found_in("ab")  # The tables are made when they are first read.
+    first, *others = (calls(machine, text) for text in texts)
+    assert all(each == first for each in others)
 
 
 @pytest.mark.parametrize(

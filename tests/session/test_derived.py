@@ -204,6 +204,14 @@ def test_a_join_of_too_many_pairs_is_refused_before_anything_is_spent(here: Poli
     assert session.balance.epsilon_left == 1
 
 
+def test_a_join_of_too_many_cells_is_refused_before_anything_is_spent(here: Policy) -> None:
+    columns = ", ".join(f"COUNT(*) + {number} AS n{number}" for number in range(9))
+    session, many = Session(here), f"SELECT year, {columns} FROM t GROUP BY year"
+    with pytest.raises(TooLarge, match="1000 × 1000 rows of 20 columns"):
+        session.execute(f"WITH u AS ({many}) SELECT COUNT(*) FROM u, u AS v")
+    assert session.balance.epsilon_left == 1
+
+
 def test_keys_that_are_found_are_read_further_and_joined_with_few_rows(here: Policy) -> None:
     """How many are found is not known when a join is planned."""
     policy = replace(here, budget=Budget(Fraction(10), Fraction(1, 100), 1))

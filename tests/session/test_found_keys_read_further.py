@@ -72,3 +72,8 @@ def test_units_are_counted_over_joined_tables(tmp_path: Path) -> None:
     assert answer.releases[0].sensitivity == 2
     both = session.execute(f"SELECT city, tag, COUNT(DISTINCT who) {joined} GROUP BY city, tag")
     assert [row[2] for row in both.rows] == [60, 60, 90, 90]
+    outer = "FROM people LEFT JOIN orders ON people.id = orders.who AND orders.id < 40"
+    some = session.execute(
+        f"SELECT city, COUNT(DISTINCT who), COUNT(DISTINCT people.id) {outer} GROUP BY city"
+    )
+    assert some.rows == (("Bonn", 0, 60), ("Ulm", 20, 90))

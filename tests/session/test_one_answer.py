@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from dpdb.engines.memory.engine import MemoryEngine
-from dpdb.errors import BudgetExceeded
+from dpdb.errors import BudgetExceeded, InternalError
 from dpdb.ledger.book import Book, open_book
 from dpdb.ledger.entries import Charge
 from dpdb.plan.increments import further_loss
@@ -267,6 +267,29 @@ def test_who_comes_second_is_told_what_the_first_was(
     assert mine.rows == theirs[0].rows
     assert spent(shop) == Fraction(1, 2)  # twice the share, as neither knew of the other
     assert len([*book_of(shop).walk_kept(key(shop))]) == 2
+
+
+def test_what_comes_of_another_series_meanwhile_is_not_shown_unpaid(
+    shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Alice pays for what she has not yet seen of one series; a level of another is all new."""
+    asked(shop, "alice", 1, COUNT)
+    keep = Memory.keep
+
+    def late(memory: Memory, *arguments: Any) -> bool:
+        monkeypatch.setattr(Memory, "keep", keep)
+        fresh = session(shop, "bob")
+        fresh.execute("SET repeats = 'fresh'")
+        fresh.execute("SET epsilon = 3")
+        fresh.execute(f"SELECT {COUNT}")
+        return keep(memory, *arguments)
+
+    monkeypatch.setattr(Memory, "keep", late)
+    own_session = session(shop, "alice")
+    own_session.execute("SET epsilon = 2")
+    with pytest.raises(InternalError, match="would reveal more"):
+        own_session.execute(f"SELECT {COUNT}")
+    assert own(shop, "alice") == 2
 
 
 def test_without_limits_the_answer_is_free(shop: Path) -> None:
