@@ -74,7 +74,8 @@ def row_union(
     labels: Sequence[str], kinds: Sequence[Kind], parts: Sequence[Part], policy: Policy
 ) -> RowUnion:
     """The table of these parts, with columns of these names and types."""
-    named = [label or f"column {at}" for at, label in enumerate(labels, 1)]
+    # No . is in the names, so that none is taken for that of a joined table's column.
+    named = [label.replace(".", "_") or f"column {at}" for at, label in enumerate(labels, 1)]
     columns, units = [], []
     for at, name in enumerate(different(named)):
         expressions = tuple(part.columns[at] for part in parts)

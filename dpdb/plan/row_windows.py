@@ -53,7 +53,8 @@ def rows_read(
 
 def ranked_rows(rows: RowUnion, windows: Sequence[tuple[str, Window]]) -> RankedRows:
     """The table of these rows and of named windows over them."""
-    names = [*different([*(each.name for each in rows.columns), *(name for name, _ in windows)])]
+    own = (name.replace(".", "_") for name, _ in windows)
+    names = [*different([*(each.name for each in rows.columns), *own])]
     most = Fraction(rows.rows_per_unit)
     ranks = (
         Column(name, Kind.INTEGER, Fraction(1), most, nullable=False)

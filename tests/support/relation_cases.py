@@ -205,6 +205,13 @@ ANSWERED = [
         reached=False,
     ),
     Answered(
+        "(SELECT o.cust AS n, o.id AS j, RANK() OVER (PARTITION BY o.cust ORDER BY amt) AS k"
+        " FROM o JOIN c ON c.id = o.cust) t WHERE EXISTS (SELECT 1 FROM o WHERE o.cust = n"
+        " AND o.id >= j)",
+        "COUNT(*)",
+        2,
+    ),
+    Answered(
         "(SELECT c.seg, ROW_NUMBER() OVER (PARTITION BY o.cust) AS k"
         " FROM c JOIN o ON c.id = o.cust) WHERE k < 3",
         "COUNT(*)",
