@@ -74,7 +74,7 @@ class Frame:
 
 @dataclass(frozen=True)
 class Window:
-    """A window function over rows of an answer.
+    """A window function over rows of an answer, or over those of a unit.
 
     Without a `frame` an aggregate reads the rows up to the last of those that are equal in ORDER
     BY to its own; without ORDER BY these are all rows of the partition.

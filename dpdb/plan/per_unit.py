@@ -18,7 +18,7 @@ from dpdb.errors import Unsupported
 from dpdb.plan.expressions import ColumnRef, Expr, columns_of, conjunction
 from dpdb.plan.query import Aggregate, Function
 from dpdb.plan.ranges import interval, narrow, nullable
-from dpdb.plan.relations import Scan, Source, scans
+from dpdb.plan.relations import Source
 from dpdb.plan.stability import THE_UNIT, Name
 from dpdb.plan.statistics import Grid, fit_grid, step_of
 from dpdb.policy.catalog import Column, Kind, Reference, Table
@@ -62,17 +62,6 @@ class PerUnit(Table):
     def aggregate_columns(self) -> tuple[Column, ...]:
         """The columns of the aggregates."""
         return self.columns[len(self.keys) :]
-
-
-def worked_out(source: Source) -> frozenset[str]:
-    """The names of the columns of a source that hold what units come to."""
-    tables = [Scan(source)] if isinstance(source, Table) else scans(source.relation)
-    return frozenset(
-        scan.name(column)
-        for scan in tables
-        if isinstance(scan.table, PerUnit)
-        for column in scan.table.aggregate_columns
-    )
 
 
 def per_unit(

@@ -146,6 +146,16 @@ def scans(relation: Relation) -> Iterator[Scan]:
             yield lookup.right
 
 
+def is_full(relation: Relation) -> bool:
+    """Whether there is a FULL JOIN in a relation, of which no one table has all owners."""
+    match relation:
+        case Join(kind=kind, left=left):
+            return kind is JoinKind.FULL or is_full(left)
+        case Mark(left=left):
+            return is_full(left)
+    return False
+
+
 def columns_joined_on(relation: Relation) -> frozenset[str]:
     """The names of the columns that the joins of a relation read."""
     match relation:

@@ -8,15 +8,15 @@ as many rows of a unit count as in all parts together.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 
 from dpdb.plan.expressions import ColumnRef, Expr, Literal, columns_of
-from dpdb.plan.per_unit import PerUnit, argument_grid, different
+from dpdb.plan.per_unit import argument_grid, different
 from dpdb.plan.ranges import nullable
-from dpdb.plan.relations import Joined, Scan, Source, scans, unit_columns
+from dpdb.plan.relations import Scan, Source, scans, unit_columns
 from dpdb.plan.stability import Name, names_of
 from dpdb.plan.statistics import Grid, fit_grid
 from dpdb.policy.catalog import Column, Kind, Policy, Reference, Table, Value
@@ -74,7 +74,8 @@ def row_union(
     labels: Sequence[str], kinds: Sequence[Kind], parts: Sequence[Part], policy: Policy
 ) -> RowUnion:
     """The table of these parts, with columns of these names and types."""
-    named = [label or f"column {at}" for at, label in enumerate(labels, 1)]
+    # No . is in the names, so that none is taken for that of a joined table's column.
+    named = [label.replace(".", "_") or f"column {at}" for at, label in enumerate(labels, 1)]
     columns, units = [], []
     for at, name in enumerate(different(named)):
         expressions = tuple(part.columns[at] for part in parts)
@@ -96,21 +97,6 @@ def row_union(
     )
 
 
-def tables_of(source: Source) -> Iterator[Table]:
-    """The tables of the policy that a source reads, each as often as it does."""
-    match source:
-        case Joined():
-            for scan in scans(source.relation):
-                yield from tables_of(scan.table)
-        case PerUnit(source=inner) if inner is not None:
-            yield from tables_of(inner)
-        case RowUnion(parts=parts):
-            for part in parts:
-                yield from tables_of(part.source)
-        case _:
-            yield source
-
-
 def _names_unit(part: Part, at: int) -> bool:
     """Whether a column is one that names the units of a part's rows."""
     column = part.columns[at]
@@ -123,7 +109,7 @@ def _naming(parts: Iterable[Part], at: int, policy: Policy) -> Reference | None:
     references: list[Reference] = []
     for part in parts:
         column = part.columns[at]
-        names = _names(part.source, policy)
+        names = names_in(part.source, policy)
         name = names.get(column.column.name) if isinstance(column, ColumnRef) else None
         named.add(name)
         if isinstance(column, ColumnRef) and column.column.references is not None:
@@ -133,7 +119,7 @@ def _naming(parts: Iterable[Part], at: int, policy: Policy) -> Reference | None:
     return references[0] if len(named) == 1 and None not in named and references else None
 
 
-def _names(source: Source, policy: Policy) -> Mapping[str, Name]:
+def names_in(source: Source, policy: Policy) -> Mapping[str, Name]:
     """What the columns of a source name."""
     leaves = [Scan(source)] if isinstance(source, Table) else scans(source.relation)
     return {name: named for leaf in leaves for name, named in names_of(leaf, policy).items()}

@@ -9,8 +9,11 @@ from sqlglot import exp
 
 from dpdb.errors import TooLarge, TypeMismatch, Unsupported
 from dpdb.plan.expressions import size
-from dpdb.plan.relations import Join, Joined, JoinKind, Mark, Relation
-from dpdb.plan.row_unions import Part, RowUnion, row_union, tables_of
+from dpdb.plan.per_unit import PerUnit
+from dpdb.plan.relations import Joined, Source, is_full, scans
+from dpdb.plan.row_unions import Part, RowUnion, row_union
+from dpdb.plan.row_windows import RankedRows
+from dpdb.policy.catalog import Table
 from dpdb.sql import types
 from dpdb.sql.sources import SelectBinder
 from dpdb.sql.trees import place
@@ -74,7 +77,7 @@ def _parts(side: View, tree: exp.Union, binder: SelectBinder) -> Iterator[Part]:
             hint="write it into the outer SELECT",
             place=where,
         )
-    if isinstance(table, Joined) and _is_full(table.relation):
+    if isinstance(table, Joined) and is_full(table.relation):
         raise Unsupported(
             "the rows of a FULL JOIN are not in a UNION ALL",
             hint="LEFT JOIN keeps the rows of the first table",
@@ -87,15 +90,6 @@ def _parts(side: View, tree: exp.Union, binder: SelectBinder) -> Iterator[Part]:
         yield Part(table, side.where, columns)
 
 
-def _is_full(relation: Relation) -> bool:
-    match relation:
-        case Join(kind=kind, left=left):
-            return kind is JoinKind.FULL or _is_full(left)
-        case Mark(left=left):
-            return _is_full(left)
-    return False
-
-
 def _check_units(parts: Sequence[Part], tree: exp.Union, binder: SelectBinder) -> None:
     """Refuse rows that are nobody's, or of units that are told apart in different ways."""
     where, unit = place(tree, binder.text), binder.policy.unit
@@ -106,7 +100,7 @@ def _check_units(parts: Sequence[Part], tree: exp.Union, binder: SelectBinder) -
             hint="ask the public table in a SELECT of its own",
             place=where,
         )
-    read = islice((table for part in parts for table in tables_of(part.source)), MAX_TABLES + 1)
+    read = islice((table for part in parts for table in _tables_of(part.source)), MAX_TABLES + 1)
     tables = list(read)
     if len(tables) > MAX_TABLES:
         raise TooLarge(
@@ -122,3 +116,20 @@ def _check_units(parts: Sequence[Part], tree: exp.Union, binder: SelectBinder) -
             hint='name the column that says whom a row is about: unit = "…"',
             place=where,
         )
+
+
+def _tables_of(source: Source) -> Iterator[Table]:
+    """The tables of the policy that a source reads, each as often as it does."""
+    match source:
+        case Joined():
+            for scan in scans(source.relation):
+                yield from _tables_of(scan.table)
+        case PerUnit(source=inner) if inner is not None:
+            yield from _tables_of(inner)
+        case RowUnion(parts=parts):
+            for part in parts:
+                yield from _tables_of(part.source)
+        case RankedRows(rows=RowUnion() as rows):
+            yield from _tables_of(rows)
+        case _:
+            yield source

@@ -24,6 +24,7 @@ from dpdb.sql.answer_joins import scope_of_answers
 from dpdb.sql.arrangement import joined, with_lookups
 from dpdb.sql.group_by import position
 from dpdb.sql.joins import Item, scope_of
+from dpdb.sql.row_windows import ROW_BY_ROW, WINDOWED, WindowedExpressions, ranked_view
 from dpdb.sql.scopes import RowExpressions
 from dpdb.sql.terms import Option
 from dpdb.sql.trees import only, place
@@ -33,24 +34,22 @@ from dpdb.sql.views import Scope, SubqueryBinder, View, derived_view, whole
 SCHEMAS = ("main", "public")
 """What a table's name may be qualified with: DuckDB's and PostgreSQL's default."""
 
-_ROW_BY_ROW = "a SELECT within FROM or WITH works row by row"
 _CUT = (
-    f"{_ROW_BY_ROW}: LIMIT would choose among the rows of all",
+    f"{ROW_BY_ROW}: LIMIT would choose among the rows of all",
     "leave ORDER BY and LIMIT to the outer SELECT",
-)
-_WINDOWED = (
-    f"{_ROW_BY_ROW}: a window would look at other rows",
-    "aggregate in the outer SELECT, with GROUP BY",
 )
 _REFUSED = {
     "distinct": (
-        f"{_ROW_BY_ROW}: DISTINCT would make one row of several",
+        f"{ROW_BY_ROW}: DISTINCT would make one row of several",
         "COUNT(DISTINCT x) in the outer SELECT counts different values",
     ),
     "limit": _CUT,
     "offset": _CUT,
-    "qualify": _WINDOWED,
-    "windows": _WINDOWED,
+    "qualify": (
+        WINDOWED[0],
+        "give the window a name with AS, and ask for its value in WHERE of the outer SELECT",
+    ),
+    "windows": WINDOWED,
 }
 """For each clause that is not row by row the message and the hint."""
 
@@ -208,13 +207,16 @@ def row_view(tree: exp.Select, inner: Scope, binder: SelectBinder) -> View:
             raise Unsupported(message, hint=hint, place=where or place(tree, binder.text))
     only(tree, binder.text, "expressions", "from_", "joins", "where", "order", "with_")
     binder.check_items(tree)
-    rows = _DerivedExpressions(binder, inner)
-    columns = tuple(_columns(tree, rows, inner))
+    rows, selected = _DerivedExpressions(binder, inner), WindowedExpressions(binder, inner)
+    columns = tuple(_columns(tree, selected, inner))
     table, condition = source_of(tree, inner, rows, binder)
     _check_order(tree, rows, binder, {name.casefold() for name, _ in columns})
     check_matched(table, place(tree, binder.text))
     table = with_lookups(table, binder.lookups, binder.policy, binder.facts)
-    return View(table, columns, condition, tuple(binder.subqueries))
+    view = View(table, columns, condition, tuple(binder.subqueries))
+    if not selected.windows:
+        return view
+    return ranked_view(view, selected.windows, binder, place(tree, binder.text))
 
 
 def _columns(tree: exp.Select, rows: RowExpressions, inner: Scope) -> Iterator[tuple[str, Expr]]:
@@ -254,6 +256,6 @@ class _DerivedExpressions(RowExpressions):
 
     def leaf(self, node: exp.Expr) -> Expr | None:
         if isinstance(node, exp.Window):
-            message, hint = _WINDOWED
+            message, hint = WINDOWED
             raise Unsupported(message, hint=hint, place=self.place(node))
         return super().leaf(node)

@@ -120,6 +120,7 @@ def is_unit_wise(sql: str, policy: Policy, folder: Path) -> bool:
         "SELECT COUNT(*) FROM b LEFT JOIN o ON b.ref = o.id",
         "SELECT COUNT(*) FROM b WHERE ref IN (SELECT id FROM o)",
         "SELECT COUNT(*) FROM o WHERE NOT EXISTS (SELECT 1 FROM b WHERE b.ref = o.id AND amt > 0)",
+        "SELECT SUM(k) FROM (SELECT ROW_NUMBER() OVER (PARTITION BY ref ORDER BY cust) AS k FROM b)",
     ],
 )
 def test_no_row_meets_one_of_another_customer(sql: str, capped: Policy, folder: Path) -> None:
@@ -168,6 +169,19 @@ def test_which_rows_count_does_not_depend_on_their_order(capped: Policy, folder:
         for o in (orders, orders[::-1], orders[4:] + orders[:4])
     }
     assert len(found) == 1
+
+
+def test_which_row_is_the_first_does_not_depend_on_their_order(
+    capped: Policy, folder: Path
+) -> None:
+    ranked = "(SELECT id, ROW_NUMBER() OVER (PARTITION BY cust ORDER BY st) AS k FROM o)"
+    plan = plan_of(f"SELECT COUNT(*) FROM {ranked} WHERE k = 1 AND id IN (0, 2, 3)", capped, folder)
+    orders = [(number, number % 3, 1, "x") for number in range(9)]
+    found = [
+        exact(plan, capped, Database({**DENSE.tables, "o": o, "l": [], "b": []}), folder)
+        for o in (orders, orders[::-1], orders[4:] + orders[:4])
+    ]
+    assert len(set(found)) == 1
 
 
 def test_public_rows_that_fan_out_too_far_are_refused(capped: Policy, folder: Path) -> None:

@@ -189,6 +189,34 @@ ANSWERED = [
         135,
         reached=False,
     ),
+    Answered(
+        "(SELECT cust, amt, ROW_NUMBER() OVER (PARTITION BY cust ORDER BY id DESC) AS k FROM o)"
+        " WHERE k = 1 AND amt > 1",
+        "SUM(amt)",
+        6,
+        reached=False,
+    ),
+    Answered(
+        "(SELECT RANK() OVER (PARTITION BY st, cust ORDER BY amt DESC NULLS LAST) * 10"
+        " + DENSE_RANK() OVER (PARTITION BY cust ORDER BY st NULLS FIRST, amt NULLS FIRST) AS k"
+        " FROM o WHERE id > 1)",
+        "SUM(k)",
+        44,
+        reached=False,
+    ),
+    Answered(
+        "(SELECT o.cust AS n, o.id AS j, RANK() OVER (PARTITION BY o.cust ORDER BY amt) AS k"
+        " FROM o JOIN c ON c.id = o.cust) t WHERE EXISTS (SELECT 1 FROM o WHERE o.cust = n"
+        " AND o.id >= j)",
+        "COUNT(*)",
+        2,
+    ),
+    Answered(
+        "(SELECT c.seg, ROW_NUMBER() OVER (PARTITION BY o.cust) AS k"
+        " FROM c JOIN o ON c.id = o.cust) WHERE k < 3",
+        "COUNT(*)",
+        2,
+    ),
 ]
 
 REFUSED = {
@@ -206,6 +234,8 @@ REFUSED = {
     "c WHERE reg NOT IN (SELECT amt FROM o)": "whether another customer has such",
     "o p WHERE amt > (SELECT AVG(amt) FROM o WHERE o.st = p.st)": "aggregates the rows of every",
     "(SELECT cust, SUM(amt) AS t FROM o GROUP BY cust LIMIT 1)": "LIMIT inside a subquery chooses",
+    "(SELECT ROW_NUMBER() OVER (PARTITION BY st ORDER BY id) AS k FROM o)": "would look at other",
+    "(SELECT RANK() OVER (ORDER BY cust, amt) AS k FROM o)": "would look at other rows",
     "(SELECT amt FROM o UNION SELECT reg FROM c)": "UNION makes one row of equal rows",
     "(SELECT amt FROM o UNION ALL SELECT reg FROM c LIMIT 1)": "LIMIT inside a subquery chooses",
     "(SELECT reg FROM c UNION ALL SELECT id FROM r)": "UNION ALL of public rows",

@@ -1,4 +1,4 @@
-"""UNION ALL of rows within FROM, from end to end: types, caps, and what is told."""
+"""UNION ALL and windows over rows within FROM: types, caps, and what is told."""
 
 from __future__ import annotations
 
@@ -132,3 +132,38 @@ def test_a_union_of_unions_is_no_larger_than_allowed(session: Session) -> None:
     )
     with pytest.raises(DpdbError, match="more than 50 tables in a UNION ALL"):
         session.execute(f"WITH t0 AS (SELECT amt FROM o), {doubled} SELECT COUNT(*) FROM t8")
+
+
+FIRST = "(SELECT st, amt, ROW_NUMBER() OVER (PARTITION BY cust ORDER BY id) AS k FROM o)"
+
+
+def test_explain_says_whose_rows_are_ranked(session: Session) -> None:
+    lines = tree(session.execute(f"EXPLAIN SELECT SUM(k) FROM {FIRST}"), ()).splitlines()
+    first = "rows with their places among those of one cust"
+    assert lines[lines.index(first) :][:3] == [first, "└─ o", "rows per cust: 2"]
+    assert "bounds 1 to 2, which follow from the cap" in "\n".join(lines)
+
+
+def test_neighbours_are_told_the_same_of_ranks(tmp_path: Path) -> None:
+    told = []
+    for units in ([1, 2], [2], []):
+        answer = opened(tmp_path, DENSE.of(units)).execute(
+            f"SELECT k, COUNT(*), AVG(amt) FROM {FIRST} GROUP BY k"
+        )
+        kinds = [[type(cell) for cell in row] for row in answer.rows]
+        keys = [row[0] for row in answer.rows]
+        told.append((answer.releases, answer.notes, answer.cost, keys, kinds))
+    assert told[0] == told[1] == told[2]
+    assert told[0][3] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("window", "message"),
+    [
+        ("SUM(amt) OVER (PARTITION BY cust)", "not worked out over the rows of a unit"),
+        ("ROW_NUMBER() OVER (PARTITION BY st)", "a window would look at other rows"),
+    ],
+)
+def test_other_windows_are_refused(window: str, message: str, session: Session) -> None:
+    with pytest.raises(DpdbError, match=message):
+        session.execute(f"SELECT COUNT(*) FROM (SELECT {window} AS k FROM o)")

@@ -15,12 +15,11 @@ from dpdb.answers.formats.escape import printable
 from dpdb.answers.formats.footer import footer
 from dpdb.answers.formats.noise_facts import noise_facts
 from dpdb.answers.formats.part_formulas import formulas, readings
-from dpdb.answers.formats.relation_tree import source_lines
+from dpdb.answers.formats.relation_tree import origin_of_bounds, source_lines
 from dpdb.answers.record import AnswerRecord, ReleaseReport
 from dpdb.answers.release_reports import EXACT, LOCAL, atom_sums
 from dpdb.errors import folded
 from dpdb.plan.expressions import Call, Cast, ColumnRef, Expr, children
-from dpdb.plan.per_unit import worked_out
 from dpdb.plan.plan import Mechanism, Plan, Release
 from dpdb.plan.statistics import Histogram, Joint, Ranks, Total
 from dpdb.policy.catalog import Kind
@@ -244,8 +243,7 @@ def _bounds(drawn: _Drawn, statistic: Total | Ranks, given: Collection[str]) -> 
             if any(abs(a - b) >= grid.step for a, b in zip(used, declared, strict=True)):
                 return f"{shown}, by WHERE; declared {_span(declared, argument.kind)}"
             source = "by --bounds" if column.name in given else "declared in the policy"
-            if column.name in worked_out(drawn.plan.table):
-                source = "which follow from the cap and the bounds of a row"
+            source = origin_of_bounds(drawn.plan.table, column.name) or source
             return f"{shown}, {source}"
         case Call(name="clamp"):
             return f"{shown}, by CLAMP"

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator
 from dpdb.answers.formats.escape import printable
 from dpdb.plan.expressions import ColumnRef, Expr, columns_of
 from dpdb.plan.per_unit import PerUnit
-from dpdb.plan.relations import Equality, Join, Joined, Mark, Relation, Scan, Source
+from dpdb.plan.relations import Equality, Join, Joined, Mark, Relation, Scan, Source, scans
 from dpdb.plan.row_unions import RowUnion
+from dpdb.plan.row_windows import RankedRows
 
 
 def source_lines(source: Source) -> Iterator[str]:
@@ -16,12 +17,29 @@ def source_lines(source: Source) -> Iterator[str]:
     match source:
         case Joined():
             yield from _joined_lines(source)
-        case PerUnit():
+        case PerUnit() | RankedRows():
             yield from _lines(Scan(source), printable(source.unit_in_words))
             yield f"rows per {printable(source.unit_in_words)}: {source.rows_per_unit}"
         case RowUnion():
             yield from _lines(Scan(source), printable(source.unit_in_words))
             yield _cap(source)
+
+
+def origin_of_bounds(source: Source, name: str) -> str | None:
+    """What the bounds of a column follow from; None where they are those of a policy's column."""
+    for scan in scans(_relation(source)):
+        match scan.table:
+            case PerUnit(aggregate_columns=columns):
+                origin = "which follow from the cap and the bounds of a row"
+            case RankedRows(ranks=columns):
+                origin = "which follow from the cap"
+            case RowUnion(columns=columns):
+                origin = "which are around those of all parts"
+            case _:
+                continue
+        if any(scan.name(column) == name for column in columns):
+            return origin
+    return None
 
 
 def _joined_lines(source: Joined) -> Iterator[str]:
@@ -52,6 +70,9 @@ def _lines(relation: Relation, unit: str) -> Iterator[str]:
             yield f"{relation.leaf or 'rows'} of GROUP BY {keys}, each of one {unit}"
             assert table.source is not None
             yield from _branch(_lines(_relation(table.source), unit), "└─ ", "   ")
+        case Scan(table=RankedRows(rows=RowUnion(parts=(part,)))):
+            yield f"{relation.leaf or 'rows'} with their places among those of one {unit}"
+            yield from _branch(_lines(_relation(part.source), unit), "└─ ", "   ")
         case Scan(table=RowUnion(parts=parts)):
             yield f"{relation.leaf or 'rows'} of UNION ALL"
             for part in parts[:-1]:

@@ -104,14 +104,14 @@ class Units:
         overfull = np.append(sizes > limit, False)
         contested = np.flatnonzero(kept)
         contested = contested[overfull[owners[contested]]]
-        ranked = contested[self._order(contested, sample_key)]
+        ranked = contested[self.order(contested, sample_key)]
         # They stand unit by unit now, in the order of the units' numbers.
         lengths = sizes[overfull[:-1]]
         place = np.arange(len(ranked)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
         kept[ranked[place >= limit]] = False
         return kept
 
-    def _order(self, rows: Array, sample_key: str) -> Array:
+    def order(self, rows: Array, sample_key: str) -> Array:
         """How to sort rows: by their unit's number, by their hash, by what breaks ties."""
         ties = (
             c.units[rows] if c.null is None else np.where(c.null[rows], np.inf, c.units[rows])

@@ -18,6 +18,7 @@ from dpdb.engines.memory.owners import Owners, TableOwners, each_its_own
 from dpdb.engines.memory.per_unit import GroupedRows
 from dpdb.engines.memory.row_blocks import mask
 from dpdb.engines.memory.row_unions import PassedRows, columns_of_all, owners_of_all
+from dpdb.engines.memory.row_windows import RowsOfUnits
 from dpdb.engines.memory.statistics import Statistics
 from dpdb.engines.protocol import CountedValues, Exact, KeyCounts, OpenEngine, Progress, Witness
 from dpdb.plan.expressions import Expr, Slot
@@ -25,9 +26,13 @@ from dpdb.plan.per_unit import PerUnit
 from dpdb.plan.plan import Plan
 from dpdb.plan.relations import Joined, Scan, Source, columns_joined_on, scans
 from dpdb.plan.row_unions import RowUnion
+from dpdb.plan.row_windows import RankedRows
 from dpdb.policy.catalog import Table
 from dpdb.vectors.evaluate import Frame
 from dpdb.vectors.vector import AnyVector
+
+MadeTable = PerUnit | RowUnion | RankedRows
+"""A table that a SELECT within FROM makes of the rows of others."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -119,12 +124,27 @@ class MemoryEngine(OpenEngine):
         leaves = {scan.leaf: self._leaf(scan, read) for scan in scans(source.relation)}
         return Leaves(leaves, slots)
 
-    def _of_units(self, table: PerUnit | RowUnion) -> _Made:
+    def _of_units(self, table: MadeTable) -> _Made:
         """The rows of a table that is made of others': kept for one plan."""
         if table.name not in self._made:
-            made = self._grouped(table) if isinstance(table, PerUnit) else self._united(table)
-            self._made[table.name] = made
+            self._made[table.name] = self._worked_out(table)
         return self._made[table.name]
+
+    def _worked_out(self, table: MadeTable) -> _Made:
+        match table:
+            case PerUnit():
+                return self._grouped(table)
+            case RowUnion():
+                return self._united(table)
+        return self._ranked(table)
+
+    def _ranked(self, table: RankedRows) -> _Made:
+        """Rows with their places among those of their unit."""
+        assert table.rows is not None
+        made = self._of_units(table.rows)
+        columns = made.loaded.columns
+        ranks = RowsOfUnits(table, columns, made.owners).ranks()
+        return _Made(Loaded({**columns, **ranks}, made.loaded.rows, NO_FILE), made.owners)
 
     def _grouped(self, table: PerUnit) -> _Made:
         """What the rows of each unit come to."""
@@ -168,7 +188,7 @@ class MemoryEngine(OpenEngine):
 
     def _owners_of(self, table: Table) -> Owners | None:
         """The owners of a table's rows; None where each row is a unit, or the table public."""
-        if isinstance(table, PerUnit | RowUnion):
+        if isinstance(table, MadeTable):
             return self._of_units(table).owners
         return self._owners.of(table, self._columns)
 
@@ -188,7 +208,7 @@ class MemoryEngine(OpenEngine):
     def _units_of(self, table: Table, loaded: Loaded) -> Units | None:
         """The rows of a table by their units; None where each row is one."""
         owners = self._owners_of(table)
-        if owners is not None and isinstance(table, PerUnit | RowUnion):
+        if owners is not None and isinstance(table, MadeTable):
             return Units.of(table, loaded.columns, owners)
         if owners is not None and table.name not in self._units:
             self._units[table.name] = Units.of(table, loaded.columns, owners)
@@ -202,7 +222,7 @@ class MemoryEngine(OpenEngine):
 
         What is declared of its values is checked first.
         """
-        if isinstance(table, PerUnit | RowUnion):
+        if isinstance(table, MadeTable):
             return self._of_units(table).loaded
         before = self._tables.get(table.name)
         if before is None:
