@@ -199,8 +199,8 @@ class PublicRows(Query):
     """Rows of a public table as they are: `outputs` and `order` are expressions over a row."""
 
     @property
-    def columns_read(self) -> tuple[str, ...]:
-        """The names of the columns of the table that are read, each once."""
+    def columns_read(self) -> dict[str, Column]:
+        """The columns of the table that are read, by name."""
         parts = [each.expression for each in self.outputs] + [e.expression for e in self.order]
         parts += [] if self.where is None else [self.where]
-        return tuple(dict.fromkeys(name for part in parts for name in columns_of(part)))
+        return {name: column for part in parts for name, column in columns_of(part).items()}

@@ -70,7 +70,7 @@ class PublicAnswers:
         from dpdb.session.public_rows import table_of  # noqa: PLC0415 (numpy)
 
         assert isinstance(query.table, Table)
-        shown = table_of(query, *public_frame(query.table, query.columns_read, self.witness))
+        shown = table_of(query, *public_frame(query.table, tuple(query.columns_read), self.witness))
         kinds = tuple(output.expression.kind for output in query.outputs)
         origins = (Origin.KEY,) * len(kinds)
         about = self._about(text, query.outputs)
