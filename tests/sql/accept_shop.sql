@@ -24,7 +24,6 @@ SELECT * FROM products;
 SELECT name, id FROM regions WHERE id > 2 ORDER BY id DESC LIMIT 3;
 SELECT category, MAX(price) FROM products GROUP BY category;
 SELECT DISTINCT landscape FROM regions;
-SELECT * FROM products;
 SELECT COUNT(*) FROM customers AS c CROSS JOIN regions AS r;
 SELECT r.landscape, COUNT(*) FROM customers AS c JOIN regions AS r ON c.region = r.id GROUP BY r.landscape;
 SELECT r.name AS place, COUNT(*) FROM customers AS c LEFT JOIN regions AS r ON r.id = c.region

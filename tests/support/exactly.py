@@ -74,9 +74,12 @@ def planned(
 
 def _cells(plan: Plan, engine: Engine) -> list[Any]:
     subqueries = {}
-    for index, subplan in enumerate(plan.subplans):
+    below = [_cells(subplan, engine) for subplan in plan.subplans]
+    if plan.derived is not None:  # All the rest is computed from answers.
+        return [cells for own in below for cells in own]
+    for index, (subplan, own) in enumerate(zip(plan.subplans, below, strict=True)):
         # Without noise the exact results are what would have been drawn.
-        inner = points(subplan, _cells(subplan, engine))
+        inner = points(subplan, own)
         kind = subplan.outputs[0].expression.kind
         subqueries[Slot("subquery", index, kind)] = scalar(subplan, inner, {})
     return [exact.cells for exact in engine.exact(plan, subqueries)]

@@ -112,7 +112,7 @@ LEAVES = {
 }
 KNOWN = [
     # Leaks that there were
-    "CAST(CASE WHEN i = 5 THEN 0.0 ELSE 0.0 * -1 END AS TEXT) = '0.0'",
+    "CAST(CASE WHEN i = 5 THEN 0.0 ELSE k * 0.0 * -1 END AS TEXT) = '0.0'",
     "COALESCE(GREATEST(i, 9007199254740993), 0.5) = 9007199254740992",
 ]
 

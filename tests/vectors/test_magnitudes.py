@@ -13,7 +13,7 @@ from dpdb.vectors.magnitudes import magnitude, stays_finite
 from dpdb.vectors.vector import Vector
 from tests.vectors.test_locality import ROWS, _expressions, _frame, _parsed, _rows
 
-CANCELLING = "((0.1 + 0.2 - 0.3 + i * 0) * 1e200) * 1e200"
+CANCELLING = "((1 / 10 + 0.2 - 0.3 + i * 0) * 1e200) * 1e200"
 """Nothing by interval arithmetic; the error of its doubles is not."""
 
 
