@@ -171,14 +171,15 @@ class Memory:
         plan = chosen.plans[purchase.step]
         names = () if shared is None else shared.names()
         kept, scope = KeptAnswer.of(chosen.key, purchase, plan, names), _scope(plan)
-        name, text = scope_name(scope), kept.text
-        if shared is not None and shared.steps and (name is None or text is None):
-            raise InternalError("this answer cannot be kept, and so must not be shown")
-        if self.store is not None and name is not None and text is not None:
-            after = None if shared is None else self._read.get(name, 0)
-            if self.store.keep(name, text, after) is None:
-                self._look_up(scope)
-                return False
+        if self.store is not None:
+            name, text = scope_name(scope), kept.text
+            if name is not None and text is not None:
+                after = None if shared is None else self._read.get(name, 0)
+                if self.store.keep(name, text, after) is None:
+                    self._look_up(scope)
+                    return False
+            elif shared is not None and shared.steps:
+                raise InternalError("this answer cannot be kept, and so must not be shown")
         self._remember(scope, kept)
         return True
 
