@@ -65,7 +65,7 @@ class Regrouping:
 
 
 @dataclass(frozen=True)
-class Derived:
+class Derivation:
     """A group that follows from others, with the regroupings of those, in order."""
 
     group: ReleasedGroup
@@ -76,7 +76,7 @@ KeptOver = Callable[[Expr | None], Iterable[KeptGroup]]
 """Gives the groups that were drawn over the rows of a filter, the latest first."""
 
 
-def derived(query: Query, kept: KeptOver) -> Iterator[Derived]:
+def derivations(query: Query, kept: KeptOver) -> Iterator[Derivation]:
     """The groups over a query's rows and cells that follow from kept ones."""
     if query.table.unit is not None or isinstance(query.table, Joined) or query.subqueries:
         return
@@ -145,7 +145,7 @@ def _is_exact(key: Expr, values: Iterable[Value]) -> bool:
     return all(isinstance(value, str) or -_EXACT < value < _EXACT for value in values)
 
 
-def _alone(part: Regrouping) -> Derived:
+def _alone(part: Regrouping) -> Derivation:
     """The group that one regrouping gives."""
     drawn, terms = part.of.group, part.terms
     releases = tuple(replace(each, terms=each.terms * terms) for each in drawn.releases)
@@ -156,10 +156,10 @@ def _alone(part: Regrouping) -> Derived:
         source = "one group of an earlier answer"
     else:
         source = "an earlier answer"
-    return Derived(ReleasedGroup(read, releases, source, linear=terms > 1), (part,))
+    return Derivation(ReleasedGroup(read, releases, source, linear=terms > 1), (part,))
 
 
-def _difference(whole: Regrouping, part: Regrouping) -> Iterator[Derived]:
+def _difference(whole: Regrouping, part: Regrouping) -> Iterator[Derivation]:
     """The group of the rows of the whole that are not in the part."""
     one, other = _alone(whole).group, _alone(part).group
     less = other.read.moved(len(one.releases))
@@ -176,7 +176,7 @@ def _difference(whole: Regrouping, part: Regrouping) -> Iterator[Derived]:
     read = GroupMoments(one.read.argument, one.read.where, moments)
     source = "an earlier answer about more rows, less one about the others"
     releases = (*one.releases, *other.releases)
-    yield Derived(ReleasedGroup(read, releases, source, linear=True), (whole, part))
+    yield Derivation(ReleasedGroup(read, releases, source, linear=True), (whole, part))
 
 
 def _less(whole: Reading | None, part: Reading | None) -> Reading | None:

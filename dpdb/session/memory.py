@@ -12,7 +12,7 @@ from operator import add
 from typing import TYPE_CHECKING
 
 from dpdb.errors import InternalError
-from dpdb.plan.derivations import Derived, KeptGroup, derived
+from dpdb.plan.derivations import Derivation, KeptGroup, derivations
 from dpdb.plan.expressions import Expr
 from dpdb.privacy.accounting.loss import Loss
 from dpdb.session.kept_answers import KeptAnswer, can_be_kept, read_answer, scope_name
@@ -77,7 +77,7 @@ class Memory:
     _groups: dict[Scope, Groups] = field(default_factory=dict)
     _others: dict[Scope, Groups] = field(default_factory=dict)
     """Those that others were told, by the same."""
-    _derived: dict[ReleasedGroup, Derived] = field(default_factory=dict)
+    _derivations: dict[ReleasedGroup, Derivation] = field(default_factory=dict)
     """What follows for the query that was last asked about."""
     _columns: dict[Scope, dict[str, Column]] = field(default_factory=dict)
     """For each scope the columns that are read over it and that no table of the policy has."""
@@ -146,7 +146,7 @@ class Memory:
     def _derived_draws(self, table: Source, group: ReleasedGroup) -> Iterator[Array]:
         from dpdb.answers.estimates import regrouped  # noqa: PLC0415 (numpy)
 
-        for part in self._derived[group].parts:
+        for part in self._derivations[group].parts:
             of = part.of
             draws = self._groups[_scope_over(table, of.where)][of.keys][of.group]
             yield from regrouped(part, draws)
@@ -241,9 +241,9 @@ class Memory:
                 latest = islice(reversed(groups), MOST_GROUPS)
                 yield from (KeptGroup(where, keys, group) for group in latest)
 
-        self._derived = {each.group: each for each in derived(query, over)}
+        self._derivations = {each.group: each for each in derivations(query, over)}
         own = self._groups.get(_scope(query), {}).get(query.keys, {})
-        return (*islice(reversed(own), MOST_GROUPS), *self._derived)
+        return (*islice(reversed(own), MOST_GROUPS), *self._derivations)
 
 
 def _add(known: dict[ReleasedGroup, Draws], kept: KeptAnswer) -> None:
