@@ -35,8 +35,10 @@ AFTER = {
     "LIMIT": ("OFFSET",),
 }  # fmt: skip
 """The words that can follow an operand, in each clause."""
+JOINING = ("JOIN", "LEFT JOIN", "ON", "USING (")
+"""The words that can follow in FROM where there are several tables."""
 EXPECTING = ("SELECT", "WHERE", "AND", "OR", "NOT", "BY", "HAVING", "WHEN", "THEN", "ELSE",
-             "BETWEEN", "DISTINCT", "CASE", "(", ",", "+", "-", "*", "/", "%",
+             "BETWEEN", "DISTINCT", "CASE", "ON", "(", ",", "+", "-", "*", "/", "%",
              "=", "==", "<>", "!=", "<", "<=", ">", ">=")  # fmt: skip
 """The words and signs after which an operand is expected."""
 FOLLOWING = {"GROUP": ("BY",), "ORDER": ("BY",), "IS": ("NULL", "NOT NULL", "TRUE", "FALSE"),
@@ -83,7 +85,7 @@ class ShellCompleter(Completer):
         values = list(self._values(here))
         if not here.tokens:
             yield from ((word, word, meaning) for word, meaning in STARTS.items())
-        elif previous in ("FROM", "DESCRIBE") or (previous == "DESC" and len(here.tokens) == 1):
+        elif here.names_table:
             yield from ((name, printable(name), "named by WITH") for name in here.named)
             yield from self._tables()
         elif clause in ("SET", "OPTIONS"):
@@ -104,7 +106,8 @@ class ShellCompleter(Completer):
         elif previous in EXPECTING:
             yield from self._operands(here, previous, clause)
         else:
-            yield from ((word, word, "") for word in AFTER.get(clause, ()))
+            joining = JOINING if clause == "FROM" and len(self._policy.tables) > 1 else ()
+            yield from ((word, word, "") for word in (*joining, *AFTER.get(clause, ())))
 
     def _tables(self) -> Iterator[Candidate]:
         for table in self._policy.tables:

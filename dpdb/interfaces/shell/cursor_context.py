@@ -38,7 +38,7 @@ class Context:
     word: str
     """The word that ends at the cursor, with its opening quote if it has one."""
     tables: tuple[Table, ...]
-    """The tables that FROM names, before or after the cursor; without FROM, all tables."""
+    """The tables that FROM and JOIN name, before or after the cursor; without FROM, all tables."""
     keys: tuple[str, ...] = ()
     """The words of GROUP BY, before or after the cursor."""
     named: tuple[str, ...] = ()
@@ -81,6 +81,13 @@ class Context:
     def opens_table(self) -> bool:
         """Whether a SELECT within FROM or WITH begins at the cursor."""
         return self.previous == "(" and "".join(self.tokens[-2:-1]).upper() in _BEFORE_TABLES
+
+    @property
+    def names_table(self) -> bool:
+        """Whether the name of a table stands at the cursor."""
+        described = self.previous == "DESC" and len(self.tokens) == 1
+        listed = self.previous == "," and self.clause == "FROM"
+        return described or listed or self.previous in ("FROM", "JOIN", "DESCRIBE")
 
     @property
     def row_by_row(self) -> bool:
@@ -173,7 +180,9 @@ def _is_begun(token: str) -> bool:
 
 def _tables(tokens: list[str], policy: Policy) -> tuple[Table, ...]:
     named = [
-        policy.table(name.strip('"')) for word, name in pairwise(tokens) if word.upper() == "FROM"
+        policy.table(name.strip('"'))
+        for word, name in pairwise(tokens)
+        if word.upper() in ("FROM", "JOIN")
     ]
     tables = tuple(dict.fromkeys(table for table in named if table is not None))
     return tables or policy.tables
