@@ -1,8 +1,9 @@
 """Released values that are kept: rows of a ledger, each with a seal that needs the ledger's key.
 
 They are noisy values alone, so they may be shown again; a value that anybody has changed is never
-shown. They are not part of the chain of entries: a release that is missing is drawn, and paid for,
-anew.
+shown. They are not part of the chain of entries: a release that is missing is drawn anew. Where a
+coarser one of the same is left, that costs only the difference from it, which is less than two
+independent draws tell: who can write the ledger is not held by it.
 """
 
 from __future__ import annotations

@@ -33,7 +33,6 @@ from dpdb.session.teaching import disclosures
 from dpdb.vectors.plain import plain_values
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from typing import Any
 
     import numpy.typing as npt
