@@ -78,6 +78,6 @@ def check_data(policy: Policy) -> None:
 
 def table_digest(table: Table, key: bytes) -> str:
     """The keyed digest of a table's data, as an engine shows it to its witness."""
-    from dpdb.engines.memory.csv_loader import digest  # noqa: PLC0415 (numpy)
+    from dpdb.engines.sources.opening import open_source  # noqa: PLC0415 (numpy)
 
-    return digest(table, key)
+    return open_source(table).digest(key)

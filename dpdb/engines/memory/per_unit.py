@@ -9,11 +9,11 @@ from functools import cached_property
 import numpy as np
 
 from dpdb.engines.memory.coded_values import coded
-from dpdb.engines.memory.grid_rounding import grid_of
 from dpdb.engines.memory.grid_values import on_grid
 from dpdb.engines.memory.leaves import taken
 from dpdb.engines.memory.row_blocks import mask
 from dpdb.engines.protocol import representation
+from dpdb.engines.sources.grid_rounding import grid_of
 from dpdb.plan.expressions import conjunction
 from dpdb.plan.per_unit import PerUnit, argument_grid
 from dpdb.plan.query import Aggregate, Function

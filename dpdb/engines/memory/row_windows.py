@@ -10,8 +10,8 @@ import numpy as np
 
 from dpdb.engines.memory.coded_values import coded
 from dpdb.engines.memory.contribution_bounds import Units
-from dpdb.engines.memory.grid_rounding import grid_of
 from dpdb.engines.memory.owners import Owners
+from dpdb.engines.sources.grid_rounding import grid_of
 from dpdb.plan.derived import Window
 from dpdb.plan.query import Ordering
 from dpdb.plan.row_windows import RankedRows
