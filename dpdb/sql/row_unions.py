@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from dpdb.errors import TooLarge, TypeMismatch, Unsupported
 from dpdb.plan.expressions import size
+from dpdb.plan.held_rows import check_made
 from dpdb.plan.per_unit import PerUnit
 from dpdb.plan.relations import Joined, Source, is_full, scans
 from dpdb.plan.row_unions import Part, RowUnion, row_union
@@ -83,6 +84,7 @@ def _parts(side: View, tree: exp.Union, binder: SelectBinder) -> Iterator[Part]:
             hint="LEFT JOIN keeps the rows of the first table",
             place=where,
         )
+    check_made(table, where)
     if isinstance(table, RowUnion) and side.where is None and columns == table.references:
         yield from table.parts
     else:

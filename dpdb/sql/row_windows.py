@@ -11,6 +11,7 @@ from sqlglot import exp
 from dpdb.errors import Place, Unsupported
 from dpdb.plan.derived import Window
 from dpdb.plan.expressions import ColumnRef, Expr, Slot, columns_of
+from dpdb.plan.held_rows import check_made
 from dpdb.plan.relations import Joined, is_full
 from dpdb.plan.row_unions import names_in
 from dpdb.plan.row_windows import RANKINGS, ranked_rows, rows_read
@@ -70,6 +71,7 @@ def ranked_view(
             hint="a SELECT in FROM can have the window alone",
             place=where,
         )
+    check_made(source, where)
     parts = [*(each for _, each in view.columns), *(p for each in windows for p in each.parts)]
     read = {name: column for part in parts for name, column in columns_of(part).items()}
     rows = rows_read(source, view.where, [*map(ColumnRef, read.values())], binder.policy)
