@@ -13,7 +13,7 @@ from dpdb.plan.held_rows import check_made
 from dpdb.plan.per_unit import PerUnit
 from dpdb.plan.relations import Joined, Source, is_full, scans
 from dpdb.plan.row_unions import Part, RowUnion, row_union
-from dpdb.plan.row_windows import RankedRows
+from dpdb.plan.row_windows import WindowedRows
 from dpdb.policy.catalog import Table
 from dpdb.sql import types
 from dpdb.sql.sources import SelectBinder
@@ -131,7 +131,7 @@ def _tables_of(source: Source) -> Iterator[Table]:
         case RowUnion(parts=parts):
             for part in parts:
                 yield from _tables_of(part.source)
-        case RankedRows(rows=RowUnion() as rows):
+        case WindowedRows(rows=RowUnion() as rows):
             yield from _tables_of(rows)
         case _:
             yield source
