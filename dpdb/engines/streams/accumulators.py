@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from dpdb.engines.memory.different_values import present
 from dpdb.engines.memory.statistics import Statistics
 from dpdb.engines.protocol import WORD
 from dpdb.engines.streams.accumulator import Accumulator
@@ -106,13 +107,15 @@ class _Different(Accumulator):
 
     def add(self, part: Statistics) -> None:
         own = part.different(self.statistic)
-        codes = own.codes if own.texts is None else self._numbered(own.texts)[own.codes]
+        codes = own.codes if own.texts is None else self._numbered(own.codes, own.texts)
         self._found.add(CellValues.of(own.cells, codes))
 
-    def _numbered(self, texts: Sequence[object]) -> Array:
-        for text in texts:
-            self._numbers.setdefault(text, len(self._numbers))
-        return np.fromiter(map(self._numbers.__getitem__, texts), np.int64, len(texts))
+    def _numbered(self, codes: Array, texts: Sequence[object]) -> Array:
+        known, used = self._numbers, np.flatnonzero(present(codes, len(texts)))
+        names = map(texts.__getitem__, used.tolist())
+        numbers = np.empty(len(texts), dtype=np.int64)
+        numbers[used] = [known.setdefault(name, len(known)) for name in names]
+        return numbers[codes]
 
     def result(self) -> Array:
         return np.bincount(self._found.all().cells, minlength=self.cells).astype(WORD, copy=False)

@@ -50,6 +50,8 @@ class RungCounts(Accumulator):
 
     def add(self, part: Statistics) -> None:
         groups, values = part.counted_steps(self.statistic)
+        if groups is None:
+            values = np.sort(values)  # values that rise are found faster
         rungs = np.array(self.statistic.rungs)
         # Rungs fall on the way to the least value, which are rising ones of negated values.
         sign = -1 if rungs[0] > rungs[-1] else 1
