@@ -18,7 +18,7 @@ from dpdb.engines.memory.statistics import Statistics
 from dpdb.engines.protocol import CountedValues, Exact, KeyCounts, OpenEngine, Progress, Witness
 from dpdb.engines.sources.opening import open_source
 from dpdb.engines.sources.protocol import Loaded, Version, has_changed
-from dpdb.engines.streams.accumulators import accumulator, adds_up
+from dpdb.engines.streams.accumulators import accumulators, adds_up
 from dpdb.engines.streams.unit_parts import part_of
 from dpdb.engines.streams.united_keys import UnitedKeys
 from dpdb.plan.expressions import Slot
@@ -88,12 +88,15 @@ class StreamEngine(OpenEngine):
         if not self._goes_over(plan):
             return self._memory.exact(plan, slots)
         cells = plan.cells if plan.keys else 1
-        results = [accumulator(each.statistic, cells) for each in plan.exact_releases]
-        for part in self._parts(plan, slots):
-            statistics = Statistics(plan, part.frame, part.rows, part.units)
-            for result in results:
-                result.add(statistics)
-        return tuple(Exact(result.result()) for result in results)
+        results = accumulators(plan.exact_releases, cells)
+        waiting = list(dict.fromkeys(results))
+        while waiting:
+            for part in self._parts(plan, slots):
+                statistics = Statistics(plan, part.frame, part.rows, part.units)
+                for each in waiting:
+                    each.add(statistics)
+            waiting = [each for each in waiting if not each.settle()]
+        return tuple(Exact(each.result()) for each in results)
 
     @np.errstate(all="ignore")
     def key_counts(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> KeyCounts:
