@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dpdb.engines.memory.distinct_cells import DistinctCells, _Words
+from dpdb.engines.sources.distinct_cells import DistinctCells, _Words
 from tests.support.csv_files import cells_of
 
 

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpdb.engines.memory.cell_words import Bools, Words, keep_last, words_before
-from dpdb.engines.memory.csv_records import Cells, Places, runs
+from dpdb.engines.sources.cell_words import Bools, Words, keep_last, words_before
+from dpdb.engines.sources.csv_records import Cells, Places, runs
 from dpdb.vectors.grammar import LONGEST
 
 _VACANT = -1

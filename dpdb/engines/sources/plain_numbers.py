@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dpdb.engines.memory.cell_words import HIGH_BITS, Bools, Words, alike, keep_last, words_before
-from dpdb.engines.memory.csv_records import Cells, Places
+from dpdb.engines.sources.cell_words import HIGH_BITS, Bools, Words, alike, keep_last, words_before
+from dpdb.engines.sources.csv_records import Cells, Places
 from dpdb.policy.csv_format import ORDINARY, Punctuation
 
 _MOST_DIGITS = 15

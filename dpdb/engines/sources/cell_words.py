@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpdb.engines.memory.csv_records import Cells, Places
+from dpdb.engines.sources.csv_records import Cells, Places
 
 Words = NDArray[np.uint64]
 Bools = NDArray[np.bool_]
