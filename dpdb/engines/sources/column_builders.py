@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Protocol
@@ -17,7 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpdb.engines.sources.csv_records import Cells
+from dpdb.engines.sources.distinct_cells import DistinctCells
 from dpdb.engines.sources.grid_rounding import Floats, grid_of
+from dpdb.engines.sources.plain_dates import plain_dates
 from dpdb.engines.sources.plain_numbers import plain_numbers
 from dpdb.policy.catalog import Column, Kind, Value
 from dpdb.policy.csv_format import ORDINARY, Punctuation
@@ -76,18 +78,18 @@ class _OrdinalBuilder(ABC):
         self._punctuation = punctuation
         self._decimal = punctuation.decimal.decode()
         self._exact = exact
-        self._meanings = _Meanings(self._meaning)
+        self._meanings = _Meanings(self._meaning, np.dtype(np.float64))
 
     def add(self, column: Cells) -> None:
-        dtype = np.dtype(np.float64)
         if self._kind is Kind.DATE:
-            self._append(self._meanings.of(column.written(), dtype))
-            return
-        floats, plain, whole = plain_numbers(column, self._punctuation)
+            floats, plain = plain_dates(column, self._punctuation.quote)
+            whole = plain
+        else:
+            floats, plain, whole = plain_numbers(column, self._punctuation)
         if self._exact:
             plain &= whole & self._holds(floats)
         others = np.flatnonzero(~plain)
-        floats[others] = self._meanings.of(column.written(others), dtype)
+        floats[others] = self._meanings.of(column.among(others))
         self._append(floats)
 
     def add_numbers(self, floats: Floats) -> None:
@@ -211,11 +213,11 @@ class _WordBuilder:
                 return missing
             return code_of.get(read(grammar.text(raw, punctuation.quote)), missing)
 
-        self._meanings = _Meanings(code)
+        self._meanings = _Meanings(code, _code_type(self._values))
         self._codes: list[NDArray[Any]] = []
 
     def add(self, column: Cells) -> None:
-        self._codes.append(self._meanings.of(column.written(), _code_type(self._values)))
+        self._codes.append(self._meanings.of(column))
 
     def finish(self) -> Codes:
         return Codes(_joined(self._codes, _code_type(self._values)), self._values)
@@ -228,21 +230,20 @@ class _TextBuilder:
         self._nullable = column.nullable
         self._quote = punctuation.quote
         self._exact = exact
-        self._ids = _Ids()
+        self._cells = DistinctCells()
         self._parts: list[NDArray[np.uint32]] = []
 
     def add(self, column: Cells) -> None:
-        ids = map(self._ids.__getitem__, column.written())
-        self._parts.append(np.fromiter(ids, np.uint32, len(column.starts)))
+        self._parts.append(self._cells.numbers(column).astype(np.uint32))
 
     def finish(self) -> Codes:
-        texts = [self._text(raw) for raw in self._ids]
+        texts = [self._text(raw) for raw in self._cells.written]
         values = tuple(sorted({text for text in texts if text is not None}))
         code_of = {text: code for code, text in enumerate(values)}
         codes = (len(values) if text is None else code_of[text] for text in texts)
-        code_of_id = np.fromiter(codes, _code_type(values), len(texts))
-        parts = [code_of_id[part] for part in self._parts]
-        return Codes(_joined(parts, code_of_id.dtype), values)
+        code_of_cell = np.fromiter(codes, _code_type(values), len(texts))
+        parts = [code_of_cell[part] for part in self._parts]
+        return Codes(_joined(parts, code_of_cell.dtype), values)
 
     def _text(self, raw: bytes) -> str | None:
         text = grammar.text(raw, self._quote)
@@ -251,31 +252,24 @@ class _TextBuilder:
         return text
 
 
-class _Ids(dict[bytes, int]):
-    """Numbers cells from 0 as they are first asked for."""
+class _Meanings:
+    """What cells mean, of which each distinct one is read once."""
 
-    def __missing__(self, raw: bytes) -> int:
-        number = self[raw] = len(self)
-        return number
-
-
-class _Meanings(dict[bytes, float]):
-    """Remembers what cells mean: most columns repeat few."""
-
-    def __init__(self, read: Callable[[bytes], float]) -> None:
-        super().__init__()
+    def __init__(self, read: Callable[[bytes], float], dtype: np.dtype[Any]) -> None:
         self._read = read
+        self._cells = DistinctCells()
+        self._known: NDArray[Any] = np.empty(0, dtype)
 
-    def __missing__(self, raw: bytes) -> float:
-        meaning = self[raw] = self._read(raw)
-        return meaning
-
-    def of(self, raws: Sequence[bytes], dtype: np.dtype[Any]) -> NDArray[Any]:
+    def of(self, cells: Cells) -> NDArray[Any]:
         """The meanings of all of these."""
-        meanings = np.fromiter(map(self.__getitem__, raws), dtype, len(raws))
-        if len(self) > _REMEMBERED:
-            self.clear()
-        return meanings
+        numbers = self._cells.numbers(cells)
+        new = self._cells.written[len(self._known) :]
+        meanings = np.fromiter(map(self._read, new), self._known.dtype, len(new))
+        self._known = np.concatenate((self._known, meanings))
+        found = self._known[numbers]
+        if len(self._known) > _REMEMBERED:
+            self._cells, self._known = DistinctCells(), self._known[:0]
+        return found
 
 
 def _joined(parts: list[NDArray[Any]], dtype: np.dtype[Any]) -> NDArray[Any]:
