@@ -25,7 +25,8 @@ from dpdb.policy.catalog import Policy
 from dpdb.sql import derived_tables, group_by, sources, unions, unit_groups, windows
 from dpdb.sql.aggregates import is_aggregated
 from dpdb.sql.arrangement import with_lookups
-from dpdb.sql.correlated import CorrelatedBinder, is_correlated
+from dpdb.sql.correlated import CorrelatedBinder
+from dpdb.sql.correlation import is_correlated
 from dpdb.sql.dialect import select_start, select_tree
 from dpdb.sql.distinct import check_distinct, distinct_keys
 from dpdb.sql.grouping_sets import by_levels
@@ -204,8 +205,11 @@ class Binder:
 
     def looked_up(self, node: exp.Exists | exp.In, operand: Expr | None, scope: Scope) -> ColumnRef:
         """The column that says whether EXISTS, or IN with its operand, finds a row."""
-        inner = sources.scope(check(node, self.text), self.within())
-        asking = LookupBinder(self, self.policy, scope, self.lookups)
+        inside = replace(self.within(), subqueries=self.subqueries)
+        tree = check(node, self.text)
+        grouped = tree.args.get("group") is not None
+        inner = inside.bound(tree, row_by_row=True) if grouped else sources.scope(tree, inside)
+        asking = LookupBinder(self, self.policy, scope, self.lookups, inside)
         found = asking.lookup(node, operand, inner)
         self.lookups.append(found)
         return ColumnRef(found.column)

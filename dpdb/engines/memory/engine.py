@@ -189,7 +189,7 @@ class MemoryEngine(OpenEngine):
     def _owners_of(self, table: Table) -> Owners | None:
         """The owners of a table's rows; None where each row is a unit, or the table public."""
         if isinstance(table, MadeTable):
-            return self._of_units(table).owners
+            return None if table.public else self._of_units(table).owners
         return self._owners.of(table, self._columns)
 
     def _leaf(self, scan: Scan, names: Collection[str]) -> Leaf:
