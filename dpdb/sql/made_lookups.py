@@ -15,10 +15,10 @@ from sqlglot import exp
 
 from dpdb.errors import Unsupported
 from dpdb.plan.expressions import ColumnRef, Expr, Slot, columns_of, conjunction, slots
+from dpdb.plan.facts import Facts
 from dpdb.plan.held_rows import check_made
 from dpdb.plan.relations import Attached, Joined, Lookup, Scan, Source, is_full
 from dpdb.plan.row_unions import rows_read
-from dpdb.plan.stability import Facts
 from dpdb.policy.catalog import Column, Policy
 from dpdb.sql.arrangement import joined, with_lookups
 from dpdb.sql.correlation import Correlated, is_of

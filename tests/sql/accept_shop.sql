@@ -147,7 +147,12 @@ SELECT DISTINCT segment, region FROM customers;
 SELECT COUNT(DISTINCT name), COUNT(DISTINCT region) FROM customers;
 SELECT COUNT(DISTINCT customer_id) FROM orders WHERE channel = 'store';
 SELECT product, COUNT(DISTINCT order_id) FROM lines GROUP BY product;
---- Public tables alone
+--- Public tables alone, and beside others
+SELECT r.name, p.name FROM regions r, products p WHERE p.price > 20 ORDER BY 1, 2 LIMIT 4;
+SELECT name FROM products p WHERE price > (SELECT AVG(price) FROM products) AND id NOT IN (SELECT id FROM regions);
+SELECT COUNT(*) FROM customers WHERE region = (SELECT MIN(id) FROM regions);
+SELECT SUM(LEAST(amount, (SELECT MAX(price) FROM products))) FROM orders;
+SELECT (SELECT COUNT(*) FROM customers) / (SELECT COUNT(*) FROM regions);
 SELECT category, COUNT(*), MAX(price) FROM products GROUP BY category;
 SELECT category, COUNT(*) AS n, RANK() OVER (ORDER BY COUNT(*) DESC) FROM products GROUP BY category;
 SELECT COUNT(*) FROM products a JOIN products b ON a.category = b.category AND a.price < b.price;
