@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpdb.engines.memory.grid_rounding import grid_of
+from dpdb.engines.sources.grid_rounding import grid_of
 from dpdb.plan.statistics import Grid
 from dpdb.policy.catalog import Column
 from dpdb.vectors.columns import Numbers

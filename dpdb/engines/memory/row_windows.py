@@ -10,7 +10,6 @@ import numpy as np
 
 from dpdb.engines.memory.coded_values import coded
 from dpdb.engines.memory.contribution_bounds import Units
-from dpdb.engines.memory.grid_rounding import grid_of
 from dpdb.engines.memory.grid_values import on_grid
 from dpdb.engines.memory.leaves import taken
 from dpdb.engines.memory.made_columns import made_column, rescaled
@@ -18,6 +17,7 @@ from dpdb.engines.memory.owners import Owners
 from dpdb.engines.memory.row_blocks import mask, null_mask
 from dpdb.engines.memory.window_frames import OrderedRows, Ranges, greatest, sums
 from dpdb.engines.protocol import representation
+from dpdb.engines.sources.grid_rounding import grid_of
 from dpdb.plan.derived import Window
 from dpdb.plan.expressions import ColumnRef, Expr, Literal
 from dpdb.plan.per_unit import argument_grid
