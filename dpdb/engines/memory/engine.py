@@ -91,6 +91,14 @@ class MemoryEngine(OpenEngine):
         statistics = self._statistics(plan, slots)
         return [statistics.counted_values(estimate.aggregate) for estimate in plan.estimates]
 
+    @np.errstate(all="ignore")
+    def public_rows(self, source: Source, names: frozenset[str]) -> tuple[Frame, int]:
+        """The rows of public tables, of which all count, and their number."""
+        assert source.public
+        self._made.clear()
+        passed = self._passed(source, None, names, "")
+        return passed.frame, len(passed)
+
     def _statistics(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> Statistics:
         self._made.clear()
         if isinstance(plan.table, Joined):
@@ -190,7 +198,7 @@ class MemoryEngine(OpenEngine):
     def _owners_of(self, table: Table) -> Owners | None:
         """The owners of a table's rows; None where each row is a unit, or the table public."""
         if isinstance(table, MadeTable):
-            return self._of_units(table).owners
+            return None if table.public else self._of_units(table).owners
         return self._owners.of(table, self._columns)
 
     def _leaf(self, scan: Scan, names: Collection[str]) -> Leaf:
