@@ -20,7 +20,7 @@ from tests.support.brute import Row, World, denominator, farthest, profile, wide
 
 PLENTY = Fraction(10**4)  # of epsilon, so that no bounds are too large for it
 BIG = 2**53
-ANYTHING_FITS = 20  # more kinds of rows than this, and tables have two rows at most
+ANYTHING_FITS = 15  # more kinds of rows than this, and tables have two rows at most
 
 
 def day(text: str) -> Fraction:
