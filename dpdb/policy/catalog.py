@@ -9,6 +9,7 @@ from pathlib import Path
 
 from dpdb.policy.budget import Budget, Neighbors
 from dpdb.policy.csv_format import CsvFormat
+from dpdb.policy.file_kinds import FileKind, file_kind
 from dpdb.policy.lasting import LastingBudget
 
 Value = bool | int | Fraction | str
@@ -79,7 +80,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """One CSV file and its declaration."""
+    """The rows of one file, or of several that match a pattern, and their declaration."""
 
     name: str
     path: Path
@@ -100,13 +101,25 @@ class Table:
     """Columns of a public table, each with the most rows that share one of its values."""
     groups_per_unit: int | None = None
     """The most groups in which a unit counts; None where only its rows are limited."""
+    stored_as: str | None = None
+    """What a file of several tables calls this one; None where that is its name."""
     engine: str | None = None
     """What evaluates queries: `memory` or `stream`; None where the kind of file decides."""
 
     @property
+    def file_kind(self) -> FileKind:
+        """How the file holds the rows."""
+        return file_kind(self.path)
+
+    @property
     def is_streamed(self) -> bool:
         """Whether queries go over the rows block by block, rather than hold columns in memory."""
-        return self.engine == "stream"
+        return self.file_kind.typed if self.engine is None else self.engine == "stream"
+
+    @property
+    def name_in_file(self) -> str:
+        """What a file of several tables calls this one."""
+        return self.name if self.stored_as is None else self.stored_as
 
     @property
     def unit_as_written(self) -> str:

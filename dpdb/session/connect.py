@@ -22,16 +22,16 @@ from dpdb.policy.budget import (
 )
 from dpdb.policy.catalog import Policy
 from dpdb.policy.csv_format import CsvFormat, valid_encoding, valid_separator
-from dpdb.policy.csv_header import column_positions, header_of
 from dpdb.policy.lasting import LastingBudget
 from dpdb.policy.numbers import Number, as_written
 from dpdb.policy.reader import policy_for, read_policy
+from dpdb.policy.table_files import check_file
 
 if TYPE_CHECKING:
     from dpdb.session.session import Session
 
 Source = str | Path | Policy
-"""A CSV file, a policy file, or a policy."""
+"""A data file, a policy file, or a policy."""
 Choice = TypeVar("Choice", bound=StrEnum)
 
 
@@ -235,9 +235,7 @@ def _lasting(policy: Policy, ledger: Path) -> LastingBudget:
 def _check_files(policy: Policy) -> Policy:
     """The policy, once it is sure that there is a file to every table, with its columns."""
     for table in policy.tables:
-        if not table.path.is_file():
-            raise DataFileError(f"there is no file {table.path}")
-        column_positions(table, header_of(table).names)
+        check_file(table)
     return policy
 
 

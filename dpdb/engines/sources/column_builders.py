@@ -58,6 +58,16 @@ def builder(column: Column, *, exact: bool = False, punctuation: Punctuation = O
     return _TextBuilder(column, punctuation, exact=exact)
 
 
+class NumberBuilder(Builder, Protocol):
+    """Gathers a column of integers, numbers or dates, whose cells can be read already."""
+
+    def add_numbers(self, floats: Floats) -> None:
+        """Append numbers, or dates in days; what is not finite is NULL.
+
+        For an `exact` column they are whole numbers.
+        """
+
+
 class _OrdinalBuilder(ABC):
     """For integers, numbers and dates: a cell is a double before it is anything else."""
 
@@ -79,6 +89,9 @@ class _OrdinalBuilder(ABC):
         others = np.flatnonzero(~plain)
         floats[others] = self._meanings.of(column.written(others), dtype)
         self._append(floats)
+
+    def add_numbers(self, floats: Floats) -> None:
+        self._append(np.where(self._holds(floats), floats, np.nan) if self._exact else floats)
 
     def _meaning(self, raw: bytes) -> float:
         """What one cell says, and the same as `plain_numbers` has for it if it is plain."""
