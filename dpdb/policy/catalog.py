@@ -103,11 +103,18 @@ class Table:
     """The most groups in which a unit counts; None where only its rows are limited."""
     stored_as: str | None = None
     """What a file of several tables calls this one; None where that is its name."""
+    engine: str | None = None
+    """What evaluates queries: `memory` or `stream`; None where the kind of file decides."""
 
     @property
     def file_kind(self) -> FileKind:
         """How the file holds the rows."""
         return file_kind(self.path)
+
+    @property
+    def is_streamed(self) -> bool:
+        """Whether queries go over the rows block by block, rather than hold columns in memory."""
+        return self.file_kind.typed if self.engine is None else self.engine == "stream"
 
     @property
     def name_in_file(self) -> str:

@@ -34,7 +34,10 @@ _FORMAT: dict[str, Callable[[object], Any]] = {
 _OF_UNITS = ("unit", "rows_per_unit", "groups_per_unit")
 """The keys that a public table does not have."""
 
-_KEYS = ("path", "table", *_OF_UNITS, "public", "key", "at_most", *_FORMAT, "columns")
+_KEYS = ("path", "table", "engine", *_OF_UNITS, "public", "key", "at_most", *_FORMAT, "columns")
+
+ENGINES = ("memory", "stream")
+"""What can evaluate the queries of a table."""
 
 _CHAIN = re.compile(r"(.+?)\s*->\s*(.+)")
 
@@ -86,6 +89,7 @@ class TableReader:
             self._at_most(section, columns, where),
             unit.groups,
             section.get("table"),
+            self._engine(section, where),
         )
 
     def _path(self, section: dict[str, Any], name: str, where: tuple[str, ...]) -> Path:
@@ -114,6 +118,16 @@ class TableReader:
             if key in section
         }
         return self.text.accepted(given, lambda values: CsvFormat(**values), (*where, "quote"))
+
+    def _engine(self, section: dict[str, Any], where: tuple[str, ...]) -> str | None:
+        """The engine that evaluates queries; None where the kind of file decides."""
+        engine = section.get("engine")
+        if engine is None:
+            return None
+        if engine not in ENGINES:
+            names = " or ".join(f'"{name}"' for name in ENGINES)
+            raise self.text.error(f"engine is {names}", (*where, "engine"))
+        return str(engine)
 
     def _public(self, section: dict[str, Any], where: tuple[str, ...]) -> bool:
         """Whether everybody may know the rows."""

@@ -21,6 +21,10 @@ def open_engine(
 
     It is imported here: pandas takes longer to import than the prompt to appear.
     """
+    if any(table.is_streamed for table in policy.tables):
+        from dpdb.engines.streams.engine import StreamEngine  # noqa: PLC0415
+
+        return StreamEngine(progress, witness, policy.tables)
     from dpdb.engines.memory.engine import MemoryEngine  # noqa: PLC0415
 
     return MemoryEngine(progress, witness, policy.tables)

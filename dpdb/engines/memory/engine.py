@@ -27,12 +27,12 @@ from dpdb.plan.per_unit import PerUnit
 from dpdb.plan.plan import Plan
 from dpdb.plan.relations import Joined, Scan, Source, columns_joined_on, scans
 from dpdb.plan.row_unions import RowUnion
-from dpdb.plan.row_windows import RankedRows
+from dpdb.plan.row_windows import WindowedRows
 from dpdb.policy.catalog import Table
 from dpdb.vectors.evaluate import Frame
 from dpdb.vectors.vector import AnyVector
 
-MadeTable = PerUnit | RowUnion | RankedRows
+MadeTable = PerUnit | RowUnion | WindowedRows
 """A table that a SELECT within FROM makes of the rows of others."""
 
 
@@ -137,15 +137,15 @@ class MemoryEngine(OpenEngine):
                 return self._grouped(table)
             case RowUnion():
                 return self._united(table)
-        return self._ranked(table)
+        return self._windowed(table)
 
-    def _ranked(self, table: RankedRows) -> _Made:
-        """Rows with their places among those of their unit."""
+    def _windowed(self, table: WindowedRows) -> _Made:
+        """Rows with windows over those of their unit."""
         assert table.rows is not None
         made = self._of_units(table.rows)
         columns = made.loaded.columns
-        ranks = RowsOfUnits(table, columns, made.owners).ranks()
-        return _Made(Loaded({**columns, **ranks}, made.loaded.rows, NO_DATA), made.owners)
+        windows = RowsOfUnits(table, columns, made.owners).windows()
+        return _Made(Loaded({**columns, **windows}, made.loaded.rows, NO_DATA), made.owners)
 
     def _grouped(self, table: PerUnit) -> _Made:
         """What the rows of each unit come to."""
