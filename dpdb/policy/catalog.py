@@ -120,14 +120,16 @@ class Table:
         return str(self.path) if self.server is None else self.server.place
 
     @property
+    def is_streamed(self) -> bool:
+        """Whether queries go over the rows block by block, rather than hold columns in memory."""
+        if self.engine is None:
+            return self.file_kind in (FileKind.PARQUET, FileKind.DUCKDB)
+        return self.engine == "stream"
+
+    @property
     def name_in_file(self) -> str:
         """What a file of several tables calls this one."""
         return self.name if self.stored_as is None else self.stored_as
-
-    @property
-    def is_streamed(self) -> bool:
-        """Whether queries go over the rows block by block, rather than hold columns in memory."""
-        return self.engine == "stream"
 
     @property
     def unit_as_written(self) -> str:
