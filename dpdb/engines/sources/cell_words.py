@@ -18,6 +18,8 @@ Bools = NDArray[np.bool_]
 _ONES = 0x0101_0101_0101_0101
 HIGH_BITS = np.uint64(0x80 * _ONES)
 """Those of all bytes."""
+_LAST_BYTES = np.array([2**64 - 2 ** (64 - 8 * n) for n in range(9)], dtype=np.uint64)
+"""For n from 0 to 8 the bits of the last n of eight bytes, which are the highest."""
 
 
 def alike(byte: int) -> np.uint64:
@@ -33,6 +35,4 @@ def words_before(cells: Cells, places: Places) -> Words:
 
 def keep_last(words: Words, counts: NDArray[Any]) -> None:
     """Make all but the last so many bytes of each word zero, in place; eight or more are all."""
-    gone = 64 - 8 * np.minimum(counts, 8).astype(np.uint64)
-    words >>= gone
-    words <<= gone
+    words &= _LAST_BYTES[np.clip(counts, 0, 8)]

@@ -7,10 +7,12 @@ declaration, never on the other cells: nothing is inferred, nothing raises.
 from __future__ import annotations
 
 import math
+import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from itertools import compress
 from typing import Any, Protocol
 
 import numpy as np
@@ -136,10 +138,8 @@ class _NumbersBuilder(_OrdinalBuilder):
 
     def _append(self, floats: Floats) -> None:
         null = ~np.isfinite(floats)
-        if self._grid is None:
-            self._units.append(np.where(null, 0.0, floats))
-        else:
-            self._units.append(self._grid.units(np.where(null, self._grid.filler, floats)))
+        floats[null] = 0.0 if self._grid is None else self._grid.filler
+        self._units.append(floats if self._grid is None else self._grid.units(floats))
         if self._nullable:
             self._null.append(null)
 
@@ -238,12 +238,19 @@ class _TextBuilder:
 
     def finish(self) -> Codes:
         texts = [self._text(raw) for raw in self._cells.written]
-        values = tuple(sorted({text for text in texts if text is not None}))
-        code_of = {text: code for code, text in enumerate(values)}
-        codes = (len(values) if text is None else code_of[text] for text in texts)
-        code_of_cell = np.fromiter(codes, _code_type(values), len(texts))
+        there = np.array([text is not None for text in texts], dtype=np.bool_)
+        known = [text for text in texts if text is not None]
+        order = sorted(range(len(known)), key=known.__getitem__)
+        ordered = [known[place] for place in order]
+        # Cells that are written in two ways can have one text.
+        new = np.fromiter(map(operator.ne, ordered[1:], ordered), np.bool_, max(len(known) - 1, 0))
+        values = (*ordered[:1], *compress(ordered[1:], new.tolist()))
+        codes = np.empty(len(known), _code_type(values))
+        codes[order] = np.concatenate(([0], np.cumsum(new)))[: len(known)]
+        code_of_cell = np.full(len(texts), len(values), codes.dtype)
+        code_of_cell[there] = codes
         parts = [code_of_cell[part] for part in self._parts]
-        return Codes(_joined(parts, code_of_cell.dtype), values)
+        return Codes(_joined(parts, codes.dtype), values)
 
     def _text(self, raw: bytes) -> str | None:
         text = grammar.text(raw, self._quote)

@@ -196,6 +196,8 @@ def _outside(marks: Places, turns: Places, end: int) -> Places:
 
 def runs(starts: Places, lengths: Places, step: int = 1) -> Places:
     """Of each start so many places, one after another, `step` apart."""
+    if not len(starts):
+        return starts
     before = np.cumsum(lengths) - lengths
     places = step * np.arange(lengths.sum())
     places += np.repeat(starts - step * before, lengths)

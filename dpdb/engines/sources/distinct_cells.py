@@ -48,7 +48,7 @@ class _Words:
         counts = np.maximum(sizes + (7 - _TAIL), 0) >> 3
         tails = np.empty((len(sizes), 4), dtype=np.uint64)
         tails[:, _LAST] = _cut(words_before(cells, cells.ends), sizes)
-        tails[:, _BEFORE] = _cut(words_before(cells, cells.ends - 8), np.maximum(sizes - 8, 0))
+        tails[:, _BEFORE] = _cut(words_before(cells, cells.ends - 8), sizes - 8)
         tails[:, _SIZE] = sizes
         firsts = np.cumsum(counts) - counts
         tails[:, _HEAD] = firsts
@@ -196,6 +196,8 @@ def _cut(words: Words, counts: NDArray[Any]) -> Words:
 
 def _sums(values: NDArray[Any], counts: Places) -> NDArray[Any]:
     """The sums of so many values each, one after another."""
+    if not len(counts):
+        return values
     sums = np.cumsum(np.append(np.zeros(1, values.dtype), values))
     stops = np.cumsum(counts)
     return np.asarray(sums[stops] - sums[stops - counts])

@@ -29,6 +29,8 @@ def unquoted(cells: Cells, quote: bytes) -> Cells:
     quoted = np.flatnonzero(raw[cells.starts] == ord(quote))
     quoted = quoted[cells.ends[quoted] - cells.starts[quoted] >= 2]
     quoted = quoted[raw[cells.ends[quoted] - 1] == ord(quote)]
+    if not len(quoted):
+        return cells
     starts, ends = cells.starts.copy(), cells.ends.copy()
     starts[quoted] += 1
     ends[quoted] -= 1
@@ -78,7 +80,7 @@ def _digits(cells: Cells, places: Places, size: Places) -> Words:
     """The last eight of so many bytes before each place, as digits; zeros before them."""
     words = words_before(cells, places)
     words ^= _ZEROS
-    keep_last(words, np.maximum(size, 0))
+    keep_last(words, size)
     return words
 
 
