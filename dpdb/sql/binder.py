@@ -28,6 +28,7 @@ from dpdb.sql.correlated import CorrelatedBinder
 from dpdb.sql.correlation import is_correlated
 from dpdb.sql.dialect import select_start, select_tree
 from dpdb.sql.distinct import check_distinct, distinct_keys
+from dpdb.sql.exact_answers import with_exact_rows
 from dpdb.sql.grouping_sets import by_levels
 from dpdb.sql.labels import labels
 from dpdb.sql.lookups import LookupBinder, check
@@ -90,7 +91,7 @@ class Binder:
 
     def _derived(self, derived: Derived, tree: exp.Expr) -> Query:
         """The query of all answers that a derived table is computed from, each once."""
-        query = derived_query(derived)
+        query = derived_query(with_exact_rows(derived, self.facts))
         self.effort.spend_subqueries(query.selects - 1, tree, self.text)
         return query
 

@@ -119,6 +119,10 @@ WITH t AS (SELECT region, COUNT(*) AS n FROM customers GROUP BY region) SELECT r
 SELECT a.channel, a.n, b.s FROM (SELECT channel, COUNT(*) AS n FROM orders GROUP BY channel) AS a JOIN (SELECT channel, SUM(amount) AS s FROM orders GROUP BY channel) AS b ON a.channel = b.channel;
 SELECT 'orders' AS what, COUNT(*) AS n FROM orders UNION ALL SELECT 'returns', COUNT(*) FROM returns;
 SELECT channel FROM orders GROUP BY channel HAVING COUNT(*) > 1000 UNION SELECT segment FROM customers GROUP BY segment;
+SELECT r.name, t.n FROM (SELECT region, COUNT(*) AS n FROM customers GROUP BY region) AS t JOIN regions r ON r.id = t.region ORDER BY n DESC LIMIT 3;
+SELECT landscape, SUM(n) FROM regions LEFT JOIN (SELECT region, COUNT(*) AS n FROM customers GROUP BY region HAVING COUNT(*) > 100) AS t ON id = region GROUP BY landscape;
+WITH t AS (SELECT product, SUM(quantity) AS q FROM lines GROUP BY product) SELECT p.name, p.price * t.q AS worth FROM products p JOIN t ON t.product = p.id WHERE t.q > (SELECT AVG(q) FROM t);
+SELECT landscape, COUNT(*) FROM regions GROUP BY landscape UNION ALL SELECT segment, COUNT(*) FROM customers GROUP BY segment;
 --- Windows over answers
 SELECT channel, COUNT(*) AS n, RANK() OVER (ORDER BY COUNT(*) DESC) AS place FROM orders GROUP BY channel;
 SELECT DATE_TRUNC('month', day) AS month, SUM(amount), LAG(SUM(amount)) OVER (ORDER BY DATE_TRUNC('month', day)) FROM orders GROUP BY month;
