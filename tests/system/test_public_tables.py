@@ -364,5 +364,8 @@ def test_public_rows_beside_an_answer_are_bounded(tmp_path: Path) -> None:
     counted = "(SELECT age > 3 AS a, COUNT(*) AS n FROM people GROUP BY age > 3)"
     with pytest.raises(TooLarge, match="40001 public rows of 6 columns beside answers"):
         session.execute(f"SELECT COUNT(*) FROM {counted} JOIN regions ON id = n")
+    named = "(SELECT id AS k, COUNT(*) AS n FROM regions WHERE id < 200 GROUP BY id)"
+    with pytest.raises(TooLarge, match="200 × 40001 rows to join"):
+        session.execute(f"SELECT COUNT(*) FROM {named} JOIN (SELECT id FROM regions) ON id = n")
     few = "(SELECT id FROM regions WHERE id < 9)"
     assert session.execute(f"SELECT COUNT(*) FROM {counted} JOIN {few} ON id = n").rows
