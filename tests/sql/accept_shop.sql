@@ -113,6 +113,8 @@ SELECT channel, AVG(n) FROM (SELECT customer_id, channel, COUNT(*) AS n FROM ord
 WITH web AS (SELECT *, amount / 2 AS half FROM orders WHERE channel = 'web') SELECT AVG(half) FROM web;
 SELECT segment, AVG(a) FROM (SELECT segment, amount AS a FROM customers c JOIN orders o ON o.customer_id = c.id) AS t GROUP BY segment;
 WITH recent AS (SELECT customer_id, amount FROM orders WHERE day >= DATE '2025-06-01') SELECT segment, SUM(amount) FROM customers c JOIN recent r ON r.customer_id = c.id GROUP BY segment;
+SELECT r.name, COUNT(*) FROM customers c JOIN regions r ON r.id = c.region WHERE r.landscape = 'coast' GROUP BY r.name;
+SELECT product, SUM(quantity) FROM lines JOIN products p ON p.id = product WHERE category = 'kitchen' GROUP BY product;
 --- Answers that are read further
 SELECT MAX(n) FROM (SELECT channel, COUNT(*) AS n FROM orders GROUP BY channel) AS t;
 WITH t AS (SELECT region, COUNT(*) AS n FROM customers GROUP BY region) SELECT region, n, 100.0 * n / (SELECT SUM(n) FROM t) AS percent FROM t ORDER BY n DESC LIMIT 3;
