@@ -28,9 +28,11 @@ from dpdb.sql.correlated import CorrelatedBinder
 from dpdb.sql.correlation import is_correlated
 from dpdb.sql.dialect import select_start, select_tree
 from dpdb.sql.distinct import check_distinct, distinct_keys
+from dpdb.sql.exact_answers import with_exact_rows
 from dpdb.sql.grouping_sets import by_levels
 from dpdb.sql.labels import labels
 from dpdb.sql.lookups import LookupBinder, check
+from dpdb.sql.public_keys import with_public_keys
 from dpdb.sql.public_rows import are_asked_for, public_rows
 from dpdb.sql.scalar_subqueries import check_scalar, constant
 from dpdb.sql.scopes import AnswerExpressions, Answers, Constants, RowExpressions, hint_for_rows
@@ -90,7 +92,7 @@ class Binder:
 
     def _derived(self, derived: Derived, tree: exp.Expr) -> Query:
         """The query of all answers that a derived table is computed from, each once."""
-        query = derived_query(derived)
+        query = derived_query(with_exact_rows(derived, self.facts))
         self.effort.spend_subqueries(query.selects - 1, tree, self.text)
         return query
 
@@ -161,6 +163,8 @@ class Binder:
                 "a query needs an aggregate such as COUNT(*), or a GROUP BY",
                 hint=hint_for_rows(query.table),
             )
+        if len(levels) <= 1:  # A subtotal counts the rows of keys that are NULL, too.
+            query = with_public_keys(query, self.policy, self.facts)
         query = with_key_terms(query, terms)
         subtotals = len(levels) > 1 or answers.groupings
         if not (answers.windows or qualifying is not None or subtotals):

@@ -167,3 +167,10 @@ SELECT AVG(b) FROM (SELECT NTILE(4) OVER (PARTITION BY customer_id ORDER BY day)
 SELECT AVG(amount) FROM (SELECT amount FROM orders QUALIFY amount > 3) AS t;
 -- MissingBounds over the rows of a unit needs bounds
 SELECT AVG(b) FROM (SELECT SUM(LENGTH(name)) OVER (PARTITION BY id) AS b FROM customers) AS t;
+--- Answers beside rows
+-- Unsupported and this is an answer
+WITH big AS (SELECT region FROM customers GROUP BY region HAVING COUNT(*) > 100) SELECT COUNT(*) FROM customers WHERE region IN (SELECT region FROM big);
+-- Unsupported and not with private ones
+WITH big AS (SELECT region, COUNT(*) AS n FROM customers GROUP BY region) SELECT COUNT(*) FROM customers c JOIN big ON big.region = c.region;
+-- Unsupported a subquery gives one value, and this one has
+SELECT COUNT(*) FROM customers WHERE region = (SELECT id FROM regions);
