@@ -12,6 +12,7 @@ from dpdb.errors import TypeMismatch, Unsupported
 from dpdb.plan.expressions import Case, Cast, Expr, Literal, conjunction
 from dpdb.plan.query import Aggregate, Function
 from dpdb.plan.relations import Source
+from dpdb.plan.single_aggregates import of_different, of_units
 from dpdb.policy.catalog import Kind
 from dpdb.sql import types
 from dpdb.sql.contribution_bounds import bounded
@@ -88,13 +89,48 @@ def has_aggregate(node: object) -> bool:
 
 def aggregate(node: exp.Expr, rows: ExpressionBinder, table: Source) -> Aggregate:
     """The aggregate call at `node` over `table`; `rows` binds the expressions inside it."""
+    call, condition, bounds, distinct = node, None, None, False
+    if isinstance(call, exp.Filter):
+        only(call, rows.text, "this", "expression")
+        only(call.expression, rows.text, "this")
+        condition, call = rows.condition(call.expression.this), call.this
+    if has_named_arguments(call):
+        call, bounds = bounded(call, rows, table)
+    if isinstance(call, _OF_DIFFERENT) and isinstance(call.this, exp.Distinct):
+        call, distinct = _without_distinct(call, rows), True
+    found = _plain(call, rows)
+    found = replace(found, where=conjunction(found.where, condition))
+    if bounds is not None:
+        return of_units(_of_numbers(found), bounds.low, bounds.high, table.rows_per_unit)
+    return of_different(_of_numbers(found)) if distinct else found
+
+
+_OF_DIFFERENT = (exp.Sum, exp.Avg)
+"""The aggregates that DISTINCT changes, besides COUNT."""
+
+
+def _without_distinct(call: exp.Expr, rows: ExpressionBinder) -> exp.Expr:
+    """The call over all values, for one over the different ones."""
+    only(call.this, rows.text, "expressions")
+    if len(call.this.expressions) != 1:
+        message = f"{node_name(call)}(DISTINCT …) takes one argument"
+        raise Unsupported(message, place=place(call, rows.text))
+    plain = call.copy()
+    plain.set("this", call.this.expressions[0])
+    return plain
+
+
+def _of_numbers(found: Aggregate) -> Aggregate:
+    """The aggregate, if it is of no dates: of these neither totals nor bounds are numbers."""
+    counts = found.function is Function.COUNT
+    if not counts and found.argument is not None and found.argument.kind is Kind.DATE:
+        raise TypeMismatch("a number is needed here", place=found.place)
+    return found
+
+
+def _plain(node: exp.Expr, rows: ExpressionBinder) -> Aggregate:
+    """An aggregate of all rows, without FILTER."""
     match node:
-        case exp.Filter():
-            only(node, rows.text, "this", "expression")
-            only(node.expression, rows.text, "this")
-            inner = aggregate(node.this, rows, table)
-            condition = rows.condition(node.expression.this)
-            return replace(inner, where=conjunction(inner.where, condition))
         case exp.WithinGroup():
             return _within_group(node, rows)
         case exp.CountIf():
@@ -102,8 +138,6 @@ def aggregate(node: exp.Expr, rows: ExpressionBinder, table: Source) -> Aggregat
             return Aggregate(
                 Function.COUNT, where=rows.condition(node.this), place=place(node, rows.text)
             )
-        case _ if has_named_arguments(node):
-            return aggregate(bounded(node, rows, table), rows, table)
         case _ if _is_called(node, "APPROX_BOUNDS"):
             return _approx_bounds(node, rows)
     if (refused := refusal(node, rows.text)) is not None:

@@ -1,4 +1,4 @@
-"""Aggregates that give a list, or leave repeated values out: what to write instead of them."""
+"""Aggregates that give a list: what to write instead of them."""
 
 from __future__ import annotations
 
@@ -25,9 +25,6 @@ def refusal(node: exp.Expr, text: str) -> Unsupported | None:
     column = _column(arguments[0] if arguments else None)
     counted = f"SELECT {column}, COUNT(*) AS n … GROUP BY {column}"
     match node:
-        case exp.Sum(this=exp.Distinct()) | exp.Avg(this=exp.Distinct()):
-            name = f"{name}(DISTINCT …)"
-            hint = f"{counted} shows how often each value occurs"
         case exp.ApproxQuantiles():
             hint = _quantiles(column, node.expression)
         case exp.Anonymous() if name not in LISTS:

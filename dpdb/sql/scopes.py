@@ -19,6 +19,7 @@ from dpdb.plan.expressions import (
 )
 from dpdb.plan.query import Aggregate, Output
 from dpdb.plan.relations import Source
+from dpdb.plan.single_values import UnitValue, single_value
 from dpdb.policy.catalog import Kind
 from dpdb.sql.aggregates import AGGREGATE_NAMES, aggregate, is_aggregate
 from dpdb.sql.expression_binder import ExpressionBinder
@@ -150,7 +151,16 @@ class AnswerExpressions(ExpressionBinder):
         found = of_two_columns(node, self.rows, lambda call: self._slot(call, node))
         if found is not None:
             return found
-        return self._slot(aggregate(node, self.rows, self.scope.view.table), node)
+        call = aggregate(node, self.rows, self.scope.view.table)
+        if self.scope.view.derived is not None and isinstance(
+            single_value(call.argument), UnitValue
+        ):
+            raise Unsupported(
+                "rows of an answer have no units whose contributions could be clamped",
+                hint="contribution bounds go into the SELECT that reads a table",
+                place=self.place(node),
+            )
+        return self._slot(call, node)
 
     def _slot(self, call: Aggregate, node: exp.Expr) -> Slot:
         """The slot of an aggregate, which is asked for at `node`."""

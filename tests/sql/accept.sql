@@ -417,6 +417,9 @@ SELECT COUNT(*) FROM visits WHERE points > (SELECT (SELECT AVG(points) FROM visi
 
 --- What hints say to write instead of lists.
 SELECT MIN(DISTINCT points), MAX(DISTINCT points) FROM visits;
+SELECT SUM(DISTINCT points), AVG(DISTINCT points + grade) FILTER (WHERE member) FROM visits;
+SELECT plan, SUM(DISTINCT points) / COUNT(DISTINCT points) FROM visits GROUP BY plan;
+SELECT SUM(DISTINCT n), AVG(DISTINCT n) FROM (SELECT plan, COUNT(*) AS n FROM visits GROUP BY plan) AS t;
 SELECT MIN(points), QUANTILE_CONT(points, 0.333333), QUANTILE_CONT(points, 0.666667), MAX(points) FROM visits;
 SELECT plan, COUNT(*) AS n FROM visits GROUP BY plan ORDER BY n DESC LIMIT 2;
 SELECT FLOOR(points / 10) * 10 AS bin, COUNT(*) FROM visits GROUP BY bin;

@@ -60,8 +60,10 @@ SELECT QUANTILE_DISC(age, 0.5) FROM people;
 SELECT PERCENTILE_DISC(0.5) WITHIN GROUP (ORDER BY age) FROM people;
 -- Unsupported
 SELECT BOOL_AND(age > 30) FROM people;
--- Unsupported
-SELECT SUM(DISTINCT age) FROM people;
+-- TypeMismatch a number is needed
+SELECT SUM(DISTINCT name) FROM people;
+-- Unsupported one argument
+SELECT SUM(DISTINCT age, zip) FROM people;
 -- Unsupported one argument
 SELECT COUNT(DISTINCT age, zip) FROM people;
 -- Unsupported
@@ -755,7 +757,7 @@ SELECT SUM(loose, contribution_bounds_per_row => (10, 0)) FROM visits;
 -- TypeMismatch two numbers
 SELECT SUM(loose CLAMPED BETWEEN 0 AND points) FROM visits;
 -- Unsupported write (0, 1)
-SELECT COUNT(*, contribution_bounds_per_group => (1, 2)) FROM visits;
+SELECT COUNT(*, contribution_bounds_per_group => (2, 2)) FROM visits;
 -- UnknownName did you mean contribution_bounds_per_group?
 SELECT AVG(loose, contribution_bound_per_group => (0, 1)) FROM visits;
 -- UnknownName --json prints its noise
@@ -881,10 +883,10 @@ SELECT HISTOGRAM(grade) FROM visits;
 SELECT plan, HISTOGRAM(points, 20) FILTER (WHERE member) FROM visits GROUP BY plan;
 -- Unsupported an aggregate cannot be used here
 SELECT COUNT(*) FROM visits WHERE HISTOGRAM(points) > 0;
--- Unsupported SUM(DISTINCT …) is not supported
-SELECT SUM(DISTINCT points) FROM visits;
--- Unsupported SELECT x, COUNT(*) AS n … GROUP BY x shows how often
-SELECT AVG(DISTINCT points + grade) FROM visits;
+-- MissingBounds CLAMP(loose, low, high)
+SELECT SUM(DISTINCT loose) FROM visits;
+-- TypeMismatch a number is needed
+SELECT AVG(DISTINCT born) FROM visits;
 -- TypeMismatch MIN needs an argument
 SELECT MIN(DISTINCT points, grade) FROM visits;
 -- Unsupported DISTINCT is not supported
