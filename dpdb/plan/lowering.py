@@ -128,7 +128,7 @@ class AggregateLowering:
                 return self._quantile(Fraction(1), self._extremes_grid())
             case Function.QUANTILE:
                 assert aggregate.fraction is not None
-                return self._quantile(aggregate.fraction, self._grid())
+                return self._quantile(aggregate.fraction, self._grid)
             case Function.MODE:
                 return self._mode()
             case Function.APPROX_BOUNDS:
@@ -157,7 +157,7 @@ class AggregateLowering:
             argument,
             self.aggregate.where,
             argument is not None and nullable(argument),
-            lambda squared: self._grid(SQUARES_LIMIT) if squared else self._grid(),
+            lambda squared: self._coarse_grid if squared else self._grid,
             self._choice,
             self.share,
             self._row_count if self._contribution.fixed else None,
@@ -174,8 +174,8 @@ class AggregateLowering:
             case Function.COUNT | Function.SUM:
                 return Interval()
             case Function.AVG:
-                return self._range(self._grid())
-        grid = self._grid(SQUARES_LIMIT)
+                return self._range(self._grid)
+        grid = self._coarse_grid
         half = max(grid.upper - grid.centre, grid.centre - grid.lower) * grid.step
         # A sample of two rows, each `half` from the centre, has twice the population's variance.
         widest = {
@@ -238,7 +238,7 @@ class AggregateLowering:
         """
         bounds = self._bounds
         if bounds.bounded or self.context.options.sensitivity == "smooth":
-            return self._grid()
+            return self._grid
         step = Fraction(1) if self._argument.kind is not Kind.NUMBER else _FINE_STEP
         ends = Interval(-MAGNITUDE_LIMIT * step, MAGNITUDE_LIMIT * step)
         if self._argument.kind is Kind.DATE:
@@ -256,7 +256,17 @@ class AggregateLowering:
         # Where the conditions exclude each other, no row will be counted.
         return interval(self._argument, self.known) if bounds.empty else bounds
 
-    def _grid(self, limit: int = MAGNITUDE_LIMIT) -> Grid:
+    @cached_property
+    def _grid(self) -> Grid:
+        """The public grid of the argument, from its bounds, with steps as fine as may be."""
+        return self._grid_within(MAGNITUDE_LIMIT)
+
+    @cached_property
+    def _coarse_grid(self) -> Grid:
+        """The grid of values that are squared, which are fewer."""
+        return self._grid_within(SQUARES_LIMIT)
+
+    def _grid_within(self, limit: int) -> Grid:
         """The public grid of the argument, from its bounds, with at most `limit` steps a side."""
         bounds = self._bounds
         if not (isinstance(bounds.lower, Fraction) and isinstance(bounds.upper, Fraction)):

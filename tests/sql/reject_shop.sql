@@ -166,3 +166,12 @@ SELECT AVG(total) FROM (SELECT customer_id, SUM(DISTINCT amount) AS total FROM o
 SELECT SUM(n, contribution_bounds_per_group => (0, 5)) FROM (SELECT channel, COUNT(*) AS n FROM orders GROUP BY channel);
 -- TypeMismatch a number is needed here
 SELECT AVG(day, contribution_bounds_per_group => (0, 5)) FROM orders;
+--- Windows over rows
+-- Unsupported would look at other rows
+SELECT AVG(b) FROM (SELECT LAG(amount) OVER (ORDER BY day) AS b FROM orders) AS t;
+-- Unsupported is not worked out over the rows of a unit
+SELECT AVG(b) FROM (SELECT NTILE(4) OVER (PARTITION BY customer_id ORDER BY day) AS b FROM orders) AS t;
+-- Unsupported QUALIFY is for conditions on windows
+SELECT AVG(amount) FROM (SELECT amount FROM orders QUALIFY amount > 3) AS t;
+-- MissingBounds over the rows of a unit needs bounds
+SELECT AVG(b) FROM (SELECT SUM(LENGTH(name)) OVER (PARTITION BY id) AS b FROM customers) AS t;

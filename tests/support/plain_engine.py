@@ -269,7 +269,9 @@ class _Statistics:
 
     def _single(self, value: SingleValue, rows: list[Row]) -> Cell:
         if not isinstance(value, UnitValue):
-            return Fraction(evaluate(value.argument, rows[0], self.slots))
+            if isinstance(value.argument, ColumnRef):
+                return rows[0][value.argument.column.name]
+            return evaluate(value.argument, rows[0], self.slots)
         known = self._values(rows, value.argument, None)
         if value.function != "count" and not known:
             return None
