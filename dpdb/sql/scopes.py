@@ -24,6 +24,7 @@ from dpdb.policy.catalog import Kind
 from dpdb.sql.aggregates import AGGREGATE_NAMES, aggregate, is_aggregate
 from dpdb.sql.expression_binder import ExpressionBinder
 from dpdb.sql.functions import FUNCTION_NAMES
+from dpdb.sql.lists import element
 from dpdb.sql.trees import only
 from dpdb.sql.two_columns import of_two_columns
 from dpdb.sql.views import Scope, SubqueryBinder
@@ -100,6 +101,8 @@ class AnswerExpressions(ExpressionBinder):
             return self.binder.subquery(node)
         if isinstance(node, exp.Column):
             return self._name(node)
+        if isinstance(node, exp.Bracket) and (call := element(node, self.text)) is not None:
+            return self.expression(call)
         if isinstance(node, exp.Anonymous) and str(node.this).upper() in INTERVAL_ENDS:
             return self._interval_end(node)
         return self._key(node)

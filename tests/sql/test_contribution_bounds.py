@@ -64,7 +64,6 @@ REFUSED = [
     ("SUM(contribution_bounds_per_row => (0, 1))", "."),
     ("COUNT(*, contribution_bounds_per_group => (2, 5))", "this count is not clamped"),
     ("COUNT(*, contribution_bounds_per_row => (0, 0.5))", "this count is not clamped"),
-    ("ANON_QUANTILES(loose, 4 CLAMPED BETWEEN 0 AND 10)", "QUANTILES is not supported"),
 ]  # fmt: skip
 UNITS = small_policy(unit="id", rows_per_unit=3)
 

@@ -188,3 +188,10 @@ def test_what_each_unit_comes_to_in_a_group_is_clamped(
     for row, other in zip(found, expected, strict=True):
         assert tuple(row[:-1]) == other[:-1]
         assert math.isclose(row[-1], other[-1], abs_tol=1e-9)  # type: ignore[arg-type]
+
+
+def test_bins_are_those_of_the_other_engine(world: World) -> None:
+    """DuckDB's histogram is a map from the upper ends; what is above all of them comes last."""
+    [row] = world.session.execute("SELECT HISTOGRAM(pay, [-5, 0, 3]) FROM t").rows
+    [[bins]] = world.duck.execute("SELECT HISTOGRAM(pay, [-5, 0, 3]) FROM t").fetchall()
+    assert list(row) == [bins[end] for end in sorted(bins)]
