@@ -11,6 +11,7 @@ from typing import NamedTuple
 from dpdb.errors import TooLarge, Unsupported
 from dpdb.plan import approx_bounds
 from dpdb.plan.expressions import Cast, ColumnRef, Expr, Slot
+from dpdb.plan.function_ranges import DATES
 from dpdb.plan.group_keys import key_values
 from dpdb.plan.intervals import Interval
 from dpdb.plan.mechanism_choice import MechanismChoice
@@ -22,8 +23,10 @@ from dpdb.plan.query import NO_OPTIONS, Aggregate, Function, Options, Query
 from dpdb.plan.ranges import Environment, interval, narrow, nullable
 from dpdb.plan.relations import Joined, unit_columns
 from dpdb.plan.statistics import Distinct, Grid, Ranks, Tally, fit_grid, step_of
+from dpdb.plan.timestamp_ranges import MOMENTS
+from dpdb.plan.timestamp_steps import timestamp_step
 from dpdb.policy.catalog import Kind, Policy, Table
-from dpdb.policy.numbers import CALENDAR, MAGNITUDE_LIMIT
+from dpdb.policy.numbers import MAGNITUDE_LIMIT
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.sensitivity import Contribution
 
@@ -235,10 +238,7 @@ class AggregateLowering:
         bounds = self._bounds
         if bounds.bounded or self.context.options.sensitivity == "smooth":
             return self._grid()
-        step = Fraction(1) if self._argument.kind is not Kind.NUMBER else _FINE_STEP
-        ends = Interval(-MAGNITUDE_LIMIT * step, MAGNITUDE_LIMIT * step)
-        if self._argument.kind is Kind.DATE:
-            ends = Interval(*map(Fraction, CALENDAR))
+        step, ends = _widest(self._argument)
         wide = bounds.meet(ends)
         if not (isinstance(wide.lower, Fraction) and isinstance(wide.upper, Fraction)):
             raise missing_bounds(self.aggregate, self.known)
@@ -269,6 +269,17 @@ class AggregateLowering:
 
     def _range(self, grid: Grid) -> Interval:
         return Interval(grid.lower * grid.step, grid.upper * grid.step)
+
+
+def _widest(argument: Expr) -> tuple[Fraction, Interval]:
+    """The step of values without bounds, and the ends between which they are looked for."""
+    match argument.kind:
+        case Kind.DATE:
+            return Fraction(1), DATES
+        case Kind.TIMESTAMP:
+            return timestamp_step(argument), MOMENTS
+    step = Fraction(1) if argument.kind is Kind.INTEGER else _FINE_STEP
+    return step, Interval(-MAGNITUDE_LIMIT * step, MAGNITUDE_LIMIT * step)
 
 
 @lru_cache(maxsize=16)

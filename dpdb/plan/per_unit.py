@@ -154,7 +154,7 @@ def _aggregate_column(name: str, aggregate: Aggregate, where: Expr | None, most:
     if function is Function.SUM:
         low, high = min(low, most * low), max(high, most * high)
     elif function is Function.AVG:
-        step = Fraction(1) if bare.kind is Kind.DATE else grid_step(low, high)
+        step = grid_step(low, high) if bare.kind is Kind.NUMBER else step
     fitted = fit_grid(step, low, high, MAGNITUDE_LIMIT)
     return replace(
         bare,

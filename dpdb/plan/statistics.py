@@ -9,6 +9,7 @@ from functools import cached_property
 from itertools import product
 
 from dpdb.plan.expressions import ColumnRef, Expr
+from dpdb.plan.timestamp_steps import timestamp_step
 from dpdb.policy.catalog import Kind, Value
 from dpdb.policy.numbers import MAGNITUDE_LIMIT, grid_step
 from dpdb.privacy.walk import ladder
@@ -226,7 +227,9 @@ def range_of(coefficients: tuple[int, ...], low: int, high: int) -> tuple[int, i
 
 def step_of(argument: Expr, lower: Fraction, upper: Fraction) -> Fraction:
     """The grid's step: 1 for integers and dates, a column's own, otherwise by magnitude."""
-    if argument.kind in (Kind.INTEGER, Kind.DATE):
+    if argument.kind is Kind.TIMESTAMP:
+        return timestamp_step(argument)
+    if argument.kind.whole:
         return Fraction(1)
     if isinstance(argument, ColumnRef) and argument.column.bounds is not None:
         return argument.column.step

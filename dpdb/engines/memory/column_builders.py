@@ -22,6 +22,7 @@ from dpdb.engines.memory.plain_numbers import plain_numbers
 from dpdb.policy.catalog import Column, Kind, Value
 from dpdb.policy.csv_format import ORDINARY, Punctuation
 from dpdb.policy.numbers import exact_number
+from dpdb.policy.timestamps import read_timestamp
 from dpdb.vectors import grammar
 from dpdb.vectors.columns import Codes, Numbers
 
@@ -59,7 +60,7 @@ def builder(column: Column, *, exact: bool = False, punctuation: Punctuation = O
 
 
 class _OrdinalBuilder(ABC):
-    """For integers, numbers and dates: a cell is a double before it is anything else."""
+    """For numbers, dates and timestamps: a cell is a double before it is anything else."""
 
     def __init__(self, column: Column, punctuation: Punctuation, *, exact: bool) -> None:
         self._kind = column.kind
@@ -70,7 +71,7 @@ class _OrdinalBuilder(ABC):
 
     def add(self, column: Cells) -> None:
         dtype = np.dtype(np.float64)
-        if self._kind is Kind.DATE:
+        if self._kind.temporal:
             self._append(self._meanings.of(column.written(), dtype))
             return
         floats, plain, whole = plain_numbers(column, self._punctuation)
@@ -83,8 +84,9 @@ class _OrdinalBuilder(ABC):
     def _meaning(self, raw: bytes) -> float:
         """What one cell says, and the same as `plain_numbers` has for it if it is plain."""
         text = grammar.text(raw, self._punctuation.quote)
-        if self._kind is Kind.DATE:
-            value: float | None = grammar.date(text)
+        if self._kind.temporal:
+            read = grammar.date if self._kind is Kind.DATE else read_timestamp
+            value: float | None = read(text)
             written: float | Fraction | None = value
         else:
             text = grammar.with_point(text, self._decimal)
