@@ -83,6 +83,8 @@ def _listed(key: Expr, where: Expr | None) -> tuple[Value, ...]:
 def _admitted(key: Expr, where: Expr | None, values: tuple[Value, ...]) -> tuple[Value, ...]:
     """The values that are in every list of constants to which `where` restricts `key`."""
     lists = [set(constants) for constants in _equalities(key, where)]
+    if not lists:
+        return values
     return tuple(value for value in values if all(value in constants for constants in lists))
 
 

@@ -147,8 +147,11 @@ def _aggregate_column(name: str, aggregate: Aggregate, where: Expr | None, most:
     missing = nullable(argument) or aggregate.where is not None
     grid = argument_grid(argument, conjunction(where, aggregate.where))
     bare = Column(name, aggregate.kind, nullable=missing)
-    if grid is None:
-        return bare
+    return bare if grid is None else aggregate_bounds(bare, function, grid, most)
+
+
+def aggregate_bounds(bare: Column, function: Function, grid: Grid, most: int) -> Column:
+    """The column with the bounds of a SUM, AVG, MIN or MAX of one to `most` values of a grid."""
     low, high = grid.lower * grid.step, grid.upper * grid.step
     step = grid.step
     if function is Function.SUM:

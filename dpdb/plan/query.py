@@ -141,9 +141,9 @@ class Query:
     @cached_property
     def obstacles(self) -> tuple[Obstacle | None, ...]:
         """For each aggregate why no row can pass WHERE and its FILTER; None where one might."""
-        return tuple(
-            obstacle(self.table, conjunction(self.where, each.where)) for each in self.aggregates
-        )
+        filters = {each.where for each in self.aggregates}
+        found = {each: obstacle(self.table, conjunction(self.where, each)) for each in filters}
+        return tuple(found[each.where] for each in self.aggregates)
 
     @property
     def public(self) -> bool:

@@ -274,6 +274,8 @@ def _by_column(parts: Sequence[Limits]) -> dict[str, list[ColumnLimit]]:
 
 def _combined(limits: Sequence[ColumnLimit], needed: int) -> ColumnLimit:
     """The values that at least `needed` of the limits of one column allow."""
+    if len(limits) == 1:
+        return limits[0]
     span = _overlap([limit.span for limit in limits], needed)
     return ColumnLimit(limits[0].column, span, sum(limit.null for limit in limits) >= needed)
 

@@ -112,6 +112,13 @@ class Table:
     """Columns of a public table, each with the most rows that share one of its values."""
     groups_per_unit: int | None = None
     """The most groups in which a unit counts; None where only its rows are limited."""
+    engine: str | None = None
+    """What evaluates queries: `memory` or `stream`; None where the kind of file decides."""
+
+    @property
+    def is_streamed(self) -> bool:
+        """Whether queries go over the rows block by block, rather than hold columns in memory."""
+        return self.engine == "stream"
 
     @property
     def unit_as_written(self) -> str:

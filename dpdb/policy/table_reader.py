@@ -32,7 +32,10 @@ _FORMAT: dict[str, Callable[[object], Any]] = {
 _OF_UNITS = ("unit", "rows_per_unit", "groups_per_unit")
 """The keys that a public table does not have."""
 
-_KEYS = ("path", *_OF_UNITS, "public", "key", "at_most", *_FORMAT, "columns")
+_KEYS = ("path", "engine", *_OF_UNITS, "public", "key", "at_most", *_FORMAT, "columns")
+
+ENGINES = ("memory", "stream")
+"""What can evaluate the queries of a table."""
 
 _CHAIN = re.compile(r"(.+?)\s*->\s*(.+)")
 
@@ -85,6 +88,7 @@ class TableReader:
             self._key(section, columns, where),
             self._at_most(section, columns, where),
             unit.groups,
+            self._engine(section, where),
         )
 
     @property
@@ -99,6 +103,16 @@ class TableReader:
             if key in section
         }
         return self.text.accepted(given, lambda values: CsvFormat(**values), (*where, "quote"))
+
+    def _engine(self, section: dict[str, Any], where: tuple[str, ...]) -> str | None:
+        """The engine that evaluates queries; None where the kind of file decides."""
+        engine = section.get("engine")
+        if engine is None:
+            return None
+        if engine not in ENGINES:
+            names = " or ".join(f'"{name}"' for name in ENGINES)
+            raise self.text.error(f"engine is {names}", (*where, "engine"))
+        return str(engine)
 
     def _public(self, section: dict[str, Any], where: tuple[str, ...]) -> bool:
         """Whether everybody may know the rows."""

@@ -21,6 +21,10 @@ def open_engine(
 
     It is imported here: pandas takes longer to import than the prompt to appear.
     """
+    if any(table.is_streamed for table in policy.tables):
+        from dpdb.engines.streams.engine import StreamEngine  # noqa: PLC0415
+
+        return StreamEngine(progress, witness, policy.tables)
     from dpdb.engines.memory.engine import MemoryEngine  # noqa: PLC0415
 
     return MemoryEngine(progress, witness, policy.tables)
@@ -78,6 +82,6 @@ def check_data(policy: Policy) -> None:
 
 def table_digest(table: Table, key: bytes) -> str:
     """The keyed digest of a table's data, as an engine shows it to its witness."""
-    from dpdb.engines.memory.csv_loader import digest  # noqa: PLC0415 (numpy)
+    from dpdb.engines.sources.opening import open_source  # noqa: PLC0415 (numpy)
 
-    return digest(table, key)
+    return open_source(table).digest(key)

@@ -12,6 +12,7 @@ from itertools import groupby
 
 from dpdb.errors import Unsupported
 from dpdb.plan.expressions import Compare, Expr, Logic, columns_of, conjunction, conjuncts
+from dpdb.plan.held_rows import check_public
 from dpdb.plan.relations import (
     Attached,
     Equality,
@@ -52,8 +53,12 @@ def joined(
 def as_source(relation: Relation, policy: Policy, facts: Facts) -> Joined:
     """The relation as a query reads it, with the policy's cap."""
     known = shape(relation, policy, facts)
+    if known.owner is Owner.PUBLIC:
+        check_public(relation, known, facts)
     unit = policy.unit if known.owner is Owner.UNIT else None
-    return Joined(relation, unit, known.cap, known.cap, known.arithmetic, known.entering)
+    return Joined(
+        relation, unit, known.cap, known.cap, known.arithmetic, known.entering, known.fan_out
+    )
 
 
 def with_lookups(

@@ -17,6 +17,7 @@ from dpdb.errors import SyntaxFault, TypeMismatch, Unsupported
 from dpdb.plan.derived import Derived, DerivedQuery, Released, derived_query
 from dpdb.plan.derived_columns import is_one_row
 from dpdb.plan.expressions import ColumnRef, Expr, Literal, Slot, interval_ends
+from dpdb.plan.held_rows import check_counted
 from dpdb.plan.query import NO_OPTIONS, Options, Ordering, Output, Query
 from dpdb.plan.relations import Attached, Lookup
 from dpdb.plan.stability import NO_FACTS, Facts
@@ -153,6 +154,7 @@ class Binder:
             subqueries=tuple(self.subqueries),
         )
         check_ignored(query, place(tree.args["from_"], self.text))
+        check_counted(query.table, place(tree.args["from_"], self.text))
         if not (query.aggregates or query.keys):
             raise Unsupported(
                 "a query needs an aggregate such as COUNT(*), or a GROUP BY",

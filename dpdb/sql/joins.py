@@ -12,7 +12,7 @@ from dpdb.plan.expressions import Case, ColumnRef, Expr, Literal, Slot, compare,
 from dpdb.plan.per_unit import PerUnit
 from dpdb.plan.relations import JoinKind, Scan, scans
 from dpdb.plan.row_unions import RowUnion
-from dpdb.plan.row_windows import RankedRows
+from dpdb.plan.row_windows import WindowedRows
 from dpdb.policy.catalog import Table
 from dpdb.sql import types
 from dpdb.sql.calls import call
@@ -170,8 +170,8 @@ def new_leaf(table: Table, taken: set[str]) -> str:
             name = "per_unit"
         case RowUnion():
             name = "union_all"
-        case RankedRows():
-            name = "ranked"
+        case WindowedRows():
+            name = "windowed"
         case _:
             name = table.name.replace(".", "_")
     number = 1

@@ -18,6 +18,8 @@ _MOST_QUANTILES = 10
 
 def refusal(node: exp.Expr, text: str) -> Unsupported | None:
     """The error for an aggregate that is refused; None for all others."""
+    if not _is_refused(node):
+        return None
     if isinstance(node, exp.Anonymous):
         name, arguments = str(node.this).upper(), node.expressions
     else:
@@ -30,20 +32,26 @@ def refusal(node: exp.Expr, text: str) -> Unsupported | None:
             hint = f"{counted} shows how often each value occurs"
         case exp.ApproxQuantiles():
             hint = _quantiles(column, node.expression)
-        case exp.Anonymous() if name not in LISTS:
-            return None
         case exp.Anonymous() if name == "HISTOGRAM" and len(arguments) > 1:
             hint = (
                 f"SELECT FLOOR({column} / 10) * 10 AS bin, COUNT(*) … GROUP BY bin: tens are bins"
             )
         case exp.Anonymous() if name == "HISTOGRAM":
             hint = counted
-        case exp.ApproxTopK() | exp.Anonymous():
+        case _:
             most = _number(next(iter(arguments[1:]), None)) or "10"
             hint = f"{counted} ORDER BY n DESC LIMIT {most}"
-        case _:
-            return None
     return Unsupported(f"{name} is not supported", hint=hint, place=place(node, text))
+
+
+def _is_refused(node: exp.Expr) -> bool:
+    """Whether an aggregate gives a list, or leaves repeated values out."""
+    match node:
+        case exp.Sum(this=exp.Distinct()) | exp.Avg(this=exp.Distinct()):
+            return True
+        case exp.Anonymous():
+            return str(node.this).upper() in LISTS
+    return isinstance(node, exp.ApproxQuantiles | exp.ApproxTopK)
 
 
 def _column(argument: exp.Expr | None) -> str:

@@ -24,7 +24,7 @@ from dpdb.sql.answer_joins import scope_of_answers
 from dpdb.sql.arrangement import joined, with_lookups
 from dpdb.sql.group_by import position
 from dpdb.sql.joins import Item, scope_of
-from dpdb.sql.row_windows import ROW_BY_ROW, WINDOWED, WindowedExpressions, ranked_view
+from dpdb.sql.row_windows import ROW_BY_ROW, WINDOWED, WindowedExpressions, windowed_view
 from dpdb.sql.scopes import RowExpressions
 from dpdb.sql.terms import Option
 from dpdb.sql.trees import only, place
@@ -45,10 +45,6 @@ _REFUSED = {
     ),
     "limit": _CUT,
     "offset": _CUT,
-    "qualify": (
-        WINDOWED[0],
-        "give the window a name with AS, and ask for its value in WHERE of the outer SELECT",
-    ),
     "windows": WINDOWED,
 }
 """For each clause that is not row by row the message and the hint."""
@@ -205,10 +201,12 @@ def row_view(tree: exp.Select, inner: Scope, binder: SelectBinder) -> View:
         if part := tree.args.get(clause):
             where = place(part, binder.text) if isinstance(part, exp.Expr) else None
             raise Unsupported(message, hint=hint, place=where or place(tree, binder.text))
-    only(tree, binder.text, "expressions", "from_", "joins", "where", "order", "with_")
+    only(tree, binder.text, "expressions", "from_", "joins", "where", "qualify", "order",
+         "with_")  # fmt: skip
     binder.check_items(tree)
     rows, selected = _DerivedExpressions(binder, inner), WindowedExpressions(binder, inner)
     columns = tuple(_columns(tree, selected, inner))
+    qualify = selected.qualifying(tree, columns)
     table, condition = source_of(tree, inner, rows, binder)
     _check_order(tree, rows, binder, {name.casefold() for name, _ in columns})
     check_matched(table, place(tree, binder.text))
@@ -216,7 +214,7 @@ def row_view(tree: exp.Select, inner: Scope, binder: SelectBinder) -> View:
     view = View(table, columns, condition, tuple(binder.subqueries))
     if not selected.windows:
         return view
-    return ranked_view(view, selected.windows, binder, place(tree, binder.text))
+    return windowed_view(view, qualify, selected.windows, binder, place(tree, binder.text))
 
 
 def _columns(tree: exp.Select, rows: RowExpressions, inner: Scope) -> Iterator[tuple[str, Expr]]:

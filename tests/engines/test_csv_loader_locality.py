@@ -14,10 +14,10 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from dpdb.engines.memory import csv_records
-from dpdb.engines.memory.csv_loader import load
-from dpdb.engines.memory.csv_records import Cells
-from dpdb.engines.memory.plain_numbers import plain_numbers
+from dpdb.engines.sources import csv_records
+from dpdb.engines.sources.csv_records import Cells
+from dpdb.engines.sources.csv_source import CsvSource
+from dpdb.engines.sources.plain_numbers import plain_numbers
 from dpdb.policy.catalog import Column, Kind, Table
 from dpdb.vectors import grammar
 from dpdb.vectors.columns import Codes
@@ -74,7 +74,7 @@ def rows_of(path, content, columns=COLUMNS, block=1 << 20, unit=None):
     """The rows as Python values, written so that -0.0 and 0.0 differ; None for NULL."""
     path.write_bytes(b",".join(c.name.encode() for c in columns) + b"\n" + content)
     with patch.object(csv_records, "BLOCK", block):
-        found = load(Table("t", path, columns, unit), [column.name for column in columns])
+        found = CsvSource(Table("t", path, columns, unit)).load([column.name for column in columns])
     shown = []
     for column in columns:
         held = found.columns[column.name]
@@ -157,7 +157,7 @@ def test_what_is_nullable_follows_from_the_policy(path):
     for nullable in (True, False):
         for column in (Column("x", Kind.NUMBER, nullable=nullable), Column("x", Kind.INTEGER)):
             declared = replace(column, nullable=nullable)
-            held = load(Table("t", path, (declared,)), ["x"]).columns["x"]
+            held = CsvSource(Table("t", path, (declared,))).load(["x"]).columns["x"]
             assert (held.null is not None) == nullable
 
 

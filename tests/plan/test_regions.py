@@ -16,7 +16,7 @@ from hypothesis import Phase, find, given, settings
 from hypothesis import strategies as st
 from hypothesis.errors import NoSuchExample
 
-from dpdb.engines.memory.csv_loader import load
+from dpdb.engines.sources.csv_source import CsvSource
 from dpdb.plan import regions
 from dpdb.plan.expressions import ColumnRef, Expr
 from dpdb.plan.regions import Region, region
@@ -94,7 +94,9 @@ class World:
         rows = itertools.zip_longest(*self.pools.values(), fillvalue="")
         lines = [",".join(f'"{cell}"' for cell in row) for row in [tuple(self.pools), *rows]]
         (folder / "t.csv").write_text("\n".join(lines), encoding="utf-8")
-        self.columns = load(self.table, [column.name for column in self.table.columns]).columns
+        self.columns = (
+            CsvSource(self.table).load([column.name for column in self.table.columns]).columns
+        )
 
     def frame(self, names: list[str]) -> Frame:
         """A row for each combination of these columns' cells."""

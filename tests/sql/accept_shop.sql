@@ -118,6 +118,15 @@ SELECT channel, COUNT(*) AS n, RANK() OVER (ORDER BY COUNT(*) DESC) AS place FRO
 SELECT DATE_TRUNC('month', day) AS month, SUM(amount), LAG(SUM(amount)) OVER (ORDER BY DATE_TRUNC('month', day)) FROM orders GROUP BY month;
 SELECT segment, channel, COUNT(*) AS n FROM customers c JOIN orders o ON c.id = o.customer_id GROUP BY segment, channel QUALIFY ROW_NUMBER() OVER (PARTITION BY segment ORDER BY COUNT(*) DESC) = 1;
 SELECT region, 100 * COUNT(*) / SUM(COUNT(*)) OVER () AS share FROM customers GROUP BY region;
+--- Windows over the rows of a customer
+SELECT AVG(amount - before) FROM (SELECT amount, LAG(amount) OVER (PARTITION BY customer_id ORDER BY day) AS before FROM orders) AS t;
+SELECT channel, next, COUNT(*) FROM (SELECT channel, LEAD(channel, 1, 'none') OVER (PARTITION BY customer_id ORDER BY day) AS next FROM orders) AS t GROUP BY channel, next;
+SELECT AVG(amount) FROM (SELECT amount FROM orders QUALIFY ROW_NUMBER() OVER (PARTITION BY customer_id ORDER BY day) = 1) AS t;
+SELECT MEDIAN(days) FROM (SELECT DATE_DIFF(day, LAG(day) OVER (PARTITION BY customer_id ORDER BY day), DAY) AS days FROM orders) AS t WHERE days >= 0;
+WITH t AS (SELECT day, SUM(amount) OVER (PARTITION BY customer_id ORDER BY day ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS so_far FROM orders) SELECT YEAR(day), AVG(so_far) FROM t GROUP BY YEAR(day);
+SELECT first, COUNT(*) FROM (SELECT id, FIRST_VALUE(channel) OVER w AS first FROM orders WINDOW w AS (PARTITION BY customer_id ORDER BY day)) AS t GROUP BY first;
+SELECT segment, AVG(CLAMP(share, 0, 1)) FROM (SELECT segment, amount / NULLIF(SUM(amount) OVER (PARTITION BY customer_id), 0) AS share FROM customers c JOIN orders o ON o.customer_id = c.id) AS t GROUP BY segment;
+SELECT AVG(m) FROM (SELECT AVG(amount) OVER (PARTITION BY customer_id ORDER BY day ROWS BETWEEN 2 PRECEDING AND CURRENT ROW) AS m FROM orders) AS t;
 --- Subtotals
 SELECT segment, channel, COUNT(*) FROM customers c JOIN orders o ON c.id = o.customer_id GROUP BY ROLLUP(segment, channel);
 SELECT reason, YEAR(day), COUNT(*), GROUPING(reason) FROM returns GROUP BY CUBE(reason, YEAR(day));

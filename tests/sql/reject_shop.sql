@@ -155,3 +155,12 @@ SELECT COUNT(*) FROM customers c JOIN orders o ON c.id = o.customer_id AND c.seg
 SELECT channel, COUNT(*) FROM orders GROUP BY ROLLUP(channel) ORDER BY amount;
 -- Unsupported
 SELECT channel, segment, COUNT(*) FROM customers c JOIN orders o ON c.id = o.customer_id GROUP BY channel;
+--- Windows over rows
+-- Unsupported would look at other rows
+SELECT AVG(b) FROM (SELECT LAG(amount) OVER (ORDER BY day) AS b FROM orders) AS t;
+-- Unsupported is not worked out over the rows of a unit
+SELECT AVG(b) FROM (SELECT NTILE(4) OVER (PARTITION BY customer_id ORDER BY day) AS b FROM orders) AS t;
+-- Unsupported QUALIFY is for conditions on windows
+SELECT AVG(amount) FROM (SELECT amount FROM orders QUALIFY amount > 3) AS t;
+-- MissingBounds over the rows of a unit needs bounds
+SELECT AVG(b) FROM (SELECT SUM(LENGTH(name)) OVER (PARTITION BY id) AS b FROM customers) AS t;

@@ -7,8 +7,8 @@ from unittest.mock import patch
 
 from hypothesis import HealthCheck, settings
 
-from dpdb.engines.memory import csv_records
-from dpdb.engines.memory.csv_loader import load
+from dpdb.engines.sources import csv_records
+from dpdb.engines.sources.csv_source import CsvSource
 from dpdb.policy.catalog import Column, Kind, Table
 from dpdb.vectors.columns import Codes
 
@@ -21,7 +21,7 @@ def loaded(path, content, *columns, block=1 << 22):
     """The columns of a file with this content."""
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     with patch.object(csv_records, "BLOCK", block):
-        found = load(Table("t", path, columns), [column.name for column in columns])
+        found = CsvSource(Table("t", path, columns)).load([column.name for column in columns])
     return found.columns, found.rows
 
 

@@ -169,7 +169,7 @@ ROWS = (
     Mutant(
         "people whose names are spoilt are one person",
         "people merged",
-        [Change("engines.memory.column_builders:_TextBuilder._text", "self._exact", "False")],
+        [Change("engines.sources.column_builders:_TextBuilder._text", "self._exact", "False")],
         "engines/test_csv_loader_locality.py::test_a_cell_that_loses_anything_names_no_unit",
     ),
     Mutant(
@@ -182,9 +182,9 @@ ROWS = (
     Mutant(
         "values that are not clamped",
         "isolating an extreme",
-        [Change("engines.memory.grid_rounding:Grid.units", "np.clip(numbers, *self.bounds)",
+        [Change("engines.sources.grid_rounding:Grid.units", "np.clip(numbers, *self.bounds)",
                 "np.clip(numbers, -1e15, 1e15)"),
-         Change("engines.memory.grid_rounding:Grid.units",
+         Change("engines.sources.grid_rounding:Grid.units",
                 "np.clip(steps, self.lowest, self.highest).astype(self.dtype)",
                 "steps.astype(np.int64)")],
         "audit/test_bounded_influence.py::test_a12_no_row_adds_more_than_is_claimed",

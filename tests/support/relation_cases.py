@@ -217,6 +217,40 @@ ANSWERED = [
         "COUNT(*)",
         2,
     ),
+    Answered(
+        "(SELECT amt, LAG(amt) OVER (PARTITION BY cust ORDER BY id) AS p,"
+        " LEAD(amt, 1, 9) OVER (PARTITION BY cust ORDER BY id) AS n FROM o)",
+        "SUM(amt + COALESCE(p, 0) + n)",
+        30,
+        reached=False,
+    ),
+    Answered(
+        "(SELECT FIRST_VALUE(st) OVER (PARTITION BY cust ORDER BY id) AS s, id,"
+        " LAST_VALUE(st) OVER (PARTITION BY cust ORDER BY id ROWS BETWEEN UNBOUNDED PRECEDING AND"
+        " UNBOUNDED FOLLOWING) AS z FROM o) WHERE s = 'x' AND COALESCE(z, 'y') >= s",
+        "COUNT(*)",
+        2,
+    ),
+    Answered(
+        "(SELECT SUM(amt) OVER (PARTITION BY cust ORDER BY id) AS t FROM o)",
+        "SUM(t)",
+        12,
+        reached=False,
+    ),
+    Answered(
+        "(SELECT COUNT(amt) OVER (PARTITION BY cust ORDER BY st) * 5"
+        " + MAX(amt) OVER (PARTITION BY cust, st ORDER BY id ROWS BETWEEN 1 PRECEDING AND CURRENT"
+        " ROW) AS t, AVG(amt) FILTER (WHERE id > 1) OVER (PARTITION BY cust) * 4 AS a FROM o)",
+        "SUM(COALESCE(t, 0) + CAST(COALESCE(a, 0) AS INTEGER))",
+        50,
+    ),
+    Answered(
+        "(SELECT o.id, qty, MIN(qty) OVER (PARTITION BY l.oid) AS m, NTH_VALUE(qty, 2) OVER"
+        " (PARTITION BY l.oid ORDER BY qty DESC NULLS LAST) AS s FROM l JOIN o ON o.id = l.oid"
+        " WHERE o.amt > 0)",
+        "SUM(m + COALESCE(s, 0))",
+        18,
+    ),
 ]
 
 REFUSED = {

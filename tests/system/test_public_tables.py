@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dpdb.answers.formats.explain_tree import tree
-from dpdb.errors import DataFileError, Unsupported
+from dpdb.errors import DataFileError, TooLarge, Unsupported
 from dpdb.interfaces.cli.main import main
 from dpdb.policy.reader import read_policy
 from dpdb.session.session import Session
@@ -144,6 +144,15 @@ def test_what_is_not_answered(session: Session, text: str, said: str) -> None:
     with pytest.raises(Unsupported) as refused:
         session.execute(text)
     assert said in (refused.value.hint or "")
+
+
+def test_the_cells_of_shown_rows_are_bounded(tmp_path: Path) -> None:
+    rows = "".join(f"{number},East,,,,\n" for number in range(10_001))
+    session = shop(tmp_path, f"id,name,size,since,north,zone\n{rows}")
+    columns = ", ".join(["id"] * 200)
+    with pytest.raises(TooLarge, match="10001 rows of 200 columns, 2000000 cells") as refused:
+        session.execute(f"SELECT {columns} FROM regions")
+    assert refused.value.hint == "LIMIT 10000"
 
 
 def test_the_prompt_says_that_rows_are_free(session: Session) -> None:

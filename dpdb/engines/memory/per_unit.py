@@ -9,9 +9,9 @@ from functools import cached_property
 import numpy as np
 
 from dpdb.engines.memory.coded_values import coded
-from dpdb.engines.memory.grid_rounding import grid_of
 from dpdb.engines.memory.grid_values import on_grid
 from dpdb.engines.memory.leaves import taken
+from dpdb.engines.memory.made_columns import made_column, rescaled
 from dpdb.engines.memory.row_blocks import mask
 from dpdb.engines.protocol import representation
 from dpdb.plan.expressions import conjunction
@@ -85,16 +85,16 @@ class GroupedRows:
         number = self._sums(counted.astype(np.int64), self._rows)
         match aggregate.function:
             case Function.COUNT:
-                return _column(column, number, None)
+                return made_column(column, number, None)
             case Function.COUNT_DISTINCT:
-                return _column(column, self._different(aggregate, counted), None)
+                return made_column(column, self._different(aggregate, counted), None)
         missing = number == 0
         if grid is None:
             found = self._of_doubles(aggregate.function, values, counted, number)
-            return _column(column, found, missing)
+            return made_column(column, found, missing)
         largest = max(abs(grid.lower), abs(grid.upper))
         steps = self._of_steps(aggregate.function, values, counted, number, largest)
-        return _column(column, _rescaled(steps, grid, column), missing)
+        return made_column(column, rescaled(steps, grid, column), missing)
 
     def _counted(self, aggregate: Aggregate) -> tuple[Bools, Array, Grid | None]:
         """The rows that count, in the order of the groups, with their values on a grid."""
@@ -170,25 +170,3 @@ class GroupedRows:
         new = np.ones(len(order), dtype=np.bool_)
         new[1:] = (groups[1:] != groups[:-1]) | (codes[1:] != codes[:-1])
         return np.bincount(groups[new], minlength=len(self._starts))
-
-
-def _rescaled(steps: Array, grid: Grid, column: Column) -> Array:
-    """Steps of a grid as those of a column, which may be coarser, or finer for a mean."""
-    ratio = grid.step / column.step
-    if ratio == 1 and steps.dtype != np.float64:
-        return steps
-    return np.rint(steps.astype(np.float64) * float(ratio))
-
-
-def _column(column: Column, values: Array, missing: Bools | None) -> Numbers:
-    """The values as a column holds them, clamped to its grid; doubles where it has none."""
-    null, grid = missing if column.nullable else None, grid_of(column)
-    if grid is None:
-        doubles = values.astype(np.float64)
-        null = ~np.isfinite(doubles) if null is None else null | ~np.isfinite(doubles)
-        return Numbers(np.where(null, 0.0, doubles), None, null, 0)
-    filler = min(max(0, grid.lowest), grid.highest)
-    units = np.clip(values, grid.lowest, grid.highest)
-    if null is not None:
-        units = np.where(null, filler, units)
-    return Numbers(units.astype(np.int64), grid.step, null, filler)

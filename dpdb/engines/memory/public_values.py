@@ -8,10 +8,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpdb.engines.memory.csv_loader import load
 from dpdb.engines.memory.keys import check_declarations, declared_of
 from dpdb.engines.memory.matching import Matches
 from dpdb.engines.protocol import Witness
+from dpdb.engines.sources.opening import open_source
 from dpdb.errors import DataFileError
 from dpdb.plan.expressions import ColumnRef
 from dpdb.policy.catalog import Column, Kind, Policy, Table, Value
@@ -35,7 +35,7 @@ def with_public_values(policy: Policy, witness: Witness | None = None) -> Policy
 def most_alike(table: Table, columns: tuple[str, ...], witness: Witness | None = None) -> int:
     """The most rows of a public table that have the same values, none NULL, in the columns."""
     assert table.public
-    loaded = load(table, columns, witness=witness)
+    loaded = open_source(table).load(columns, witness=witness)
     frame = Frame(loaded.columns)
     read = [ColumnRef(column) for column in table.columns if column.name in columns]
     return Matches.of([evaluate(column, frame) for column in read], loaded.rows).most
@@ -46,20 +46,20 @@ def public_frame(
 ) -> tuple[Frame, int]:
     """The rows of a public table, for expressions over these columns, and their number."""
     assert table.public
-    loaded = load(table, columns, witness=witness)
+    loaded = open_source(table).load(columns, witness=witness)
     return Frame(loaded.columns), loaded.rows
 
 
 def check_data(table: Table) -> None:
     """Raise DataFileError where a table's rows are not as the policy declares them together."""
     if names := declared_of(table):
-        check_declarations(table, load(table, names).columns)
+        check_declarations(table, open_source(table).load(names).columns)
 
 
 def _with_values(table: Table, witness: Witness | None) -> Table:
     """A public table, each of its columns with the values that it has."""
     names = [column.name for column in table.columns if _is_open(column)]
-    held = load(table, names, witness=witness).columns if names else {}
+    held = open_source(table).load(names, witness=witness).columns if names else {}
     return replace(
         table,
         columns=tuple(

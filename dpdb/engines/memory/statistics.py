@@ -7,9 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpdb.engines.memory import exact_sums, row_blocks
-from dpdb.engines.memory.coded_values import CodedValues, coded, identities
+from dpdb.engines.memory.coded_values import coded, identities
 from dpdb.engines.memory.contribution_bounds import Units
 from dpdb.engines.memory.counted_rows import counted_rows
+from dpdb.engines.memory.different_values import (
+    FEW,
+    DifferentValues,
+    different,
+    different_among_few,
+)
 from dpdb.engines.memory.grid_values import Steps, on_grid
 from dpdb.engines.memory.groups import (
     atom_counts,
@@ -38,9 +44,6 @@ from dpdb.policy.catalog import Kind
 from dpdb.vectors.columns import Numbers
 from dpdb.vectors.evaluate import Frame, evaluate
 from dpdb.vectors.vector import Array, Bools
-
-_FEW = 2**16
-"""So many different values are counted one by one rather than sorted."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -238,48 +241,35 @@ class Statistics:
             self._steps[key] = on_grid(argument, grid, self._frame, self._rows)
         return self._steps[key]
 
-    def _distinct(self, statistic: Distinct) -> Array:
+    def different(self, statistic: Distinct) -> DifferentValues:
+        """The values that there are in each cell, each once."""
         values = coded(statistic.argument, self._frame)
         cells = 1 if self._cells is None else self._cells
         if values.range is not None:
             low, high = values.range
-            size = high - low + 1
-            if size * (cells + 1) <= _FEW:
-                return self._distinct_among_few(values, low, size, statistic.where)
+            if (high - low + 1) * (cells + 1) <= FEW:
+                mask = self._selected(statistic.where, values.null)
+                if self._groups is not None:
+                    groups = self._groups_within(mask)
+                else:
+                    groups = np.zeros(self._rows, dtype=np.bool_) if mask is None else ~mask
+                return different_among_few(values, groups, cells)
         counted = self._counted(values.codes, values.null, statistic.where)
-        if counted.groups is None:
-            return np.array([len(np.unique(counted.values))], dtype=np.int64)
-        order = np.lexsort((counted.values, counted.groups))
-        groups, codes = counted.groups[order], counted.values[order]
-        new = np.ones(len(order), dtype=bool)
-        new[1:] = (groups[1:] != groups[:-1]) | (codes[1:] != codes[:-1])
-        return self._per_cell(groups[new])
+        return different(counted.groups, counted.values, cells, values.texts)
 
-    def _distinct_among_few(
-        self, values: CodedValues, low: int, size: int, where: Expr | None
-    ) -> Array:
-        """Each value of each cell is counted, and rows that are not in a cell of their own."""
-        mask = self._selected(where, values.null)
-        cells = 1 if self._cells is None else self._cells
-        if self._groups is not None:
-            groups = self._groups_within(mask)
-        else:
-            groups = np.zeros(self._rows, dtype=np.bool_) if mask is None else ~mask
-        counts = np.zeros((cells + 1) * size, dtype=np.int64)
-        for block in row_blocks.row_blocks(self._rows):
-            places = groups[block].astype(np.intp) * size
-            places += values.codes[block]
-            places -= low
-            counts += np.bincount(places, minlength=len(counts))
-        present = counts.reshape(cells + 1, size)[:cells] > 0
-        return np.asarray(present.sum(axis=1, dtype=np.int64))
+    def _distinct(self, statistic: Distinct) -> Array:
+        return self.different(statistic).per_cell()
+
+    def counted_steps(self, statistic: Ranks) -> tuple[Array | None, Array]:
+        """The groups of the rows that count, and their values in steps of the grid."""
+        steps = self._on_grid(statistic.argument, statistic.grid)
+        counted = self._counted(steps.values, steps.null, statistic.where)
+        return counted.groups, counted.values
 
     def _ranks(self, statistic: Ranks) -> list[Array]:
         key = (statistic.argument, statistic.where, statistic.grid)
         if key not in self._sorted:
-            steps = self._on_grid(statistic.argument, statistic.grid)
-            counted = self._counted(steps.values, steps.null, statistic.where)
-            cells = sorted_by_group(counted.groups, counted.values, self._cells)
+            cells = sorted_by_group(*self.counted_steps(statistic), self._cells)
             self._sorted[key] = [values.astype(WORD, copy=False) for values in cells]
         return self._sorted[key]
 

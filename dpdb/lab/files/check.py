@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dpdb.engines.memory.csv_loader import load
-from dpdb.engines.memory.csv_records import Block, Cells
 from dpdb.engines.memory.keys import NONE, declared_of, most_rows, repeats
 from dpdb.engines.memory.owners import TableOwners
+from dpdb.engines.sources.csv_records import Block, Cells
+from dpdb.engines.sources.opening import open_source
 from dpdb.lab.files.fates import Fate, FateOf
 from dpdb.lab.files.text_rows import record_blocks
 from dpdb.policy.catalog import Column, Table
@@ -91,7 +91,7 @@ def check(table: Table, tables: tuple[Table, ...] = ()) -> TableCheck:
                 last = block.text[block.starts[block.last[-1]] : block.ends[block.last[-1]]]
             for checked, fate_of in zip(columns, fates, strict=True):
                 _count(checked, fate_of, block, positions[checked.column.name])
-    declared = load(table, names).columns if (names := declared_of(table)) else {}
+    declared = open_source(table).load(names).columns if (names := declared_of(table)) else {}
     return TableCheck(
         table,
         header,
@@ -129,7 +129,9 @@ def _count(checked: ColumnCheck, fate_of: FateOf, block: Block, position: int) -
 
 
 def _units(table: Table, tables: tuple[Table, ...]) -> UnitsCheck | None:
-    owners = TableOwners(tables).of(table, lambda each, names: load(each, names).columns)
+    owners = TableOwners(tables).of(
+        table, lambda each, names: open_source(each).load(names).columns
+    )
     if owners is None:
         return None
     owned = owners.numbers[owners.numbers != NONE]

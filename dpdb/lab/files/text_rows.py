@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from dpdb.engines.memory.csv_records import Block, blocks
+from dpdb.engines.sources.csv_records import Block, blocks
 from dpdb.policy.catalog import Table
 from dpdb.policy.csv_header import Header, column_positions, header_of
 from dpdb.policy.csv_stream import open_csv

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dpdb.engines.memory.csv_loader import load
+from dpdb.engines.sources.csv_source import CsvSource
 from dpdb.lab.files.check import check, report
 from dpdb.lab.files.fates import Fate
 from dpdb.policy.catalog import Column, Kind, Table
@@ -57,7 +57,7 @@ def test_as_many_cells_are_lost_as_the_engine_makes_null(path, content, column, 
     path.write_bytes(b"x;y\n" + content)
     form = CsvFormat(separator=";", decimal=decimal)
     table = Table("t", path, (column, Column("y", Kind.TEXT)), "x" if unit else None, csv=form)
-    found = load(table, ["x"])
+    found = CsvSource(table).load(["x"])
     held = found.columns["x"]
     if isinstance(held, Codes):
         null = int(np.count_nonzero(held.codes == len(held.values)))

@@ -16,9 +16,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dpdb.engines.memory.csv_records import Cells
-from dpdb.engines.memory.grid_rounding import Floats, grid_of
-from dpdb.engines.memory.plain_numbers import plain_numbers
+from dpdb.engines.sources.csv_records import Cells
+from dpdb.engines.sources.grid_rounding import Floats, grid_of
+from dpdb.engines.sources.plain_numbers import plain_numbers
 from dpdb.policy.catalog import Column, Kind, Value
 from dpdb.policy.csv_format import ORDINARY, Punctuation
 from dpdb.policy.numbers import exact_number

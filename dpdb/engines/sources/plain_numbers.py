@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpdb.engines.memory.csv_records import Cells
+from dpdb.engines.sources.csv_records import Cells
 from dpdb.policy.csv_format import ORDINARY, Punctuation
 
 Words = NDArray[np.uint64]
