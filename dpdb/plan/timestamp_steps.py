@@ -24,6 +24,8 @@ def _step(expression: Expr) -> int:
     match expression:
         case Literal(value=value):
             return DAY if value is None else math.gcd(int(value), DAY)
+        case ColumnRef(column=column) if column.values is not None:
+            return math.gcd(DAY, *map(int, column.values))
         case ColumnRef(column=column):
             return math.gcd(int(column.step), DAY)
         case Cast(operand=operand) if operand.kind is Kind.DATE:

@@ -60,6 +60,8 @@ def date_call(name: str, parts: list[exp.Expr], bind: Bind, where: Place | None)
             return shifted(bind(date), 1, interval, where)
         case "DATE_SUB", [date, exp.Interval() as interval], _:
             return shifted(bind(date), -1, interval, where)
+        case "DATEADD", [unit, number, date], [str(), _, _]:
+            return shifted(bind(date), *_interval(unit, number), where)
     hint = _HINTS.get(name)
     raise TypeMismatch(f"{name} does not take these arguments", hint=hint, place=where)
 
@@ -84,6 +86,7 @@ _HINTS = {
     "DATETIME_DIFF": "DATETIME_DIFF(end, start, unit)",
     "TIMESTAMP_DIFF": "TIMESTAMP_DIFF(end, start, unit)",
     "DATE_ADD": "DATE_ADD(date, INTERVAL 1 MONTH)",
+    "DATEADD": "DATEADD('unit', 1, date)",
     "DATE_SUB": "DATE_SUB(date, INTERVAL 1 MONTH)",
     "TIMESTAMP_ADD": "TIMESTAMP_ADD(ts, INTERVAL 2 HOUR)",
     "TIMESTAMP_SUB": "TIMESTAMP_SUB(ts, INTERVAL 2 HOUR)",
@@ -215,6 +218,12 @@ def at_time_zone(moment: Expr, zone: exp.Expr, where: Place | None) -> Expr:
             place=where,
         )
     return types.of_kind(moment, Kind.TIMESTAMP, where)
+
+
+def _interval(unit: exp.Expr, number: exp.Expr) -> tuple[int, exp.Interval]:
+    """The sign and the interval of a number of units, as Snowflake's DATEADD has them."""
+    sign = -1 if isinstance(number, exp.Neg) else 1
+    return sign, exp.Interval(this=number.this if sign < 0 else number, unit=unit)
 
 
 def _unit_of(interval: exp.Interval) -> str | None:

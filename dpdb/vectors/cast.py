@@ -40,8 +40,9 @@ def _days(timestamps: Vector) -> Vector:
 def _midnights(dates: Vector) -> Vector:
     """The midnights with which dates begin; NULL where there are no such timestamps."""
     first, last = (end // DAY for end in TIMESTAMPS)
-    outside = (dates.values < first) | (dates.values > last)
-    moments = np.where(outside, 0.0, dates.values) * DAY
+    days = np.rint(dates.values)  # A noisy mean is not whole, and shown as the nearest date.
+    outside = (days < first) | (days > last)
+    moments = np.where(outside, 0.0, days) * DAY
     return Vector(moments, either(dates.null, outside))
 
 

@@ -946,6 +946,8 @@ SELECT COUNT(TIMESTAMP_TRUNC(arrived, HOUR, 'America/New_York')) FROM visits;
 SELECT COUNT(CAST(arrived AS TIME)) FROM visits;
 -- Unsupported an interval is a whole number and a unit
 SELECT MAX(arrived + INTERVAL points MINUTE) FROM visits;
+-- Unsupported an interval is a whole number and a unit
+SELECT MAX(DATEADD(day, points, arrived)) FROM visits;
 -- Unsupported write the time as a constant
 SELECT COUNT(*) FROM visits WHERE arrived > NOW() - INTERVAL 1 DAY;
 -- Unsupported it does not know what time it is

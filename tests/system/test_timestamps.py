@@ -27,6 +27,20 @@ at,fine,free,shift,slot
 yesterday,,,2024-01-01 22:00:01,2023-01-01 00:00:00
 """
 
+SHIFTS = """
+[tables.shifts]
+public = true
+[tables.shifts.columns]
+start = { type = "timestamp" }
+name = { type = "text" }
+[tables.visits]
+unit = "who"
+rows_per_unit = 3
+[tables.visits.columns]
+who = { type = "text" }
+start = { type = "timestamp", values = "shifts.start" }
+at = { type = "timestamp", step = 0.001, bounds = [2024-01-01T00:00:00, 2024-01-31T00:00:00] }
+"""
 Ask = Callable[[str], list[tuple[object, ...]]]
 
 
@@ -150,3 +164,51 @@ def test_types_of_a_data_frame(session: Session) -> None:
 def test_no_interval_raises(ask: Ask, text: str) -> None:
     """What is no timestamp any more is NULL."""
     assert len(ask(text)) == 1
+
+
+@pytest.fixture
+def shifts(tmp_path: Path) -> Ask:
+    """Of visits about units and a public table of shifts, without noise."""
+    (tmp_path / "p.toml").write_text(SHIFTS)
+    (tmp_path / "shifts.csv").write_text(
+        "start,name\n2024-01-01 22:00:00.2,late\n2024-01-01T06:00:00Z,early\n"
+    )
+    (tmp_path / "visits.csv").write_text(
+        "who,start,at\nann,2024-01-01 06:00,2024-01-01 06:30:00.5\n"
+        "ann,2024-01-01 22:00:00,2024-01-01 22:00:00.25\n"
+        "bob,2024-01-01 22:00:00.3,2024-01-02 06:00:00\nbob,2024-01-01 12:00:00,\n"
+    )
+    session = Session(read_policy(tmp_path / "p.toml"), noise=Noiseless(), teach=True)
+    session.execute("SET dp = 'off'")
+    return lambda text: list(session.execute(text).rows)
+
+
+def test_values_of_a_public_column_are_keys_elsewhere(shifts: Ask) -> None:
+    """They are read on the grid of the public column, and so are the cells beside them."""
+    assert shifts("SELECT name, start FROM shifts ORDER BY start") == [
+        ("early", "2024-01-01 06:00:00"),
+        ("late", "2024-01-01 22:00:00"),
+    ]
+    assert shifts("SELECT start, COUNT(*) FROM visits GROUP BY start") == [
+        ("2024-01-01 06:00:00", 1),
+        ("2024-01-01 22:00:00", 2),
+    ]
+    joined = "SELECT name, COUNT(*) FROM visits JOIN shifts USING (start) GROUP BY name"
+    assert sorted(shifts(joined), key=str) == [("early", 1), ("late", 2)]
+
+
+def test_what_a_unit_comes_to_is_a_timestamp(shifts: Ask) -> None:
+    of_each = "SELECT who, MAX(at) AS last, AVG(at) AS mean FROM visits GROUP BY who"
+    assert shifts(f"SELECT MIN(last), MAX(last), MIN(mean) FROM ({of_each}) AS t") == [
+        ("2024-01-01 22:00:00.25", "2024-01-02 06:00:00", "2024-01-01 14:15:00.375")
+    ]
+    before = "SELECT at, LAG(at) OVER (PARTITION BY who ORDER BY at) AS before FROM visits"
+    passed = f"SELECT SUM(DATE_DIFF('second', before, at)) FROM ({before}) AS t"
+    assert shifts(passed) == [(15 * 3600 + 1800,)]
+
+
+def test_rows_of_several_selects_share_a_grid(shifts: Ask) -> None:
+    both = "SELECT start AS t FROM visits UNION ALL SELECT at FROM visits"
+    assert shifts(f"SELECT COUNT(t), MIN(t), MAX(t) FROM ({both}) AS u") == [
+        (6, "2024-01-01 06:00:00", "2024-01-02 06:00:00")
+    ]

@@ -47,7 +47,7 @@ class Grid:
     def units(self, numbers: Floats) -> NDArray[Any]:
         """The nearest multiples, halves to even, kept on the grid."""
         # Clamped before, so that nothing overflows, and after, for bounds off the grid.
-        steps = _nearest(np.clip(numbers, *self.bounds), self.step)
+        steps = nearest(np.clip(numbers, *self.bounds), self.step)
         return np.clip(steps, self.lowest, self.highest).astype(self.dtype)
 
 
@@ -67,7 +67,7 @@ def grid_of(column: Column) -> Grid | None:
     )
 
 
-def _nearest(numbers: Floats, step: Fraction) -> Floats:
+def nearest(numbers: Floats, step: Fraction) -> Floats:
     """`numbers / step` rounded to the nearest integer, halves to even, exactly."""
     if step == 1:
         return np.rint(numbers)

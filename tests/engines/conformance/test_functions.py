@@ -102,6 +102,8 @@ DATES: list[tuple[str, str]] = [
     ("DATE_ADD(d, INTERVAL 2 WEEK)", "(d + INTERVAL 14 DAY)::DATE"),
     ("DATE_SUB(d, INTERVAL 1 QUARTER)", "(d - INTERVAL 3 MONTH)::DATE"),
     ("d + INTERVAL 3 DAY", "d + 3"),
+    ("DATEADD(month, -2, d)", "(d - INTERVAL 2 MONTH)::DATE"),
+    ("DATEADD('day', 5, d)", "d + 5"),
 ]
 MOMENTS: list[str | tuple[str, str]] = [
     *(f"DATE_TRUNC('{unit}', q)" for unit in
@@ -110,6 +112,7 @@ MOMENTS: list[str | tuple[str, str]] = [
     "q - INTERVAL 13 MONTHS", "q + INTERVAL '90 minutes'", "p - INTERVAL 5 SECOND",
     ("TIMESTAMP_ADD(p, INTERVAL 2 DAY)", "p + INTERVAL 2 DAY"),
     ("DATETIME_SUB(p, INTERVAL 3 WEEK)", "p - INTERVAL 21 DAY"), "d + INTERVAL 3 HOUR",
+    ("DATEADD(hour, -7, p)", "p - INTERVAL 7 HOUR"),
     "CAST(d AS TIMESTAMP)", ("TIMESTAMP(d)", "d::TIMESTAMP"), "LEAST(p, q)", "COALESCE(q, d)",
 ]  # fmt: skip
 PATTERNS = [
