@@ -72,4 +72,5 @@ def different_among_few(values: CodedValues, groups: Array, cells: int) -> Diffe
 def _ordered(codes: Array) -> Array:
     """Each code once, in order: sorting is faster than numpy's unique, which hashes."""
     ordered = np.sort(codes)
-    return ordered[np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]]
+    new = np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]
+    return np.asarray(ordered[new])
