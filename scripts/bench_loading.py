@@ -34,12 +34,13 @@ loaded = {load}
 print(json.dumps([time.perf_counter() - started, peak(), before]))
 """
 _CONTESTANTS = {
-    "dpdb.engines.memory.csv_loader.load": _MEASURE.format(
-        imports="from dpdb.engines.memory.csv_loader import load",
-        load="load(table, [column.name for column in table.columns])",
+    "dpdb.engines.sources.csv_source": _MEASURE.format(
+        imports="from dpdb.engines.sources.csv_source import CsvSource",
+        load="CsvSource(table).load([column.name for column in table.columns])",
     ),
     "the same, counting rows": _MEASURE.format(
-        imports="from dpdb.engines.memory.csv_loader import load", load="load(table, [])"
+        imports="from dpdb.engines.sources.csv_source import CsvSource",
+        load="CsvSource(table).load([])",
     ),
     "pandas.read_csv": _MEASURE.format(
         imports="import pandas, dpdb.policy.catalog", load="pandas.read_csv(table.path)"

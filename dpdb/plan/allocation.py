@@ -26,11 +26,10 @@ _DIGITS = 6
 
 
 def allocate(
-    query: Query, group_count: int, share: BudgetShare, context: PlanningContext
+    query: Query, number: int, group_count: int, share: BudgetShare, context: PlanningContext
 ) -> Iterator[BudgetShare]:
-    """The share of each release group, in the order in which the groups are planned."""
+    """The share of each of a `number` of release groups, in the order in which they are planned."""
     options = context.options
-    number = _number_of_shares(query, context)
     if not options.has_accuracy_goal:
         return iter([share.part(Fraction(1, number))] * number if number else [])
     check_no_goal(query)
@@ -73,12 +72,6 @@ def _made_of_noise(output: Expr) -> bool:
     return not isinstance(output, Slot | IntervalEnd) and bool(slots(output, "aggregate"))
 
 
-def _number_of_shares(query: Query, context: PlanningContext) -> int:
-    """The number of shares, those of subqueries included."""
-    own = sharing(query, context).shares
-    return own + sum(_number_of_shares(subquery, context) for subquery in query.subqueries)
-
-
 def competing_rows(query: Query, group_count: int, context: PlanningContext) -> int:
     """The number of rows among which noise decides which are shown; 1 where it decides nothing.
 
@@ -97,7 +90,7 @@ def _is_noisy(expression: Expr, query: Query, context: PlanningContext) -> bool:
     return any(
         not is_public(index, query, context) for index in slots(expression, "aggregate")
     ) or any(
-        _number_of_shares(query.subqueries[index], context)
+        sharing(query.subqueries[index], context).all_shares
         for index in slots(expression, "subquery")
     )
 

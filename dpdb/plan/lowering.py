@@ -21,16 +21,15 @@ from dpdb.plan.plan import Release, ReleasedGroup
 from dpdb.plan.query import NO_OPTIONS, Aggregate, Function, Options, Query
 from dpdb.plan.ranges import Environment, interval, narrow, nullable
 from dpdb.plan.relations import Joined, unit_columns
-from dpdb.plan.statistics import Distinct, Grid, Ranks, Tally, fit_grid, step_of
-from dpdb.policy.catalog import Kind, Policy, Table
-from dpdb.policy.numbers import CALENDAR, MAGNITUDE_LIMIT
+from dpdb.plan.single_values import UnitValue, single_value
+from dpdb.plan.statistics import Distinct, Grid, Ranks, Tally, fit_grid, reach_of, step_of
+from dpdb.policy.catalog import Policy, Table
+from dpdb.policy.numbers import MAGNITUDE_LIMIT
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.sensitivity import Contribution
 
 MAX_MAGNITUDE = 10**100
 """The largest magnitude of a value: its squares and their sums are far from overflow in doubles."""
-_FINE_STEP = Fraction(1, 1000)
-"""The step for the MIN or MAX of numbers without bounds."""
 
 RowCount = Callable[[Table], int]
 """Gives the number of rows of a table; asked only where that number is public."""
@@ -80,7 +79,10 @@ def contribution_of(
     )
     table, most = query.table, query.table.groups_per_unit
     groups = None if most is None or not query.keys else most * parts
-    return Contribution(policy.neighbors, optional, group_count, table.rows_per_unit, groups)
+    by_unit = isinstance(single_value(argument), UnitValue)
+    return Contribution(
+        policy.neighbors, optional, group_count, table.rows_per_unit, groups, by_unit
+    )
 
 
 class Lowered(NamedTuple):
@@ -124,7 +126,7 @@ class AggregateLowering:
                 return self._quantile(Fraction(1), self._extremes_grid())
             case Function.QUANTILE:
                 assert aggregate.fraction is not None
-                return self._quantile(aggregate.fraction, self._grid())
+                return self._quantile(aggregate.fraction, self._grid)
             case Function.MODE:
                 return self._mode()
             case Function.APPROX_BOUNDS:
@@ -153,7 +155,7 @@ class AggregateLowering:
             argument,
             self.aggregate.where,
             argument is not None and nullable(argument),
-            lambda squared: self._grid(SQUARES_LIMIT) if squared else self._grid(),
+            lambda squared: self._coarse_grid if squared else self._grid,
             self._choice,
             self.share,
             self._row_count if self._contribution.fixed else None,
@@ -170,8 +172,8 @@ class AggregateLowering:
             case Function.COUNT | Function.SUM:
                 return Interval()
             case Function.AVG:
-                return self._range(self._grid())
-        grid = self._grid(SQUARES_LIMIT)
+                return self._range(self._grid)
+        grid = self._coarse_grid
         half = max(grid.upper - grid.centre, grid.centre - grid.lower) * grid.step
         # A sample of two rows, each `half` from the centre, has twice the population's variance.
         widest = {
@@ -234,11 +236,8 @@ class AggregateLowering:
         """
         bounds = self._bounds
         if bounds.bounded or self.context.options.sensitivity == "smooth":
-            return self._grid()
-        step = Fraction(1) if self._argument.kind is not Kind.NUMBER else _FINE_STEP
-        ends = Interval(-MAGNITUDE_LIMIT * step, MAGNITUDE_LIMIT * step)
-        if self._argument.kind is Kind.DATE:
-            ends = Interval(*map(Fraction, CALENDAR))
+            return self._grid
+        step, ends = reach_of(self._argument)
         wide = bounds.meet(ends)
         if not (isinstance(wide.lower, Fraction) and isinstance(wide.upper, Fraction)):
             raise missing_bounds(self.aggregate, self.known)
@@ -252,7 +251,17 @@ class AggregateLowering:
         # Where the conditions exclude each other, no row will be counted.
         return interval(self._argument, self.known) if bounds.empty else bounds
 
-    def _grid(self, limit: int = MAGNITUDE_LIMIT) -> Grid:
+    @cached_property
+    def _grid(self) -> Grid:
+        """The public grid of the argument, from its bounds, with steps as fine as may be."""
+        return self._grid_within(MAGNITUDE_LIMIT)
+
+    @cached_property
+    def _coarse_grid(self) -> Grid:
+        """The grid of values that are squared, which are fewer."""
+        return self._grid_within(SQUARES_LIMIT)
+
+    def _grid_within(self, limit: int) -> Grid:
         """The public grid of the argument, from its bounds, with at most `limit` steps a side."""
         bounds = self._bounds
         if not (isinstance(bounds.lower, Fraction) and isinstance(bounds.upper, Fraction)):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from functools import partial
 
 from dpdb.errors import TooLarge
 from dpdb.plan import quantiles
@@ -28,7 +29,7 @@ from dpdb.plan.plan import Estimate, Plan, Release, ReleasedGroup, ReleaseFamily
 from dpdb.plan.query import Query
 from dpdb.plan.query_releases import MAX_GROUPS, QueryReleases
 from dpdb.plan.ranges import Environment
-from dpdb.plan.sharing import sharing
+from dpdb.plan.sharing import Sharing, sharing
 from dpdb.policy.catalog import Policy, Value
 from dpdb.privacy.accounting.accountants import BudgetShare
 
@@ -54,23 +55,33 @@ def plan(
     # Subqueries are planned first, but their answers do not change the number of groups.
     values = _key_values(query, {}) if query.options.has_accuracy_goal else ()
     group_count = _most_groups(query, values)
-    shares = allocate(query, group_count, share, context)
-    return _plan_within(query, context, shares, CONFIDENCE)
+    shared = sharing(query, context)
+    shares = allocate(query, shared.all_shares, group_count, share, context)
+    return _plan_within(query, context, shared, shares, CONFIDENCE)
 
 
 def outline(query: Query, policy: Policy) -> Plan:
     """The plan for `query` without releases: for teaching, where nothing is protected."""
     subplans = tuple(outline(subquery, policy) for subquery in query.subqueries)
+    if isinstance(query, DerivedQuery) and query.derived is not None:
+        most_rows(query.derived, {each: _outlined_rows(each) for each in query.subqueries})
     values = tuple(key_values(key, query.where, {}) for key in query.keys)
     estimates = tuple(Estimate(aggregate, (), Interval()) for aggregate in query.aggregates)
     return _assembled(query, values, (), estimates, subplans, policy=policy)
 
 
+def _outlined_rows(query: Query) -> int:
+    """The most rows that the answer to an outlined query can have, but for HAVING and LIMIT."""
+    return math.prod(len(key_values(key, query.where, {})) for key in query.keys)
+
+
 def _plan_within(
     query: Query,
     context: PlanningContext,
+    shared: Sharing,
     shares: Iterator[BudgetShare],
     confidence: float | None,
+    *,
     candidates: int = 1,
 ) -> Plan:
     """The plan for `query`: every noisy aggregate takes the next of `shares`, subqueries first.
@@ -78,24 +89,11 @@ def _plan_within(
     `confidence` is that of the answer's intervals, None where none is shown. `candidates` are the
     rows among which noise decides, in the SELECT that reads the answer, which are shown.
     """
-    # How many groups there are is not known yet, but that is at most the number allowed.
-    most = competing_rows(query, MAX_GROUPS, context)
-    inner: Mapping[int, float | None] = quantiles.shown_confidences(
-        query, "subquery", confidence, most
-    )
-    read = _candidates(query)
-    if isinstance(query, DerivedQuery):
-        whole = confidence if query.derived and has_intervals(query.derived) else None
-        inner = dict.fromkeys(range(len(query.subqueries)), whole)
+    inner, read = _inner_confidences(query, context, confidence), _candidates(query)
+    below = zip(query.subqueries, shared.subqueries, strict=True)
     subplans = tuple(
-        _plan_within(
-            subquery,
-            context,
-            shares,
-            inner.get(index),
-            read,
-        )
-        for index, subquery in enumerate(query.subqueries)
+        _plan_within(subquery, context, own, shares, inner.get(index), candidates=read)
+        for index, (subquery, own) in enumerate(below)
     )
     known: Environment = {
         Slot("subquery", index, subplan.outputs[0].expression.kind): subplan.interval_of(
@@ -108,10 +106,10 @@ def _plan_within(
     values = _key_values(query, known)
     group_count = _most_groups(query, values)
     competing = max(candidates, competing_rows(query, group_count, context))
-    shown = quantiles.shown_confidences(query, "aggregate", confidence, competing)
+    shown = partial(quantiles.shown_confidences, query, "aggregate", confidence, competing)
     own = QueryReleases(query, context, known, group_count, _number(values), shown)
     own.recall()
-    own.draw_all(sharing(query, context), shares)
+    own.draw_all(shared, shares)
     return _assembled(
         query,
         values,
@@ -124,6 +122,20 @@ def _plan_within(
         reused=own.reused,
         parallel=own.parallel,
     )
+
+
+def _inner_confidences(
+    query: Query, context: PlanningContext, confidence: float | None
+) -> Mapping[int, float | None]:
+    """The confidence of the intervals in the answer to each subquery, where any are shown."""
+    if not query.subqueries:
+        return {}
+    if isinstance(query, DerivedQuery):
+        whole = confidence if query.derived and has_intervals(query.derived) else None
+        return dict.fromkeys(range(len(query.subqueries)), whole)
+    # How many groups there are is not known yet, but that is at most the number allowed.
+    most = competing_rows(query, MAX_GROUPS, context)
+    return quantiles.shown_confidences(query, "subquery", confidence, most)
 
 
 def _candidates(query: Query) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import islice
@@ -49,10 +49,15 @@ class QueryReleases:
     """The most groups there can be."""
     declared_groups: int
     """How many groups the declared keys make, for each combination of found ones."""
-    shown: Mapping[int, float]
-    """The confidences of the intervals that are shown, by the index of the aggregate."""
+    shown: Callable[[], Mapping[int, float]]
+    """Gives the confidences of the intervals that are shown, by the index of the aggregate.
+
+    It is asked only for quantiles.
+    """
     shares: dict[int, BudgetShare] = field(default_factory=dict)
     """The share of each group, by its first aggregate."""
+    lowerings: dict[int, AggregateLowering] = field(default_factory=dict)
+    """The lowering of each group, by its first aggregate."""
     releases: list[Release] = field(default_factory=list)
     groups: list[tuple[int, ReleasedGroup]] = field(default_factory=list)
     """The groups of moments, each with the index of its first release."""
@@ -108,6 +113,7 @@ class QueryReleases:
     def _draw(self, group: ReleaseGroup, share: BudgetShare, filters: int = 1) -> None:
         """Add the releases of a group, which is over one of so many filters."""
         lowering, first = self._lowering(group.aggregate, share, filters), len(self.releases)
+        self.lowerings[group.aggregate] = lowering
         if group.counts is not None:
             self.releases.append(_of_counts(group.counts, lowering))
             self._add_counts(group.counts, first)
@@ -128,14 +134,14 @@ class QueryReleases:
 
     def _select(self, lowering: AggregateLowering, index: int) -> None:
         """Add the releases of one aggregate, or of all quantiles that are selected with it."""
-        first = len(self.releases)
+        first, shown = len(self.releases), self.shown()
         members = quantiles.together(self.query, self.context).get(index, ())
         joint = quantiles.lower_together(
             [self._lowering(each, self.shares[each]) for each in members],
-            [self.shown.get(each) for each in members],
+            [shown.get(each) for each in members],
         )
         if joint is None:
-            lowered = quantiles.lower(lowering, self.shown.get(index))
+            lowered = quantiles.lower(lowering, shown.get(index))
             own = tuple(range(first, first + len(lowered.releases)))
             self.releases += lowered.releases
             self.estimates[index] = Estimate(lowering.aggregate, own, lowered.range)
@@ -151,9 +157,13 @@ class QueryReleases:
         read = [group.read.moved(first) for first, group in self.groups]
         shared = combined(read, self.releases)
         return tuple(
-            self.estimates.get(index) or _estimate(index, self._lowering(index), shared)
+            self.estimates.get(index) or _estimate(index, self._lowered(index), shared)
             for index in range(len(self.query.aggregates))
         )
+
+    def _lowered(self, index: int) -> AggregateLowering:
+        """The lowering that releases were made with, if any were; its range is known already."""
+        return self.lowerings.get(index) or self._lowering(index)
 
     def _add_key_counts(self, release: int) -> None:
         """The estimates of counts that the release of the keys tells."""

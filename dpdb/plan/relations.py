@@ -183,6 +183,8 @@ class Joined:
     """How it follows from them, such as `20 × 3`."""
     entering: int | None = None
     """The most rows of a unit that each table brings in; None where keys limit their pairs."""
+    fan_out: int = 1
+    """The most public rows that a row of a private table, or of the first one, is joined with."""
     unmatched: str | None = None
     """The public table of which rows without a match are left out, if a LEFT JOIN has them."""
 

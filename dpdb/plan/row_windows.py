@@ -1,29 +1,37 @@
-"""Tables of rows with their places among the rows of their unit: windows within FROM and WITH.
+"""Tables of rows with windows over the rows of their unit: OVER within FROM and WITH.
 
-`ROW_NUMBER() OVER (PARTITION BY customer_id ORDER BY day)` is a function of one unit's rows, as
-customer_id names a unit. Rows that are equal in ORDER BY are told apart by a hash of their values.
+`LAG(amount) OVER (PARTITION BY customer_id ORDER BY day)` is a function of one unit's rows, as
+customer_id names a unit. So the rows with such columns are unit-wise wherever the rows alone are,
+and one unit has as many of them as before. Rows that are equal in ORDER BY are told apart by a
+hash of their values, never by where they stand in a file. A window reads all rows of a unit; what
+it comes to is clamped to bounds that follow from those of one row and from the cap on rows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 
+from dpdb.errors import MissingBounds, Place
 from dpdb.plan.derived import Window
-from dpdb.plan.expressions import ColumnRef, Expr
-from dpdb.plan.per_unit import different
-from dpdb.plan.relations import Source
-from dpdb.plan.row_unions import Part, RowUnion, row_union
-from dpdb.policy.catalog import Column, Kind, Policy, Table
+from dpdb.plan.expressions import ColumnRef
+from dpdb.plan.per_unit import aggregate_bounds, argument_grid, different
+from dpdb.plan.query import Function
+from dpdb.plan.row_unions import RowUnion
+from dpdb.policy.catalog import Column, Kind, Table
 
 RANKINGS = ("row_number", "rank", "dense_rank")
 """The window functions that say where a row stands among those of its unit."""
+PICKS = ("lag", "lead", "first_value", "last_value", "nth_value")
+"""The window functions whose value is that of another row of the unit, or NULL."""
+TOTALS = ("count", "sum", "avg", "min", "max")
+"""The window functions that aggregate rows of the unit."""
 
 
 @dataclass(frozen=True)
-class RankedRows(Table):
+class WindowedRows(Table):
     """The rows of a SELECT with a column for each window, which come last."""
 
     rows: RowUnion | None = None
@@ -37,37 +45,62 @@ class RankedRows(Table):
         return self.rows.unit_in_words
 
     @property
-    def ranks(self) -> tuple[Column, ...]:
+    def window_columns(self) -> tuple[Column, ...]:
         """The columns of the windows."""
         return self.columns[len(self.columns) - len(self.windows) :]
 
 
-def rows_read(
-    source: Source, where: Expr | None, read: Sequence[ColumnRef], policy: Policy
-) -> RowUnion:
-    """The rows of a source that pass a condition, with the columns that are read of them."""
-    part = Part(source, where, tuple(read))
-    names = [each.column.name for each in read]
-    return row_union(names, [each.kind for each in read], [part], policy)
+def windowed_rows(
+    rows: RowUnion, windows: Sequence[tuple[str, Window]], where: Place | None
+) -> WindowedRows:
+    """The table of these rows and of named windows over them, whose values are its columns.
 
-
-def ranked_rows(rows: RowUnion, windows: Sequence[tuple[str, Window]]) -> RankedRows:
-    """The table of these rows and of named windows over them."""
+    Raises MissingBounds, with the place, where a total has none.
+    """
     own = (name.replace(".", "_") for name, _ in windows)
-    names = [*different([*(each.name for each in rows.columns), *own])]
-    most = Fraction(rows.rows_per_unit)
-    ranks = (
-        Column(name, Kind.INTEGER, Fraction(1), most, nullable=False)
-        for name in names[len(rows.columns) :]
-    )
+    names = [*different([*(each.name for each in rows.columns), *own])][len(rows.columns) :]
     meant = tuple(window for _, window in windows)
-    return RankedRows(
+    most = rows.rows_per_unit
+    columns = (_column(*each, most, where) for each in zip(names, meant, strict=True))
+    return WindowedRows(
         name=repr((rows.name, meant)),
         path=Path(),
-        columns=(*rows.columns, *ranks),
+        columns=(*rows.columns, *columns),
         unit=rows.unit,
-        rows_per_unit=rows.rows_per_unit,
+        rows_per_unit=most,
         rows=rows,
         windows=meant,
         sample_key=rows.sample_key,
     )
+
+
+def _column(name: str, window: Window, cap: int, where: Place | None) -> Column:
+    """The column of a window over rows of a unit that has at most `cap`."""
+    if window.function in RANKINGS:
+        return Column(name, Kind.INTEGER, Fraction(1), Fraction(cap), nullable=False)
+    most = _frame_rows(window, cap)
+    if window.function == "count":
+        return Column(name, Kind.INTEGER, Fraction(0), Fraction(most), nullable=False)
+    value = window.arguments[0]
+    assert isinstance(value, ColumnRef)
+    if window.function in PICKS:
+        # What another row names is of the same unit, but the row itself is about its own.
+        return replace(value.column, name=name, nullable=True, references=None)
+    grid, bare = argument_grid(value, window.where), Column(name, window.kind)
+    if grid is not None:
+        return aggregate_bounds(bare, Function(window.function), grid, most)
+    if window.function in ("sum", "avg"):
+        raise MissingBounds(
+            f"{window.function.upper()} over the rows of a unit needs bounds of its argument",
+            hint="declare bounds in the policy, or write CLAMP(x, low, high)",
+            place=where,
+        )
+    return bare
+
+
+def _frame_rows(window: Window, cap: int) -> int:
+    """The most rows that a row reads."""
+    frame = window.frame
+    if frame is None or frame.first is None or frame.last is None:
+        return cap
+    return max(1, min(cap, frame.last - frame.first + 1))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from dpdb.plan.key_selection import selects_keys
@@ -13,6 +13,7 @@ from dpdb.plan.parallel import Family, families
 from dpdb.plan.query import Query
 from dpdb.plan.recall import recalled
 from dpdb.plan.release_groups import ReleaseGroup, release_groups
+from dpdb.plan.single_values import single_value
 from dpdb.policy.budget import Neighbors
 
 
@@ -25,11 +26,18 @@ class Sharing:
     """Their members are the places of groups."""
     keys: bool = False
     """Whether a share is for the keys, which are found in the data."""
+    subqueries: tuple[Sharing, ...] = ()
+    """What each subquery shares."""
 
     @property
     def shares(self) -> int:
-        """The number of equal parts into which ε is divided."""
+        """The number of equal parts of ε that these groups have."""
         return len(self.groups) + self.keys - sum(family.saved for family in self.families)
+
+    @property
+    def all_shares(self) -> int:
+        """The same, with the parts that subqueries have."""
+        return self.shares + sum(each.all_shares for each in self.subqueries)
 
     @cached_property
     def family_of(self) -> Mapping[int, tuple[Family, int]]:
@@ -43,7 +51,15 @@ class Sharing:
 
 
 def sharing(query: Query, context: PlanningContext) -> Sharing:
-    """The release groups of a query; no family where the size of the noise is given.
+    """The release groups of a query and of its subqueries."""
+    own = _own_sharing(query, context)
+    if not query.subqueries:
+        return own
+    return replace(own, subqueries=tuple(sharing(each, context) for each in query.subqueries))
+
+
+def _own_sharing(query: Query, context: PlanningContext) -> Sharing:
+    """The release groups of a query alone; no family where the size of the noise is given.
 
     Families are of what is made of sums, to which each row of a unit adds by itself.
     """
@@ -55,6 +71,7 @@ def sharing(query: Query, context: PlanningContext) -> Sharing:
         place: query.aggregates[group.aggregate].where
         for place, group in enumerate(groups)
         if group.needed & {Moment.TOTAL, Moment.SQUARES}
+        and single_value(query.aggregates[group.aggregate].argument) is None
     }
     shared = Sharing(groups, tuple(families(query, summed)), keys)
     return shared if _is_better(shared, query, context) else Sharing(groups, keys=keys)

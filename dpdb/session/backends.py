@@ -10,6 +10,7 @@ from dpdb.ledger.memory import MemoryLedger
 if TYPE_CHECKING:
     from dpdb.engines.protocol import OpenEngine, Progress, Witness
     from dpdb.ledger.protocol import Ledger
+    from dpdb.plan.relations import Source
     from dpdb.policy.catalog import Policy, Table
     from dpdb.vectors.evaluate import Frame
 
@@ -21,6 +22,10 @@ def open_engine(
 
     It is imported here: pandas takes longer to import than the prompt to appear.
     """
+    if any(table.is_streamed for table in policy.tables):
+        from dpdb.engines.streams.engine import StreamEngine  # noqa: PLC0415
+
+        return StreamEngine(progress, witness, policy.tables)
     from dpdb.engines.memory.engine import MemoryEngine  # noqa: PLC0415
 
     return MemoryEngine(progress, witness, policy.tables)
@@ -60,12 +65,12 @@ def most_alike(table: Table, columns: tuple[str, ...], witness: Witness | None =
 
 
 def public_frame(
-    table: Table, columns: tuple[str, ...], witness: Witness | None = None
+    source: Source, columns: tuple[str, ...], witness: Witness | None = None
 ) -> tuple[Frame, int]:
-    """The rows of a public table, for expressions over these columns, and their number."""
-    from dpdb.engines.memory.public_values import public_frame  # noqa: PLC0415 (numpy)
+    """The rows of public tables, for expressions over these columns, and their number."""
+    from dpdb.engines.memory.public_rows import public_frame  # noqa: PLC0415 (numpy)
 
-    return public_frame(table, columns, witness)
+    return public_frame(source, columns, witness)
 
 
 def check_data(policy: Policy) -> None:
@@ -78,6 +83,6 @@ def check_data(policy: Policy) -> None:
 
 def table_digest(table: Table, key: bytes) -> str:
     """The keyed digest of a table's data, as an engine shows it to its witness."""
-    from dpdb.engines.memory.csv_loader import digest  # noqa: PLC0415 (numpy)
+    from dpdb.engines.sources.opening import open_source  # noqa: PLC0415 (numpy)
 
-    return digest(table, key)
+    return open_source(table).digest(key)

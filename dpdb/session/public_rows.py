@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from dpdb.plan.query import PublicRows
 
 MAX_PUBLIC_ROWS = 100_000
-"""The most rows of a public table that are shown."""
+"""The most rows of public tables that are shown."""
+MAX_PUBLIC_CELLS = 2_000_000
+"""The most cells that these rows have."""
 
 
 @np.errstate(all="ignore")
@@ -31,6 +33,12 @@ def table_of(query: PublicRows, frame: Frame, number: int) -> NoisyTable:
     if len(rows) > MAX_PUBLIC_ROWS:
         raise TooLarge(
             f"{len(rows)} rows, {MAX_PUBLIC_ROWS} are allowed", hint=f"LIMIT {MAX_PUBLIC_ROWS}"
+        )
+    if len(rows) * len(query.outputs) > MAX_PUBLIC_CELLS:
+        raise TooLarge(
+            f"{len(rows)} rows of {len(query.outputs)} columns, "
+            f"{MAX_PUBLIC_CELLS} cells are allowed",
+            hint=f"LIMIT {MAX_PUBLIC_CELLS // len(query.outputs)}",
         )
     columns = (each.expression for each in query.outputs)
     found = (NoisyColumn(evaluate(each, frame).take(rows), each.kind) for each in columns)

@@ -12,6 +12,8 @@ from itertools import groupby
 
 from dpdb.errors import Unsupported
 from dpdb.plan.expressions import Compare, Expr, Logic, columns_of, conjunction, conjuncts
+from dpdb.plan.facts import Facts
+from dpdb.plan.held_rows import check_public
 from dpdb.plan.relations import (
     Attached,
     Equality,
@@ -24,7 +26,7 @@ from dpdb.plan.relations import (
     Scan,
     Source,
 )
-from dpdb.plan.stability import THE_UNIT, Facts, Owner, Shape, name_of, shape
+from dpdb.plan.stability import THE_UNIT, Owner, Shape, name_of, shape
 from dpdb.policy.catalog import Policy, Table
 from dpdb.sql.unmatched import refusal
 from dpdb.sql.views import Part
@@ -52,8 +54,12 @@ def joined(
 def as_source(relation: Relation, policy: Policy, facts: Facts) -> Joined:
     """The relation as a query reads it, with the policy's cap."""
     known = shape(relation, policy, facts)
+    if known.owner is Owner.PUBLIC:
+        check_public(relation, known, facts)
     unit = policy.unit if known.owner is Owner.UNIT else None
-    return Joined(relation, unit, known.cap, known.cap, known.arithmetic, known.entering)
+    return Joined(
+        relation, unit, known.cap, known.cap, known.arithmetic, known.entering, known.fan_out
+    )
 
 
 def with_lookups(

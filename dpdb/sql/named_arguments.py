@@ -27,6 +27,8 @@ def has_named_arguments(node: exp.Expr) -> bool:
 
 def around_their_calls(tokens: list[Token]) -> list[Token]:
     """The tokens with each call that has named arguments inside a call that has them instead."""
+    if not any(map(_is_for_names, tokens)):
+        return tokens
     result: list[Token] = []
     starts: list[int | None] = []
     for index, token in enumerate(tokens):
@@ -51,6 +53,11 @@ def around_their_calls(tokens: list[Token]) -> list[Token]:
 
 
 _OPENING = (TokenType.L_PAREN, "(")
+
+
+def _is_for_names(token: Token) -> bool:
+    """Whether the token may stand between an aggregate and its named arguments."""
+    return token.token_type is TokenType.FARROW or token.text.upper() == "CLAMPED"
 
 
 def _is_before_name(tokens: list[Token], index: int) -> bool:

@@ -9,10 +9,11 @@ from sqlglot import exp
 
 from dpdb.errors import TooLarge, TypeMismatch, Unsupported
 from dpdb.plan.expressions import size
+from dpdb.plan.held_rows import check_made
 from dpdb.plan.per_unit import PerUnit
 from dpdb.plan.relations import Joined, Source, is_full, scans
 from dpdb.plan.row_unions import Part, RowUnion, row_union
-from dpdb.plan.row_windows import RankedRows
+from dpdb.plan.row_windows import WindowedRows
 from dpdb.policy.catalog import Table
 from dpdb.sql import types
 from dpdb.sql.sources import SelectBinder
@@ -83,6 +84,7 @@ def _parts(side: View, tree: exp.Union, binder: SelectBinder) -> Iterator[Part]:
             hint="LEFT JOIN keeps the rows of the first table",
             place=where,
         )
+    check_made(table, where)
     if isinstance(table, RowUnion) and side.where is None and columns == table.references:
         yield from table.parts
     else:
@@ -129,7 +131,7 @@ def _tables_of(source: Source) -> Iterator[Table]:
         case RowUnion(parts=parts):
             for part in parts:
                 yield from _tables_of(part.source)
-        case RankedRows(rows=RowUnion() as rows):
+        case WindowedRows(rows=RowUnion() as rows):
             yield from _tables_of(rows)
         case _:
             yield source

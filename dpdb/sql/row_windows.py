@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -10,14 +10,26 @@ from sqlglot import exp
 
 from dpdb.errors import Place, Unsupported
 from dpdb.plan.derived import Window
-from dpdb.plan.expressions import ColumnRef, Expr, Slot, columns_of
+from dpdb.plan.expressions import (
+    Case,
+    ColumnRef,
+    Expr,
+    IsNull,
+    Literal,
+    Not,
+    Slot,
+    columns_of,
+    slots,
+)
+from dpdb.plan.held_rows import check_made
 from dpdb.plan.relations import Joined, is_full
-from dpdb.plan.row_unions import names_in
-from dpdb.plan.row_windows import RANKINGS, ranked_rows, rows_read
-from dpdb.policy.catalog import Policy
+from dpdb.plan.row_unions import names_in, rows_read
+from dpdb.plan.row_windows import PICKS, RANKINGS, TOTALS, windowed_rows
+from dpdb.policy.catalog import Kind, Policy
 from dpdb.sql.rewriting import substituted
 from dpdb.sql.scopes import RowExpressions
-from dpdb.sql.views import Scope, SubqueryBinder, View
+from dpdb.sql.trees import only, place
+from dpdb.sql.views import Columns, Scope, SubqueryBinder, View
 from dpdb.sql.windows import window
 
 ROW_BY_ROW = "a SELECT within FROM or WITH works row by row"
@@ -35,29 +47,100 @@ class PolicyBinder(SubqueryBinder, Protocol):
 
 
 class WindowedExpressions(RowExpressions):
-    """Binds the SELECT list of a SELECT within FROM or WITH, which may have windows."""
+    """Binds the SELECT list and QUALIFY of a SELECT within FROM or WITH, which have windows."""
 
     def __init__(self, binder: SubqueryBinder, scope: Scope):
         super().__init__(binder, scope)
         self.windows: list[Window] = []
+        """The different windows read so far, as they are worked out."""
+        self._written: list[Window] = []
+        self._aliases: dict[str, Expr] = {}
 
     def leaf(self, node: exp.Expr) -> Expr | None:
-        if not isinstance(node, exp.Window):
-            return super().leaf(node)
-        slot = window(node, self, self.windows)
-        if self.windows[slot.index].function not in RANKINGS:
+        if isinstance(node, exp.Window):
+            written = self._written
+            return self._meant(written[window(node, self, written).index], node)
+        if isinstance(node, exp.Column) and node.args.get("table") is None:
+            named = self._aliases.get(node.name.casefold())
+            if named is not None and not self._scope.has(node.name):
+                return named
+        return super().leaf(node)
+
+    def qualifying(self, tree: exp.Select, columns: Columns) -> Expr | None:
+        """The condition of QUALIFY, in which the columns of the SELECT list have their names."""
+        qualify = tree.args.get("qualify")
+        if qualify is None:
+            return None
+        only(qualify, self.text, "this")
+        self._aliases = {name.casefold(): each for name, each in columns if name}
+        condition = self.condition(qualify.this)
+        if not slots(condition, "window"):
+            raise Unsupported(
+                "QUALIFY is for conditions on windows",
+                hint="other conditions go into WHERE",
+                place=place(qualify.this, self.text),
+            )
+        return condition
+
+    def _meant(self, each: Window, node: exp.Window) -> Expr:
+        """The value of a window; the default of LAG and LEAD is computed row by row."""
+        if each.function not in (*RANKINGS, *PICKS, *TOTALS):
             raise Unsupported(
                 "this function is not worked out over the rows of a unit",
-                hint="ROW_NUMBER, RANK and DENSE_RANK are, and GROUP BY makes a table per unit",
+                hint="ranks, LAG, LEAD, FIRST_VALUE, LAST_VALUE, NTH_VALUE and aggregates are,"
+                " and GROUP BY makes a table per unit",
                 place=self.place(node),
             )
-        return slot
+        if each.function not in ("lag", "lead"):
+            return self._slot(each)
+        value, default, distance = each.arguments
+        there = self._slot(replace(each, arguments=(value, distance)))
+        if isinstance(default, Literal) and default.value is None:
+            return there
+        one = Literal(1, Kind.INTEGER)
+        row = self._slot(replace(each, arguments=(one, distance), kind=Kind.INTEGER))
+        return Case(((Not(IsNull(row)), there),), default, each.kind)
+
+    def _slot(self, each: Window) -> Slot:
+        if each not in self.windows:
+            self.windows.append(each)
+        return Slot("window", self.windows.index(each), each.kind)
 
 
-def ranked_view(
-    view: View, windows: Sequence[Window], binder: PolicyBinder, where: Place | None
+def windowed_view(
+    view: View,
+    qualify: Expr | None,
+    windows: Sequence[Window],
+    binder: PolicyBinder,
+    where: Place | None,
 ) -> View:
     """The view, of which columns have windows in them, as one of a table that has their values."""
+    _check(view, windows, binder, where)
+    check_made(view.table, where)
+    parts = [*(each for _, each in view.columns), *([] if qualify is None else [qualify])]
+    parts += [part for each in windows for part in each.parts[len(each.arguments) :]]
+    columns = {name: column for part in parts for name, column in columns_of(part).items()}
+    values = [each.arguments[0] for each in windows if each.arguments]
+    read = list(dict.fromkeys([*map(ColumnRef, columns.values()), *values]))
+    rows = rows_read(view.table, view.where, read, binder.policy)
+    held = dict(zip(read, rows.references, strict=True))
+    labels = {each.index: name for name, each in view.columns if isinstance(each, Slot)}
+    named = [(labels.get(at) or each.function, each) for at, each in enumerate(windows)]
+    table = windowed_rows(rows, [(name, _over(each, held)) for name, each in named], where)
+
+    def column(leaf: Slot | ColumnRef) -> Expr:
+        if isinstance(leaf, Slot):
+            return ColumnRef(table.window_columns[leaf.index])
+        return held[leaf]
+
+    kept = None if qualify is None else substituted(qualify, column)
+    return View(table, tuple((name, substituted(e, column)) for name, e in view.columns), kept)
+
+
+def _check(
+    view: View, windows: Sequence[Window], binder: PolicyBinder, where: Place | None
+) -> None:
+    """Refuse windows that would look at the rows of several units."""
     source, names = view.table, names_in(view.table, binder.policy)
     for each in windows:
         naming = (p for p in each.partition if isinstance(p, ColumnRef))
@@ -70,29 +153,21 @@ def ranked_view(
             hint="a SELECT in FROM can have the window alone",
             place=where,
         )
-    parts = [*(each for _, each in view.columns), *(p for each in windows for p in each.parts)]
-    read = {name: column for part in parts for name, column in columns_of(part).items()}
-    rows = rows_read(source, view.where, [*map(ColumnRef, read.values())], binder.policy)
-    held = dict(zip(read, rows.references, strict=True))
-    over = [_with_columns(each, lambda leaf: _held(leaf, held)) for each in windows]
-    labels = {each.index: name for name, each in view.columns if isinstance(each, Slot)}
-    named = [(labels.get(at) or each.function, each) for at, each in enumerate(over)]
-    table = ranked_rows(rows, named)
-
-    def column(leaf: Slot | ColumnRef) -> Expr:
-        return ColumnRef(table.ranks[leaf.index]) if isinstance(leaf, Slot) else _held(leaf, held)
-
-    return View(table, tuple((name, substituted(each, column)) for name, each in view.columns))
 
 
-def _held(leaf: Slot | ColumnRef, held: Mapping[str, ColumnRef]) -> Expr:
-    return leaf if isinstance(leaf, Slot) else held[leaf.column.name]
+def _over(each: Window, held: Mapping[Expr, ColumnRef]) -> Window:
+    """The window over the columns that hold what it reads."""
 
+    def new(leaf: Slot | ColumnRef) -> Expr:
+        return leaf if isinstance(leaf, Slot) else held[leaf]
 
-def _with_columns(each: Window, new: Callable[[Slot | ColumnRef], Expr]) -> Window:
-    """The window over other columns."""
-    order = tuple(
-        replace(term, expression=substituted(term.expression, new)) for term in each.order
+    value, *others = each.arguments or (None,)
+    return replace(
+        each,
+        arguments=() if value is None else (held[value], *(o for o in others if o is not None)),
+        partition=tuple(substituted(part, new) for part in each.partition),
+        order=tuple(
+            replace(term, expression=substituted(term.expression, new)) for term in each.order
+        ),
+        where=None if each.where is None else substituted(each.where, new),
     )
-    partition = tuple(substituted(part, new) for part in each.partition)
-    return replace(each, partition=partition, order=order)

@@ -15,16 +15,17 @@ from sqlglot import exp
 from dpdb.errors import UnknownName, Unsupported
 from dpdb.plan.derived import Derived, Released
 from dpdb.plan.expressions import Expr, conjunction
+from dpdb.plan.facts import Facts
 from dpdb.plan.query import Query
 from dpdb.plan.relations import Attached, Lookup, Source
-from dpdb.plan.stability import Facts
 from dpdb.policy.catalog import Policy
 from dpdb.policy.names import suggestion
 from dpdb.sql.answer_joins import scope_of_answers
 from dpdb.sql.arrangement import joined, with_lookups
+from dpdb.sql.exact_answers import as_answer
 from dpdb.sql.group_by import position
 from dpdb.sql.joins import Item, scope_of
-from dpdb.sql.row_windows import ROW_BY_ROW, WINDOWED, WindowedExpressions, ranked_view
+from dpdb.sql.row_windows import ROW_BY_ROW, WINDOWED, WindowedExpressions, windowed_view
 from dpdb.sql.scopes import RowExpressions
 from dpdb.sql.terms import Option
 from dpdb.sql.trees import only, place
@@ -45,10 +46,6 @@ _REFUSED = {
     ),
     "limit": _CUT,
     "offset": _CUT,
-    "qualify": (
-        WINDOWED[0],
-        "give the window a name with AS, and ask for its value in WHERE of the outer SELECT",
-    ),
     "windows": WINDOWED,
 }
 """For each clause that is not row by row the message and the hint."""
@@ -64,8 +61,11 @@ class SelectBinder(SubqueryBinder, Protocol):
     subqueries: list[Query]
     lookups: list[Lookup | Attached]
 
-    def within(self) -> SelectBinder:
-        """A binder for a SELECT in FROM or WITH, which sees the same tables."""
+    def within(self, *, rows: bool = False) -> SelectBinder:
+        """A binder for a SELECT in FROM or WITH, which sees the same tables.
+
+        With `rows` it may ask for rows of public tables.
+        """
         ...
 
     def bound(
@@ -118,6 +118,8 @@ def scope(tree: exp.Select, binder: SelectBinder) -> Scope:
         return Scope(view, dict.fromkeys(names, view.columns), binder, source.this)
     items = [Item(source.this, view, names)]
     items += [Item(j.this, *_source(j.this, tree, binder), j) for j in further]
+    if any(item.view.derived is not None for item in items):
+        items = [replace(item, view=as_answer(item.view)) for item in items]
     if all(item.view.derived is not None for item in items):
         return scope_of_answers(items, binder)
     return scope_of(items, binder)
@@ -205,10 +207,12 @@ def row_view(tree: exp.Select, inner: Scope, binder: SelectBinder) -> View:
         if part := tree.args.get(clause):
             where = place(part, binder.text) if isinstance(part, exp.Expr) else None
             raise Unsupported(message, hint=hint, place=where or place(tree, binder.text))
-    only(tree, binder.text, "expressions", "from_", "joins", "where", "order", "with_")
+    only(tree, binder.text, "expressions", "from_", "joins", "where", "qualify", "order",
+         "with_")  # fmt: skip
     binder.check_items(tree)
     rows, selected = _DerivedExpressions(binder, inner), WindowedExpressions(binder, inner)
     columns = tuple(_columns(tree, selected, inner))
+    qualify = selected.qualifying(tree, columns)
     table, condition = source_of(tree, inner, rows, binder)
     _check_order(tree, rows, binder, {name.casefold() for name, _ in columns})
     check_matched(table, place(tree, binder.text))
@@ -216,7 +220,7 @@ def row_view(tree: exp.Select, inner: Scope, binder: SelectBinder) -> View:
     view = View(table, columns, condition, tuple(binder.subqueries))
     if not selected.windows:
         return view
-    return ranked_view(view, selected.windows, binder, place(tree, binder.text))
+    return windowed_view(view, qualify, selected.windows, binder, place(tree, binder.text))
 
 
 def _columns(tree: exp.Select, rows: RowExpressions, inner: Scope) -> Iterator[tuple[str, Expr]]:

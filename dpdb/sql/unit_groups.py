@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from dpdb.errors import Place, StatementError, Unsupported
 from dpdb.plan.expressions import ColumnRef, Expr, Slot
+from dpdb.plan.held_rows import check_made
 from dpdb.plan.per_unit import PerUnit, per_unit
 from dpdb.plan.query import Output
 from dpdb.plan.relations import Join, Joined, JoinKind, Mark, Relation, Scan, scans
@@ -112,6 +113,7 @@ def unit_view(
             place=place(tree, binder.text),
         )
     source = with_lookups(source, binder.lookups, policy, binder.facts)
+    check_made(source, place(tree, binder.text))
     _check_source(source.relation if isinstance(source, Joined) else None, tree, binder)
     names, labels = _names(scope, policy), _labels(outputs)
     table = per_unit(

@@ -7,9 +7,9 @@ import traceback
 
 import numpy as np
 
-from dpdb.engines.memory.csv_loader import load
 from dpdb.engines.memory.engine import MemoryEngine
 from dpdb.engines.protocol import Exact
+from dpdb.engines.sources.csv_source import CsvSource
 from dpdb.errors import DpdbError
 from dpdb.interfaces.cli import main as cli
 from dpdb.plan.expressions import ColumnRef
@@ -39,7 +39,7 @@ def test_a24_nothing_that_holds_rows_shows_them(tmp_path, caplog):
     caplog.set_level(logging.DEBUG)
     bounds = POLICY.format(neighbors="add-remove").replace("[0, 120]", "[0, 10000000]")
     policy = write(tmp_path, "t", f"{HEADER}{CANARY_ROW}\n", bounds)
-    loaded = load(policy.tables[0], [column.name for column in policy.tables[0].columns])
+    loaded = CsvSource(policy.tables[0]).load([column.name for column in policy.tables[0].columns])
     columns = loaded.columns
     engine = MemoryEngine()
     plan = planned("SELECT SUM(age), MAX(age), MODE(city) FROM t WHERE name LIKE 'K%'", policy)

@@ -5,8 +5,8 @@ from unittest.mock import patch
 
 import pytest
 
-from dpdb.engines.memory import csv_loader
 from dpdb.engines.memory.engine import MemoryEngine
+from dpdb.engines.sources import csv_source
 from dpdb.errors import DataFileError
 from dpdb.policy.reader import policy_for
 from dpdb.privacy.noise.seeded import seeded
@@ -61,13 +61,13 @@ class Read:
         self.names = []
 
     def __enter__(self):
-        whole = csv_loader.builder
+        whole = csv_source.builder
 
         def counting(column, **options):
             self.names.append(column.name)
             return whole(column, **options)
 
-        self._patch = patch.object(csv_loader, "builder", counting)
+        self._patch = patch.object(csv_source, "builder", counting)
         self._patch.start()
         return self
 

@@ -8,8 +8,8 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 
-from dpdb.engines.memory import csv_loader, csv_records
-from dpdb.engines.memory.csv_loader import load
+from dpdb.engines.sources import csv_records, csv_source
+from dpdb.engines.sources.csv_source import CsvSource
 from dpdb.errors import DataFileError
 from dpdb.policy.catalog import Column, Kind, Table
 from dpdb.policy.csv_format import CsvFormat
@@ -22,7 +22,7 @@ def test_only_declared_columns_are_read_in_any_case_and_order(path):
     content = "Name,AGE,age,zip\nx,1,2,3\n"
     path.write_text(content.replace("AGE", "Ages"))
     table = Table("t", path, (Column("ZIP", Kind.INTEGER), Column("age", Kind.INTEGER)))
-    found = load(table, ["age", "ZIP"])
+    found = CsvSource(table).load(["age", "ZIP"])
     columns, rows = found.columns, found.rows
     assert list(columns) == ["ZIP", "age"]
     assert plain(columns["ZIP"]) == [3]
@@ -56,7 +56,7 @@ def test_progress_goes_to_the_end(path, first):
     path.write_text(f"x\n{first}\n" + "1\n" * 1000)
     seen = []
     with patch.object(csv_records, "BLOCK", 300):
-        load(Table("t", path, (integer(),)), ["x"], seen.append)
+        CsvSource(Table("t", path, (integer(),))).load(["x"], seen.append)
     assert len(seen) > 3
     assert seen == sorted(seen)
     assert seen[-1] == 1.0
@@ -78,7 +78,7 @@ def test_rows_begin_after_the_header(path):
         path.write_bytes(content.encode())
         name = read_header(path).names[0]
         table = Table("t", path, (Column(name, Kind.TEXT), Column("y", Kind.TEXT)))
-        found = load(table, [name, "y"])
+        found = CsvSource(table).load([name, "y"])
         assert (plain(found.columns[name]), plain(found.columns["y"])) == (["2"], ["3"])
         assert found.rows == 1
 
@@ -104,7 +104,7 @@ def test_a_header_whose_quote_is_open_is_refused_whatever_the_rows_are(path, row
 def test_a_policy_can_say_how_such_a_file_is_to_be_read(path, form, names, rows):
     path.write_text('a,"b\nc"\n1,2\n')
     table = Table("t", path, tuple(Column(name, Kind.TEXT) for name in names), csv=form)
-    found = load(table, names)
+    found = CsvSource(table).load(names)
     assert plain(found.columns[names[1]])[-2:] == rows
 
 
@@ -130,7 +130,7 @@ def test_a_bad_header(path, content, message):
     with pytest.raises(DataFileError, match=message):
         read_header(path)
     with pytest.raises(DataFileError, match=message):
-        load(Table("t", path, ()), ())
+        CsvSource(Table("t", path, ())).load(())
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_a_file_that_may_not_be_read(path):
 def test_a_disk_that_fails(path):
     path.write_text("a\n1\n")
     with (
-        patch.object(csv_loader, "blocks", side_effect=OSError(5, "Input/output error")),
+        patch.object(csv_source, "blocks", side_effect=OSError(5, "Input/output error")),
         pytest.raises(DataFileError, match="Input/output error"),
     ):
-        load(Table("t", path, ()), ())
+        CsvSource(Table("t", path, ())).load(())

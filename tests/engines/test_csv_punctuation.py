@@ -13,10 +13,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dpdb.engines.memory import csv_records
-from dpdb.engines.memory.csv_loader import load
-from dpdb.engines.memory.csv_records import Cells
-from dpdb.engines.memory.plain_numbers import plain_numbers
+from dpdb.engines.sources import csv_records
+from dpdb.engines.sources.csv_records import Cells
+from dpdb.engines.sources.csv_source import CsvSource
+from dpdb.engines.sources.plain_numbers import plain_numbers
 from dpdb.errors import DataFileError
 from dpdb.policy.catalog import Column, Kind, Table
 from dpdb.policy.csv_format import CsvFormat, Punctuation
@@ -31,7 +31,7 @@ def read(path, content, *columns, block=1 << 22, unit=None, **form):
     path.write_bytes(content)
     table = Table("t", path, columns, unit, csv=CsvFormat(**form))
     with patch.object(csv_records, "BLOCK", block):
-        found = load(table, [column.name for column in columns])
+        found = CsvSource(table).load([column.name for column in columns])
     return list(zip(*(plain(found.columns[column.name]) for column in columns), strict=True))
 
 
@@ -158,5 +158,5 @@ def test_a_file_that_unpacks_to_much_is_read_block_by_block(tmp_path):
         patch.object(csv_records, "_scanned", recorded),
         patch.object(csv_records, "BLOCK", 1 << 16),
     ):
-        assert load(Table("t", path, (X,)), []).rows == 1_000_000
+        assert CsvSource(Table("t", path, (X,))).load([]).rows == 1_000_000
     assert max(sizes) < 2 << 16

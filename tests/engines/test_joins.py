@@ -12,7 +12,7 @@ import pytest
 
 from dpdb.engines.memory.engine import MemoryEngine
 from dpdb.engines.memory.leaves import Leaves, Rows
-from dpdb.errors import Unsupported
+from dpdb.errors import TooLarge, Unsupported
 from dpdb.plan.plan import Plan
 from dpdb.policy.catalog import Policy
 from dpdb.policy.reader import read_policy
@@ -189,6 +189,50 @@ def test_public_rows_that_fan_out_too_far_are_refused(capped: Policy, folder: Pa
     Database({**DENSE.tables, "rd": days}).write(folder)
     with pytest.raises(Unsupported, match="a row can meet 10001 rows of rd"):
         statement("SELECT COUNT(*) FROM c JOIN rd ON c.reg = rd.day", capped, PublicFacts(None))
+
+
+@pytest.mark.parametrize(
+    ("days", "text", "refused"),
+    [
+        (1_001, "SELECT COUNT(*) FROM c JOIN rd ON reg = rd.day", "1001 joined rows for each row"),
+        (1_000, "SELECT COUNT(*) FROM c JOIN rd ON reg = rd.day", None),
+        (
+            1_001,
+            "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(max_rows_contributed = 1000) COUNT(*)"
+            " FROM c JOIN rd ON reg = rd.day",
+            None,
+        ),
+        (
+            1_001,
+            "SELECT SUM(n) FROM (SELECT c.id, COUNT(*) AS n FROM c JOIN rd ON reg = rd.day"
+            " GROUP BY c.id)",
+            "1001 joined rows for each row",
+        ),
+        (
+            1_001,
+            "SELECT SUM(k) FROM (SELECT ROW_NUMBER() OVER (PARTITION BY c.id) AS k FROM c"
+            " JOIN rd ON reg = rd.day)",
+            "1001 joined rows for each row",
+        ),
+        (
+            1_001,
+            "SELECT COUNT(*) FROM (SELECT c.id FROM c UNION ALL SELECT c.id FROM c JOIN rd"
+            " ON reg = rd.day)",
+            "1001 joined rows for each row",
+        ),
+        (2_237, "SELECT COUNT(*) FROM rd a JOIN rd b ON a.day = b.day", "make up to 5004169 rows"),
+        (2_236, "SELECT COUNT(*) FROM rd a JOIN rd b ON a.day = b.day", None),
+    ],
+)
+def test_joined_rows_that_are_held_are_bounded_by_public_facts(
+    days: int, text: str, refused: str | None, capped: Policy, folder: Path
+) -> None:
+    Database({**DENSE.tables, "rd": [(None, 1)] * days}).write(folder)
+    if refused is None:
+        assert statement(text, capped, PublicFacts(None))
+    else:
+        with pytest.raises(TooLarge, match=refused):
+            statement(text, capped, PublicFacts(None))
 
 
 def test_a_table_without_rows_is_joined(capped: Policy, folder: Path) -> None:

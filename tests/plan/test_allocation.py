@@ -10,6 +10,7 @@ from dpdb.errors import InvalidOption
 from dpdb.plan.allocation import allocate, competing_rows, is_public
 from dpdb.plan.lowering import AggregateLowering, PlanningContext
 from dpdb.plan.plan import Release
+from dpdb.plan.sharing import sharing
 from dpdb.policy.budget import Composition
 from dpdb.policy.catalog import Policy
 from dpdb.privacy.accounting.accountants import BudgetShare
@@ -25,7 +26,9 @@ def shares(
 ) -> list[BudgetShare]:
     """What each aggregate may spend."""
     asked = query(text, policy)
-    return list(allocate(asked, cells, share, PlanningContext(policy, known_rows, asked.options)))
+    context = PlanningContext(policy, known_rows, asked.options)
+    number = sharing(asked, context).all_shares
+    return list(allocate(asked, number, cells, share, context))
 
 
 def options(text: str, rest: str) -> str:

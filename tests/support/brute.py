@@ -19,11 +19,11 @@ from unittest import mock
 import numpy as np
 import numpy.typing as npt
 
-from dpdb.engines.memory import csv_loader, engine
-from dpdb.engines.memory.column_builders import builder
-from dpdb.engines.memory.csv_loader import Loaded, Version
-from dpdb.engines.memory.csv_records import MARGIN, Cells
 from dpdb.engines.memory.engine import MemoryEngine
+from dpdb.engines.sources.column_builders import builder
+from dpdb.engines.sources.csv_records import MARGIN, Cells
+from dpdb.engines.sources.opening import Sources
+from dpdb.engines.sources.protocol import Loaded, Version
 from dpdb.plan.plan import Plan, Release
 from dpdb.plan.planner import plan
 from dpdb.plan.query import NO_OPTIONS, Options
@@ -121,20 +121,26 @@ def world(
 @contextmanager
 def tables_in_memory() -> Iterator[None]:
     """The engine reads tables whose path is a `Rows` from there."""
-    with mock.patch.object(engine, "load", _load), mock.patch.object(csv_loader, "load", _load):
+    with mock.patch.object(Sources, "of", lambda _, table: RowsSource(table)):
         yield
 
 
-def _load(table: Table, names: Collection[str], *_: Any) -> Loaded:
-    rows = table.path.rows  # type: ignore[attr-defined]
-    columns = {
-        column.name: read_cells(
-            column, tuple(row[at] for row in rows), exact=column.name == table.unit
-        )
-        for at, column in enumerate(table.columns)
-        if column.name in names
-    }
-    return Loaded(columns, len(rows), Version(0, 0, 0, 0))
+@dataclass(frozen=True)
+class RowsSource:
+    """Reads a table whose path is a `Rows`."""
+
+    table: Table
+
+    def load(self, names: Collection[str], *_: Any) -> Loaded:
+        rows = self.table.path.rows  # type: ignore[attr-defined]
+        columns = {
+            column.name: read_cells(
+                column, tuple(row[at] for row in rows), exact=column.name == self.table.unit
+            )
+            for at, column in enumerate(self.table.columns)
+            if column.name in names
+        }
+        return Loaded(columns, len(rows), Version())
 
 
 @cache

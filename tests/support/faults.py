@@ -169,7 +169,7 @@ ROWS = (
     Mutant(
         "people whose names are spoilt are one person",
         "people merged",
-        [Change("engines.memory.column_builders:_TextBuilder._text", "self._exact", "False")],
+        [Change("engines.sources.column_builders:_TextBuilder._text", "self._exact", "False")],
         "engines/test_csv_loader_locality.py::test_a_cell_that_loses_anything_names_no_unit",
     ),
     Mutant(
@@ -182,9 +182,9 @@ ROWS = (
     Mutant(
         "values that are not clamped",
         "isolating an extreme",
-        [Change("engines.memory.grid_rounding:Grid.units", "np.clip(numbers, *self.bounds)",
+        [Change("engines.sources.grid_rounding:Grid.units", "np.clip(numbers, *self.bounds)",
                 "np.clip(numbers, -1e15, 1e15)"),
-         Change("engines.memory.grid_rounding:Grid.units",
+         Change("engines.sources.grid_rounding:Grid.units",
                 "np.clip(steps, self.lowest, self.highest).astype(self.dtype)",
                 "steps.astype(np.int64)")],
         "audit/test_bounded_influence.py::test_a12_no_row_adds_more_than_is_claimed",
@@ -206,6 +206,29 @@ ROWS = (
         "differencing",
         [Change("privacy.sensitivity:joint", "return max(", "return next(")],
         "privacy/test_sensitivity.py::test_planned_is_the_largest_change",
+        slow=True,
+    ),
+    Mutant(
+        "what a person comes to is clamped, and counts once for all groups",
+        "one person, many rows",
+        [Change("privacy.sensitivity:_of_groups", "return each * alone", "return alone")],
+        "privacy/test_sensitivity_formulas.py::"
+        "test_the_formula_of_what_units_come_to_is_the_largest_change",
+    ),
+    Mutant(
+        "a person's rows are clamped one by one where their sum should be",
+        "one person, many rows",
+        [Change("engines.memory.single_values:CountedRows._of_units", "self.owners[passed]",
+                "passed")],
+        "engines/conformance/test_statements.py::"
+        "test_what_each_unit_comes_to_in_a_group_is_clamped",
+    ),
+    Mutant(
+        "a person has one different value in a group, however many rows",
+        "one person, many rows",
+        [Change("plan.lowering:contribution_of", "isinstance(single_value(argument), UnitValue)",
+                "single_value(argument) is not None")],
+        "privacy/test_unit_sensitivity.py::test_a_unit_of_several_rows",
         slow=True,
     ),
     Mutant(
@@ -312,16 +335,16 @@ BUDGETS = (
     Mutant(
         "a price for each group that is seen",
         "prices, refusals",
-        [Change("session.session:Session._answer", "answer = bought(",
+        [Change("session.session:Session._answer", "return bought(",
                 "seen = sum(map(bool, purchase.result.noisy.draws[0].tolist()))\n"
                 "        price = replace(purchase.price, epsilon=purchase.price.epsilon * seen)\n"
-                "        purchase = replace(purchase, price=price)\n        answer = bought(")],
+                "        purchase = replace(purchase, price=price)\n        return bought(")],
         "audit/test_prices.py::test_a18_the_price_is_a_function_of_the_text",
     ),
     Mutant(
         "a budget that is never used up",
         "reconstruction",
-        [Change("ledger.spending:check_covered", "price = price_between(before, after)", "return")],
+        [Change("ledger.spending:covered_price", "price = price_between", "return price_between")],
         "ledger/conformance/test_ledger.py::test_epsilon_is_a_limit",
     ),
     Mutant(

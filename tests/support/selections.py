@@ -38,6 +38,14 @@ def mechanism(fraction: Fraction, relation: Neighbors, epsilon: Fraction) -> Exp
     return Exponential(change, epsilon, sensitivity.is_one_sided_rank(fraction))
 
 
+def listed_pieces(
+    values: npt.NDArray[np.int64], grid: tuple[int, int], fraction: Fraction, chosen_by: Exponential
+) -> tuple[list[int], list[int], list[int]]:
+    """The starts, the lengths and the weights of the pieces, as Python's integers."""
+    starts, lengths, each = pieces(values, grid, fraction, chosen_by)
+    return starts.tolist(), lengths.tolist(), each.whole()
+
+
 def distribution(
     values: npt.NDArray[np.int64],
     grid: tuple[int, int],
@@ -45,7 +53,7 @@ def distribution(
     chosen_by: Exponential,
 ) -> list[Fraction]:
     """The exact probability of each point of the grid, in order."""
-    starts, lengths, each = pieces(values, grid, fraction, chosen_by)
+    starts, lengths, each = listed_pieces(values, grid, fraction, chosen_by)
     assert starts[0] == grid[0]
     assert all(length >= 0 for length in lengths)
     ends = [start + length for start, length in zip(starts, lengths, strict=True)]

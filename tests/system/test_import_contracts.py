@@ -32,6 +32,7 @@ for request in sys.stdin:
 ROOMS = "Rooms stand on rooms"
 PLANS = "What plans sees no data"
 AFTER = "What comes after the noise sees no data"
+ENGINES = "Engines read rows through sources"
 SESSION = "Only the session brings exact results and noise together"
 FLOORS = "The floors of the plan"
 DOORS = "Doors see answers, and keep nobody waiting"
@@ -40,11 +41,13 @@ STUDENTS = "A student's process is given no session"
 CIRCLES = "No circles"
 
 MUTANTS = [
-    # The line goes to the end of the file; helpers, provenance and histogram are new files.
+    # The line goes to the end of the file; helpers, remote, provenance and histogram are new files.
     ("helpers.py", "", {ROOMS}),
     ("sql/binder.py", "import dpdb.ledger.protocol", {ROOMS}),
     ("vectors/like.py", "import dpdb.sql.dialect", {ROOMS}),
     ("engines/protocol.py", "import dpdb.answers.answer", {ROOMS}),
+    ("engines/remote.py", "", {ENGINES}),
+    ("engines/sources/opening.py", "import dpdb.engines.memory.keys", {ENGINES, CIRCLES}),
     ("session/session.py", "def later(): import dpdb.lab.people", {ROOMS, CIRCLES}),
     # plan imports policy, which imports errors
     ("errors.py", "import numpy", {PLANS}),

@@ -139,7 +139,7 @@ FIRST = "(SELECT st, amt, ROW_NUMBER() OVER (PARTITION BY cust ORDER BY id) AS k
 
 def test_explain_says_whose_rows_are_ranked(session: Session) -> None:
     lines = tree(session.execute(f"EXPLAIN SELECT SUM(k) FROM {FIRST}"), ()).splitlines()
-    first = "rows with their places among those of one cust"
+    first = "rows with windows over those of one cust"
     assert lines[lines.index(first) :][:3] == [first, "└─ o", "rows per cust: 2"]
     assert "bounds 1 to 2, which follow from the cap" in "\n".join(lines)
 
@@ -155,15 +155,3 @@ def test_neighbours_are_told_the_same_of_ranks(tmp_path: Path) -> None:
         told.append((answer.releases, answer.notes, answer.cost, keys, kinds))
     assert told[0] == told[1] == told[2]
     assert told[0][3] == [1, 2]
-
-
-@pytest.mark.parametrize(
-    ("window", "message"),
-    [
-        ("SUM(amt) OVER (PARTITION BY cust)", "not worked out over the rows of a unit"),
-        ("ROW_NUMBER() OVER (PARTITION BY st)", "a window would look at other rows"),
-    ],
-)
-def test_other_windows_are_refused(window: str, message: str, session: Session) -> None:
-    with pytest.raises(DpdbError, match=message):
-        session.execute(f"SELECT COUNT(*) FROM (SELECT {window} AS k FROM o)")

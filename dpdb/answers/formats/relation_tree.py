@@ -9,7 +9,7 @@ from dpdb.plan.expressions import ColumnRef, Expr, columns_of
 from dpdb.plan.per_unit import PerUnit
 from dpdb.plan.relations import Equality, Join, Joined, Mark, Relation, Scan, Source, scans
 from dpdb.plan.row_unions import RowUnion
-from dpdb.plan.row_windows import RankedRows
+from dpdb.plan.row_windows import WindowedRows
 
 
 def source_lines(source: Source) -> Iterator[str]:
@@ -17,7 +17,7 @@ def source_lines(source: Source) -> Iterator[str]:
     match source:
         case Joined():
             yield from _joined_lines(source)
-        case PerUnit() | RankedRows():
+        case PerUnit() | WindowedRows():
             yield from _lines(Scan(source), printable(source.unit_in_words))
             yield f"rows per {printable(source.unit_in_words)}: {source.rows_per_unit}"
         case RowUnion():
@@ -31,8 +31,8 @@ def origin_of_bounds(source: Source, name: str) -> str | None:
         match scan.table:
             case PerUnit(aggregate_columns=columns):
                 origin = "which follow from the cap and the bounds of a row"
-            case RankedRows(ranks=columns):
-                origin = "which follow from the cap"
+            case WindowedRows(window_columns=columns):
+                origin = "which follow from the cap and the bounds of a row"
             case RowUnion(columns=columns):
                 origin = "which are around those of all parts"
             case _:
@@ -70,11 +70,11 @@ def _lines(relation: Relation, unit: str) -> Iterator[str]:
             yield f"{relation.leaf or 'rows'} of GROUP BY {keys}, each of one {unit}"
             assert table.source is not None
             yield from _branch(_lines(_relation(table.source), unit), "└─ ", "   ")
-        case Scan(table=RankedRows(rows=RowUnion(parts=(part,)))):
-            yield f"{relation.leaf or 'rows'} with their places among those of one {unit}"
+        case Scan(table=WindowedRows(rows=RowUnion(parts=(part,)))):
+            yield f"{relation.leaf or 'rows'} with windows over those of one {unit}"
             yield from _branch(_lines(_relation(part.source), unit), "└─ ", "   ")
         case Scan(table=RowUnion(parts=parts)):
-            yield f"{relation.leaf or 'rows'} of UNION ALL"
+            yield f"{relation.leaf or 'rows'} of {'UNION ALL' if parts[1:] else 'a SELECT'}"
             for part in parts[:-1]:
                 yield from _branch(_lines(_relation(part.source), unit), "├─ ", "│  ")
             yield from _branch(_lines(_relation(parts[-1].source), unit), "└─ ", "   ")

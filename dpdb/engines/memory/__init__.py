@@ -1,4 +1,4 @@
-"""The engine that holds CSV files in memory, as columns of numpy arrays.
+"""The engine that holds tables in memory, as columns of numpy arrays.
 
 It may not know other engines, noise or answers.
 """

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from dpdb.engines.memory.grid_rounding import grid_of
+from dpdb.engines.sources.grid_rounding import grid_of
 from dpdb.plan.expressions import ColumnRef, Expr
 from dpdb.vectors.columns import Numbers
 from dpdb.vectors.evaluate import Frame, evaluate, public_dictionary
@@ -21,6 +22,8 @@ class CodedValues:
     null: Bools | None
     range: tuple[int, int] | None = None
     """The least and the greatest code, where that is public."""
+    texts: Sequence[object] | None = None
+    """What the codes are places in, where that follows from the rows."""
 
 
 def coded(argument: Expr, frame: Frame) -> CodedValues:
@@ -33,15 +36,25 @@ def coded(argument: Expr, frame: Frame) -> CodedValues:
             limits = None if grid is None else (grid.lowest, grid.highest)
             return CodedValues(held.units, held.null, limits)
         missing = len(held.values)
-        limits = (0, missing) if public_dictionary(column) else None
-        return CodedValues(held.codes, held.codes == missing, limits)
+        if public_dictionary(column):
+            return CodedValues(held.codes, held.codes == missing, (0, missing))
+        return CodedValues(held.codes, held.codes == missing, texts=held.values)
     vector = evaluate(argument, frame)
-    return CodedValues(identities(vector), vector.null)
+    if isinstance(vector, TextVector):
+        texts, same = _different_texts(vector)
+        return CodedValues(same[vector.codes], vector.null, texts=texts)
+    return CodedValues(vector.values, vector.null)
 
 
 def identities(vector: AnyVector) -> Array:
     """A number for every row, equal where the values are."""
     if isinstance(vector, TextVector):
-        _, same = np.unique(np.array([*vector.dictionary, ""], dtype=object), return_inverse=True)
-        return np.asarray(same[vector.codes])
+        return np.asarray(_different_texts(vector)[1][vector.codes])
     return vector.values
+
+
+def _different_texts(vector: TextVector) -> tuple[Sequence[object], Array]:
+    """The texts of a dictionary in order, each once, and the place of each of its codes there."""
+    dictionary = np.array([*vector.dictionary, ""], dtype=object)
+    texts, places = np.unique(dictionary, return_inverse=True)
+    return texts.tolist(), places

@@ -9,7 +9,6 @@ import numpy as np
 
 from dpdb.engines.memory.contribution_bounds import Units
 from dpdb.engines.memory.counted_rows import counted_rows
-from dpdb.engines.memory.csv_loader import NO_FILE, Loaded, load, load_more
 from dpdb.engines.memory.found_keys import key_counts
 from dpdb.engines.memory.joins import JoinedRows
 from dpdb.engines.memory.keys import Columns, check_declarations, declared_of
@@ -21,17 +20,19 @@ from dpdb.engines.memory.row_unions import PassedRows, columns_of_all, owners_of
 from dpdb.engines.memory.row_windows import RowsOfUnits
 from dpdb.engines.memory.statistics import Statistics
 from dpdb.engines.protocol import CountedValues, Exact, KeyCounts, OpenEngine, Progress, Witness
+from dpdb.engines.sources.opening import Sources
+from dpdb.engines.sources.protocol import NO_DATA, Loaded, load_more
 from dpdb.plan.expressions import Expr, Slot
 from dpdb.plan.per_unit import PerUnit
 from dpdb.plan.plan import Plan
 from dpdb.plan.relations import Joined, Scan, Source, columns_joined_on, scans
 from dpdb.plan.row_unions import RowUnion
-from dpdb.plan.row_windows import RankedRows
+from dpdb.plan.row_windows import WindowedRows
 from dpdb.policy.catalog import Table
 from dpdb.vectors.evaluate import Frame
 from dpdb.vectors.vector import AnyVector
 
-MadeTable = PerUnit | RowUnion | RankedRows
+MadeTable = PerUnit | RowUnion | WindowedRows
 """A table that a SELECT within FROM makes of the rows of others."""
 
 
@@ -52,6 +53,7 @@ class MemoryEngine(OpenEngine):
     """Is shown the digest of what is read, each time that a file is, before anything is used."""
     tables: tuple[Table, ...] = ()
     """All tables of the policy: whose a row is may be said by a row of another."""
+    sources: Sources = field(default_factory=Sources)
     _tables: dict[str, Loaded] = field(default_factory=dict, repr=False)
     _units: dict[str, Units] = field(default_factory=dict, repr=False)
     _made: dict[str, _Made] = field(default_factory=dict, repr=False)
@@ -90,11 +92,19 @@ class MemoryEngine(OpenEngine):
         statistics = self._statistics(plan, slots)
         return [statistics.counted_values(estimate.aggregate) for estimate in plan.estimates]
 
+    @np.errstate(all="ignore")
+    def public_rows(self, source: Source, names: frozenset[str]) -> tuple[Frame, int]:
+        """The rows of public tables, of which all count, and their number."""
+        assert source.public
+        self._made.clear()
+        passed = self._passed(source, None, names, "")
+        return passed.frame, len(passed)
+
     def _statistics(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> Statistics:
         self._made.clear()
         if isinstance(plan.table, Joined):
             frame, rows = self._joined(plan, plan.table, slots)
-            return Statistics(plan, frame, len(rows), None)
+            return Statistics(plan, frame, len(rows), None, rows.owners)
         return Statistics(plan, *self._rows_of(plan.table, plan, slots))
 
     def _rows_of(
@@ -136,15 +146,15 @@ class MemoryEngine(OpenEngine):
                 return self._grouped(table)
             case RowUnion():
                 return self._united(table)
-        return self._ranked(table)
+        return self._windowed(table)
 
-    def _ranked(self, table: RankedRows) -> _Made:
-        """Rows with their places among those of their unit."""
+    def _windowed(self, table: WindowedRows) -> _Made:
+        """Rows with windows over those of their unit."""
         assert table.rows is not None
         made = self._of_units(table.rows)
         columns = made.loaded.columns
-        ranks = RowsOfUnits(table, columns, made.owners).ranks()
-        return _Made(Loaded({**columns, **ranks}, made.loaded.rows, NO_FILE), made.owners)
+        windows = RowsOfUnits(table, columns, made.owners).windows()
+        return _Made(Loaded({**columns, **windows}, made.loaded.rows, NO_DATA), made.owners)
 
     def _grouped(self, table: PerUnit) -> _Made:
         """What the rows of each unit come to."""
@@ -152,7 +162,7 @@ class MemoryEngine(OpenEngine):
         passed = self._passed(table.source, table.where, table.names_read, table.sample_key)
         groups = GroupedRows(table, passed.frame, passed.owners.numbers)
         return _Made(
-            Loaded(groups.columns(), len(groups.first), NO_FILE),
+            Loaded(groups.columns(), len(groups.first), NO_DATA),
             passed.owners.of_rows(groups.first),
         )
 
@@ -163,7 +173,7 @@ class MemoryEngine(OpenEngine):
             for part in table.parts
         ]
         owners = owners_of_all(parts)
-        return _Made(Loaded(columns_of_all(table, parts), len(owners.numbers), NO_FILE), owners)
+        return _Made(Loaded(columns_of_all(table, parts), len(owners.numbers), NO_DATA), owners)
 
     def _passed(
         self, source: Source, where: Expr | None, names: frozenset[str], sample_key: str
@@ -189,7 +199,7 @@ class MemoryEngine(OpenEngine):
     def _owners_of(self, table: Table) -> Owners | None:
         """The owners of a table's rows; None where each row is a unit, or the table public."""
         if isinstance(table, MadeTable):
-            return self._of_units(table).owners
+            return None if table.public else self._of_units(table).owners
         return self._owners.of(table, self._columns)
 
     def _leaf(self, scan: Scan, names: Collection[str]) -> Leaf:
@@ -224,11 +234,11 @@ class MemoryEngine(OpenEngine):
         """
         if isinstance(table, MadeTable):
             return self._of_units(table).loaded
-        before = self._tables.get(table.name)
+        source, before = self.sources.of(table), self._tables.get(table.name)
         if before is None:
-            loaded = load(table, names | declared_of(table), self.progress, self.witness)
+            loaded = source.load(names | declared_of(table), self.progress, self.witness)
             check_declarations(table, loaded.columns)
-            self._tables[table.name] = loaded
         else:
-            self._tables[table.name] = load_more(table, before, names, self.progress, self.witness)
-        return self._tables[table.name]
+            loaded = load_more(source, before, names, self.progress, self.witness)
+        self._tables[table.name] = loaded
+        return loaded

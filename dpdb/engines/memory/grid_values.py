@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpdb.engines.memory.grid_rounding import grid_of, narrowest
 from dpdb.engines.memory.row_blocks import parts
+from dpdb.engines.sources.grid_rounding import grid_of, narrowest
 from dpdb.plan.expressions import ColumnRef, Expr
 from dpdb.plan.statistics import Grid
 from dpdb.policy.catalog import Column

@@ -8,10 +8,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpdb.engines.memory.csv_loader import load
 from dpdb.engines.memory.keys import check_declarations, declared_of
 from dpdb.engines.memory.matching import Matches
 from dpdb.engines.protocol import Witness
+from dpdb.engines.sources.opening import open_source
 from dpdb.errors import DataFileError
 from dpdb.plan.expressions import ColumnRef
 from dpdb.policy.catalog import Column, Kind, Policy, Table, Value
@@ -35,31 +35,22 @@ def with_public_values(policy: Policy, witness: Witness | None = None) -> Policy
 def most_alike(table: Table, columns: tuple[str, ...], witness: Witness | None = None) -> int:
     """The most rows of a public table that have the same values, none NULL, in the columns."""
     assert table.public
-    loaded = load(table, columns, witness=witness)
+    loaded = open_source(table).load(columns, witness=witness)
     frame = Frame(loaded.columns)
     read = [ColumnRef(column) for column in table.columns if column.name in columns]
     return Matches.of([evaluate(column, frame) for column in read], loaded.rows).most
 
 
-def public_frame(
-    table: Table, columns: tuple[str, ...], witness: Witness | None = None
-) -> tuple[Frame, int]:
-    """The rows of a public table, for expressions over these columns, and their number."""
-    assert table.public
-    loaded = load(table, columns, witness=witness)
-    return Frame(loaded.columns), loaded.rows
-
-
 def check_data(table: Table) -> None:
     """Raise DataFileError where a table's rows are not as the policy declares them together."""
     if names := declared_of(table):
-        check_declarations(table, load(table, names).columns)
+        check_declarations(table, open_source(table).load(names).columns)
 
 
 def _with_values(table: Table, witness: Witness | None) -> Table:
     """A public table, each of its columns with the values that it has."""
     names = [column.name for column in table.columns if _is_open(column)]
-    held = load(table, names, witness=witness).columns if names else {}
+    held = open_source(table).load(names, witness=witness).columns if names else {}
     return replace(
         table,
         columns=tuple(
@@ -79,8 +70,9 @@ def _values(column: Numbers | Codes) -> Sequence[Value]:
     """The values in a column, in order."""
     if isinstance(column, Codes):
         return column.values
+    assert column.step is not None
     units = column.units if column.null is None else column.units[~column.null]
-    return [int(value) for value in np.unique(units).tolist()]
+    return [int(unit * column.step) for unit in np.unique(units).tolist()]
 
 
 def _holding(column: Column, values: Sequence[Value]) -> Column:
@@ -101,8 +93,9 @@ def _borrowing(table: Table, known: dict[str, Table]) -> Table:
         if there is not None and there.values is None:
             raise DataFileError(f"{named} has no values, or more than {MAX_VALUES}")
         if there is not None:
+            low, high, step = there.lower, there.upper, there.step
             column = replace(  # noqa: PLW2901
-                column, values=there.values, lower=there.lower, upper=there.upper
+                column, values=there.values, lower=low, upper=high, step=step
             )
         columns.append(column)
     return replace(table, columns=tuple(columns)) if columns != [*table.columns] else table

@@ -8,11 +8,11 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpdb.engines.memory.grid_rounding import grid_of
 from dpdb.engines.memory.grid_values import on_grid
 from dpdb.engines.memory.keys import named_numbers, translated
 from dpdb.engines.memory.leaves import BOOLEANS, taken
 from dpdb.engines.memory.owners import Owners
+from dpdb.engines.sources.grid_rounding import grid_of
 from dpdb.plan.expressions import ColumnRef, Expr, Literal
 from dpdb.plan.row_unions import RowUnion
 from dpdb.plan.statistics import Grid

@@ -1,4 +1,4 @@
-"""Where each row stands among those of its unit and partition: ROW_NUMBER, RANK and DENSE_RANK."""
+"""Windows over the rows of each unit: ranks, values of other rows, and running totals."""
 
 from __future__ import annotations
 
@@ -10,33 +10,45 @@ import numpy as np
 
 from dpdb.engines.memory.coded_values import coded
 from dpdb.engines.memory.contribution_bounds import Units
-from dpdb.engines.memory.grid_rounding import grid_of
+from dpdb.engines.memory.grid_values import on_grid
+from dpdb.engines.memory.leaves import taken
+from dpdb.engines.memory.made_columns import made_column, rescaled
 from dpdb.engines.memory.owners import Owners
+from dpdb.engines.memory.row_blocks import mask, null_mask
+from dpdb.engines.memory.window_frames import OrderedRows, Ranges, greatest, sums
+from dpdb.engines.protocol import representation
+from dpdb.engines.sources.grid_rounding import grid_of
 from dpdb.plan.derived import Window
+from dpdb.plan.expressions import ColumnRef, Expr, Literal
+from dpdb.plan.per_unit import argument_grid
 from dpdb.plan.query import Ordering
-from dpdb.plan.row_windows import RankedRows
+from dpdb.plan.row_windows import PICKS, RANKINGS, WindowedRows
 from dpdb.policy.catalog import Column
 from dpdb.vectors.columns import Codes, Numbers
 from dpdb.vectors.evaluate import Frame, evaluate
-from dpdb.vectors.vector import Array, TextVector
+from dpdb.vectors.vector import Array, Bools, TextVector, Vector
 
 
 @dataclass(frozen=True, repr=False)
 class RowsOfUnits:
     """The rows of a table, and whose they are."""
 
-    table: RankedRows
+    table: WindowedRows
     columns: Mapping[str, Numbers | Codes]
     owners: Owners
 
-    def ranks(self) -> dict[str, Numbers]:
+    def windows(self) -> dict[str, Numbers | Codes]:
         """The columns of the windows."""
-        pairs = zip(self.table.ranks, self.table.windows, strict=True)
+        pairs = zip(self.table.window_columns, self.table.windows, strict=True)
         return {column.name: self._column(column, window) for column, window in pairs}
 
     @property
     def _rows(self) -> int:
         return len(self.owners.numbers)
+
+    @cached_property
+    def _frame(self) -> Frame:
+        return Frame(self.columns)
 
     @cached_property
     def _tie_breaks(self) -> Array:
@@ -47,45 +59,73 @@ class RowsOfUnits:
         places[units.order(np.arange(self._rows), self.table.sample_key)] = np.arange(self._rows)
         return places
 
-    def _column(self, column: Column, window: Window) -> Numbers:
-        grid = grid_of(column)
-        assert grid is not None
-        ranks = np.clip(self._ranks(window), grid.lowest, grid.highest)
-        return Numbers(ranks.astype(grid.dtype), grid.step, None, grid.lowest)
-
-    def _ranks(self, window: Window) -> Array:
-        # The owner is one more key, so that no row is ranked among those of another unit.
+    def _column(self, column: Column, window: Window) -> Numbers | Codes:
+        # The owner is one more key, so that no row is seen from those of another unit.
         within = [self.owners.numbers, *self._partition(window)]
         by = [key for each in window.order for key in self._keys(each)]
-        # The last of the keys is the first to be sorted by.
-        order = np.lexsort((self._tie_breaks, *reversed(by), *reversed(within)))
-        places = np.arange(self._rows)
-        begins = _changes(within, order)
-        start = np.maximum.accumulate(np.where(begins, places, 0))
-        peers = begins | _changes(by, order)
-        match window.function:
-            case "row_number":
-                found = places - start
-            case "rank":
-                found = np.maximum.accumulate(np.where(peers, places, 0)) - start
-            case _:
-                number = np.cumsum(peers)
-                found = number - number[start]
-        ranks = np.empty(self._rows, dtype=np.int64)
-        ranks[order] = found + 1
-        return ranks
+        rows = OrderedRows.of(within, by, self._tie_breaks)
+        back = np.empty(self._rows, dtype=np.int64)
+        back[rows.order] = rows.places
+        if window.function in RANKINGS:
+            return _ranks(column, rows.ranks(window.function)[back])
+        if window.function in PICKS:
+            return self._picked(window, rows, back)
+        return self._total(column, window, rows, back)
+
+    def _picked(self, window: Window, rows: OrderedRows, back: Array) -> Numbers | Codes:
+        """The value of another row, NULL where there is no such row."""
+        value = window.arguments[0]
+        assert isinstance(value, ColumnRef)
+        source, inside = _sources(window, rows)
+        chosen = rows.order[np.where(inside, source, 0)] if self._rows else rows.order
+        return _with_nulls(self.columns[value.column.name], chosen[back], ~inside[back])
+
+    def _total(self, column: Column, window: Window, rows: OrderedRows, back: Array) -> Numbers:
+        """COUNT, SUM, AVG, MIN or MAX of the rows in the frame, clamped to the column's bounds."""
+        counted, ranges = self._counted(window)[rows.order], rows.frames(window)
+        number = sums(counted.astype(np.int64), ranges)
+        if window.function == "count":
+            return made_column(column, number[back], None)
+        missing, argument = (number == 0)[back], window.arguments[0]
+        grid = argument_grid(argument, window.where)
+        if grid is None:
+            vector = evaluate(argument, self._frame)
+            assert isinstance(vector, Vector)
+            values = np.broadcast_to(vector.values, self._rows)[rows.order]
+            found = _extremes(window, values, counted, ranges, np.inf)
+            return made_column(column, np.where(number == 0, 0.0, found)[back], missing)
+        steps = on_grid(argument, grid, self._frame, self._rows)
+        values = np.broadcast_to(steps.values, self._rows)[rows.order].astype(np.int64)
+        largest = max(abs(grid.lower), abs(grid.upper))
+        if window.function in ("min", "max"):
+            found = _extremes(window, values, counted, ranges, largest + 1)
+        else:
+            found = sums(np.where(counted, values, 0).astype(representation(largest)), ranges)
+        if window.function == "avg":
+            found = found.astype(np.float64) / np.maximum(number, 1)
+        return made_column(column, rescaled(found, grid, column)[back], missing)
+
+    def _counted(self, window: Window) -> Bools:
+        """The rows that an aggregate counts: its FILTER holds, and its argument is not NULL."""
+        counted: Bools = np.ones(self._rows, dtype=np.bool_)
+        if window.where is not None:
+            counted &= mask(window.where, self._frame, self._rows)
+        for argument in window.arguments:
+            if (null := null_mask(argument, self._frame, self._rows)) is not None:
+                counted &= ~null
+        return counted
 
     def _partition(self, window: Window) -> list[Array]:
         """What the rows of a partition have in common, as numbers; NULL is a value of its own."""
         found: list[Array] = []
         for each in window.partition:
-            values = coded(each, Frame(self.columns))
+            values = coded(each, self._frame)
             found += [values.codes, *([] if values.null is None else [values.null])]
         return [np.broadcast_to(each, self._rows) for each in found]
 
     def _keys(self, ordering: Ordering) -> list[Array]:
         """What rows are sorted by, as ascending numbers: whether there is NULL, and the value."""
-        vector = evaluate(ordering.expression, Frame(self.columns))
+        vector = evaluate(ordering.expression, self._frame)
         if isinstance(vector, TextVector):
             _, place = np.unique(np.array([*vector.dictionary, ""], object), return_inverse=True)
             values = place[vector.codes].astype(np.float64)
@@ -97,11 +137,54 @@ class RowsOfUnits:
         return [np.broadcast_to(key, self._rows) for key in keys]
 
 
-def _changes(keys: list[Array], order: Array) -> Array:
-    """Where, in this order, a row is the first or differs in a key from the one before."""
-    new = np.zeros(len(order), dtype=np.bool_)
-    new[:1] = True
-    for key in keys:
-        ordered = key[order]
-        new[1:] |= ordered[1:] != ordered[:-1]
-    return new
+def _ranks(column: Column, ranks: Array) -> Numbers:
+    grid = grid_of(column)
+    assert grid is not None
+    held = np.clip(ranks, grid.lowest, grid.highest).astype(grid.dtype)
+    return Numbers(held, grid.step, None, grid.lowest)
+
+
+def _sources(window: Window, rows: OrderedRows) -> tuple[Array, Bools]:
+    """The place of the row whose value each row has, and whether there is one."""
+    begin, end = rows.first, rows.after
+    match window.function:
+        case "lag":
+            source = rows.places - _literal(window.arguments[1])
+        case "lead":
+            source = rows.places + _literal(window.arguments[1])
+        case "first_value":
+            begin, end = rows.frames(window)
+            source = begin
+        case "last_value":
+            begin, end = rows.frames(window)
+            source = end - 1
+        case _:
+            begin, end = rows.frames(window)
+            source = begin + _literal(window.arguments[1]) - 1
+    return source, (begin <= source) & (source < end)
+
+
+def _literal(argument: Expr) -> int:
+    """A constant whole number."""
+    assert isinstance(argument, Literal)
+    assert isinstance(argument.value, int)
+    return argument.value
+
+
+def _with_nulls(column: Numbers | Codes, rows: Array, missing: Bools) -> Numbers | Codes:
+    """The column in these rows, NULL where a row is missing."""
+    found = taken(column, rows)
+    if isinstance(found, Codes):
+        return Codes(np.where(missing, len(found.values), found.codes), found.values)
+    null = missing if found.null is None else missing | found.null
+    units = np.where(missing, found.filler, found.units)
+    return Numbers(units, found.step, null, found.filler)
+
+
+def _extremes(
+    window: Window, values: Array, counted: Bools, ranges: Ranges, beyond: float
+) -> Array:
+    """The least or greatest counted value of each frame."""
+    sign = -1 if window.function == "min" else 1
+    chosen = np.where(counted, sign * values, -beyond).astype(values.dtype)
+    return sign * greatest(chosen, ranges, -beyond)

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from dpdb.engines.memory import exact_sums, row_blocks
-from dpdb.engines.memory.coded_values import CodedValues, coded, identities
+from dpdb.engines.memory.coded_values import coded, identities
 from dpdb.engines.memory.contribution_bounds import Units
 from dpdb.engines.memory.counted_rows import counted_rows
+from dpdb.engines.memory.different_values import (
+    FEW,
+    DifferentValues,
+    different,
+    different_among_few,
+)
 from dpdb.engines.memory.grid_values import Steps, on_grid
 from dpdb.engines.memory.groups import (
     atom_counts,
@@ -18,6 +24,7 @@ from dpdb.engines.memory.groups import (
     places_among,
     sorted_by_group,
 )
+from dpdb.engines.memory.single_values import CountedRows, single_values
 from dpdb.engines.protocol import WORD, CountedValues, representation
 from dpdb.plan.expressions import ColumnRef, Expr, Literal
 from dpdb.plan.plan import Plan
@@ -39,9 +46,6 @@ from dpdb.vectors.columns import Numbers
 from dpdb.vectors.evaluate import Frame, evaluate
 from dpdb.vectors.vector import Array, Bools
 
-_FEW = 2**16
-"""So many different values are counted one by one rather than sorted."""
-
 
 @dataclass(frozen=True, repr=False)
 class _Counted:
@@ -54,14 +58,19 @@ class _Counted:
 class Statistics:
     """The statistics of one SELECT; its filter and groups are evaluated once."""
 
-    def __init__(self, plan: Plan, frame: Frame, rows: int, units: Units | None):
-        self._frame = frame
+    def __init__(
+        self, plan: Plan, frame: Frame, rows: int, units: Units | None, owners: Array | None = None
+    ):
         self._rows = rows
         self._cells = plan.cells if plan.keys else None
         self._masks: dict[Expr | None, Bools | None] = {
             None: counted_rows(plan, frame, rows, units)
         }
         self._groups = group_codes(plan, frame, rows) if plan.keys else None
+        owners = owners if units is None else units.owners.numbers
+        counted = CountedRows(frame, rows, self._masks[None], self._groups, plan.cells, owners)
+        single = {value.name: counted.column(value) for value in single_values(plan)}
+        self._frame = replace(frame, columns={**frame.columns, **single})
         self._sorted: dict[tuple[Expr, Expr | None, Grid], list[Array]] = {}
         self._steps: dict[tuple[Expr, Grid], Steps] = {}
         self._sums: dict[tuple[Expr, Expr | None, Grid, int, int], tuple[Array, Array]] = {}
@@ -199,9 +208,10 @@ class Statistics:
     def _power_sums(self, total: Total, centre: int, power: int) -> tuple[Array, Array]:
         """For each cell Σ (x - centre)^power over the counted rows of a total, and their number."""
         key = (total.argument, total.where, total.grid, centre, power)
-        if key not in self._sums:
-            self._sums[key] = self._plain_sums(total, centre, power)
-        return self._sums[key]
+        found = self._sums.get(key)
+        if found is None:
+            found = self._sums[key] = self._plain_sums(total, centre, power)
+        return found
 
     def _plain_sums(self, total: Total, centre: int, power: int) -> tuple[Array, Array]:
         """The same, worked out.
@@ -234,52 +244,40 @@ class Statistics:
 
     def _on_grid(self, argument: Expr, grid: Grid) -> Steps:
         key = (argument, grid)
-        if key not in self._steps:
-            self._steps[key] = on_grid(argument, grid, self._frame, self._rows)
-        return self._steps[key]
+        found = self._steps.get(key)
+        if found is None:
+            found = self._steps[key] = on_grid(argument, grid, self._frame, self._rows)
+        return found
 
-    def _distinct(self, statistic: Distinct) -> Array:
+    def different(self, statistic: Distinct) -> DifferentValues:
+        """The values that there are in each cell, each once."""
         values = coded(statistic.argument, self._frame)
         cells = 1 if self._cells is None else self._cells
         if values.range is not None:
             low, high = values.range
-            size = high - low + 1
-            if size * (cells + 1) <= _FEW:
-                return self._distinct_among_few(values, low, size, statistic.where)
+            if (high - low + 1) * (cells + 1) <= FEW:
+                mask = self._selected(statistic.where, values.null)
+                if self._groups is not None:
+                    groups = self._groups_within(mask)
+                else:
+                    groups = np.zeros(self._rows, dtype=np.bool_) if mask is None else ~mask
+                return different_among_few(values, groups, cells)
         counted = self._counted(values.codes, values.null, statistic.where)
-        if counted.groups is None:
-            return np.array([len(np.unique(counted.values))], dtype=np.int64)
-        order = np.lexsort((counted.values, counted.groups))
-        groups, codes = counted.groups[order], counted.values[order]
-        new = np.ones(len(order), dtype=bool)
-        new[1:] = (groups[1:] != groups[:-1]) | (codes[1:] != codes[:-1])
-        return self._per_cell(groups[new])
+        return different(counted.groups, counted.values, cells, values.texts)
 
-    def _distinct_among_few(
-        self, values: CodedValues, low: int, size: int, where: Expr | None
-    ) -> Array:
-        """Each value of each cell is counted, and rows that are not in a cell of their own."""
-        mask = self._selected(where, values.null)
-        cells = 1 if self._cells is None else self._cells
-        if self._groups is not None:
-            groups = self._groups_within(mask)
-        else:
-            groups = np.zeros(self._rows, dtype=np.bool_) if mask is None else ~mask
-        counts = np.zeros((cells + 1) * size, dtype=np.int64)
-        for block in row_blocks.row_blocks(self._rows):
-            places = groups[block].astype(np.intp) * size
-            places += values.codes[block]
-            places -= low
-            counts += np.bincount(places, minlength=len(counts))
-        present = counts.reshape(cells + 1, size)[:cells] > 0
-        return np.asarray(present.sum(axis=1, dtype=np.int64))
+    def _distinct(self, statistic: Distinct) -> Array:
+        return self.different(statistic).per_cell()
+
+    def counted_steps(self, statistic: Ranks) -> tuple[Array | None, Array]:
+        """The groups of the rows that count, and their values in steps of the grid."""
+        steps = self._on_grid(statistic.argument, statistic.grid)
+        counted = self._counted(steps.values, steps.null, statistic.where)
+        return counted.groups, counted.values
 
     def _ranks(self, statistic: Ranks) -> list[Array]:
         key = (statistic.argument, statistic.where, statistic.grid)
         if key not in self._sorted:
-            steps = self._on_grid(statistic.argument, statistic.grid)
-            counted = self._counted(steps.values, steps.null, statistic.where)
-            cells = sorted_by_group(counted.groups, counted.values, self._cells)
+            cells = sorted_by_group(*self.counted_steps(statistic), self._cells)
             self._sorted[key] = [values.astype(WORD, copy=False) for values in cells]
         return self._sorted[key]
 

@@ -22,14 +22,30 @@ from dpdb.privacy.mechanisms import FARTHEST, Exponential
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from dpdb.privacy.noise.sorted_values import SortedValues
     from dpdb.privacy.noise.source import Noise
 
 _MANTISSA = 2**53
 _SHIFT = 116
 """2^-116 < e^-80: every weight is a whole number of at least 45 bits after scaling."""
+_BLOCK = 2**8
+"""The most pieces of which weights are added up before one of them is chosen."""
+_LOW_BITS = 27
+"""The binary digits of the lower part of a factor: sums of a block's products fit 64 bits."""
 
 
-def weights(distances: npt.NDArray[np.int64], rate: Fraction) -> list[int]:
+class Weights(NamedTuple):
+    """Whole numbers: each is a mantissa below 2^53, times two to a power."""
+
+    mantissas: npt.NDArray[np.int64]
+    powers: npt.NDArray[np.int32]
+
+    def whole(self) -> list[int]:
+        """The numbers, of any size."""
+        return list(map(lshift, self.mantissas.tolist(), self.powers.tolist()))
+
+
+def binary_weights(distances: npt.NDArray[np.int64], rate: Fraction) -> Weights:
     """Integer weights proportional to exp(-rate·distance), each to a relative error of 2^-44.
 
     Distances below 2^53 are exact and `rate` has a relative error of 2^-53, so an exponent of at
@@ -37,12 +53,16 @@ def weights(distances: npt.NDArray[np.int64], rate: Fraction) -> list[int]:
     """
     exponents = np.minimum(distances * float(rate), FARTHEST)
     mantissas, powers = np.frexp(np.exp(-exponents))
-    whole = (mantissas * _MANTISSA).astype(np.int64).tolist()
-    return list(map(lshift, whole, (powers + _SHIFT).tolist()))
+    return Weights((mantissas * _MANTISSA).astype(np.int64), powers + _SHIFT)
+
+
+def weights(distances: npt.NDArray[np.int64], rate: Fraction) -> list[int]:
+    """The same as Python's integers."""
+    return binary_weights(distances, rate).whole()
 
 
 def select_value(
-    values: npt.NDArray[np.int64],
+    values: SortedValues,
     grid: tuple[int, int],
     fraction: Fraction,
     mechanism: Exponential,
@@ -56,8 +76,8 @@ def select_value(
     Algorithm 2).
     """
     starts, lengths, each = pieces(values, grid, fraction, mechanism)
-    chosen = choose(map(mul, each, lengths), noise)
-    return starts[chosen] + noise.below(lengths[chosen])
+    chosen = choose_piece(each, lengths, noise)
+    return int(starts[chosen]) + noise.below(int(lengths[chosen]))
 
 
 def select_index(counts: Sequence[int], mechanism: Exponential, noise: Noise) -> int:
@@ -72,19 +92,54 @@ def choose(integer_weights: Iterable[int], noise: Noise) -> int:
     return bisect_right(totals, noise.below(totals[-1]))
 
 
+def choose_piece(each: Weights, lengths: npt.NDArray[np.int64], noise: Noise) -> int:
+    """An index, selected with probability exactly proportional to its weight times its length.
+
+    First a block of neighbours with the same power is selected, and then one of them. Within a
+    block, products of the higher and lower parts of both factors are added up in 64 bits: of
+    lengths up to 2^54 and of mantissas both parts are at most 2^27.
+    """
+    begins = np.arange(len(lengths)) % _BLOCK == 0
+    begins[1:] |= each.powers[1:] != each.powers[:-1]
+    first = begins.nonzero()[0]
+    (high, low), (long, short) = _parts(each.mantissas), _parts(lengths)
+    products = (high * long, high * short, low * long, low * short)
+    sums = [np.add.reduceat(product, first).tolist() for product in products]
+    powers = each.powers[first].tolist()
+    totals = list(accumulate(map(_joined, *sums, powers)))
+    drawn = noise.below(totals[-1])
+    block = bisect_right(totals, drawn)
+    inside = slice(first[block], first[block + 1] if block + 1 < len(first) else None)
+    before = totals[block - 1] if block else 0
+    own = map(
+        mul, Weights(each.mantissas[inside], each.powers[inside]).whole(), lengths[inside].tolist()
+    )
+    return int(first[block]) + bisect_right(list(accumulate(own)), drawn - before)
+
+
+def _parts(numbers: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """The higher and the lower parts of numbers."""
+    return numbers >> _LOW_BITS, numbers & (2**_LOW_BITS - 1)
+
+
+def _joined(both_high: int, one: int, other: int, both_low: int, power: int) -> int:
+    """A sum of products, from the sums of the products of their parts."""
+    return ((((both_high << _LOW_BITS) + one + other) << _LOW_BITS) + both_low) << power
+
+
 def pieces(
-    values: npt.NDArray[np.int64],
+    values: SortedValues,
     grid: tuple[int, int],
     fraction: Fraction,
     mechanism: Exponential,
-) -> tuple[list[int], list[int], list[int]]:
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], Weights]:
     """The pieces of the grid, by their starts and lengths, and the weight of each."""
     ranked = ranked_pieces(values, grid, fraction, mechanism)
     # Distances are counted in units of 1/denominator, to stay whole.
     scale, target = fraction.denominator, fraction.numerator * len(values)
     above, below = scale * ranked.lowest - target, target - scale * ranked.highest
-    each = weights(np.maximum(0, np.maximum(above, below)), mechanism.rate / scale)
-    return ranked.starts.tolist(), ranked.lengths.tolist(), each
+    each = binary_weights(np.maximum(0, np.maximum(above, below)), mechanism.rate / scale)
+    return ranked.starts, ranked.lengths, each
 
 
 class Pieces(NamedTuple):
@@ -97,7 +152,7 @@ class Pieces(NamedTuple):
 
 
 def ranked_pieces(
-    values: npt.NDArray[np.int64],
+    values: SortedValues,
     grid: tuple[int, int],
     fraction: Fraction,
     mechanism: Exponential,
@@ -111,11 +166,11 @@ def ranked_pieces(
     low, high = grid
     middle = fraction.numerator * len(values) // fraction.denominator
     around = slice(max(0, middle - mechanism.reach), middle + mechanism.reach + 1)
-    window = values[around].astype(np.int64)
+    window = np.asarray(values[around], dtype=np.int64)
     # Equal values stand side by side, and none is below the grid.
     points = window[np.diff(window, prepend=low - 1) > 0]
-    below = np.searchsorted(values, points, side="left")
-    upto = np.searchsorted(values, points, side="right")
+    below = values.searchsorted(points, side="left")
+    upto = values.searchsorted(points, side="right")
     first = below[:1] if len(points) else np.zeros(1, dtype=np.int64)
     starts = np.concatenate(([low], _in_turn(points, points + 1)))
     ends = np.concatenate((_in_turn(points, points + 1), [high + 1]))

@@ -9,11 +9,16 @@ import pytest
 from dpdb.engines.memory.engine import MemoryEngine
 from dpdb.engines.protocol import Engine
 from tests.support.plain_engine import PlainEngine
+from tests.support.streams import SmallBlocks
 from tests.support.two_engines import World, two_engines
 
 OpenEngine = Callable[..., Engine]
 """Takes `tables`, where chains of units lead through several."""
-ENGINES: dict[str, OpenEngine] = {"memory": MemoryEngine, "plain": PlainEngine}
+ENGINES: dict[str, OpenEngine] = {
+    "memory": MemoryEngine,
+    "stream": SmallBlocks,
+    "plain": PlainEngine,
+}
 
 
 @pytest.fixture(params=ENGINES, scope="module")

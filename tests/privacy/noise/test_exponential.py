@@ -21,7 +21,7 @@ import pytest
 
 from dpdb.policy.budget import Neighbors
 from dpdb.privacy.mechanisms import FARTHEST, SLACK, Exponential
-from dpdb.privacy.noise.exponential import pieces, weights
+from dpdb.privacy.noise.exponential import weights
 from tests.support.brute import ADD_REMOVE, REPLACE, multisets, neighbouring, score
 from tests.support.selections import (
     CLAIMED,
@@ -31,6 +31,7 @@ from tests.support.selections import (
     exponential,
     integers,
     largest_ratio,
+    listed_pieces,
     mechanism,
 )
 
@@ -187,7 +188,7 @@ def test_the_window_leaves_out_nothing(name: str, fraction: Fraction) -> None:
         memory = {x: exponential(x) for x in set(exponents)}
         total = sum(memory[x] for x in exponents)
         close(found, [memory[x] / total for x in exponents])
-        widths.add(len(pieces(integers(values), GRID, fraction, chosen_by)[0]))
+        widths.add(len(listed_pieces(integers(values), GRID, fraction, chosen_by)[0]))
     assert len(widths) > 1 or len(set(values)) <= 5
 
 
@@ -225,7 +226,7 @@ def test_wide_grids_and_narrow_arrays(fraction: Fraction) -> None:
     grid = (-(2**53), 2**53)
     chosen_by = mechanism(fraction, ADD_REMOVE, Fraction(1))
     values = integers([grid[0], -5, 0, 0, 100, 101, grid[1]])
-    starts, lengths, each = pieces(values, grid, fraction, chosen_by)
+    starts, lengths, each = listed_pieces(values, grid, fraction, chosen_by)
     assert sum(lengths) == 2**54 + 1
     scored = [
         (score(values.tolist(), v, fraction), weight)
@@ -241,7 +242,7 @@ def test_wide_grids_and_narrow_arrays(fraction: Fraction) -> None:
     for narrow in (np.uint8, np.int8, np.uint32):
         small = np.array([0, 5, 5, 127], dtype=narrow)
         wide = small.astype(np.int64)
-        assert pieces(small, (0, 127), fraction, chosen_by) == pieces(
+        assert listed_pieces(small, (0, 127), fraction, chosen_by) == listed_pieces(
             wide, (0, 127), fraction, chosen_by
         )
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import accumulate, combinations, pairwise
+from operator import mul
 from random import Random
 
 import numpy as np
@@ -20,7 +21,7 @@ from dpdb.policy.catalog import Column, Kind
 from dpdb.privacy import sensitivity
 from dpdb.privacy.mechanisms import FARTHEST, SLACK, Exponential
 from dpdb.privacy.noise import exponential as selection
-from dpdb.privacy.noise.exponential import pieces, select_index, select_value
+from dpdb.privacy.noise.exponential import select_index, select_value
 from dpdb.privacy.noise.system import SystemNoise
 from dpdb.privacy.sensitivity import Contribution
 from tests.support.brute import ADD_REMOVE, REPLACE, multisets, neighbouring, world
@@ -32,6 +33,7 @@ from tests.support.selections import (
     exponential,
     integers,
     largest_ratio,
+    listed_pieces,
     mechanism,
 )
 
@@ -63,7 +65,7 @@ def test_a_uniform_integer_below_the_total_decides() -> None:
     fraction, grid = Fraction(1, 4), (-2, 9)
     for values in ([], [0], [9], [-2, -2], [1, 2, 3], [4, 4, 4, 8]):
         chosen_by = mechanism(fraction, ADD_REMOVE, Fraction(2))
-        starts, lengths, each = pieces(integers(values), grid, fraction, chosen_by)
+        starts, lengths, each = listed_pieces(integers(values), grid, fraction, chosen_by)
         sizes = [weight * length for weight, length in zip(each, lengths, strict=True)]
         ends = list(accumulate(sizes))
         for start, length, size, end in zip(starts, lengths, sizes, ends, strict=True):
@@ -73,6 +75,23 @@ def test_a_uniform_integer_below_the_total_decides() -> None:
                     chosen = select_value(integers(values), grid, fraction, chosen_by, noise)
                     assert chosen == start + offset
                     assert noise.bounds == [ends[-1], length]
+
+
+def test_a_large_table_is_decided_in_the_same_way() -> None:
+    """Of thousands of pieces, in gaps of all lengths, many weigh nearly the same."""
+    random, fraction, grid = Random(8), Fraction(1, 2), (-(2**53), 2**53)
+    values = [random.randrange(-(2**bits), 2**bits) for bits in range(1, 53) for _ in range(60)]
+    for epsilon in (Fraction(1, 1000), Fraction(1, 10), Fraction(5)):
+        chosen_by = mechanism(fraction, ADD_REMOVE, epsilon)
+        starts, lengths, each = listed_pieces(integers(values), grid, fraction, chosen_by)
+        ends = list(accumulate(map(mul, each, lengths)))
+        inside = [place for place, length in enumerate(lengths) if length]
+        for piece in {*random.choices(inside, k=60), inside[0], inside[-1]}:
+            for drawn in (ends[piece] - each[piece] * lengths[piece], ends[piece] - 1):
+                noise = Scripted([drawn, lengths[piece] - 1])
+                chosen = select_value(integers(values), grid, fraction, chosen_by, noise)
+                assert chosen == starts[piece] + lengths[piece] - 1
+                assert noise.bounds == [ends[-1], lengths[piece]]
 
 
 def index_distribution(counts: Sequence[int], chosen_by: Exponential) -> list[Fraction]:
@@ -228,11 +247,13 @@ def test_nothing_else_decides() -> None:
     }
     assert functions == {
         "weights",
+        "binary_weights",
         "select_value",
         "select_index",
         "pieces",
         "ranked_pieces",
         "choose",
+        "choose_piece",
     }
 
 

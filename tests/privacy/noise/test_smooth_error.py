@@ -13,8 +13,8 @@ import numpy.typing as npt
 import pytest
 
 from dpdb.privacy.mechanisms import Exponential, Smooth
-from dpdb.privacy.noise.exponential import pieces
 from dpdb.privacy.noise.smooth import statistic_and_scale
+from tests.support.selections import listed_pieces
 
 ROOT = Path(__file__).parents[3]
 PEOPLE = ROOT / "sample_data" / "people.csv"
@@ -33,7 +33,7 @@ def incomes() -> npt.NDArray[np.int64]:
 
 def error_of_the_default(values: npt.NDArray[np.int64], epsilon: Fraction) -> float:
     """The root of the mean squared error, exactly: of every value that may be selected."""
-    starts, lengths, weights = pieces(values, GRID, HALF, Exponential(HALF, epsilon))
+    starts, lengths, weights = listed_pieces(values, GRID, HALF, Exponential(HALF, epsilon))
     median = (values[len(values) // 2 - 1] + values[len(values) // 2]) / 2
     mean_square = total = 0.0
     for start, length, weight in zip(starts, lengths, weights, strict=True):

@@ -1,0 +1,76 @@
+"""The different values of an argument in each cell of an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpdb.engines.memory import row_blocks
+from dpdb.engines.memory.coded_values import CodedValues
+from dpdb.vectors.vector import Array, Bools
+
+FEW = 2**16
+"""So many different values are counted one by one rather than sorted."""
+
+
+@dataclass(frozen=True, repr=False)
+class DifferentValues:
+    """Pairs of a cell and a value that there is in it, each pair once."""
+
+    number: int
+    """That of the cells."""
+    cells: Array
+    codes: Array
+    """What stands for the values."""
+    texts: Sequence[object] | None = None
+    """What the codes are places in, where that follows from the rows."""
+
+    def per_cell(self) -> Array:
+        """How many different values each cell has."""
+        return np.bincount(self.cells, minlength=self.number).astype(np.int64, copy=False)
+
+
+def different(
+    groups: Array | None, codes: Array, cells: int, texts: Sequence[object] | None
+) -> DifferentValues:
+    """Those of rows that count, by the groups of these; rows of no cell are in a group past it."""
+    if groups is None:
+        found = _ordered(codes) if texts is None else np.flatnonzero(present(codes, len(texts)))
+        return DifferentValues(cells, np.zeros(len(found), dtype=np.intp), found, texts)
+    order = np.lexsort((codes, groups))
+    groups, codes = groups[order], codes[order]
+    new = np.ones(len(order), dtype=bool)
+    new[1:] = (groups[1:] != groups[:-1]) | (codes[1:] != codes[:-1])
+    new &= groups < cells
+    return DifferentValues(cells, groups[new], codes[new], texts)
+
+
+def present(codes: Array, number: int) -> Bools:
+    """Which of the whole numbers below a number are among the codes."""
+    found = np.zeros(number, dtype=np.bool_)
+    found[codes] = True
+    return found
+
+
+def different_among_few(values: CodedValues, groups: Array, cells: int) -> DifferentValues:
+    """The same where the codes have a small public range: each value of each cell is counted."""
+    assert values.range is not None
+    low, high = values.range
+    size = high - low + 1
+    counts = np.zeros((cells + 1) * size, dtype=np.int64)
+    for block in row_blocks.row_blocks(len(groups)):
+        places = groups[block].astype(np.intp) * size
+        places += values.codes[block]
+        places -= low
+        counts += np.bincount(places, minlength=len(counts))
+    present, codes = np.nonzero(counts.reshape(cells + 1, size)[:cells])
+    return DifferentValues(cells, present, codes + low)
+
+
+def _ordered(codes: Array) -> Array:
+    """Each code once, in order: sorting is faster than numpy's unique, which hashes."""
+    ordered = np.sort(codes)
+    new = np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]
+    return np.asarray(ordered[new])

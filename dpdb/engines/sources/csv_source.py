@@ -1,0 +1,102 @@
+"""A CSV file into columns: those that are asked for, each cell by itself.
+
+A cell's value is a function of its own bytes and of its column's declaration.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from dpdb.engines.protocol import Progress, Witness
+from dpdb.engines.sources.csv_records import Block, blocks
+from dpdb.engines.sources.file_versions import keyed, marks
+from dpdb.engines.sources.gathering import Gathering
+from dpdb.engines.sources.protocol import Loaded, Source, Version
+from dpdb.policy.catalog import Table
+from dpdb.policy.csv_header import Header, column_positions, header_of
+from dpdb.policy.csv_stream import CsvStream, open_csv
+
+_PIECE = 2**20
+"""How many bytes are read at a time where only their digest is wanted."""
+
+
+@dataclass(frozen=True)
+class CsvSource(Source):
+    """Reads the CSV file of a table."""
+
+    table: Table
+
+    def load(
+        self,
+        names: Collection[str],
+        progress: Progress | None = None,
+        witness: Witness | None = None,
+    ) -> Loaded:
+        with self._opened(names, progress, witness) as file:
+            gathering = file.gathering()
+            rows = sum(gathering.add(block) for block in file.records)
+        return Loaded(gathering.finish(), rows, file.version)
+
+    def blocks(
+        self,
+        names: Collection[str],
+        progress: Progress | None = None,
+        witness: Witness | None = None,
+    ) -> Iterator[Loaded]:
+        with self._opened(names, progress, witness) as file:
+            for block in file.records:
+                gathering = file.gathering()
+                rows = gathering.add(block)
+                yield Loaded(gathering.finish(), rows, file.version)
+
+    def digest(self, key: bytes) -> str:
+        header = header_of(self.table)
+        with open_csv(self.table.path, header.encoding, header.mark) as stream:
+            stream.hash = seen = keyed(key)
+            while stream.read(_PIECE):
+                pass
+        return seen.hexdigest()
+
+    @contextmanager
+    def _opened(
+        self, names: Collection[str], progress: Progress | None, witness: Witness | None
+    ) -> Iterator[_OpenFile]:
+        """The file, to be read to its end; the witness is asked when it has been."""
+        header = header_of(self.table)
+        positions = column_positions(self.table, header.names)
+        read = {name: at for name, at in positions.items() if name in names}
+        with open_csv(self.table.path, header.encoding, header.mark) as stream:
+            version = Version(marks(os.fstat(stream.file.fileno())))
+            seen = None if witness is None else keyed(witness.key)
+            stream.hash = seen
+            stream.read(header.length)
+            yield _OpenFile(self.table, header, read, _records(stream, header, progress), version)
+        if witness is not None and seen is not None:
+            witness.check(self.table.name, seen.hexdigest())
+
+
+@dataclass(frozen=True, repr=False)
+class _OpenFile:
+    """A file that stands before its first record, and what is to be read of it."""
+
+    table: Table
+    header: Header
+    positions: dict[str, int]
+    """Of the columns that are read, by their names."""
+    records: Iterator[Block]
+    version: Version
+
+    def gathering(self) -> Gathering:
+        """A builder for each of the columns."""
+        return Gathering.of(self.table, self.positions, self.header.punctuation)
+
+
+def _records(stream: CsvStream, header: Header, progress: Progress | None) -> Iterator[Block]:
+    """The records after the header, while `progress` is told how far they are read."""
+    for block in blocks(stream, len(header.names), header.punctuation):
+        yield block
+        if progress is not None:
+            progress(stream.fraction)

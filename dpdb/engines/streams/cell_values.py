@@ -1,0 +1,75 @@
+"""Values in the cells of an answer, each with how often it is there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from dpdb.vectors.vector import Array
+
+_SMALL = 2**16
+"""So many values may wait, however few are settled."""
+
+
+@dataclass(frozen=True, repr=False)
+class CellValues:
+    """Pairs of a cell and a value, in order and each pair once."""
+
+    cells: Array
+    values: Array
+    counts: Array
+    """How often each pair is there."""
+
+    @classmethod
+    def of(cls, cells: Array, values: Array, counts: Array | None = None) -> CellValues:
+        """The same of pairs in any order, which may repeat."""
+        order = np.lexsort((values, cells)) if cells.any() else np.argsort(values, kind="stable")
+        cells, values = cells[order], values[order]
+        new = np.ones(len(order), dtype=np.bool_)
+        new[1:] = (cells[1:] != cells[:-1]) | (values[1:] != values[:-1])
+        first = np.flatnonzero(new)
+        if counts is None:
+            sums = np.diff(first, append=len(order))
+        else:
+            sums = np.add.reduceat(counts[order], first) if len(first) else counts[:0]
+        return cls(cells[first], values[first], sums.astype(np.int64, copy=False))
+
+    @classmethod
+    def of_rows(cls, groups: Array | None, values: Array, cells: int) -> CellValues:
+        """The same of rows, by their groups; rows of no cell are in a group past the last one."""
+        if groups is None:
+            found, counts = np.unique(values, return_counts=True)
+            return cls(np.zeros(len(found), dtype=np.intp), found, counts.astype(np.int64))
+        inside = groups < cells
+        return cls.of(groups[inside].astype(np.intp), values[inside])
+
+    @classmethod
+    def together(cls, parts: Sequence[CellValues]) -> CellValues:
+        """The same of all parts."""
+        joined = (
+            np.concatenate([getattr(part, name) for part in parts])
+            for name in ("cells", "values", "counts")
+        )
+        return cls.of(*joined)
+
+
+@dataclass
+class GrowingCellValues:
+    """Cell values to which more are added: they are put in order when they have doubled."""
+
+    _settled: list[CellValues] = field(default_factory=list, repr=False)
+    _waiting: list[CellValues] = field(default_factory=list, repr=False)
+
+    def add(self, part: CellValues) -> None:
+        """Add the values of a part."""
+        self._waiting.append(part)
+        settled = sum(len(each.values) for each in self._settled)
+        if sum(len(each.values) for each in self._waiting) > max(settled, _SMALL):
+            self._settled = [self.all()]
+            self._waiting.clear()
+
+    def all(self) -> CellValues:
+        """All that were added: of one part at least."""
+        return CellValues.together([*self._settled, *self._waiting])

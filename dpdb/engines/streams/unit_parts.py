@@ -1,0 +1,72 @@
+"""The rows of a table whose units are named by a column, in parts that each have whole units.
+
+Which part a unit is in follows from a hash of its name. How many parts there are follows from the
+size of the table's file, which everybody knows who may list it. Each part is gathered in one pass
+over all rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from zlib import crc32
+
+import numpy as np
+
+from dpdb.engines.memory.keys import is_text, named_numbers, translated
+from dpdb.engines.memory.leaves import taken
+from dpdb.engines.sources.protocol import Loaded
+from dpdb.vectors.columns import Codes, Numbers
+from dpdb.vectors.vector import Array
+
+_SPREAD = np.uint64(0x9E3779B97F4A7C15)
+"""Numbers that follow each other are spread where they are multiplied by this odd one."""
+
+
+def part_of(blocks: Iterable[Loaded], unit: str, number: int, parts: int) -> Loaded:
+    """Of all blocks, one at least, the rows of the units of one part."""
+    chosen = []
+    for block in blocks:
+        part = _hashes(block.columns[unit]) % np.uint64(parts)
+        chosen.append(_rows(block, np.flatnonzero(part == number)))
+    return _together(chosen)
+
+
+def _hashes(column: Numbers | Codes) -> Array:
+    """A number for each row, equal where the column names the same unit."""
+    if is_text(column):
+        assert isinstance(column, Codes)
+        texts = [str(value).encode("utf-8", "surrogatepass") for value in column.values]
+        return np.asarray(np.array([*map(crc32, texts), 0], dtype=np.uint64)[column.codes])
+    values, _ = named_numbers(column)
+    return np.asarray((values.astype(np.int64).astype(np.uint64) * _SPREAD) >> np.uint64(32))
+
+
+def _rows(block: Loaded, rows: Array) -> Loaded:
+    columns = {name: taken(column, rows) for name, column in block.columns.items()}
+    return Loaded(columns, len(rows), block.version)
+
+
+def _together(blocks: Sequence[Loaded]) -> Loaded:
+    """The rows of all blocks."""
+    first = blocks[0]
+    columns = {name: _joined([block.columns[name] for block in blocks]) for name in first.columns}
+    return Loaded(columns, sum(block.rows for block in blocks), first.version)
+
+
+def _joined(parts: Sequence[Numbers | Codes]) -> Numbers | Codes:
+    numbers = [part for part in parts if isinstance(part, Numbers)]
+    if numbers:
+        nulls = [part.null for part in numbers if part.null is not None]
+        units = np.concatenate([part.units for part in numbers])
+        null = np.concatenate(nulls) if nulls else None
+        return Numbers(units, numbers[0].step, null, numbers[0].filler)
+    return _joined_codes([part for part in parts if isinstance(part, Codes)])
+
+
+def _joined_codes(parts: Sequence[Codes]) -> Codes:
+    """Codes of the values of all parts; texts that come from rows are sorted."""
+    values = parts[0].values
+    if any(part.values != values for part in parts):
+        values = tuple(sorted({str(value) for part in parts for value in part.values}))
+    codes = [translated(part, values).astype(np.int32) for part in parts]
+    return Codes(np.concatenate(codes), values)

@@ -1,0 +1,62 @@
+"""The engine over blocks of rows, for tables of whose engine the policy says nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from unittest import mock
+
+import numpy as np
+
+from dpdb.engines.protocol import Exact
+from dpdb.engines.sources.protocol import Loaded
+from dpdb.engines.streams import accumulators, refined_windows
+from dpdb.engines.streams.engine import StreamEngine, can_stream
+from dpdb.engines.streams.rank_windows import AllValues
+from dpdb.plan.expressions import Slot
+from dpdb.plan.plan import Plan
+from dpdb.policy.catalog import Table
+from dpdb.vectors.columns import Codes, Numbers
+from dpdb.vectors.vector import AnyVector
+
+
+@dataclass
+class SmallBlocks(StreamEngine):
+    """Cuts every table that can be cut into blocks of a few rows, and units into several parts."""
+
+    block: int = 7
+
+    def streams(self, table: Table) -> bool:
+        return can_stream(table)
+
+    def parts(self, table: Table) -> int:
+        return 3
+
+    def exact(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> tuple[Exact, ...]:
+        """Windows hold all values, however few of them a mechanism looks at."""
+        with (
+            mock.patch.object(accumulators, "_reach", return_value=2**40),
+            mock.patch.object(accumulators, "RungCounts", AllValues),
+            mock.patch.object(refined_windows, "BUCKETS", 2**7),
+        ):
+            return super().exact(plan, slots)
+
+    def _blocks(self, table: Table, names: frozenset[str]) -> Iterator[Loaded]:
+        """The values of texts are those of the block alone, as sources may have them."""
+        private = {column.name for column in table.columns if column.values is None}
+        for block in super()._blocks(table, names):
+            columns = {
+                name: _own(column) if name in private else column
+                for name, column in block.columns.items()
+            }
+            yield Loaded(columns, block.rows, block.version)
+
+
+def _own(column: Numbers | Codes) -> Numbers | Codes:
+    if not isinstance(column, Codes) or column.values == (False, True):
+        return column
+    missing = len(column.values)
+    used = [code for code in np.unique(column.codes).tolist() if code != missing]
+    places = np.full(missing + 1, len(used))
+    places[used] = np.arange(len(used))
+    return Codes(places[column.codes], tuple(column.values[code] for code in used))
