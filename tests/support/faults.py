@@ -366,8 +366,8 @@ BUDGETS = (
     Mutant(
         "filters in other words are taken to exclude each other",
         "noise that sticks",
-        [Change("plan.regions:Region.excludes", "if self.table != other.table:\n            return False",
-                "return self.key != other.key")],
+        [Change("plan.regions:Region.excludes", "for name, limit in",
+                "return self.key != other.key\n        for name, limit in")],
         "ledger/conformance/test_ledger.py::test_rows_must_exclude_all_others_to_share",
     ),
     Mutant(
