@@ -168,6 +168,8 @@ def new_leaf(table: Table, taken: set[str]) -> str:
     match table:
         case PerUnit():
             name = "per_unit"
+        case RowUnion(parts=(_,)):
+            name = "select"
         case RowUnion():
             name = "union_all"
         case WindowedRows():

@@ -15,9 +15,9 @@ from sqlglot import exp
 from dpdb.errors import UnknownName, Unsupported
 from dpdb.plan.derived import Derived, Released
 from dpdb.plan.expressions import Expr, conjunction
+from dpdb.plan.facts import Facts
 from dpdb.plan.query import Query
 from dpdb.plan.relations import Attached, Lookup, Source
-from dpdb.plan.stability import Facts
 from dpdb.policy.catalog import Policy
 from dpdb.policy.names import suggestion
 from dpdb.sql.answer_joins import scope_of_answers
@@ -60,8 +60,11 @@ class SelectBinder(SubqueryBinder, Protocol):
     subqueries: list[Query]
     lookups: list[Lookup | Attached]
 
-    def within(self) -> SelectBinder:
-        """A binder for a SELECT in FROM or WITH, which sees the same tables."""
+    def within(self, *, rows: bool = False) -> SelectBinder:
+        """A binder for a SELECT in FROM or WITH, which sees the same tables.
+
+        With `rows` it may ask for rows of public tables.
+        """
         ...
 
     def bound(

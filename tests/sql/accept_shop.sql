@@ -93,6 +93,12 @@ SELECT AVG(CASE WHEN EXISTS (SELECT 1 FROM returns r WHERE r.customer_id = c.id)
 SELECT COUNT(*) FROM customers c WHERE (SELECT COUNT(*) FROM orders o WHERE o.customer_id = c.id) >= 3;
 SELECT AVG((SELECT SUM(amount) FROM orders o WHERE o.customer_id = c.id)) FROM customers c;
 SELECT COUNT(*) FROM orders WHERE amount > (SELECT AVG(amount) FROM orders);
+SELECT COUNT(*) FROM customers AS c WHERE EXISTS (SELECT 1 FROM orders AS o JOIN lines AS l ON l.order_id = o.id WHERE o.customer_id = c.id AND l.quantity > 3);
+SELECT segment, COUNT(*) FROM customers WHERE id IN (SELECT customer_id FROM orders WHERE id IN (SELECT order_id FROM returns WHERE reason = 'broken')) GROUP BY segment;
+SELECT COUNT(*) FROM customers WHERE id NOT IN (SELECT o.customer_id FROM orders o JOIN lines l ON l.order_id = o.id JOIN products p ON p.id = l.product WHERE p.category = 'tools');
+SELECT SUM(amount) FROM orders WHERE id IN (SELECT order_id FROM lines WHERE product IN (SELECT id FROM products WHERE price > 20));
+SELECT COUNT(*) FROM customers WHERE id IN (SELECT customer_id FROM orders GROUP BY customer_id HAVING COUNT(*) > 3);
+SELECT AVG(amount) FROM orders o WHERE o.id NOT IN (SELECT order_id FROM lines GROUP BY order_id HAVING SUM(quantity) > 10);
 --- What each customer comes to
 SELECT AVG(n) FROM (SELECT customer_id, COUNT(*) AS n FROM orders GROUP BY customer_id) AS t;
 SELECT MEDIAN(total), MAX(total) FROM (SELECT customer_id, SUM(amount) AS total FROM orders GROUP BY customer_id) AS t;
@@ -141,7 +147,12 @@ SELECT DISTINCT segment, region FROM customers;
 SELECT COUNT(DISTINCT name), COUNT(DISTINCT region) FROM customers;
 SELECT COUNT(DISTINCT customer_id) FROM orders WHERE channel = 'store';
 SELECT product, COUNT(DISTINCT order_id) FROM lines GROUP BY product;
---- Public tables alone
+--- Public tables alone, and beside others
+SELECT r.name, p.name FROM regions r, products p WHERE p.price > 20 ORDER BY 1, 2 LIMIT 4;
+SELECT name FROM products p WHERE price > (SELECT AVG(price) FROM products) AND id NOT IN (SELECT id FROM regions);
+SELECT COUNT(*) FROM customers WHERE region = (SELECT MIN(id) FROM regions);
+SELECT SUM(LEAST(amount, (SELECT MAX(price) FROM products))) FROM orders;
+SELECT (SELECT COUNT(*) FROM customers) / (SELECT COUNT(*) FROM regions);
 SELECT category, COUNT(*), MAX(price) FROM products GROUP BY category;
 SELECT category, COUNT(*) AS n, RANK() OVER (ORDER BY COUNT(*) DESC) FROM products GROUP BY category;
 SELECT COUNT(*) FROM products a JOIN products b ON a.category = b.category AND a.price < b.price;

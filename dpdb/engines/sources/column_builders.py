@@ -62,6 +62,16 @@ def builder(column: Column, *, exact: bool = False, punctuation: Punctuation = O
     return _TextBuilder(column, punctuation, exact=exact)
 
 
+class NumberBuilder(Builder, Protocol):
+    """Gathers a column of integers, numbers or dates, whose cells can be read already."""
+
+    def add_numbers(self, floats: Floats) -> None:
+        """Append numbers, or dates in days; what is not finite is NULL.
+
+        For an `exact` column they are whole numbers.
+        """
+
+
 class _OrdinalBuilder(ABC):
     """For integers, numbers and dates: a cell is a double before it is anything else."""
 
@@ -84,6 +94,10 @@ class _OrdinalBuilder(ABC):
         floats[others] = self._meanings.of(column.among(others))
         self._append(floats)
 
+    def add_numbers(self, floats: Floats) -> None:
+        lost = self._exact and ~self._holds(floats)
+        self._append(np.where(lost, np.nan, floats))
+
     def _meaning(self, raw: bytes) -> float:
         """What one cell says, and the same as `plain_numbers` has for it if it is plain."""
         text = grammar.text(raw, self._punctuation.quote)
@@ -99,7 +113,7 @@ class _OrdinalBuilder(ABC):
 
     @abstractmethod
     def _append(self, floats: Floats) -> None:
-        """Append cells that are read."""
+        """Append cells that are read; the array is the builder's from now on."""
 
     @abstractmethod
     def _holds(self, floats: Floats) -> Bools:

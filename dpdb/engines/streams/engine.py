@@ -16,9 +16,8 @@ from dpdb.engines.memory.owners import TableOwners
 from dpdb.engines.memory.row_blocks import row_blocks
 from dpdb.engines.memory.statistics import Statistics
 from dpdb.engines.protocol import CountedValues, Exact, KeyCounts, OpenEngine, Progress, Witness
-from dpdb.engines.sources.opening import open_source
 from dpdb.engines.sources.protocol import Loaded, Version, has_changed
-from dpdb.engines.streams.accumulators import accumulator, adds_up
+from dpdb.engines.streams.accumulators import accumulators, adds_up
 from dpdb.engines.streams.unit_parts import part_of
 from dpdb.engines.streams.united_keys import UnitedKeys
 from dpdb.plan.expressions import Slot
@@ -88,12 +87,15 @@ class StreamEngine(OpenEngine):
         if not self._goes_over(plan):
             return self._memory.exact(plan, slots)
         cells = plan.cells if plan.keys else 1
-        results = [accumulator(each.statistic, cells) for each in plan.exact_releases]
-        for part in self._parts(plan, slots):
-            statistics = Statistics(plan, part.frame, part.rows, part.units)
-            for result in results:
-                result.add(statistics)
-        return tuple(Exact(result.result()) for result in results)
+        results = accumulators(plan.exact_releases, cells)
+        waiting = list(dict.fromkeys(results))
+        while waiting:
+            for part in self._parts(plan, slots):
+                statistics = Statistics(plan, part.frame, part.rows, part.units)
+                for each in waiting:
+                    each.add(statistics)
+            waiting = [each for each in waiting if not each.settle()]
+        return tuple(Exact(each.result()) for each in results)
 
     @np.errstate(all="ignore")
     def key_counts(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> KeyCounts:
@@ -145,7 +147,7 @@ class StreamEngine(OpenEngine):
         """
         if declared_of(table):
             self._memory.rows(table)
-        source, rows, none_yet = open_source(table), 0, True
+        source, rows, none_yet = self._memory.sources.of(table), 0, True
         for read in source.blocks(names, self.progress, self.witness):
             for cut in row_blocks(read.rows, self.block):
                 columns = {name: column.within(cut) for name, column in read.columns.items()}

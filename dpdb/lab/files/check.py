@@ -146,7 +146,7 @@ def report(found: TableCheck) -> Iterator[str]:
     table, header = found.table, found.header
     separator = header.punctuation.separator.decode()
     yield (
-        f"{table.name}: {found.rows:,} rows in {table.path}, {header.encoding}, "
+        f"{table.name}: {found.rows:,} rows in {table.place}, {header.encoding}, "
         f"separated by {'tabs' if separator == chr(9) else separator}"
     )
     remarks = [*header.guesses, *header.oddities]

@@ -22,7 +22,7 @@ from dpdb.policy.csv_format import COMMA, CsvFormat, separator_by_name
 from dpdb.policy.csv_header import header_of, remarks
 from dpdb.policy.csv_stream import open_csv
 from dpdb.policy.encodings import FALLBACK, UTF8
-from dpdb.policy.reader import undeclared_table
+from dpdb.policy.table_files import undeclared_table
 
 SAMPLE_ROWS = 10_000
 _FIRST_BYTES = 1 << 20
