@@ -7,7 +7,7 @@ from typing import Protocol
 
 from dpdb.errors import Unsupported
 from dpdb.plan.expressions import Literal
-from dpdb.policy.catalog import Table
+from dpdb.policy.catalog import Table, Value
 
 
 class Facts(Protocol):
@@ -19,6 +19,10 @@ class Facts(Protocol):
 
         That is the number of its rows where there are no columns.
         """
+
+    @abstractmethod
+    def rows(self, query: object) -> tuple[tuple[Value | None, ...], ...] | None:
+        """The rows of a query of public tables, exact; None where no table may be read."""
 
     @abstractmethod
     def value(self, query: object) -> Literal | None:
@@ -36,7 +40,10 @@ class _NoFacts(Facts):
             hint=f"declare a key of {table.name}, or at_most for {named}",
         )
 
-    def value(self, query: object) -> Literal | None:
+    def rows(self, query: object) -> None:
+        return None
+
+    def value(self, query: object) -> None:
         return None
 
 

@@ -10,7 +10,7 @@ from functools import cached_property
 
 from dpdb.plan.derived import Derived
 from dpdb.plan.derived_columns import noisy_columns
-from dpdb.plan.expressions import Expr, Slot, columns_of, conjunction, slots
+from dpdb.plan.expressions import Expr, Slot, conjunction, slots
 from dpdb.plan.found_keys import FoundKeys, are_sought
 from dpdb.plan.intervals import Interval
 from dpdb.plan.moments import NO_MOMENTS, GroupMoments, Moments, Reading
@@ -19,6 +19,7 @@ from dpdb.plan.query import Aggregate, Function, Ordering, Output
 from dpdb.plan.ranges import Environment, interval
 from dpdb.plan.regions import Region, region
 from dpdb.plan.relations import Joined, Source
+from dpdb.plan.single_values import stored_columns
 from dpdb.plan.statistics import Histogram, Joint, KeyUnits, Part, Statistic
 from dpdb.policy.catalog import Value
 from dpdb.privacy.accounting.composition import ComposedLoss
@@ -273,7 +274,7 @@ class Plan:
             # The conditions of a histogram are those of its aggregates.
             if not isinstance(part, Histogram | KeyUnits):
                 read += (part.argument, part.where)
-        return frozenset().union(*(columns_of(each) for each in read if each is not None))
+        return frozenset().union(*(stored_columns(each) for each in read if each is not None))
 
     def interval_of(self, output: Output) -> Interval:
         """The interval of the exact value of an output, whatever the rows are."""

@@ -38,17 +38,20 @@ def is_pattern(path: Path) -> bool:
     return named and not path.is_file()
 
 
+def data_files(path: Path) -> tuple[Path, ...]:
+    """The files at a path that may be a pattern, whether or not they can be read."""
+    return tuple(map(Path, sorted(glob.glob(str(path))))) if is_pattern(path) else (path,)
+
+
 def files_of(path: Path) -> tuple[Path, ...]:
     """The file at a path, or those that match a pattern, in the order of their names.
 
     Messages name the pattern alone: the names of its files could be made of values.
     """
-    if not is_pattern(path):
-        return (_regular(path, path),)
-    found = sorted(glob.glob(str(path)))
+    found = data_files(path)
     if not found:
         raise DataFileError(f"no file matches {path}")
-    return tuple(_regular(Path(each), path) for each in found)
+    return tuple(_regular(each, path) for each in found)
 
 
 def _regular(path: Path, named: Path) -> Path:

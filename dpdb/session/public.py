@@ -17,6 +17,7 @@ from dpdb.plan.derived import (
     Released,
     Selection,
     UnionAll,
+    Values,
     released,
 )
 from dpdb.plan.expressions import Compare, Literal, Slot, conjunction
@@ -99,6 +100,8 @@ def _derived_with_rows(derived: Derived) -> Derived:
     match derived:
         case Released(query=query):
             return Released(_with_rows(query))
+        case Values():
+            return derived
         case UnionAll(inputs=several):
             return UnionAll(tuple(map(_derived_with_rows, several)))
         case Join(left=left, right=right):

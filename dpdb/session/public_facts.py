@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from dpdb.answers.answer import Answer
     from dpdb.answers.record import Cell
     from dpdb.engines.protocol import Witness
-    from dpdb.policy.catalog import Table
+    from dpdb.policy.catalog import Table, Value
+
+Columns = tuple[tuple[Literal, ...], ...]
 
 
 @dataclass(frozen=True, repr=False)
@@ -31,7 +33,7 @@ class PublicFacts(Facts):
     answers: Callable[[Query], Answer] | None = None
     """Gives the exact answers of queries that read public tables; None where there are none."""
     _known: dict[tuple[str, tuple[str, ...]], int] = field(default_factory=dict)
-    _values: dict[Query, Literal] = field(default_factory=dict)
+    _answered: dict[Query, Columns] = field(default_factory=dict)
 
     def fan_out(self, table: Table, columns: tuple[str, ...]) -> int:
         """The most rows of the table that have the same values in the columns."""
@@ -40,21 +42,38 @@ class PublicFacts(Facts):
             self._known[asked] = most_alike(table, columns, self.witness)
         return self._known[asked]
 
+    def rows(self, query: object) -> tuple[tuple[Value | None, ...], ...] | None:
+        """The rows of a query, with the values of constants."""
+        literals = self._literals(query)
+        if literals is None:
+            return None
+        return tuple(zip(*([each.value for each in column] for column in literals), strict=True))
+
     def value(self, query: object) -> Literal | None:
         """The value of a query with one column, as a constant; NULL where it has no row."""
+        literals = self._literals(query)
+        if literals is None:
+            return None
+        ((*values,),) = literals
+        if len(values) > 1:
+            raise Unsupported(
+                f"a subquery gives one value, and this one has {len(values)} rows",
+                hint="a condition on a key leaves one, and so does LIMIT 1",
+            )
+        assert isinstance(query, Query)
+        return values[0] if values else Literal(None, query.outputs[0].expression.kind)
+
+    def _literals(self, query: object) -> Columns | None:
         assert isinstance(query, Query)
         if self.answers is None:
             return None
-        if query not in self._values:
+        if query not in self._answered:
             answer = self.answers(query)
-            cells = answer.cells[0].cells if answer.cells else ()
-            if len(cells) > 1:
-                raise Unsupported(
-                    f"a subquery gives one value, and this one has {len(cells)} rows",
-                    hint="a condition on a key leaves one, and so does LIMIT 1",
-                )
-            self._values[query] = _literal(cells[0] if cells else None, answer.kinds[0])
-        return self._values[query]
+            pairs = zip(answer.cells, answer.kinds, strict=True)
+            self._answered[query] = tuple(
+                tuple(_literal(cell, kind) for cell in column.cells) for column, kind in pairs
+            )
+        return self._answered[query]
 
 
 def _literal(cell: Cell, kind: Kind) -> Literal:

@@ -28,13 +28,17 @@ from dpdb.sql.correlated import CorrelatedBinder
 from dpdb.sql.correlation import is_correlated
 from dpdb.sql.dialect import select_start, select_tree
 from dpdb.sql.distinct import check_distinct, distinct_keys
+from dpdb.sql.exact_answers import with_exact_rows
 from dpdb.sql.grouping_sets import by_levels
 from dpdb.sql.labels import labels
+from dpdb.sql.lists import elements
 from dpdb.sql.lookups import LookupBinder, check
+from dpdb.sql.public_keys import with_public_keys
 from dpdb.sql.public_rows import are_asked_for, public_rows
 from dpdb.sql.scalar_subqueries import check_scalar, constant
 from dpdb.sql.scopes import AnswerExpressions, Answers, Constants, RowExpressions, hint_for_rows
 from dpdb.sql.terms import Option, agreed, with_key_terms
+from dpdb.sql.top_values import with_groups
 from dpdb.sql.trees import Effort, only, place, place_at, start
 from dpdb.sql.unmatched import check_ignored
 from dpdb.sql.views import Scope, View
@@ -90,7 +94,7 @@ class Binder:
 
     def _derived(self, derived: Derived, tree: exp.Expr) -> Query:
         """The query of all answers that a derived table is computed from, each once."""
-        query = derived_query(derived)
+        query = derived_query(with_exact_rows(derived, self.facts))
         self.effort.spend_subqueries(query.selects - 1, tree, self.text)
         return query
 
@@ -104,7 +108,7 @@ class Binder:
         if isinstance(tree, exp.SetOperation):
             return unions.union(tree, self, row_by_row=row_by_row)
         assert isinstance(tree, exp.Select)
-        written = self.labels(tree)
+        written = with_groups(tree, self.labels(tree), self.text)
         windows.name_windows(tree, self.text)
         self.views = sources.with_views(tree, self)
         if tree.args.get("from_") is None:
@@ -161,6 +165,8 @@ class Binder:
                 "a query needs an aggregate such as COUNT(*), or a GROUP BY",
                 hint=hint_for_rows(query.table),
             )
+        if len(levels) <= 1:  # A subtotal counts the rows of keys that are NULL, too.
+            query = with_public_keys(query, self.policy, self.facts)
         query = with_key_terms(query, terms)
         subtotals = len(levels) > 1 or answers.groupings
         if not (answers.windows or qualifying is not None or subtotals):
@@ -250,7 +256,13 @@ class Binder:
         group_by.check_number(items, "columns asked for", self.text)
         outputs = []
         for item, label in zip(items, written, strict=True):
-            if isinstance(item.this if isinstance(item, exp.Column) else item, exp.Star):
+            if (listed := elements(item.unalias(), self.text)) is not None:
+                named = item.alias or label
+                outputs += [
+                    Output(f"{named}[{each.name}]", answers.expression(each.call))
+                    for each in listed
+                ]
+            elif isinstance(item.this if isinstance(item, exp.Column) else item, exp.Star):
                 outputs += answers.starred(item)
             elif isinstance(item, exp.Alias):
                 only(item, self.text, "this", "alias")

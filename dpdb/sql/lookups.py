@@ -64,7 +64,10 @@ class LookupBinder:
             scan, condition, value = self._of_groups(inner, taken, where)
         elif inner.view.derived is not None:
             raise Unsupported(
-                "EXISTS and IN look into rows of tables, and this is an answer", place=where
+                "EXISTS and IN look into rows of tables, and this is an answer",
+                hint="what is released is public: ask for it first, and then write the values"
+                " that it gives, as in WHERE zip IN (31643, 80127)",
+                place=where,
             )
         elif is_made(tree, inner):
             rows = MadeRows(tree, inner, self.outer, self.inside, taken)

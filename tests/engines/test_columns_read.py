@@ -162,5 +162,5 @@ def test_of_many_columns_one_is_read(tmp_path):
 def test_rows_are_counted_without_looking_for_cells(policy):
     unasked = PropertyMock(side_effect=AssertionError)
     with patch.object(csv_records.Block, "_cells", unasked):
-        [[count]] = exactly("SELECT COUNT(*) FROM t", policy)
-    assert count == 100
+        Session(policy, noise=seeded(1)).execute("SELECT COUNT(*) FROM t")
+    unasked.assert_not_called()

@@ -113,12 +113,18 @@ SELECT channel, AVG(n) FROM (SELECT customer_id, channel, COUNT(*) AS n FROM ord
 WITH web AS (SELECT *, amount / 2 AS half FROM orders WHERE channel = 'web') SELECT AVG(half) FROM web;
 SELECT segment, AVG(a) FROM (SELECT segment, amount AS a FROM customers c JOIN orders o ON o.customer_id = c.id) AS t GROUP BY segment;
 WITH recent AS (SELECT customer_id, amount FROM orders WHERE day >= DATE '2025-06-01') SELECT segment, SUM(amount) FROM customers c JOIN recent r ON r.customer_id = c.id GROUP BY segment;
+SELECT r.name, COUNT(*) FROM customers c JOIN regions r ON r.id = c.region WHERE r.landscape = 'coast' GROUP BY r.name;
+SELECT product, SUM(quantity) FROM lines JOIN products p ON p.id = product WHERE category = 'kitchen' GROUP BY product;
 --- Answers that are read further
 SELECT MAX(n) FROM (SELECT channel, COUNT(*) AS n FROM orders GROUP BY channel) AS t;
 WITH t AS (SELECT region, COUNT(*) AS n FROM customers GROUP BY region) SELECT region, n, 100.0 * n / (SELECT SUM(n) FROM t) AS percent FROM t ORDER BY n DESC LIMIT 3;
 SELECT a.channel, a.n, b.s FROM (SELECT channel, COUNT(*) AS n FROM orders GROUP BY channel) AS a JOIN (SELECT channel, SUM(amount) AS s FROM orders GROUP BY channel) AS b ON a.channel = b.channel;
 SELECT 'orders' AS what, COUNT(*) AS n FROM orders UNION ALL SELECT 'returns', COUNT(*) FROM returns;
 SELECT channel FROM orders GROUP BY channel HAVING COUNT(*) > 1000 UNION SELECT segment FROM customers GROUP BY segment;
+SELECT r.name, t.n FROM (SELECT region, COUNT(*) AS n FROM customers GROUP BY region) AS t JOIN regions r ON r.id = t.region ORDER BY n DESC LIMIT 3;
+SELECT landscape, SUM(n) FROM regions LEFT JOIN (SELECT region, COUNT(*) AS n FROM customers GROUP BY region HAVING COUNT(*) > 100) AS t ON id = region GROUP BY landscape;
+WITH t AS (SELECT product, SUM(quantity) AS q FROM lines GROUP BY product) SELECT p.name, p.price * t.q AS worth FROM products p JOIN t ON t.product = p.id WHERE t.q > (SELECT AVG(q) FROM t);
+SELECT landscape, COUNT(*) FROM regions GROUP BY landscape UNION ALL SELECT segment, COUNT(*) FROM customers GROUP BY segment;
 --- Windows over answers
 SELECT channel, COUNT(*) AS n, RANK() OVER (ORDER BY COUNT(*) DESC) AS place FROM orders GROUP BY channel;
 SELECT DATE_TRUNC('month', day) AS month, SUM(amount), LAG(SUM(amount)) OVER (ORDER BY DATE_TRUNC('month', day)) FROM orders GROUP BY month;
@@ -157,3 +163,13 @@ SELECT category, COUNT(*), MAX(price) FROM products GROUP BY category;
 SELECT category, COUNT(*) AS n, RANK() OVER (ORDER BY COUNT(*) DESC) FROM products GROUP BY category;
 SELECT COUNT(*) FROM products a JOIN products b ON a.category = b.category AND a.price < b.price;
 SELECT MAX(n) FROM (SELECT category, COUNT(*) AS n FROM products GROUP BY category) AS t;
+--- What units come to in a group, and different values
+SELECT channel, SUM(amount, contribution_bounds_per_group => (0, 200)), COUNT(*, contribution_bounds_per_group => (0, 2)) FROM orders GROUP BY channel;
+SELECT AVG(amount, contribution_bounds_per_group => (0, 300)), AVG(amount) FROM orders WHERE channel = 'web';
+SELECT ANON_COUNT(product CLAMPED BETWEEN 0 AND 1), ANON_SUM(quantity CLAMPED BETWEEN 0 AND 25) FILTER (WHERE price > 10) FROM lines;
+SELECT c.segment, SUM(o.amount, contribution_bounds_per_group => (0, 800)) FROM customers c JOIN orders o ON o.customer_id = c.id GROUP BY c.segment;
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(max_groups_contributed = 1, privacy_unit_column = customer_id) reason, COUNT(*, contribution_bounds_per_group => (0, 2)) FROM returns GROUP BY reason;
+SELECT channel, SUM(amount, contribution_bounds_per_group => (0, 200)) AS total FROM orders GROUP BY ROLLUP(channel) HAVING total > 1000 ORDER BY total DESC;
+SELECT SUM(customer_id, contribution_bounds_per_group => (0, 200)), COUNTIF(channel = 'web', contribution_bounds_per_group => (0, 2)) FROM orders;
+SELECT SUM(DISTINCT quantity), AVG(DISTINCT price) FROM lines WHERE price > 20;
+SELECT SUM(DISTINCT price), AVG(DISTINCT price) FROM products;

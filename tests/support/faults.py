@@ -209,6 +209,29 @@ ROWS = (
         slow=True,
     ),
     Mutant(
+        "what a person comes to is clamped, and counts once for all groups",
+        "one person, many rows",
+        [Change("privacy.sensitivity:_of_groups", "return each * alone", "return alone")],
+        "privacy/test_sensitivity_formulas.py::"
+        "test_the_formula_of_what_units_come_to_is_the_largest_change",
+    ),
+    Mutant(
+        "a person's rows are clamped one by one where their sum should be",
+        "one person, many rows",
+        [Change("engines.memory.single_values:CountedRows._of_units", "self.owners[passed]",
+                "passed")],
+        "engines/conformance/test_statements.py::"
+        "test_what_each_unit_comes_to_in_a_group_is_clamped",
+    ),
+    Mutant(
+        "a person has one different value in a group, however many rows",
+        "one person, many rows",
+        [Change("plan.lowering:contribution_of", "isinstance(single_value(argument), UnitValue)",
+                "single_value(argument) is not None")],
+        "privacy/test_unit_sensitivity.py::test_a_unit_of_several_rows",
+        slow=True,
+    ),
+    Mutant(
         "sums of doubles",
         "sums that rounding",
         [Change("engines.memory.exact_sums:_sum", "if largest * _CACHED < 2**31:",

@@ -323,3 +323,49 @@ def test_a_subquery_of_public_tables_is_a_constant(session: Session, text: str) 
     assert again.repeat is bool(answer.releases)
     told = [[(r.sensitivity, r.epsilon) for r in each.releases] for each in (answer, again)]
     assert told[0] == told[1]
+
+
+BESIDE_ANSWERS = {
+    f"SELECT r.name, t.n FROM {PEOPLE_BY_REGION} t JOIN regions r ON r.id = t.region WHERE n > 0"
+    " ORDER BY n DESC": [("East", 2), ("West", 1)],
+    f"SELECT name, SUM(n), COUNT(*) FROM regions LEFT JOIN {PEOPLE_BY_REGION} t ON t.region = id"
+    " AND n > 0 GROUP BY name ORDER BY name": [(None, None, 1), ("East", 2, 1), ("West", 1, 2)],
+    f"SELECT s, SUM(n) FROM {PEOPLE_BY_REGION} t, (SELECT id, since AS s FROM regions WHERE north)"
+    " WHERE id = region GROUP BY s ORDER BY s": [("1999-09-09", 0), ("2002-03-04", 1)],
+    f"SELECT region, n FROM {PEOPLE_BY_REGION} t WHERE n > 0 UNION ALL SELECT zone, COUNT(*) FROM"
+    " regions WHERE zone > 5 GROUP BY zone": [(3, 2), (40, 1), (7, 1), (9, 1)],
+    f"SELECT n, m FROM {PEOPLE_BY_REGION} t JOIN (SELECT name, MAX(id) AS m FROM regions GROUP BY"
+    " name) ON m = region": [(2, 3), (1, 40)],
+    f"SELECT n FROM {PEOPLE_BY_REGION} t JOIN regions ON id = region AND id > 99": [],
+}
+
+
+@pytest.mark.parametrize("text", BESIDE_ANSWERS)
+def test_public_rows_beside_an_answer_are_exact(session: Session, text: str) -> None:
+    """What is drawn, and paid for, is the answer alone."""
+    answer = session.execute(text)
+    assert list(answer.rows) == BESIDE_ANSWERS[text]
+    assert [report.aggregate for report in answer.releases] == ["count"]
+    session.execute("SELECT region, COUNT(*) AS n FROM people GROUP BY region")
+    assert session.balance.epsilon_left == 1 - answer.cost.epsilon
+    assert session.execute(text).repeat
+
+
+def test_an_answer_about_public_tables_is_joined_with_public_rows(session: Session) -> None:
+    counted = "(SELECT name AS n, COUNT(*) AS k FROM regions GROUP BY name)"
+    answer = session.execute(f"SELECT id, k FROM {counted} JOIN regions ON n = name ORDER BY id")
+    assert answer.rows == ((3, 1), (17, 2), (40, 2))
+    assert (answer.cost.epsilon, answer.notes) == (0, ("public data, exact",))
+
+
+def test_public_rows_beside_an_answer_are_bounded(tmp_path: Path) -> None:
+    rows = "".join(f"{number},East,,,,\n" for number in range(40_001))
+    session = shop(tmp_path, f"id,name,size,since,north,zone\n{rows}")
+    counted = "(SELECT age > 3 AS a, COUNT(*) AS n FROM people GROUP BY age > 3)"
+    with pytest.raises(TooLarge, match="40001 public rows of 6 columns beside answers"):
+        session.execute(f"SELECT COUNT(*) FROM {counted} JOIN regions ON id = n")
+    named = "(SELECT id AS k, COUNT(*) AS n FROM regions WHERE id < 200 GROUP BY id)"
+    with pytest.raises(TooLarge, match="200 × 40001 rows to join"):
+        session.execute(f"SELECT COUNT(*) FROM {named} JOIN (SELECT id FROM regions) ON id = n")
+    few = "(SELECT id FROM regions WHERE id < 9)"
+    assert session.execute(f"SELECT COUNT(*) FROM {counted} JOIN {few} ON id = n").rows

@@ -104,7 +104,7 @@ class MemoryEngine(OpenEngine):
         self._made.clear()
         if isinstance(plan.table, Joined):
             frame, rows = self._joined(plan, plan.table, slots)
-            return Statistics(plan, frame, len(rows), None)
+            return Statistics(plan, frame, len(rows), None, rows.owners)
         return Statistics(plan, *self._rows_of(plan.table, plan, slots))
 
     def _rows_of(

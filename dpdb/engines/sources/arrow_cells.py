@@ -16,12 +16,8 @@ from pyarrow import compute, types
 
 from dpdb.engines.sources.csv_records import MARGIN, Cells
 from dpdb.engines.sources.grid_rounding import Floats
-from dpdb.policy.csv_format import Punctuation
 from dpdb.policy.numbers import days_of
 from dpdb.vectors.grammar import LONGEST
-
-AS_THEY_ARE = Punctuation(quote=b"")
-"""That of values which need no quotes."""
 
 _WHOLE_DOUBLES = 2**53
 """Whole numbers up to this are doubles, and so are powers of ten below 10^23."""
@@ -42,11 +38,16 @@ def is_long_decimal(kind: pyarrow.DataType) -> bool:
     return bool(types.is_decimal(kind) and kind.precision > _LONGEST_WORD)
 
 
-def cells(array: pyarrow.Array) -> Cells:
-    """The values as cells without quotes; NULL, and what is too long for a cell, are empty."""
+def texts_of(array: pyarrow.Array) -> pyarrow.Array:
+    """The values as texts; NULL where they are NULL, or no cell can write them."""
     if types.is_date(array.type):
         array = _written_dates(array)
-    texts = compute.cast(array, pyarrow.large_string())
+    return compute.cast(array, pyarrow.large_string())
+
+
+def cells(array: pyarrow.Array) -> Cells:
+    """The values as cells without quotes; NULL, and what is too long for a cell, are empty."""
+    texts = texts_of(array)
     _, offsets, content = texts.buffers()
     places = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
     first, last = int(places[0]), int(places[-1])

@@ -20,12 +20,14 @@ from numpy.typing import NDArray
 
 from dpdb.engines.sources.csv_records import Cells
 from dpdb.engines.sources.distinct_cells import DistinctCells
-from dpdb.engines.sources.grid_rounding import Floats, grid_of
+from dpdb.engines.sources.grid_rounding import Floats, grid_of, nearest
 from dpdb.engines.sources.plain_dates import plain_dates
 from dpdb.engines.sources.plain_numbers import plain_numbers
+from dpdb.engines.sources.plain_timestamps import plain_timestamps
 from dpdb.policy.catalog import Column, Kind, Value
 from dpdb.policy.csv_format import ORDINARY, Punctuation
 from dpdb.policy.numbers import exact_number
+from dpdb.policy.timestamps import read_timestamp
 from dpdb.vectors import grammar
 from dpdb.vectors.columns import Codes, Numbers
 
@@ -73,7 +75,7 @@ class NumberBuilder(Builder, Protocol):
 
 
 class _OrdinalBuilder(ABC):
-    """For integers, numbers and dates: a cell is a double before it is anything else."""
+    """For numbers, dates and timestamps: a cell is a double before it is anything else."""
 
     def __init__(self, column: Column, punctuation: Punctuation, *, exact: bool) -> None:
         self._kind = column.kind
@@ -85,6 +87,10 @@ class _OrdinalBuilder(ABC):
     def add(self, column: Cells) -> None:
         if self._kind is Kind.DATE:
             floats, plain = plain_dates(column, self._punctuation.quote)
+            whole = plain
+        elif self._kind is Kind.TIMESTAMP:
+            floats, plain = plain_timestamps(column, self._punctuation)
+            plain &= not self._exact
             whole = plain
         else:
             floats, plain, whole = plain_numbers(column, self._punctuation)
@@ -99,10 +105,11 @@ class _OrdinalBuilder(ABC):
         self._append(np.where(lost, np.nan, floats))
 
     def _meaning(self, raw: bytes) -> float:
-        """What one cell says, and the same as `plain_numbers` has for it if it is plain."""
+        """What one cell says, and the same as has been read many at a time if it is plain."""
         text = grammar.text(raw, self._punctuation.quote)
-        if self._kind is Kind.DATE:
-            value: float | None = grammar.date(text)
+        if self._kind.temporal:
+            read = grammar.date if self._kind is Kind.DATE else read_timestamp
+            value: float | None = read(text)
             written: float | Fraction | None = value
         else:
             text = grammar.with_point(text, self._decimal)
@@ -170,6 +177,7 @@ class _ChoiceBuilder(_OrdinalBuilder):
         assert column.values is not None
         super().__init__(column, punctuation, exact=exact)
         self._values = column.values
+        self._step = column.step
         numbers = np.array([float(value) for value in column.values], dtype=np.float64)
         self._order = np.argsort(numbers, kind="stable")
         self._sorted = numbers[self._order]
@@ -183,7 +191,9 @@ class _ChoiceBuilder(_OrdinalBuilder):
 
     def _found(self, floats: Floats) -> tuple[NDArray[np.intp], Bools]:
         """The places of numbers among the sorted ones, and which are there."""
-        numbers = np.rint(floats) if self._kind is Kind.INTEGER else floats
+        numbers = floats
+        if self._kind.whole:
+            numbers = nearest(floats, self._step) * float(self._step)
         places = np.searchsorted(self._sorted, numbers).clip(max=len(self._sorted) - 1)
         return places, self._sorted[places] == numbers
 

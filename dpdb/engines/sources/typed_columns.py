@@ -10,7 +10,6 @@ import pyarrow
 from pyarrow import types
 
 from dpdb.engines.sources.arrow_cells import (
-    AS_THEY_ARE,
     cells,
     days,
     is_long_decimal,
@@ -20,6 +19,7 @@ from dpdb.engines.sources.arrow_cells import (
 )
 from dpdb.engines.sources.column_builders import Builder, NumberBuilder, builder
 from dpdb.policy.catalog import Column, Kind, Table
+from dpdb.policy.csv_format import NO_QUOTES
 from dpdb.vectors.columns import Codes, Numbers
 
 BATCH = 1 << 17
@@ -41,7 +41,7 @@ class TypedColumns:
         columns = tuple(column for column in table.columns if column.name in names)
         exact = table.identifiers
         builders = {
-            column.name: builder(column, exact=column.name in exact, punctuation=AS_THEY_ARE)
+            column.name: builder(column, exact=column.name in exact, punctuation=NO_QUOTES)
             for column in columns
         }
         return cls(columns, exact, builders)

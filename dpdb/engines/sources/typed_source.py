@@ -91,7 +91,7 @@ class TypedSource(Source):
         """The batches of rows, while `progress` is told how far they are read."""
         if not names:
             return
-        done, rows = 0, self.reader.rows(self.table)
+        done, rows = 0, self.reader.rows(self.table) if progress is not None else 0
         for batch in self.reader.batches(self.table, names):
             yield batch
             done += batch.num_rows

@@ -23,6 +23,7 @@ from dpdb.engines.streams.united_keys import UnitedKeys
 from dpdb.plan.expressions import Slot
 from dpdb.plan.plan import Plan
 from dpdb.policy.catalog import Table
+from dpdb.policy.file_kinds import files_of
 from dpdb.vectors.evaluate import Frame
 from dpdb.vectors.vector import AnyVector
 
@@ -65,11 +66,8 @@ class StreamEngine(OpenEngine):
         return table.is_streamed and can_stream(table)
 
     def parts(self, table: Table) -> int:
-        """In how many parts units are gathered: so many that the file's size asks for."""
-        try:
-            return 1 + table.path.stat().st_size // PART
-        except OSError:  # whoever reads it will say so
-            return 1
+        """In how many parts units are gathered: as many as the size of the files asks for."""
+        return 1 + sum(path.stat().st_size for path in files_of(table.path)) // PART
 
     def rows(self, table: Table) -> int:
         """The number of rows, which is public where it is asked for."""
@@ -148,13 +146,15 @@ class StreamEngine(OpenEngine):
         if declared_of(table):
             self._memory.rows(table)
         source, rows, none_yet = self._memory.sources.of(table), 0, True
-        for read in source.blocks(names, self.progress, self.witness):
+        # A digest is that of a version, and other versions are refused.
+        witness = None if table.name in self._versions else self.witness
+        for read in source.blocks(names, self.progress, witness):
             for cut in row_blocks(read.rows, self.block):
                 columns = {name: column.within(cut) for name, column in read.columns.items()}
                 yield Loaded(columns, cut.stop - cut.start, read.version)
             rows, version, none_yet = rows + read.rows, read.version, False
         if none_yet:
-            loaded = source.load(names, self.progress, self.witness)
+            loaded = source.load(names, self.progress, witness)
             rows, version = loaded.rows, loaded.version
             yield loaded
         if self._versions.setdefault(table.name, (version, rows)) != (version, rows):

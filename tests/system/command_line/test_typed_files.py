@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import tomllib
 from pathlib import Path
 
 import duckdb
@@ -145,3 +146,53 @@ def test_what_reads_them_is_optional(
     ran = run(tmp_path / name, "-c", "SHOW TABLES")
     assert ran.code == 2
     assert f'hint: pip install "dpdb[{name[2:]}]"' in ran.err
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_draft_takes_the_types_of_the_file(run: Run, tmp_path: Path, kind: str) -> None:
+    path = write_typed(tmp_path, "people", ROWS, kind)
+    draft = run("init", path, "-o", tmp_path / "policy.toml")
+    assert draft.code == 0
+    document = tomllib.loads((tmp_path / "policy.toml").read_text())
+    assert document["tables"]["people"]["path"] == path.relative_to(tmp_path).as_posix()
+    assert {name: each["type"] for name, each in document["tables"]["people"]["columns"].items()} == {
+        "age": "integer", "pay": "number", "name": "text", "born": "date"
+    }  # fmt: skip
+    assert "read off rows" not in (tmp_path / "policy.toml").read_text()
+    assert run(tmp_path / "policy.toml", "-c", "SELECT COUNT(*) FROM people").code == 0
+
+
+def test_a_draft_has_all_tables_of_a_duckdb_file(run: Run, tmp_path: Path) -> None:
+    path = write_typed(tmp_path, "two", ROWS, "duckdb")
+    with duckdb.connect(str(path)) as connection:
+        connection.execute('CREATE TABLE "other one" AS SELECT age FROM two')
+    run("init", path, "-o", tmp_path / "two.toml")
+    shown = run(path, "--csv", "-c", "SHOW TABLES").out.splitlines()
+    assert [line.split(",")[0] for line in shown[1:]] == ["other one", "two"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_check_counts_values(run: Run, tmp_path: Path, policy: Path, kind: str) -> None:
+    rows = ROWS.append_column("wide", [["x" * 10_001, "", "7"]])
+    path = write_typed(tmp_path, "people", rows, kind)
+    policy.write_text(
+        POLICY.format(path=path).replace("65", "35") + 'wide = { type = "integer" }\n'
+    )
+    form = "DuckDB" if kind == "duckdb" else "Parquet"
+    assert run("check", policy).out.splitlines()[2:] == [
+        f"people: 3 rows in {path}, {form}",
+        "  age (integer): 1 of 3 cells NULL",
+        "    1 clamped, being above the bounds, as '40'",
+        "    1 empty",
+        "  Pay (number): 0 of 3 cells NULL",
+        "  wide (integer): 2 of 3 cells NULL",
+        "    1 empty",
+        "    1 over 10,000 bytes",
+    ]
+
+
+def test_answers_are_written_over_no_part(run: Run, tmp_path: Path) -> None:
+    pattern = write_typed(tmp_path, "people", ROWS, "parts")
+    ran = run(pattern, "-o", tmp_path / "people" / "a.parquet", "-c", "SHOW TABLES")
+    assert ran.code == 2
+    assert "a.parquet" in ran.err
