@@ -101,7 +101,8 @@ class _OrdinalBuilder(ABC):
         self._append(floats)
 
     def add_numbers(self, floats: Floats) -> None:
-        self._append(np.where(self._holds(floats), floats, np.nan) if self._exact else floats)
+        lost = self._exact and ~self._holds(floats)
+        self._append(np.where(lost, np.nan, floats))
 
     def _meaning(self, raw: bytes) -> float:
         """What one cell says, and the same as has been read many at a time if it is plain."""
@@ -119,7 +120,7 @@ class _OrdinalBuilder(ABC):
 
     @abstractmethod
     def _append(self, floats: Floats) -> None:
-        """Append cells that are read."""
+        """Append cells that are read; the array is the builder's from now on."""
 
     @abstractmethod
     def _holds(self, floats: Floats) -> Bools:
