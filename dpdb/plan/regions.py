@@ -30,7 +30,7 @@ from dpdb.plan.relations import Source
 from dpdb.policy.catalog import Column, Kind, Value
 
 Point = float | str
-"""A value as the engine compares it: a text, or a double (also for dates and booleans)."""
+"""A value as the engine compares it: a text, or a double (for booleans, too, and all times)."""
 
 _ROUNDING = Fraction(1, 2**40)
 """A bound on the relative rounding error of a double, with a wide margin."""
@@ -246,7 +246,7 @@ def _turn(column: Column, point: Point) -> Point:
 
 def _whole(column: Column) -> bool:
     """Whether the values of the column are whole numbers."""
-    return column.kind in (Kind.INTEGER, Kind.DATE)
+    return column.kind.whole
 
 
 def _every(parts: Sequence[Limits]) -> Limits:

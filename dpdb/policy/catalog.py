@@ -13,7 +13,7 @@ from dpdb.policy.file_kinds import FileKind, file_kind
 from dpdb.policy.lasting import LastingBudget
 
 Value = bool | int | Fraction | str
-"""A constant; a date is an integer, the days since 1970-01-01."""
+"""A constant; a date is an integer, the days since 1970-01-01, and a timestamp the microseconds."""
 
 
 class Kind(StrEnum):
@@ -24,11 +24,22 @@ class Kind(StrEnum):
     TEXT = "text"
     BOOLEAN = "boolean"
     DATE = "date"
+    TIMESTAMP = "timestamp"
 
     @property
     def ordinal(self) -> bool:
-        """Whether the values are ordered numbers or dates, which can have bounds."""
-        return self in (Kind.INTEGER, Kind.NUMBER, Kind.DATE)
+        """Whether the values are ordered numbers, dates or timestamps, which can have bounds."""
+        return self.whole or self is Kind.NUMBER
+
+    @property
+    def whole(self) -> bool:
+        """Whether the values are held as whole numbers: integers, days or microseconds."""
+        return self is Kind.INTEGER or self.temporal
+
+    @property
+    def temporal(self) -> bool:
+        """Whether the values are dates or timestamps."""
+        return self in (Kind.DATE, Kind.TIMESTAMP)
 
 
 @dataclass(frozen=True)
@@ -46,9 +57,10 @@ class Reference:
 class Column:
     """One column as declared.
 
-    `lower`, `upper` and `step` are in the column's own unit (days for dates). Cells are clamped to
-    the bounds. A cell that cannot be read, or is not among the declared `values`, is NULL; in a
-    column that is not `nullable` it is the first declared value, or else the lower bound.
+    `lower`, `upper` and `step` are in the column's own unit (days for dates, microseconds for
+    timestamps). Cells are clamped to the bounds. A cell that cannot be read, or is not among the
+    declared `values`, is NULL; in a column that is not `nullable` it is the first declared value,
+    or else the lower bound.
     """
 
     name: str

@@ -17,11 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpdb.engines.sources.csv_records import Cells
-from dpdb.engines.sources.grid_rounding import Floats, grid_of
+from dpdb.engines.sources.grid_rounding import Floats, grid_of, nearest
 from dpdb.engines.sources.plain_numbers import plain_numbers
+from dpdb.engines.sources.plain_timestamps import plain_timestamps
 from dpdb.policy.catalog import Column, Kind, Value
 from dpdb.policy.csv_format import ORDINARY, Punctuation
 from dpdb.policy.numbers import exact_number
+from dpdb.policy.timestamps import read_timestamp
 from dpdb.vectors import grammar
 from dpdb.vectors.columns import Codes, Numbers
 
@@ -62,14 +64,14 @@ class NumberBuilder(Builder, Protocol):
     """Gathers a column of integers, numbers or dates, whose cells can be read already."""
 
     def add_numbers(self, floats: Floats) -> None:
-        """Append numbers, or dates in days; what is not finite is NULL.
+        """Append numbers, dates in days or timestamps in microseconds; NULL is not finite.
 
         For an `exact` column they are whole numbers.
         """
 
 
 class _OrdinalBuilder(ABC):
-    """For integers, numbers and dates: a cell is a double before it is anything else."""
+    """For numbers, dates and timestamps: a cell is a double before it is anything else."""
 
     def __init__(self, column: Column, punctuation: Punctuation, *, exact: bool) -> None:
         self._kind = column.kind
@@ -83,9 +85,13 @@ class _OrdinalBuilder(ABC):
         if self._kind is Kind.DATE:
             self._append(self._meanings.of(column.written(), dtype))
             return
-        floats, plain, whole = plain_numbers(column, self._punctuation)
-        if self._exact:
-            plain &= whole & self._holds(floats)
+        if self._kind is Kind.TIMESTAMP:
+            floats, plain = plain_timestamps(column, self._punctuation)
+            plain &= not self._exact
+        else:
+            floats, plain, whole = plain_numbers(column, self._punctuation)
+            if self._exact:
+                plain &= whole & self._holds(floats)
         others = np.flatnonzero(~plain)
         floats[others] = self._meanings.of(column.written(others), dtype)
         self._append(floats)
@@ -94,10 +100,11 @@ class _OrdinalBuilder(ABC):
         self._append(np.where(self._holds(floats), floats, np.nan) if self._exact else floats)
 
     def _meaning(self, raw: bytes) -> float:
-        """What one cell says, and the same as `plain_numbers` has for it if it is plain."""
+        """What one cell says, and the same as has been read many at a time if it is plain."""
         text = grammar.text(raw, self._punctuation.quote)
-        if self._kind is Kind.DATE:
-            value: float | None = grammar.date(text)
+        if self._kind.temporal:
+            read = grammar.date if self._kind is Kind.DATE else read_timestamp
+            value: float | None = read(text)
             written: float | Fraction | None = value
         else:
             text = grammar.with_point(text, self._decimal)
@@ -167,6 +174,7 @@ class _ChoiceBuilder(_OrdinalBuilder):
         assert column.values is not None
         super().__init__(column, punctuation, exact=exact)
         self._values = column.values
+        self._step = column.step
         numbers = np.array([float(value) for value in column.values], dtype=np.float64)
         self._order = np.argsort(numbers, kind="stable")
         self._sorted = numbers[self._order]
@@ -180,7 +188,9 @@ class _ChoiceBuilder(_OrdinalBuilder):
 
     def _found(self, floats: Floats) -> tuple[NDArray[np.intp], Bools]:
         """The places of numbers among the sorted ones, and which are there."""
-        numbers = np.rint(floats) if self._kind is Kind.INTEGER else floats
+        numbers = floats
+        if self._kind.whole:
+            numbers = nearest(floats, self._step) * float(self._step)
         places = np.searchsorted(self._sorted, numbers).clip(max=len(self._sorted) - 1)
         return places, self._sorted[places] == numbers
 
