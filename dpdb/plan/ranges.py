@@ -54,7 +54,7 @@ from dpdb.plan.timestamp_ranges import (
     moments_later_range,
     unit_start_range,
 )
-from dpdb.policy.catalog import Kind, Value
+from dpdb.policy.catalog import Column, Kind, Value
 from dpdb.policy.timestamps import DAY
 
 Environment = Mapping[str | Slot | Cast, Interval]
@@ -166,9 +166,15 @@ def _below(left: Expr, right: Expr, known: Environment, *, strict: bool) -> Envi
 
 
 def _name(expression: Expr) -> str | Cast | None:
-    """The key of a column in an Environment: its name, or for an undeclared column the cast."""
+    """The key of a column in an Environment: its name, or for an undeclared column the cast.
+
+    The dates of a column of timestamps limit it, too.
+    """
     match expression:
-        case ColumnRef(column=column):
+        case (
+            ColumnRef(column=column)
+            | Cast(operand=ColumnRef(column=Column(kind=Kind.TIMESTAMP) as column), kind=Kind.DATE)
+        ):
             return column.name
         case Cast(operand=ColumnRef(column=column), kind=Kind.NUMBER) if column.guessed:
             return expression
@@ -177,6 +183,9 @@ def _name(expression: Expr) -> str | Cast | None:
 
 def _meet(expression: Expr, limit: Interval, known: Environment) -> Environment:
     """`known` with the interval of `expression`, if that is a column, narrowed to `limit`."""
+    match expression:
+        case Cast(operand=ColumnRef() as moment, kind=Kind.DATE):
+            return _meet(moment, Interval(limit.lower * DAY, limit.upper * DAY + DAY - 1), known)
     name = _name(expression)
     return known if name is None else {**known, name: interval(expression, known).meet(limit)}
 

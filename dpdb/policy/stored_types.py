@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from dpdb.errors import DataFileError
 from dpdb.policy.catalog import Column, Kind, Table
 from dpdb.policy.csv_header import column_positions
+from dpdb.policy.timestamps import SECOND
 
 if TYPE_CHECKING:
     import pyarrow
@@ -27,6 +29,7 @@ class StoredType(Enum):
     TEXT = "texts"
     BOOLEAN = "booleans"
     DATE = "dates"
+    TIMESTAMP = "timestamps"
     OTHER = "values of another type"
 
 
@@ -35,6 +38,7 @@ _READ_AS = {
     Kind.INTEGER: _NUMBERS,
     Kind.NUMBER: _NUMBERS,
     Kind.DATE: (StoredType.DATE, StoredType.TEXT),
+    Kind.TIMESTAMP: (StoredType.TIMESTAMP, StoredType.DATE, StoredType.TEXT),
     Kind.BOOLEAN: (StoredType.BOOLEAN, StoredType.INTEGER, StoredType.TEXT),
     Kind.TEXT: (StoredType.TEXT, StoredType.INTEGER, StoredType.BOOLEAN, StoredType.DATE),
 }
@@ -47,6 +51,7 @@ _KINDS = {
     StoredType.TEXT: Kind.TEXT,
     StoredType.BOOLEAN: Kind.BOOLEAN,
     StoredType.DATE: Kind.DATE,
+    StoredType.TIMESTAMP: Kind.TIMESTAMP,
 }
 
 
@@ -61,6 +66,14 @@ class StoredColumn:
     def kind(self) -> Kind | None:
         """The type of the column where no policy declares it; None if it cannot be read."""
         return _KINDS.get(self.type)
+
+    @property
+    def undeclared(self) -> Column | None:
+        """The column where no policy declares it; None if it cannot be read."""
+        if self.kind is None:
+            return None
+        step = SECOND if self.kind is Kind.TIMESTAMP else 1
+        return Column(self.name, self.kind, step=Fraction(step))
 
 
 def stored_columns(schema: pyarrow.Schema) -> tuple[StoredColumn, ...]:
@@ -109,5 +122,7 @@ def _stored_type(arrow: pyarrow.DataType) -> StoredType:
         return StoredType.BOOLEAN
     if types.is_date(arrow):
         return StoredType.DATE
+    if types.is_timestamp(arrow):
+        return StoredType.TIMESTAMP
     texts = (types.is_string, types.is_large_string, types.is_string_view)
     return StoredType.TEXT if any(fits(arrow) for fits in texts) else StoredType.OTHER

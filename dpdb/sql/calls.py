@@ -18,7 +18,7 @@ _REAL = frozenset(
 _TESTS = frozenset(("starts_with", "ends_with", "contains"))
 _DATE_PARTS = frozenset(
     ("year", "quarter", "month", "week", "day", "dayofweek", "isodow", "dayofyear", "hour",
-     "minute", "second", "epoch")
+     "minute", "second")
 )  # fmt: skip
 _PI = Literal(Fraction(math.pi), Kind.NUMBER)
 _HALF_TURN = Literal(Fraction(180), Kind.NUMBER)

@@ -42,8 +42,10 @@ def date_call(name: str, parts: list[exp.Expr], bind: Bind, where: Place | None)
     """A call of a function that names a unit of time, in the orders of DuckDB and of BigQuery."""
     units = [_unit(part) for part in parts]
     match _FAMILIES.get(name, name), parts, units:
-        case "EXTRACT" | "DATE_PART", [_, exp.Sub() as passed], ["epoch", _]:
-            return _seconds(bind(passed.this), bind(passed.expression), where)
+        case "EXTRACT" | "DATE_PART", [_, moment], ["epoch", _]:
+            return _epoch(moment, bind, where)
+        case "EPOCH", [moment], _:
+            return _epoch(moment, bind, where)
         case "EXTRACT" | "DATE_PART", [_, date], [str(unit), _]:
             return part_of(unit, bind(date), where)
         case "DATE_TRUNC", [_, date], [str(unit), _]:
@@ -81,6 +83,7 @@ _HINTS = {
     "DATE_TRUNC": f"DATE_TRUNC('unit', date), for {_STARTS_HINT}",
     "TIMESTAMP_TRUNC": f"TIMESTAMP_TRUNC(ts, unit), for {_STARTS_HINT}",
     "DATETIME_TRUNC": f"DATETIME_TRUNC(ts, unit), for {_STARTS_HINT}",
+    "EPOCH": "EPOCH(ts), or EPOCH(end - start)",
     "DATE_DIFF": "DATE_DIFF('unit', start, end)",
     "DATEDIFF": "DATEDIFF('unit', start, end)",
     "DATETIME_DIFF": "DATETIME_DIFF(end, start, unit)",
@@ -100,17 +103,13 @@ UNREAD = "!"
 
 
 def part_of(part: str, date: Expr, where: Place | None) -> Expr:
-    """A part of a date or timestamp: a whole number, but seconds since 1970 with decimals."""
+    """A part of a date or timestamp, as a whole number."""
     if part in _PARTS:
         return Call(_PARTS[part], (types.day(date, where),), Kind.INTEGER)
-    if part not in _TIMES:
-        raise _no_unit(date, part, "parts", (*_PARTS, *_TIMES), where)
-    if part != "epoch" and date.kind is Kind.DATE:
-        raise _no_unit(date, part, "parts", (*_PARTS, "epoch"), where)
-    moment = types.of_kind(date, Kind.TIMESTAMP, where)
-    if part == "epoch":
-        return Arithmetic("/", moment, Literal(SECOND, Kind.INTEGER), Kind.NUMBER)
-    return Call(part, (moment,), Kind.INTEGER)
+    if part not in CLOCK_CYCLES or date.kind is Kind.DATE:
+        times = () if date.kind is Kind.DATE else CLOCK_CYCLES
+        raise _no_unit(date, part, "parts", (*_PARTS, *times, "epoch"), where)
+    return Call(part, (types.of_kind(date, Kind.TIMESTAMP, where),), Kind.INTEGER)
 
 
 def unix_seconds(moment: Expr, where: Place | None) -> Expr:
@@ -118,11 +117,18 @@ def unix_seconds(moment: Expr, where: Place | None) -> Expr:
     return Call("second_index", (types.of_kind(moment, Kind.TIMESTAMP, where),), Kind.INTEGER)
 
 
-def _seconds(end: Expr, start: Expr, where: Place | None) -> Expr:
-    """The seconds between two timestamps, with decimals."""
-    end, start = (types.of_kind(each, Kind.TIMESTAMP, where) for each in (end, start))
-    passed = Arithmetic("-", end, start, Kind.INTEGER)
-    return Arithmetic("/", passed, Literal(SECOND, Kind.INTEGER), Kind.NUMBER)
+def _epoch(node: exp.Expr, bind: Bind, where: Place | None) -> Expr:
+    """The seconds since 1970, or of a difference those between its timestamps, with decimals."""
+    passed = node.unnest()
+    if isinstance(passed, exp.Sub) and not isinstance(passed.expression, exp.Interval):
+        end, start = (
+            types.of_kind(bind(side), Kind.TIMESTAMP, where)
+            for side in (passed.this, passed.expression)
+        )
+        microseconds: Expr = Arithmetic("-", end, start, Kind.INTEGER)
+    else:
+        microseconds = types.of_kind(bind(node), Kind.TIMESTAMP, where)
+    return Arithmetic("/", microseconds, Literal(SECOND, Kind.INTEGER), Kind.NUMBER)
 
 
 def shifted(date: Expr, sign: int, interval: exp.Interval, where: Place | None) -> Expr:

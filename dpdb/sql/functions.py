@@ -86,7 +86,6 @@ READ = (
 
 _OWN = {
     "CLAMP": "clamp",
-    "EPOCH": "epoch",
     "REGEXP_CONTAINS": "regexp_contains",
     "REGEXP_MATCHES": "regexp_contains",
 }

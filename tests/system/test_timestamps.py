@@ -126,6 +126,22 @@ def test_keys_follow_from_the_bounds(
     assert sum(int(str(count)) for _, count in found) == 3
 
 
+@pytest.mark.parametrize(
+    ("where", "days"),
+    [
+        ("CAST(at AS DATE) BETWEEN '2024-03-01' AND '2024-03-03'", ["01", "02", "03"]),
+        ("at::DATE >= '2024-03-01' AND DATE(at) < DATE '2024-03-03'", ["01", "02"]),
+        ("DATE(at) = '2024-03-01'", ["01"]),
+        ("at > '2024-03-01 23:59:58' AND at <= DATE '2024-03-02'", ["01", "02"]),
+    ],
+)
+def test_conditions_on_days_leave_fewer_keys(ask: Ask, where: str, days: list[str]) -> None:
+    found = ask(f"SELECT CAST(at AS DATE) AS day, COUNT(*) FROM t WHERE {where} GROUP BY day")
+    assert [day for day, _ in found] == [f"2024-03-{day}" for day in days]
+    counted = ask(f"SELECT COUNT(*), MIN(at) >= '2024-03-01' FROM t WHERE {where}")
+    assert sum(int(str(number)) for _, number in found) == counted[0][0]
+
+
 def test_a_number_with_decimals_is_grouped_by_the_whole_ones_in_a_list(tmp_path: Path) -> None:
     """It is held in steps of 0.01, and so are not its values."""
     (tmp_path / "t.csv").write_text("x\n1\n2\n2\n2.5\n")

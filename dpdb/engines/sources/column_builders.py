@@ -68,7 +68,7 @@ class NumberBuilder(Builder, Protocol):
     """Gathers a column of integers, numbers or dates, whose cells can be read already."""
 
     def add_numbers(self, floats: Floats) -> None:
-        """Append numbers, or dates in days; what is not finite is NULL.
+        """Append numbers, dates in days or timestamps in microseconds; NULL is not finite.
 
         For an `exact` column they are whole numbers.
         """

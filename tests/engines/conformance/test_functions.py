@@ -77,6 +77,8 @@ NUMBERS: dict[str, list[str | tuple[str, str]]] = {
         *((f"TIMESTAMP_DIFF(q, p, {unit})", f"date_sub('{unit}', p, q)")
           for unit in ("DAY", "HOUR", "MINUTE", "SECOND")),
         ("EXTRACT(EPOCH FROM q - p)", "(epoch_us(q) - epoch_us(p)) / 1000000"),
+        ("EPOCH((q - d))", "(epoch_us(q) - epoch_us(d)) / 1000000"),
+        "EXTRACT(EPOCH FROM p - INTERVAL 1 HOUR)",
     ],
     "lengths": [
         ("CLAMP(POSITION('b' IN t), 0, 60)", "strpos(t, 'b')"),

@@ -22,12 +22,13 @@ from dpdb.vectors.columns import Numbers
 from tests.sql.test_corpora import ACCEPTED, QUERIES, SHOP_ACCEPTED, first_word
 from tests.support.noiseless import Noiseless
 from tests.support.tables import HERE, PEOPLE
-from tests.support.two_engines import POLICY, random_cells
+from tests.support.two_engines import HEADER, POLICY, random_cells
 from tests.support.typed_files import KINDS, write_typed
 
 SHOP = PEOPLE.parent / "shop" / "shop.toml"
-HEADER = "id,i,j,n,m,t,s,b,c,d,e"
-HOSTILE = ["", "NaN", "1e400", "-1.7e308", "5e-324", "9007199254740993", "-9223372036854775809",
+WIDTH = HEADER.count(",") + 1
+HOSTILE = ["1699-12-31 23:59:59", "2020-01-01T24:00", "2020-01-01 01:02:03.1234567+05:30",
+           "", "NaN", "1e400", "-1.7e308", "5e-324", "9007199254740993", "-9223372036854775809",
            " 7 ", "7.5", "-0", "0000-01-01", "9999-12-31", "2001-02-30", "TRUE", "f", "NULL",
            '"a ""b"", c"', '"a\nb"', "x" * 10_001, "a\0b", "\ufeff5", "٣"]  # fmt: skip
 
@@ -36,8 +37,8 @@ def hostile_policy(folder: Path, unit: str) -> Policy:
     """A table of random rows, and of rows that have the same odd cell everywhere."""
     chance = random.Random(3)
     lines = [",".join([str(at), *map(quoted, random_cells(chance))]) for at in range(40)]
-    lines += [",".join([cell] * 11) for cell in HOSTILE]
-    content = "\n".join([HEADER, *lines, ""]).encode() + b",".join([b"\xff\xfe"] * 11)
+    lines += [",".join([cell] * WIDTH) for cell in HOSTILE]
+    content = "\n".join([HEADER, *lines, ""]).encode() + b",".join([b"\xff\xfe"] * WIDTH)
     (folder / "t.csv").write_bytes(content)
     (folder / "t.toml").write_text(POLICY.replace("[tables.t.", f"[tables.t]\n{unit}\n[tables.t."))
     return read_policy(folder / "t.toml")

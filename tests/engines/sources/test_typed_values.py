@@ -14,6 +14,7 @@ import pytest
 
 from dpdb.engines.sources.opening import open_source
 from dpdb.policy.catalog import Column, Kind, Table
+from dpdb.policy.timestamps import TIMESTAMPS
 from tests.support.csv_files import integer, loaded, ordinal, plain, quoted
 from tests.support.typed_files import KINDS, load_values, write_typed
 
@@ -26,15 +27,22 @@ NUMBERS = [
     ordinal(Kind.NUMBER, -5, 5, step="0.01"),
 ]
 """Every way in which a number is held."""
+BOOLEAN, TEXT = Column("x", Kind.BOOLEAN), Column("x", Kind.TEXT)
+MOMENTS = [
+    Column("x", Kind.TIMESTAMP),
+    ordinal(Kind.TIMESTAMP, 0, 10**13, step=60_000_000),
+]
 OTHERS = [
     Column("x", Kind.DATE),
-    Column("x", Kind.BOOLEAN),
-    Column("x", Kind.TEXT),
+    BOOLEAN,
+    *MOMENTS,
+    TEXT,
     Column("x", Kind.TEXT, nullable=False),
     Column("x", Kind.TEXT, values=("b", "a")),
 ]
 HOSTILE = ["", " 7", "1e400", "nan", "-0", "9007199254740993", "2020-02-30", "0001-01-01", "TRUE",
-           "a", "ß\0", '"', '"a""', "a,b\nc", "x" * 10_001, "00012", "+3.5", "1_000", None]  # fmt: skip
+           "a", "ß\0", '"', '"a""', "a,b\nc", "x" * 10_001, "00012", "+3.5", "1_000", None,
+           "2020-01-01 12:34:56.789", "2020-01-01T12:34Z", "1699-12-31 23:59"]  # fmt: skip
 RANDOM = random.Random(1)
 LONG = [None, -1, 2**53 + 1, -(2**63), 2**63 - 1, *range(-9, 50),
         *(RANDOM.randrange(-(2**63), 2**63) >> RANDOM.randrange(64) for _ in range(200))]  # fmt: skip
@@ -92,15 +100,34 @@ def test_dates(tmp_path):
     days = [None, 0, -719_162, 2_932_896, -719_163, 2_932_897, 2**31 - 1, -(2**31)]
     array = pyarrow.array(days, pyarrow.int32()).cast(pyarrow.date32())
     texts = ["", "1970-01-01", str(datetime.date.min), str(datetime.date.max), *[""] * 4]
-    declared = [*OTHERS[::2], ordinal(Kind.DATE, 0, 9)]
+    declared = [OTHERS[0], TEXT, *MOMENTS, ordinal(Kind.DATE, 0, 9)]
     assert_alike(tmp_path, texts, array, declared)
     assert_alike(tmp_path, ["1970-01-02"], pyarrow.array([86_400_000], pyarrow.date64()), declared)
+
+
+@pytest.mark.parametrize("zone", [None, "UTC", "Europe/Berlin"])
+@pytest.mark.parametrize(
+    ("unit", "numbers", "texts"),
+    [
+        ("s", [0, -1], ["1970-01-01 00:00", "1969-12-31 23:59:59"]),
+        ("ms", [1_001, -1], ["1970-01-01 00:00:01.001", "1969-12-31 23:59:59.999"]),
+        ("us", [1, TIMESTAMPS[0]], ["1970-01-01 00:00:00.000001", "1700-01-01 00:00"]),
+        ("us", [TIMESTAMPS[0] - 1, TIMESTAMPS[1] + 1], ["", ""]),
+        ("ns", [1_999, -1], ["1970-01-01 00:00:00.000001999", "1969-12-31 23:59:59.999999999"]),
+    ],
+)
+def test_timestamps(tmp_path, unit, numbers, texts, zone):
+    """In UTC, to the microsecond; whatever unit they are held in, what no cell writes is NULL."""
+    far = [2**63 - 1, -(2**63)] if unit in ("ms", "us") else []
+    array = pyarrow.array([*numbers, *far, None], pyarrow.int64())
+    held = array.cast(pyarrow.timestamp(unit, zone))
+    assert_alike(tmp_path, [*texts, *[""] * (len(far) + 1)], held, MOMENTS)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_booleans(tmp_path, kind):
     array = pyarrow.array([True, None, False])
-    assert_alike(tmp_path, ["true", "", "false"], array, OTHERS[1:], kind)
+    assert_alike(tmp_path, ["true", "", "false"], array, [BOOLEAN, TEXT], kind)
 
 
 @pytest.mark.parametrize(
@@ -111,6 +138,11 @@ def test_booleans(tmp_path, kind):
         (pyarrow.array(["5", "5.0", "2.5"]), Kind.INTEGER, [5, 5, None]),
         (pyarrow.array([Decimal("7.00"), Decimal("7.01")]), Kind.INTEGER, [7, None]),
         (pyarrow.array([5, 2**60]), Kind.TEXT, ["5", str(2**60)]),
+        (
+            pyarrow.array([1, -1, 2**62], pyarrow.timestamp("us", "UTC")),
+            Kind.TIMESTAMP,
+            [1, -1, None],
+        ),
         (pyarrow.array(["a", "a\0", ""]), Kind.TEXT, ["a", None, None]),
     ],
 )
