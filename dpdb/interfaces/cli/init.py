@@ -147,6 +147,7 @@ _HINTS = {
     Kind.INTEGER: "bounds = [LOW, HIGH], or values = [1, 2] to group by them",
     Kind.NUMBER: "bounds = [LOW, HIGH] and, for its precision, step = 0.01",
     Kind.DATE: "bounds = [1900-01-01, 2030-12-31]",
+    Kind.TIMESTAMP: "bounds = [2020-01-01T00:00:00, 2030-12-31T23:59:59]",
     Kind.TEXT: 'values = ["one", "other"] to group by them',
 }
 

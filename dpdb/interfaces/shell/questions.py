@@ -125,7 +125,7 @@ def _fitting(column: Column) -> Sequence[str]:
     """The names of the functions that have a meaning for the column."""
     if column.guessed or column.kind in (Kind.INTEGER, Kind.NUMBER):
         return SUMMARIES
-    dated = column.kind is Kind.DATE and column.bounds is not None
+    dated = column.kind.temporal and column.bounds is not None
     return ("count", "mean", "min", "max", "median") if dated else ("count",)
 
 
