@@ -116,7 +116,7 @@ class StreamEngine(OpenEngine):
         return (
             isinstance(table, Table)
             and self.streams(table)
-            and all(adds_up(release.statistic) for release in plan.exact_releases)
+            and adds_up(plan)
             and (table.unit is None or self.parts(table) > 1)
         )
 
