@@ -62,6 +62,14 @@ def write_people(path: Path, rows: int, names: int = 40_000) -> Table:
     return Table("people", path, _COLUMNS)
 
 
+def write_parquet(path: Path, rows: int) -> Table:
+    """The same people in a Parquet file."""
+    statement = _PEOPLE.replace("(HEADER, DELIMITER ',')", "(FORMAT parquet)")
+    with duckdb.connect() as connection:
+        connection.execute(statement.format(rows=rows, path=path))
+    return Table("people", path, _COLUMNS)
+
+
 def session(policy: Policy, epsilon: str = "0.1") -> Session:
     """A session with an ample budget, in which repeated queries are executed again."""
     plenty = Budget(Fraction(10**9), Fraction(0), 10**9)
