@@ -28,10 +28,10 @@ from dpdb.sql.correlated import CorrelatedBinder
 from dpdb.sql.correlation import is_correlated
 from dpdb.sql.dialect import select_start, select_tree
 from dpdb.sql.distinct import check_distinct, distinct_keys
-from dpdb.sql.exact_answers import with_exact_rows
+from dpdb.sql.exact_answers import public_list, with_exact_rows
 from dpdb.sql.grouping_sets import by_levels
 from dpdb.sql.labels import labels
-from dpdb.sql.lookups import LookupBinder, check
+from dpdb.sql.lookups import LookupBinder, check, read_inside
 from dpdb.sql.public_keys import with_public_keys
 from dpdb.sql.public_rows import are_asked_for, public_rows
 from dpdb.sql.scalar_subqueries import check_scalar, constant
@@ -205,12 +205,17 @@ class Binder:
         self.lookups.append(attached)
         return value
 
-    def looked_up(self, node: exp.Exists | exp.In, operand: Expr | None, scope: Scope) -> ColumnRef:
-        """The column that says whether EXISTS, or IN with its operand, finds a row."""
+    def looked_up(self, node: exp.Exists | exp.In, operand: Expr | None, scope: Scope) -> Expr:
+        """The column that says whether EXISTS, or IN with its operand, finds a row.
+
+        IN over groups of public rows is one over a list of constants.
+        """
         inside = replace(self.within(), subqueries=self.subqueries)
-        tree = check(node, self.text)
-        grouped = tree.args.get("group") is not None
-        inner = inside.bound(tree, row_by_row=True) if grouped else sources.scope(tree, inside)
+        inner = read_inside(check(node, self.text), inside)
+        if operand is not None and not isinstance(inner, Scope):
+            known = public_list(operand, inner, self.facts, place(node, self.text))
+            if known is not None:
+                return known
         asking = LookupBinder(self, self.policy, scope, self.lookups, inside)
         found = asking.lookup(node, operand, inner)
         self.lookups.append(found)

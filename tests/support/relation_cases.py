@@ -324,7 +324,7 @@ REFUSED = {
     "c WHERE id IN (SELECT cust FROM o WHERE amt IN (SELECT reg FROM c))": "whether another cust",
     "c WHERE EXISTS (SELECT 1 FROM o JOIN l ON o.st = 'x' WHERE o.cust = id)": "l and o are joined",
     "c WHERE EXISTS (SELECT 1 FROM r LEFT JOIN o ON o.amt = r.id WHERE r.id = reg AND o.id IS NULL)": "a row of r w",
-    "c WHERE reg IN (SELECT amt FROM o GROUP BY amt HAVING COUNT(*) > 1)": "not for groups of every",
+    "c WHERE reg IN (SELECT amt FROM o GROUP BY amt HAVING COUNT(*) > 1)": "and this is an answer",
     "c WHERE reg IN (SELECT MAX(amt) FROM o GROUP BY cust)": "whether another customer has such",
     "o p WHERE amt > (SELECT AVG(amt) FROM o WHERE o.st = p.st)": "aggregates the rows of every",
     "(SELECT cust, SUM(amt) AS t FROM o GROUP BY cust LIMIT 1)": "LIMIT inside a subquery chooses",

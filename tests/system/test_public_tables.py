@@ -303,6 +303,15 @@ CONSTANTS = {
     "SELECT COUNT(*) FROM people WHERE age > (SELECT id FROM regions WHERE id > 99)": (
         "SELECT COUNT(*) FROM people WHERE age > NULL"
     ),
+    "SELECT COUNT(*) FROM people WHERE region IN (SELECT MIN(id) FROM regions GROUP BY name)": (
+        "SELECT COUNT(*) FROM people WHERE region IN (3, 17)"
+    ),
+    "SELECT COUNT(*) FROM people WHERE home NOT IN (SELECT k FROM (SELECT name AS k, COUNT(*) AS n"
+    " FROM regions GROUP BY name) WHERE n > 1)": (
+        "SELECT COUNT(*) FROM people WHERE home NOT IN ('West')"
+    ),
+    "SELECT COUNT(*) FROM people WHERE age < 5 OR region IN (SELECT id FROM regions WHERE id > 99"
+    " GROUP BY id)": "SELECT COUNT(*) FROM people WHERE age < 5 OR FALSE",
     "SELECT MAX(n) * (SELECT MAX(m) FROM (SELECT name, COUNT(*) AS m FROM regions GROUP BY name))"
     f" FROM {PEOPLE_BY_REGION}": f"SELECT MAX(n) * 2 FROM {PEOPLE_BY_REGION}",
     "SELECT (SELECT COUNT(*) FROM people) * (SELECT id FROM regions WHERE zone = 7)": (
