@@ -16,7 +16,7 @@ from dpdb.plan.row_unions import RowUnion
 from dpdb.policy.catalog import Policy, Table
 from dpdb.sql import sources, types
 from dpdb.sql.aggregates import is_aggregate
-from dpdb.sql.correlation import Correlated, is_of_one_unit, split, taken_names
+from dpdb.sql.correlation import Correlated, certain_scans_of, is_of_one_unit, split, taken_names
 from dpdb.sql.joins import leaf_view, new_leaf
 from dpdb.sql.made_lookups import MadeRows, is_made
 from dpdb.sql.scopes import RowExpressions
@@ -132,12 +132,30 @@ class LookupBinder:
                 place=place(node, self.binder.text),
             )
         assert found.compared is not None
-        if not _is_known(found.compared[1], found) and not _is_condition(node):
+        if _is_condition(node):
+            return
+        if not _is_known(found.compared[1], found):
             raise Unsupported(
                 f"a NULL of another {unit} would make NOT IN NULL for all",
                 hint="add WHERE … IS NOT NULL to the subquery, or use NOT EXISTS",
                 place=place(node, self.binder.text),
             )
+        if not self._is_there(found.compared[0]):
+            raise Unsupported(
+                f"whether NOT IN is NULL for a NULL would depend on the rows of every {unit}",
+                hint="use NOT EXISTS, with the equality in its WHERE",
+                place=place(node, self.binder.text),
+            )
+
+    def _is_there(self, expression: Expr) -> bool:
+        """Whether it is never NULL around: it names the unit, or the row by its key."""
+        assert isinstance(expression, ColumnRef)
+        return any(
+            expression.column.name == scan.name(column)
+            for scan in certain_scans_of(self.outer)
+            for column in scan.table.columns
+            if column.name == scan.table.unit or (column.name,) == scan.table.key
+        )
 
 
 def _select(node: exp.Exists | exp.In, text: str) -> exp.Select:

@@ -333,6 +333,7 @@ REFUSED = {
     "(SELECT amt FROM o UNION SELECT reg FROM c)": "UNION makes one row of equal rows",
     "(SELECT amt FROM o UNION ALL SELECT reg FROM c LIMIT 1)": "LIMIT inside a subquery chooses",
     "(SELECT reg FROM c UNION ALL SELECT id FROM r)": "UNION ALL of public rows",
+    "c RIGHT JOIN o ON c.id = o.cust WHERE c.id NOT IN (SELECT cust FROM b)": "NULL for a NULL would",
     "o WHERE id NOT IN (SELECT ref FROM b)": "a NULL of another customer would make NOT IN NULL",
 }
 """What is read, and of the refusal a part of the message."""
