@@ -267,9 +267,10 @@ class Session:
     def _answer(self, text: str, planned: Plan, purchase: Purchase, repeat: bool = False) -> Answer:
         from dpdb.session.answers import bought  # noqa: PLC0415 (numpy)
 
-        answer = bought(text, planned, purchase, self.balance, repeat=repeat)
-        revealed = purchase.result.revealed if self.settings.reveal else ()
-        return replace(answer, private=self._private, revealed=revealed)
+        private, reveal = self._private, self.settings.reveal
+        return bought(
+            text, planned, purchase, self.balance, repeat=repeat, private=private, reveal=reveal
+        )
 
     def _explained(self, text: str, query: Query, rows: RowCount) -> Answer:
         chosen = self._plans(query, rows)

@@ -13,7 +13,7 @@ from functools import partial
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
-from dpdb.errors import SyntaxFault, TypeMismatch, Unsupported
+from dpdb.errors import TypeMismatch, Unsupported
 from dpdb.plan.derived import Derived, Released, derived_query
 from dpdb.plan.expressions import ColumnRef, Expr, Literal, Slot
 from dpdb.plan.facts import NO_FACTS, Facts
@@ -26,18 +26,20 @@ from dpdb.sql.aggregates import is_aggregated
 from dpdb.sql.arrangement import with_lookups
 from dpdb.sql.correlated import CorrelatedBinder
 from dpdb.sql.correlation import is_correlated
-from dpdb.sql.dialect import select_start, select_tree
+from dpdb.sql.dialect import select_tree
 from dpdb.sql.distinct import check_distinct, distinct_keys
 from dpdb.sql.exact_answers import public_list, with_exact_rows
 from dpdb.sql.grouping_sets import by_levels
-from dpdb.sql.labels import labels
+from dpdb.sql.labels import labels_of
+from dpdb.sql.lists import elements
 from dpdb.sql.lookups import LookupBinder, check, read_inside
 from dpdb.sql.public_keys import with_public_keys
 from dpdb.sql.public_rows import are_asked_for, public_rows
 from dpdb.sql.scalar_subqueries import check_scalar, constant
 from dpdb.sql.scopes import AnswerExpressions, Answers, Constants, RowExpressions, hint_for_rows
 from dpdb.sql.terms import Option, agreed, with_key_terms
-from dpdb.sql.trees import Effort, only, place, place_at, start
+from dpdb.sql.top_values import with_groups
+from dpdb.sql.trees import Effort, only, place
 from dpdb.sql.unmatched import check_ignored
 from dpdb.sql.views import Scope, View
 from dpdb.sql.without_from import single_row
@@ -106,7 +108,7 @@ class Binder:
         if isinstance(tree, exp.SetOperation):
             return unions.union(tree, self, row_by_row=row_by_row)
         assert isinstance(tree, exp.Select)
-        written = self.labels(tree)
+        written = with_groups(tree, self.labels(tree), self.text)
         windows.name_windows(tree, self.text)
         self.views = sources.with_views(tree, self)
         if tree.args.get("from_") is None:
@@ -236,17 +238,7 @@ class Binder:
 
     def labels(self, tree: exp.Select) -> list[str]:
         """The items of the SELECT list as written; refused if one is missing."""
-        first = select_start(tree)
-        source = tree.args.get("from_") or next(iter(tree.expressions), tree)
-        if first is None or 0 <= start(source) < first:
-            raise Unsupported("a subquery begins with SELECT", place=place(source, self.text))
-        written = labels([token for token in self.tokens if token.start >= first])
-        if not all(written) or len(written) != len(tree.expressions):
-            raise SyntaxFault(
-                "an expression is missing between SELECT and FROM",
-                place=place_at(first, self.text),
-            )
-        return written
+        return labels_of(tree, self.tokens, self.text)
 
     def check_items(self, tree: exp.Select) -> None:
         """Refuse a SELECT list in which something is missing, or which is too long."""
@@ -259,7 +251,13 @@ class Binder:
         group_by.check_number(items, "columns asked for", self.text)
         outputs = []
         for item, label in zip(items, written, strict=True):
-            if isinstance(item.this if isinstance(item, exp.Column) else item, exp.Star):
+            if (listed := elements(item.unalias(), self.text)) is not None:
+                named = item.alias or label
+                outputs += [
+                    Output(f"{named}[{each.name}]", answers.expression(each.call))
+                    for each in listed
+                ]
+            elif isinstance(item.this if isinstance(item, exp.Column) else item, exp.Star):
                 outputs += answers.starred(item)
             elif isinstance(item, exp.Alias):
                 only(item, self.text, "this", "alias")

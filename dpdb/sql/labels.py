@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-_NO_SPACE_BEFORE = {TokenType.R_PAREN, TokenType.COMMA, TokenType.DOT, TokenType.DCOLON}
-_NO_SPACE_AFTER = {TokenType.L_PAREN, TokenType.DOT, TokenType.DCOLON}
+from dpdb.errors import SyntaxFault, Unsupported
+from dpdb.sql.dialect import select_start
+from dpdb.sql.trees import place, place_at, start
+
+_NO_SPACE_BEFORE = {
+    TokenType.R_PAREN, TokenType.COMMA, TokenType.DOT, TokenType.DCOLON, TokenType.R_BRACKET,
+}  # fmt: skip
+_NO_SPACE_AFTER = {TokenType.L_PAREN, TokenType.DOT, TokenType.DCOLON, TokenType.L_BRACKET}
 _AFTER_ITEMS = {TokenType.FROM, TokenType.UNION}
 _KEYWORDS_BEFORE_PAREN = {"IN", "AND", "OR", "NOT", "FILTER", "GROUP", "WHEN", "THEN", "ELSE",
                           "BETWEEN", "LIKE", "CASE", "WHERE", "OVER"}  # fmt: skip
@@ -61,6 +68,9 @@ def _spaced(tokens: list[Token], index: int) -> bool:
     before, token = tokens[index - 1], tokens[index]
     if token.token_type in _NO_SPACE_BEFORE or before.token_type in _NO_SPACE_AFTER:
         return False
+    if token.token_type is TokenType.L_BRACKET:
+        # After a name or a call it is of one of its elements, otherwise a list.
+        return before.token_type is TokenType.COMMA
     if token.token_type is TokenType.L_PAREN:
         operator = not before.text[-1:].isalnum() and before.text[-1:] not in '_"'
         return operator or before.text.upper() in _KEYWORDS_BEFORE_PAREN
@@ -70,3 +80,17 @@ def _spaced(tokens: list[Token], index: int) -> bool:
             _NO_SPACE_AFTER | {TokenType.COMMA, TokenType.STAR, TokenType.SLASH}
         )
     return True
+
+
+def labels_of(tree: exp.Select, tokens: list[Token], text: str) -> list[str]:
+    """The items of a SELECT list as written; refused if one is missing."""
+    first = select_start(tree)
+    source = tree.args.get("from_") or next(iter(tree.expressions), tree)
+    if first is None or 0 <= start(source) < first:
+        raise Unsupported("a subquery begins with SELECT", place=place(source, text))
+    written = labels([token for token in tokens if token.start >= first])
+    if not all(written) or len(written) != len(tree.expressions):
+        raise SyntaxFault(
+            "an expression is missing between SELECT and FROM", place=place_at(first, text)
+        )
+    return written

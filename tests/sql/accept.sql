@@ -417,6 +417,20 @@ SELECT COUNT(*) FROM visits WHERE points > (SELECT (SELECT AVG(points) FROM visi
 
 --- What hints say to write instead of lists.
 SELECT MIN(DISTINCT points), MAX(DISTINCT points) FROM visits;
+SELECT SUM(DISTINCT points), AVG(DISTINCT points + grade) FILTER (WHERE member) FROM visits;
+SELECT plan, SUM(DISTINCT points) / COUNT(DISTINCT points) FROM visits GROUP BY plan;
+SELECT APPROX_QUANTILES(points, 4) AS q FROM visits;
+SELECT plan, QUANTILE_CONT(points, [0.25, 0.5, 0.75]), COUNT(*) FROM visits GROUP BY plan ORDER BY "QUANTILE_CONT(points, [0.25, 0.5, 0.75])[0.5]";
+SELECT APPROX_QUANTILES(points, 100)[OFFSET(90)] - APPROX_QUANTILES(points, 100)[OFFSET(10)] AS spread FROM visits;
+SELECT PERCENTILE_DISC(0.5) WITHIN GROUP (ORDER BY points), QUANTILE_DISC(points, 0.5), APPROX_PERCENTILE(points, 0.9) FROM visits;
+SELECT PERCENTILE_CONT(ARRAY[0.1, 0.9]) WITHIN GROUP (ORDER BY points) FILTER (WHERE member) AS p FROM visits;
+SELECT HISTOGRAM(points, [10, 20, 50]) AS h, HISTOGRAM(loose, [-1, 0, 1.5]) FILTER (WHERE member) FROM visits;
+SELECT APPROX_TOP_COUNT(plan, 2) FROM visits;
+SELECT APPROX_TOP_SUM(plan, points, 1) AS top FROM visits WHERE member;
+SELECT APPROX_TOP_K(plan) FROM visits;
+SELECT WIDTH_BUCKET(points, 0, 100, 4) AS quarter, COUNT(*), AVG(points) FROM visits GROUP BY quarter;
+SELECT ANON_QUANTILES(points, 4 CLAMPED BETWEEN 0 AND 100) FROM visits;
+SELECT SUM(DISTINCT n), AVG(DISTINCT n) FROM (SELECT plan, COUNT(*) AS n FROM visits GROUP BY plan) AS t;
 SELECT MIN(points), QUANTILE_CONT(points, 0.333333), QUANTILE_CONT(points, 0.666667), MAX(points) FROM visits;
 SELECT plan, COUNT(*) AS n FROM visits GROUP BY plan ORDER BY n DESC LIMIT 2;
 SELECT FLOOR(points / 10) * 10 AS bin, COUNT(*) FROM visits GROUP BY bin;
@@ -426,3 +440,29 @@ SELECT FLOOR(points / 10) * 10 AS bin, COUNT(*) FROM visits GROUP BY bin;
 SELECT COUNT(*), SUM(age) FROM (SELECT age FROM people WHERE age > 40 UNION ALL SELECT income / 1000 FROM people) AS t;
 WITH t AS (SELECT plan AS k, points AS v FROM visits WHERE member UNION ALL SELECT 'other', score FROM visits UNION ALL SELECT NULL, 7 FROM visits) SELECT k, COUNT(*), AVG(v), MEDIAN(v) FROM t GROUP BY k;
 SELECT COUNT(DISTINCT born), COUNT(member) FROM (SELECT born, member FROM visits UNION ALL (SELECT born + 1, points > 50 FROM visits)) AS t WHERE born > '1970-01-01';
+
+--- Timestamps
+SELECT COUNT(*), COUNT(arrived), COUNT(DISTINCT arrived), COUNT(logged) FROM visits WHERE arrived >= TIMESTAMP '2024-02-01 00:00:00';
+SELECT MIN(arrived), MAX(arrived), AVG(arrived), MEDIAN(departed), QUANTILE_CONT(departed, 0.9), MIN(logged), MAX(logged) FROM visits;
+SELECT DATE_TRUNC('month', arrived) AS month, COUNT(*), AVG(points) FROM visits GROUP BY month ORDER BY month DESC;
+SELECT DATE_TRUNC('hour', arrived) AS hour, COUNT(*) FROM visits WHERE arrived BETWEEN '2024-02-01' AND '2024-02-02 12:30' GROUP BY hour;
+SELECT EXTRACT(HOUR FROM arrived) AS hour, COUNT(*) FROM visits GROUP BY 1 ORDER BY 2 DESC LIMIT 3;
+SELECT DAYOFWEEK(arrived) AS day, HOUR(arrived) < 12 AS morning, COUNT(*) FROM visits GROUP BY ALL;
+SELECT CAST(arrived AS DATE) AS day, COUNT(*) FROM visits WHERE arrived < DATE '2024-01-08' GROUP BY day;
+SELECT arrived::DATE AS day, COUNT(*) FROM visits WHERE arrived::DATE IN ('2024-01-01', '2024-01-31') GROUP BY day;
+SELECT LEFT(CAST(DATE_TRUNC('month', arrived) AS TEXT), 7) AS month, COUNT(*) FROM visits GROUP BY month;
+SELECT AVG(DATE_DIFF('minute', arrived, departed)), AVG(TIMESTAMP_DIFF(departed, arrived, HOUR)), AVG(EXTRACT(EPOCH FROM departed - arrived) / 3600) FROM visits;
+SELECT MAX(arrived + INTERVAL '90 minutes'), MIN(TIMESTAMP_SUB(arrived, INTERVAL 1 MONTH)), MAX(DATETIME_ADD(arrived, INTERVAL 2 WEEK)) FROM visits;
+SELECT COUNT(*) FROM visits WHERE TIMESTAMP_TRUNC(arrived, DAY) = TIMESTAMPTZ '2024-01-31 02:00:00+02:00';
+SELECT COUNT(*) FROM visits WHERE arrived AT TIME ZONE 'UTC' > born AND departed > seen + INTERVAL 3 HOUR;
+SELECT COUNT(*) FROM visits WHERE arrived IN ('2024-01-01 08:30:00', TIMESTAMP '2024-01-31T23:59:59Z') OR arrived IS NULL;
+SELECT COUNT(TRY_CAST(note AS TIMESTAMP)), COUNT(SAFE_CAST(seen AS DATETIME)), COUNT(DATE(arrived)), COUNT(TIMESTAMP(seen)) FROM visits;
+SELECT MAX(COALESCE(departed, arrived)), MIN(LEAST(arrived, departed)), MAX(CASE WHEN member THEN arrived ELSE '2024-02-01' END) FROM visits;
+SELECT AVG(CLAMP(logged, '2024-01-01', '2024-12-31')), AVG(logged) FILTER (WHERE logged BETWEEN '2024-01-01' AND '2025-01-01') FROM visits;
+SELECT AVG(UNIX_SECONDS(arrived)), MAX(EPOCH(departed)), MAX(MINUTE(arrived) * 60 + SECOND(arrived)), COUNT(LAST_DAY(arrived)) FROM visits;
+SELECT plan, MAX(arrived) AS latest FROM visits GROUP BY plan HAVING MAX(arrived) > '2024-01-15' ORDER BY latest;
+SELECT COUNT(*) FROM visits WHERE HOUR(arrived) = 3 OR 'on ' || arrived = 'on 2024-01-01 08:30:00';
+SELECT COUNT(*) FROM visits WHERE born < DATE '2000-01-01' + INTERVAL '1' HOUR AND EXTRACT(EPOCH FROM born) > 2000;
+SELECT arrived > '2024-02-15' AS late, COUNT(*) FROM visits WHERE YEAR(arrived) = 2024 AND arrived IS NOT DISTINCT FROM arrived GROUP BY late;
+SELECT MODE(seen), COUNT(DISTINCT DATE_TRUNC('week', departed)) FROM (SELECT seen, departed FROM visits UNION ALL SELECT seen, arrived FROM visits) AS t;
+SELECT MIN(first), COUNT(*) FROM (SELECT DATE_TRUNC('month', arrived) AS first, COUNT(*) AS n FROM visits GROUP BY 1) AS t WHERE n > 0;

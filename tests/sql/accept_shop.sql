@@ -165,3 +165,13 @@ SELECT category, COUNT(*), MAX(price) FROM products GROUP BY category;
 SELECT category, COUNT(*) AS n, RANK() OVER (ORDER BY COUNT(*) DESC) FROM products GROUP BY category;
 SELECT COUNT(*) FROM products a JOIN products b ON a.category = b.category AND a.price < b.price;
 SELECT MAX(n) FROM (SELECT category, COUNT(*) AS n FROM products GROUP BY category) AS t;
+--- What units come to in a group, and different values
+SELECT channel, SUM(amount, contribution_bounds_per_group => (0, 200)), COUNT(*, contribution_bounds_per_group => (0, 2)) FROM orders GROUP BY channel;
+SELECT AVG(amount, contribution_bounds_per_group => (0, 300)), AVG(amount) FROM orders WHERE channel = 'web';
+SELECT ANON_COUNT(product CLAMPED BETWEEN 0 AND 1), ANON_SUM(quantity CLAMPED BETWEEN 0 AND 25) FILTER (WHERE price > 10) FROM lines;
+SELECT c.segment, SUM(o.amount, contribution_bounds_per_group => (0, 800)) FROM customers c JOIN orders o ON o.customer_id = c.id GROUP BY c.segment;
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(max_groups_contributed = 1, privacy_unit_column = customer_id) reason, COUNT(*, contribution_bounds_per_group => (0, 2)) FROM returns GROUP BY reason;
+SELECT channel, SUM(amount, contribution_bounds_per_group => (0, 200)) AS total FROM orders GROUP BY ROLLUP(channel) HAVING total > 1000 ORDER BY total DESC;
+SELECT SUM(customer_id, contribution_bounds_per_group => (0, 200)), COUNTIF(channel = 'web', contribution_bounds_per_group => (0, 2)) FROM orders;
+SELECT SUM(DISTINCT quantity), AVG(DISTINCT price) FROM lines WHERE price > 20;
+SELECT SUM(DISTINCT price), AVG(DISTINCT price) FROM products;

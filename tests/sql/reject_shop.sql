@@ -158,6 +158,17 @@ SELECT COUNT(*) FROM customers c JOIN orders o ON c.id = o.customer_id AND c.seg
 SELECT channel, COUNT(*) FROM orders GROUP BY ROLLUP(channel) ORDER BY amount;
 -- Unsupported
 SELECT channel, segment, COUNT(*) FROM customers c JOIN orders o ON c.id = o.customer_id GROUP BY channel;
+--- What units come to in a group
+-- Unsupported contribution_bounds_per_row => (low, high) clamps each row
+SELECT MAX(amount, contribution_bounds_per_group => (0, 50)) FROM orders;
+-- Unsupported CLAMP(SUM(x), low, high)
+SELECT AVG(total) FROM (SELECT customer_id, SUM(amount, contribution_bounds_per_group => (0, 5)) AS total FROM orders GROUP BY customer_id);
+-- Unsupported neither DISTINCT nor
+SELECT AVG(total) FROM (SELECT customer_id, SUM(DISTINCT amount) AS total FROM orders GROUP BY customer_id);
+-- Unsupported rows of an answer have no units
+SELECT SUM(n, contribution_bounds_per_group => (0, 5)) FROM (SELECT channel, COUNT(*) AS n FROM orders GROUP BY channel);
+-- TypeMismatch a number is needed here
+SELECT AVG(day, contribution_bounds_per_group => (0, 5)) FROM orders;
 --- Windows over rows
 -- Unsupported would look at other rows
 SELECT AVG(b) FROM (SELECT LAG(amount) OVER (ORDER BY day) AS b FROM orders) AS t;

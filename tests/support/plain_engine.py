@@ -13,7 +13,6 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import date
 from fractions import Fraction
 from hashlib import md5
 from itertools import product
@@ -26,6 +25,7 @@ from dpdb.engines.protocol import WORD, Engine, Exact, KeyCounts, representation
 from dpdb.errors import DataFileError
 from dpdb.plan.expressions import ColumnRef, Expr, Slot
 from dpdb.plan.plan import Plan
+from dpdb.plan.single_values import SingleValue, UnitValue, single_value
 from dpdb.plan.statistics import (
     Count,
     Distinct,
@@ -38,7 +38,8 @@ from dpdb.plan.statistics import (
     Total,
 )
 from dpdb.policy.catalog import Column, Kind, Table
-from dpdb.policy.numbers import MAGNITUDE_LIMIT, days_of, exact_number
+from dpdb.policy.numbers import CALENDAR, MAGNITUDE_LIMIT, exact_number
+from dpdb.policy.timestamps import TIMESTAMPS, read_timestamp
 from dpdb.vectors import grammar
 from dpdb.vectors.vector import AnyVector, TextVector
 from tests.support.plain_values import Cell, Scalars, evaluate
@@ -147,8 +148,12 @@ def _held(column: Column, raw: bytes, *, exact: bool) -> Cell:
     return None if nullable else _cell(values[0])
 
 
+_READERS = {Kind.DATE: grammar.date, Kind.TIMESTAMP: read_timestamp}
+_CALENDARS = {Kind.DATE: CALENDAR, Kind.TIMESTAMP: TIMESTAMPS}
+
+
 def _number(column: Column, text: str, *, nullable: bool, exact: bool) -> Cell:
-    value = grammar.date(text) if column.kind is Kind.DATE else grammar.number(text)
+    value = _READERS.get(column.kind, grammar.number)(text)
     held: Fraction | float | None = None
     if value is not None and column.values is not None:
         sought = round(value) if column.kind is Kind.INTEGER else value
@@ -157,7 +162,7 @@ def _number(column: Column, text: str, *, nullable: bool, exact: bool) -> Cell:
     elif value is not None:
         held = _on_column_grid(column, value)
     if held is not None and exact:
-        written = value if column.kind is Kind.DATE else exact_number(text.strip(grammar.SPACE))
+        written = value if column.kind.temporal else exact_number(text.strip(grammar.SPACE))
         held = held if held == written else None
     if held is None and not nullable:
         if column.values is not None:
@@ -170,8 +175,9 @@ def _on_column_grid(column: Column, value: float) -> Fraction | float:
     bounds = column.bounds
     if bounds is None and column.kind is Kind.NUMBER:
         return float(value)
-    if bounds is None and column.kind is Kind.DATE:
-        bounds = Fraction(days_of(date.min)), Fraction(days_of(date.max))
+    if bounds is None and column.kind.temporal:
+        first, last = _CALENDARS[column.kind]
+        bounds = Fraction(first), Fraction(last)
     limit = MAGNITUDE_LIMIT * column.step
     lower, upper = bounds or (-limit, limit)
     clamped = min(max(float(value), float(lower)), float(upper))
@@ -246,6 +252,39 @@ class _Statistics:
                 place = places.get(self._keys(row))
                 if place is not None:
                     self.cells[place].append(row)
+        for estimate in plan.estimates:
+            value = single_value(estimate.aggregate.argument)
+            if value is not None:
+                self._add_single(value)
+
+    def _add_single(self, value: SingleValue) -> None:
+        """Add a column with what the rows of each unit in a cell come to, or each value once."""
+        for row in self.rows:
+            row[value.name] = None
+        for rows in self.cells:
+            together: dict[object, list[Row]] = defaultdict(list)
+            for row in rows:
+                if self._holds(value.where, row):
+                    of_unit = isinstance(value, UnitValue)
+                    key = row[OWNER] if of_unit else evaluate(value.argument, row, self.slots)
+                    if key is not None:
+                        together[key].append(row)
+            for own in together.values():
+                own[0][value.name] = self._single(value, own)
+
+    def _single(self, value: SingleValue, rows: list[Row]) -> Cell:
+        if not isinstance(value, UnitValue):
+            if isinstance(value.argument, ColumnRef):
+                return rows[0][value.argument.column.name]
+            return evaluate(value.argument, rows[0], self.slots)
+        known = self._values(rows, value.argument, None)
+        if value.function != "count" and not known:
+            return None
+        found = Fraction(len(known)) if value.function == "count" else sum(map(Fraction, known))
+        if value.function == "avg":
+            found /= len(known)
+        clamped = min(max(found, Fraction(value.lower)), Fraction(value.upper))
+        return round(clamped / value.step) * value.step
 
     def _groups(self) -> list[tuple[object, ...]]:
         """The keys of each cell: those that were found change slowest."""
