@@ -378,3 +378,18 @@ def test_public_rows_beside_an_answer_are_bounded(tmp_path: Path) -> None:
         session.execute(f"SELECT COUNT(*) FROM {named} JOIN (SELECT id FROM regions) ON id = n")
     few = "(SELECT id FROM regions WHERE id < 9)"
     assert session.execute(f"SELECT COUNT(*) FROM {counted} JOIN {few} ON id = n").rows
+
+
+def test_a_public_timestamp_is_a_constant_with_its_time(tmp_path: Path) -> None:
+    (tmp_path / "stops.csv").write_text("seen\n2024-05-01 12:30:00\n2024-06-01 00:00:00\n")
+    (tmp_path / "rides.csv").write_text("at\n2024-05-01 12:30:00\n2024-05-01 12:30:01\n")
+    (tmp_path / "p.toml").write_text(
+        '[tables.stops]\npublic = true\ncolumns.seen = { type = "timestamp" }\n'
+        "[tables.rides.columns]\n"
+        'at = { type = "timestamp", bounds = [2024-01-01, 2024-12-31] }\n'
+    )
+    session = Session(read_policy(tmp_path / "p.toml"), noise=Noiseless())
+    text = "SELECT COUNT(*) FROM rides WHERE at > {}"
+    answer = session.execute(text.format("(SELECT MIN(seen) FROM stops)"))
+    assert answer.rows == ((1,),)
+    assert session.execute(text.format("TIMESTAMP '2024-05-01 12:30:00'")).repeat
