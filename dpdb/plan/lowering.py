@@ -80,7 +80,7 @@ def contribution_of(
         or query.table.unit is not None
         or (argument is not None and nullable(argument))
     )
-    table, most = query.table, query.table.groups_per_unit
+    table, most = query.table, query.groups_per_unit
     groups = None if most is None or not query.keys else most * parts
     value, rows = single_value(argument), table.rows_per_unit
     if isinstance(value, DistinctValue):
