@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from dpdb.answers.record import Cell
 from dpdb.policy.catalog import Column, Kind, Table, Value
-from dpdb.policy.numbers import iso_date
+from dpdb.policy.timestamps import iso_text
 
 COLUMN_COLUMNS = ("column", "type", "lower", "upper", "values", "nulls", "names")
 
@@ -49,9 +49,9 @@ def _declared(column: Column) -> tuple[Cell, ...]:
 
 
 def plain_value(value: Value, kind: Kind) -> Cell:
-    """A declared value as a cell: dates, which are held as days, become `YYYY-MM-DD`."""
-    if kind is Kind.DATE and isinstance(value, (int, Fraction)):
-        return iso_date(int(value))
+    """A declared value as a cell: dates and timestamps, which are held as numbers, become text."""
+    if kind.temporal and isinstance(value, (int, Fraction)):
+        return iso_text(int(value), kind)
     if isinstance(value, Fraction):
         return int(value) if value.denominator == 1 else float(value)
     return value

@@ -11,7 +11,8 @@ import numpy.typing as npt
 from dpdb.answers.record import Cell, CellColumn
 from dpdb.plan.query import Ordering
 from dpdb.policy.catalog import Kind
-from dpdb.policy.numbers import CALENDAR, iso_date
+from dpdb.policy.numbers import CALENDAR
+from dpdb.policy.timestamps import TIMESTAMPS, iso_text
 from dpdb.vectors.evaluate import Frame, evaluate
 from dpdb.vectors.vector import AnyVector, Array, Bools, TextVector, Vector, either
 
@@ -73,13 +74,16 @@ def spread(values: Array | None, rows: int) -> Array:
 
 
 def shown(vector: AnyVector, kind: Kind) -> AnyVector:
-    """The vector as it is shown: dates are whole days, and NULL outside the calendar."""
-    if kind is not Kind.DATE or isinstance(vector, TextVector):
+    """The vector as it is shown: dates are whole days, timestamps whole microseconds.
+
+    They are NULL where there is no such date or timestamp.
+    """
+    if not kind.temporal or isinstance(vector, TextVector):
         return vector
-    first, last = CALENDAR
-    days = np.rint(vector.values)
-    outside = ~((days >= first) & (days <= last))
-    return Vector(np.where(outside, 0.0, days), either(vector.null, outside))
+    first, last = CALENDAR if kind is Kind.DATE else TIMESTAMPS
+    whole = np.rint(vector.values)
+    outside = ~((whole >= first) & (whole <= last))
+    return Vector(np.where(outside, 0.0, whole), either(vector.null, outside))
 
 
 def in_order(order: Sequence[Ordering], frame: Frame, rows: Rows, number: int) -> Rows:
@@ -109,10 +113,10 @@ def _cells(vector: AnyVector, kind: Kind, rows: int) -> tuple[Cell, ...]:
         return tuple(texts[code] for code in spread(vector.codes, rows).tolist())
     values, null = spread(vector.values, rows), spread(vector.null, rows)
     match kind:
-        case Kind.DATE:
-            days, places = np.unique(values, return_inverse=True)
-            dates = [iso_date(int(day)) for day in days.tolist()]
-            cells: list[Cell] = [dates[place] for place in places.tolist()]
+        case Kind.DATE | Kind.TIMESTAMP:
+            different, places = np.unique(values, return_inverse=True)
+            texts = [iso_text(int(value), kind) for value in different.tolist()]
+            cells: list[Cell] = [texts[place] for place in places.tolist()]
         case Kind.INTEGER:
             cells = _integers(values)
         case _:

@@ -1,4 +1,4 @@
-"""The ranges of the scalar functions of numbers and dates, from the ranges of their arguments."""
+"""The ranges of the scalar functions, from the ranges of their arguments."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from dpdb.plan.calendar import CYCLES, PARTS, STARTS, months_later
+from dpdb.plan.clock import CLOCK, CLOCK_CYCLES
 from dpdb.plan.intervals import EVERYTHING, INFINITY, Bound, Interval, absolute, around, rounded
+from dpdb.plan.timestamp_ranges import MOMENTS
 from dpdb.policy.numbers import CALENDAR
 
 _SLACK = Fraction(1, 2**40)
@@ -63,21 +65,22 @@ def is_total(name: str, argument: Interval) -> bool:
 
 
 def _domain(name: str) -> Interval:
+    if name in CLOCK or name == "timestamp_trunc":
+        return MOMENTS
     return DATES if name in PARTS or name == "date_trunc" else _DOMAINS.get(name, EVERYTHING)
 
 
 def function_range(name: str, argument: Interval) -> Interval:
-    """The values of a function of one number or date."""
+    """The values of a function of one number, date or timestamp."""
     if name in _VALUES:
         return _VALUES[name]
-    if name in CYCLES:
-        low, high = CYCLES[name]
-        return Interval(Fraction(low), Fraction(high))
+    if (cycle := CYCLES.get(name, CLOCK_CYCLES.get(name))) is not None:
+        return Interval(*map(Fraction, cycle))
     inside = argument.meet(_domain(name))
     if inside.empty:
         return EVERYTHING
-    if name in PARTS:
-        return rounded(inside, lambda end: int(PARTS[name](math.floor(end))))
+    if (part := PARTS.get(name, CLOCK.get(name))) is not None:
+        return rounded(inside, lambda end: int(part(math.floor(end))))
     if name in RISING:
         rising = RISING[name]
         return around(_end(rising, inside.lower, -1), _end(rising, inside.upper, 1))

@@ -15,7 +15,7 @@ from dpdb.plan.ranges import Environment, interval, narrow
 from dpdb.policy.catalog import Column, Kind, Value
 
 MAX_RANGE = 10_000
-"""The most values of an integer or date column that is grouped by its bounds."""
+"""The most values of a column of whole numbers that is grouped by its bounds."""
 
 
 def key_values(key: Expr, where: Expr | None, known: Environment) -> tuple[Value, ...]:
@@ -76,8 +76,7 @@ def _listed(key: Expr, where: Expr | None) -> tuple[Value, ...]:
     lists = list(_equalities(key, where))
     if not lists:
         return ()
-    whole = key.kind in (Kind.INTEGER, Kind.DATE)
-    values = (v for v in lists[0] if not (whole and isinstance(v, Fraction)))
+    values = (v for v in lists[0] if not (key.kind.whole and isinstance(v, Fraction)))
     return _admitted(key, where, tuple(sorted(set(values))))
 
 
@@ -110,18 +109,19 @@ def found_places(keys: tuple[Expr, ...], where: Expr | None) -> tuple[int, ...]:
 
 
 def _declared(key: ColumnRef, inside: Interval) -> tuple[Value, ...]:
-    """The declared list of values, or all whole numbers in the interval `inside`."""
+    """The declared list of values, or all multiples of the step in the interval `inside`."""
     column = key.column
     if column.values is not None:
         return column.values
     if key.kind is Kind.BOOLEAN:
         return (False, True)
-    if key.kind in (Kind.INTEGER, Kind.DATE) and column.bounds is not None:
+    if key.kind.whole and column.bounds is not None:
         assert isinstance(inside.lower, Fraction)
         assert isinstance(inside.upper, Fraction)
-        lower, upper = math.ceil(inside.lower), math.floor(inside.upper)
+        step = int(column.step)
+        lower, upper = math.ceil(inside.lower / step), math.floor(inside.upper / step)
         if upper - lower < MAX_RANGE:
-            return tuple(range(lower, upper + 1))
+            return tuple(place * step for place in range(lower, upper + 1))
     raise Unsupported(
         f"{column.name} has no declared values to group by",
         hint="which values occur may itself be private: list them in the policy as `values`",

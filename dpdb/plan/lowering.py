@@ -23,16 +23,14 @@ from dpdb.plan.ranges import Environment, interval, narrow, nullable
 from dpdb.plan.relations import Joined, unit_columns
 from dpdb.plan.single_aggregates import number_of_values
 from dpdb.plan.single_values import DistinctValue, UnitValue, single_value
-from dpdb.plan.statistics import Distinct, Grid, Ranks, Tally, fit_grid, step_of
-from dpdb.policy.catalog import Kind, Policy, Table
-from dpdb.policy.numbers import CALENDAR, MAGNITUDE_LIMIT
+from dpdb.plan.statistics import Distinct, Grid, Ranks, Tally, fit_grid, reach_of, step_of
+from dpdb.policy.catalog import Policy, Table
+from dpdb.policy.numbers import MAGNITUDE_LIMIT
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.sensitivity import Contribution
 
 MAX_MAGNITUDE = 10**100
 """The largest magnitude of a value: its squares and their sums are far from overflow in doubles."""
-_FINE_STEP = Fraction(1, 1000)
-"""The step for the MIN or MAX of numbers without bounds."""
 
 RowCount = Callable[[Table], int]
 """Gives the number of rows of a table; asked only where that number is public."""
@@ -241,10 +239,7 @@ class AggregateLowering:
         bounds = self._bounds
         if bounds.bounded or self.context.options.sensitivity == "smooth":
             return self._grid
-        step = Fraction(1) if self._argument.kind is not Kind.NUMBER else _FINE_STEP
-        ends = Interval(-MAGNITUDE_LIMIT * step, MAGNITUDE_LIMIT * step)
-        if self._argument.kind is Kind.DATE:
-            ends = Interval(*map(Fraction, CALENDAR))
+        step, ends = reach_of(self._argument)
         wide = bounds.meet(ends)
         if not (isinstance(wide.lower, Fraction) and isinstance(wide.upper, Fraction)):
             raise missing_bounds(self.aggregate, self.known)

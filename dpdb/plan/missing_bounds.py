@@ -22,7 +22,7 @@ def missing_bounds(aggregate: Aggregate, known: Environment) -> MissingBounds:
         what, hint = "this expression", "wrap it in CLAMP(expression, low, high)"
     else:
         what, name = named.column.name, written(named.column.name)
-        dated = named.kind is Kind.DATE  # the command line has no dates, nor have powers of two
+        dated = named.kind.temporal  # the command line has no dates, nor have powers of two
         option = "" if dated else f" or --bounds {shlex.quote(f'{what}=LOW:HIGH')},"
         found = "" if dated else f"; for some epsilon APPROX_BOUNDS({name}) suggests some"
         hint = (

@@ -164,7 +164,7 @@ def aggregate_bounds(bare: Column, function: Function, grid: Grid, most: int) ->
     if function is Function.SUM:
         low, high = min(low, most * low), max(high, most * high)
     elif function is Function.AVG:
-        step = Fraction(1) if bare.kind is Kind.DATE else grid_step(low, high)
+        step = grid_step(low, high) if bare.kind is Kind.NUMBER else step
     fitted = fit_grid(step, low, high, MAGNITUDE_LIMIT)
     return replace(
         bare,

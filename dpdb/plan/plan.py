@@ -49,6 +49,15 @@ class Release:
     terms: int = 1
     """How many noisy values of an earlier answer each of these adds up."""
 
+    def __hash__(self) -> int:
+        """The hash of the fields, which is worked out once: what is remembered is found by it."""
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        fields = self.aggregate, self.statistic, self.mechanism, self.unit, self.column, self.terms
+        return hash(fields)
+
     @property
     def size(self) -> int:
         """The number of noisy values for each group."""
@@ -110,6 +119,10 @@ class ReleasedGroup:
     """What they follow from; None where they were drawn as they are."""
     linear: bool = False
     """Whether only counts and sums are read from them: too many noises are in them for others."""
+
+    def __hash__(self) -> int:
+        """The hash of the releases alone, which know theirs."""
+        return hash(self.releases)
 
     @cached_property
     def loss(self) -> Loss:

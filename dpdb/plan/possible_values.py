@@ -14,8 +14,11 @@ from dpdb.plan.function_ranges import DATES
 from dpdb.plan.intervals import Interval
 from dpdb.plan.ranges import Environment, interval
 from dpdb.plan.text_functions import TEXT_CHANGES, text_change
+from dpdb.plan.timestamp_ranges import day_range
+from dpdb.plan.timestamp_steps import timestamp_step
 from dpdb.policy.catalog import Kind, Value
-from dpdb.policy.numbers import CALENDAR, iso_date
+from dpdb.policy.numbers import CALENDAR
+from dpdb.policy.timestamps import DAY, TIMESTAMPS, iso_text
 
 MAX_VALUES = 10_000
 """The most values of one expression."""
@@ -57,8 +60,8 @@ def possible_values(
             found = of(first)
         case Call(name=name, arguments=(text, *constants)) if name in TEXT_CHANGES:
             found = _changed(of(text), name, constants)
-        case Call(name="date_trunc", arguments=(Literal(value=unit), date)):
-            found = _starts(str(unit), interval(date, known).meet(DATES))
+        case Call(name="date_trunc" | "timestamp_trunc", arguments=(Literal(value=unit), date)):
+            found = _starts(str(unit), date.kind, interval(date, known))
         case Call(name="round", arguments=(_, Literal(value=int(digits)))) if digits < 0:
             found = _multiples(10**-digits, interval(expression, known))
         case Arithmetic(operator=symbol, left=left, right=right):
@@ -67,8 +70,10 @@ def possible_values(
             found = _written(of(operand), operand.kind)
     if found is None and expression.kind is Kind.BOOLEAN:
         return False, True
-    if found is None and expression.kind in (Kind.INTEGER, Kind.DATE):
-        found = _multiples(1, interval(expression, known))
+    if found is None and expression.kind.whole:
+        stamped = expression.kind is Kind.TIMESTAMP
+        step = int(timestamp_step(expression)) if stamped else 1
+        found = _multiples(step, interval(expression, known))
     return found if found is None or len(found) <= MAX_VALUES else None
 
 
@@ -91,9 +96,13 @@ def _changed(texts: Values | None, name: str, constants: list[Expr]) -> Values |
     return tuple(dict.fromkeys(text for text in changed if text is not None))
 
 
-def _starts(unit: str, dates: Interval) -> Values | None:
-    """The first days of all years, quarters, months or weeks from one date to another."""
-    return None if not dates.bounded else tuple(_each_start(unit, dates))
+def _starts(unit: str, kind: Kind, limits: Interval) -> Values | None:
+    """When all years, quarters, months or weeks began that dates or timestamps can be in."""
+    stamped = kind is Kind.TIMESTAMP
+    dates = day_range(limits) if stamped else limits.meet(DATES)
+    if unit not in STARTS or not dates.bounded:
+        return None
+    return tuple(day * DAY if stamped else day for day in _each_start(unit, dates))
 
 
 def _each_start(unit: str, dates: Interval) -> Iterator[int]:
@@ -129,17 +138,19 @@ def _combined(symbol: str, left: Values | None, right: Values | None, kind: Kind
     return tuple(int(value) if kind is not Kind.NUMBER else Fraction(value) for value in finite)
 
 
-def _is_date(value: Value) -> bool:
-    return CALENDAR[0] <= int(value) <= CALENDAR[1]
+def _exists(value: Value, kind: Kind) -> bool:
+    """Whether there is such a date or timestamp."""
+    first, last = CALENDAR if kind is Kind.DATE else TIMESTAMPS
+    return first <= int(value) <= last
 
 
 def _written(values: Values | None, kind: Kind) -> Values | None:
-    """Whole numbers, dates and booleans as texts."""
-    if values is None or kind not in (Kind.INTEGER, Kind.DATE, Kind.BOOLEAN, Kind.TEXT):
+    """Whole numbers, dates, timestamps and booleans as texts."""
+    if values is None or kind is Kind.NUMBER:
         return None
     match kind:
         case Kind.BOOLEAN:
             return tuple("true" if value else "false" for value in values)
-        case Kind.DATE:
-            return tuple(iso_date(int(value)) for value in values if _is_date(value))
+        case Kind.DATE | Kind.TIMESTAMP:
+            return tuple(iso_text(int(value), kind) for value in values if _exists(value, kind))
     return tuple(map(str, values))

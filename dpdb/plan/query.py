@@ -65,8 +65,8 @@ class Aggregate:
             case Function.SUM | Function.MIN | Function.MAX | Function.QUANTILE | Function.MODE:
                 assert self.argument is not None
                 return self.argument.kind
-            case Function.AVG if self.argument and self.argument.kind is Kind.DATE:
-                return Kind.DATE
+            case Function.AVG if self.argument and self.argument.kind.temporal:
+                return self.argument.kind
         return Kind.NUMBER
 
 

@@ -46,7 +46,16 @@ from dpdb.plan.intervals import (
     rounded,
 )
 from dpdb.plan.single_values import DistinctValue
+from dpdb.plan.timestamp_ranges import (
+    MOMENTS,
+    day_range,
+    elapsed_range,
+    midnight_range,
+    moments_later_range,
+    unit_start_range,
+)
 from dpdb.policy.catalog import Kind, Value
+from dpdb.policy.timestamps import DAY
 
 Environment = Mapping[str | Slot | Cast, Interval]
 """Intervals that are known besides the declarations.
@@ -91,6 +100,8 @@ def nullable(expression: Expr) -> bool:
             return column.nullable
         case IsNull():
             return False
+        case Cast(operand=operand, kind=kind) if operand.kind.temporal and kind.temporal:
+            return nullable(operand) or not _converts(operand)
         case Slot() | Cast():
             return True
         case Arithmetic(operator="/" | "%"):
@@ -101,11 +112,20 @@ def nullable(expression: Expr) -> bool:
             return True
         case Call(name="coalesce" | "least" | "greatest", arguments=arguments):
             return all(nullable(argument) for argument in arguments)
-        case Call(name="nullif" | "concat" | "replace" | "power" | "months_later"):
+        case Call(
+            name="nullif" | "concat" | "replace" | "power" | "months_later"
+            | "timestamp_months_later" | "elapsed"
+        ):  # fmt: skip
             return True
         case Call(name=name, arguments=(*_, last)) if not is_total(name, interval(last, {})):
             return True
     return any(nullable(child) for child in children(expression))
+
+
+def _converts(operand: Expr) -> bool:
+    """Whether dates or timestamps are surely in the years that both can be in."""
+    own, unit = interval(operand, {}), DAY if operand.kind is Kind.DATE else 1
+    return MOMENTS.lower <= own.lower * unit and own.upper * unit <= MOMENTS.upper
 
 
 def narrow(condition: Expr | None, known: Environment) -> Environment:
@@ -180,6 +200,11 @@ def _is_null(expression: Expr) -> bool:
 
 def _cast(operand: Expr, kind: Kind, known: Environment) -> Interval:
     inner = interval(operand, known)
+    match operand.kind, kind:
+        case Kind.TIMESTAMP, Kind.DATE:
+            return day_range(inner)
+        case Kind.DATE, Kind.TIMESTAMP:
+            return midnight_range(inner)
     if not (operand.kind.ordinal or operand.kind is Kind.BOOLEAN):
         return EVERYTHING
     return rounded(inner, round) if kind is Kind.INTEGER else inner
@@ -210,11 +235,27 @@ def _call(call: Call, known: Environment) -> Interval:
             return Interval(Fraction(0), INFINITY)
         case "power":
             return power_range(*parts)
-        case "date_trunc":
-            return start_range(str(_constant(call.arguments[0])), parts[1])
+        case (
+            "date_trunc" | "months_later" | "timestamp_trunc" | "timestamp_months_later" | "elapsed"
+        ):
+            return _temporal_call(call, parts)
+    return function_range(call.name, parts[0])
+
+
+def _temporal_call(call: Call, parts: Sequence[Interval]) -> Interval:
+    """The values of a function with a unit of time or a number of months as a constant."""
+    match call.name:
         case "months_later":
             return later_range(parts[0], int(_constant(call.arguments[1])))
-    return function_range(call.name, parts[0])
+        case "timestamp_months_later":
+            return moments_later_range(parts[0], int(_constant(call.arguments[1])))
+    unit = str(_constant(call.arguments[0]))
+    match call.name:
+        case "date_trunc":
+            return start_range(unit, parts[1])
+        case "timestamp_trunc":
+            return unit_start_range(unit, parts[1])
+    return elapsed_range(unit, parts[1], parts[2])
 
 
 def _constant(expression: Expr) -> Value:

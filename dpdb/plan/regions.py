@@ -30,7 +30,7 @@ from dpdb.plan.relations import Source
 from dpdb.policy.catalog import Column, Kind, Value
 
 Point = float | str
-"""A value as the engine compares it: a text, or a double (also for dates and booleans)."""
+"""A value as the engine compares it: a text, or a double (for booleans, too, and all times)."""
 
 _ROUNDING = Fraction(1, 2**40)
 """A bound on the relative rounding error of a double, with a wide margin."""
@@ -61,7 +61,12 @@ class Span:
 
     def _begins_within(self, other: Span) -> bool:
         """Whether an interval of this set begins at a point of the other."""
-        return any(turn in other for turn in self.turns[self.below :: 2])
+        # A statement's filter is compared with those of hundreds, so each step counts.
+        below, turns = other.below, other.turns
+        for turn in self.turns[self.below :: 2]:
+            if below is (bisect_right(turns, turn) % 2 == 0):
+                return True
+        return False
 
     @property
     def complement(self) -> Span:
@@ -114,7 +119,8 @@ class ColumnLimit:
 
     def excludes(self, other: ColumnLimit) -> bool:
         """Whether the column, as declared, can hold no value within both limits."""
-        return not (self.holds_null and other.holds_null) and not self.held.meets(other.held)
+        both_null = self.null and other.null and self.holds_null and other.holds_null
+        return not both_null and not self.held.meets(other.held)
 
 
 Limits = Mapping[str, ColumnLimit]
@@ -146,7 +152,7 @@ class Region:
 
     def excludes(self, other: Region) -> bool:
         """Whether certainly no row is in both regions; a unit may still have rows in both."""
-        if self.table != other.table:
+        if self.table is not other.table and self.table != other.table:
             return False
         for name, limit in self.limits.items():
             beside = other.limits.get(name)
@@ -246,7 +252,7 @@ def _turn(column: Column, point: Point) -> Point:
 
 def _whole(column: Column) -> bool:
     """Whether the values of the column are whole numbers."""
-    return column.kind in (Kind.INTEGER, Kind.DATE)
+    return column.kind.whole
 
 
 def _every(parts: Sequence[Limits]) -> Limits:

@@ -52,10 +52,10 @@ class Sharing:
 
 def sharing(query: Query, context: PlanningContext) -> Sharing:
     """The release groups of a query and of its subqueries."""
-    return replace(
-        _own_sharing(query, context),
-        subqueries=tuple(sharing(subquery, context) for subquery in query.subqueries),
-    )
+    own = _own_sharing(query, context)
+    if not query.subqueries:
+        return own
+    return replace(own, subqueries=tuple(sharing(each, context) for each in query.subqueries))
 
 
 def _own_sharing(query: Query, context: PlanningContext) -> Sharing:

@@ -9,9 +9,16 @@ from functools import cached_property
 from itertools import product
 
 from dpdb.plan.expressions import ColumnRef, Expr
+from dpdb.plan.function_ranges import DATES
+from dpdb.plan.intervals import Interval
+from dpdb.plan.timestamp_ranges import MOMENTS
+from dpdb.plan.timestamp_steps import timestamp_step
 from dpdb.policy.catalog import Kind, Value
 from dpdb.policy.numbers import MAGNITUDE_LIMIT, grid_step
 from dpdb.privacy.walk import ladder
+
+_FINE_STEP = Fraction(1, 1000)
+"""The step for the MIN or MAX of numbers without bounds."""
 
 
 @dataclass(frozen=True)
@@ -226,11 +233,24 @@ def range_of(coefficients: tuple[int, ...], low: int, high: int) -> tuple[int, i
 
 def step_of(argument: Expr, lower: Fraction, upper: Fraction) -> Fraction:
     """The grid's step: 1 for integers and dates, a column's own, otherwise by magnitude."""
-    if argument.kind in (Kind.INTEGER, Kind.DATE):
+    if argument.kind is Kind.TIMESTAMP:
+        return timestamp_step(argument)
+    if argument.kind.whole:
         return Fraction(1)
     if isinstance(argument, ColumnRef) and argument.column.bounds is not None:
         return argument.column.step
     return grid_step(lower, upper)
+
+
+def reach_of(argument: Expr) -> tuple[Fraction, Interval]:
+    """The step of values without bounds, and the interval in which they are looked for."""
+    match argument.kind:
+        case Kind.DATE:
+            return Fraction(1), DATES
+        case Kind.TIMESTAMP:
+            return timestamp_step(argument), MOMENTS
+    step = Fraction(1) if argument.kind is Kind.INTEGER else _FINE_STEP
+    return step, Interval(-MAGNITUDE_LIMIT * step, MAGNITUDE_LIMIT * step)
 
 
 def fit_grid(step: Fraction, lower: Fraction, upper: Fraction, limit: int) -> Grid:

@@ -41,7 +41,8 @@ def with_bounds(policy: Policy, bounds: Mapping[str, tuple[Fraction, Fraction]])
 def _bounded(column: Column, lower: Fraction, upper: Fraction) -> Column:
     """The column with the bounds of `--bounds`; raises UsageError where it cannot have them."""
     listed = column.values is not None or column.values_from is not None
-    if listed or not (column.guessed or column.kind.ordinal):
+    numeric = column.kind.ordinal and column.kind is not Kind.TIMESTAMP
+    if listed or not (column.guessed or numeric):
         raise UsageError(f"--bounds: {column.name} takes none, being declared otherwise")
     kind = Kind.NUMBER if column.guessed else column.kind
     step = grid_step(lower, upper) if column.bounds is None else column.step

@@ -69,7 +69,8 @@ def _free_name(name: str, taken: set[str], next_number: dict[str, int]) -> str:
 def look_like_values(cells: Sequence[str]) -> bool:
     """Whether the cells of a header look like those of a row: at least a third are numbers.
 
-    Dates count as numbers; years and a column's own position do not, as headers have such, too.
+    Dates and timestamps count as numbers; years and a column's own position do not, as headers
+    have such, too.
     """
     values = sum(_looks_like_value(cell.strip(), at) for at, cell in enumerate(cells))
     return values > 0 and 3 * values >= len(cells)
@@ -80,7 +81,7 @@ def _looks_like_value(cell: str, at: int) -> bool:
     if number is not None:
         return number not in (at, at + 1) and not 1500 <= number <= 2200
     try:
-        datetime.date.fromisoformat(cell)
+        datetime.datetime.fromisoformat(cell)
     except ValueError:
         return False
     return True

@@ -13,6 +13,7 @@ from dpdb.policy.catalog import Column, Kind, Value
 from dpdb.policy.numbers import MAGNITUDE_LIMIT, days_of, fits_doubles, grid_step
 from dpdb.policy.policy_text import PolicyText, shown
 from dpdb.policy.reference_reader import ReferenceReader
+from dpdb.policy.timestamps import SECOND, read_timestamp, timestamp_of
 
 MAX_VALUES = 100_000
 """The most values that a column can declare."""
@@ -55,7 +56,9 @@ class ColumnReader:
                 named = self.references.reference(section["values"], (*where, "values"))
                 return replace(column, values_from=named)
             return self._with_values(column, section["values"], where)
-        if "step" in section and (column.kind is not Kind.NUMBER or "bounds" not in section):
+        if column.kind is Kind.TIMESTAMP:
+            column = replace(column, step=self._timestamp_step(section, where))
+        elif "step" in section and (column.kind is not Kind.NUMBER or "bounds" not in section):
             raise self.text.error("step goes with bounds of a number", (*where, "step"))
         if "bounds" in section:
             column = self._with_bounds(column, section, where)
@@ -75,7 +78,7 @@ class ColumnReader:
         lower, upper = (Fraction(self._constant(bound, column.kind, here)) for bound in bounds)
         if lower > upper:
             raise self.text.error("bounds are [low, high], low first", here)
-        step = Fraction(1)
+        step = column.step
         if column.kind is Kind.NUMBER:
             step = self.text.fraction(
                 section.get("step", grid_step(lower, upper)), (*where, "step")
@@ -87,6 +90,14 @@ class ColumnReader:
         if not fits_doubles(lower, upper, step):
             raise self.text.error("step has too many digits", (*where, "step"))
         return replace(column, lower=lower, upper=upper, step=step)
+
+    def _timestamp_step(self, section: dict[str, Any], where: tuple[str, ...]) -> Fraction:
+        """The step of timestamps in microseconds; the policy gives it in seconds."""
+        here = (*where, "step")
+        step = self.text.fraction(section.get("step", 1), here) * SECOND
+        if step < 1 or step.denominator != 1:
+            raise self.text.error("step is in seconds, a microsecond or a multiple of it", here)
+        return step
 
     def _with_values(self, column: Column, listed: object, where: tuple[str, ...]) -> Column:
         """The column with its declared values; numbers among them also give bounds and a step."""
@@ -107,7 +118,7 @@ class ColumnReader:
         return replace(column, values=values, lower=min(numbers), upper=max(numbers), step=step)
 
     def _constant(self, value: object, kind: Kind, where: tuple[str, ...]) -> Value:
-        """A TOML value as a constant of a kind; dates may be written as strings."""
+        """A TOML value as a constant of a kind; dates and timestamps may be strings."""
         match kind, value:
             case Kind.TEXT, str() if value:
                 return value
@@ -120,6 +131,10 @@ class ColumnReader:
                 return int(number) if number.denominator == 1 else number
             case Kind.DATE, datetime.date() if not isinstance(value, datetime.datetime):
                 return days_of(value)
+            case Kind.TIMESTAMP, datetime.date() | str():
+                read = read_timestamp(value) if isinstance(value, str) else timestamp_of(value)
+                if read is not None:
+                    return read
             case Kind.DATE, str():
                 try:
                     return days_of(datetime.date.fromisoformat(value))

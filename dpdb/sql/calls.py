@@ -7,11 +7,9 @@ from fractions import Fraction
 
 from dpdb.errors import Place, TypeMismatch, Unsupported
 from dpdb.plan.expressions import Arithmetic, Call, Expr, Literal
-from dpdb.plan.pattern_parser import PatternFault
-from dpdb.plan.regular_expressions import automaton
 from dpdb.policy.catalog import Kind
 from dpdb.sql import types
-from dpdb.sql.date_functions import last_day, part_of
+from dpdb.sql.date_functions import last_day, part_of, unix_seconds
 
 _REAL = frozenset(
     ("sqrt", "cbrt", "exp", "ln", "log2", "log10", "sin", "cos", "tan", "asin", "acos", "atan")
@@ -19,8 +17,9 @@ _REAL = frozenset(
 """The functions of one real number."""
 _TESTS = frozenset(("starts_with", "ends_with", "contains"))
 _DATE_PARTS = frozenset(
-    ("year", "quarter", "month", "week", "day", "dayofweek", "isodow", "dayofyear")
-)
+    ("year", "quarter", "month", "week", "day", "dayofweek", "isodow", "dayofyear", "hour",
+     "minute", "second", "epoch")
+)  # fmt: skip
 _PI = Literal(Fraction(math.pi), Kind.NUMBER)
 _HALF_TURN = Literal(Fraction(180), Kind.NUMBER)
 
@@ -131,6 +130,9 @@ def _text_call(name: str, arguments: list[Expr], where: Place | None) -> Expr | 
 
 def _check_pattern(pattern: Expr, where: Place | None) -> None:
     """Refuse a regular expression that is outside the subset."""
+    from dpdb.plan.pattern_parser import PatternFault  # noqa: PLC0415 (few queries have any)
+    from dpdb.plan.regular_expressions import automaton  # noqa: PLC0415
+
     assert isinstance(pattern, Literal)
     try:
         automaton(str(pattern.value))
@@ -161,6 +163,8 @@ def _date_call(name: str, arguments: list[Expr], where: Place | None) -> Expr | 
     match name, arguments:
         case "last_day", [date]:
             return last_day(date, where)
+        case "unix_seconds", [moment]:
+            return unix_seconds(moment, where)
         case _, [date] if name in _DATE_PARTS:
             return part_of(name, date, where)
     return None

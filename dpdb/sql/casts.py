@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from dpdb.errors import Place, Unsupported
+from dpdb.errors import Place, TypeMismatch, Unsupported
 from dpdb.plan.expressions import Cast, Expr, Literal
 from dpdb.policy.catalog import Kind
+from dpdb.policy.timestamps import names_zone
 from dpdb.sql import types
 from dpdb.sql.calls import call
 
@@ -23,6 +24,10 @@ TARGETS = {
     exp.DataType.Type.TINYINT: Kind.INTEGER,
     exp.DataType.Type.BOOLEAN: Kind.BOOLEAN,
     exp.DataType.Type.DATE: Kind.DATE,
+    exp.DataType.Type.TIMESTAMP: Kind.TIMESTAMP,
+    exp.DataType.Type.DATETIME: Kind.TIMESTAMP,
+    exp.DataType.Type.TIMESTAMPNTZ: Kind.TIMESTAMP,
+    exp.DataType.Type.TIMESTAMPTZ: Kind.TIMESTAMP,
 }
 
 
@@ -37,10 +42,24 @@ def target(written: exp.Expr, where: Place | None) -> tuple[Kind, list[exp.Expr]
     return kind, sized
 
 
+def check_zone(written: exp.Expr, operand: Expr, where: Place | None) -> None:
+    """Refuse a constant of the type with a time zone that does not say its own."""
+    zoned = written.this == exp.DataType.Type.TIMESTAMPTZ
+    if zoned and isinstance(operand, Literal) and isinstance(operand.value, str):
+        types.timestamp_literal(operand.value, where)
+        if not names_zone(operand.value):
+            raise TypeMismatch(
+                f"'{operand.value}' does not say its time zone",
+                hint="add Z for UTC, or an offset such as +02:00",
+                place=where,
+            )
+
+
 def cast(operand: Expr, kind: Kind, sizes: list[Expr], where: Place | None) -> Expr:
     """The conversion: VARCHAR(n) cuts off after n characters, DECIMAL(p, s) rounds to s places."""
-    if kind is Kind.DATE and isinstance(operand, Literal) and isinstance(operand.value, str):
-        return types.date_literal(operand.value, where)
+    if kind.temporal and isinstance(operand, Literal) and isinstance(operand.value, str):
+        return types.of_kind(operand, kind, where)
+    _check_timestamps(operand, kind, where)
     converted = operand if operand.kind is kind else Cast(operand, kind)
     match kind, sizes:
         case _, []:
@@ -52,3 +71,14 @@ def cast(operand: Expr, kind: Kind, sizes: list[Expr], where: Place | None) -> E
         case Kind.NUMBER, [_, places]:
             return call("round", [converted, places], where)
     raise Unsupported("this type is not supported", place=where)
+
+
+def _check_timestamps(operand: Expr, kind: Kind, where: Place | None) -> None:
+    """Refuse a conversion between timestamps and numbers, which have no unit in common."""
+    kinds = {operand.kind, kind}
+    if Kind.TIMESTAMP in kinds and not kinds <= {Kind.TIMESTAMP, Kind.DATE, Kind.TEXT}:
+        raise TypeMismatch(
+            f"{operand.kind} is not converted to {kind}",
+            hint="EXTRACT(EPOCH FROM ts) is the number of seconds since 1970",
+            place=where,
+        )

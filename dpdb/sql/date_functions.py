@@ -1,4 +1,4 @@
-"""The functions of dates: parts of a date, differences, and intervals that are added to dates."""
+"""The functions of dates and timestamps that name a unit of time, and AT TIME ZONE."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from sqlglot import exp
 
 from dpdb.errors import Place, TypeMismatch, Unsupported
 from dpdb.plan.calendar import STARTS
+from dpdb.plan.clock import CLOCK_CYCLES, UNITS
 from dpdb.plan.expressions import Arithmetic, Call, Expr, Literal
 from dpdb.policy.catalog import Kind
+from dpdb.policy.timestamps import DAY, SECOND
 from dpdb.sql import types
 
 Bind = Callable[[exp.Expr], Expr]
@@ -22,45 +24,74 @@ _PARTS = {
     "doy": "dayofyear", "dayofyear": "dayofyear",
 }  # fmt: skip
 """Our names of the parts of a date, by the words for them."""
+_TIMES = (*CLOCK_CYCLES, "epoch")
+"""The parts that timestamps have besides those of their dates."""
 _COUNTED = {
     "year": "year", "quarter": "quarter_index", "month": "month_index", "week": "week_index",
 }  # fmt: skip
 """What counts the units of time through all years: their differences are those of dates."""
 _MONTHS = {"year": 12, "quarter": 3, "month": 1}
 _DAYS = {"week": 7, "day": 1}
+_SHORT = {unit: length for unit, length in UNITS.items() if length < DAY}
+"""The microseconds of the units that are shorter than a day."""
 _WHOLE = re.compile(r"[+-]?[0-9]{1,9}")
+_UTC = ("UTC", "GMT", "Z", "ETC/UTC")
 
 
 def date_call(name: str, parts: list[exp.Expr], bind: Bind, where: Place | None) -> Expr:
     """A call of a function that names a unit of time, in the orders of DuckDB and of BigQuery."""
     units = [_unit(part) for part in parts]
-    match name, parts, units:
+    match _FAMILIES.get(name, name), parts, units:
+        case "EXTRACT" | "DATE_PART", [_, exp.Sub() as passed], ["epoch", _]:
+            return _seconds(bind(passed.this), bind(passed.expression), where)
         case "EXTRACT" | "DATE_PART", [_, date], [str(unit), _]:
             return part_of(unit, bind(date), where)
         case "DATE_TRUNC", [_, date], [str(unit), _]:
             return _start(unit, bind(date), where)
         case "DATE_TRUNC", [date, _], [_, str(unit)]:
             return _start(unit, bind(date), where)
-        case "DATE_DIFF" | "DATEDIFF", [_, start, end], [str(unit), _, _]:
+        case "DATE_DIFF", [_, start, end], [str(unit), _, _]:
             return _difference(unit, bind(start), bind(end), where)
-        case "DATE_DIFF" | "DATEDIFF", [end, start, _], [_, _, str(unit)]:
+        case "DATE_DIFF", [end, start, _], [_, _, str(unit)]:
             return _difference(unit, bind(start), bind(end), where)
+        case "TIMESTAMP_DIFF", [end, start, _], [_, _, str(unit)]:
+            return _elapsed(unit, bind(start), bind(end), where)
         case "DATE_ADD", [date, exp.Interval() as interval], _:
             return shifted(bind(date), 1, interval, where)
         case "DATE_SUB", [date, exp.Interval() as interval], _:
             return shifted(bind(date), -1, interval, where)
+        case "DATEADD", [unit, number, date], [str(), _, _]:
+            return shifted(bind(date), *_interval(unit, number), where)
     hint = _HINTS.get(name)
     raise TypeMismatch(f"{name} does not take these arguments", hint=hint, place=where)
 
 
+_FAMILIES = {
+    "DATEDIFF": "DATE_DIFF",
+    "DATETIME_DIFF": "DATE_DIFF",
+    **{f"{kind}_{verb}": f"DATE_{verb}"
+       for kind in ("TIMESTAMP", "DATETIME") for verb in ("TRUNC", "ADD", "SUB")},
+}  # fmt: skip
+"""Functions that mean what those of dates do, which know timestamps as well."""
+_PARTS_HINT = ", ".join((*_PARTS, *_TIMES))
+_STARTS_HINT = ", ".join((*STARTS, *UNITS))
 _HINTS = {
-    "EXTRACT": f"EXTRACT(part FROM date), for {', '.join(_PARTS)}",
-    "DATE_PART": f"DATE_PART('part', date), for {', '.join(_PARTS)}",
-    "DATE_TRUNC": f"DATE_TRUNC('unit', date), for {', '.join(STARTS)}",
+    "EXTRACT": f"EXTRACT(part FROM date), for {_PARTS_HINT}",
+    "DATE_PART": f"DATE_PART('part', date), for {_PARTS_HINT}",
+    "DATE_TRUNC": f"DATE_TRUNC('unit', date), for {_STARTS_HINT}",
+    "TIMESTAMP_TRUNC": f"TIMESTAMP_TRUNC(ts, unit), for {_STARTS_HINT}",
+    "DATETIME_TRUNC": f"DATETIME_TRUNC(ts, unit), for {_STARTS_HINT}",
     "DATE_DIFF": "DATE_DIFF('unit', start, end)",
     "DATEDIFF": "DATEDIFF('unit', start, end)",
+    "DATETIME_DIFF": "DATETIME_DIFF(end, start, unit)",
+    "TIMESTAMP_DIFF": "TIMESTAMP_DIFF(end, start, unit)",
     "DATE_ADD": "DATE_ADD(date, INTERVAL 1 MONTH)",
+    "DATEADD": "DATEADD('unit', 1, date)",
     "DATE_SUB": "DATE_SUB(date, INTERVAL 1 MONTH)",
+    "TIMESTAMP_ADD": "TIMESTAMP_ADD(ts, INTERVAL 2 HOUR)",
+    "TIMESTAMP_SUB": "TIMESTAMP_SUB(ts, INTERVAL 2 HOUR)",
+    "DATETIME_ADD": "DATETIME_ADD(ts, INTERVAL 2 HOUR)",
+    "DATETIME_SUB": "DATETIME_SUB(ts, INTERVAL 2 HOUR)",
 }
 DATE_CALLS = frozenset(_HINTS) - {"EXTRACT"}
 """The names of the functions that `date_call` knows, besides EXTRACT, which is a word of SQL."""
@@ -69,65 +100,136 @@ UNREAD = "!"
 
 
 def part_of(part: str, date: Expr, where: Place | None) -> Expr:
-    """A part of a date, as a whole number."""
-    if part not in _PARTS:
-        known = ", ".join(_PARTS)
-        raise Unsupported(f"a date has no {part}", hint=f"parts are {known}", place=where)
-    return Call(_PARTS[part], (types.of_kind(date, Kind.DATE, where),), Kind.INTEGER)
+    """A part of a date or timestamp: a whole number, but seconds since 1970 with decimals."""
+    if part in _PARTS:
+        return Call(_PARTS[part], (types.day(date, where),), Kind.INTEGER)
+    if part not in _TIMES:
+        raise _no_unit(date, part, "parts", (*_PARTS, *_TIMES), where)
+    if part != "epoch" and date.kind is Kind.DATE:
+        raise _no_unit(date, part, "parts", (*_PARTS, "epoch"), where)
+    moment = types.of_kind(date, Kind.TIMESTAMP, where)
+    if part == "epoch":
+        return Arithmetic("/", moment, Literal(SECOND, Kind.INTEGER), Kind.NUMBER)
+    return Call(part, (moment,), Kind.INTEGER)
+
+
+def unix_seconds(moment: Expr, where: Place | None) -> Expr:
+    """The whole seconds since 1970-01-01 00:00 UTC."""
+    return Call("second_index", (types.of_kind(moment, Kind.TIMESTAMP, where),), Kind.INTEGER)
+
+
+def _seconds(end: Expr, start: Expr, where: Place | None) -> Expr:
+    """The seconds between two timestamps, with decimals."""
+    end, start = (types.of_kind(each, Kind.TIMESTAMP, where) for each in (end, start))
+    passed = Arithmetic("-", end, start, Kind.INTEGER)
+    return Arithmetic("/", passed, Literal(SECOND, Kind.INTEGER), Kind.NUMBER)
 
 
 def shifted(date: Expr, sign: int, interval: exp.Interval, where: Place | None) -> Expr:
-    """A date so many days, weeks, months, quarters or years later; earlier for the sign -1."""
-    date = types.of_kind(date, Kind.DATE, where)
+    """A date or timestamp so many units of time later; earlier for the sign -1.
+
+    A date plus hours, minutes or seconds is a timestamp.
+    """
     unit, number = _unit_of(interval), interval.this
     if not (isinstance(number, exp.Literal) and _WHOLE.fullmatch(str(number.this))) or unit is None:
         raise Unsupported(
             "an interval is a whole number and a unit", hint="INTERVAL 3 MONTH", place=where
         )
     steps = sign * int(str(number.this))
+    if unit in _SHORT:
+        moment = types.of_kind(date, Kind.TIMESTAMP, where)
+        return Arithmetic("+", moment, Literal(steps * _SHORT[unit], Kind.INTEGER), moment.kind)
+    moment = types.temporal(date, where)
+    stamped = moment.kind is Kind.TIMESTAMP
     if unit in _MONTHS:
         months = Literal(steps * _MONTHS[unit], Kind.INTEGER)
-        return Call("months_later", (date, months), Kind.DATE)
+        return Call("timestamp_months_later" if stamped else "months_later",
+                    (moment, months), moment.kind)  # fmt: skip
     if unit in _DAYS:
-        return Arithmetic("+", date, Literal(steps * _DAYS[unit], Kind.INTEGER), Kind.DATE)
-    known = ", ".join([*_DAYS, *_MONTHS])
-    raise Unsupported(f"a date has no {unit}", hint=f"units are {known}", place=where)
+        days = Literal(steps * _DAYS[unit] * (DAY if stamped else 1), Kind.INTEGER)
+        return Arithmetic("+", moment, days, moment.kind)
+    raise _no_unit(moment, unit, "units", (*_SHORT, *_DAYS, *_MONTHS), where)
 
 
 def last_day(date: Expr, where: Place | None) -> Expr:
-    """The last day of the month that a date is in."""
-    following = Call(
-        "months_later", (_start("month", date, where), Literal(1, Kind.INTEGER)), Kind.DATE
-    )
+    """The last day of the month that a date or timestamp is in."""
+    first = _start("month", types.day(date, where), where)
+    following = Call("months_later", (first, Literal(1, Kind.INTEGER)), Kind.DATE)
     return Arithmetic("-", following, Literal(1, Kind.INTEGER), Kind.DATE)
 
 
 def _start(unit: str, date: Expr, where: Place | None) -> Expr:
-    """The first day of the unit of time that a date is in."""
-    date = types.of_kind(date, Kind.DATE, where)
+    """The first day, or moment, of the unit of time that a date or timestamp is in."""
+    if unit in _SHORT and date.kind is not Kind.DATE:
+        date = types.of_kind(date, Kind.TIMESTAMP, where)
+    date = types.temporal(date, where)
+    if date.kind is Kind.TIMESTAMP and (unit in STARTS or unit in UNITS):
+        return Call("timestamp_trunc", (Literal(unit, Kind.TEXT), date), Kind.TIMESTAMP)
     if unit == "day":
         return date
     if unit not in STARTS:
-        known = ", ".join(["day", *STARTS])
-        raise Unsupported(f"a date has no {unit}", hint=f"units are {known}", place=where)
+        known = (*STARTS, *UNITS) if date.kind is Kind.TIMESTAMP else ("day", *STARTS)
+        raise _no_unit(date, unit, "units", known, where)
     return Call("date_trunc", (Literal(unit, Kind.TEXT), date), Kind.DATE)
 
 
 def _difference(unit: str, start: Expr, end: Expr, where: Place | None) -> Expr:
-    """How often a unit of time begins between two dates, as DuckDB counts it."""
-    start, end = (types.of_kind(date, Kind.DATE, where) for date in (start, end))
-    if unit in _COUNTED:
-        start, end = (Call(_COUNTED[unit], (date,), Kind.INTEGER) for date in (start, end))
+    """How often a unit of time begins between two dates or timestamps, as DuckDB counts it."""
+    if unit in _SHORT:
+        start, end = (types.of_kind(each, Kind.TIMESTAMP, where) for each in (start, end))
+        counted = f"{unit}_index"
+    else:
+        start, end = (types.day(each, where) for each in (start, end))
+        counted = _COUNTED.get(unit, "")
+    if counted:
+        start, end = (Call(counted, (each,), Kind.INTEGER) for each in (start, end))
     elif unit != "day":
-        known = ", ".join(["day", *_COUNTED])
-        raise Unsupported(f"a date has no {unit}", hint=f"units are {known}", place=where)
+        raise _no_unit(start, unit, "units", ("day", *_COUNTED, *_SHORT), where)
     return Arithmetic("-", end, start, Kind.INTEGER)
+
+
+def _elapsed(unit: str, start: Expr, end: Expr, where: Place | None) -> Expr:
+    """How many whole units of time there are between two timestamps, as BigQuery counts them."""
+    start, end = (types.of_kind(each, Kind.TIMESTAMP, where) for each in (start, end))
+    if unit not in UNITS:
+        raise Unsupported(
+            f"TIMESTAMP_DIFF counts no {unit}",
+            hint=f"units are {', '.join(UNITS)}; DATE_DIFF counts longer ones",
+            place=where,
+        )
+    return Call("elapsed", (Literal(unit, Kind.TEXT), start, end), Kind.INTEGER)
+
+
+def _no_unit(
+    date: Expr, unit: str, what: str, known: tuple[str, ...], where: Place | None
+) -> Unsupported:
+    """The error for a unit of time that a date or timestamp does not have."""
+    kind = Kind.TIMESTAMP if date.kind is Kind.TIMESTAMP else Kind.DATE
+    return Unsupported(f"a {kind} has no {unit}", hint=f"{what} are {', '.join(known)}",
+                       place=where)  # fmt: skip
+
+
+def at_time_zone(moment: Expr, zone: exp.Expr, where: Place | None) -> Expr:
+    """A timestamp AT TIME ZONE 'UTC', which it always is; other zones are refused."""
+    if not (isinstance(zone, exp.Literal) and str(zone.this).upper() in _UTC):
+        raise Unsupported(
+            "timestamps are in UTC, and no other time zone is known",
+            hint="AT TIME ZONE 'UTC', or add the offset yourself: ts + INTERVAL 2 HOUR",
+            place=where,
+        )
+    return types.of_kind(moment, Kind.TIMESTAMP, where)
+
+
+def _interval(unit: exp.Expr, number: exp.Expr) -> tuple[int, exp.Interval]:
+    """The sign and the interval of a number of units, as Snowflake's DATEADD has them."""
+    sign = -1 if isinstance(number, exp.Neg) else 1
+    return sign, exp.Interval(this=number.this if sign < 0 else number, unit=unit)
 
 
 def _unit_of(interval: exp.Interval) -> str | None:
     """The unit of an interval; in standard SQL its digits may follow it, as in `DAY (3)`."""
     match interval.args.get("unit"):
-        case exp.Year() | exp.Month() | exp.Day() as call if isinstance(call.this, exp.Literal):
+        case exp.Func() as call if isinstance(call.this, exp.Literal) and call.key in _LENGTHS:
             return call.key
         case unit:
             return _unit(unit)
@@ -143,10 +245,14 @@ def _unit(node: object) -> str | None:
             return _singular(str(node.this))
         case exp.Column(this=exp.Identifier(quoted=False)) if len(node.parts) == 1:
             word = _singular(node.name)
-            return word if word in _PARTS else None
+            return word if word in (*_PARTS, *_TIMES, *_SHORT) else None
     return None
+
+
+_LENGTHS = (*_MONTHS, *_DAYS, *_SHORT)
+"""The units of time that have a plural."""
 
 
 def _singular(word: str) -> str:
     word = word.lower()
-    return word.removesuffix("s") if word.removesuffix("s") in (*_MONTHS, *_DAYS) else word
+    return word.removesuffix("s") if word.removesuffix("s") in _LENGTHS else word

@@ -26,7 +26,7 @@ from dpdb.plan.folding import lower
 from dpdb.policy.catalog import Kind
 from dpdb.sql import casts, types
 from dpdb.sql.calls import call
-from dpdb.sql.date_functions import UNREAD, date_call, shifted
+from dpdb.sql.date_functions import UNREAD, at_time_zone, date_call, shifted
 from dpdb.sql.functions import READ, named
 from dpdb.sql.literals import like_pattern, literal
 from dpdb.sql.spellings import respelled
@@ -99,7 +99,7 @@ class ExpressionBinder(ABC):
                 return self._predicate(node, depth)
             case exp.Case() | exp.If():
                 return self._case(node, depth)
-            case exp.Cast() | exp.TryCast():
+            case exp.Cast() | exp.TryCast() | exp.AtTimeZone():
                 return self._cast(node, depth)
         if type(node) in ARITHMETIC:
             return self._arithmetic(node, depth)
@@ -139,7 +139,7 @@ class ExpressionBinder(ABC):
             date = self.expression(node.this, depth + 1)
             return shifted(date, 1 if operator == "+" else -1, node.expression, where)
         left, right = (self.expression(side, depth + 1) for side in (node.this, node.expression))
-        if operator in "+-" and Kind.DATE in (left.kind, right.kind):
+        if operator in "+-" and (left.kind.temporal or right.kind.temporal):
             return types.date_arithmetic(operator, left, right, where)
         return types.arithmetic(operator, left, right, where)
 
@@ -246,10 +246,16 @@ class ExpressionBinder(ABC):
         return types.case(branches, otherwise, self.place(node))
 
     def _cast(self, node: exp.Expr, depth: int) -> Expr:
+        if isinstance(node, exp.AtTimeZone):
+            only(node, self.text, "this", "zone")
+            moment = self.expression(node.this, depth + 1)
+            return at_time_zone(moment, node.args["zone"], self.place(node))
         only(node, self.text, "this", "to", "safe")
         kind, written = casts.target(node.args["to"], self.place(node))
         sizes = [self.expression(size, depth + 1) for size in written]
-        return casts.cast(self.expression(node.this, depth + 1), kind, sizes, self.place(node))
+        operand = self.expression(node.this, depth + 1)
+        casts.check_zone(node.args["to"], operand, self.place(node))
+        return casts.cast(operand, kind, sizes, self.place(node))
 
     def _function(self, node: exp.Func, depth: int) -> Expr:
         def bind(part: exp.Expr) -> Expr:

@@ -16,7 +16,9 @@ FUNCTION_NAMES = [
     "REPLACE", "POSITION", "STARTS_WITH", "ENDS_WITH", "CONTAINS", "SPLIT_PART",
     "REGEXP_CONTAINS", "REGEXP_LIKE",
     "EXTRACT", "DATE_PART", "YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "DAYOFWEEK", "ISODOW",
-    "DAYOFYEAR", "DATE_TRUNC", "LAST_DAY", "DATE_DIFF", "DATE_ADD", "DATE_SUB",
+    "DAYOFYEAR", "HOUR", "MINUTE", "SECOND", "EPOCH", "UNIX_SECONDS", "DATE_TRUNC", "LAST_DAY",
+    "DATE_DIFF", "DATE_ADD", "DATE_SUB", "TIMESTAMP_TRUNC", "TIMESTAMP_DIFF", "TIMESTAMP_ADD",
+    "TIMESTAMP_SUB",
     *SPELLINGS,
 ]  # fmt: skip
 
@@ -44,7 +46,8 @@ _ONE: dict[str, type[exp.Expr]] = {
     "lower": exp.Lower, "upper": exp.Upper, "length": exp.Length, "year": exp.Year,
     "quarter": exp.Quarter, "month": exp.Month, "week": exp.Week, "day": exp.Day,
     "dayofweek": exp.DayOfWeek, "isodow": exp.DayOfWeekIso, "dayofyear": exp.DayOfYear,
-    "last_day": exp.LastDay,
+    "last_day": exp.LastDay, "hour": exp.Hour, "minute": exp.Minute, "second": exp.Second,
+    "unix_seconds": exp.UnixSeconds,
 }  # fmt: skip
 """The functions of one argument."""
 ARGUMENTS: dict[type[exp.Expr], tuple[str, Arguments]] = {
@@ -83,6 +86,7 @@ READ = (
 
 _OWN = {
     "CLAMP": "clamp",
+    "EPOCH": "epoch",
     "REGEXP_CONTAINS": "regexp_contains",
     "REGEXP_MATCHES": "regexp_contains",
 }

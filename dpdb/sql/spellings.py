@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from dpdb.errors import TypeMismatch
+from dpdb.errors import TypeMismatch, Unsupported
 from dpdb.sql.literals import constant
 from dpdb.sql.trees import only, place
 
@@ -22,9 +22,21 @@ SPELLINGS = [
 """The names that stand for COALESCE, NULLIF, CASE and IS NOT DISTINCT FROM."""
 
 
+_TARGETS = {
+    exp.Date: exp.DataType.Type.DATE,
+    exp.Timestamp: exp.DataType.Type.TIMESTAMP,
+    exp.Datetime: exp.DataType.Type.DATETIME,
+}
+"""The types that BigQuery's functions of the same names convert to."""
+
+
 def respelled(node: exp.Func, text: str) -> exp.Expr | None:
     """What a call of Snowflake's or Oracle's functions means; None if it is none of them."""
     match node:
+        case exp.CurrentTimestamp() | exp.CurrentDate() | exp.CurrentTime() | exp.CurrentDatetime():
+            raise _no_clock(node, text)
+        case exp.Anonymous() if str(node.this).upper() in _CLOCKS:
+            raise _no_clock(node, text)
         case exp.Anonymous():
             made = _by_name(str(node.this).upper(), node.expressions)
         case exp.Nvl2():
@@ -36,6 +48,9 @@ def respelled(node: exp.Func, text: str) -> exp.Expr | None:
             made = exp.NullSafeEQ(this=node.this, expression=node.expression)
         case exp.WidthBucket():
             made = _bucket(node, text)
+        case exp.Date() | exp.Timestamp() | exp.Datetime():
+            only(node, text, "this")
+            made = exp.Cast(this=node.this, to=exp.DataType(this=_TARGETS[type(node)]))
         case exp.DecodeCase():
             made = _decoded(*node.expressions)
         case exp.Decode():  # it has fewer arguments than three
@@ -49,6 +64,18 @@ def respelled(node: exp.Func, text: str) -> exp.Expr | None:
     if made is not None:
         made.parent = node.parent
     return made
+
+
+_CLOCKS = ("NOW", "TODAY", "GETDATE", "SYSDATE")
+
+
+def _no_clock(node: exp.Func, text: str) -> Unsupported:
+    """The error for a function that says what time it is."""
+    return Unsupported(
+        "a query says the same whenever it is asked, so it does not know what time it is",
+        hint="write the time as a constant, as in TIMESTAMP '2024-01-31 12:00:00'",
+        place=place(node, text),
+    )
 
 
 def _by_name(name: str, arguments: list[exp.Expr]) -> exp.Expr | None:

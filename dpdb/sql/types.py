@@ -22,19 +22,20 @@ from dpdb.plan.expressions import (
     logic,
 )
 from dpdb.policy.catalog import Kind
-from dpdb.policy.numbers import days_of
+from dpdb.policy.numbers import days_of, iso_date
+from dpdb.policy.timestamps import FIRST_YEAR, LAST_YEAR, read_timestamp
 from dpdb.sql.literals import MAX_NUMBER
 
 
 def numeric(expression: Expr, place: Place | None, *, dates: bool = False) -> Expr:
-    """`expression` as a number; with `dates`, a date will do as well."""
+    """`expression` as a number; with `dates`, a date or timestamp will do as well."""
     match expression:
         case Literal(value=None):
             return Literal(None, Kind.NUMBER)
         case ColumnRef(column=column) if column.guessed:
             return Cast(expression, Kind.NUMBER)
-    wanted = (Kind.INTEGER, Kind.NUMBER, Kind.DATE) if dates else (Kind.INTEGER, Kind.NUMBER)
-    if expression.kind not in wanted:
+    fits = expression.kind.ordinal and (dates or not expression.kind.temporal)
+    if not fits:
         raise TypeMismatch(f"a number is needed here, not {expression.kind}", place=place)
     return expression
 
@@ -46,11 +47,30 @@ def of_kind(expression: Expr, kind: Kind, place: Place | None) -> Expr:
             return Literal(None, kind)
         case Literal(value=str(text), kind=Kind.TEXT) if kind is Kind.DATE:
             return date_literal(text, place)
+        case Literal(value=str(text), kind=Kind.TEXT) if kind is Kind.TIMESTAMP:
+            return timestamp_literal(text, place)
+        case Literal(value=int(days), kind=Kind.DATE) if kind is Kind.TIMESTAMP:
+            return timestamp_literal(iso_date(days), place)
         case ColumnRef(column=column) if column.guessed and kind is not Kind.TEXT:
             return Cast(expression, Kind.NUMBER if kind is Kind.INTEGER else kind)
+    if expression.kind is Kind.DATE and kind is Kind.TIMESTAMP:
+        return Cast(expression, kind)
     if expression.kind is not kind:
         raise TypeMismatch(f"a {kind} is needed here, not {expression.kind}", place=place)
     return expression
+
+
+def temporal(expression: Expr, place: Place | None) -> Expr:
+    """`expression` as a date, unless it is a timestamp."""
+    if expression.kind is Kind.TIMESTAMP:
+        return expression
+    return of_kind(expression, Kind.DATE, place)
+
+
+def day(expression: Expr, place: Place | None) -> Expr:
+    """The date that `expression` is, or on which a timestamp is."""
+    moment = temporal(expression, place)
+    return Cast(moment, Kind.DATE) if moment.kind is Kind.TIMESTAMP else moment
 
 
 def joined(expressions: list[Expr], place: Place | None) -> tuple[Expr, ...]:
@@ -63,7 +83,7 @@ def joined(expressions: list[Expr], place: Place | None) -> tuple[Expr, ...]:
         raise TypeMismatch("|| joins texts", hint="CAST(x AS TEXT) makes one", place=place)
     if any(e.kind is Kind.NUMBER for e in expressions):
         raise TypeMismatch(
-            "|| joins texts, whole numbers, dates and booleans",
+            "|| joins texts, whole numbers, dates, timestamps and booleans",
             hint="CAST(x AS TEXT) makes a text of a number",
             place=place,
         )
@@ -75,9 +95,11 @@ def unify(expressions: list[Expr], place: Place | None) -> tuple[list[Expr], Kin
     expressions = _truths(expressions)
     firm = [e.kind for e in expressions if not _loose(e)]
     kinds = set(firm) or {e.kind for e in expressions if not _is_null(e)} or {Kind.TEXT}
-    if Kind.DATE in kinds:
+    if kinds & {Kind.DATE, Kind.TIMESTAMP}:
         # A string beside a date is a date: people write WHERE born < '1990-01-01'.
         kinds -= {Kind.TEXT} if _only_literal_text(expressions) else set()
+    if Kind.TIMESTAMP in kinds:
+        kinds -= {Kind.DATE}  # Beside a timestamp a date is its midnight.
     if kinds <= {Kind.INTEGER, Kind.NUMBER}:
         common = Kind.INTEGER if kinds == {Kind.INTEGER} else Kind.NUMBER
         unified = [numeric(e, place) for e in expressions]
@@ -127,6 +149,19 @@ def date_literal(text: str, place: Place | None) -> Literal:
     return Literal(days_of(day), Kind.DATE)
 
 
+def timestamp_literal(text: str, place: Place | None) -> Literal:
+    """The timestamp that `text` writes, as microseconds from 1970-01-01 00:00 UTC."""
+    moment = read_timestamp(text)
+    if moment is None:
+        raise TypeMismatch(
+            f"'{text}' is not a timestamp",
+            hint=f"write YYYY-MM-DD HH:MM:SS, in the years {FIRST_YEAR} to {LAST_YEAR}, in UTC or"
+            " with an offset such as +02:00",
+            place=place,
+        )
+    return Literal(moment, Kind.TIMESTAMP)
+
+
 def alike(sides: list[Expr], place: Place | None) -> Expr:
     """Whether two values are the same, or both NULL; it is never NULL."""
     (first, second), _ = unify(sides, place)
@@ -170,6 +205,12 @@ def _exact(operator: str, left: Expr, right: Expr) -> Fraction | None:
 
 def date_arithmetic(operator: str, left: Expr, right: Expr, where: Place | None) -> Expr:
     """A difference of two dates in days, or a date so many days later or earlier."""
+    if Kind.TIMESTAMP in (left.kind, right.kind):
+        raise TypeMismatch(
+            "what is added to a timestamp, or taken from it, is an INTERVAL",
+            hint="ts + INTERVAL 2 HOUR, or for two DATE_DIFF('second', start, end)",
+            place=where,
+        )
     match operator, left.kind, right.kind:
         case "-", Kind.DATE, Kind.DATE:
             return Arithmetic("-", left, right, Kind.INTEGER)

@@ -120,7 +120,7 @@ def _aggregate(node: exp.Expr, inside: ExpressionBinder) -> tuple[str, tuple[Exp
     if name == "count":
         return name, (value,), Kind.INTEGER
     value = types.numeric(value, inside.place(node), dates=name != "sum")
-    averaged = Kind.DATE if value.kind is Kind.DATE else Kind.NUMBER
+    averaged = value.kind if value.kind.temporal else Kind.NUMBER
     return name, (value,), averaged if name == "avg" else value.kind
 
 

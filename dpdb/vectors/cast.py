@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from dpdb.policy.catalog import Kind
-from dpdb.policy.numbers import MAGNITUDE_LIMIT, iso_date
+from dpdb.policy.numbers import MAGNITUDE_LIMIT
+from dpdb.policy.timestamps import DAY, TIMESTAMPS, iso_text, read_timestamp
 from dpdb.vectors import grammar
 from dpdb.vectors.vector import AnyVector, Array, TextVector, Vector, either, one_zero, truth
 
@@ -14,6 +15,8 @@ def cast(vector: AnyVector, source: Kind, target: Kind) -> AnyVector:
     """The values converted to `target`; NULL where they cannot be."""
     if isinstance(vector, TextVector):
         return _read(vector, target)
+    if source.temporal and target.temporal:
+        return _days(vector) if target is Kind.DATE else _midnights(vector)
     match target:
         case Kind.TEXT:
             return _written(vector, source)
@@ -24,6 +27,23 @@ def cast(vector: AnyVector, source: Kind, target: Kind) -> AnyVector:
             outside = np.abs(whole) > MAGNITUDE_LIMIT
             return Vector(one_zero(np.where(outside, 0.0, whole)), either(vector.null, outside))
     return Vector(_doubles(vector), vector.null)
+
+
+def _days(timestamps: Vector) -> Vector:
+    """The dates of timestamps; NULL where there are no such."""
+    first, last = TIMESTAMPS
+    outside = (timestamps.values < first) | (timestamps.values > last)
+    days = np.where(outside, 0.0, timestamps.values).astype(np.int64) // DAY
+    return Vector(days.astype(np.float64), either(timestamps.null, outside))
+
+
+def _midnights(dates: Vector) -> Vector:
+    """The midnights with which dates begin; NULL where there are no such timestamps."""
+    first, last = (end // DAY for end in TIMESTAMPS)
+    days = np.rint(dates.values)  # A noisy mean is not whole, and shown as the nearest date.
+    outside = (days < first) | (days > last)
+    moments = np.where(outside, 0.0, days) * DAY
+    return Vector(moments, either(dates.null, outside))
 
 
 def _doubles(vector: Vector) -> Array:
@@ -39,13 +59,15 @@ def _read(vector: TextVector, target: Kind) -> AnyVector:
             return cast(vector.look_up(grammar.number, Kind.NUMBER), Kind.NUMBER, Kind.INTEGER)
         case Kind.DATE:
             return vector.look_up(grammar.date, Kind.DATE)
+        case Kind.TIMESTAMP:
+            return vector.look_up(read_timestamp, Kind.TIMESTAMP)
         case Kind.BOOLEAN:
             return vector.look_up(grammar.boolean, Kind.BOOLEAN)
     return vector
 
 
 def _written(vector: Vector, source: Kind) -> TextVector:
-    """Numbers, dates and booleans as text, each by itself.
+    """Numbers, dates, timestamps and booleans as text, each by itself.
 
     Each double is written once. Doubles are distinguished by their bits, as numbers that are
     equal for numpy can differ as text.
@@ -61,16 +83,16 @@ def _text(value: float, kind: Kind) -> str:
     match kind:
         case Kind.BOOLEAN:
             return "true" if value else "false"
-        case Kind.DATE:
-            return _date_text(int(value))
+        case Kind.DATE | Kind.TIMESTAMP:
+            return _temporal_text(int(value), kind)
         case Kind.INTEGER:
             return str(int(value))
     return repr(value)
 
 
-def _date_text(days: int) -> str:
-    """A date as text; the empty string, which stands for NULL, outside the years 1 to 9999."""
+def _temporal_text(value: int, kind: Kind) -> str:
+    """A date or timestamp as text; the empty string, which stands for NULL, where none is."""
     try:
-        return iso_date(days)
+        return iso_text(value, kind)
     except OverflowError:
         return ""

@@ -14,7 +14,7 @@ from dpdb.policy.catalog import Value
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Numbers:
-    """A column of integers, numbers or dates.
+    """A column of integers, numbers, dates or timestamps.
 
     `units` are whole multiples of `step`, in the narrowest type that holds the bounds. Numbers
     without bounds have no step: there `units` are the numbers themselves, as doubles. `null`

@@ -14,6 +14,7 @@ from dpdb.vectors.date_functions import DATE_CALLS, date_call
 from dpdb.vectors.magnitudes import stays_finite
 from dpdb.vectors.real_functions import real_call
 from dpdb.vectors.text_functions import TEXT_CALLS, text_call
+from dpdb.vectors.timestamp_functions import TIMESTAMP_CALLS, timestamp_call
 from dpdb.vectors.vector import (
     AnyVector,
     Array,
@@ -46,6 +47,8 @@ def apply(call: Call, arguments: list[AnyVector]) -> AnyVector:
     if name in TEXT_CALLS:
         return text_call(call, arguments[0])
     numbers = [v for v in arguments if isinstance(v, Vector)]
+    if name in TIMESTAMP_CALLS:
+        return timestamp_call(call, numbers)
     return date_call(call, numbers) if name in DATE_CALLS else _number_call(call, numbers)
 
 

@@ -12,6 +12,7 @@ import math
 from functools import lru_cache
 
 from dpdb.plan.calendar import PARTS
+from dpdb.plan.clock import CLOCK
 from dpdb.plan.expressions import Arithmetic, Call, Case, Cast, ColumnRef, Expr, Literal
 from dpdb.policy.catalog import Column, Kind
 from dpdb.policy.numbers import MAGNITUDE_LIMIT
@@ -40,7 +41,7 @@ def magnitude(expression: Expr) -> float:
             return max(*(magnitude(value) for _, value in branches), magnitude(default))
         case Call():
             return _call(expression)
-        case Cast(kind=Kind.INTEGER | Kind.DATE):
+        case Cast(kind=Kind.INTEGER | Kind.DATE | Kind.TIMESTAMP):
             return float(MAGNITUDE_LIMIT)
         case Cast(operand=operand, kind=Kind.NUMBER):
             return magnitude(operand)
@@ -103,4 +104,6 @@ def _call(call: Call) -> float:
             return _product(parts[0] + 1, unit)
         case "length" | "position" | "date_trunc" | "months_later":
             return float(MAGNITUDE_LIMIT)
-    return float(MAGNITUDE_LIMIT) if call.name in PARTS else math.inf
+        case "timestamp_trunc" | "timestamp_months_later" | "elapsed":
+            return 2.0 * MAGNITUDE_LIMIT
+    return float(MAGNITUDE_LIMIT) if call.name in (*PARTS, *CLOCK) else math.inf

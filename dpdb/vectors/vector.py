@@ -1,8 +1,8 @@
 """Values of an expression over many rows at once, with SQL's NULL.
 
-There is one numeric domain: integers, numbers and dates are doubles, and booleans are booleans,
-whatever the rows hold. Columns and grids stay within ±2^53, where doubles are exact, and zero
-has one sign. Whether a vector has a NULL mask follows from the policy and the expression. So
+There is one numeric domain: integers, numbers, dates and timestamps are doubles, and booleans are
+booleans, whatever the rows hold. Columns and grids stay within ±2^53, where doubles are exact, and
+zero has one sign. Whether a vector has a NULL mask follows from the policy and the expression. So
 the value of a row is a function of that row alone.
 """
 
@@ -24,7 +24,7 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True, repr=False)
 class Vector:
-    """Numbers, dates or booleans; a boolean that is NULL is stored as false."""
+    """Numbers, dates, timestamps or booleans; a boolean that is NULL is stored as false."""
 
     values: Array
     null: Bools | None = None

@@ -18,7 +18,9 @@ from dpdb.engines.sources import csv_records
 from dpdb.engines.sources.csv_records import Cells
 from dpdb.engines.sources.csv_source import CsvSource
 from dpdb.engines.sources.plain_numbers import plain_numbers
+from dpdb.engines.sources.plain_timestamps import plain_timestamps
 from dpdb.policy.catalog import Column, Kind, Table
+from dpdb.policy.timestamps import read_timestamp
 from dpdb.vectors import grammar
 from dpdb.vectors.columns import Codes
 
@@ -31,8 +33,13 @@ COLUMNS = (
     Column("e", Kind.DATE),
     Column("f", Kind.BOOLEAN),
     Column("g", Kind.INTEGER, Fraction(1), Fraction(7), values=(1, 7), nullable=False),
+    Column("h", Kind.TIMESTAMP),
 )
 
+MOMENTS = st.from_regex(
+    rb"\A(19|20)[0-9]{2}-[0-3][0-9]-[0-3][0-9][ T][0-2][0-9]:[0-6][0-9](:[0-6][0-9](\.[0-9]{1,8})?)?"
+    rb"(Z|\+0[0-9]:00)?\Z"
+)
 SPACES = st.sampled_from([b"", b"", b"", b" ", b"\t", b"  "])
 DIGITS = st.integers(0, 10**20).map(lambda n: str(n).encode())
 NUMBERS = st.tuples(
@@ -54,7 +61,7 @@ QUOTED = st.sampled_from(
     [b'""', b'"7"', b'"-7.50"', b'"a,b"', b'"a\nb"', b'"a\r\nb"', b'"a\rb"', b'"say ""hi"""',
      b'"7"7', b'"a"b"c"', b'" 7 "', b'"""7"""', b'"7" ']
 )  # fmt: skip
-CELLS = NUMBERS | st.floats().map(lambda x: repr(x).encode()) | OTHERS | QUOTED
+CELLS = NUMBERS | MOMENTS | st.floats().map(lambda x: repr(x).encode()) | OTHERS | QUOTED
 RECORDS = st.tuples(
     st.lists(CELLS, min_size=1, max_size=9).map(b",".join),
     st.sampled_from([b"\n", b"\n", b"\r\n", b"\r"]),
@@ -113,12 +120,17 @@ def test_a_cell_means_what_the_grammar_says(path, content):
     assert found == [None if value is None else repr(value) for value in wanted]
 
 
-def plainly(*raws):
-    """What each cell is read as among others, whether it is plain, and whether it is whole."""
+def cells_of(raws):
+    """Cells among digits, which are no part of them."""
     text = b"1" * 16 + b",".join(raws) + b"2" * 8
     lengths = np.array([len(raw) for raw in raws])
     ends = 15 + np.cumsum(lengths + 1)
-    found = plain_numbers(Cells(text, ends - lengths, ends))
+    return Cells(text, ends - lengths, ends)
+
+
+def plainly(*raws):
+    """What each cell is read as among others, whether it is plain, and whether it is whole."""
+    found = plain_numbers(cells_of(raws))
     return list(zip(*(each.tolist() for each in found), strict=True))
 
 
@@ -136,6 +148,25 @@ def test_plain_numbers_are_those_of_the_grammar(raws):
         if plain:
             assert repr(number) == repr(grammar.number(grammar.text(raw)))
             assert whole == (b"." not in raw)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(MOMENTS | OTHERS | QUOTED, min_size=20, max_size=20))
+@example([b"1700-01-01 00:00:00", b"2199-12-31T23:59:59.999999", b"1699-12-31 23:59:59", b"2200"])
+def test_plain_timestamps_are_those_of_the_grammar(raws):
+    found = plain_timestamps(cells_of([*raws, *(b'"%b"' % raw for raw in raws)]))
+    for raw, moment, plain in zip([*raws, *raws], *(each.tolist() for each in found), strict=True):
+        if plain:
+            assert moment == read_timestamp(grammar.text(raw))
+
+
+@pytest.mark.parametrize(
+    "raw", [b"2024-02-29 23:59:59", b"2024-02-29T00:00:00", b"1969-12-31 23:59:59.999999",
+            b"2024-02-29 00:00:00.5"]
+)  # fmt: skip
+def test_usual_timestamps_are_plain(raw):
+    _, plain = plain_timestamps(cells_of([raw, b'"%b"' % raw]))
+    assert plain.all()
 
 
 @given(st.integers(-(10**15) + 1, 10**15 - 1), st.integers(0, 7))

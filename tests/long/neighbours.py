@@ -23,9 +23,11 @@ from dpdb.vectors.vector import AnyVector
 from tests.support.brute import score
 from tests.support.two_engines import POLICY, TEXTS
 
-NAMES = ("id", "i", "j", "n", "m", "t", "s", "b", "c", "d", "e")
+NAMES = ("id", "i", "j", "n", "m", "t", "s", "b", "c", "d", "e", "p", "q")
 NUMBERS = ["", "0", "-0.0", "1", "-3", "7", "0.125", "2.5", "-50", "50", "-100", "100", "99.995",
            "1e9", "-1e300", "9007199254740993", "5e-324", "NaN", "inf", "n.v.", "1_000"]  # fmt: skip
+MOMENTS = ["", "1960-01-01 00:00:00", "2030-12-31T23:59:59.9999999Z", "1970-01-01 01:00+01:00",
+           "2020-02-29 12:30:00.5", "1700-01-01 00:00:00", "9999-12-31 00:00:00"]  # fmt: skip
 DAYS = ["", "1960-01-01", "2030-12-31", "1970-01-01", "2020-02-29", "0001-01-01", "9999-12-31"]
 CELLS: Mapping[str, list[str]] = {
     **dict.fromkeys(("id", "i", "j", "n", "m"), NUMBERS),
@@ -33,6 +35,7 @@ CELLS: Mapping[str, list[str]] = {
     "s": ["", "a", "b", "B", "abc", "x_y", "10%", "elsewhere"],
     **{name: ["", "true", "false", "maybe"] for name in "bc"},
     **dict.fromkeys("de", DAYS),
+    **dict.fromkeys("pq", MOMENTS),
 }
 """Within the bounds, at them, far beyond, and no values at all."""
 OWNERS = ["", "Ann", "Bob", "Cid", "Dot"]

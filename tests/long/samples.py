@@ -31,6 +31,11 @@ def _text(name: str, value: Any) -> str:
             return str(int(value))
         case str():
             return _hexadecimal(value)
+        case datetime.datetime():
+            passed = value - datetime.datetime(1970, 1, 1)
+            return str(
+                passed // datetime.timedelta(**{"seconds" if name == "p" else "microseconds": 1})
+            )
         case datetime.date():
             return str((value - EPOCH).days)
     return str(round(value * STEPS.get(name, 1)))

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from tests.support.generated_expressions import CONDITION, grown
 
 Pair = tuple[str, str]
-NUMBER, TEXT, DATE, TRUTH = grown(2)
+NUMBER, TEXT, DATE, TRUTH, MOMENT = grown(2)
 SIGNS = st.sampled_from(["=", "<>", "<", "<=", ">", ">="])
 NEW = ["x", "y", "z"]
 ALIASES = [*NEW, "i", "j", "n", "s", "b", "id", "t"]
@@ -78,7 +78,7 @@ def _call(name: str, argument: Pair, condition: Pair | None) -> Pair:
     return f"{ours} FILTER (WHERE {condition[0]})", f"{theirs} FILTER (WHERE {condition[1]})"
 
 
-ANYTHING = st.one_of(NUMBER, TEXT, DATE, TRUTH)
+ANYTHING = st.one_of(NUMBER, TEXT, DATE, TRUTH, MOMENT)
 SMALL = st.sampled_from([(name, name) for name in ("i", "j", "m", "id")])
 FILTER = st.none() | TRUTH
 COUNTED = st.one_of(

@@ -20,7 +20,7 @@ import pytest
 from dpdb.policy.catalog import Kind
 from tests.long.parts import Part
 from tests.plan import test_regions
-from tests.plan.test_regions import BOOLEANS, DATES, World, _refuted, pairs
+from tests.plan.test_regions import BOOLEANS, DATES, MOMENTS, World, _refuted, pairs
 
 POWERS = [0, 0.1, 0.3, 1, 2.5, 3, 2**52, 2**53, 2**53 + 2, 2**63, 1e19]
 """Numbers near which the doubles, or the integers among them, change their spacing."""
@@ -89,6 +89,7 @@ def _edges(folder: Path, chance: Random) -> tuple[World, dict[Kind, list[str]]]:
         Kind.TEXT: _pool([cell for text in texts for cell in _around(text)], chance),
         Kind.BOOLEAN: BOOLEANS,
         Kind.DATE: DATES,
+        Kind.TIMESTAMP: MOMENTS,
     }
     written = [_written(number, chance) for number in (*numbers, *numbers, 0.0, 5e-324)]
     constants = {

@@ -46,6 +46,9 @@ sure = { type = "boolean", nullable = false }
 right = { type = "boolean", values = [true] }
 born = { type = "date", bounds = [2000-01-01, 2000-12-31] }
 seen = { type = "date", values = [2000-01-01, 2000-02-01], nullable = false }
+at = { type = "timestamp", bounds = [2000-01-01T00:00:00.5, 2000-01-01T01:00:00] }
+fine = { type = "timestamp", step = 0.000001 }
+turn = { type = "timestamp", values = [2000-01-01T06:00:00, 2000-01-01T18:00:00] }
 
 [tables.other]
 path = "t.csv"
@@ -61,12 +64,15 @@ NUMBERS = ["", "-1", "0", "-0.0", "5e-324", "0.09999999999999999", "0.1", "0.100
 TEXTS = ["", "a", "A", "a ", "aa", "b", "\u00e1", "a\u0301", "0", "1"]
 BOOLEANS = ["", "true", "false"]
 DATES = ["", "1999-12-31", "2000-01-01", "2000-01-02", "2000-02-01", "2000-12-31"]
+MOMENTS = ["", "1999-12-31 23:59:59.999999", "2000-01-01 00:00:00", "2000-01-01 00:00:00.000001",
+           "2000-01-01 00:00:01", "2000-01-01 06:00:00", "2000-01-02 00:00:00"]  # fmt: skip
 POOLS = {
     Kind.INTEGER: INTEGERS,
     Kind.NUMBER: NUMBERS,
     Kind.TEXT: TEXTS,
     Kind.BOOLEAN: BOOLEANS,
     Kind.DATE: DATES,
+    Kind.TIMESTAMP: MOMENTS,
 }
 """Cells as written in the file."""
 NUMERIC = ["-2", "0", "1", "2", "3", "1.0", "2.5", "-0.0", "1e-400", "5e-324", "0.1",
@@ -79,6 +85,7 @@ CONSTANTS = {
     Kind.TEXT: ["'a'", "'A'", "'a '", "'aa'", "'b'", "'\u00e1'", "'a\u0301'", "''"],
     Kind.BOOLEAN: ["TRUE", "FALSE"],
     Kind.DATE: [f"DATE '{day}'" for day in DATES if day],
+    Kind.TIMESTAMP: [f"TIMESTAMP '{moment}'" for moment in MOMENTS if moment],
 }
 
 
@@ -154,6 +161,8 @@ EXCLUSIVE = [
     ("each < 6", "each > 5"), ("each > 5", "each <= 5.5"), ("each = 2.5", "each > 0"),
     ("small >= 3", "small <> 3"), ("small < -1", "small <> -2"), ("each IN (1, 2)", "each NOT IN (1.0, 2)"),
     ("born < '2000-01-02'", "born > '2000-01-01'"), ("born = '2000-01-01'", "born = '2000-01-02'"),
+    ("at < '2000-01-01 00:00:02'", "at > '2000-01-01 00:00:01.999999'"), ("at = '2000-01-01 00:00:01'", "at > '2000-01-01 00:00:01'"),
+    ("fine < '2000-01-01'", "fine >= DATE '2000-01-01'"), ("turn < '2000-01-01 12:00'", "turn > '2000-01-01 06:00'"),
     ("born <= '2000-01-01'", "born <> '2000-01-01'"), ("born IN ('2000-01-01')", "born IN ('2000-05-05')"),
     # Declared values
     ("two <> 1", "two <> 2"), ("maybe <> 1", "maybe <> 2"), ("two < 2", "two <> 1"),
@@ -347,6 +356,8 @@ def _written(value: object, kind: Kind) -> str:
             return f"'{value}'"
         case Kind.DATE, float():
             return f"DATE '{np.datetime64(int(value), 'D')}'"
+        case Kind.TIMESTAMP, float():
+            return f"TIMESTAMP '{np.datetime64(int(value), 'us')}'"
         case Kind.INTEGER, float():
             return str(int(value))
         case Kind.NUMBER, float() | int():

@@ -74,7 +74,7 @@ SELECT COUNT(* EXCEPT (age)) FROM people;
 SELECT COUNT(people.*) FROM people;
 -- TypeMismatch 1:35 || joins texts
 SELECT COUNT(*) FROM people WHERE age || zip = '1';
--- TypeMismatch 1:35 || joins texts, whole numbers, dates and booleans
+-- TypeMismatch 1:35 || joins texts, whole numbers, dates, timestamps and booleans
 SELECT COUNT(*) FROM people WHERE name || income = '1';
 -- TypeMismatch 1:8 needs an argument
 SELECT COUNT() FROM people;
@@ -397,9 +397,9 @@ SELECT COUNT(*) FROM people WHERE name LIKE ANY ('a', 'b');
 -- Unsupported ESCAPE
 SELECT COUNT(*) FROM people WHERE name LIKE 'a' ESCAPE 'xy';
 -- Unsupported a date has no hour
-SELECT COUNT(*) FROM visits WHERE born < DATE '2000-01-01' + INTERVAL '1' HOUR;
--- Unsupported a date has no epoch
-SELECT COUNT(*) FROM visits WHERE EXTRACT(EPOCH FROM born) = 2000;
+SELECT COUNT(*) FROM visits WHERE HOUR(born) = 12;
+-- Unsupported a date has no era
+SELECT COUNT(*) FROM visits WHERE EXTRACT(ERA FROM born) = 2000;
 -- Unsupported
 SELECT COUNT(*) FROM visits WHERE born < CURRENT_DATE;
 -- Unsupported
@@ -601,7 +601,7 @@ SELECT COUNT(*) FROM people WHERE YEAR(age) = 2000;
 SELECT SUM(EXP(income)) FROM people;
 -- TypeMismatch
 SELECT COUNT(*) FROM people WHERE LEAST(name, 'a') = 'a';
--- Unsupported types are
+-- TypeMismatch integer is not converted to timestamp
 SELECT COUNT(*) FROM people WHERE CAST(age AS TIMESTAMP) = 3;
 -- Unsupported types are
 SELECT COUNT(*) FROM people WHERE CAST(age AS INTEGER[]) = 3;
@@ -929,3 +929,48 @@ SELECT COUNT(*) FROM (SELECT age FROM people UNION ALL SELECT COUNT(*) FROM peop
 SELECT COUNT(*) FROM (SELECT age FROM people UNION ALL SELECT age, zip FROM people) AS t;
 -- TypeMismatch do not mix
 SELECT COUNT(*) FROM (SELECT points FROM visits UNION ALL SELECT plan FROM visits) AS t;
+--- Timestamps
+-- TypeMismatch '2024-13-01 00:00:00' is not a timestamp
+SELECT COUNT(*) FROM visits WHERE arrived < TIMESTAMP '2024-13-01 00:00:00';
+-- TypeMismatch 'noon' is not a timestamp
+SELECT COUNT(*) FROM visits WHERE arrived < 'noon';
+-- TypeMismatch in the years 1700 to 2199
+SELECT COUNT(*) FROM visits WHERE arrived < '9999-12-31 00:00:00';
+-- TypeMismatch does not say its time zone
+SELECT COUNT(*) FROM visits WHERE arrived < TIMESTAMPTZ '2024-02-01 00:00:00';
+-- Unsupported timestamps are in UTC, and no other time zone is known
+SELECT COUNT(*) FROM visits WHERE arrived AT TIME ZONE 'Europe/Berlin' < '2024-02-01';
+-- TypeMismatch is not a timestamp
+SELECT COUNT(*) FROM visits WHERE arrived < TIMESTAMP '2024-02-01 00:00:00 Europe/Berlin';
+-- Unsupported a timestamp has no century
+SELECT COUNT(*) FROM visits WHERE EXTRACT(CENTURY FROM arrived) = 21;
+-- Unsupported a timestamp has no decade
+SELECT DATE_TRUNC('decade', arrived) AS d, COUNT(*) FROM visits GROUP BY d;
+-- Unsupported TIMESTAMP_DIFF counts no month
+SELECT AVG(TIMESTAMP_DIFF(departed, arrived, MONTH)) FROM visits;
+-- TypeMismatch what is added to a timestamp, or taken from it, is an INTERVAL
+SELECT AVG(departed - arrived) FROM visits;
+-- TypeMismatch ts + INTERVAL 2 HOUR
+SELECT MAX(arrived + 1) FROM visits;
+-- TypeMismatch a number is needed here, not timestamp
+SELECT SUM(arrived) FROM visits;
+-- TypeMismatch a number is needed here, not timestamp
+SELECT STDDEV(arrived) FROM visits;
+-- TypeMismatch EXTRACT(EPOCH FROM ts)
+SELECT SUM(CAST(arrived AS INTEGER)) FROM visits;
+-- TypeMismatch integer and timestamp do not mix
+SELECT COUNT(*) FROM visits WHERE arrived > points;
+-- MissingBounds logged has no bounds
+SELECT AVG(logged) FROM visits;
+-- TypeMismatch TIMESTAMP_TRUNC(ts, unit)
+SELECT COUNT(TIMESTAMP_TRUNC(arrived, HOUR, 'America/New_York')) FROM visits;
+-- Unsupported this type is not supported
+SELECT COUNT(CAST(arrived AS TIME)) FROM visits;
+-- Unsupported an interval is a whole number and a unit
+SELECT MAX(arrived + INTERVAL points MINUTE) FROM visits;
+-- Unsupported an interval is a whole number and a unit
+SELECT MAX(DATEADD(day, points, arrived)) FROM visits;
+-- Unsupported write the time as a constant
+SELECT COUNT(*) FROM visits WHERE arrived > NOW() - INTERVAL 1 DAY;
+-- Unsupported it does not know what time it is
+SELECT COUNT(*) FROM visits WHERE arrived > CURRENT_TIMESTAMP;

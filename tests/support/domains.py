@@ -15,16 +15,23 @@ from dpdb.plan.plan import Plan
 from dpdb.policy.budget import Neighbors
 from dpdb.policy.catalog import Column, Kind
 from dpdb.policy.numbers import days_of
+from dpdb.policy.timestamps import read_timestamp
 from dpdb.privacy.mechanisms import Exponential
 from tests.support.brute import Row, World, denominator, farthest, profile, widest, world
 
 PLENTY = Fraction(10**4)  # of epsilon, so that no bounds are too large for it
 BIG = 2**53
-ANYTHING_FITS = 20  # more kinds of rows than this, and tables have two rows at most
+ANYTHING_FITS = 15  # more kinds of rows than this, and tables have two rows at most
 
 
 def day(text: str) -> Fraction:
     return Fraction(days_of(datetime.date.fromisoformat(text)))
+
+
+def moment(text: str) -> Fraction:
+    found = read_timestamp(text)
+    assert found is not None
+    return Fraction(found)
 
 
 def integer(name: str, lower: int, upper: int, *, nullable: bool = True) -> Column:
@@ -70,6 +77,25 @@ DOMAINS = {
             Column("d", Kind.DATE, day("2020-01-01"), day("2020-01-11")),
             ("2020-01-01", "2020-01-06", "2020-01-11", "2021-01-01", "2020-02-30", ""),
             ("2020-01-01", "2020-01-11", ""),
+        ),
+        Domain(
+            Column(
+                "p",
+                Kind.TIMESTAMP,
+                moment("2020-01-01 00:00:00"),
+                moment("2020-01-01 00:00:09"),
+                Fraction(3 * 10**6),
+            ),
+            (
+                "2020-01-01",
+                "2020-01-01 00:00:04.5",
+                "2020-01-01T01:00:09+01:00",
+                "2021-01-01",
+                "2019-12-31 23:59",
+                "2020-01-01 24:00",
+                "",
+            ),
+            ("2020-01-01", "2020-01-01 00:00:09", "2019-12-31 23:59", ""),
         ),
         Domain(
             Column("v", Kind.INTEGER, Fraction(2), Fraction(9), values=(2, 9)),
@@ -157,6 +183,13 @@ CASES = [
     Case("SELECT AVG(x) FROM t WHERE x >= 0", "5", "6"),  # [0, 5], y in [-2, 3]
     Case("SELECT AVG(k) FILTER (WHERE k > 3) FROM t", "3", "4"),
     Case("SELECT AVG(d) FROM t", "10", "10"),
+    Case("SELECT AVG(p) FROM t", "3", "4"),  # 3 steps; y in [-1, 2], and the count weighs 2
+    Case("SELECT SUM(SECOND(p)) FROM t WHERE p < '2020-01-01 00:00:09'", "59>6", "59>6"),
+    Case(
+        "SELECT SUM(EXTRACT(EPOCH FROM p - TIMESTAMP '2020-01-01 00:00:03')) FROM t", "6e9", "9e9"
+    ),
+    Case("SELECT COUNT(DISTINCT DATE_TRUNC('hour', p)) FROM t", "1", "1"),
+    Case("SELECT MEDIAN(p) FROM t", "1/2", "1"),
     Case("SELECT AVG(big) FROM t", "2", "2"),
     # Centred values y in [-3, 4], so h = 4: 32·3 + 5·(16 - 9), most of all y; in steps of 1/2
     # [-2, 2], so h = 2: 16·2. Over n rows of k, 7|y² - y'²| + 8|y - y'| is most for 2 and -1.

@@ -341,16 +341,16 @@ BUDGETS = (
     Mutant(
         "a price for each group that is seen",
         "prices, refusals",
-        [Change("session.session:Session._answer", "answer = bought(",
+        [Change("session.session:Session._answer", "return bought(",
                 "seen = sum(map(bool, purchase.result.noisy.draws[0].tolist()))\n"
                 "        price = replace(purchase.price, epsilon=purchase.price.epsilon * seen)\n"
-                "        purchase = replace(purchase, price=price)\n        answer = bought(")],
+                "        purchase = replace(purchase, price=price)\n        return bought(")],
         "audit/test_prices.py::test_a18_the_price_is_a_function_of_the_text",
     ),
     Mutant(
         "a budget that is never used up",
         "reconstruction",
-        [Change("ledger.spending:check_covered", "price = price_between(before, after)", "return")],
+        [Change("ledger.spending:covered_price", "price = price_between", "return price_between")],
         "ledger/conformance/test_ledger.py::test_epsilon_is_a_limit",
     ),
     Mutant(

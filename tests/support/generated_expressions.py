@@ -27,6 +27,10 @@ text_leaves = st.one_of(
 date_leaves = st.sampled_from(
     [("d", "d"), ("e", "e"), ("DATE '2000-02-29'",) * 2, ("DATE '1970-01-01'",) * 2]
 )
+moment_leaves = st.sampled_from(
+    [("p", "p"), ("q", "q"), ("TIMESTAMP '2000-02-29 23:59:59.5'",) * 2,
+     ("TIMESTAMP '1970-01-01'",) * 2]
+)  # fmt: skip
 truth_leaves = st.sampled_from([("b", "b"), ("c", "c"), ("TRUE", "TRUE"), ("FALSE", "FALSE")])
 patterns = st.text(st.sampled_from("ab%_é!c1"), max_size=6)
 
@@ -47,7 +51,7 @@ def made(shape: str, *parts: Pairs, duck: str | None = None) -> Pairs:
     return st.builds(lambda *chosen: join(shape, *chosen, duck=duck), *parts)
 
 
-def numbers(number, text, date, truth):
+def numbers(number, text, date, truth, moment):
     return st.one_of(
         made("({0} + {1})", number, number),
         made("({0} - {1})", number, number),
@@ -77,12 +81,24 @@ def numbers(number, text, date, truth):
             "DATE_DIFF('month', {0}, {1})", date, date, duck="date_diff('month', {0}, {1})::DOUBLE"
         ),
         made("({0} - {1})", date, date, duck="({0} - {1})::DOUBLE"),
+        st.sampled_from(["YEAR", "HOUR", "MINUTE", "SECOND", "WEEK"]).flatmap(
+            lambda part: made(part + "({0})", moment, duck=part + "({0})::DOUBLE")
+        ),
+        st.sampled_from(["month", "day", "hour", "second"]).flatmap(
+            lambda unit: made(
+                f"DATE_DIFF('{unit}', {{0}}, {{1}})",
+                moment,
+                moment,
+                duck=f"date_diff('{unit}', {{0}}, {{1}})::DOUBLE",
+            )
+        ),
+        made("EPOCH({0})", moment),
         made("CAST({0} AS INTEGER)", truth, duck="{0}::INT::DOUBLE"),
         made("CAST({0} AS INTEGER)", number, duck="round_even({0}, 0)"),
     )
 
 
-def texts(number, text, date, truth):
+def texts(number, text, date, truth, moment):
     return st.one_of(
         made("LOWER({0})", text, duck="ascii_lower({0})"),
         made("UPPER({0})", text, duck="ascii_upper({0})"),
@@ -96,12 +112,13 @@ def texts(number, text, date, truth):
         made("NULLIF({0}, {1})", text, text),
         made("CASE WHEN {0} THEN {1} ELSE {2} END", truth, text, text),
         made("({0} || {1} || {2})", text, date, text),
+        made("CAST({0} AS TEXT)", moment),
         made("CAST({0} AS TEXT)", truth),
         made("CAST({0} AS TEXT)", date),
     )
 
 
-def dates(number, text, date, truth):
+def dates(number, text, date, truth, moment):
     return st.one_of(
         st.integers(-400, 400).flatmap(lambda days: made(f"({{0}} + {days})", date)),
         st.sampled_from(["year", "quarter", "month", "week"]).flatmap(
@@ -113,10 +130,29 @@ def dates(number, text, date, truth):
         made("GREATEST({0}, {1})", date, date),
         made("NULLIF({0}, {1})", date, date),
         made("IF({0}, {1}, {2})", truth, date, date),
+        made("CAST({0} AS DATE)", moment),
     )
 
 
-def truths(number, text, date, truth):
+def moments(number, text, date, truth, moment):
+    return st.one_of(
+        st.tuples(st.integers(-99, 99), st.sampled_from(["DAY", "HOUR", "MINUTE", "SECOND"]))
+        .flatmap(lambda step: made(f"({{0}} + INTERVAL '{step[0]}' {step[1]})", moment)),
+        st.integers(-30, 30).flatmap(
+            lambda months: made(f"({{0}} + INTERVAL '{months}' MONTH)", moment)
+        ),
+        st.sampled_from(["year", "month", "week", "day", "hour", "minute", "second"]).flatmap(
+            lambda unit: made(f"DATE_TRUNC('{unit}', {{0}})", moment)
+        ),
+        made("CAST({0} AS TIMESTAMP)", date),
+        made("({0} + INTERVAL 1 HOUR)", date),
+        made("COALESCE({0}, {1})", moment, date),
+        made("GREATEST({0}, {1})", moment, moment),
+        made("CASE WHEN {0} THEN {1} ELSE {2} END", truth, moment, moment),
+    )  # fmt: skip
+
+
+def truths(number, text, date, truth, moment):
     signs = st.sampled_from(["=", "<>", "<", "<=", ">", ">="])
     asked = st.sampled_from(["TRUE", "FALSE", "NOT TRUE", "NOT FALSE"])
     null = st.just(("NULL", "NULL"))
@@ -125,13 +161,15 @@ def truths(number, text, date, truth):
     return st.one_of(
         *(
             st.builds(lambda sign, a, b: join(f"({{0}} {sign} {{1}})", a, b), signs, kind, kind)
-            for kind in (number, text, date, truth)
+            for kind in (number, text, date, truth, moment)
         ),
         made("({0} AND {1})", truth, truth),
         made("({0} OR {1})", truth, truth),
         made("({0} AND {1} OR NOT {2})", truth, truth, truth),
         made("(NOT {0})", truth),
-        made("({0} IS NULL)", st.one_of(number, text, date, truth)),
+        made("({0} IS NULL)", st.one_of(number, text, date, truth, moment)),
+        made("({0} < {1})", moment, date),
+        made("({0} BETWEEN {1} AND {2})", moment, moment, moment),
         asked.flatmap(lambda words: made(f"({{0}} IS {words})", truth)),
         made("({0} BETWEEN {1} AND {2})", number, number, number),
         made("({0} IS NOT DISTINCT FROM {1})", number, number),
@@ -146,17 +184,18 @@ def truths(number, text, date, truth):
 
 
 def grown(depth: int):
-    """Strategies for numbers, texts, dates and truths of at most this depth."""
+    """Strategies for numbers, texts, dates, truths and timestamps of at most this depth."""
     leaves = (
         number_leaves | st.just(NULL_NUMBER),
         text_leaves | st.just(NULL_TEXT),
         date_leaves,
         truth_leaves | st.just(NULL_TRUTH),
+        moment_leaves,
     )
     if depth == 0:
         return leaves
     below = grown(depth - 1)
-    grow = (numbers, texts, dates, truths)
+    grow = (numbers, texts, dates, truths, moments)
     return tuple(opaque(leaf | make(*below)) for leaf, make in zip(leaves, grow, strict=True))
 
 
@@ -170,7 +209,7 @@ def opaque(inner: Pairs) -> Pairs:
     return pairs()
 
 
-NUMBER, TEXT, _, TRUTH = grown(3)
+NUMBER, TEXT, _, TRUTH, _ = grown(3)
 RANGES = st.one_of(
     st.builds(
         lambda name, sign, value: join(f"({{0}} {sign} {{1}})", (name, name), value),

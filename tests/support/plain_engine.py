@@ -13,7 +13,6 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import date
 from fractions import Fraction
 from hashlib import md5
 from itertools import product
@@ -39,7 +38,8 @@ from dpdb.plan.statistics import (
     Total,
 )
 from dpdb.policy.catalog import Column, Kind, Table
-from dpdb.policy.numbers import MAGNITUDE_LIMIT, days_of, exact_number
+from dpdb.policy.numbers import CALENDAR, MAGNITUDE_LIMIT, exact_number
+from dpdb.policy.timestamps import TIMESTAMPS, read_timestamp
 from dpdb.vectors import grammar
 from dpdb.vectors.vector import AnyVector, TextVector
 from tests.support.plain_values import Cell, Scalars, evaluate
@@ -148,8 +148,12 @@ def _held(column: Column, raw: bytes, *, exact: bool) -> Cell:
     return None if nullable else _cell(values[0])
 
 
+_READERS = {Kind.DATE: grammar.date, Kind.TIMESTAMP: read_timestamp}
+_CALENDARS = {Kind.DATE: CALENDAR, Kind.TIMESTAMP: TIMESTAMPS}
+
+
 def _number(column: Column, text: str, *, nullable: bool, exact: bool) -> Cell:
-    value = grammar.date(text) if column.kind is Kind.DATE else grammar.number(text)
+    value = _READERS.get(column.kind, grammar.number)(text)
     held: Fraction | float | None = None
     if value is not None and column.values is not None:
         sought = round(value) if column.kind is Kind.INTEGER else value
@@ -158,7 +162,7 @@ def _number(column: Column, text: str, *, nullable: bool, exact: bool) -> Cell:
     elif value is not None:
         held = _on_column_grid(column, value)
     if held is not None and exact:
-        written = value if column.kind is Kind.DATE else exact_number(text.strip(grammar.SPACE))
+        written = value if column.kind.temporal else exact_number(text.strip(grammar.SPACE))
         held = held if held == written else None
     if held is None and not nullable:
         if column.values is not None:
@@ -171,8 +175,9 @@ def _on_column_grid(column: Column, value: float) -> Fraction | float:
     bounds = column.bounds
     if bounds is None and column.kind is Kind.NUMBER:
         return float(value)
-    if bounds is None and column.kind is Kind.DATE:
-        bounds = Fraction(days_of(date.min)), Fraction(days_of(date.max))
+    if bounds is None and column.kind.temporal:
+        first, last = _CALENDARS[column.kind]
+        bounds = Fraction(first), Fraction(last)
     limit = MAGNITUDE_LIMIT * column.step
     lower, upper = bounds or (-limit, limit)
     clamped = min(max(float(value), float(lower)), float(upper))

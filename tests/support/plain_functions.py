@@ -6,9 +6,11 @@ import calendar
 import datetime
 import math
 import re
+from fractions import Fraction
 from typing import Any
 
 from dpdb.policy.numbers import CALENDAR
+from dpdb.policy.timestamps import TIMESTAMPS
 
 _EPOCH = datetime.date(1970, 1, 1)
 _REAL = {
@@ -36,6 +38,18 @@ def called(name: str, arguments: list[Any]) -> Any:
             return _days(_start, rest[0], first)
         case "months_later":
             return _days(_later, first, int(rest[0]))
+        case "midnight":
+            return _known(_EPOCH_MOMENT + datetime.timedelta(days=int(first)))
+        case "timestamp_trunc":
+            return _moments(_moment_start, rest[0], first)
+        case "timestamp_months_later":
+            return _moments(_moment_later, first, int(rest[0]))
+        case "elapsed":
+            ends = [_moments(_itself, each) for each in rest]
+            unit = datetime.timedelta(**{f"{first}s": 1}) // datetime.timedelta(microseconds=1)
+            return (
+                None if None in ends else float(math.trunc(Fraction(int(ends[1] - ends[0]), unit)))
+            )
         case "position":
             return float(first.find(rest[0]) + 1)
         case "starts_with":
@@ -64,7 +78,64 @@ def called(name: str, arguments: list[Any]) -> Any:
             parts, number = first.split(rest[0]), int(rest[1])
             inside = 1 <= abs(number) <= len(parts)
             return parts[number - (number > 0)] if inside else ""
+    if name in _OF_MOMENTS:
+        return _moments(_OF_MOMENTS[name], first)
     return _days(_part, first, name)
+
+
+_EPOCH_MOMENT = datetime.datetime(1970, 1, 1)
+_MICROSECOND = datetime.timedelta(microseconds=1)
+_OF_MOMENTS = {
+    "day_of": lambda moment: (moment.date() - _EPOCH).days,
+    "hour": lambda moment: moment.hour,
+    "minute": lambda moment: moment.minute,
+    "second": lambda moment: moment.second,
+    **{f"{unit}_index": lambda moment, unit=unit:
+       (moment - _EPOCH_MOMENT) // datetime.timedelta(**{f"{unit}s": 1})
+       for unit in ("hour", "minute", "second", "millisecond", "microsecond")},
+}  # fmt: skip
+"""What each part of a timestamp is."""
+
+
+def _moments(function: Any, microseconds: float, *details: Any) -> float | None:
+    """A function of the timestamp, which is NULL outside the years of timestamps."""
+    if not TIMESTAMPS[0] <= microseconds <= TIMESTAMPS[1]:
+        return None
+    found = function(_EPOCH_MOMENT + datetime.timedelta(microseconds=int(microseconds)), *details)
+    if isinstance(found, datetime.datetime):
+        return float((found - _EPOCH_MOMENT) // _MICROSECOND)
+    return None if found is None else float(found)
+
+
+def _known(moment: datetime.datetime) -> float | None:
+    """A timestamp as microseconds, if there is such a one."""
+    microseconds = (moment - _EPOCH_MOMENT) // _MICROSECOND
+    return float(microseconds) if TIMESTAMPS[0] <= microseconds <= TIMESTAMPS[1] else None
+
+
+def _itself(moment: datetime.datetime) -> datetime.datetime:
+    return moment
+
+
+def _moment_start(moment: datetime.datetime, unit: str) -> datetime.datetime:
+    if unit in ("year", "quarter", "month", "week"):
+        return datetime.datetime.combine(_start(moment.date(), unit), datetime.time())
+    if unit == "millisecond":
+        return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+    smaller = {"day": "hour", "hour": "minute", "minute": "second", "second": "microsecond"}
+    while unit in smaller:
+        unit = smaller[unit]
+        moment = moment.replace(**{unit: 0})
+    return moment
+
+
+def _moment_later(moment: datetime.datetime, months: int) -> float | None:
+    days = _later(moment.date(), months)
+    assert isinstance(days, int)
+    if not TIMESTAMPS[0] <= days * 86_400_000_000 <= TIMESTAMPS[1]:
+        return None
+    time = moment - datetime.datetime.combine(moment.date(), datetime.time())
+    return float(days * 86_400_000_000 + time // _MICROSECOND)
 
 
 def _days(function: Any, days: float, detail: Any) -> float | None:

@@ -31,7 +31,7 @@ from dpdb.plan.expressions import (
     Slot,
 )
 from dpdb.policy.catalog import Kind
-from dpdb.policy.numbers import iso_date
+from dpdb.policy.timestamps import iso_text, read_timestamp
 from dpdb.vectors import grammar
 from tests.support import plain_functions
 
@@ -170,9 +170,16 @@ def _cast(value: Any, source: Kind, target: Kind) -> Any:
             case Kind.DATE:
                 days = grammar.date(value)
                 return None if days is None else float(days)
+            case Kind.TIMESTAMP:
+                moment = read_timestamp(value)
+                return None if moment is None else float(moment)
         number = grammar.number(value)
         return number if number is None or target is Kind.NUMBER else _whole(number)
     match target:
+        case Kind.DATE if source is Kind.TIMESTAMP:
+            return plain_functions.called("day_of", [value])
+        case Kind.TIMESTAMP if source is Kind.DATE:
+            return plain_functions.called("midnight", [value])
         case Kind.TEXT:
             return _written(value, source)
         case Kind.BOOLEAN:
@@ -192,9 +199,9 @@ def _written(value: Any, kind: Kind) -> str | None:
             return "true" if value else "false"
         case Kind.INTEGER:
             return str(int(value))
-        case Kind.DATE:
+        case Kind.DATE | Kind.TIMESTAMP:
             try:
-                return iso_date(int(value))
+                return iso_text(int(value), kind)
             except OverflowError:
                 return None
     return repr(value)

@@ -32,6 +32,8 @@ b = { type = "boolean" }
 c = { type = "boolean" }
 d = { type = "date", bounds = [1960-01-01, 2030-12-31] }
 e = { type = "date", bounds = [1960-01-01, 2030-12-31] }
+p = { type = "timestamp", bounds = [1960-01-01T00:00:00, 2030-12-31T23:59:59] }
+q = { type = "timestamp", bounds = [1960-01-01, 2030-12-31T23:59:59.999999], step = 0.000001 }
 """
 TEXTS = ["a", "b", "A", "ab", "abc", "Abc", "a%c", "a_c", "10%", "x_y", "x!y", "é", "É", "naïve",
          " a", "a ", "a\nb", "it's", 'say "hi"', "5", "-7", " 12 ", "2.5", "3.5", "1e2", ".5",
@@ -57,7 +59,13 @@ def random_cells(chance: random.Random) -> list[str]:
         first = datetime.date(1960, 1, 1).toordinal()
         return datetime.date.fromordinal(first + chance.randrange(25_000)).isoformat()
 
+    def clock(step: int) -> str:
+        time = datetime.timedelta(microseconds=chance.randrange(86_400_000_000 // step) * step)
+        at = f"{datetime.datetime.min + time:%H:%M:%S.%f}"
+        return at if step == 1 else chance.choice([at[:8], at[:5]])
+
     near = chance.choice(["1970-01-01", "1969-12-31", "2020-02-29", "2030-12-31"])
+    moment = chance.choice([f"{near} {clock(1)}", f"{day()}T{clock(1)}", f"{near} 23:59:59.999999"])
     return [
         maybe(chance.choice([chance.randint(-50, 50), chance.randint(-3, 3)])),
         maybe(chance.choice([-3, 0, 1, 2, 7])),
@@ -69,6 +77,8 @@ def random_cells(chance: random.Random) -> list[str]:
         maybe(chance.choice(["true", "false"])),
         maybe(day()),
         maybe(chance.choice([day(), near])),
+        maybe(f"{chance.choice([day(), near])} {clock(1_000_000)}"),
+        maybe(moment),
     ]
 
 
@@ -77,18 +87,20 @@ def two_engines(folder: Path, seed: int, engine: Engine) -> World:
     rows = [[str(row), *random_cells(chance)] for row in range(ROWS)]
     chance.shuffle(rows)
     lines = [",".join('"' + cell.replace('"', '""') + '"' for cell in row) for row in rows]
-    (folder / "t.csv").write_text("\n".join(["id,i,j,n,m,t,s,b,c,d,e", *lines]), encoding="utf-8")
+    (folder / "t.csv").write_text(
+        "\n".join(["id,i,j,n,m,t,s,b,c,d,e,p,q", *lines]), encoding="utf-8"
+    )
     (folder / "t.toml").write_text(POLICY)
     duck = duckdb.connect()
     duck.execute(
         "CREATE TABLE t (id INT, i DOUBLE, j DOUBLE, n DOUBLE, m DOUBLE, t TEXT, s TEXT,"
-        " b BOOLEAN, c BOOLEAN, d DATE, e DATE)"
+        " b BOOLEAN, c BOOLEAN, d DATE, e DATE, p TIMESTAMP, q TIMESTAMP)"
     )
     big, small = string.ascii_uppercase, string.ascii_lowercase
     for name, old, new in (("lower", big, small), ("upper", small, big)):
         duck.execute(f"CREATE MACRO ascii_{name}(x) AS translate(x, '{old}', '{new}')")
     values = [[cell or None for cell in row] for row in rows]
-    duck.executemany("INSERT INTO t VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
+    duck.executemany("INSERT INTO t VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
     return World(read_policy(folder / "t.toml"), duck, engine)
 
 

@@ -22,6 +22,12 @@ FUNCTIONS = [
     "DAYOFWEEK(d)", "ISODOW(d)", "DAYOFYEAR(d)", "DATE_TRUNC('quarter', d)", "LAST_DAY(d)",
     "DATE_TRUNC('week', d)", "d + INTERVAL 13 MONTH", "d - INTERVAL 1 YEAR",
     "DATE_DIFF('week', d, DATE '2020-02-29')", "DATE_DIFF('month', DATE '2000-01-31', d)",
+    "YEAR(p)", "HOUR(p)", "MINUTE(q)", "SECOND(p)", "EPOCH(p)", "UNIX_SECONDS(p)", "WEEK(q)",
+    *[f"DATE_TRUNC('{unit}', p)" for unit in ("year", "week", "day", "hour", "millisecond")],
+    "CAST(p AS DATE)", "CAST(d AS TIMESTAMP)", "p + INTERVAL 13 MONTH", "q - INTERVAL 90 MINUTE",
+    "p - INTERVAL 499 YEAR", "DATE_DIFF('hour', p, q)", "DATE_DIFF('month', q, d)",
+    "TIMESTAMP_DIFF(p, q, DAY)", "TIMESTAMP_DIFF(TIMESTAMP '2020-02-29 12:00:00', q, HOUR)",
+    "CLAMP(p, '2000-01-01', '2020-02-29 12:00:00')", "COALESCE(p, d)",
 ]  # fmt: skip
 
 

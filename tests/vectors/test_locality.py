@@ -39,6 +39,8 @@ COLUMNS = (
     Column("t", Kind.TEXT),
     Column("s", Kind.TEXT, values=("a", "B", "10%"), nullable=False),
     Column("d", Kind.DATE),
+    Column("p", Kind.TIMESTAMP),
+    Column("q", Kind.TIMESTAMP, step=Fraction(10**6)),
 )
 CELLS = {
     "i": "0 -1 5 9007199254740992 -9007199254740991 9007199254740993 9223372036854775808",
@@ -47,9 +49,12 @@ CELLS = {
     "n": "0 -0.0 -0.01 99.99 33.33 0.5 -2.5",
     "f": "-0.0 5e-324 -5e-324 1e300 -1e300 1.7e308 0.1 9007199254740993 9223372036854775808 2.5",
     "b": "true false",
-    "t": "a A 5 -0.0 2.5 1e300 true 2020-02-29 É ß 9007199254740993 aXb",
+    "t": "a A 5 -0.0 2.5 1e300 true 2020-02-29 2020-02-29T12:00:00Z É ß 9007199254740993 aXb",
     "s": "a B 10%",
     "d": "1970-01-01 2020-02-29 0001-01-01 9999-12-31",
+    "p": "1970-01-01T00:00:00 2020-02-29T23:59:59.999999 1700-01-01 2199-12-31T23:59:59.999999 soon"
+    " 1969-12-31T23:59:59.999999Z 2020-03-01T00:59:59.999999+01:00 9999-12-31 2020-02-30T00:00:00",
+    "q": "1970-01-01T00:00:00.5 1969-12-31T23:59:59.5 1700-01-01T00:00+14:00 2199-12-31T23:59:59.9",
 }
 CONSTANTS = [
     "0", "1", "-1", "0.5", "2.5", "-0.0", "5e-324", "1e300", "9007199254740991",
@@ -73,13 +78,16 @@ SHAPES = {
         *[f"{name}({{number}})" for name in ("ASIN", "ACOS", "ATAN", "TRUNC", "SIGN")],
         "POWER({number}, {number})", "ATAN2({number}, {number})", "POSITION('a' IN {text})",
         *[f"{name}({{date}})" for name in ("YEAR", "QUARTER", "MONTH", "WEEK", "DAYOFYEAR")],
-        "DATE_DIFF('month', {date}, {date})",
+        "DATE_DIFF('month', {date}, {date})", "DATE_DIFF('hour', {moment}, {moment})",
+        *[f"{name}({{moment}})" for name in ("YEAR", "WEEK", "HOUR", "MINUTE", "SECOND", "EPOCH")],
+        "TIMESTAMP_DIFF({moment}, {moment}, MINUTE)", "EXTRACT(EPOCH FROM {moment} - {moment})",
     ],
     "text": [
         "LOWER({text})", "UPPER({text})", "SUBSTR({text}, 2)", "SUBSTR({text}, -1, 3)",
         "COALESCE({text}, {text})", "NULLIF({text}, {text})", "IF({truth}, {text}, {text})",
         "CASE WHEN {truth} THEN {text} END", "CAST({number} AS TEXT)", "CAST({number} AS TEXT)",
         "CAST({truth} AS TEXT)", "CAST({date} AS TEXT)", "({text} || {text})",
+        "CAST({moment} AS TEXT)",
         "({text} || {date} || {truth})",
         "TRIM({text})", "LEFT({text}, 2)", "RIGHT({text}, -1)", "REPLACE({text}, '0', 'ab')",
         "SPLIT_PART({text}, '.', 2)", "CONCAT({text}, {text})",
@@ -89,11 +97,21 @@ SHAPES = {
         "LEAST({date}, {date})", "NULLIF({date}, {date})", "CAST({number} AS DATE)",
         "CAST({text} AS DATE)", "IF({truth}, {date}, {date})",
         "DATE_TRUNC('month', {date})", "({date} + INTERVAL 1 MONTH)", "LAST_DAY({date})",
+        "CAST({moment} AS DATE)", "LAST_DAY({moment})",
+    ],
+    "moment": [
+        "CAST({date} AS TIMESTAMP)", "CAST({text} AS TIMESTAMP)", "({date} + INTERVAL 1 HOUR)",
+        "({moment} + INTERVAL 1 MONTH)", "({moment} - INTERVAL 999999999 YEAR)",
+        "({moment} + INTERVAL 999999999 DAY)", "({moment} - INTERVAL 1 SECOND)",
+        *[f"DATE_TRUNC('{unit}', {{moment}})" for unit in ("year", "week", "hour", "microsecond")],
+        "COALESCE({moment}, {date})", "LEAST({moment}, {moment})", "NULLIF({moment}, {moment})",
+        "IF({truth}, {moment}, {moment})", "CLAMP({moment}, '1999-01-01', {moment})",
     ],
     "truth": [
         *[f"({{number}} {sign} {{number}})" for sign in ("=", "<>", "<", "<=", ">", ">=")],
         *[f"({{text}} {sign} {{text}})" for sign in ("=", "<>", "<", ">=")],
-        "({date} < {date})", "({date} = {date})", "({truth} = {truth})", "({truth} AND {truth})",
+        "({date} < {date})", "({date} = {date})", "({moment} < {moment})", "({moment} = {date})",
+        "({moment} IN ('2020-02-29 23:59:59.999999', '1970-01-01'))", "({truth} = {truth})", "({truth} AND {truth})",
         "({truth} OR {truth})", "(NOT {truth})", "({truth} IS TRUE)", "({truth} IS NOT FALSE)",
         "({number} IS NULL)", "({text} IS NOT NULL)", "({number} IN (0, 5, 9007199254740993))",
         "({number} NOT IN (1, NULL))", "({number} IN (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0.5))",
@@ -108,6 +126,7 @@ LEAVES = {
     "number": [*"iikjnff", *CONSTANTS],
     "text": ["t", "t", "s", "'a'", "''", "'-0.0'", "CAST(f AS TEXT)"],
     "date": ["d", "DATE '2000-02-29'"],
+    "moment": ["p", "q", "TIMESTAMP '2000-02-29 12:00:00.000001'"],
     "truth": ["b", "TRUE", "FALSE", "(i = 5)", "NULLIF(TRUE, TRUE)"],
 }
 KNOWN = [
@@ -246,7 +265,7 @@ def test_what_leaked_is_local(text: str) -> None:
 def test_representations_follow_from_the_policy() -> None:
     """Doubles or booleans, and a mask or none, whatever the rows hold; zero has one sign."""
     plain = {name: ["5"] * ROWS for name in CELLS} | {"b": ["true"] * ROWS, "s": ["a"] * ROWS}
-    plain["d"] = ["2020-02-29"] * ROWS
+    plain["d"] = plain["p"] = plain["q"] = ["2020-02-29"] * ROWS
     worlds = [_frame(rows) for rows in (_rows(0), plain, {name: [""] * ROWS for name in CELLS})]
     for text, expression in _expressions(200, 7):
         assert len({_representation(expression, frame) for frame in worlds}) == 1, text

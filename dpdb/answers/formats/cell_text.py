@@ -8,6 +8,7 @@ from fractions import Fraction
 
 from dpdb.answers.formats.escape import printable
 from dpdb.answers.record import Cell, CellInterval
+from dpdb.policy.timestamps import DAY, HOUR, MINUTE, SECOND, read_timestamp
 
 NULL = "NULL"
 
@@ -23,7 +24,7 @@ def cell_text(cell: Cell, interval: CellInterval) -> str:
         case bool():
             return str(cell).lower()
         case str():
-            return printable(cell) + _days(cell, interval)
+            return _of_time(cell, interval) or printable(cell) + _one_end(interval)
     reach = margin(cell, interval)
     if reach is None:
         return _number(cell) + _one_end(interval)
@@ -38,16 +39,48 @@ def end_text(end: Cell, cell: Cell, interval: CellInterval) -> str:
             return ""
         case ((int() | float()), float()) if (reach := margin(cell, interval)) is not None:
             return f"{end:.{_digits(reach)}f}"
+        case str(), str() if len(cell) > _DATE and (reach_of_time := _reach(cell, interval)):
+            return _without_decimals(end, reach_of_time)
     return cell_text(end, None)
 
 
-def _days(cell: str, interval: CellInterval) -> str:
-    """` ± N days` for a noisy date; empty for other texts."""
+def _of_time(cell: str, interval: CellInterval) -> str:
+    """A noisy date or timestamp with its margin in a unit of time; empty for other texts."""
     match interval:
-        case str(), str():
-            low, day, high = map(datetime.date.fromisoformat, (interval[0], cell, interval[1]))
-            return f" ± {max(high - day, day - low).days} days"
-    return _one_end(interval)
+        case str(low), str(high) if len(cell) == _DATE:
+            start, day, end = map(datetime.date.fromisoformat, (low, cell, high))
+            return f"{cell} ± {max(end - day, day - start).days} days"
+    reach = _reach(cell, interval)
+    return "" if reach is None else f"{_without_decimals(cell, reach)} ± {_duration(reach)}"
+
+
+_DATE, _WHOLE_SECONDS = len("YYYY-MM-DD"), len("YYYY-MM-DD HH:MM:SS")
+
+
+def _reach(cell: str, interval: CellInterval) -> int | None:
+    """The microseconds from a noisy timestamp to the farther end of its interval."""
+    match interval:
+        case str(low), str(high):
+            start, moment, end = (read_timestamp(text) for text in (low, cell, high))
+            assert start is not None
+            assert moment is not None
+            assert end is not None
+            return max(end - moment, moment - start)
+    return None
+
+
+def _without_decimals(text: str, reach: int) -> str:
+    """A timestamp with only those decimals of a second that noise leaves a meaning."""
+    return text[:_WHOLE_SECONDS] if reach >= SECOND else text
+
+
+def _duration(reach: int) -> str:
+    """A margin of time in the largest unit of which it has two or more, rounded up."""
+    units = {"days": DAY, "hours": HOUR, "minutes": MINUTE}
+    for unit, length in units.items():
+        if reach >= 2 * length:
+            return f"{-(-reach // length)} {unit}"
+    return f"{-(-reach // SECOND)} seconds" if reach >= SECOND else f"{reach / SECOND:.2g} seconds"
 
 
 def _one_end(interval: CellInterval) -> str:

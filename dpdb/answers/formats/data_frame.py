@@ -22,6 +22,7 @@ _TYPES = {
     Kind.TEXT: "str",
     Kind.BOOLEAN: "boolean",
     Kind.DATE: "datetime64[s]",
+    Kind.TIMESTAMP: "datetime64[us]",
 }
 INT64_MAX = 2**63 - 1
 

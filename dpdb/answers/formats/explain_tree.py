@@ -24,7 +24,8 @@ from dpdb.plan.plan import Mechanism, Plan, Release
 from dpdb.plan.single_values import DistinctValue, UnitValue, single_value
 from dpdb.plan.statistics import Histogram, Joint, Ranks, Total
 from dpdb.policy.catalog import Kind
-from dpdb.policy.numbers import MAGNITUDE_LIMIT, decimal, iso_date
+from dpdb.policy.numbers import MAGNITUDE_LIMIT, decimal
+from dpdb.policy.timestamps import iso_text
 from dpdb.privacy.bracket import Bracket
 from dpdb.privacy.halves import Halves
 from dpdb.privacy.mechanisms import Exponential, Gaussian
@@ -272,7 +273,7 @@ def _columns(expression: Expr) -> Iterator[str]:
 
 
 def _span(bounds: tuple[Fraction, Fraction], kind: Kind) -> str:
-    low, high = (iso_date(int(b)) if kind is Kind.DATE else figure(b) for b in bounds)
+    low, high = (iso_text(int(b), kind) if kind.temporal else figure(b) for b in bounds)
     return f"{low} to {high}"
 
 

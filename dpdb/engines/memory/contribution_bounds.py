@@ -6,11 +6,11 @@ that depends neither on how large values are nor on where rows stand. The hash i
     md5(sample_key | owner | digest),
 
 where the digest is the row's declared columns, sorted by name, as text, with | between
-them: ~ for NULL; decimal digits for integers, for dates (in days since 1970-01-01) and
-for numbers that have a step (in steps); 0 or 1 for booleans; for texts the md5 of their
-UTF-8, in hexadecimal digits, which no | in a text can disturb. Numbers without a step
-are no part of the digest: they break ties, in their order and then in that of their
-columns' names, NULL last. Rows that are still tied are alike.
+them: ~ for NULL; decimal digits for integers, for dates (in days since 1970-01-01) and for
+timestamps (since then) and numbers that have a step (in steps); 0 or 1 for booleans; for
+texts the md5 of their UTF-8, in hexadecimal digits, which no | in a text can disturb.
+Numbers without a step are no part of the digest: they break ties, in their order and then
+in that of their columns' names, NULL last. Rows that are still tied are alike.
 
 Which rows of a unit stay is a function of that unit's rows alone. No sensitivity rests
 on the hash: whatever it is, no unit has more rows left than its cap.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 
 import numpy as np
 
@@ -78,7 +79,10 @@ def _is_stored(key: ColumnRef, values: tuple[Value, ...]) -> bool:
     """Whether a column is held as codes, or its values are all whole numbers of a range."""
     if not key.kind.ordinal or key.column.values is not None:
         return True
-    return list(values) == list(range(int(values[0]), int(values[0]) + len(values)))
+    if not key.kind.whole:
+        return False
+    step = int(key.column.step)
+    return list(values) == list(range(int(values[0]), int(values[0]) + len(values) * step, step))
 
 
 def places_among(column: Numbers | Codes, values: tuple[Value, ...]) -> Array:
@@ -89,8 +93,9 @@ def places_among(column: Numbers | Codes, values: tuple[Value, ...]) -> Array:
         index = {value: i for i, value in enumerate(values)}
         table = np.array([*(index.get(v, len(values)) for v in column.values), len(values)])
         return np.asarray(table[column.codes])
-    # Integers and dates are grouped over a whole range, in order.
-    place = column.units.astype(np.int64) - int(values[0])
+    # Whole numbers are grouped over a whole range, in order.
+    assert column.step is not None
+    place = column.units.astype(np.int64) - int(Fraction(values[0]) / column.step)
     outside = (place < 0) | (place >= len(values))
     if column.null is not None:
         outside = outside | column.null

@@ -32,7 +32,7 @@ def named_numbers(column: Numbers | Codes) -> tuple[Array, Bools]:
     if isinstance(column, Codes):
         values = np.array([*map(float, column.values), 0.0])
         return values[column.codes], column.codes != len(column.values)
-    values = column.units.astype(np.float64)
+    values = column.units * float(column.step or 1)
     named = np.abs(values) < MAGNITUDE_LIMIT
     return values, named if column.null is None else named & ~column.null
 

@@ -41,15 +41,6 @@ def most_alike(table: Table, columns: tuple[str, ...], witness: Witness | None =
     return Matches.of([evaluate(column, frame) for column in read], loaded.rows).most
 
 
-def public_frame(
-    table: Table, columns: tuple[str, ...], witness: Witness | None = None
-) -> tuple[Frame, int]:
-    """The rows of a public table, for expressions over these columns, and their number."""
-    assert table.public
-    loaded = open_source(table).load(columns, witness=witness)
-    return Frame(loaded.columns), loaded.rows
-
-
 def check_data(table: Table) -> None:
     """Raise DataFileError where a table's rows are not as the policy declares them together."""
     if names := declared_of(table):
@@ -79,8 +70,9 @@ def _values(column: Numbers | Codes) -> Sequence[Value]:
     """The values in a column, in order."""
     if isinstance(column, Codes):
         return column.values
+    assert column.step is not None
     units = column.units if column.null is None else column.units[~column.null]
-    return [int(value) for value in np.unique(units).tolist()]
+    return [int(unit * column.step) for unit in np.unique(units).tolist()]
 
 
 def _holding(column: Column, values: Sequence[Value]) -> Column:
@@ -101,8 +93,9 @@ def _borrowing(table: Table, known: dict[str, Table]) -> Table:
         if there is not None and there.values is None:
             raise DataFileError(f"{named} has no values, or more than {MAX_VALUES}")
         if there is not None:
+            low, high, step = there.lower, there.upper, there.step
             column = replace(  # noqa: PLW2901
-                column, values=there.values, lower=there.lower, upper=there.upper
+                column, values=there.values, lower=low, upper=high, step=step
             )
         columns.append(column)
     return replace(table, columns=tuple(columns)) if columns != [*table.columns] else table

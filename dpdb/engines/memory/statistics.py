@@ -208,9 +208,10 @@ class Statistics:
     def _power_sums(self, total: Total, centre: int, power: int) -> tuple[Array, Array]:
         """For each cell Σ (x - centre)^power over the counted rows of a total, and their number."""
         key = (total.argument, total.where, total.grid, centre, power)
-        if key not in self._sums:
-            self._sums[key] = self._plain_sums(total, centre, power)
-        return self._sums[key]
+        found = self._sums.get(key)
+        if found is None:
+            found = self._sums[key] = self._plain_sums(total, centre, power)
+        return found
 
     def _plain_sums(self, total: Total, centre: int, power: int) -> tuple[Array, Array]:
         """The same, worked out.
@@ -243,9 +244,10 @@ class Statistics:
 
     def _on_grid(self, argument: Expr, grid: Grid) -> Steps:
         key = (argument, grid)
-        if key not in self._steps:
-            self._steps[key] = on_grid(argument, grid, self._frame, self._rows)
-        return self._steps[key]
+        found = self._steps.get(key)
+        if found is None:
+            found = self._steps[key] = on_grid(argument, grid, self._frame, self._rows)
+        return found
 
     def different(self, statistic: Distinct) -> DifferentValues:
         """The values that there are in each cell, each once."""

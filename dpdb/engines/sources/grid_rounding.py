@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -12,15 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpdb.policy.catalog import Column, Kind
-from dpdb.policy.numbers import MAGNITUDE_LIMIT, days_of
+from dpdb.policy.numbers import CALENDAR, MAGNITUDE_LIMIT
+from dpdb.policy.timestamps import TIMESTAMPS
 
 Floats = NDArray[np.float64]
-"""Numbers, or dates in days; not finite where a cell is neither."""
+"""Numbers, dates in days, or timestamps in microseconds; not finite where a cell is none."""
 
-_DATE_LIMITS = (
-    Fraction(days_of(datetime.date.min)),
-    Fraction(days_of(datetime.date.max)),
-)
+_LIMITS = {
+    Kind.DATE: (Fraction(CALENDAR[0]), Fraction(CALENDAR[1])),
+    Kind.TIMESTAMP: (Fraction(TIMESTAMPS[0]), Fraction(TIMESTAMPS[1])),
+}
+"""The least and the greatest value of a column without bounds."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class Grid:
     def units(self, numbers: Floats) -> NDArray[Any]:
         """The nearest multiples, halves to even, kept on the grid."""
         # Clamped before, so that nothing overflows, and after, for bounds off the grid.
-        steps = _nearest(np.clip(numbers, *self.bounds), self.step)
+        steps = nearest(np.clip(numbers, *self.bounds), self.step)
         return np.clip(steps, self.lowest, self.highest).astype(self.dtype)
 
 
@@ -56,7 +57,7 @@ def grid_of(column: Column) -> Grid | None:
     if bounds is None and column.kind is Kind.NUMBER:
         return None
     limits = (-MAGNITUDE_LIMIT * column.step, MAGNITUDE_LIMIT * column.step)
-    lower, upper = bounds or (_DATE_LIMITS if column.kind is Kind.DATE else limits)
+    lower, upper = bounds or _LIMITS.get(column.kind, limits)
     return Grid(
         step=column.step,
         lowest=math.ceil(lower / column.step),
@@ -66,7 +67,7 @@ def grid_of(column: Column) -> Grid | None:
     )
 
 
-def _nearest(numbers: Floats, step: Fraction) -> Floats:
+def nearest(numbers: Floats, step: Fraction) -> Floats:
     """`numbers / step` rounded to the nearest integer, halves to even, exactly."""
     if step == 1:
         return np.rint(numbers)

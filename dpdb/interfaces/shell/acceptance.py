@@ -12,7 +12,10 @@ _TEXTUAL = ("LOWER", "UPPER", "LENGTH", "SUBSTR", "LEFT", "RIGHT", "TRIM", "LTRI
             "REPLACE", "POSITION", "STARTS_WITH", "ENDS_WITH", "CONTAINS",
             "SPLIT_PART", "REGEXP_CONTAINS", "REGEXP_LIKE")  # fmt: skip
 _DATED = ("EXTRACT", "DATE_PART", "YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "DAYOFWEEK", "ISODOW",
-          "DAYOFYEAR", "DATE_TRUNC", "LAST_DAY", "DATE_DIFF", "DATE_ADD", "DATE_SUB")  # fmt: skip
+          "DAYOFYEAR", "DATE_TRUNC", "LAST_DAY", "DATE_DIFF", "DATE_ADD", "DATE_SUB", "EPOCH",
+          "UNIX_SECONDS", "TIMESTAMP_TRUNC", "TIMESTAMP_DIFF", "TIMESTAMP_ADD",
+          "TIMESTAMP_SUB")  # fmt: skip
+_TIMED = ("HOUR", "MINUTE", "SECOND")
 _NUMERIC = ("ABS", "ROUND", "FLOOR", "CEIL", "TRUNC", "SIGN", "MOD", "SQRT", "CBRT", "POWER", "EXP",
             "LN", "LOG", "LOG10", "LOG2", "SIN", "COS", "TAN", "ASIN", "ACOS", "ATAN", "ATAN2",
             "DEGREES", "RADIANS", "SAFE_DIVIDE", "VARIANCE", "VAR", "VAR_SAMP", "VAR_POP", "STDDEV",
@@ -55,7 +58,9 @@ def _has_kind(column: Column, function: str) -> bool:
     if function in _TEXTUAL:
         return column.kind is Kind.TEXT
     if function in _DATED:
-        return column.guessed or column.kind is Kind.DATE
+        return column.guessed or column.kind.temporal
+    if function in _TIMED:
+        return column.guessed or column.kind is Kind.TIMESTAMP
     if function in _NUMERIC:
         return number
     if function in _NUMERIC_OR_BOOLEAN:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dpdb.answers.formats.escape import printable
 from dpdb.policy.catalog import Column, Kind, Value
-from dpdb.policy.numbers import decimal, iso_date
+from dpdb.policy.numbers import decimal
+from dpdb.policy.timestamps import iso_text
 
 NO_BOUNDS = "no bounds"
 
@@ -26,8 +27,8 @@ def value_text(value: Value, kind: Kind) -> str:
             return str(value).lower()
         case str():
             return printable(value)
-        case _ if kind is Kind.DATE:
-            return iso_date(int(value))
+        case _ if kind.temporal:
+            return iso_text(int(value), kind)
         case int():
             return str(value)
     return decimal(value)
@@ -36,4 +37,4 @@ def value_text(value: Value, kind: Kind) -> str:
 def constant(value: Value, kind: Kind) -> str:
     """A declared value as it is written in SQL."""
     text = value if isinstance(value, str) else value_text(value, kind)
-    return "'" + text.replace("'", "''") + "'" if kind in (Kind.TEXT, Kind.DATE) else text
+    return "'" + text.replace("'", "''") + "'" if kind is Kind.TEXT or kind.temporal else text

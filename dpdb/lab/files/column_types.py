@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dpdb.policy.catalog import Kind
+from dpdb.policy.timestamps import read_timestamp
 from dpdb.vectors import grammar
 
 PLACEHOLDERS = frozenset(
@@ -40,7 +41,7 @@ def suggested_type(cells: Sequence[str], decimal: str = ".") -> SuggestedType:
     filled = [cell for cell in cells if cell]
     telling = [cell for cell in filled if cell.strip().casefold() not in PLACEHOLDERS]
     repeats = len(set(telling)) < len(telling)
-    for kind in (Kind.BOOLEAN, Kind.DATE, Kind.NUMBER):
+    for kind in (Kind.BOOLEAN, Kind.DATE, Kind.TIMESTAMP, Kind.NUMBER):
         fitting = _fitting(kind, telling, decimal)
         wrong = len(telling) - len(fitting)
         if len(fitting) > wrong and wrong <= max(1, len(telling) // 20):
@@ -64,6 +65,8 @@ def _fitting(kind: Kind, cells: list[str], decimal: str) -> list[str]:
             return _booleans(cells)
         case Kind.DATE:
             return [cell for cell in cells if grammar.date(cell) is not None]
+        case Kind.TIMESTAMP:
+            return [cell for cell in cells if read_timestamp(cell) is not None]
     if any(_LEADING_ZERO.fullmatch(cell) for cell in cells):
         return []  # As numbers, 007 and 7 would be the same.
     return [cell for cell in cells if grammar.number(grammar.with_point(cell, decimal)) is not None]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from enum import Enum
+from fractions import Fraction
 
 from dpdb.policy.catalog import Column, Kind
 from dpdb.policy.csv_format import Punctuation
 from dpdb.policy.numbers import MAGNITUDE_LIMIT, exact_number
+from dpdb.policy.timestamps import read_timestamp
 from dpdb.vectors import grammar
 
 
@@ -78,6 +80,8 @@ class FateOf:
                 value = grammar.boolean(text)
             case Kind.DATE:
                 value = grammar.date(text)
+            case Kind.TIMESTAMP:
+                value = read_timestamp(text)
             case Kind.INTEGER | Kind.NUMBER:
                 text = grammar.with_point(text, self._decimal)
                 value = grammar.number(text)
@@ -92,6 +96,12 @@ class FateOf:
         if isinstance(value, str):
             return Fate.READ
         low, high = value < self._lower, value > self._upper
-        if self._named and (low or high or exact_number(text.strip(grammar.SPACE)) != value):
+        if self._named and (low or high or not self._holds(text, value)):
             return Fate.INEXACT
         return Fate.LOW if low else Fate.HIGH if high else Fate.READ
+
+    def _holds(self, text: str, value: float) -> bool:
+        """Whether the column holds what a cell writes as it is."""
+        if self._column.kind.temporal:
+            return Fraction(value) % self._column.step == 0
+        return exact_number(text.strip(grammar.SPACE)) == value

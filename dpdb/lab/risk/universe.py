@@ -7,7 +7,7 @@ from dpdb.lab.risk.worlds import Array
 from dpdb.plan.expressions import Slot
 from dpdb.plan.planner import outline
 from dpdb.plan.query import NO_OPTIONS, Aggregate, Function, Query
-from dpdb.policy.catalog import Kind, Policy
+from dpdb.policy.catalog import Policy
 from dpdb.session.backends import open_engine
 from dpdb.sql.statements import Select, statement
 
@@ -28,7 +28,7 @@ class Universe:
         [aggregate] = select.query.aggregates
         argument = aggregate.argument
         counts = aggregate.function is Function.COUNT
-        if argument is not None and argument.kind is Kind.DATE and not counts:
+        if argument is not None and argument.kind.temporal and not counts:
             raise Unsupported("the risk is worked out for numbers, not for dates",
                               place=aggregate.place)  # fmt: skip
         [counted] = self._engine.values(outline(select.query, self._policy), {})

@@ -80,7 +80,7 @@ def results(plan: Plan, engine: Engine) -> tuple[Exact, ...]:
 def shown(result: Exact) -> list[Any]:
     """Each cell's integers, and the type that they are held in."""
     if isinstance(result.cells, list):
-        return [(cell.dtype, cell.tolist()) for cell in result.cells]
+        return [(cell.dtype, np.asarray(cell).tolist()) for cell in result.cells]
     return [result.cells.dtype, *result.cells.tolist()]
 
 
@@ -190,7 +190,7 @@ def test_the_shape_follows_from_the_plan(
                     assert array.shape == (plan.cells, len(parts))  # type: ignore[union-attr]
                 case Ranks(grid=grid), list(arrays):
                     assert {array.dtype for array in arrays} == {WORD}
-                    for values in (array.tolist() for array in arrays):
+                    for values in (np.asarray(array).tolist() for array in arrays):
                         assert values == sorted(values)
                         assert all(grid.lower <= value <= grid.upper for value in values)
                 case Tally(values=values), list(arrays):

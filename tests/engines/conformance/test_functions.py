@@ -64,6 +64,20 @@ NUMBERS: dict[str, list[str | tuple[str, str]]] = {
         ("DATE_DIFF(d, e, MONTH)", "date_diff('month', e, d)"),
         ("DATEDIFF(month, d, e)", "date_diff('month', d, e)"),
     ],
+    "parts of timestamps": [
+        "YEAR(p)", "WEEK(q)", "DAYOFWEEK(p)", "DAYOFYEAR(q)", "HOUR(p)", "MINUTE(q)", "SECOND(q)",
+        "EXTRACT(HOUR FROM q)", "DATE_PART('minute', p)", "EXTRACT(EPOCH FROM p)", "EPOCH(q)",
+        ("UNIX_SECONDS(q)", "floor(epoch(q))"), "EXTRACT(EPOCH FROM d)",
+        ("EXTRACT(HOUR FROM p AT TIME ZONE 'UTC')", "hour(p)"),
+    ],
+    "differences of timestamps": [
+        *(f"DATE_DIFF('{unit}', p, q)" for unit in ("year", "month", "day", "hour", "second")),
+        "DATE_DIFF('hour', d, q)", "DATE_DIFF('millisecond', p, q)",
+        ("DATETIME_DIFF(q, p, HOUR)", "date_diff('hour', p, q)"),
+        *((f"TIMESTAMP_DIFF(q, p, {unit})", f"date_sub('{unit}', p, q)")
+          for unit in ("DAY", "HOUR", "MINUTE", "SECOND")),
+        ("EXTRACT(EPOCH FROM q - p)", "(epoch_us(q) - epoch_us(p)) / 1000000"),
+    ],
     "lengths": [
         ("CLAMP(POSITION('b' IN t), 0, 60)", "strpos(t, 'b')"),
         ("CLAMP(STRPOS(t, 'a'), 0, 60)", "strpos(t, 'a')"),
@@ -88,7 +102,19 @@ DATES: list[tuple[str, str]] = [
     ("DATE_ADD(d, INTERVAL 2 WEEK)", "(d + INTERVAL 14 DAY)::DATE"),
     ("DATE_SUB(d, INTERVAL 1 QUARTER)", "(d - INTERVAL 3 MONTH)::DATE"),
     ("d + INTERVAL 3 DAY", "d + 3"),
+    ("DATEADD(month, -2, d)", "(d - INTERVAL 2 MONTH)::DATE"),
+    ("DATEADD('day', 5, d)", "d + 5"),
 ]
+MOMENTS: list[str | tuple[str, str]] = [
+    *(f"DATE_TRUNC('{unit}', q)" for unit in
+      ("year", "quarter", "month", "week", "day", "hour", "minute", "second", "millisecond")),
+    ("TIMESTAMP_TRUNC(p, HOUR)", "DATE_TRUNC('hour', p)"), "p + INTERVAL 1 MONTH",
+    "q - INTERVAL 13 MONTHS", "q + INTERVAL '90 minutes'", "p - INTERVAL 5 SECOND",
+    ("TIMESTAMP_ADD(p, INTERVAL 2 DAY)", "p + INTERVAL 2 DAY"),
+    ("DATETIME_SUB(p, INTERVAL 3 WEEK)", "p - INTERVAL 21 DAY"), "d + INTERVAL 3 HOUR",
+    ("DATEADD(hour, -7, p)", "p - INTERVAL 7 HOUR"),
+    "CAST(d AS TIMESTAMP)", ("TIMESTAMP(d)", "d::TIMESTAMP"), "LEAST(p, q)", "COALESCE(q, d)",
+]  # fmt: skip
 PATTERNS = [
     "a+b*$",
     "^[^a-c]",
@@ -110,6 +136,10 @@ CONDITIONS: list[str | tuple[str, str]] = [
     ("SQRT(i) IS NULL", "i < 0 OR i IS NULL"), ("LN(i) IS NULL", "i <= 0 OR i IS NULL"),
     ("POWER(j, -1) IS NULL", "j = 0 OR j IS NULL"), ("EXP(i * 20) IS NULL", "i >= 36 OR i IS NULL"),
     ("YEAR(d + 100000000) IS NULL", "TRUE"),
+    "p < q", "p >= d", "p BETWEEN DATE '1980-01-01' AND q", "p > '2000-02-29 12:00'", "p = q",
+    "q IN ('2020-02-29 23:59:59.999999', TIMESTAMP '1970-01-01 00:00:00')",
+    ("p < TIMESTAMPTZ '2000-01-01 02:00:00+02:00'", "p < '2000-01-01'"),
+    ("DATE(p) = d", "p::DATE = d"), "CAST(q AS DATE) < e", "p IS DISTINCT FROM q",
 ]  # fmt: skip
 
 
@@ -119,6 +149,10 @@ KEYS: list[str | tuple[str, str]] = [
     ("DATE_TRUNC('year', d)", "DATE_TRUNC('year', d)::DATE - DATE '1970-01-01'"),
     ("UPPER(s)", "upper(s)"), "COALESCE(s, 'none')", "LEFT(s, 1)",
     "CASE WHEN i < 0 THEN 'low' WHEN i < 20 THEN 'mid' ELSE 'high' END",
+    "EXTRACT(HOUR FROM p)", "HOUR(q) < 12", "DATE_DIFF('month', d, p) % 12",
+    ("DATE_TRUNC('month', p)", "epoch_us(DATE_TRUNC('month', p))"),
+    ("CAST(CAST(p AS DATE) AS TEXT) < '2000'", "p::DATE::TEXT < '2000'"),
+    ("LEFT(CAST(DATE_TRUNC('year', q) AS TEXT), 4)", "year(q)::TEXT"),
     "CASE WHEN b THEN j WHEN c THEN 2.5 END", "i IS NULL", "CONTAINS(t, 'a')",
     ("j / 2", "j / 2"), "SPLIT_PART(s, 'b', 1)",
 ]  # fmt: skip
@@ -142,6 +176,13 @@ def test_a_text_is_the_same_on_every_row(world):
 def test_a_date_is_the_same_on_every_row(world):
     for ours, theirs in DATES:
         check_text(world, f"CAST({ours} AS TEXT)", f"CAST(CAST({theirs} AS DATE) AS TEXT)")
+
+
+def test_a_timestamp_is_the_same_on_every_row(world):
+    for case in MOMENTS:
+        ours, theirs = _pair(case)
+        check_text(world, f"CAST({ours} AS TEXT)", f"CAST(({theirs})::TIMESTAMP AS TEXT)")
+    check_text(world, "CAST(CAST(q AS DATE) AS TEXT)", "q::DATE::TEXT")
 
 
 def test_a_condition_holds_on_the_same_rows(world):

@@ -20,7 +20,7 @@ from tests.support.csv_files import anywhere, integer
 CELLS = st.sampled_from(
     [b"", b"7", b"7.5", b"-3", b"99", b"1e400", b"1e9999", b"9007199254740993", b"1e17", b"x", b"\xff",
      b"7\0", b"true", b"n", b"2020-02-29", b"2021-02-29", b" 7 ", b"0.1", b"0,1", b"7,5", b'"7"', b'"a;b"', b"NA",
-     b"x" * 10_001, b"2.5", b"6.5"]
+     b"x" * 10_001, b"2.5", b"6.5", b"1970-01-01 00:00:01.5", b"1970-01-01T00:00Z", b"1699-01-01 00:00"]
 )  # fmt: skip
 FILES = st.lists(st.lists(CELLS, min_size=1, max_size=4).map(b";".join), max_size=8).map(b"\n".join)
 COLUMNS = [
@@ -31,6 +31,8 @@ COLUMNS = [
     Column("x", Kind.BOOLEAN, values=(True,)),
     Column("x", Kind.DATE),
     Column("x", Kind.DATE, Fraction(0), Fraction(9)),
+    Column("x", Kind.TIMESTAMP),
+    Column("x", Kind.TIMESTAMP, Fraction(0), Fraction(10**6), Fraction(10**6)),
     Column("x", Kind.NUMBER),
     Column("x", Kind.NUMBER, Fraction(0), Fraction(9), Fraction(1, 2)),
     integer(),
@@ -63,7 +65,7 @@ def test_as_many_cells_are_lost_as_the_engine_makes_null(path, content, column, 
         null = 0 if held.null is None else int(np.count_nonzero(held.null))
     checked = check(table)
     fates = checked.columns[0].fates
-    assert checked.rows == found.rows == sum(fates.values())
+    assert checked.records.rows == found.rows == sum(fates.values())
     if column.nullable:
         assert sum(number for fate, number in fates.items() if not fate.kept) == null
 
@@ -73,7 +75,8 @@ def test_fates(path):
         b"x,y\n5\n\n-1,a\n10,b\nno,\n,caf\xe9\n\xff,1,2\n1e999,\n" + b"1" * 10_001 + b",\n"
     )
     found = check(Table("t", path, (integer(0, 9), Column("y", Kind.TEXT))))
-    assert (found.rows, found.blank_lines, found.short_rows, found.long_rows) == (8, 1, 1, 1)
+    r = found.records
+    assert (r.rows, r.blank_lines, r.short_rows, r.long_rows) == (8, 1, 1, 1)
     of_x, of_y = (checked.fates for checked in found.columns)
     assert of_x == {
         Fate.READ: 1, Fate.LOW: 1, Fate.HIGH: 1, Fate.UNREADABLE: 1, Fate.EMPTY: 1,

@@ -86,6 +86,7 @@ def types(run: Run, path: Path, *words: object) -> dict[str, str]:
         ([*map(str, range(95)), *"abcd"], "integer"),
         ([*map(str, range(95)), *"abcdef"], "text"),
         (["2020-01-01", "2020-01-02", "unknown"], "date"),
+        (["2020-01-01 10:00:00", "2020-01-02T10:00Z", "unknown"], "timestamp"),
         (["yes", "No", "NA", "yes"], "boolean"),
         (["y", "n", "n", "?"], "boolean"),
         (["on", "off"], "boolean"),
