@@ -31,7 +31,7 @@ from dpdb.sql.distinct import check_distinct, distinct_keys
 from dpdb.sql.exact_answers import public_list, with_exact_rows
 from dpdb.sql.grouping_sets import by_levels
 from dpdb.sql.labels import labels_of
-from dpdb.sql.lists import elements
+from dpdb.sql.lists import columns
 from dpdb.sql.lookups import LookupBinder, check, read_inside
 from dpdb.sql.public_keys import with_public_keys
 from dpdb.sql.public_rows import are_asked_for, public_rows
@@ -251,21 +251,14 @@ class Binder:
         group_by.check_number(items, "columns asked for", self.text)
         outputs = []
         for item, label in zip(items, written, strict=True):
-            if (listed := elements(item.unalias(), self.text)) is not None:
-                named = item.alias or label
-                outputs += [
-                    Output(f"{named}[{each.name}]", answers.expression(each.call))
-                    for each in listed
-                ]
-            elif isinstance(item.this if isinstance(item, exp.Column) else item, exp.Star):
+            if isinstance(item.this if isinstance(item, exp.Column) else item, exp.Star):
                 outputs += answers.starred(item)
-            elif isinstance(item, exp.Alias):
-                only(item, self.text, "this", "alias")
-                expression = answers.expression(item.this)
-                answers.aliases.setdefault(item.alias.casefold(), expression)
-                outputs.append(Output(item.alias, expression))
-            else:
-                outputs.append(Output(label, answers.expression(item)))
+                continue
+            for column in columns(item, label, self.text):
+                expression = answers.expression(column.call)
+                if column.name != label:
+                    answers.aliases.setdefault(column.name.casefold(), expression)
+                outputs.append(Output(column.name, expression))
         return tuple(outputs)
 
     def orderings(

@@ -224,6 +224,12 @@ ROWS = (
         "test_what_each_unit_comes_to_in_a_group_is_clamped",
     ),
     Mutant(
+        "a person is in one group, whatever the keys are",
+        "one person, many rows",
+        [Change("plan.query:Query.groups_per_unit", "columns_of(key).keys() <= owned", "True")],
+        "engines/test_groups_of_units.py::test_a_customer_is_in_so_many_groups",
+    ),
+    Mutant(
         "a person has one different value in a group, however many rows",
         "one person, many rows",
         [Change("plan.lowering:contribution_of", "isinstance(single_value(argument), UnitValue)",
