@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from dpdb.engines.rank_window import RankWindow
+
 if TYPE_CHECKING:
     from dpdb.plan.expressions import Slot
     from dpdb.plan.plan import Plan
@@ -47,10 +49,11 @@ class Exact:
 
     A cell is a row of the answer before HAVING: one, or each of the plan's groups in order.
     One integer a cell, and for a histogram or a vector of statistics a row of them; for ranks a
-    sorted array a cell, for tallies a row of counts. Nothing formats it: its repr says nothing.
+    sorted array a cell or a window of it, for tallies a row of counts. Nothing formats it: its repr
+    says nothing.
     """
 
-    cells: npt.NDArray[Any] | list[npt.NDArray[Any]]
+    cells: npt.NDArray[Any] | list[npt.NDArray[Any]] | list[RankWindow]
 
     def __post_init__(self) -> None:
         for array in self.cells if isinstance(self.cells, list) else [self.cells]:
@@ -148,10 +151,11 @@ class Engine(Protocol):
         a `Total` one of `representation(largest)`, where a row adds at most ±`largest`. A `Joint`
         has a matrix with a column for each part, of `representation(largest)` where a row of the
         table adds at most `largest` to all parts together. A `Ranks` has one array a cell, of
-        64-bit integers: the counted values in steps of the grid, clamped to it and sorted. A
+        64-bit integers: the counted values in steps of the grid, clamped to it and sorted; or a
+        `RankWindow` of them, from which the release's mechanism draws with the same law. A
         `Tally` has one array a cell: the count of each of its values. The number of cells and the
-        type of each array follow from the plan alone. Only the length of a `Ranks` array follows
-        from rows, and only a mechanism may look at it.
+        type of each array follow from the plan alone. Only the length of a `Ranks` array or window
+        follows from rows, and only a mechanism may look at it.
 
         Where a table has a unit, at most `rows_per_unit` of a unit's rows count, of those that
         pass the plan's `where`; which of them depends on the plan's `sample_key` and on that

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NoReturn
 from dpdb.answers.formats.escape import printable
 from dpdb.errors import UsageError
 from dpdb.interfaces.cli.arguments import add_session_arguments, policy_for_arguments
-from dpdb.policy.csv_header import remarks
+from dpdb.policy.table_files import remarks
 from dpdb.session.connect import session_on
 from dpdb.sql.splitting import split
 

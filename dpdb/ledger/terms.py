@@ -76,6 +76,7 @@ def tables_in(terms: Description) -> tuple[Table, ...]:
             tuple(table.get("key") or ()),
             tuple((table.get("at_most") or {}).items()),
             table.get("groups_per_unit"),
+            table.get("stored_as"),
         )
         for name, table in terms["tables"].items()
     )
@@ -113,6 +114,7 @@ def _described_table(table: Table) -> Description:
         "key": sorted(table.key) or None,
         "at_most": dict(table.at_most) or None,
         "groups_per_unit": table.groups_per_unit,
+        "stored_as": table.stored_as,
     }
 
 

@@ -9,7 +9,9 @@ from pathlib import Path
 
 from dpdb.policy.budget import Budget, Neighbors
 from dpdb.policy.csv_format import CsvFormat
+from dpdb.policy.file_kinds import FileKind, file_kind
 from dpdb.policy.lasting import LastingBudget
+from dpdb.policy.server_tables import ServerTable
 
 Value = bool | int | Fraction | str
 """A constant; a date is an integer, the days since 1970-01-01, and a timestamp the microseconds."""
@@ -91,7 +93,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """One CSV file and its declaration."""
+    """The rows of one file, or of several that match a pattern, and their declaration."""
 
     name: str
     path: Path
@@ -112,13 +114,34 @@ class Table:
     """Columns of a public table, each with the most rows that share one of its values."""
     groups_per_unit: int | None = None
     """The most groups in which a unit counts; None where only its rows are limited."""
+    stored_as: str | None = None
+    """What a file of several tables calls this one; None where that is its name."""
     engine: str | None = None
     """What evaluates queries: `memory` or `stream`; None where the kind of file decides."""
+    server: ServerTable | None = None
+    """The table of a database server that has the rows; None where a file has them."""
+
+    @property
+    def file_kind(self) -> FileKind:
+        """What holds the rows."""
+        return file_kind(self.path) if self.server is None else FileKind.POSTGRESQL
+
+    @property
+    def place(self) -> str:
+        """Where the rows are, as messages say it."""
+        return str(self.path) if self.server is None else self.server.place
 
     @property
     def is_streamed(self) -> bool:
         """Whether queries go over the rows block by block, rather than hold columns in memory."""
+        if self.engine is None:
+            return self.file_kind in (FileKind.PARQUET, FileKind.DUCKDB)
         return self.engine == "stream"
+
+    @property
+    def name_in_file(self) -> str:
+        """What a file of several tables calls this one."""
+        return self.name if self.stored_as is None else self.stored_as
 
     @property
     def unit_as_written(self) -> str:

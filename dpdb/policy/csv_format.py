@@ -27,6 +27,8 @@ class Punctuation:
 
 ORDINARY = Punctuation()
 """That of most files."""
+NO_QUOTES = Punctuation(quote=b"")
+"""That of texts which stand by themselves, as those of typed columns do."""
 
 
 @dataclass(frozen=True)

@@ -143,8 +143,9 @@ def column_positions(table: Table, names: Sequence[str]) -> dict[str, int]:
         if position is None:
             position = folded.pop(column.name.strip(SPACE).casefold(), None)
         if position is None:
+            where = table.place if table.file_kind.typed else f"{table.path}, line 1"
             raise DataFileError(
-                f"{table.path}, line 1: there is no column {column.name}",
+                f"{where}: there is no column {column.name}",
                 hint=did_you_mean(column.name, names),
             )
         positions[column.name] = position

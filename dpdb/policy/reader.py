@@ -1,4 +1,4 @@
-"""Policies from TOML files, and from the header of a CSV file alone."""
+"""Policies from TOML files, and from what a data file says of itself alone."""
 
 from __future__ import annotations
 
@@ -12,35 +12,36 @@ from typing import Any
 from dpdb.errors import PolicyError
 from dpdb.policy.budget import Neighbors
 from dpdb.policy.budget_reader import BudgetReader
-from dpdb.policy.catalog import Column, Kind, Policy, Table
+from dpdb.policy.catalog import Policy
 from dpdb.policy.csv_format import CsvFormat, unpacked_name
-from dpdb.policy.csv_header import read_header
+from dpdb.policy.file_kinds import file_kind, is_pattern
 from dpdb.policy.policy_text import PolicyText
+from dpdb.policy.table_files import undeclared_tables
 from dpdb.policy.table_links import TableLinks
 from dpdb.policy.table_reader import TableReader
 
 
-def policy_for(csv: Path, form: CsvFormat | None = None, names: Sequence[str] = ()) -> Policy:
-    """The policy beside a CSV file, or else that of a table of which only the header is known.
+def policy_for(data: Path, form: CsvFormat | None = None, names: Sequence[str] = ()) -> Policy:
+    """The policy beside a data file, or else that of the tables of which only the file tells.
 
-    Without a policy the file is written as `form` says; without a header, too, its columns are
+    Without a policy a CSV file is written as `form` says; without a header, too, its columns are
     called `names`.
     """
-    beside = unpacked_name(csv).with_suffix(".toml")
-    if beside.is_file():
-        return read_policy(beside)
-    return Policy((undeclared_table(csv, form or CsvFormat(), names),))
+    beside = unpacked_name(data).with_suffix(".toml")
+    if is_pattern(data) or not beside.is_file():
+        return Policy(undeclared_tables(data, form, names))
+    policy = read_policy(beside)
+    if file_kind(data).typed and not any(_same(table.path, data) for table in policy.tables):
+        # A CSV file that a Parquet file was made of may have the policy of its name.
+        raise PolicyError(
+            f"{beside} is about other files than {data}",
+            hint=f'say in it path = "{data.name}", or give the policy instead of the file',
+        )
+    return policy
 
 
-def undeclared_table(csv: Path, form: CsvFormat, names: Sequence[str] = ()) -> Table:
-    """The table of a file of whose columns nothing is known but names, which are in its header.
-
-    Where the form is of a file without one, they are `names`.
-    """
-    if form.header:
-        names = read_header(csv, form).names
-    columns = tuple(Column(name, Kind.TEXT, guessed=True) for name in names)
-    return Table(unpacked_name(csv).stem, csv, columns, csv=form)
+def _same(path: Path, other: Path) -> bool:
+    return path.absolute() == other.absolute()
 
 
 def read_policy(path: Path) -> Policy:

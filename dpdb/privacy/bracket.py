@@ -34,7 +34,7 @@ from functools import cached_property, lru_cache
 from typing import ClassVar
 
 from dpdb.privacy.accounting.loss import Loss
-from dpdb.privacy.mechanisms import Exponential
+from dpdb.privacy.mechanisms import FARTHEST, Exponential
 
 MOST_RANKS = 2**31
 """The largest target: no table has so many rows."""
@@ -83,6 +83,16 @@ class Bracket:
     def rate(self) -> Fraction:
         """η: the factor of a distance from the target in the exponent."""
         return self.selection.rate
+
+    @property
+    def rank_reach(self) -> int:
+        """How many ranks to either side of q·n decide the weights.
+
+        The slack of an interval that reaches beyond them is farther than FARTHEST/η from the
+        target, or is decided by its other end. One rank is for τ, which is within 1 of q·n, and
+        one for the target's rounding.
+        """
+        return math.ceil(self.target + FARTHEST / self.rate) + 2
 
     @property
     def scale(self) -> Fraction:

@@ -22,16 +22,17 @@ from dpdb.policy.budget import (
 )
 from dpdb.policy.catalog import Policy
 from dpdb.policy.csv_format import CsvFormat, valid_encoding, valid_separator
-from dpdb.policy.csv_header import column_positions, header_of
 from dpdb.policy.lasting import LastingBudget
 from dpdb.policy.numbers import Number, as_written
 from dpdb.policy.reader import policy_for, read_policy
+from dpdb.policy.server_tables import is_server_address, server_table
+from dpdb.policy.table_files import check_file, undeclared_server_table
 
 if TYPE_CHECKING:
     from dpdb.session.session import Session
 
 Source = str | Path | Policy
-"""A CSV file, a policy file, or a policy."""
+"""A data file, the address of a server's table, a policy file, or a policy."""
 Choice = TypeVar("Choice", bound=StrEnum)
 
 
@@ -161,6 +162,8 @@ def _policy(source: Source, form: CsvFormat | None, names: Sequence[str]) -> Pol
     """The policy of a source; `form` and `names` are of a CSV file that has none."""
     if isinstance(source, Policy):
         return source
+    if is_server_address(str(source)):
+        return Policy((undeclared_server_table(server_table(str(source))),))
     path = Path(source)
     try:
         if "\0" in str(path) or path.is_dir():
@@ -235,9 +238,7 @@ def _lasting(policy: Policy, ledger: Path) -> LastingBudget:
 def _check_files(policy: Policy) -> Policy:
     """The policy, once it is sure that there is a file to every table, with its columns."""
     for table in policy.tables:
-        if not table.path.is_file():
-            raise DataFileError(f"there is no file {table.path}")
-        column_positions(table, header_of(table).names)
+        check_file(table)
     return policy
 
 

@@ -177,7 +177,7 @@ class Executor:
                 )
             case Exponential(), Tally():
                 chosen = [
-                    exponential.select_index(counts.tolist(), mechanism, noise)
+                    exponential.select_index(np.asarray(counts).tolist(), mechanism, noise)
                     for counts in exact.cells
                 ]
             case Walk(), Ranks():

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import numpy as np
+
 from dpdb.answers.estimates import points, scalar
 from dpdb.engines.memory.engine import MemoryEngine
 from dpdb.engines.protocol import Engine
@@ -94,7 +96,7 @@ def raw(text: str, policy: Policy, engine: Engine | None = None) -> list[Any]:
 def raw_of(plan: Plan, engine: Engine) -> list[Any]:
     """The same for a plan that is already there."""
     return [
-        [cell.tolist() for cell in cells] if isinstance(cells, list) else cells.tolist()
+        [np.asarray(cell).tolist() for cell in cells] if isinstance(cells, list) else cells.tolist()
         for cells in _cells(plan, engine)
     ]
 

@@ -5,20 +5,19 @@ A cell's value is a function of its own bytes and of its column's declaration.
 
 from __future__ import annotations
 
-import hmac
 import os
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from dpdb.engines.protocol import Progress, Witness
-from dpdb.engines.sources.column_builders import Builder, builder
 from dpdb.engines.sources.csv_records import Block, blocks
+from dpdb.engines.sources.file_versions import keyed, marks
+from dpdb.engines.sources.gathering import Gathering
 from dpdb.engines.sources.protocol import Loaded, Source, Version
 from dpdb.policy.catalog import Table
 from dpdb.policy.csv_header import Header, column_positions, header_of
 from dpdb.policy.csv_stream import CsvStream, open_csv
-from dpdb.vectors.columns import Codes, Numbers
 
 _PIECE = 2**20
 """How many bytes are read at a time where only their digest is wanted."""
@@ -56,7 +55,7 @@ class CsvSource(Source):
     def digest(self, key: bytes) -> str:
         header = header_of(self.table)
         with open_csv(self.table.path, header.encoding, header.mark) as stream:
-            stream.hash = seen = _keyed(key)
+            stream.hash = seen = keyed(key)
             while stream.read(_PIECE):
                 pass
         return seen.hexdigest()
@@ -70,8 +69,8 @@ class CsvSource(Source):
         positions = column_positions(self.table, header.names)
         read = {name: at for name, at in positions.items() if name in names}
         with open_csv(self.table.path, header.encoding, header.mark) as stream:
-            version = _version(stream)
-            seen = None if witness is None else _keyed(witness.key)
+            version = Version(marks(os.fstat(stream.file.fileno())))
+            seen = None if witness is None else keyed(witness.key)
             stream.hash = seen
             stream.read(header.length)
             yield _OpenFile(self.table, header, read, _records(stream, header, progress), version)
@@ -90,37 +89,9 @@ class _OpenFile:
     records: Iterator[Block]
     version: Version
 
-    def gathering(self) -> _Gathering:
+    def gathering(self) -> Gathering:
         """A builder for each of the columns."""
-        builders = {
-            column.name: builder(
-                column,
-                exact=column.name in self.table.identifiers,
-                punctuation=self.header.punctuation,
-            )
-            for column in self.table.columns
-            if column.name in self.positions
-        }
-        return _Gathering(builders, self.positions)
-
-
-@dataclass(frozen=True, repr=False)
-class _Gathering:
-    """The columns that are made of blocks of records."""
-
-    builders: dict[str, Builder]
-    positions: dict[str, int]
-
-    def add(self, block: Block) -> int:
-        """Give every builder the cells of its column; returns the number of rows."""
-        for name, gathering in self.builders.items():
-            gathering.add(block.column(self.positions[name]))
-        return block.rows
-
-    def finish(self) -> dict[str, Numbers | Codes]:
-        """The columns, once."""
-        # Each is taken out, so that its blocks are freed before the next is joined.
-        return {name: self.builders.pop(name).finish() for name in list(self.builders)}
+        return Gathering.of(self.table, self.positions, self.header.punctuation)
 
 
 def _records(stream: CsvStream, header: Header, progress: Progress | None) -> Iterator[Block]:
@@ -129,13 +100,3 @@ def _records(stream: CsvStream, header: Header, progress: Progress | None) -> It
         yield block
         if progress is not None:
             progress(stream.fraction)
-
-
-def _keyed(key: bytes) -> hmac.HMAC:
-    """An HMAC: it tells nothing of the data to whoever does not have the key."""
-    return hmac.new(key, digestmod="sha256")
-
-
-def _version(stream: CsvStream) -> Version:
-    status = os.fstat(stream.file.fileno())
-    return Version((status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns))

@@ -1,20 +1,21 @@
-"""Statistics of a table, put together from those of its parts.
-
-The parts of a table have no privacy unit in common. What each accumulator holds is no more than
-its own answer needs: sums, or values with their counts.
-"""
+"""Statistics that add up: what is held of the parts is no more than the answer needs."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from dpdb.engines.memory.different_values import present
 from dpdb.engines.memory.statistics import Statistics
 from dpdb.engines.protocol import WORD
+from dpdb.engines.streams.accumulator import Accumulator
 from dpdb.engines.streams.cell_values import CellValues, GrowingCellValues
+from dpdb.engines.streams.rank_windows import AllValues, RungCounts
+from dpdb.engines.streams.refined_windows import RefinedWindows
+from dpdb.plan.plan import Mechanism, Release
+from dpdb.plan.single_values import DistinctValue, single_value
 from dpdb.plan.statistics import (
     Count,
     Distinct,
@@ -25,39 +26,65 @@ from dpdb.plan.statistics import (
     Tally,
     Total,
 )
+from dpdb.privacy.bracket import Bracket
+from dpdb.privacy.mechanisms import Exponential
+from dpdb.privacy.walk import Walk
 from dpdb.vectors.vector import Array
 
 
-class Accumulator(ABC):
-    """One statistic of all parts."""
-
-    @abstractmethod
-    def add(self, part: Statistics) -> None:
-        """Add what a part's rows come to."""
-
-    @abstractmethod
-    def result(self) -> Array | list[Array]:
-        """The statistic of all parts, of which there is one at least, as an engine gives it."""
-
-
 def adds_up(statistic: Statistic) -> bool:
-    """Whether there is an accumulator for it."""
-    if isinstance(statistic, Joint):
-        return all(isinstance(part.statistic, Count | Total) for part in statistic.parts)
-    return isinstance(statistic, Count | Histogram | Total | Tally | Distinct | Ranks)
+    """Whether there is an accumulator for it.
+
+    There is none for sums of different values, as several parts can have the same ones.
+    """
+    match statistic:
+        case Joint(parts=parts):
+            alone = all(isinstance(part.statistic, Count | Total) for part in parts)
+            return alone and all(adds_up(part.statistic) for part in parts)
+        case Count(argument=argument) | Total(argument=argument):
+            return not isinstance(single_value(argument), DistinctValue)
+    return isinstance(statistic, Histogram | Tally | Distinct | Ranks)
 
 
-def accumulator(statistic: Statistic, cells: int) -> Accumulator:
-    """That of a statistic which adds up, for an answer of so many cells."""
+def accumulators(releases: Sequence[Release], cells: int) -> list[Accumulator]:
+    """That of each release, whose statistic adds up, for an answer of so many cells.
+
+    Releases of the same statistic have the same one.
+    """
+    mechanisms: dict[Statistic, list[Mechanism]] = {}
+    for release in releases:
+        mechanisms.setdefault(release.statistic, []).append(release.mechanism)
+    made = {each: _accumulator(each, looking, cells) for each, looking in mechanisms.items()}
+    return [made[release.statistic] for release in releases]
+
+
+def _accumulator(statistic: Statistic, mechanisms: Sequence[Mechanism], cells: int) -> Accumulator:
+    """That of a statistic at which these mechanisms look."""
     match statistic:
         case Distinct():
             return _Different(statistic, cells)
+        case Ranks() if all(isinstance(each, Walk) for each in mechanisms):
+            return RungCounts(statistic, cells)
+        case Ranks() if (reach := _reach(mechanisms)) is not None:
+            return RefinedWindows(statistic, cells, reach)
         case Ranks():
-            return _Ordered(statistic, cells)
+            return AllValues(statistic, cells)
     return _Sum(statistic)
 
 
-@dataclass
+def _reach(mechanisms: Sequence[Mechanism]) -> int | None:
+    """How many ranks to either side mechanisms look at; None where one may look at all."""
+    reaches = []
+    for mechanism in mechanisms:
+        match mechanism:
+            case Exponential(reach=reach) | Bracket(rank_reach=reach):
+                reaches.append(reach)
+            case _:
+                return None
+    return max(reaches)
+
+
+@dataclass(eq=False)
 class _Sum(Accumulator):
     """Numbers that add up, in a representation that holds those of the largest table.
 
@@ -74,7 +101,7 @@ class _Sum(Accumulator):
         return list(self._sum) if isinstance(self.statistic, Tally) else self._sum
 
 
-@dataclass
+@dataclass(eq=False)
 class _Different(Accumulator):
     """The different values of each cell.
 
@@ -88,32 +115,15 @@ class _Different(Accumulator):
 
     def add(self, part: Statistics) -> None:
         own = part.different(self.statistic)
-        codes = own.codes if own.texts is None else self._numbered(own.texts)[own.codes]
+        codes = own.codes if own.texts is None else self._numbered(own.codes, own.texts)
         self._found.add(CellValues.of(own.cells, codes))
 
-    def _numbered(self, texts: Sequence[object]) -> Array:
-        for text in texts:
-            self._numbers.setdefault(text, len(self._numbers))
-        return np.fromiter(map(self._numbers.__getitem__, texts), np.int64, len(texts))
+    def _numbered(self, codes: Array, texts: Sequence[object]) -> Array:
+        known, used = self._numbers, np.flatnonzero(present(codes, len(texts)))
+        names = map(texts.__getitem__, used.tolist())
+        numbers = np.empty(len(texts), dtype=np.int64)
+        numbers[used] = [known.setdefault(name, len(known)) for name in names]
+        return numbers[codes]
 
     def result(self) -> Array:
         return np.bincount(self._found.all().cells, minlength=self.cells).astype(WORD, copy=False)
-
-
-@dataclass
-class _Ordered(Accumulator):
-    """The values of each cell in steps of the grid, with how often each is there."""
-
-    statistic: Ranks
-    cells: int
-    _found: GrowingCellValues = field(default_factory=GrowingCellValues, repr=False)
-
-    def add(self, part: Statistics) -> None:
-        groups, values = part.counted_steps(self.statistic)
-        self._found.add(CellValues.of_rows(groups, values, self.cells))
-
-    def result(self) -> list[Array]:
-        found = self._found.all()
-        ends = np.searchsorted(found.cells, np.arange(self.cells), side="right")
-        values, counts = np.split(found.values, ends[:-1]), np.split(found.counts, ends[:-1])
-        return [np.repeat(v.astype(WORD), n) for v, n in zip(values, counts, strict=True)]

@@ -16,14 +16,14 @@ from dpdb.engines.memory.owners import TableOwners
 from dpdb.engines.memory.row_blocks import row_blocks
 from dpdb.engines.memory.statistics import Statistics
 from dpdb.engines.protocol import CountedValues, Exact, KeyCounts, OpenEngine, Progress, Witness
-from dpdb.engines.sources.opening import open_source
 from dpdb.engines.sources.protocol import Loaded, Version, has_changed
-from dpdb.engines.streams.accumulators import accumulator, adds_up
+from dpdb.engines.streams.accumulators import accumulators, adds_up
 from dpdb.engines.streams.unit_parts import part_of
 from dpdb.engines.streams.united_keys import UnitedKeys
 from dpdb.plan.expressions import Slot
 from dpdb.plan.plan import Plan
 from dpdb.policy.catalog import Table
+from dpdb.policy.file_kinds import files_of
 from dpdb.vectors.evaluate import Frame
 from dpdb.vectors.vector import AnyVector
 
@@ -66,11 +66,8 @@ class StreamEngine(OpenEngine):
         return table.is_streamed and can_stream(table)
 
     def parts(self, table: Table) -> int:
-        """In how many parts units are gathered: so many that the file's size asks for."""
-        try:
-            return 1 + table.path.stat().st_size // PART
-        except OSError:  # whoever reads it will say so
-            return 1
+        """In how many parts units are gathered: as many as the size of the files asks for."""
+        return 1 + sum(path.stat().st_size for path in files_of(table.path)) // PART
 
     def rows(self, table: Table) -> int:
         """The number of rows, which is public where it is asked for."""
@@ -88,12 +85,15 @@ class StreamEngine(OpenEngine):
         if not self._goes_over(plan):
             return self._memory.exact(plan, slots)
         cells = plan.cells if plan.keys else 1
-        results = [accumulator(each.statistic, cells) for each in plan.exact_releases]
-        for part in self._parts(plan, slots):
-            statistics = Statistics(plan, part.frame, part.rows, part.units)
-            for result in results:
-                result.add(statistics)
-        return tuple(Exact(result.result()) for result in results)
+        results = accumulators(plan.exact_releases, cells)
+        waiting = list(dict.fromkeys(results))
+        while waiting:
+            for part in self._parts(plan, slots):
+                statistics = Statistics(plan, part.frame, part.rows, part.units)
+                for each in waiting:
+                    each.add(statistics)
+            waiting = [each for each in waiting if not each.settle()]
+        return tuple(Exact(each.result()) for each in results)
 
     @np.errstate(all="ignore")
     def key_counts(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> KeyCounts:
@@ -145,14 +145,16 @@ class StreamEngine(OpenEngine):
         """
         if declared_of(table):
             self._memory.rows(table)
-        source, rows, none_yet = open_source(table), 0, True
-        for read in source.blocks(names, self.progress, self.witness):
+        source, rows, none_yet = self._memory.sources.of(table), 0, True
+        # A digest is that of a version, and other versions are refused.
+        witness = None if table.name in self._versions else self.witness
+        for read in source.blocks(names, self.progress, witness):
             for cut in row_blocks(read.rows, self.block):
                 columns = {name: column.within(cut) for name, column in read.columns.items()}
                 yield Loaded(columns, cut.stop - cut.start, read.version)
             rows, version, none_yet = rows + read.rows, read.version, False
         if none_yet:
-            loaded = source.load(names, self.progress, self.witness)
+            loaded = source.load(names, self.progress, witness)
             rows, version = loaded.rows, loaded.version
             yield loaded
         if self._versions.setdefault(table.name, (version, rows)) != (version, rows):

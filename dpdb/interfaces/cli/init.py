@@ -1,7 +1,7 @@
-"""`dpdb init`: a first policy for a CSV file, for its custodian to complete.
+"""`dpdb init`: a first policy for a data file, for its custodian to complete.
 
-It runs for the owner of the file, and reads its rows to suggest types. It never suggests bounds:
-they must come from knowledge of the subject.
+It runs for the owner of the file, and reads rows of a CSV file to suggest types. It
+never suggests bounds: they must come from knowledge of the subject.
 """
 
 from __future__ import annotations
@@ -10,18 +10,20 @@ import argparse
 import os
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from dpdb.answers.formats.escape import printable
 from dpdb.errors import InvalidOption, UsageError
 from dpdb.interfaces.cli.arguments import separator
-from dpdb.lab.files.draft import Draft, draft
+from dpdb.lab.files.draft import Draft, drafts
 from dpdb.policy.catalog import Kind
 from dpdb.policy.csv_format import CsvFormat, valid_encoding, valid_separator
+from dpdb.policy.file_kinds import file_kind
 
 _HEADER = """\
 # The draft of a policy for {file}, by `dpdb init`: for the custodian's eyes
-# until all of it has been checked, as the types were read off rows. What the
+# until all of it has been checked{reason}. What the
 # policy says in the end is public.
 #
 # Bounds and values must come from knowledge of the subject, never from the
@@ -35,6 +37,9 @@ queries = 10    # each query gets epsilon / queries
 
 [privacy]
 neighbors = "add-remove"
+"""
+_READ_OFF_ROWS = ", as the types were read off rows"
+_TABLE = """\
 
 [tables.{table}]
 path = {path}
@@ -56,13 +61,13 @@ def main(words: list[str]) -> int:
         )
     except InvalidOption as error:
         raise UsageError(error.message, hint=error.hint) from None
-    found = draft(options.file, form)
-    text = policy_text(found, options.output)
+    found = drafts(options.file, form)
+    text = policy_text(options.file, found, options.output)
     if options.output is None:
         print(text, end="")
     else:
         _write(options.output, text)
-    for note in found.notes:
+    for note in [note for each in found for note in each.notes]:
         print(f"note: {printable(note)}", file=sys.stderr)
     if options.output is not None:
         print(f"wrote {printable(str(options.output))}: check each line, and give bounds to the "
@@ -75,8 +80,8 @@ def parser() -> argparse.ArgumentParser:
     result = argparse.ArgumentParser(
         prog="dpdb init",
         usage="dpdb init FILE.csv [-o FILE.toml] [options]",
-        description="For the custodian only: draft a policy for a CSV file. Rows are read to "
-        "suggest types; bounds are left open.",
+        description="For the custodian only: draft a policy for a data file. Rows of a CSV file "
+        "are read to suggest types; bounds are left open.",
         allow_abbrev=False,
     )
     add = result.add_argument
@@ -101,15 +106,20 @@ def _write(output: Path, text: str) -> None:
         raise UsageError(f"cannot write {output}: {error.strerror}") from None
 
 
-def policy_text(found: Draft, output: Path | None) -> str:
+def policy_text(file: Path, found: Sequence[Draft], output: Path | None) -> str:
     """The text of a policy that is written to `output`, or beside the file: bounds left open."""
+    reason = "" if file_kind(file).typed else _READ_OFF_ROWS
+    header = _HEADER.format(file=_plain(file.name), reason=reason)
+    return header + "".join(_table_text(each, output) for each in found)
+
+
+def _table_text(found: Draft, output: Path | None) -> str:
     table = found.table
     path = Path(table.path.name)
     if output is not None:
         path = Path(os.path.relpath(table.path, output.parent))
     units = ", ".join(_plain(name) for name in found.units)
-    text = _HEADER.format(
-        file=_plain(table.path.name),
+    text = _TABLE.format(
         table=_key(table.name),
         path=_string(path.as_posix()),
         format="".join(f"{line}\n" for line in _format_lines(found)),

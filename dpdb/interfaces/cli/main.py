@@ -21,7 +21,7 @@ from dpdb.interfaces.shell.progress import Progress
 from dpdb.interfaces.shell.settings import Settings, read_settings
 from dpdb.interfaces.shell.terminal import tell_error
 from dpdb.policy.catalog import Policy
-from dpdb.policy.csv_header import remarks
+from dpdb.policy.table_files import remarks
 from dpdb.session.connect import session_on, valid_seed
 
 if TYPE_CHECKING:

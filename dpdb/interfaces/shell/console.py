@@ -18,6 +18,7 @@ from dpdb.interfaces.shell.settings import Settings
 from dpdb.interfaces.shell.terminal import fitted, is_too_wide, tell, width
 from dpdb.policy.catalog import Policy
 from dpdb.policy.csv_format import unpacked_name
+from dpdb.policy.file_kinds import data_files
 
 if TYPE_CHECKING:
     from dpdb.session.session import Session
@@ -44,7 +45,7 @@ class Console(ABC):
         """Whether nothing that is typed leads to other files and programs."""
         self.policy = policy
         self.settings = settings
-        data = [table.path for table in policy.tables]
+        data = [path for table in policy.tables for path in data_files(table.path)]
         policies = [unpacked_name(path).with_suffix(".toml") for path in data]
         ledgers = [] if policy.lasting is None else [policy.lasting.ledger]
         self._inputs = (*inputs, *data, *policies, *ledgers)

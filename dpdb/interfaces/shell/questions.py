@@ -36,6 +36,10 @@ SUMMARIES = ("count", "sum", "mean", "min", "max", "median", "variance", "sd")
 """The paper's seven summary functions, and the median."""
 
 
+_SUFFIXES = (".csv", ".tsv", ".gz", ".parquet", ".duckdb", ".toml")
+"""Of the files that the prompt offers."""
+
+
 def ask_until(ask: Ask, question: str, read: Callable[[str], T], completer: Completer | None) -> T:
     """The first reply that `read` accepts; before that, errors are printed."""
     while True:
@@ -52,7 +56,7 @@ def ask_file(ask: Ask, read: Callable[[Path], T]) -> T:
 
 
 def _is_readable(path: str) -> bool:
-    return Path(path).is_dir() or Path(path).suffix.lower() in (".csv", ".tsv", ".gz", ".toml")
+    return Path(path).is_dir() or Path(path).suffix.lower() in _SUFFIXES
 
 
 def ask_protected(ask: Ask) -> bool:

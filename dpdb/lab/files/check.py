@@ -15,6 +15,7 @@ from dpdb.engines.sources.opening import open_source
 from dpdb.lab.files.fates import Fate, FateOf
 from dpdb.lab.files.text_rows import record_blocks
 from dpdb.policy.catalog import Column, Table
+from dpdb.policy.csv_format import NO_QUOTES, Punctuation
 from dpdb.policy.csv_header import Header, column_positions
 from dpdb.vectors import grammar
 
@@ -50,18 +51,26 @@ class UnitsCheck:
     """Rows of those units over the cap, in a query without WHERE."""
 
 
+@dataclass(frozen=True)
+class RecordsCheck:
+    """The rows of a file as they are cut into cells."""
+
+    rows: int
+    header: Header | None = None
+    """That of a CSV file: in others there are no lines, and what follows cannot be."""
+    blank_lines: int = 0
+    short_rows: int = 0
+    long_rows: int = 0
+    open_quote: bool = False
+    """Whether the last cell begins with a quote that is never closed."""
+
+
 @dataclass(frozen=True, repr=False)
 class TableCheck:
     """A file as its policy reads it."""
 
     table: Table
-    header: Header
-    rows: int
-    blank_lines: int
-    short_rows: int
-    long_rows: int
-    open_quote: bool
-    """Whether the last cell begins with a quote that is never closed."""
+    records: RecordsCheck
     columns: tuple[ColumnCheck, ...]
     units: UnitsCheck | None
     repeated_keys: int
@@ -73,14 +82,48 @@ class TableCheck:
 def check(table: Table, tables: tuple[Table, ...] = ()) -> TableCheck:
     """Read the file of a table, cell by cell; chains of units lead through `tables`."""
     columns = tuple(ColumnCheck(column) for column in table.columns)
+    walk = _walk_values if table.file_kind.typed else _walk_records
+    records = walk(table, columns)
+    declared = open_source(table).load(names).columns if (names := declared_of(table)) else {}
+    return TableCheck(
+        table,
+        records,
+        columns,
+        _units(table, tables),
+        repeats(table, declared),
+        tuple(most_rows(declared[name]) for name, _ in table.at_most),
+    )
+
+
+def _fates(table: Table, punctuation: Punctuation) -> list[FateOf]:
+    return [
+        FateOf(column, punctuation, named=column.name in table.identifiers)
+        for column in table.columns
+    ]
+
+
+def _walk_values(table: Table, columns: tuple[ColumnCheck, ...]) -> RecordsCheck:
+    """Count the fates of the values of typed columns."""
+    from dpdb.lab.files.typed_cells import typed_cells  # noqa: PLC0415 (pyarrow is optional)
+
+    fates, rows = _fates(table, NO_QUOTES), 0
+    for cells in typed_cells(table):
+        rows += len(cells[0].written)
+        for checked, fate_of, column in zip(columns, fates, cells, strict=True):
+            different = Counter(column.written)
+            different[b""] -= column.too_long
+            checked.add(Fate.LONG, column.too_long)
+            _count_cells(checked, fate_of, different)
+    return RecordsCheck(rows)
+
+
+def _walk_records(table: Table, columns: tuple[ColumnCheck, ...]) -> RecordsCheck:
+    """Count the fates of the cells of a CSV file, and its lines that are unlike others."""
     rows = blank = short = long = 0
     last = b""
     with record_blocks(table) as (header, records):
         positions = column_positions(table, header.names)
-        fates = [
-            FateOf(column, header.punctuation, named=column.name in table.identifiers)
-            for column in table.columns
-        ]
+        fates = _fates(table, header.punctuation)
         for block in records:
             lengths = block.last - block.first + 1
             rows += block.rows
@@ -91,20 +134,8 @@ def check(table: Table, tables: tuple[Table, ...] = ()) -> TableCheck:
                 last = block.text[block.starts[block.last[-1]] : block.ends[block.last[-1]]]
             for checked, fate_of in zip(columns, fates, strict=True):
                 _count(checked, fate_of, block, positions[checked.column.name])
-    declared = open_source(table).load(names).columns if (names := declared_of(table)) else {}
-    return TableCheck(
-        table,
-        header,
-        rows,
-        blank,
-        short,
-        long,
-        grammar.is_open(last, header.punctuation.quote),
-        columns,
-        _units(table, tables),
-        repeats(table, declared),
-        tuple(most_rows(declared[name]) for name, _ in table.at_most),
-    )
+    unclosed = grammar.is_open(last, header.punctuation.quote)
+    return RecordsCheck(rows, header, blank, short, long, unclosed)
 
 
 def _count(checked: ColumnCheck, fate_of: FateOf, block: Block, position: int) -> None:
@@ -117,9 +148,13 @@ def _count(checked: ColumnCheck, fate_of: FateOf, block: Block, position: int) -
     checked.add(Fate.SHORT, int(np.count_nonzero(short)))
     checked.add(Fate.LONG, int(np.count_nonzero(long)))
     there = ~(short | long)
-    cells = Cells(block.text, starts[there], ends[there]).written()
+    _count_cells(checked, fate_of, Counter(Cells(block.text, starts[there], ends[there]).written()))
+
+
+def _count_cells(checked: ColumnCheck, fate_of: FateOf, cells: Counter[bytes]) -> None:
+    """Count the fates of cells, of which each different one has its number."""
     read = 0
-    for raw, number in Counter(cells).items():
+    for raw, number in cells.items():
         fate = fate_of(raw)
         if fate is Fate.READ:
             read += number
@@ -143,30 +178,41 @@ def _units(table: Table, tables: tuple[Table, ...]) -> UnitsCheck | None:
 
 def report(found: TableCheck) -> Iterator[str]:
     """The lines that tell the custodian of it."""
-    table, header = found.table, found.header
+    table, records = found.table, found.records
+    yield f"{table.name}: {records.rows:,} rows in {table.place}, {_form(found)}"
+    remarks = [*_record_lines(records)]
+    if found.units is not None:
+        remarks.extend(_unit_lines(table, found.units))
+    remarks.extend(_declaration_lines(found))
+    yield from (f"  {remark}" for remark in remarks)
+    for checked in found.columns:
+        yield from _column_lines(checked, records.rows)
+
+
+def _form(found: TableCheck) -> str:
+    """How the file is written."""
+    header = found.records.header
+    if header is None:
+        return found.table.file_kind.value
     separator = header.punctuation.separator.decode()
-    yield (
-        f"{table.name}: {found.rows:,} rows in {table.path}, {header.encoding}, "
-        f"separated by {'tabs' if separator == chr(9) else separator}"
-    )
-    remarks = [*header.guesses, *header.oddities]
+    return f"{header.encoding}, separated by {'tabs' if separator == chr(9) else separator}"
+
+
+def _record_lines(found: RecordsCheck) -> Iterator[str]:
+    """What there is to say of the lines of a CSV file."""
+    if found.header is not None:
+        yield from (*found.header.guesses, *found.header.oddities)
     for number, what in (
         (found.blank_lines, "blank lines, which are skipped"),
         (found.short_rows, "rows with fewer cells than columns"),
         (found.long_rows, "rows with more cells than columns, which have no name and are ignored"),
     ):
         if number:
-            remarks.append(f"{what}: {number:,}")
+            yield f"{what}: {number:,}"
     if 0 < found.rows == found.long_rows:
-        remarks.append("every row has more cells than the header: is the first one a row's name?")
+        yield "every row has more cells than the header: is the first one a row's name?"
     if found.open_quote:
-        remarks.append("the last cell begins with a quote that is never closed: rows may be in it")
-    if found.units is not None:
-        remarks.extend(_unit_lines(table, found.units))
-    remarks.extend(_declaration_lines(found))
-    yield from (f"  {remark}" for remark in remarks)
-    for checked in found.columns:
-        yield from _column_lines(checked, found.rows)
+        yield "the last cell begins with a quote that is never closed: rows may be in it"
 
 
 def _unit_lines(table: Table, units: UnitsCheck) -> Iterator[str]:

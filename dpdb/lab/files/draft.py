@@ -1,4 +1,6 @@
-"""What the first rows of a CSV file suggest for its policy: how it is written, types, the unit.
+"""What a data file suggests for its policy: how it is written, types, the unit.
+
+Types of a CSV file are those of its first rows; other files say themselves of what types they are.
 
 Bounds are never suggested: they must come from knowledge of the subject.
 """
@@ -15,14 +17,15 @@ from pathlib import Path
 from dpdb.errors import DataFileError
 from dpdb.lab.files.column_types import SuggestedType, suggested_decimal, suggested_type
 from dpdb.lab.files.text_rows import text_rows
-from dpdb.policy.catalog import Table
+from dpdb.policy.catalog import Column, Table
 from dpdb.policy.column_names import numbered_name
 from dpdb.policy.csv_clues import encoding_of, first_record, separator_of
 from dpdb.policy.csv_format import COMMA, CsvFormat, separator_by_name
 from dpdb.policy.csv_header import header_of, remarks
 from dpdb.policy.csv_stream import open_csv
 from dpdb.policy.encodings import FALLBACK, UTF8
-from dpdb.policy.reader import undeclared_table
+from dpdb.policy.file_kinds import file_kind
+from dpdb.policy.table_files import undeclared_table, undeclared_tables
 
 SAMPLE_ROWS = 10_000
 _FIRST_BYTES = 1 << 20
@@ -53,8 +56,23 @@ class Draft:
     """What the custodian should know, and a policy should not tell."""
 
 
-def draft(path: Path, form: CsvFormat) -> Draft:
-    """The draft for a file that is written as `form` says, where it says anything."""
+def drafts(path: Path, form: CsvFormat) -> list[Draft]:
+    """The draft for each table of a file; a CSV file is written as `form` says."""
+    if not file_kind(path).typed:
+        return [_csv_draft(path, form)]
+    return [
+        Draft(
+            table,
+            tuple(SuggestedType(column.kind, 0, repeats=False) for column in table.columns),
+            tuple(column.name for column in table.columns if _may_name_units(column)),
+            (),
+        )
+        for table in undeclared_tables(path)
+    ]
+
+
+def _csv_draft(path: Path, form: CsvFormat) -> Draft:
+    """The draft for a CSV file that is written as `form` says, where it says anything."""
     form, names, notes = _as_written(path, form)
     table = undeclared_table(path, form, names)
     rows = list(islice(text_rows(table), SAMPLE_ROWS))
@@ -70,11 +88,16 @@ def draft(path: Path, form: CsvFormat) -> Draft:
                 f"{column.name}: {suggested.unreadable} of the first {len(rows)} cells are no "
                 f"{suggested.kind}, and will be NULL"
             )
-        if not _IDENTITIES.isdisjoint(word.lower() for word in _WORD.findall(column.name)):
+        if _may_name_units(column):
             units.append(column.name)
             if suggested.repeats:
                 notes.append(f"{column.name}: several rows have the same; are they one person's?")
     return Draft(table, types, tuple(units), tuple(notes))
+
+
+def _may_name_units(column: Column) -> bool:
+    """Whether the column, by its name, says whom a row is about."""
+    return not _IDENTITIES.isdisjoint(word.lower() for word in _WORD.findall(column.name))
 
 
 def _as_written(path: Path, form: CsvFormat) -> tuple[CsvFormat, list[str], list[str]]:

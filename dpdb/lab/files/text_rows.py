@@ -26,6 +26,13 @@ def text_rows(table: Table) -> Iterator[tuple[str, ...]]:
 
     Numbers have a point, whatever decimal mark the file has.
     """
+    if table.file_kind.typed:
+        from dpdb.lab.files.typed_cells import typed_cells  # noqa: PLC0415 (it is optional)
+
+        for held in typed_cells(table):
+            written = ([grammar.text(raw, b"") for raw in column.written] for column in held)
+            yield from zip(*written, strict=True)
+        return
     with record_blocks(table) as (header, records):
         positions = column_positions(table, header.names)
         quote, decimal = header.punctuation.quote, header.punctuation.decimal.decode()

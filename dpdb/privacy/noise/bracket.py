@@ -16,13 +16,12 @@ from dpdb.privacy.bracket import Bracket
 from dpdb.privacy.noise.exponential import choose, weights
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from dpdb.privacy.noise.sorted_values import SortedValues
     from dpdb.privacy.noise.source import Noise
 
 
 def select_width(
-    values: npt.NDArray[np.int64],
+    values: SortedValues,
     centre: int,
     fraction: Fraction,
     mechanism: Bracket,
@@ -33,7 +32,7 @@ def select_width(
 
 
 def width_weights(
-    values: npt.NDArray[np.int64],
+    values: SortedValues,
     centre: int,
     fraction: Fraction,
     mechanism: Bracket,
@@ -41,8 +40,8 @@ def width_weights(
     """The integer weight of each half-width, for sorted `values`."""
     scale = fraction.denominator
     reach = np.array(mechanism.widths[:-1], dtype=np.int64)
-    below = np.searchsorted(values, centre - reach, side="left")
-    upto = np.searchsorted(values, centre + reach, side="right")
+    below = values.searchsorted(centre - reach, side="left")
+    upto = values.searchsorted(centre + reach, side="right")
     middle = fraction.numerator * (len(values) - 1)
     slack = np.minimum(middle - scale * below, scale * (upto - 1) - middle)
     target = math.ceil(scale * mechanism.target)

@@ -22,6 +22,7 @@ from dpdb.privacy.mechanisms import FARTHEST, Exponential
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from dpdb.privacy.noise.sorted_values import SortedValues
     from dpdb.privacy.noise.source import Noise
 
 _MANTISSA = 2**53
@@ -61,7 +62,7 @@ def weights(distances: npt.NDArray[np.int64], rate: Fraction) -> list[int]:
 
 
 def select_value(
-    values: npt.NDArray[np.int64],
+    values: SortedValues,
     grid: tuple[int, int],
     fraction: Fraction,
     mechanism: Exponential,
@@ -127,7 +128,7 @@ def _joined(both_high: int, one: int, other: int, both_low: int, power: int) -> 
 
 
 def pieces(
-    values: npt.NDArray[np.int64],
+    values: SortedValues,
     grid: tuple[int, int],
     fraction: Fraction,
     mechanism: Exponential,
@@ -151,7 +152,7 @@ class Pieces(NamedTuple):
 
 
 def ranked_pieces(
-    values: npt.NDArray[np.int64],
+    values: SortedValues,
     grid: tuple[int, int],
     fraction: Fraction,
     mechanism: Exponential,
@@ -165,11 +166,11 @@ def ranked_pieces(
     low, high = grid
     middle = fraction.numerator * len(values) // fraction.denominator
     around = slice(max(0, middle - mechanism.reach), middle + mechanism.reach + 1)
-    window = values[around].astype(np.int64)
+    window = np.asarray(values[around], dtype=np.int64)
     # Equal values stand side by side, and none is below the grid.
     points = window[np.diff(window, prepend=low - 1) > 0]
-    below = np.searchsorted(values, points, side="left")
-    upto = np.searchsorted(values, points, side="right")
+    below = values.searchsorted(points, side="left")
+    upto = values.searchsorted(points, side="right")
     first = below[:1] if len(points) else np.zeros(1, dtype=np.int64)
     starts = np.concatenate(([low], _in_turn(points, points + 1)))
     ends = np.concatenate((_in_turn(points, points + 1), [high + 1]))

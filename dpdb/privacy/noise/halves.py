@@ -18,8 +18,7 @@ from dpdb.privacy.noise.exponential import choose, ranked_pieces, select_value, 
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    import numpy.typing as npt
-
+    from dpdb.privacy.noise.sorted_values import SortedValues
     from dpdb.privacy.noise.source import Noise
 
 _MEAN_BITS = 20
@@ -27,7 +26,7 @@ _MEAN_BITS = 20
 
 
 def select_quantiles(
-    values: npt.NDArray[np.int64], grid: tuple[int, int], halves: Halves, noise: Noise
+    values: SortedValues, grid: tuple[int, int], halves: Halves, noise: Noise
 ) -> list[int]:
     """A grid point for each of the fractions, of sorted `values`; the points rise."""
     chosen = dict(_below(values, grid, halves, halves.root, noise))
@@ -35,7 +34,7 @@ def select_quantiles(
 
 
 def _below(
-    values: npt.NDArray[np.int64], grid: tuple[int, int], halves: Halves, node: Node, noise: Noise
+    values: SortedValues, grid: tuple[int, int], halves: Halves, node: Node, noise: Noise
 ) -> list[tuple[int, int]]:
     """The points that a node and those below it select, each with its place."""
     mechanism = halves.selection(node)
@@ -51,7 +50,7 @@ def _below(
 
 
 def select_cut(
-    values: npt.NDArray[np.int64],
+    values: SortedValues,
     grid: tuple[int, int],
     fraction: Fraction,
     mechanism: Exponential,
@@ -61,8 +60,8 @@ def select_cut(
     starts, lengths, each = cut_pieces(values, grid, fraction, mechanism)
     piece = choose([w * n for w, n in zip(each, lengths, strict=True)], noise)
     point = starts[piece] + noise.below(lengths[piece])
-    below = int(np.searchsorted(values, point, side="left"))
-    upto = int(np.searchsorted(values, point, side="right"))
+    below = int(values.searchsorted(point, side="left"))
+    upto = int(values.searchsorted(point, side="right"))
     first, own, last = _cut_weights(below, upto, len(values), fraction, mechanism)
     chosen = choose([first[1], *own, last[1]], noise)
     if chosen == 0:
@@ -73,7 +72,7 @@ def select_cut(
 
 
 def cut_pieces(
-    values: npt.NDArray[np.int64],
+    values: SortedValues,
     grid: tuple[int, int],
     fraction: Fraction,
     mechanism: Exponential,

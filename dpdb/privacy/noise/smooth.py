@@ -14,14 +14,12 @@ from typing import TYPE_CHECKING
 from dpdb.privacy.mechanisms import Smooth
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
+    from dpdb.privacy.noise.sorted_values import SortedValues
     from dpdb.privacy.noise.source import Noise
 
 
 def statistic_and_scale(
-    values: npt.NDArray[np.int64], grid: tuple[int, int], mechanism: Smooth
+    values: SortedValues, grid: tuple[int, int], mechanism: Smooth
 ) -> tuple[int, Fraction]:
     """The order statistic of sorted `values` and the scale of its noise: both are secret."""
     from dpdb.privacy.noise.smooth_sensitivity import order_statistic, smooth_sensitivity
@@ -32,9 +30,7 @@ def statistic_and_scale(
     return statistic, mechanism.scale(Fraction(sensitivity))
 
 
-def release(
-    values: npt.NDArray[np.int64], grid: tuple[int, int], mechanism: Smooth, noise: Noise
-) -> int:
+def release(values: SortedValues, grid: tuple[int, int], mechanism: Smooth, noise: Noise) -> int:
     """The noisy order statistic of sorted `values`, within the grid."""
     statistic, scale = statistic_and_scale(values, grid, mechanism)
     return min(max(statistic + rounded_laplace(scale, noise), grid[0]), grid[1])

@@ -32,15 +32,15 @@ import numpy as np
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from dpdb.privacy.noise.sorted_values import SortedValues
+
     Doubles = npt.NDArray[np.float64]
 
 NEGLIGIBLE = 2.0**-64
 """Sensitivities below this part of a grid step may be computed as 0."""
 
 
-def order_statistic(
-    values: npt.NDArray[np.int64], grid: tuple[int, int], fraction: Fraction
-) -> int:
+def order_statistic(values: SortedValues, grid: tuple[int, int], fraction: Fraction) -> int:
     """The value at the place of the `fraction`-quantile; the middle of the grid for no values."""
     if len(values) == 0:
         return sum(grid) // 2
@@ -53,7 +53,7 @@ def _place(number: int, fraction: Fraction) -> int:
 
 
 def smooth_sensitivity(
-    values: npt.NDArray[np.int64],
+    values: SortedValues,
     grid: tuple[int, int],
     fraction: Fraction,
     beta: Fraction,
@@ -77,7 +77,8 @@ def smooth_sensitivity(
     # v >= 1; or, for c = 0, they end at m itself.
     below = np.full(r * min(math.ceil(m / r) + 1, reach), low, dtype=np.int64)
     above = np.full(r * min(math.ceil((number - m) / r) + 1, reach), high, dtype=np.int64)
-    left, right = values[max(0, m - len(below)) : m], values[m : m + len(above)]
+    left = np.asarray(values[max(0, m - len(below)) : m])
+    right = np.asarray(values[m : m + len(above)])
     below[: len(left)] = left[::-1]
     above[: len(right)] = right
     middle = below[0]
@@ -88,9 +89,7 @@ def smooth_sensitivity(
     return max(float(to_the_middle.max(initial=0.0)), _search(down, up, fade))
 
 
-def _reach(
-    values: npt.NDArray[np.int64], grid: tuple[int, int], m: int, rate: float, r: int
-) -> int:
+def _reach(values: SortedValues, grid: tuple[int, int], m: int, rate: float, r: int) -> int:
     """How many steps of r rows, to either side, a window that decides the maximum can reach.
 
     Windows of 1, 2, 4, … steps to one side, and to both sides, give a lower bound of the

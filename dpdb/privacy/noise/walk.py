@@ -17,6 +17,7 @@ from dpdb.privacy.walk import Walk
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from dpdb.privacy.noise.sorted_values import SortedValues
     from dpdb.privacy.noise.source import Noise
 
 _BLOCK = 2**18
@@ -24,7 +25,7 @@ _BLOCK = 2**18
 
 
 def stops(
-    cells: Sequence[npt.NDArray[np.int64]], rungs: Sequence[int], walk: Walk, noise: Noise
+    cells: Sequence[SortedValues], rungs: Sequence[int], walk: Walk, noise: Noise
 ) -> npt.NDArray[np.int64]:
     """For each cell's sorted values the index of the rung at which its walk stops.
 
@@ -42,7 +43,7 @@ def stops(
 
 
 def _stops(
-    cells: Sequence[npt.NDArray[np.int64]],
+    cells: Sequence[SortedValues],
     ladder: npt.NDArray[np.int64],
     walk: Walk,
     noise: Noise,
@@ -55,10 +56,8 @@ def _stops(
     return np.asarray(stopped.argmax(axis=1))
 
 
-def _rows_beyond(
-    ladder: npt.NDArray[np.int64], values: npt.NDArray[np.int64]
-) -> npt.NDArray[np.int64]:
+def _rows_beyond(ladder: npt.NDArray[np.int64], values: SortedValues) -> npt.NDArray[np.int64]:
     """For each rung the number of sorted values that are beyond it."""
     if ladder[0] > ladder[-1]:
-        return np.asarray(np.searchsorted(values, ladder, side="left"))
-    return np.asarray(len(values) - np.searchsorted(values, ladder, side="right"))
+        return np.asarray(values.searchsorted(ladder, side="left"))
+    return np.asarray(len(values) - values.searchsorted(ladder, side="right"))

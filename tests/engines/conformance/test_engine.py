@@ -58,6 +58,9 @@ SELECTS = [
     "SUM(CLAMP(z, -10, 10)), SUM(x * y), SUM(CLAMP(x / y, -5, 5)), SUM(CLAMP(z * z, 0, 1e9))",
     "MEDIAN(x), MIN(y), MAX(d), MEDIAN(CLAMP(z, 0, 1)), MODE(g), MODE(q), MODE(b)",
     "COUNT(*) FILTER (WHERE b), SUM(x) FILTER (WHERE who LIKE '%n%'), SUM(LENGTH(who) % 7)",
+    "SUM(DISTINCT x), AVG(DISTINCT y), SUM(x, contribution_bounds_per_group => (2, 9)), "
+    "COUNT(z, contribution_bounds_per_group => (0, 1)), "
+    "AVG(y, contribution_bounds_per_group => (-1, 50)) FILTER (WHERE b)",
 ]
 RESTS = ["", " WHERE x > 2", " WHERE b OR g = 'a'", " GROUP BY g", " WHERE y < 0.5 GROUP BY q, b"]
 STATEMENTS = [f"SELECT {select} FROM t{rest}" for select in SELECTS for rest in RESTS]
@@ -77,7 +80,7 @@ def results(plan: Plan, engine: Engine) -> tuple[Exact, ...]:
 def shown(result: Exact) -> list[Any]:
     """Each cell's integers, and the type that they are held in."""
     if isinstance(result.cells, list):
-        return [(cell.dtype, cell.tolist()) for cell in result.cells]
+        return [(cell.dtype, np.asarray(cell).tolist()) for cell in result.cells]
     return [result.cells.dtype, *result.cells.tolist()]
 
 
@@ -187,7 +190,7 @@ def test_the_shape_follows_from_the_plan(
                     assert array.shape == (plan.cells, len(parts))  # type: ignore[union-attr]
                 case Ranks(grid=grid), list(arrays):
                     assert {array.dtype for array in arrays} == {WORD}
-                    for values in (array.tolist() for array in arrays):
+                    for values in (np.asarray(array).tolist() for array in arrays):
                         assert values == sorted(values)
                         assert all(grid.lower <= value <= grid.upper for value in values)
                 case Tally(values=values), list(arrays):

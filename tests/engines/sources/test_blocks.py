@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from unittest.mock import patch
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpdb.engines.sources import csv_records
@@ -29,7 +29,7 @@ class Remembering:
     st.lists(st.tuples(st.sampled_from(["1", "", "x", "-7"]), st.text('ab\n"é', max_size=3))),
     st.sampled_from([1, 9, 40]),
 )
-@anywhere
+@settings(anywhere, max_examples=25)
 def test_blocks_put_together_are_the_table(path, rows, size):
     """The same rows in the same order, wherever they are cut."""
     lines = [f"{number},{quoted(text)}\n" for number, text in rows]

@@ -65,7 +65,7 @@ def test_as_many_cells_are_lost_as_the_engine_makes_null(path, content, column, 
         null = 0 if held.null is None else int(np.count_nonzero(held.null))
     checked = check(table)
     fates = checked.columns[0].fates
-    assert checked.rows == found.rows == sum(fates.values())
+    assert checked.records.rows == found.rows == sum(fates.values())
     if column.nullable:
         assert sum(number for fate, number in fates.items() if not fate.kept) == null
 
@@ -75,7 +75,8 @@ def test_fates(path):
         b"x,y\n5\n\n-1,a\n10,b\nno,\n,caf\xe9\n\xff,1,2\n1e999,\n" + b"1" * 10_001 + b",\n"
     )
     found = check(Table("t", path, (integer(0, 9), Column("y", Kind.TEXT))))
-    assert (found.rows, found.blank_lines, found.short_rows, found.long_rows) == (8, 1, 1, 1)
+    r = found.records
+    assert (r.rows, r.blank_lines, r.short_rows, r.long_rows) == (8, 1, 1, 1)
     of_x, of_y = (checked.fates for checked in found.columns)
     assert of_x == {
         Fate.READ: 1, Fate.LOW: 1, Fate.HIGH: 1, Fate.UNREADABLE: 1, Fate.EMPTY: 1,

@@ -1,0 +1,117 @@
+"""The values of a typed column, batch by batch, as what builders take: numbers, or texts of cells.
+
+A value means what the cell of a CSV file would that writes it. So a text is a cell, whatever the
+column is declared as; and a number is the double that is nearest to it.
+"""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+import numpy as np
+import pyarrow
+from numpy.typing import NDArray
+from pyarrow import compute, types
+
+from dpdb.engines.sources.csv_records import MARGIN, Cells
+from dpdb.engines.sources.grid_rounding import Floats
+from dpdb.policy.numbers import days_of
+from dpdb.vectors.grammar import LONGEST
+
+_WHOLE_DOUBLES = 2**53
+"""Whole numbers up to this are doubles, and so are powers of ten below 10^23."""
+_LONGEST_WORD = 18
+"""The most digits of decimals that are held in 64 bits."""
+_FIRST_DAY, _LAST_DAY = days_of(datetime.date.min), days_of(datetime.date.max)
+"""Of the years 1 to 9999, which a cell can write."""
+
+
+def is_text(kind: pyarrow.DataType) -> bool:
+    """Whether values of this type are texts."""
+    held = kind.value_type if types.is_dictionary(kind) else kind
+    return bool(types.is_string(held) or types.is_large_string(held) or types.is_string_view(held))
+
+
+def is_long_decimal(kind: pyarrow.DataType) -> bool:
+    """Whether values of this type are decimals that 64 bits do not hold."""
+    return bool(types.is_decimal(kind) and kind.precision > _LONGEST_WORD)
+
+
+def texts_of(array: pyarrow.Array) -> pyarrow.Array:
+    """The values as texts; NULL where they are NULL, or no cell can write them."""
+    if types.is_date(array.type):
+        array = _written_dates(array)
+    return compute.cast(array, pyarrow.large_string())
+
+
+def cells(array: pyarrow.Array) -> Cells:
+    """The values as cells without quotes; NULL, and what is too long for a cell, are empty."""
+    texts = texts_of(array)
+    _, offsets, content = texts.buffers()
+    places = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    first, last = int(places[0]), int(places[-1])
+    held = b"" if content is None else memoryview(content)[first:last].tobytes()
+    starts = places[:-1] - first + MARGIN
+    ends = places[1:] - first + MARGIN
+    ends = np.where(_null(texts) | (ends - starts > LONGEST), starts, ends)
+    return Cells(b"\n" * MARGIN + held + b"\n", starts, ends)
+
+
+def numbers(array: pyarrow.Array) -> Floats:
+    """Integers, decimals of at most 18 digits or floating-point numbers as the nearest doubles.
+
+    NULL is not a number.
+    """
+    decimal = types.is_decimal(array.type)
+    # Adding zero makes -0.0 the same zero as 0.0.
+    doubles: Floats = (_decimals(array) if decimal else _plain(array).astype(np.float64)) + 0.0
+    doubles[_null(array)] = np.nan
+    return doubles
+
+
+def whole_numbers(array: pyarrow.Array) -> Floats:
+    """Integers as doubles; not a number where they are NULL, or are no double."""
+    plain = _plain(array)
+    exact = (plain >= -_WHOLE_DOUBLES) & (plain <= _WHOLE_DOUBLES)
+    doubles: Floats = plain.astype(np.float64)
+    doubles[~exact | _null(array)] = np.nan
+    return doubles
+
+
+def days(array: pyarrow.Array) -> Floats:
+    """Dates as days from 1970-01-01; not a number where they are NULL, or no cell can write."""
+    return whole_numbers(_written_dates(array).cast(pyarrow.int32()))
+
+
+def _written_dates(array: pyarrow.Array) -> pyarrow.Array:
+    """The dates that a cell can write, and NULL for others."""
+    counted = array.cast(pyarrow.date32(), safe=False).cast(pyarrow.int32())
+    plain = _plain(counted)
+    missing = _null(array) | (plain < _FIRST_DAY) | (plain > _LAST_DAY)
+    return pyarrow.array(plain, mask=missing, type=pyarrow.int32()).cast(pyarrow.date32())
+
+
+def _decimals(array: pyarrow.Array) -> Floats:
+    """Decimals of at most 18 digits as the nearest doubles."""
+    scale = array.type.scale
+    wide = array.cast(pyarrow.decimal128(array.type.precision, scale))
+    # A decimal of 128 bits is two words, the lower of which holds all of it.
+    words = np.frombuffer(wide.buffers()[1], np.int64)[::2][wide.offset : wide.offset + len(wide)]
+    # Where both are doubles, their one division rounds correctly ([Cli90] section 3).
+    quotients: Floats = words.astype(np.float64) / 10.0**scale
+    rounded = np.flatnonzero(np.abs(words) > _WHOLE_DOUBLES)
+    quotients[rounded] = [word / 10**scale for word in words[rounded].tolist()]
+    return quotients
+
+
+def _plain(array: pyarrow.Array) -> NDArray[Any]:
+    """The values of an array of numbers; what stands for NULL means nothing."""
+    filled: NDArray[Any] = array.fill_null(0).to_numpy(zero_copy_only=False)
+    return filled
+
+
+def _null(array: pyarrow.Array) -> NDArray[np.bool_]:
+    """Which values are NULL."""
+    null: NDArray[np.bool_] = array.is_null().to_numpy(zero_copy_only=False)
+    return null

@@ -1,0 +1,79 @@
+"""The columns of a table that are made of batches of typed values."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import cast
+
+import pyarrow
+from pyarrow import types
+
+from dpdb.engines.sources.arrow_cells import (
+    cells,
+    days,
+    is_long_decimal,
+    is_text,
+    numbers,
+    whole_numbers,
+)
+from dpdb.engines.sources.column_builders import Builder, NumberBuilder, builder
+from dpdb.policy.catalog import Column, Kind, Table
+from dpdb.policy.csv_format import NO_QUOTES
+from dpdb.vectors.columns import Codes, Numbers
+
+BATCH = 1 << 17
+"""The rows of a batch."""
+
+
+@dataclass(frozen=True, repr=False)
+class TypedColumns:
+    """A builder for each column that is read."""
+
+    columns: tuple[Column, ...]
+    exact: frozenset[str]
+    """The names of those that name a unit or a row."""
+    builders: dict[str, Builder]
+
+    @classmethod
+    def of(cls, table: Table, names: Collection[str]) -> TypedColumns:
+        """Builders that have no rows yet."""
+        columns = tuple(column for column in table.columns if column.name in names)
+        exact = table.identifiers
+        builders = {
+            column.name: builder(column, exact=column.name in exact, punctuation=NO_QUOTES)
+            for column in columns
+        }
+        return cls(columns, exact, builders)
+
+    def add(self, batch: pyarrow.RecordBatch) -> int:
+        """Give every builder the values of its column; returns the number of rows."""
+        for column in self.columns:
+            values = batch.column(column.name)
+            _add(self.builders[column.name], column, values, exact=column.name in self.exact)
+        return int(batch.num_rows)
+
+    def finish(self) -> dict[str, Numbers | Codes]:
+        """The columns, once."""
+        # Each is taken out, so that its batches are freed before the next is joined.
+        return {name: self.builders.pop(name).finish() for name in list(self.builders)}
+
+
+def _add(gathering: Builder, column: Column, values: pyarrow.Array, *, exact: bool) -> None:
+    """Append values to a column; how follows from its declaration and their type alone.
+
+    What no other way is exact for is added as the text of a cell.
+    """
+    kind = values.type
+    if is_text(kind) or not column.kind.ordinal or is_long_decimal(kind):
+        gathering.add(cells(values))
+        return
+    ordinal = cast("NumberBuilder", gathering)
+    if column.kind is Kind.DATE:
+        ordinal.add_numbers(days(values))
+    elif not exact:
+        ordinal.add_numbers(numbers(values))
+    elif types.is_integer(kind) and column.kind is Kind.INTEGER:
+        ordinal.add_numbers(whole_numbers(values))
+    else:
+        gathering.add(cells(values))

@@ -1,0 +1,152 @@
+"""The values around a rank, found by refinement in memory of public size.
+
+A quantile is selected by ranks within a public reach of the one that is aimed at. In each pass over
+all parts the values in each bucket of an interval are counted, and the next pass has an interval of
+the width of a bucket: around the value of the first of these ranks, and around that of the last.
+When buckets would be points of the grid, a last pass keeps the values from one interval to the
+other. So how many passes there are follows from the width of the grid and the number of cells.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from dpdb.engines.memory.statistics import Statistics
+from dpdb.engines.protocol import WORD
+from dpdb.engines.rank_window import RankWindow
+from dpdb.engines.streams.accumulator import Accumulator
+from dpdb.engines.streams.cell_values import CellValues, GrowingCellValues
+from dpdb.engines.streams.rank_windows import windows
+from dpdb.plan.statistics import Ranks
+from dpdb.vectors.vector import Array
+
+BUCKETS = 2**16
+"""The most buckets of an interval."""
+COUNTERS = 2**21
+"""The most buckets of all cells together; a cell has two at least."""
+
+
+def bucket_widths(points: int, buckets: int) -> list[int]:
+    """The points of a bucket in each pass but the last, of intervals that begin as the grid."""
+    widths = []
+    while points > buckets:
+        points = -(-points // buckets)
+        widths.append(points)
+    return widths
+
+
+@dataclass(eq=False)
+class _Interval:
+    """Where the value of a rank is in each cell: in one of the buckets from a start on."""
+
+    starts: Array
+    below: Array
+    """How many values are less than the start."""
+    counts: Array
+    """For each cell those in each bucket."""
+
+    def add(self, cells: Array | None, values: Array, width: int) -> None:
+        """Count the values in buckets of `width` points; without `cells` there is one cell."""
+        number, buckets = self.counts.shape
+        places = (values - (self.starts[0] if cells is None else self.starts[cells])) // width
+        inside = (places >= 0) & (places < buckets)
+        if cells is not None:
+            places += cells * buckets
+        counts = np.bincount(places[inside], minlength=number * buckets)
+        self.counts += counts.reshape(number, buckets)
+
+    def refined(self, ranks: Array, width: int) -> _Interval:
+        """The bucket with the value of a rank of each cell; the first one where none has it."""
+        upto = self.below[:, np.newaxis] + np.cumsum(self.counts, axis=1)
+        chosen = (upto > ranks[:, np.newaxis]).argmax(axis=1)
+        every = np.arange(len(chosen))
+        below = upto[every, chosen] - self.counts[every, chosen]
+        return _Interval(self.starts + chosen * width, below, np.zeros_like(self.counts))
+
+
+@dataclass(eq=False)
+class RefinedWindows(Accumulator):
+    """The values of the ranks within `reach` of that of the statistic's fraction."""
+
+    statistic: Ranks
+    cells: int
+    reach: int
+    _width: int = field(init=False)
+    """The points of the intervals."""
+    _widths: list[int] = field(init=False, repr=False)
+    """The points of the buckets of this pass and of those to come; none for the last one."""
+    _numbers: Array | None = field(default=None, repr=False)
+    """How many values each cell has, once a pass is over."""
+    _counted: Array = field(init=False, repr=False)
+    """How many of them there are so far."""
+    _first: _Interval = field(init=False, repr=False)
+    _last: _Interval = field(init=False, repr=False)
+    _kept: GrowingCellValues = field(default_factory=GrowingCellValues, repr=False)
+
+    def __post_init__(self) -> None:
+        grid, buckets = self.statistic.grid, max(2, min(BUCKETS, COUNTERS // self.cells))
+        self._width = grid.upper - grid.lower + 1
+        self._widths = bucket_widths(self._width, buckets)
+        self._counted = np.zeros(self.cells, dtype=WORD)
+        starts, counts = np.full_like(self._counted, grid.lower), np.zeros((self.cells, buckets))
+        self._first = _Interval(starts, self._counted.copy(), counts.astype(WORD))
+        self._last = self._first
+
+    def add(self, part: Statistics) -> None:
+        groups, values = part.counted_steps(self.statistic)
+        values, cells = values.astype(WORD), None
+        if groups is not None:
+            inside = groups < self.cells
+            cells, values = groups[inside].astype(np.intp), values[inside]
+        if self._numbers is None:
+            own = len(values) if cells is None else np.bincount(cells, minlength=self.cells)
+            self._counted += own
+        if not self._widths:
+            self._kept.add(self._between(cells, values))
+            return
+        self._first.add(cells, values, self._widths[0])
+        if self._last is not self._first:
+            self._last.add(cells, values, self._widths[0])
+
+    def _between(self, cells: Array | None, values: Array) -> CellValues:
+        """The values from the first interval to the last."""
+        low, high = self._first.starts, self._last.starts + self._width
+        if cells is None:
+            kept = values[(values >= low[0]) & (values < high[0])]
+            return CellValues.of_rows(None, kept, 1)
+        there = (values >= low[cells]) & (values < high[cells])
+        return CellValues.of(cells[there], values[there])
+
+    def settle(self) -> bool:
+        self._numbers = self._counted
+        if not self._widths:
+            return True
+        first, last = self._ranks()
+        self._width = self._widths.pop(0)
+        self._first, self._last = (
+            self._first.refined(first, self._width),
+            self._last.refined(last, self._width),
+        )
+        return False
+
+    def _ranks(self) -> tuple[Array, Array]:
+        """The first and the last rank of each cell that are within reach."""
+        fraction, numbers = self.statistic.fraction, self._counted
+        middle = [fraction.numerator * n // fraction.denominator for n in numbers.tolist()]
+        first = np.maximum(np.array(middle, dtype=WORD) - self.reach, 0)
+        last = np.minimum(np.array(middle, dtype=WORD) + self.reach, numbers - 1)
+        return first, np.maximum(last, 0)
+
+    def result(self) -> list[RankWindow]:
+        found = self._kept.all()
+        first, last = (ranks[found.cells] for ranks in self._ranks())
+        upto = np.cumsum(found.counts)
+        before = np.searchsorted(found.cells, np.arange(self.cells))
+        upto += (self._first.below - np.append(0, upto)[before])[found.cells]
+        within = (upto > first) & (upto - found.counts <= last)
+        below = self._first.below.copy()
+        np.add.at(below, found.cells[upto <= first], found.counts[upto <= first])
+        kept = CellValues(found.cells[within], found.values[within], found.counts[within])
+        return windows(kept, self._counted, below)

@@ -1,0 +1,106 @@
+"""DuckDB files: opened to be read, and what they say of their tables and columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dpdb.errors import DataFileError, did_you_mean
+from dpdb.policy.catalog import Table
+from dpdb.policy.file_kinds import files_of
+from dpdb.policy.stored_types import StoredColumn, names_in_file, stored_columns
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection, DuckDBPyRelation
+
+_SETTINGS: dict[str, str | bool | int | float | list[str]] = {
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "memory_limit": "500MB",
+    "threads": "2",
+    "temp_directory": "",  # rows are only read on, so none has to be put down anywhere
+}
+_TABLES = """
+SELECT table_name FROM information_schema.tables
+WHERE table_catalog = 'file' AND table_schema = 'main' AND table_type = 'BASE TABLE'
+ORDER BY table_name
+"""
+"""Views are left out: what they compute could fail for a row, or take other files in."""
+_STORED_COLUMNS = """
+SELECT column_name FROM information_schema.columns
+WHERE table_catalog = 'file' AND table_schema = 'main' AND table_name = ?
+AND is_generated = 'NEVER'
+ORDER BY ordinal_position
+"""
+"""Generated columns are left out: what they compute could fail for a row."""
+
+
+@contextmanager
+def open_duckdb(path: Path) -> Iterator[DuckDBPyConnection]:
+    """A connection that has the file as `file`, and can neither write to it nor reach another.
+
+    Where it is no DuckDB file, or fails while it is read, DataFileError is raised. What the
+    library says of that is not passed on, as it could quote values.
+    """
+    try:
+        import duckdb  # noqa: PLC0415 (it imports numpy)
+        import pyarrow  # noqa: F401, PLC0415 (duckdb hands rows over through it)
+    except ImportError:
+        raise DataFileError(
+            f"{path} is a DuckDB file, and the packages duckdb and pyarrow are not installed",
+            hint='pip install "dpdb[duckdb]"',
+        ) from None
+    (file,) = files_of(path)
+    try:
+        with duckdb.connect(":memory:", config=_SETTINGS) as connection:
+            connection.execute(f"ATTACH {_literal(str(file.absolute()))} AS file (READ_ONLY)")
+            connection.execute("SET enable_progress_bar = false")
+            connection.execute("SET enable_external_access = false")
+            connection.execute("SET lock_configuration = true")
+            yield connection
+    except duckdb.Error:
+        raise DataFileError(
+            f"{path} cannot be read as a DuckDB file", hint="it may be open in another program"
+        ) from None
+
+
+def duckdb_tables(connection: DuckDBPyConnection) -> list[str]:
+    """The names of the tables in a file."""
+    return [name for (name,) in connection.execute(_TABLES).fetchall()]
+
+
+def duckdb_columns(connection: DuckDBPyConnection, table: Table) -> tuple[StoredColumn, ...]:
+    """The columns of a table in its file."""
+    return stored_columns(rows_of(connection, table).limit(0).to_arrow_table().schema)
+
+
+def rows_of(connection: DuckDBPyConnection, table: Table) -> DuckDBPyRelation:
+    """The rows of a table in its file, with the columns that are stored."""
+    known = duckdb_tables(connection)
+    name = table.name_in_file
+    if name not in known:
+        raise DataFileError(
+            f"{table.path}: there is no table {name}", hint=did_you_mean(name, known)
+        )
+    columns = [column for (column,) in connection.execute(_STORED_COLUMNS, [name]).fetchall()]
+    listed = ", ".join(map(quoted, columns))
+    return connection.sql(f"SELECT {listed} FROM file.main.{quoted(name)}")  # noqa: S608
+
+
+def check_duckdb(table: Table) -> None:
+    """Raise DataFileError where the file does not have the table with the declared columns."""
+    with open_duckdb(table.path) as connection:
+        names_in_file(table, duckdb_columns(connection, table))
+
+
+def quoted(name: str) -> str:
+    """A name of the policy or of the file as an identifier of SQL."""
+    doubled = name.replace('"', '""')
+    return f'"{doubled}"'
+
+
+def _literal(text: str) -> str:
+    doubled = text.replace("'", "''")
+    return f"'{doubled}'"

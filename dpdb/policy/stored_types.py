@@ -1,0 +1,113 @@
+"""The types of columns in files that have types, and what a policy may declare of them.
+
+Whatever the file, types come as those of Apache Arrow, which Parquet and DuckDB are read through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from dpdb.errors import DataFileError
+from dpdb.policy.catalog import Column, Kind, Table
+from dpdb.policy.csv_header import column_positions
+
+if TYPE_CHECKING:
+    import pyarrow
+
+
+class StoredType(Enum):
+    """What the values of a column are in a file, in the words of messages."""
+
+    INTEGER = "integers"
+    DECIMAL = "decimals"
+    FLOAT = "floating-point numbers"
+    TEXT = "texts"
+    BOOLEAN = "booleans"
+    DATE = "dates"
+    OTHER = "values of another type"
+
+
+_NUMBERS = (StoredType.INTEGER, StoredType.DECIMAL, StoredType.FLOAT, StoredType.TEXT)
+_READ_AS = {
+    Kind.INTEGER: _NUMBERS,
+    Kind.NUMBER: _NUMBERS,
+    Kind.DATE: (StoredType.DATE, StoredType.TEXT),
+    Kind.BOOLEAN: (StoredType.BOOLEAN, StoredType.INTEGER, StoredType.TEXT),
+    Kind.TEXT: (StoredType.TEXT, StoredType.INTEGER, StoredType.BOOLEAN, StoredType.DATE),
+}
+"""For each declared type the stored ones that are read as it."""
+
+_KINDS = {
+    StoredType.INTEGER: Kind.INTEGER,
+    StoredType.DECIMAL: Kind.NUMBER,
+    StoredType.FLOAT: Kind.NUMBER,
+    StoredType.TEXT: Kind.TEXT,
+    StoredType.BOOLEAN: Kind.BOOLEAN,
+    StoredType.DATE: Kind.DATE,
+}
+
+
+@dataclass(frozen=True)
+class StoredColumn:
+    """One column of a file, as the file declares it; that is public, as a header is."""
+
+    name: str
+    type: StoredType
+
+    @property
+    def kind(self) -> Kind | None:
+        """The type of the column where no policy declares it; None if it cannot be read."""
+        return _KINDS.get(self.type)
+
+
+def stored_columns(schema: pyarrow.Schema) -> tuple[StoredColumn, ...]:
+    """The columns of a schema of Arrow."""
+    return tuple(StoredColumn(field.name, _stored_type(field.type)) for field in schema)
+
+
+def names_in_file(table: Table, stored: Sequence[StoredColumn]) -> dict[str, str]:
+    """What a file calls each declared column.
+
+    Raises DataFileError where it lacks one, or has it of a type that is not read as declared.
+    """
+    names = [column.name for column in stored]
+    positions = column_positions(table, names)
+    for column in table.columns:
+        found = stored[positions[column.name]]
+        if names.count(found.name) > 1:
+            raise DataFileError(f"{table.place}: several columns are called {found.name}")
+        if found.type not in _READ_AS[column.kind]:
+            raise _unreadable(table, column, found)
+    return {name: names[at] for name, at in positions.items()}
+
+
+def _unreadable(table: Table, column: Column, found: StoredColumn) -> DataFileError:
+    hint = None if found.kind is None else f'declare it as type = "{found.kind}"'
+    return DataFileError(
+        f"{table.place}: {column.name} holds {found.type.value}, "
+        f"which are not read as type {column.kind}",
+        hint=hint,
+    )
+
+
+def _stored_type(arrow: pyarrow.DataType) -> StoredType:
+    """The stored type of a type of Arrow."""
+    from pyarrow import types  # noqa: PLC0415 (it imports numpy)
+
+    if types.is_dictionary(arrow):
+        arrow = arrow.value_type
+    if types.is_integer(arrow):
+        return StoredType.INTEGER
+    if types.is_decimal(arrow) and arrow.scale >= 0:
+        return StoredType.DECIMAL if arrow.scale else StoredType.INTEGER
+    if types.is_floating(arrow):
+        return StoredType.FLOAT
+    if types.is_boolean(arrow):
+        return StoredType.BOOLEAN
+    if types.is_date(arrow):
+        return StoredType.DATE
+    texts = (types.is_string, types.is_large_string, types.is_string_view)
+    return StoredType.TEXT if any(fits(arrow) for fits in texts) else StoredType.OTHER

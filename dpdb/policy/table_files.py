@@ -1,0 +1,78 @@
+"""What the files of tables say of themselves, whatever their kind: all of it is public."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from dpdb.errors import DataFileError
+from dpdb.policy import csv_header
+from dpdb.policy.catalog import Column, Kind, Table
+from dpdb.policy.csv_format import CsvFormat, unpacked_name
+from dpdb.policy.duckdb_file import check_duckdb, duckdb_columns, duckdb_tables, open_duckdb
+from dpdb.policy.file_kinds import FileKind, file_kind, is_pattern
+from dpdb.policy.parquet_file import check_parquet, parquet_columns
+from dpdb.policy.postgres_server import check_server, columns_on_server
+from dpdb.policy.server_tables import ServerTable
+from dpdb.policy.stored_types import StoredColumn
+
+
+def check_file(table: Table) -> None:
+    """Raise DataFileError where a table's file is missing, or lacks columns that are declared."""
+    match table.file_kind:
+        case FileKind.PARQUET:
+            check_parquet(table)
+        case FileKind.DUCKDB:
+            check_duckdb(table)
+        case FileKind.CSV:
+            if not table.path.is_file():
+                raise DataFileError(f"there is no file {table.path}")
+            csv_header.column_positions(table, csv_header.header_of(table).names)
+        case FileKind.POSTGRESQL:
+            check_server(table)
+
+
+def undeclared_tables(
+    path: Path, form: CsvFormat | None = None, names: Sequence[str] = ()
+) -> tuple[Table, ...]:
+    """The tables of a file that no policy declares.
+
+    Of the columns of a CSV file, which is written as `form` says, only the names are known; where
+    it has no header they are `names`. A file with types says of what type its columns are, and
+    those of types that no policy can declare are left out.
+    """
+    match file_kind(path):
+        case FileKind.PARQUET:
+            named = path.absolute().parent if is_pattern(path) else path
+            return (_typed(Table(named.stem, path, ()), parquet_columns(path)),)
+        case FileKind.DUCKDB:
+            with open_duckdb(path) as connection:
+                tables = [Table(name, path, ()) for name in duckdb_tables(connection)]
+                return tuple(_typed(each, duckdb_columns(connection, each)) for each in tables)
+    return (undeclared_table(path, form or CsvFormat(), names),)
+
+
+def undeclared_server_table(server: ServerTable) -> Table:
+    """A table of a server that no policy declares; its columns have the types that it says."""
+    table = Table(server.table, Path(server.table), (), server=server)
+    return _typed(table, columns_on_server(server))
+
+
+def undeclared_table(csv: Path, form: CsvFormat, names: Sequence[str] = ()) -> Table:
+    """The table of a CSV file of whose columns nothing is known but names."""
+    if form.header:
+        names = csv_header.read_header(csv, form).names
+    columns = tuple(Column(name, Kind.TEXT, guessed=True) for name in names)
+    return Table(unpacked_name(csv).stem, csv, columns, csv=form)
+
+
+def remarks(table: Table) -> list[str]:
+    """What whoever asks about a table must know of how its file is read."""
+    return [] if table.file_kind.typed else csv_header.remarks(table)
+
+
+def _typed(table: Table, stored: tuple[StoredColumn, ...]) -> Table:
+    """A table with the columns of its file that can be asked about."""
+    columns = tuple(Column(each.name, each.kind) for each in stored if each.kind is not None)
+    return replace(table, columns=columns)

@@ -1,0 +1,130 @@
+"""One table in a CSV file, in Parquet files and in a DuckDB file: the same columns and answers."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet
+import pytest
+
+from dpdb.answers.formats.json_lines import as_json
+from dpdb.engines.sources.opening import open_source
+from dpdb.lab.files.prepare import prepare
+from dpdb.policy.budget import Budget
+from dpdb.policy.catalog import Policy
+from dpdb.policy.reader import read_policy
+from dpdb.session.session import Session
+from dpdb.vectors.columns import Numbers
+from tests.sql.test_corpora import ACCEPTED, QUERIES, SHOP_ACCEPTED, first_word
+from tests.support.noiseless import Noiseless
+from tests.support.tables import HERE, PEOPLE
+from tests.support.two_engines import POLICY, random_cells
+from tests.support.typed_files import KINDS, write_typed
+
+SHOP = PEOPLE.parent / "shop" / "shop.toml"
+HEADER = "id,i,j,n,m,t,s,b,c,d,e"
+HOSTILE = ["", "NaN", "1e400", "-1.7e308", "5e-324", "9007199254740993", "-9223372036854775809",
+           " 7 ", "7.5", "-0", "0000-01-01", "9999-12-31", "2001-02-30", "TRUE", "f", "NULL",
+           '"a ""b"", c"', '"a\nb"', "x" * 10_001, "a\0b", "\ufeff5", "٣"]  # fmt: skip
+
+
+def hostile_policy(folder: Path, unit: str) -> Policy:
+    """A table of random rows, and of rows that have the same odd cell everywhere."""
+    chance = random.Random(3)
+    lines = [",".join([str(at), *map(quoted, random_cells(chance))]) for at in range(40)]
+    lines += [",".join([cell] * 11) for cell in HOSTILE]
+    content = "\n".join([HEADER, *lines, ""]).encode() + b",".join([b"\xff\xfe"] * 11)
+    (folder / "t.csv").write_bytes(content)
+    (folder / "t.toml").write_text(POLICY.replace("[tables.t.", f"[tables.t]\n{unit}\n[tables.t."))
+    return read_policy(folder / "t.toml")
+
+
+def quoted(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"'
+
+
+def elsewhere(policy: Policy, folder: Path, kind: str) -> Policy:
+    """The policy over files of another kind, with the rows of its own files."""
+    tables = []
+    for table in policy.tables:
+        prepare(table, folder / f"{table.name}.parquet")
+        path = folder / f"{table.name}.parquet"
+        if kind != "parquet":
+            path = write_typed(folder, table.name, pyarrow.parquet.read_table(path), kind)
+        tables.append(replace(table, path=path))
+    return replace(policy, tables=tuple(tables))
+
+
+def assert_same_columns(policy: Policy, other: Policy) -> None:
+    """To the byte and to the type, so that nothing above can tell the sources apart."""
+    for table, twin in zip(policy.tables, other.tables, strict=True):
+        names = [column.name for column in table.columns]
+        held, found = open_source(table).load(names), open_source(twin).load(names)
+        assert held.rows == found.rows
+        for name in names:
+            one, two = held.columns[name], found.columns[name]
+            assert type(one) is type(two)
+            if isinstance(one, Numbers):
+                assert (one.step, one.filler) == (two.step, two.filler)
+                pairs = [(one.units, two.units), (one.null, two.null)]
+            else:
+                assert one.values == two.values
+                pairs = [(one.codes, two.codes)]
+            for left, right in pairs:
+                assert (left is None) == (right is None)
+                if left is not None:
+                    assert left.dtype == right.dtype
+                    assert np.array_equal(left, right), name
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("unit", ["", 'unit = "t"'])
+def test_hostile_cells_are_the_same_columns(tmp_path: Path, unit: str, kind: str) -> None:
+    policy = hostile_policy(tmp_path, unit)
+    assert_same_columns(policy, elsewhere(policy, tmp_path, kind))
+
+
+@pytest.fixture(scope="module")
+def corpora(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> dict[tuple[str, str], tuple[Policy, Policy]]:
+    """By corpus and kind of file the policies over CSV files and over others."""
+    people = (*read_policy(PEOPLE).tables, *read_policy(HERE / "visits.toml").tables)
+    budget = Budget(Fraction(10_000), Fraction(1, 10), 100_000)
+    policies = {
+        "accept": Policy(people, budget),
+        "accept_shop": replace(read_policy(SHOP), budget=budget),
+    }
+    return {
+        (name, kind): (policy, elsewhere(policy, tmp_path_factory.mktemp(name), kind))
+        for name, policy in policies.items()
+        for kind in KINDS
+    }
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", ["accept", "accept_shop"])
+def test_the_tables_of_the_corpora_are_the_same_columns(
+    corpora: dict[tuple[str, str], tuple[Policy, Policy]], name: str, kind: str
+) -> None:
+    assert_same_columns(*corpora[name, kind])
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "statements"),
+    [("accept", "parts", ACCEPTED[::10]), ("accept_shop", "duckdb", SHOP_ACCEPTED[::15])],
+)
+def test_answers_are_the_same_bytes(
+    corpora: dict[tuple[str, str], tuple[Policy, Policy]], name: str, kind: str,
+    statements: list[str],
+) -> None:  # fmt: skip
+    """Of some statements of the corpora, without noise; as the columns are equal, so are all."""
+    sessions = [Session(policy, noise=Noiseless()) for policy in corpora[name, kind]]
+    for text in statements:
+        if first_word(text) in QUERIES:
+            one, two = (as_json(session.execute(text)) for session in sessions)
+            assert one == two, text

@@ -1,0 +1,122 @@
+"""Files with typed columns: their blocks, versions and digests, and what a connection may do."""
+
+from __future__ import annotations
+
+import duckdb
+import pyarrow
+import pytest
+
+from dpdb.engines.memory.engine import MemoryEngine
+from dpdb.engines.sources import duckdb_reader, parquet_reader
+from dpdb.engines.sources.opening import open_source
+from dpdb.errors import DataFileError
+from dpdb.policy.catalog import Column, Kind, Table
+from dpdb.policy.duckdb_file import open_duckdb
+from tests.engines.sources.test_blocks import Remembering
+from tests.support.csv_files import integer, plain
+from tests.support.typed_files import KINDS, write_typed
+
+COLUMNS = (integer(), Column("t", Kind.TEXT))
+
+
+def rows(number):
+    return pyarrow.table({"x": range(number), "t": [f"t{i % 7}" for i in range(number)]})
+
+
+@pytest.fixture(params=KINDS)
+def source(tmp_path, request):
+    return open_source(Table("t", write_typed(tmp_path, "t", rows(9), request.param), COLUMNS))
+
+
+def rewritten(source, table):
+    """Another table in the place of the one that the source reads."""
+    kind = "parts" if "*" in source.table.path.name else source.table.path.suffix[1:]
+    folder = source.table.path.parent.parent if kind == "parts" else source.table.path.parent
+    write_typed(folder, "t", table, kind)
+
+
+@pytest.mark.parametrize(("kind", "number"), [("parquet", 50), ("parts", 50), ("duckdb", 5000)])
+def test_blocks_put_together_are_the_table(tmp_path, monkeypatch, kind, number):
+    monkeypatch.setattr(parquet_reader, "BATCH", 4)
+    monkeypatch.setattr(duckdb_reader, "BATCH", 2048)
+    table = Table("t", write_typed(tmp_path, "t", rows(number), kind), COLUMNS)
+    source, seen = open_source(table), []
+    whole = source.load(["x", "t"], seen.append)
+    blocks = list(source.blocks(["x", "t"]))
+    assert seen == sorted(seen)
+    assert seen[-1] == 1
+    assert len(blocks) > 1
+    assert {block.version for block in blocks} == {whole.version}
+    for name, column in whole.columns.items():
+        assert [cell for block in blocks for cell in plain(block.columns[name])] == plain(column)
+
+
+def test_rows_are_counted_alone(source):
+    assert source.load([]).rows == 9
+    assert [block.rows for block in source.blocks([])] == [9]
+
+
+def test_a_witness_sees_the_bytes(source):
+    witness = Remembering()
+    source.load(["x"], None, witness)
+    list(source.blocks(["x"], None, witness))
+    assert witness.seen == [("t", source.digest(witness.key))] * 2
+    assert source.digest(b"another") != witness.seen[0][1]
+    rewritten(source, rows(8))
+    assert source.digest(witness.key) != witness.seen[0][1]
+
+
+def test_a_file_that_has_changed_is_refused(source):
+    engine = MemoryEngine()
+    engine._loaded(source.table, frozenset(["x"]))
+    blocks = source.blocks(["x"])
+    assert plain(next(blocks).columns["x"])[0] == 0
+    rewritten(source, rows(8))
+    with pytest.raises(DataFileError, match="has changed since it was first read"):
+        engine._loaded(source.table, frozenset(["x", "t"]))
+    with pytest.raises(DataFileError, match="has changed since it was first read"):
+        list(blocks)
+
+
+def test_a_file_that_is_spoilt_says_nothing_of_what_is_in_it(source):
+    for path in source.reader.files(source.table):
+        content = path.read_bytes()
+        path.write_bytes(content[: len(content) // 2])
+    with pytest.raises(DataFileError, match="cannot be read as a") as caught:
+        source.load(["x"])
+    assert caught.value.__suppress_context__
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT * FROM read_text('{}')",
+        "ATTACH '{}'",
+        "COPY file.main.t TO '{}'",
+        "INSTALL httpfs",
+        "LOAD httpfs",
+        "SET enable_external_access = true",
+        "SET threads = 4",
+        "DELETE FROM file.main.t",
+    ],
+)
+def test_a_connection_reads_its_file_and_nothing_else(tmp_path, statement):
+    path = write_typed(tmp_path, "t", rows(2), "duckdb")
+    (tmp_path / "o'ther").write_text("secret")
+    with pytest.raises(DataFileError, match="cannot be read"), open_duckdb(path) as connection:
+        connection.execute(statement.format(str(tmp_path / "o'ther").replace("'", "''")))
+    with open_duckdb(path) as connection:
+        assert connection.execute("SELECT current_setting('temp_directory')").fetchone() == ("",)
+        assert connection.execute("SELECT count(*) FROM file.main.t").fetchone() == (2,)
+
+
+def test_a_log_beside_a_file_is_part_of_it(tmp_path):
+    path = write_typed(tmp_path, "t", rows(2), "duckdb")
+    source = open_source(Table("t", path, COLUMNS))
+    before = source.digest(b"key")
+    with duckdb.connect(str(path), config={"checkpoint_threshold": "1GB"}) as connection:
+        connection.execute("PRAGMA disable_checkpoint_on_shutdown")
+        connection.execute("INSERT INTO t VALUES (7, 'new')")
+    assert path.with_name("t.duckdb.wal").exists()
+    assert source.load(["x"]).rows == 3
+    assert source.digest(b"key") != before
