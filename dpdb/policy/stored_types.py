@@ -27,6 +27,7 @@ class StoredType(Enum):
     TEXT = "texts"
     BOOLEAN = "booleans"
     DATE = "dates"
+    TIMESTAMP = "timestamps"
     OTHER = "values of another type"
 
 
@@ -35,6 +36,7 @@ _READ_AS = {
     Kind.INTEGER: _NUMBERS,
     Kind.NUMBER: _NUMBERS,
     Kind.DATE: (StoredType.DATE, StoredType.TEXT),
+    Kind.TIMESTAMP: (StoredType.TIMESTAMP, StoredType.DATE, StoredType.TEXT),
     Kind.BOOLEAN: (StoredType.BOOLEAN, StoredType.INTEGER, StoredType.TEXT),
     Kind.TEXT: (StoredType.TEXT, StoredType.INTEGER, StoredType.BOOLEAN, StoredType.DATE),
 }
@@ -47,6 +49,7 @@ _KINDS = {
     StoredType.TEXT: Kind.TEXT,
     StoredType.BOOLEAN: Kind.BOOLEAN,
     StoredType.DATE: Kind.DATE,
+    StoredType.TIMESTAMP: Kind.TIMESTAMP,
 }
 
 
@@ -109,5 +112,7 @@ def _stored_type(arrow: pyarrow.DataType) -> StoredType:
         return StoredType.BOOLEAN
     if types.is_date(arrow):
         return StoredType.DATE
+    if types.is_timestamp(arrow):
+        return StoredType.TIMESTAMP
     texts = (types.is_string, types.is_large_string, types.is_string_view)
     return StoredType.TEXT if any(fits(arrow) for fits in texts) else StoredType.OTHER

@@ -14,6 +14,7 @@ from dpdb.plan.facts import Facts
 from dpdb.plan.query import Query
 from dpdb.policy.catalog import Kind
 from dpdb.policy.numbers import days_of
+from dpdb.policy.timestamps import read_timestamp
 from dpdb.session.backends import most_alike
 
 if TYPE_CHECKING:
@@ -81,6 +82,8 @@ def _literal(cell: Cell, kind: Kind) -> Literal:
     match cell:
         case str() if kind is Kind.DATE:
             return Literal(days_of(datetime.date.fromisoformat(cell)), kind)
+        case str() if kind is Kind.TIMESTAMP:
+            return Literal(read_timestamp(cell), kind)
         case None | str() | bool():
             return Literal(cell, kind)
         case int() if kind is Kind.INTEGER:

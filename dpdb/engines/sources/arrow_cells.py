@@ -17,6 +17,7 @@ from pyarrow import compute, types
 from dpdb.engines.sources.csv_records import MARGIN, Cells
 from dpdb.engines.sources.grid_rounding import Floats
 from dpdb.policy.numbers import days_of
+from dpdb.policy.timestamps import DAY, SECOND, TIMESTAMPS
 from dpdb.vectors.grammar import LONGEST
 
 _WHOLE_DOUBLES = 2**53
@@ -42,6 +43,11 @@ def texts_of(array: pyarrow.Array) -> pyarrow.Array:
     """The values as texts; NULL where they are NULL, or no cell can write them."""
     if types.is_date(array.type):
         array = _written_dates(array)
+    elif types.is_timestamp(array.type):
+        found = moments(array)
+        missing = np.isnan(found)
+        whole = np.where(missing, 0.0, found).astype(np.int64)
+        array = pyarrow.array(whole, pyarrow.timestamp("us"), mask=missing)
     return compute.cast(array, pyarrow.large_string())
 
 
@@ -82,6 +88,21 @@ def whole_numbers(array: pyarrow.Array) -> Floats:
 def days(array: pyarrow.Array) -> Floats:
     """Dates as days from 1970-01-01; not a number where they are NULL, or no cell can write."""
     return whole_numbers(_written_dates(array).cast(pyarrow.int32()))
+
+
+def moments(array: pyarrow.Array) -> Floats:
+    """Timestamps, or the midnights of dates, as microseconds; not a number where there is none."""
+    if types.is_date(array.type):
+        counted, unit = array.cast(pyarrow.date32(), safe=False).cast(pyarrow.int32()), "day"
+    else:
+        counted, unit = array.cast(pyarrow.int64()), array.type.unit
+    plain = _plain(counted).astype(np.int64)
+    if unit == "ns":  # The digits after the sixth decimal are cut off, as those of a cell are.
+        plain, unit = plain // 1000, "us"
+    length = {"day": DAY, "s": SECOND, "ms": SECOND // 1000, "us": 1}[unit]
+    first, last = TIMESTAMPS
+    known = (plain >= -(-first // length)) & (plain <= last // length) & ~_null(array)
+    return np.where(known, np.where(known, plain, 0) * float(length), np.nan)
 
 
 def _written_dates(array: pyarrow.Array) -> pyarrow.Array:

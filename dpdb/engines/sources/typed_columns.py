@@ -14,6 +14,7 @@ from dpdb.engines.sources.arrow_cells import (
     days,
     is_long_decimal,
     is_text,
+    moments,
     numbers,
     whole_numbers,
 )
@@ -71,6 +72,8 @@ def _add(gathering: Builder, column: Column, values: pyarrow.Array, *, exact: bo
     ordinal = cast("NumberBuilder", gathering)
     if column.kind is Kind.DATE:
         ordinal.add_numbers(days(values))
+    elif column.kind is Kind.TIMESTAMP and not exact:
+        ordinal.add_numbers(moments(values))
     elif not exact:
         ordinal.add_numbers(numbers(values))
     elif types.is_integer(kind) and column.kind is Kind.INTEGER:

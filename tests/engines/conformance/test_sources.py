@@ -26,9 +26,11 @@ from tests.support.two_engines import POLICY, random_cells
 from tests.support.typed_files import KINDS, write_typed
 
 SHOP = PEOPLE.parent / "shop" / "shop.toml"
-HEADER = "id,i,j,n,m,t,s,b,c,d,e"
+HEADER = "id,i,j,n,m,t,s,b,c,d,e,p,q"
+WIDTH = HEADER.count(",") + 1
 HOSTILE = ["", "NaN", "1e400", "-1.7e308", "5e-324", "9007199254740993", "-9223372036854775809",
-           " 7 ", "7.5", "-0", "0000-01-01", "9999-12-31", "2001-02-30", "TRUE", "f", "NULL",
+           " 7 ", "7.5", "-0", "0000-01-01", "9999-12-31", "2001-02-30", "1699-12-31 23:59:59",
+           "2199-12-31T23:59:59.9999999Z", "1970-01-01 00:00:00.5+14:00", "TRUE", "f", "NULL",
            '"a ""b"", c"', '"a\nb"', "x" * 10_001, "a\0b", "\ufeff5", "٣"]  # fmt: skip
 
 
@@ -36,8 +38,8 @@ def hostile_policy(folder: Path, unit: str) -> Policy:
     """A table of random rows, and of rows that have the same odd cell everywhere."""
     chance = random.Random(3)
     lines = [",".join([str(at), *map(quoted, random_cells(chance))]) for at in range(40)]
-    lines += [",".join([cell] * 11) for cell in HOSTILE]
-    content = "\n".join([HEADER, *lines, ""]).encode() + b",".join([b"\xff\xfe"] * 11)
+    lines += [",".join([cell] * WIDTH) for cell in HOSTILE]
+    content = "\n".join([HEADER, *lines, ""]).encode() + b",".join([b"\xff\xfe"] * WIDTH)
     (folder / "t.csv").write_bytes(content)
     (folder / "t.toml").write_text(POLICY.replace("[tables.t.", f"[tables.t]\n{unit}\n[tables.t."))
     return read_policy(folder / "t.toml")

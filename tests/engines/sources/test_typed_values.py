@@ -33,7 +33,13 @@ OTHERS = [
     Column("x", Kind.TEXT, nullable=False),
     Column("x", Kind.TEXT, values=("b", "a")),
 ]
-HOSTILE = ["", " 7", "1e400", "nan", "-0", "9007199254740993", "2020-02-30", "0001-01-01", "TRUE",
+MOMENTS = [
+    Column("x", Kind.TIMESTAMP),
+    ordinal(Kind.TIMESTAMP, 0, 10**16, step="1000000"),
+    Column("x", Kind.TIMESTAMP, step=Fraction(10**6)),
+    Column("x", Kind.TIMESTAMP, Fraction(0), Fraction(0), values=(0,)),
+]
+HOSTILE = ["", "1970-01-01 01:00:00.5+01:00", " 7", "1e400", "nan", "-0", "9007199254740993", "2020-02-30", "0001-01-01", "TRUE",
            "a", "ß\0", '"', '"a""', "a,b\nc", "x" * 10_001, "00012", "+3.5", "1_000", None]  # fmt: skip
 RANDOM = random.Random(1)
 LONG = [None, -1, 2**53 + 1, -(2**63), 2**63 - 1, *range(-9, 50),
@@ -57,7 +63,7 @@ def assert_alike(folder, texts, array, declared, kind="parquet"):
 @pytest.mark.parametrize("kind", KINDS)
 def test_texts_are_cells(tmp_path, kind):
     texts = [text or "" for text in HOSTILE]
-    assert_alike(tmp_path, texts, pyarrow.array(HOSTILE), [*NUMBERS, *OTHERS], kind)
+    assert_alike(tmp_path, texts, pyarrow.array(HOSTILE), [*NUMBERS, *OTHERS, *MOMENTS], kind)
 
 
 def test_integers(tmp_path):
@@ -95,6 +101,25 @@ def test_dates(tmp_path):
     declared = [*OTHERS[::2], ordinal(Kind.DATE, 0, 9)]
     assert_alike(tmp_path, texts, array, declared)
     assert_alike(tmp_path, ["1970-01-02"], pyarrow.array([86_400_000], pyarrow.date64()), declared)
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+@pytest.mark.parametrize("zone", [None, "UTC", "Europe/Berlin"])
+def test_timestamps(tmp_path, unit, zone):
+    """Of the years that there are; what is finer than microseconds is cut off."""
+    steps = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[unit]
+    far = 2**53 if unit == "s" else 2**63 - 1  # Parquet has no seconds: it makes them milliseconds
+    counts = [None, 0, -1, 1_709_195_400 * steps + steps // 2, far, -far]
+    array = pyarrow.array(counts, pyarrow.int64()).cast(pyarrow.timestamp(unit, zone))
+    before = {"s": "", "ms": ".999", "us": ".999999", "ns": ".999999999"}[unit]
+    half = "" if unit == "s" else ".5"
+    texts = ["", "1970-01-01", f"1969-12-31 23:59:59{before}", f"2024-02-29 08:30:00{half}"]
+    assert_alike(tmp_path, [*texts, "", ""], array, MOMENTS)
+
+
+def test_dates_are_midnights(tmp_path):
+    array = pyarrow.array([None, 0, -719_162, 19_782], pyarrow.int32()).cast(pyarrow.date32())
+    assert_alike(tmp_path, ["", "1970-01-01", "", "2024-02-29"], array, MOMENTS)
 
 
 @pytest.mark.parametrize("kind", KINDS)
