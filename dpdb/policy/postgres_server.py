@@ -54,6 +54,7 @@ _TYPES = {
     "numeric": StoredType.DECIMAL,
     "bool": StoredType.BOOLEAN,
     "date": StoredType.DATE,
+    **dict.fromkeys(("timestamp", "timestamptz"), StoredType.TIMESTAMP),
 }
 
 

@@ -89,8 +89,7 @@ class _OrdinalBuilder(ABC):
             floats, plain = plain_dates(column, self._punctuation.quote)
             whole = plain
         elif self._kind is Kind.TIMESTAMP:
-            floats, plain = plain_timestamps(column, self._punctuation)
-            plain &= not self._exact
+            floats, plain = plain_timestamps(column, self._punctuation.quote)
             whole = plain
         else:
             floats, plain, whole = plain_numbers(column, self._punctuation)

@@ -116,7 +116,7 @@ def test_statements_mean_what_they_do_of_a_file(server, tmp_path):
     on_file = read_policy(PEOPLE.with_suffix(".toml"))
     (people,) = on_file.tables
     kinds = {Kind.INTEGER: "int", Kind.NUMBER: "numeric", Kind.TEXT: "text",
-             Kind.DATE: "date", Kind.BOOLEAN: "boolean"}  # fmt: skip
+             Kind.DATE: "date", Kind.BOOLEAN: "boolean", Kind.TIMESTAMP: "timestamptz"}  # fmt: skip
     listed = ", ".join(f"{column.name} {kinds[column.kind]}" for column in people.columns)
     with psycopg.connect(server.address(), autocommit=True) as connection:
         connection.execute(f"CREATE TABLE people ({listed})")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from pathlib import Path
 
 import pyarrow.parquet
@@ -10,7 +11,10 @@ import pytest
 from dpdb.interfaces.cli.main import main
 from dpdb.lab.files import prepare
 
-ROWS = 'id,day,x,n,t,b\n1,2020-01-01,70.4,0.1,"a,""b""",yes\n2.5,2020-02-30,1e30,nan,,\n,,x,1e300,é,0\n'
+ROWS = (
+    'id,day,x,n,t,b,at\n1,2020-01-01,70.4,0.1,"a,""b""",yes,2020-01-01 00:00:00.5\n'
+    "2.5,2020-02-30,1e30,nan,,,\n,,x,1e300,é,0,2020-01-01T01:00+01:00\n"
+)
 POLICY = """
 [tables.t]
 unit = "id"
@@ -21,6 +25,7 @@ day = { type = "date" }
 n = { type = "number", values = [1, 2] }
 t = { type = "text", values = ["a"] }
 b = { type = "boolean" }
+at = { type = "timestamp", bounds = [2020-01-01, 2020-01-02] }
 """
 
 
@@ -46,7 +51,7 @@ def test_declared_columns_are_written_as_they_are(
     written = prepared(file)
     table = pyarrow.parquet.read_table(written)
     assert [str(field.type) for field in table.schema] == [
-        "int64", "int64", "date32[day]", "double", "string", "bool"
+        "int64", "int64", "date32[day]", "double", "string", "bool", "timestamp[us]"
     ]  # fmt: skip
     columns = {name: table.column(name).to_pylist() for name in table.column_names}
     assert columns["x"] == [70, 2**53, None]
@@ -55,6 +60,8 @@ def test_declared_columns_are_written_as_they_are(
     assert columns["n"] == [0.1, None, 1e300]
     assert columns["t"] == ['a,"b"', None, "é"]
     assert columns["b"] == [True, None, False]
+    midnight = datetime.datetime(2020, 1, 1)
+    assert columns["at"] == [midnight.replace(microsecond=500_000), None, midnight]
     assert written.stat().st_mode & 0o777 == 0o600
     shown = capsys.readouterr()
     assert shown.out == ""
@@ -67,7 +74,7 @@ def test_without_a_policy_types_are_those_of_the_draft(
     file.with_suffix(".toml").unlink()
     schema = pyarrow.parquet.read_schema(prepared(file))
     assert [str(field.type) for field in schema] == [
-        "double", "string", "double", "double", "string", "string"
+        "double", "string", "double", "double", "string", "string", "timestamp[us]"
     ]  # fmt: skip
     assert (
         "note: x: 1 of the first 3 cells are no number, and will be NULL" in capsys.readouterr().err
