@@ -3,6 +3,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 # How much of the long checks is run: 0.01 is a hundredth.
 SCALE ?= 1
+# Compiled modules are kept, whatever the environment says: hundreds of processes import them.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: run test suite test-long lint bench data lab
 .DELETE_ON_ERROR:
@@ -17,6 +19,7 @@ test: .venv/dev  ## lint, types, import floors and the whole suite
 # A third worker has the two cores while others wait for terminals. To make every assert show its
 # values takes each worker as long as to import all tests: only what failed is run with that.
 suite: .venv/dev
+	$(BIN)/python -m compileall -q -j 2 dpdb tests
 	$(BIN)/python -m pytest -n 3 --dist worksteal --assert=plain || \
 	{ $(BIN)/python -m pytest --last-failed --last-failed-no-failures=none; false; }
 
@@ -39,13 +42,17 @@ data: .venv/run  ## make the files of sample_data anew
 	$(BIN)/python scripts/make_sample_data.py
 	$(BIN)/python scripts/make_shop_data.py
 
-# What running needs comes first and alone, so that the first answer is there soon.
+# What running needs comes first and alone, so that the first answer is there soon. pip would compile
+# all that it installs, though most of it is never imported. What is imported here is compiled for
+# the processes that come after, so that several do not compile it at once.
 .venv/run: pyproject.toml
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --editable .
+	$(BIN)/python -c 'import matplotlib.figure, numpy, prompt_toolkit.shortcuts, rich.markdown, sqlglot'
 	touch $@
 
 .venv/dev: .venv/run
-	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
-	$(BIN)/python -m pip install --quiet --group dev
+	$(BIN)/python -m pip install --quiet --no-compile --upgrade 'pip>=25.1'
+	$(BIN)/python -m pip install --quiet --no-compile --group dev
+	$(BIN)/python -c 'import dp_accounting, duckdb, hypothesis, IPython, opendp, pandas, pytest, scipy.stats'
 	touch $@

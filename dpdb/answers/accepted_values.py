@@ -13,6 +13,7 @@ Whatever steps it takes, nothing from there to the bound is accepted.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from types import ModuleType
@@ -67,6 +68,8 @@ class Line:
         """The lines of single numbers."""
 
         def numbers(values: Real) -> list[float]:
+            if isinstance(values, float):
+                return [values] * math.prod(shape)
             return np.broadcast_to(values, shape).ravel().tolist()
 
         weights = zip(*map(numbers, self.weights), strict=True)

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from dpdb.answers.declarations import declared_range
-from dpdb.answers.record import CellColumn, ReleaseReport
-from dpdb.answers.release_reports import atom_sums, own_reports
+from dpdb.answers.record import CellColumn
+from dpdb.answers.release_reports import atom_sums, has_margin, release_labels
 from dpdb.plan.confidence import CONFIDENCE, at_once
 from dpdb.plan.derived_columns import has_intervals
 from dpdb.plan.expressions import columns_of, conjunction, slots
@@ -36,15 +37,15 @@ def interval_notes(planned: Plan) -> tuple[str, ...]:
         below = (interval_notes(subplan) for subplan in shown)
         return tuple(dict.fromkeys(note for notes in below for note in notes))
     notes, releases = list(_obstacle_notes(planned)), list(_shown_releases(planned))
-    brackets = (each for each, _ in releases if isinstance(each.mechanism, Bracket))
+    brackets = (each.release for each in releases if isinstance(each.release.mechanism, Bracket))
     bracketed: set[object] = set().union(*map(_keys, brackets))
-    for release, report in releases:
-        if isinstance(release.mechanism, Walk):
-            notes += walk_notes(release, report)
-        elif report.margin is None and not _keys(release) <= bracketed:
+    for each in releases:
+        if isinstance(each.release.mechanism, Walk):
+            notes += walk_notes(each)
+        elif not has_margin(each.release) and not _keys(each.release) <= bracketed:
             why = "has no interval: how near it is depends on the rows"
-            notes.append(f"{report.column} {_way(report)}, and {why}")
-    with_interval = any(report.margin is not None for _, report in releases)
+            notes.append(f"{each.column} {_way(each.release)}, and {why}")
+    with_interval = any(has_margin(each.release) for each in releases)
     if planned.competing_rows > 1 and with_interval:
         number = planned.competing_rows
         why = "as noise decides which are shown"
@@ -108,40 +109,46 @@ def parallel_notes(planned: Plan) -> tuple[str, ...]:
     return (*nested, *own)
 
 
-def _way(report: ReleaseReport) -> str:
+def _way(release: Release) -> str:
     """How the release without a margin makes its value: a phrase to follow the column's name."""
-    if report.mechanism == Smooth.name:
+    if isinstance(release.mechanism, Smooth):
         return "has noise of a size that is secret"
-    return "is chosen by frequency" if report.aggregate == "mode" else "is chosen by rank"
+    return "is chosen by frequency" if release.aggregate == "mode" else "is chosen by rank"
 
 
-def walk_notes(release: Release, report: ReleaseReport) -> Iterator[str]:
+def walk_notes(shown: _Shown) -> Iterator[str]:
     """What a MIN or MAX found by a walk tells, and what to ask instead."""
-    statistic, walk = release.statistic, release.mechanism
+    statistic, walk = shown.release.statistic, shown.release.mechanism
     assert isinstance(statistic, Ranks)
     assert isinstance(walk, Walk)
     greatest = bool(statistic.fraction)
-    most = walk.rows_above(at_once(CONFIDENCE, report.competing_rows), len(statistic.rungs))
+    most = walk.rows_above(at_once(CONFIDENCE, shown.competing_rows), len(statistic.rungs))
     name, side, end, tail = (
         ("MAX", "above", "lower", "0.99") if greatest else ("MIN", "below", "upper", "0.01")
     )
     yield (
-        f"{report.column}: at most {most} rows are {side} the {name} ({SURE}), as one row far from "
+        f"{shown.column}: at most {most} rows are {side} the {name} ({SURE}), as one row far from "
         f"all others is hidden; QUANTILE_CONT(x, {tail}) tells of more"
     )
     few = walk.rows_needed(len(statistic.rungs))
-    yield f"{report.column}: of fewer than about {few} rows the {name} is near the {end} bound"
+    yield f"{shown.column}: of fewer than about {few} rows the {name} is near the {end} bound"
 
 
-def _shown_releases(planned: Plan) -> Iterator[tuple[Release, ReleaseReport]]:
-    """The releases from which the answer's columns are computed, with their reports."""
-    reports = own_reports(planned)
+class _Shown(NamedTuple):
+    """A release from which a column of the answer is computed."""
+
+    release: Release
+    column: str
+    """What the reports of it say that it is for."""
+    competing_rows: int
+
+
+def _shown_releases(planned: Plan) -> Iterator[_Shown]:
+    """The releases from which the answer's columns are computed."""
+    labels = release_labels(planned)
     for output in planned.outputs:
         for index in sorted(planned.released_for(output)):
-            release = planned.releases[index]
-            for report in reports:
-                if report.group == index + 1:
-                    yield release, report
+            yield _Shown(planned.releases[index], labels[index], planned.competing_rows)
         for index in sorted(slots(output.expression, "subquery")):
             yield from _shown_releases(planned.subplans[index])
 

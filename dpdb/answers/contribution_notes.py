@@ -8,16 +8,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dpdb.answers.declarations import plain_value
+from dpdb.answers.release_reports import aggregate_label
 from dpdb.plan.expressions import ColumnRef, Expr, children
 from dpdb.plan.plan import Plan
 from dpdb.plan.relations import Source
+from dpdb.plan.single_values import SingleValue, UnitValue, single_value
 from dpdb.plan.statistics import Distinct, Ranks, Total
 from dpdb.policy.catalog import Column
 
 
 def bounding_notes(planned: Plan) -> tuple[str, ...]:
-    """A note for each cap on a unit's rows, and for each column whose values are clamped."""
+    """A note for each cap on a unit's rows, and for each column whose values are clamped.
+
+    So is there one for each aggregate of what units come to.
+    """
     plans = list(_with_subplans(planned))
+    totals = [note for each in plans for note in _of_units(each)]
     caps = [_cap(each.table) for each in plans if each.table.unit is not None]
     clamps = [
         _clamp(column)
@@ -27,7 +33,7 @@ def bounding_notes(planned: Plan) -> tuple[str, ...]:
         if isinstance(part.statistic, Total | Ranks | Distinct)
         for column in _bounded(part.statistic.argument)
     ]
-    return tuple(dict.fromkeys([*caps, *clamps]))
+    return tuple(dict.fromkeys([*caps, *totals, *clamps]))
 
 
 def _with_subplans(planned: Plan) -> Iterator[Plan]:
@@ -45,9 +51,26 @@ def _cap(table: Source) -> str:
     return f"at most {rows} per {table.unit_in_words}{within}, chosen by a keyed hash"
 
 
+def _of_units(planned: Plan) -> Iterator[str]:
+    """A note for each aggregate of what the rows of units come to."""
+    for index, estimate in enumerate(planned.estimates):
+        value = single_value(estimate.aggregate.argument)
+        if isinstance(value, UnitValue) and estimate.obstacle is None:
+            unit = planned.table.unit_in_words
+            what = (
+                f"the mean of each {unit}" if value.function == "avg" else f"what each {unit} adds"
+            )
+            where = " in a group" if planned.keys else ""
+            yield f"{aggregate_label(planned, index)}: {what}{where} is clamped to {_ends(value)}"
+
+
 def _bounded(expression: Expr) -> Iterator[Column]:
     """The columns that an expression reads and that have bounds."""
     match expression:
+        case ColumnRef(column=SingleValue(argument=argument)):
+            if argument is not None:
+                yield from _bounded(argument)
+            return
         case ColumnRef(column=Column(values=None, bounds=(_, _)) as column):
             yield column
     for child in children(expression):
@@ -55,6 +78,11 @@ def _bounded(expression: Expr) -> Iterator[Column]:
 
 
 def _clamp(column: Column) -> str:
+    return f"{column.name}: values are clamped to {_ends(column)}"
+
+
+def _ends(column: Column) -> str:
+    """The bounds of a column, as they are written."""
     assert column.bounds is not None
     low, high = (plain_value(bound, column.kind) for bound in column.bounds)
-    return f"{column.name}: values are clamped to {low} … {high}"
+    return f"{low} … {high}"

@@ -17,7 +17,7 @@ from dpdb.answers.group_rows import with_keys
 from dpdb.answers.groups import Groups, aggregated, grouped
 from dpdb.answers.noisy_table import NoisyColumn, NoisyTable, Rows, in_order, shown, spread
 from dpdb.answers.rows import answer_table, empty_table
-from dpdb.plan.derived import Derived, Join, Released, Selection, UnionAll, released
+from dpdb.plan.derived import Derived, Join, Released, Selection, UnionAll, Values, released
 from dpdb.plan.expressions import Expr, Slot
 from dpdb.plan.plan import Plan
 from dpdb.plan.query import Query
@@ -75,6 +75,8 @@ def _rows(derived: Derived, answers: Answers) -> NoisyTable:
     match derived:
         case Released(query=query):
             return _as_shown(answers[query])
+        case Values():
+            return _public(derived)
         case UnionAll(inputs=several):
             return _united([_rows(each, answers) for each in several])
         case Join(left=left, right=right):
@@ -90,6 +92,20 @@ def _as_shown(table: NoisyTable) -> NoisyTable:
         for each in table.columns
     )
     return NoisyTable(tuple(columns), table.rows)
+
+
+def _public(values: Values) -> NoisyTable:
+    """Public rows, which have no noise."""
+    number = len(values.rows)
+    if not number:
+        nothing = (NoisyColumn(constant(None, kind), kind) for _, kind in values.columns)
+        return NoisyTable(tuple(nothing), number).take(np.arange(number))
+    cells = zip(values.columns, zip(*values.rows, strict=True), strict=True)
+    columns = ([constant(cell, kind) for cell in each] for (_, kind), each in cells)
+    found = (_concatenated(each, [1] * number) for each in columns)
+    kinds = (kind for _, kind in values.columns)
+    pairs = zip(found, kinds, strict=True)
+    return NoisyTable(tuple(NoisyColumn(*pair) for pair in pairs), number)
 
 
 def _united(tables: Sequence[NoisyTable]) -> NoisyTable:

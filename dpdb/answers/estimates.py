@@ -171,7 +171,12 @@ def scaled(units: Array, step: Fraction) -> Array:
 
 def number(estimate: Estimate, draws: Draws) -> Array:
     """The number of rows to divide by: the public one, or the noisy one if that is at least 1."""
-    return np.maximum(read(estimate.moments.count, draws), 1.0)
+    return at_least_one(read(estimate.moments.count, draws))
+
+
+def at_least_one(rows: Array) -> Array:
+    """Numbers of rows to divide by, of which noise may have made less than one."""
+    return np.asarray(np.maximum(rows, 1.0))
 
 
 def _clamped(values: Array, estimate: Estimate) -> Array:

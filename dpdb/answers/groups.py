@@ -9,6 +9,7 @@ import numpy as np
 
 from dpdb.answers.noisy_table import Rows, rank_values, spread
 from dpdb.plan.query import Aggregate, Function
+from dpdb.plan.single_aggregates import without_distinct
 from dpdb.vectors.evaluate import Frame, evaluate
 from dpdb.vectors.vector import (
     AnyVector,
@@ -66,7 +67,8 @@ def grouped(keys: Sequence[AnyVector], rows: int) -> Groups:
 
 def aggregated(aggregate: Aggregate, frame: Frame, groups: Groups) -> AnyVector:
     """The value of an aggregate in each group."""
-    rows = len(groups.of_row)
+    rows, every = len(groups.of_row), without_distinct(aggregate)
+    aggregate = aggregate if every is None else every
     kept = np.ones(rows, dtype=np.bool_)
     if aggregate.where is not None:
         passed = evaluate(aggregate.where, frame)
@@ -83,7 +85,8 @@ def aggregated(aggregate: Aggregate, frame: Frame, groups: Groups) -> AnyVector:
         return numbers(np.array([float(len(np.unique(ranks[each]))) for each in members]))
     if aggregate.function is Function.MODE:
         return _modes(argument, ranks, members) if rows else constant(None, aggregate.kind)
-    values = [_value(aggregate, ranks[each]) for each in members]
+    cells = [ranks[each] if every is None else np.unique(ranks[each]) for each in members]
+    values = [_value(aggregate, each) for each in cells]
     null = np.array([value is None for value in values], dtype=np.bool_)
     return finite(np.array([0.0 if value is None else value for value in values]), null)
 

@@ -13,7 +13,15 @@ from functools import cached_property
 import numpy as np
 
 from dpdb.answers.accepted_values import Line, last_accepted
-from dpdb.answers.estimates import SAMPLED, Array, Draws, deviation, grid_step, number, read
+from dpdb.answers.estimates import (
+    SAMPLED,
+    Array,
+    Draws,
+    at_least_one,
+    deviation,
+    grid_step,
+    read,
+)
 from dpdb.answers.noise_tails import TINY, Real, SumOfNoises
 from dpdb.plan.moments import Place, Reading
 from dpdb.plan.plan import Estimate, Plan
@@ -108,9 +116,9 @@ def _means(noisy: NoisyMoments, confidence: float) -> Array:
     moments = noisy.estimate.moments
     assert moments.grid is not None
     bounds = moments.grid.lower - moments.centre, moments.grid.upper - moments.centre
-    mean = noisy.total.value / number(noisy.estimate, noisy.draws)
-    best = np.clip(mean, bounds[0], bounds[1])
-    ends = np.stack([np.full(len(best), float(end)) for end in bounds])
+    best = np.clip(noisy.total.value / at_least_one(noisy.count.value), *bounds)
+    ends = np.empty((2, len(best)))
+    ends[0], ends[1] = bounds
     side = np.where(noisy.total.value < ends * noisy.count.value, -1.0, 1.0)
     line = noisy.line(noisy.total, noisy.count, side, confidence)
     return last_accepted(line, np.broadcast_to(best, ends.shape), ends)

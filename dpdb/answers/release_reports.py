@@ -44,7 +44,7 @@ def _reports(planned: Plan, groups: Iterator[int]) -> Iterator[ReleaseReport]:
 
 def _own_reports(planned: Plan, groups: Iterator[int]) -> Iterator[ReleaseReport]:
     """The reports of the plan's own releases, each of which has the next group number."""
-    labels = _labels(planned)
+    labels = release_labels(planned)
     sources = dict(enumerate(group.source for group in planned.remembered for _ in group.releases))
     for index, release in enumerate(planned.releases):
         label, group = labels.get(index, release.aggregate), next(groups)
@@ -54,7 +54,7 @@ def _own_reports(planned: Plan, groups: Iterator[int]) -> Iterator[ReleaseReport
             yield replace(report, recalled=True, source=sources[index]) if recalled else report
 
 
-def _labels(planned: Plan) -> dict[int, str]:
+def release_labels(planned: Plan) -> dict[int, str]:
     """For each release the label of the first column that needs it; or those of several."""
     labels: dict[int, list[str]] = {}
     for output in planned.outputs:
@@ -156,6 +156,11 @@ def aggregate_label(planned: Plan, index: int) -> str:
     slot = Slot("aggregate", index, aggregate.kind)
     labels = [output.label for output in planned.outputs if output.expression == slot]
     return labels[0] if labels else aggregate.function.upper()
+
+
+def has_margin(release: Release) -> bool:
+    """Whether it is known how far the noise of a release goes."""
+    return isinstance(release.mechanism, Laplace | Gaussian | Threshold)
 
 
 def _report(

@@ -15,7 +15,7 @@ from dpdb.ledger.book import Book, Sealed, open_book
 from dpdb.ledger.entries import Charge, Decision, Entry
 from dpdb.ledger.kept import Kept, ReleaseStore, SealedRelease
 from dpdb.ledger.protocol import Balance, Ledger, PinnedData, Price, Receipt, Recorded
-from dpdb.ledger.spending import Spent, check_covered, price_between
+from dpdb.ledger.spending import Spent, covered_price, price_between
 from dpdb.ledger.state import State, StateReader, decision_of, totals_of
 from dpdb.ledger.terms import check_session
 from dpdb.ledger.windows import renew_where_over
@@ -166,7 +166,7 @@ class LastingLedger(Ledger, ReleaseStore):
             state = self._read(last)
             change = self._change(state, loss, region, queries)
             for before, after in change.balances:
-                check_covered(before, after)
+                covered_price(before, after)
             made.append(change)
             return self._entry(last.entry, change)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from threading import Lock
 
 from dpdb.ledger.protocol import Balance, Ledger, Price, Receipt
-from dpdb.ledger.spending import Spent, check_covered, price_between
+from dpdb.ledger.spending import Spent, covered_price, price_between
 from dpdb.plan.regions import Region
 from dpdb.policy.budget import Budget, Neighbors
 from dpdb.privacy.accounting.composition import ComposedLoss
@@ -40,10 +40,10 @@ class MemoryLedger(Ledger):
         """Take what that costs: all of it or, raising BudgetExceeded, nothing."""
         with self._lock:
             after = self._after(loss, region, queries)
-            balances = self.balance, self._balance(after)
-            check_covered(*balances)
-            self._spent, self._left = after, balances[-1]
-        return Receipt(loss, region, price_between(*balances))
+            left = self._balance(after)
+            price = covered_price(self.balance, left)
+            self._spent, self._left = after, left
+        return Receipt(loss, region, price)
 
     def _after(self, loss: ComposedLoss, region: Region | None, queries: int) -> Spent:
         """What will have been spent."""

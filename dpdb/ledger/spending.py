@@ -139,8 +139,11 @@ def price_between(before: Balance, after: Balance) -> Price:
     )
 
 
-def check_covered(before: Balance, after: Balance) -> None:
-    """Refuse what the budget does not cover, saying by how much; raises BudgetExceeded."""
+def covered_price(before: Balance, after: Balance) -> Price:
+    """What was paid between two balances; raises BudgetExceeded where the budget has too little.
+
+    The error says by how much.
+    """
     price = price_between(before, after)
     if price.queries > before.queries_left:
         raise BudgetExceeded(
@@ -150,7 +153,7 @@ def check_covered(before: Balance, after: Balance) -> None:
             hint="repeating an answered query is free",
         )
     if accountant(before.budget).covers(after.sums):
-        return
+        return price
     name, asked, left = "epsilon", price.epsilon, max(before.epsilon_left, Fraction(0))
     way = "SET epsilon, or a larger error"
     if asked <= left:

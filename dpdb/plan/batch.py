@@ -11,11 +11,11 @@ from fractions import Fraction
 from functools import cached_property
 
 from dpdb.plan.allocation import competing_rows
-from dpdb.plan.expressions import conjunction
 from dpdb.plan.key_selection import selects_keys
 from dpdb.plan.lowering import PlanningContext, RowCount
 from dpdb.plan.plan import Plan
 from dpdb.plan.query import Aggregate, Query
+from dpdb.plan.single_aggregates import filtered
 from dpdb.policy.catalog import Policy
 from dpdb.privacy.accounting.accountants import BudgetShare
 
@@ -110,7 +110,7 @@ class JointQuery:
 def _filtered(member: Query) -> Mapping[Aggregate, Aggregate]:
     """For each aggregate of a query the one over the same rows in the joint query."""
     where = None if _common_filter(member) is not None else member.where
-    return {each: replace(each, where=conjunction(where, each.where)) for each in member.aggregates}
+    return {each: filtered(each, where) for each in member.aggregates}
 
 
 def joined(queries: Sequence[tuple[Query, BudgetShare]]) -> list[JointQuery]:

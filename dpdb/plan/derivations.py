@@ -8,7 +8,8 @@ A release is about the rows that pass a filter, in the cells of some keys. From 
 
 Each row must be in exactly one of the cells that are added up, so their key is never NULL; and a
 condition p that is left out must never be NULL, as NOT p would be NULL with it. Tables whose units
-have several rows are left alone, and joins: which rows of a unit count depends on the filter.
+have several rows are left alone, and joins: which rows of a unit count depends on the filter. So
+are sums of different values, as two cells can have the same ones.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from dpdb.plan.plan import ReleasedGroup
 from dpdb.plan.query import Query
 from dpdb.plan.ranges import nullable
 from dpdb.plan.relations import Joined
+from dpdb.plan.single_values import single_value
 from dpdb.policy.catalog import Kind, Value
 
 _MOST_PAIRS = 16
@@ -119,6 +121,8 @@ def _regrouped(query: Query, kept: KeptOver, *, same: bool = False) -> Iterator[
 
 def _regrouping(of: KeptGroup, query: Query, fixed: Mapping[Expr, Value]) -> Regrouping | None:
     """How a kept group gives the cells of a query, with these values of other keys; None if not."""
+    if single_value(of.group.read.argument) is not None:
+        return None
     if {*query.keys, *fixed} - {*of.keys} or fixed.keys() & {*query.keys}:
         return None
     values = {key: key_values(key, of.where, {}) for key in of.keys}

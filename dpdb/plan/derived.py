@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from dpdb.plan.expressions import Expr, Slot
 from dpdb.plan.query import Aggregate, Ordering, Output, Query
 from dpdb.plan.relations import JoinKind
-from dpdb.policy.catalog import Kind
+from dpdb.policy.catalog import Kind, Value
 
 Columns = tuple[tuple[str, Kind], ...]
 """The names and the types of the columns of a derived table."""
@@ -28,6 +28,14 @@ class Released:
     def columns(self) -> Columns:
         """The names and types of its columns."""
         return _columns(self.query.outputs)
+
+
+@dataclass(frozen=True, repr=False)
+class Values:
+    """Rows that everybody may know: those of public tables, exact."""
+
+    columns: Columns
+    rows: tuple[tuple[Value | None, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -128,7 +136,7 @@ class Selection:
         return _columns(self.outputs)
 
 
-Derived = Released | UnionAll | Join | Selection
+Derived = Released | Values | UnionAll | Join | Selection
 
 
 @dataclass(frozen=True)
@@ -156,7 +164,7 @@ def derived_query(derived: Derived) -> DerivedQuery:
 def inputs(derived: Derived) -> tuple[Derived, ...]:
     """The derived tables that one is computed from, those of scalar subqueries included."""
     match derived:
-        case Released():
+        case Released() | Values():
             return ()
         case UnionAll(inputs=several):
             return several

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import TypeGuard
 
 from dpdb.errors import TooLarge
-from dpdb.plan.derived import Derived, Join, Released, Selection, UnionAll, inputs
+from dpdb.plan.derived import Derived, Join, Released, Selection, UnionAll, Values, inputs
 from dpdb.plan.expressions import Expr, Slot, children
 from dpdb.plan.query import Query
 
@@ -28,6 +28,8 @@ def noisy_columns(derived: Derived) -> tuple[bool, ...]:
     match derived:
         case Released(query=query):
             return tuple(_reads(each.expression, _RELEASED, ()) for each in query.outputs)
+        case Values(columns=columns):
+            return (False,) * len(columns)
         case UnionAll(inputs=several):
             return tuple(map(any, zip(*map(noisy_columns, several), strict=True)))
         case Join(left=left, right=right):
@@ -65,15 +67,15 @@ def _parts(expression: Expr) -> Iterator[Expr]:
 def passed_on(derived: Derived) -> tuple[bool, ...]:
     """For each column whether it is a noisy one of an answer, with its intervals."""
     match derived:
-        case Released():
+        case Released() | Values():
             return noisy_columns(derived)
         case UnionAll(inputs=several):
             return tuple(map(any, zip(*map(passed_on, several), strict=True)))
         case Join(left=left, right=right):
             return passed_on(left) + passed_on(right)
         case Selection(outputs=outputs, input=below):
-            columns = (each.expression for each in outputs)
-            return tuple(_is_column(each) and passed_on(below)[each.index] for each in columns)
+            shown = (each.expression for each in outputs)
+            return tuple(_is_column(each) and passed_on(below)[each.index] for each in shown)
 
 
 def has_intervals(derived: Derived) -> bool:
@@ -123,6 +125,8 @@ def most_rows(derived: Derived, cells: Mapping[Query, int]) -> int:
     match derived:
         case Released(query=query):
             return cells[query]
+        case Values(rows=rows):
+            return len(rows)
         case UnionAll(inputs=several):
             return sum(most_rows(each, cells) for each in several)
         case Join(left=left, right=right):
@@ -137,9 +141,9 @@ def most_rows(derived: Derived, cells: Mapping[Query, int]) -> int:
         case Selection(input=below, scalars=scalars, limit=limit, grouped=grouped, keys=keys):
             for each in scalars:
                 most_rows(each, cells)
-            rows = most_rows(below, cells)
-            rows = 1 if grouped and not keys else rows
-            return rows if limit is None else min(rows, limit)
+            most = most_rows(below, cells)
+            most = 1 if grouped and not keys else most
+            return most if limit is None else min(most, limit)
 
 
 def is_one_row(derived: Derived) -> bool:
@@ -147,6 +151,8 @@ def is_one_row(derived: Derived) -> bool:
     match derived:
         case Released(query=query):
             return not query.keys or query.limit == 1
+        case Values(rows=rows):
+            return len(rows) <= 1
         case Selection(grouped=grouped, keys=keys, limit=limit):
             return limit == 1 or (grouped and not keys)
     return False

@@ -8,8 +8,9 @@ that public tables make together. Neither depends on a private row.
 from __future__ import annotations
 
 from dpdb.errors import Place, TooLarge
+from dpdb.plan.facts import Facts
 from dpdb.plan.relations import Joined, Relation, Scan, Source, scans
-from dpdb.plan.stability import Facts, Shape
+from dpdb.plan.stability import Shape
 
 MAX_HELD = 1_000
 """The most joined rows that are held for each row of a private table."""

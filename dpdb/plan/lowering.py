@@ -21,6 +21,7 @@ from dpdb.plan.plan import Release, ReleasedGroup
 from dpdb.plan.query import NO_OPTIONS, Aggregate, Function, Options, Query
 from dpdb.plan.ranges import Environment, interval, narrow, nullable
 from dpdb.plan.relations import Joined, unit_columns
+from dpdb.plan.single_values import UnitValue, single_value
 from dpdb.plan.statistics import Distinct, Grid, Ranks, Tally, fit_grid, reach_of, step_of
 from dpdb.policy.catalog import Policy, Table
 from dpdb.policy.numbers import MAGNITUDE_LIMIT
@@ -78,7 +79,10 @@ def contribution_of(
     )
     table, most = query.table, query.table.groups_per_unit
     groups = None if most is None or not query.keys else most * parts
-    return Contribution(policy.neighbors, optional, group_count, table.rows_per_unit, groups)
+    by_unit = isinstance(single_value(argument), UnitValue)
+    return Contribution(
+        policy.neighbors, optional, group_count, table.rows_per_unit, groups, by_unit
+    )
 
 
 class Lowered(NamedTuple):

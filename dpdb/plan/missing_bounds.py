@@ -9,6 +9,7 @@ from dpdb.errors import MissingBounds
 from dpdb.plan.expressions import Cast, ColumnRef, Expr, children
 from dpdb.plan.query import Aggregate
 from dpdb.plan.ranges import Environment, interval
+from dpdb.plan.single_values import SingleValue
 from dpdb.policy.catalog import Column, Kind
 from dpdb.policy.names import written
 
@@ -35,6 +36,8 @@ def missing_bounds(aggregate: Aggregate, known: Environment) -> MissingBounds:
 def _unbounded(expression: Expr, known: Environment) -> Iterator[ColumnRef]:
     """The columns within an expression that have no bounds and can have some: no texts."""
     match expression:
+        case ColumnRef(column=SingleValue(argument=argument)) if argument is not None:
+            yield from _unbounded(argument, known)
         case ColumnRef() as column if column.kind.ordinal:
             if not interval(expression, known).bounded:
                 yield column

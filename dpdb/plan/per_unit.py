@@ -19,6 +19,7 @@ from dpdb.plan.expressions import ColumnRef, Expr, columns_of, conjunction
 from dpdb.plan.query import Aggregate, Function
 from dpdb.plan.ranges import interval, narrow, nullable
 from dpdb.plan.relations import Source
+from dpdb.plan.single_values import single_value
 from dpdb.plan.stability import THE_UNIT, Name
 from dpdb.plan.statistics import Grid, fit_grid, step_of
 from dpdb.policy.catalog import Column, Kind, Reference, Table
@@ -80,7 +81,7 @@ def per_unit(
     # Where an aggregate stands in the text is no part of what it means.
     meant = tuple(replace(aggregate, place=None) for _, aggregate in aggregates)
     columns = [
-        _aggregate_column(name, aggregate, where, source.rows_per_unit)
+        unit_column(name, aggregate, where, source.rows_per_unit)
         for name, (_, aggregate) in zip(names[len(keys) :], aggregates, strict=True)
     ]
     # A column that references the unit's names it only by what the policy says.
@@ -131,9 +132,15 @@ def _most(rows: int, others: Iterable[Column], chain: Reference | None) -> int:
     return int(min(rows, math.prod(sizes)))
 
 
-def _aggregate_column(name: str, aggregate: Aggregate, where: Expr | None, most: int) -> Column:
+def unit_column(name: str, aggregate: Aggregate, where: Expr | None, most: int) -> Column:
     """The column of an aggregate of at most so many rows."""
     function, argument = aggregate.function, aggregate.argument
+    if single_value(argument) is not None:
+        raise Unsupported(
+            "neither DISTINCT nor contribution bounds are worked out per unit",
+            hint=f"CLAMP({function.name}(x), low, high) is clamped for each unit",
+            place=aggregate.place,
+        )
     if function not in _FUNCTIONS:
         raise Unsupported(
             f"{function.name} is not worked out per unit",

@@ -10,7 +10,7 @@ from functools import cached_property
 
 from dpdb.plan.derived import Derived
 from dpdb.plan.derived_columns import noisy_columns
-from dpdb.plan.expressions import Expr, Slot, columns_of, conjunction, slots
+from dpdb.plan.expressions import Expr, Slot, conjunction, slots
 from dpdb.plan.found_keys import FoundKeys, are_sought
 from dpdb.plan.intervals import Interval
 from dpdb.plan.moments import NO_MOMENTS, GroupMoments, Moments, Reading
@@ -19,6 +19,7 @@ from dpdb.plan.query import Aggregate, Function, Ordering, Output
 from dpdb.plan.ranges import Environment, interval
 from dpdb.plan.regions import Region, region
 from dpdb.plan.relations import Joined, Source
+from dpdb.plan.single_values import stored_columns
 from dpdb.plan.statistics import Histogram, Joint, KeyUnits, Part, Statistic
 from dpdb.policy.catalog import Value
 from dpdb.privacy.accounting.composition import ComposedLoss
@@ -47,6 +48,15 @@ class Release:
     """Which of several quantiles that are selected together a bracket is around."""
     terms: int = 1
     """How many noisy values of an earlier answer each of these adds up."""
+
+    def __hash__(self) -> int:
+        """The hash of the fields, which is worked out once: what is remembered is found by it."""
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        fields = self.aggregate, self.statistic, self.mechanism, self.unit, self.column, self.terms
+        return hash(fields)
 
     @property
     def size(self) -> int:
@@ -109,6 +119,10 @@ class ReleasedGroup:
     """What they follow from; None where they were drawn as they are."""
     linear: bool = False
     """Whether only counts and sums are read from them: too many noises are in them for others."""
+
+    def __hash__(self) -> int:
+        """The hash of the releases alone, which know theirs."""
+        return hash(self.releases)
 
     @cached_property
     def loss(self) -> Loss:
@@ -260,7 +274,7 @@ class Plan:
             # The conditions of a histogram are those of its aggregates.
             if not isinstance(part, Histogram | KeyUnits):
                 read += (part.argument, part.where)
-        return frozenset().union(*(columns_of(each) for each in read if each is not None))
+        return frozenset().union(*(stored_columns(each) for each in read if each is not None))
 
     def interval_of(self, output: Output) -> Interval:
         """The interval of the exact value of an output, whatever the rows are."""

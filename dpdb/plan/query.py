@@ -19,6 +19,7 @@ from dpdb.plan.expressions import (
 )
 from dpdb.plan.obstacles import Obstacle, obstacle
 from dpdb.plan.relations import Source
+from dpdb.plan.single_values import single_value, stored_columns
 from dpdb.policy.catalog import Column, Kind
 
 
@@ -157,9 +158,18 @@ class Query:
         Where a subquery reads another column of the same name, it is left out.
         """
         parts = [part for each in self.aggregates for part in (each.argument, each.where)]
-        own = (columns_of(part) for part in (self.where, *self.keys, *parts) if part is not None)
+        own = (
+            {**columns_of(part), **stored_columns(part)}
+            for part in (self.where, *self.keys, *parts)
+            if part is not None
+        )
         read = (*(query.columns_read for query in self.subqueries), *own)
         return {name: column for each in read for name, column in each.items()}
+
+    @property
+    def has_single_values(self) -> bool:
+        """Whether columns are read that no table has, as they are worked out for its groups."""
+        return any(single_value(each.argument) is not None for each in self.aggregates)
 
     @property
     def measured(self) -> tuple[Expr, ...]:

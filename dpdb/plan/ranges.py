@@ -45,6 +45,7 @@ from dpdb.plan.intervals import (
     hull,
     rounded,
 )
+from dpdb.plan.single_values import DistinctValue
 from dpdb.plan.timestamp_ranges import (
     MOMENTS,
     day_range,
@@ -68,6 +69,8 @@ def interval(expression: Expr, known: Environment) -> Interval:
     match expression:
         case Literal(value=value):
             return _point(value)
+        case ColumnRef(column=DistinctValue(argument=argument)) if argument is not None:
+            return interval(argument, known)
         case ColumnRef(column=column) if column.kind is not Kind.BOOLEAN:
             declared = EVERYTHING if column.bounds is None else Interval(*column.bounds)
             return known.get(column.name, declared)

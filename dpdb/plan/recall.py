@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 
 from dpdb.errors import MissingBounds, TooLarge
@@ -50,6 +50,11 @@ def recalled(query: Query, context: PlanningContext) -> dict[int, ReleasedGroup]
                 found[index] = group
                 break
     return found
+
+
+def may_serve(query: Query, groups: Iterable[ReleasedGroup]) -> bool:
+    """Whether one of the groups tells what some aggregate is made of: else none is recalled."""
+    return any(moments_for(each, [g.read]) is not None for g in groups for each in query.aggregates)
 
 
 def beside(

@@ -61,7 +61,12 @@ class Span:
 
     def _begins_within(self, other: Span) -> bool:
         """Whether an interval of this set begins at a point of the other."""
-        return any(turn in other for turn in self.turns[self.below :: 2])
+        # A statement's filter is compared with those of hundreds, so each step counts.
+        below, turns = other.below, other.turns
+        for turn in self.turns[self.below :: 2]:
+            if below is (bisect_right(turns, turn) % 2 == 0):
+                return True
+        return False
 
     @property
     def complement(self) -> Span:
@@ -114,7 +119,8 @@ class ColumnLimit:
 
     def excludes(self, other: ColumnLimit) -> bool:
         """Whether the column, as declared, can hold no value within both limits."""
-        return not (self.holds_null and other.holds_null) and not self.held.meets(other.held)
+        both_null = self.null and other.null and self.holds_null and other.holds_null
+        return not both_null and not self.held.meets(other.held)
 
 
 Limits = Mapping[str, ColumnLimit]
@@ -146,7 +152,7 @@ class Region:
 
     def excludes(self, other: Region) -> bool:
         """Whether certainly no row is in both regions; a unit may still have rows in both."""
-        if self.table != other.table:
+        if self.table is not other.table and self.table != other.table:
             return False
         for name, limit in self.limits.items():
             beside = other.limits.get(name)

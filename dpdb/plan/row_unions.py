@@ -97,6 +97,13 @@ def row_union(
     )
 
 
+def rows_read(source: Source, where: Expr | None, read: Sequence[Expr], policy: Policy) -> RowUnion:
+    """The rows of a source that pass a condition, with what is read of them as columns."""
+    part = Part(source, where, tuple(read))
+    names = [each.column.name if isinstance(each, ColumnRef) else "" for each in read]
+    return row_union(names, [each.kind for each in read], [part], policy)
+
+
 def _names_unit(part: Part, at: int) -> bool:
     """Whether a column is one that names the units of a part's rows."""
     column = part.columns[at]

@@ -16,12 +16,11 @@ from pathlib import Path
 
 from dpdb.errors import MissingBounds, Place
 from dpdb.plan.derived import Window
-from dpdb.plan.expressions import ColumnRef, Expr
+from dpdb.plan.expressions import ColumnRef
 from dpdb.plan.per_unit import aggregate_bounds, argument_grid, different
 from dpdb.plan.query import Function
-from dpdb.plan.relations import Source
-from dpdb.plan.row_unions import Part, RowUnion, row_union
-from dpdb.policy.catalog import Column, Kind, Policy, Table
+from dpdb.plan.row_unions import RowUnion
+from dpdb.policy.catalog import Column, Kind, Table
 
 RANKINGS = ("row_number", "rank", "dense_rank")
 """The window functions that say where a row stands among those of its unit."""
@@ -49,13 +48,6 @@ class WindowedRows(Table):
     def window_columns(self) -> tuple[Column, ...]:
         """The columns of the windows."""
         return self.columns[len(self.columns) - len(self.windows) :]
-
-
-def rows_read(source: Source, where: Expr | None, read: Sequence[Expr], policy: Policy) -> RowUnion:
-    """The rows of a source that pass a condition, with what is read of them as columns."""
-    part = Part(source, where, tuple(read))
-    names = [each.column.name if isinstance(each, ColumnRef) else "" for each in read]
-    return row_union(names, [each.kind for each in read], [part], policy)
 
 
 def windowed_rows(

@@ -13,6 +13,7 @@ from dpdb.plan.parallel import Family, families
 from dpdb.plan.query import Query
 from dpdb.plan.recall import recalled
 from dpdb.plan.release_groups import ReleaseGroup, release_groups
+from dpdb.plan.single_values import single_value
 from dpdb.policy.budget import Neighbors
 
 
@@ -51,10 +52,10 @@ class Sharing:
 
 def sharing(query: Query, context: PlanningContext) -> Sharing:
     """The release groups of a query and of its subqueries."""
-    return replace(
-        _own_sharing(query, context),
-        subqueries=tuple(sharing(subquery, context) for subquery in query.subqueries),
-    )
+    own = _own_sharing(query, context)
+    if not query.subqueries:
+        return own
+    return replace(own, subqueries=tuple(sharing(each, context) for each in query.subqueries))
 
 
 def _own_sharing(query: Query, context: PlanningContext) -> Sharing:
@@ -70,6 +71,7 @@ def _own_sharing(query: Query, context: PlanningContext) -> Sharing:
         place: query.aggregates[group.aggregate].where
         for place, group in enumerate(groups)
         if group.needed & {Moment.TOTAL, Moment.SQUARES}
+        and single_value(query.aggregates[group.aggregate].argument) is None
     }
     shared = Sharing(groups, tuple(families(query, summed)), keys)
     return shared if _is_better(shared, query, context) else Sharing(groups, keys=keys)

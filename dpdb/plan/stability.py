@@ -7,15 +7,14 @@ no privacy rests on it.
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import product
-from typing import Protocol
 
 from dpdb.errors import Unsupported
 from dpdb.plan.expressions import Call, ColumnRef, Expr
+from dpdb.plan.facts import Facts
 from dpdb.plan.relations import Equality, Join, JoinKind, Mark, Relation, Scan
 from dpdb.policy.catalog import Column, Policy, Reference, Table
 
@@ -24,30 +23,6 @@ MAX_FAN_OUT = 10_000
 
 MAX_PAIRS = 1_000_000
 """The most combinations of its rows that a unit can have where no key limits them."""
-
-
-class Facts(Protocol):
-    """What is known of the rows of public tables, as everybody may know them."""
-
-    @abstractmethod
-    def fan_out(self, table: Table, columns: tuple[str, ...]) -> int:
-        """The most rows of a public table that have the same values, none NULL, in the columns.
-
-        That is the number of its rows where there are no columns.
-        """
-
-
-class _NoFacts(Facts):
-    def fan_out(self, table: Table, columns: tuple[str, ...]) -> int:
-        named = ", ".join(columns) or "its columns"
-        raise Unsupported(
-            f"the policy does not say how many rows of {table.name} one row can meet",
-            hint=f"declare a key of {table.name}, or at_most for {named}",
-        )
-
-
-NO_FACTS: Facts = _NoFacts()
-"""What is known where no table may be looked into: the policy alone."""
 
 
 class Owner(StrEnum):

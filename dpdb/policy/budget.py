@@ -40,6 +40,10 @@ class Budget:
     queries: int = 10
     composition: Composition = Composition.PURE
 
+    def __hash__(self) -> int:
+        """The hash of the number of queries alone: a process has few budgets."""
+        return hash(self.queries)
+
 
 def valid_epsilon(value: Fraction, place: Place | None = None) -> Fraction:
     """`value` if it can be an ε; otherwise raises InvalidOption, at `place`."""

@@ -11,6 +11,7 @@ from dpdb.policy.budget import Budget, Neighbors
 from dpdb.policy.csv_format import CsvFormat
 from dpdb.policy.file_kinds import FileKind, file_kind
 from dpdb.policy.lasting import LastingBudget
+from dpdb.policy.server_tables import ServerTable
 
 Value = bool | int | Fraction | str
 """A constant; a date is an integer, the days since 1970-01-01, and a timestamp the microseconds."""
@@ -117,16 +118,25 @@ class Table:
     """What a file of several tables calls this one; None where that is its name."""
     engine: str | None = None
     """What evaluates queries: `memory` or `stream`; None where the kind of file decides."""
+    server: ServerTable | None = None
+    """The table of a database server that has the rows; None where a file has them."""
 
     @property
     def file_kind(self) -> FileKind:
-        """How the file holds the rows."""
-        return file_kind(self.path)
+        """What holds the rows."""
+        return file_kind(self.path) if self.server is None else FileKind.POSTGRESQL
+
+    @property
+    def place(self) -> str:
+        """Where the rows are, as messages say it."""
+        return str(self.path) if self.server is None else self.server.place
 
     @property
     def is_streamed(self) -> bool:
         """Whether queries go over the rows block by block, rather than hold columns in memory."""
-        return self.file_kind.typed if self.engine is None else self.engine == "stream"
+        if self.engine is None:
+            return self.file_kind in (FileKind.PARQUET, FileKind.DUCKDB)
+        return self.engine == "stream"
 
     @property
     def name_in_file(self) -> str:

@@ -1,4 +1,4 @@
-"""The kinds of files that tables are read from, told by the names of the files alone."""
+"""The kinds of what tables are read from; of files, their names alone tell them."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from dpdb.errors import DataFileError
 
 
 class FileKind(Enum):
-    """How a file holds its rows."""
+    """What holds the rows of a table: a kind of file, or a server."""
 
     CSV = "CSV"
     PARQUET = "Parquet"
     DUCKDB = "DuckDB"
+    POSTGRESQL = "PostgreSQL"
 
     @property
     def typed(self) -> bool:
-        """Whether the file itself says of what type its columns are."""
+        """Whether it says itself of what type the columns are."""
         return self is not FileKind.CSV
 
 

@@ -91,7 +91,7 @@ def names_in_file(table: Table, stored: Sequence[StoredColumn]) -> dict[str, str
     for column in table.columns:
         found = stored[positions[column.name]]
         if names.count(found.name) > 1:
-            raise DataFileError(f"{table.path}: several columns are called {found.name}")
+            raise DataFileError(f"{table.place}: several columns are called {found.name}")
         if found.type not in _READ_AS[column.kind]:
             raise _unreadable(table, column, found)
     return {name: names[at] for name, at in positions.items()}
@@ -100,7 +100,7 @@ def names_in_file(table: Table, stored: Sequence[StoredColumn]) -> dict[str, str
 def _unreadable(table: Table, column: Column, found: StoredColumn) -> DataFileError:
     hint = None if found.kind is None else f'declare it as type = "{found.kind}"'
     return DataFileError(
-        f"{table.path}: {column.name} holds {found.type.value}, "
+        f"{table.place}: {column.name} holds {found.type.value}, "
         f"which are not read as type {column.kind}",
         hint=hint,
     )

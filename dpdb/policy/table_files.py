@@ -13,6 +13,8 @@ from dpdb.policy.csv_format import CsvFormat, unpacked_name
 from dpdb.policy.duckdb_file import check_duckdb, duckdb_columns, duckdb_tables, open_duckdb
 from dpdb.policy.file_kinds import FileKind, file_kind, is_pattern
 from dpdb.policy.parquet_file import check_parquet, parquet_columns
+from dpdb.policy.postgres_server import check_server, columns_on_server
+from dpdb.policy.server_tables import ServerTable
 from dpdb.policy.stored_types import StoredColumn
 
 
@@ -27,6 +29,8 @@ def check_file(table: Table) -> None:
             if not table.path.is_file():
                 raise DataFileError(f"there is no file {table.path}")
             csv_header.column_positions(table, csv_header.header_of(table).names)
+        case FileKind.POSTGRESQL:
+            check_server(table)
 
 
 def undeclared_tables(
@@ -47,6 +51,12 @@ def undeclared_tables(
                 tables = [Table(name, path, ()) for name in duckdb_tables(connection)]
                 return tuple(_typed(each, duckdb_columns(connection, each)) for each in tables)
     return (undeclared_table(path, form or CsvFormat(), names),)
+
+
+def undeclared_server_table(server: ServerTable) -> Table:
+    """A table of a server that no policy declares; its columns have the types that it says."""
+    table = Table(server.table, Path(server.table), (), server=server)
+    return _typed(table, columns_on_server(server))
 
 
 def undeclared_table(csv: Path, form: CsvFormat, names: Sequence[str] = ()) -> Table:

@@ -21,6 +21,7 @@ from dpdb.policy.csv_format import (
 from dpdb.policy.file_kinds import FileKind, file_kind
 from dpdb.policy.policy_text import PolicyText
 from dpdb.policy.reference_reader import ReferenceReader
+from dpdb.policy.server_tables import ServerTable, server_table
 
 _FORMAT: dict[str, Callable[[object], Any]] = {
     "separator": valid_separator,
@@ -34,7 +35,13 @@ _FORMAT: dict[str, Callable[[object], Any]] = {
 _OF_UNITS = ("unit", "rows_per_unit", "groups_per_unit")
 """The keys that a public table does not have."""
 
-_KEYS = ("path", "table", "engine", *_OF_UNITS, "public", "key", "at_most", *_FORMAT, "columns")
+_KEYS = (
+    *("path", "table", "source", "engine"),
+    *_OF_UNITS,
+    *("public", "key", "at_most"),
+    *_FORMAT,
+    "columns",
+)
 
 ENGINES = ("memory", "stream")
 """What can evaluate the queries of a table."""
@@ -90,6 +97,7 @@ class TableReader:
             unit.groups,
             section.get("table"),
             self._engine(section, where),
+            self._server(section, name, where),
         )
 
     def _path(self, section: dict[str, Any], name: str, where: tuple[str, ...]) -> Path:
@@ -99,12 +107,29 @@ class TableReader:
                 raise self.text.error(f"{key} is a string", (*where, key))
         path: Path = self.text.path.parent / section.get("path", f"{name}.csv")
         kind = file_kind(path)
+        if "source" in section:
+            for key in ("path", "table", *_FORMAT):
+                if key in section:
+                    raise self.text.error(f"{key} goes with a file", (*where, key))
+            return path
         if "table" in section and kind is not FileKind.DUCKDB:
             raise self.text.error("table goes with the path of a DuckDB file", (*where, "table"))
         for key in _FORMAT:
             if key in section and kind.typed:
                 raise self.text.error(f"a {kind.value} file has no {key}", (*where, key))
         return path
+
+    def _server(
+        self, section: dict[str, Any], name: str, where: tuple[str, ...]
+    ) -> ServerTable | None:
+        """The table of a server that has the rows, where the section names one."""
+        if "source" not in section:
+            return None
+        if not isinstance(section["source"], str):
+            raise self.text.error("source is a string", (*where, "source"))
+        return self.text.accepted(
+            section["source"], lambda source: server_table(source, name), (*where, "source")
+        )
 
     @property
     def _references(self) -> ReferenceReader:

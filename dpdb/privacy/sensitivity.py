@@ -28,6 +28,8 @@ class Contribution:
     """The most rows of one unit that are counted."""
     groups_per_unit: int | None = None
     """The most groups that these rows are in; None where only their own number limits it."""
+    one_per_group: bool = False
+    """Whether a unit adds one value to each group that it has rows in, and not one for each row."""
 
     @property
     def fixed(self) -> bool:
@@ -52,10 +54,13 @@ class Contribution:
     def groups_touched(self) -> int:
         """The most groups that the rows of one unit can enter or leave."""
         ends = 2 if self.neighbors is Neighbors.REPLACE else 1
-        each = self.rows_per_unit
-        if self.groups_per_unit is not None:
-            each = min(each, self.groups_per_unit)
-        return min(self.group_count, ends * each)
+        return min(self.group_count, ends * self.groups_entered)
+
+    @property
+    def groups_entered(self) -> int:
+        """The most groups that the rows of one unit are in at a time."""
+        most = min(self.rows_per_unit, self.group_count)
+        return most if self.groups_per_unit is None else min(most, self.groups_per_unit)
 
 
 def total(lower: int, upper: int, contribution: Contribution) -> int:
@@ -65,8 +70,13 @@ def total(lower: int, upper: int, contribution: Contribution) -> int:
     max(|lower|, |upper|). Under replace the y of a row changes by at most upper - lower. If the row
     may be left out, y may change to or from 0; with several groups the row may leave one group and
     enter another, which changes two sums.
+
+    Where a unit adds one y to each group that it is in, however many rows it has, the groups count
+    that it can be in.
     """
     largest = max(abs(lower), abs(upper))
+    if contribution.one_per_group:
+        return _of_groups(largest, max(upper, 0) - min(lower, 0), contribution)
     if contribution.neighbors is Neighbors.ADD_REMOVE:
         change = largest
     elif contribution.group_count > 1:
@@ -76,6 +86,21 @@ def total(lower: int, upper: int, contribution: Contribution) -> int:
     else:
         change = upper - lower
     return change * contribution.rows_per_unit
+
+
+def _of_groups(alone: int, both: int, contribution: Contribution) -> int:
+    """The most that groups change by in all, where a unit adds one value to each that it is in.
+
+    A group that a unit enters or leaves changes by at most `alone`, and by at most `both` one that
+    it was in and still is. Of n groups a unit is in g at a time. Under `replace` it was in g and is
+    in g: if a of these are the same, which is g at most and 2g - n at least, 2·(g - a) others
+    change, too, and the sum is linear in a.
+    """
+    groups, each = contribution.group_count, contribution.groups_entered
+    if contribution.neighbors is Neighbors.ADD_REMOVE:
+        return each * alone
+    same = (max(0, 2 * each - groups), each)
+    return max(stay * both + 2 * (each - stay) * alone for stay in same)
 
 
 def joint(signed_bounds: Iterable[tuple[int, int]], contribution: Contribution) -> int:
@@ -116,8 +141,12 @@ def total_squared(lower: int, upper: int, contribution: Contribution) -> int:
 
     If a unit touches one group only, ℓ1 and ℓ2 are the same. Under `replace` a row either stays in
     its group, which moves by at most upper - lower, or leaves one group and enters another: changes
-    a and b of two groups have a² + b² <= 2·max(a², b²).
+    a and b of two groups have a² + b² <= 2·max(a², b²). Where a unit adds one y to each
+    group, the squares of what `total` says of each group add up.
     """
+    if contribution.one_per_group:
+        largest, width = max(abs(lower), abs(upper)), max(upper, 0) - min(lower, 0)
+        return _of_groups(largest**2, width**2, contribution)
     if contribution.neighbors is Neighbors.ADD_REMOVE or contribution.groups_touched == 1:
         return total(lower, upper, contribution) ** 2
     largest = max(abs(lower), abs(upper))

@@ -14,9 +14,19 @@ from dpdb.session.purchases import Purchase
 
 
 def bought(
-    text: str, planned: Plan, purchase: Purchase, balance: Balance, *, repeat: bool
+    text: str,
+    planned: Plan,
+    purchase: Purchase,
+    balance: Balance,
+    *,
+    repeat: bool,
+    private: bool,
+    reveal: bool,
 ) -> Answer:
-    """The answer to a statement from a purchase, which a repeat does not pay for again."""
+    """The answer to a statement from a purchase, which a repeat does not pay for again.
+
+    With `reveal`, in teaching mode, it has the exact statistics besides.
+    """
     noisy, before = purchase.result.noisy, planned
     planned = with_all_keys(planned, noisy)
     cells = noisy_table(planned, noisy).cells()
@@ -32,6 +42,8 @@ def bought(
         balance=balance,
         query=True,
         repeat=repeat,
+        private=private,
+        revealed=purchase.result.revealed if reveal else (),
         notes=purchase.notes
         + key_notes(planned)
         + bounds_notes(planned, noisy.draws)

@@ -10,6 +10,7 @@ from dpdb.ledger.memory import MemoryLedger
 if TYPE_CHECKING:
     from dpdb.engines.protocol import OpenEngine, Progress, Witness
     from dpdb.ledger.protocol import Ledger
+    from dpdb.plan.relations import Source
     from dpdb.policy.catalog import Policy, Table
     from dpdb.vectors.evaluate import Frame
 
@@ -64,12 +65,12 @@ def most_alike(table: Table, columns: tuple[str, ...], witness: Witness | None =
 
 
 def public_frame(
-    table: Table, columns: tuple[str, ...], witness: Witness | None = None
+    source: Source, columns: tuple[str, ...], witness: Witness | None = None
 ) -> tuple[Frame, int]:
-    """The rows of a public table, for expressions over these columns, and their number."""
-    from dpdb.engines.memory.public_values import public_frame  # noqa: PLC0415 (numpy)
+    """The rows of public tables, for expressions over these columns, and their number."""
+    from dpdb.engines.memory.public_rows import public_frame  # noqa: PLC0415 (numpy)
 
-    return public_frame(table, columns, witness)
+    return public_frame(source, columns, witness)
 
 
 def check_data(policy: Policy) -> None:

@@ -25,13 +25,14 @@ from dpdb.policy.csv_format import CsvFormat, valid_encoding, valid_separator
 from dpdb.policy.lasting import LastingBudget
 from dpdb.policy.numbers import Number, as_written
 from dpdb.policy.reader import policy_for, read_policy
-from dpdb.policy.table_files import check_file
+from dpdb.policy.server_tables import is_server_address, server_table
+from dpdb.policy.table_files import check_file, undeclared_server_table
 
 if TYPE_CHECKING:
     from dpdb.session.session import Session
 
 Source = str | Path | Policy
-"""A data file, a policy file, or a policy."""
+"""A data file, the address of a server's table, a policy file, or a policy."""
 Choice = TypeVar("Choice", bound=StrEnum)
 
 
@@ -161,6 +162,8 @@ def _policy(source: Source, form: CsvFormat | None, names: Sequence[str]) -> Pol
     """The policy of a source; `form` and `names` are of a CSV file that has none."""
     if isinstance(source, Policy):
         return source
+    if is_server_address(str(source)):
+        return Policy((undeclared_server_table(server_table(str(source))),))
     path = Path(source)
     try:
         if "\0" in str(path) or path.is_dir():

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from dpdb.errors import InternalError
 from dpdb.plan.derivations import Derivation, KeptGroup, derivations
 from dpdb.plan.expressions import Expr
+from dpdb.plan.recall import may_serve
 from dpdb.privacy.accounting.loss import Loss
 from dpdb.session.kept_answers import KeptAnswer, can_be_kept, read_answer, scope_name
 from dpdb.session.query_plans import Plans, best_plans, identity, possible_plans
@@ -93,7 +94,7 @@ class Memory:
         known = next((place for place, key in enumerate(keys) if key in self._purchases), None)
 
         def recalling(groups: tuple[ReleasedGroup, ...]) -> tuple[Plans, ...]:
-            if not groups:
+            if not may_serve(query, groups):
                 return possible
             again = possible_plans(query, policy, balance.shares, rows, groups)
             return again if len(again) == len(keys) else possible
@@ -193,9 +194,10 @@ class Memory:
     def _note_columns(self, query: Query) -> None:
         """Read anew what is kept where a query reads columns that no table of the policy has.
 
-        Such are the columns of joined tables, and what the rows of a unit come to.
+        Such are the columns of joined tables, and what the rows of a unit come to or its groups.
         """
-        if self.store is None or (query.table in self.tables and not query.subqueries):
+        stored = query.table in self.tables and not query.subqueries
+        if self.store is None or (stored and not query.has_single_values):
             return
         scope = _scope(query)
         name, known = scope_name(scope), self._columns.setdefault(scope, {})

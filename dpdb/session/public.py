@@ -17,12 +17,13 @@ from dpdb.plan.derived import (
     Released,
     Selection,
     UnionAll,
+    Values,
     released,
 )
 from dpdb.plan.expressions import Compare, Literal, Slot, conjunction
 from dpdb.plan.planner import outline
 from dpdb.plan.query import Aggregate, Function, Output, PublicRows, Query
-from dpdb.policy.catalog import Kind, Table
+from dpdb.policy.catalog import Kind
 from dpdb.session.backends import public_frame
 from dpdb.session.unprotected import unprotected_cells
 
@@ -69,7 +70,6 @@ class PublicAnswers:
         """The rows themselves."""
         from dpdb.session.public_rows import table_of  # noqa: PLC0415 (numpy)
 
-        assert isinstance(query.table, Table)
         shown = table_of(query, *public_frame(query.table, tuple(query.columns_read), self.witness))
         kinds = tuple(output.expression.kind for output in query.outputs)
         origins = (Origin.KEY,) * len(kinds)
@@ -100,6 +100,8 @@ def _derived_with_rows(derived: Derived) -> Derived:
     match derived:
         case Released(query=query):
             return Released(_with_rows(query))
+        case Values():
+            return derived
         case UnionAll(inputs=several):
             return UnionAll(tuple(map(_derived_with_rows, several)))
         case Join(left=left, right=right):

@@ -74,9 +74,15 @@ class Session:
         self._ledger = ledger = open_ledger(policy, analyst, teach=teach)
         # None of these holds the session: it and its rows are forgotten with the last name.
         self._with_values = known = cache(lambda: with_public_values(policy, ledger.pinned))
-        facts = PublicFacts(ledger.pinned)
+        self._noise = drawn = source(policy.noise) if noise is None else noise
+        engine = cache(lambda: open_engine(known(), witness=ledger.pinned))
+
+        def exact(query: Query) -> Answer:
+            told = PublicAnswers(known(), ledger.balance, drawn, engine, ledger.pinned)
+            return told.answer("", query)
+
+        facts = PublicFacts(ledger.pinned, exact)
         self._statement = lru_cache(STATEMENTS)(lambda text: statement(text, known(), facts))
-        self._noise = source(policy.noise) if noise is None else noise
         # Where noise can be foretold the time of an answer tells nothing more.
         self._gate = Gate(timed=noise is None and not teach)
         self._progress = progress
@@ -261,9 +267,10 @@ class Session:
     def _answer(self, text: str, planned: Plan, purchase: Purchase, repeat: bool = False) -> Answer:
         from dpdb.session.answers import bought  # noqa: PLC0415 (numpy)
 
-        answer = bought(text, planned, purchase, self.balance, repeat=repeat)
-        revealed = purchase.result.revealed if self.settings.reveal else ()
-        return replace(answer, private=self._private, revealed=revealed)
+        private, reveal = self._private, self.settings.reveal
+        return bought(
+            text, planned, purchase, self.balance, repeat=repeat, private=private, reveal=reveal
+        )
 
     def _explained(self, text: str, query: Query, rows: RowCount) -> Answer:
         chosen = self._plans(query, rows)

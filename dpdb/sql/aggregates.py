@@ -12,6 +12,7 @@ from dpdb.errors import TypeMismatch, Unsupported
 from dpdb.plan.expressions import Case, Cast, Expr, Literal, conjunction
 from dpdb.plan.query import Aggregate, Function
 from dpdb.plan.relations import Source
+from dpdb.plan.single_aggregates import of_different, of_units
 from dpdb.policy.catalog import Kind
 from dpdb.sql import types
 from dpdb.sql.contribution_bounds import bounded
@@ -25,9 +26,11 @@ if TYPE_CHECKING:
 AGGREGATE_NAMES = [
     "COUNT", "COUNT_IF", "SUM", "AVG", "MEAN", "MIN", "MAX", "VARIANCE", "VAR", "VAR_SAMP",
     "VAR_POP", "STDDEV", "STDEV", "STD", "SD", "STDDEV_SAMP", "STDDEV_POP", "MEDIAN",
-    "QUANTILE_CONT", "PERCENTILE_CONT", "MODE", "CORR", "COVAR_POP", "COVAR_SAMP", "REGR_SLOPE",
-    "REGR_INTERCEPT", "REGR_R2", "REGR_COUNT", "REGR_AVGX", "REGR_AVGY", "REGR_SXX", "REGR_SYY",
-    "REGR_SXY", "SKEWNESS", "APPROX_COUNT_DISTINCT", "APPROX_QUANTILE", "APPROX_BOUNDS",
+    "QUANTILE_CONT", "QUANTILE_DISC", "PERCENTILE_CONT", "PERCENTILE_DISC", "MODE", "CORR",
+    "COVAR_POP", "COVAR_SAMP", "REGR_SLOPE", "REGR_INTERCEPT", "REGR_R2", "REGR_COUNT",
+    "REGR_AVGX", "REGR_AVGY", "REGR_SXX", "REGR_SYY", "REGR_SXY", "SKEWNESS",
+    "APPROX_COUNT_DISTINCT", "APPROX_QUANTILE", "APPROX_QUANTILES", "APPROX_PERCENTILE",
+    "APPROX_TOP_COUNT", "APPROX_TOP_SUM", "HISTOGRAM", "APPROX_BOUNDS",
 ]  # fmt: skip
 
 _FUNCTIONS: dict[type[exp.Expr], Function] = {
@@ -43,16 +46,25 @@ _FUNCTIONS: dict[type[exp.Expr], Function] = {
     exp.Max: Function.MAX,
     exp.Median: Function.QUANTILE,
     exp.PercentileCont: Function.QUANTILE,
+    exp.PercentileDisc: Function.QUANTILE,
     exp.ApproxQuantile: Function.QUANTILE,
     exp.ApproxDistinct: Function.COUNT_DISTINCT,
     exp.Mode: Function.MODE,
 }
 
 
+_PERCENTILES = (exp.PercentileCont, exp.PercentileDisc)
+"""A value of the data or one between two of them: the answer is a value of the grid anyway."""
+_QUANTILES = ("QUANTILE_DISC", "APPROX_PERCENTILE")
+"""The names of quantiles that sqlglot does not know."""
+
+
 def is_aggregate(node: exp.Expr) -> bool:
     """Whether `node` is an aggregate call, with or without FILTER or WITHIN GROUP."""
     plain = isinstance(node, (exp.AggFunc, exp.Filter, exp.WithinGroup))
-    return plain or has_named_arguments(node) or _is_called(node, "APPROX_BOUNDS", *LISTS)
+    return (
+        plain or has_named_arguments(node) or _is_called(node, "APPROX_BOUNDS", *_QUANTILES, *LISTS)
+    )
 
 
 def _is_called(node: exp.Expr, *names: str) -> bool:
@@ -88,13 +100,48 @@ def has_aggregate(node: object) -> bool:
 
 def aggregate(node: exp.Expr, rows: ExpressionBinder, table: Source) -> Aggregate:
     """The aggregate call at `node` over `table`; `rows` binds the expressions inside it."""
+    call, condition, bounds, distinct = node, None, None, False
+    if isinstance(call, exp.Filter):
+        only(call, rows.text, "this", "expression")
+        only(call.expression, rows.text, "this")
+        condition, call = rows.condition(call.expression.this), call.this
+    if has_named_arguments(call):
+        call, bounds = bounded(call, rows, table)
+    if isinstance(call, _OF_DIFFERENT) and isinstance(call.this, exp.Distinct):
+        call, distinct = _without_distinct(call, rows), True
+    found = _plain(call, rows)
+    found = replace(found, where=conjunction(found.where, condition))
+    if bounds is not None:
+        return of_units(_of_numbers(found), bounds.low, bounds.high, table.rows_per_unit)
+    return of_different(_of_numbers(found)) if distinct else found
+
+
+_OF_DIFFERENT = (exp.Sum, exp.Avg)
+"""The aggregates that DISTINCT changes, besides COUNT."""
+
+
+def _without_distinct(call: exp.Expr, rows: ExpressionBinder) -> exp.Expr:
+    """The call over all values, for one over the different ones."""
+    only(call.this, rows.text, "expressions")
+    if len(call.this.expressions) != 1:
+        message = f"{node_name(call)}(DISTINCT …) takes one argument"
+        raise Unsupported(message, place=place(call, rows.text))
+    plain = call.copy()
+    plain.set("this", call.this.expressions[0])
+    return plain
+
+
+def _of_numbers(found: Aggregate) -> Aggregate:
+    """The aggregate, if it is of no dates: of these neither totals nor bounds are numbers."""
+    counts = found.function is Function.COUNT
+    if not counts and found.argument is not None and found.argument.kind is Kind.DATE:
+        raise TypeMismatch("a number is needed here", place=found.place)
+    return found
+
+
+def _plain(node: exp.Expr, rows: ExpressionBinder) -> Aggregate:
+    """An aggregate of all rows, without FILTER."""
     match node:
-        case exp.Filter():
-            only(node, rows.text, "this", "expression")
-            only(node.expression, rows.text, "this")
-            inner = aggregate(node.this, rows, table)
-            condition = rows.condition(node.expression.this)
-            return replace(inner, where=conjunction(inner.where, condition))
         case exp.WithinGroup():
             return _within_group(node, rows)
         case exp.CountIf():
@@ -102,10 +149,10 @@ def aggregate(node: exp.Expr, rows: ExpressionBinder, table: Source) -> Aggregat
             return Aggregate(
                 Function.COUNT, where=rows.condition(node.this), place=place(node, rows.text)
             )
-        case _ if has_named_arguments(node):
-            return aggregate(bounded(node, rows, table), rows, table)
         case _ if _is_called(node, "APPROX_BOUNDS"):
             return _approx_bounds(node, rows)
+        case exp.Anonymous(expressions=[argument, fraction]) if _is_called(node, *_QUANTILES):
+            return _plain(exp.PercentileCont(this=argument, expression=fraction), rows)
     if (refused := refusal(node, rows.text)) is not None:
         raise refused
     function = _FUNCTIONS.get(type(node))
@@ -141,7 +188,7 @@ def _call(node: exp.Expr, function: Function, rows: ExpressionBinder) -> Aggrega
     fraction = None
     if isinstance(node, exp.Median):
         fraction = Fraction(1, 2)
-    elif isinstance(node, exp.PercentileCont):
+    elif isinstance(node, _PERCENTILES):
         fraction = _fraction(node.expression, rows)
     elif isinstance(node, exp.ApproxQuantile):
         fraction = _fraction(node.args.get("quantile"), rows)
@@ -191,12 +238,14 @@ def _within_group(node: exp.WithinGroup, rows: ExpressionBinder) -> Aggregate:
     argument, inner = rows.expression(ordered[0].this), node.this
     if isinstance(inner, exp.Mode) and inner.this is None:
         return _typed(Aggregate(Function.MODE, argument, place=where))
-    if isinstance(inner, exp.PercentileCont) and inner.expression is None:
+    if isinstance(inner, _PERCENTILES) and inner.expression is None:
         fraction = _fraction(inner.this, rows)
         if ordered[0].args.get("desc"):
             fraction = 1 - fraction
         return _typed(Aggregate(Function.QUANTILE, argument, None, fraction, where))
-    raise Unsupported("WITHIN GROUP goes with PERCENTILE_CONT(q) or MODE()", place=where)
+    raise Unsupported(
+        "WITHIN GROUP goes with PERCENTILE_CONT(q), PERCENTILE_DISC(q) or MODE()", place=where
+    )
 
 
 def _fraction(node: exp.Expr | None, rows: ExpressionBinder) -> Fraction:

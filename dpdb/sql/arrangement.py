@@ -12,6 +12,7 @@ from itertools import groupby
 
 from dpdb.errors import Unsupported
 from dpdb.plan.expressions import Compare, Expr, Logic, columns_of, conjunction, conjuncts
+from dpdb.plan.facts import Facts
 from dpdb.plan.held_rows import check_public
 from dpdb.plan.relations import (
     Attached,
@@ -25,7 +26,7 @@ from dpdb.plan.relations import (
     Scan,
     Source,
 )
-from dpdb.plan.stability import THE_UNIT, Facts, Owner, Shape, name_of, shape
+from dpdb.plan.stability import THE_UNIT, Owner, Shape, name_of, shape
 from dpdb.policy.catalog import Policy, Table
 from dpdb.sql.unmatched import refusal
 from dpdb.sql.views import Part

@@ -14,26 +14,31 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
 from dpdb.errors import SyntaxFault, TypeMismatch, Unsupported
-from dpdb.plan.derived import Derived, DerivedQuery, Released, derived_query
-from dpdb.plan.derived_columns import is_one_row
-from dpdb.plan.expressions import ColumnRef, Expr, Literal, Slot, interval_ends
+from dpdb.plan.derived import Derived, Released, derived_query
+from dpdb.plan.expressions import ColumnRef, Expr, Literal, Slot
+from dpdb.plan.facts import NO_FACTS, Facts
 from dpdb.plan.held_rows import check_counted
 from dpdb.plan.query import NO_OPTIONS, Options, Ordering, Output, Query
 from dpdb.plan.relations import Attached, Lookup
-from dpdb.plan.stability import NO_FACTS, Facts
 from dpdb.policy.catalog import Policy
 from dpdb.sql import derived_tables, group_by, sources, unions, unit_groups, windows
 from dpdb.sql.aggregates import is_aggregated
 from dpdb.sql.arrangement import with_lookups
-from dpdb.sql.correlated import CorrelatedBinder, is_correlated
+from dpdb.sql.correlated import CorrelatedBinder
+from dpdb.sql.correlation import is_correlated
 from dpdb.sql.dialect import select_start, select_tree
 from dpdb.sql.distinct import check_distinct, distinct_keys
+from dpdb.sql.exact_answers import with_exact_rows
 from dpdb.sql.grouping_sets import by_levels
 from dpdb.sql.labels import labels
+from dpdb.sql.lists import elements
 from dpdb.sql.lookups import LookupBinder, check
+from dpdb.sql.public_keys import with_public_keys
 from dpdb.sql.public_rows import are_asked_for, public_rows
+from dpdb.sql.scalar_subqueries import check_scalar, constant
 from dpdb.sql.scopes import AnswerExpressions, Answers, Constants, RowExpressions, hint_for_rows
 from dpdb.sql.terms import Option, agreed, with_key_terms
+from dpdb.sql.top_values import with_groups
 from dpdb.sql.trees import Effort, only, place, place_at, start
 from dpdb.sql.unmatched import check_ignored
 from dpdb.sql.views import Scope, View
@@ -50,7 +55,7 @@ def bind(
     facts: Facts = NO_FACTS,
 ) -> Query:
     """The query that these tokens of `text`, a single SELECT, ask of the policy's tables."""
-    binder = Binder(text, policy, tokens, facts, outermost=True)
+    binder = Binder(text, policy, tokens, facts, rows=True)
     return binder.query(select_tree(tokens, text), options, terms)
 
 
@@ -71,8 +76,8 @@ class Binder:
     """The different scalar subqueries read so far in this SELECT."""
     lookups: list[Lookup | Attached] = field(default_factory=list)
     """What EXISTS, IN and correlated subqueries add to the rows, read so far in this SELECT."""
-    outermost: bool = False
-    """Whether no SELECT is around this one: only then rows of a public table may be asked for."""
+    rows: bool = False
+    """Whether rows of public tables may be asked for, as the answer or as a constant."""
 
     def query(
         self, tree: exp.Expr, options: Options = NO_OPTIONS, terms: tuple[Option, ...] = ()
@@ -89,7 +94,7 @@ class Binder:
 
     def _derived(self, derived: Derived, tree: exp.Expr) -> Query:
         """The query of all answers that a derived table is computed from, each once."""
-        query = derived_query(derived)
+        query = derived_query(with_exact_rows(derived, self.facts))
         self.effort.spend_subqueries(query.selects - 1, tree, self.text)
         return query
 
@@ -103,7 +108,7 @@ class Binder:
         if isinstance(tree, exp.SetOperation):
             return unions.union(tree, self, row_by_row=row_by_row)
         assert isinstance(tree, exp.Select)
-        written = self.labels(tree)
+        written = with_groups(tree, self.labels(tree), self.text)
         windows.name_windows(tree, self.text)
         self.views = sources.with_views(tree, self)
         if tree.args.get("from_") is None:
@@ -115,7 +120,7 @@ class Binder:
             return unit_groups.unit_view(tree, written, scope, self, self.policy)
         if row_by_row and not is_aggregated(tree):
             return sources.row_view(tree, scope, self)
-        if self.outermost and are_asked_for(tree, scope):
+        if self.rows and are_asked_for(tree, scope):
             return public_rows(tree, written, scope, self, terms)
         return self._aggregated(tree, written, scope, terms)
 
@@ -160,6 +165,8 @@ class Binder:
                 "a query needs an aggregate such as COUNT(*), or a GROUP BY",
                 hint=hint_for_rows(query.table),
             )
+        if len(levels) <= 1:  # A subtotal counts the rows of keys that are NULL, too.
+            query = with_public_keys(query, self.policy, self.facts)
         query = with_key_terms(query, terms)
         subtotals = len(levels) > 1 or answers.groupings
         if not (answers.windows or qualifying is not None or subtotals):
@@ -169,20 +176,18 @@ class Binder:
             query, tuple(answers.windows), qualifying, answering if subtotals else Released
         )
 
-    def subquery(self, node: exp.Subquery) -> Slot:
-        """The slot of a scalar subquery, which is a constant to the query around it."""
+    def subquery(self, node: exp.Subquery) -> Expr:
+        """The slot of a scalar subquery, which is a constant to the query around it.
+
+        The value of one that reads public tables alone is known, and stands in its place.
+        """
         only(node, self.text, "this")
         if not isinstance(node.this, exp.Select):
             raise Unsupported("only a SELECT can be a subquery", place=place(node, self.text))
-        query = self.within().query(node.this)
-        one = len(query.outputs) == 1 and not interval_ends(query.outputs[0].expression)
-        if isinstance(query, DerivedQuery):
-            one = one and query.derived is not None and is_one_row(query.derived)
-        if not one or query.keys or query.having or query.cut:
-            raise Unsupported(
-                "a subquery gives one value: one aggregate, no GROUP BY, HAVING or LIMIT",
-                place=place(node, self.text),
-            )
+        query = self.within(rows=True).query(node.this)
+        if (known := constant(query, self.facts)) is not None:
+            return known
+        check_scalar(query, node, self.text)
         if query not in self.subqueries:
             self.subqueries.append(query)
         kind = query.outputs[0].expression.kind
@@ -204,8 +209,11 @@ class Binder:
 
     def looked_up(self, node: exp.Exists | exp.In, operand: Expr | None, scope: Scope) -> ColumnRef:
         """The column that says whether EXISTS, or IN with its operand, finds a row."""
-        inner = sources.scope(check(node, self.text), self.within())
-        asking = LookupBinder(self, self.policy, scope, self.lookups)
+        inside = replace(self.within(), subqueries=self.subqueries)
+        tree = check(node, self.text)
+        grouped = tree.args.get("group") is not None
+        inner = inside.bound(tree, row_by_row=True) if grouped else sources.scope(tree, inside)
+        asking = LookupBinder(self, self.policy, scope, self.lookups, inside)
         found = asking.lookup(node, operand, inner)
         self.lookups.append(found)
         return ColumnRef(found.column)
@@ -218,9 +226,10 @@ class Binder:
             self.subqueries.append(query)
         return self.subqueries.index(query)
 
-    def within(self) -> Binder:
+    def within(self, *, rows: bool = False) -> Binder:
         """A binder for a SELECT within this one, which sees the same tables."""
-        return Binder(self.text, self.policy, self.tokens, self.facts, self.effort, self.views)
+        views, effort = self.views, self.effort
+        return Binder(self.text, self.policy, self.tokens, self.facts, effort, views, rows=rows)
 
     def labels(self, tree: exp.Select) -> list[str]:
         """The items of the SELECT list as written; refused if one is missing."""
@@ -247,7 +256,13 @@ class Binder:
         group_by.check_number(items, "columns asked for", self.text)
         outputs = []
         for item, label in zip(items, written, strict=True):
-            if isinstance(item.this if isinstance(item, exp.Column) else item, exp.Star):
+            if (listed := elements(item.unalias(), self.text)) is not None:
+                named = item.alias or label
+                outputs += [
+                    Output(f"{named}[{each.name}]", answers.expression(each.call))
+                    for each in listed
+                ]
+            elif isinstance(item.this if isinstance(item, exp.Column) else item, exp.Star):
                 outputs += answers.starred(item)
             elif isinstance(item, exp.Alias):
                 only(item, self.text, "this", "alias")

@@ -7,8 +7,6 @@ from fractions import Fraction
 
 from dpdb.errors import Place, TypeMismatch, Unsupported
 from dpdb.plan.expressions import Arithmetic, Call, Expr, Literal
-from dpdb.plan.pattern_parser import PatternFault
-from dpdb.plan.regular_expressions import automaton
 from dpdb.policy.catalog import Kind
 from dpdb.sql import types
 from dpdb.sql.date_functions import last_day, part_of, unix_seconds
@@ -132,6 +130,9 @@ def _text_call(name: str, arguments: list[Expr], where: Place | None) -> Expr | 
 
 def _check_pattern(pattern: Expr, where: Place | None) -> None:
     """Refuse a regular expression that is outside the subset."""
+    from dpdb.plan.pattern_parser import PatternFault  # noqa: PLC0415 (few queries have any)
+    from dpdb.plan.regular_expressions import automaton  # noqa: PLC0415
+
     assert isinstance(pattern, Literal)
     try:
         automaton(str(pattern.value))

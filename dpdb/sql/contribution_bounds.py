@@ -1,11 +1,13 @@
 """Contribution bounds, as BigQuery writes them: what a row or a unit may add to an aggregate.
 
-`SUM(x, contribution_bounds_per_row => (0, 10))` is SUM(CLAMP(x, 0, 10)). The bounds are constants
-of the text, and so it is sound to clamp to them whatever they are.
+`SUM(x, contribution_bounds_per_row => (0, 10))` is SUM(CLAMP(x, 0, 10)), and with the bounds of
+`contribution_bounds_per_group` what all rows of a unit in a group come to is clamped. The bounds
+are constants of the text, and so it is sound to clamp to them whatever they are.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -27,8 +29,22 @@ _NAMES = (PER_ROW, PER_GROUP)
 _COUNTS = (exp.Count, exp.CountIf)
 
 
-def bounded(node: exp.Expr, rows: ExpressionBinder, table: Source) -> exp.Expr:
-    """The aggregate with named arguments at `node` as one without: its argument is clamped."""
+@dataclass(frozen=True)
+class Bounds:
+    """The bounds of what the rows of a unit come to in a group."""
+
+    low: Fraction
+    high: Fraction
+
+
+def bounded(
+    node: exp.Expr, rows: ExpressionBinder, table: Source
+) -> tuple[exp.Expr, Bounds | None]:
+    """The aggregate with named arguments at `node` as one without.
+
+    Its argument is clamped, where the bounds are those of a row; otherwise they are given back.
+    Where a unit has one row at most, they are those of this row.
+    """
     inner, *arguments = node.expressions
     where = place(node, rows.text)
     if not isinstance(inner, exp.AggFunc) or isinstance(inner, exp.Mode):
@@ -42,23 +58,26 @@ def bounded(node: exp.Expr, rows: ExpressionBinder, table: Source) -> exp.Expr:
     least, greatest = (_number(end, rows, where) for end in ends)
     if least > greatest:
         raise TypeMismatch("the lower bound is above the upper one", place=where)
-    per_group = names == [PER_GROUP] or (
-        names == [CLAMPED] and isinstance(inner, (exp.Sum, exp.Avg, *_COUNTS))
-    )
+    summed = isinstance(inner, (exp.Sum, exp.Avg, *_COUNTS))
+    per_group = names == [PER_GROUP] or (names == [CLAMPED] and summed)
     most = table.rows_per_unit if per_group else 1
-    if isinstance(inner, _COUNTS):
-        _check_count(least, greatest, most, where)
-        return inner
+    counts = isinstance(inner, _COUNTS)
+    if counts and greatest >= most and least <= (1 if most == 1 else 0):
+        return inner, None
+    if per_group and summed and most > 1 and not isinstance(inner.this, exp.Distinct):
+        return inner, Bounds(least, greatest)
+    if counts:
+        raise _unclamped_count(greatest, most, where)
     if most > 1:
+        name = node_name(inner)
         raise Unsupported(
-            f"a unit has up to {most} rows, and what they come to in a group is not clamped",
-            hint=f"{PER_ROW} => (low, high) clamps each row; "
-            "OPTIONS(max_rows_contributed = 1) keeps one row of each unit",
+            f"a unit has up to {most} rows, and their {name} in a group is not clamped",
+            hint=f"{PER_ROW} => (low, high) clamps each row",
             place=where,
         )
     clamped = inner.copy()
     clamped.set("this", exp.Anonymous(this="CLAMP", expressions=[inner.this, low, high]))
-    return clamped
+    return clamped, None
 
 
 def _name(argument: exp.Expr, where: Place | None) -> str:
@@ -92,13 +111,11 @@ def _number(end: exp.Expr, rows: ExpressionBinder, where: Place | None) -> Fract
     raise TypeMismatch("bounds are two numbers: (0, 100)", place=where)
 
 
-def _check_count(least: Fraction, greatest: Fraction, most: int, where: Place | None) -> None:
-    """Refuse bounds that would change a count, of which a unit adds from 0 to `most`."""
-    if least <= 0 and greatest >= most:
-        return
+def _unclamped_count(greatest: Fraction, most: int, where: Place | None) -> Unsupported:
+    """The error for bounds that would change a count that is not clamped."""
     fewer = f"; OPTIONS(max_rows_contributed = {greatest}) makes it {greatest}"
-    raise Unsupported(
-        f"a count is not clamped, and a unit adds up to {most} to it",
+    return Unsupported(
+        f"this count is not clamped, and a unit adds up to {most} to it",
         hint=f"write (0, {most})" + (fewer if 1 <= greatest < most else ""),
         place=where,
     )

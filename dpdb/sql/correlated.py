@@ -18,26 +18,14 @@ from dpdb.plan.query import Aggregate, Function
 from dpdb.plan.relations import Attached, Equality, Lookup, Scan
 from dpdb.plan.stability import names_of
 from dpdb.policy.catalog import Kind, Policy, Table
+from dpdb.sql.correlation import Correlated, is_of_one_unit, reads, split, taken_names
 from dpdb.sql.joins import leaf_view, new_leaf
-from dpdb.sql.lookups import Correlated, is_of_one_unit, reads, split, taken_names
 from dpdb.sql.rewriting import substituted
 from dpdb.sql.scopes import AnswerExpressions, RowExpressions
 from dpdb.sql.trees import only, place
 from dpdb.sql.views import Scope, SubqueryBinder
 
 _COUNTS = (Function.COUNT, Function.COUNT_DISTINCT)
-
-
-def is_correlated(tree: exp.Select, inner: Scope, outer: Scope) -> bool:
-    """Whether WHERE has a column of the SELECT around it."""
-    where = tree.args.get("where")
-    columns = [] if where is None else where.find_all(exp.Column)
-    return any(_is_of(column, outer) and not _is_of(column, inner) for column in columns)
-
-
-def _is_of(node: exp.Column, scope: Scope) -> bool:
-    qualifier = node.args.get("table")
-    return scope.has(node.name) if qualifier is None else qualifier.name.casefold() in scope.names
 
 
 @dataclass(frozen=True)

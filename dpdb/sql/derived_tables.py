@@ -18,6 +18,7 @@ from dpdb.plan.expressions import ColumnRef, Expr, Slot, slots
 from dpdb.plan.query import Ordering, Output, Query
 from dpdb.sql import group_by
 from dpdb.sql.aggregates import is_aggregated
+from dpdb.sql.scalar_subqueries import constant
 from dpdb.sql.scopes import AnswerExpressions, Answers, NoisyRowExpressions, RowExpressions
 from dpdb.sql.sources import SelectBinder
 from dpdb.sql.terms import Option, agreed
@@ -62,15 +63,20 @@ class Scalars:
 
     binder: DerivedBinder
     found: list[Derived] = field(default_factory=list)
+    constants: bool = True
+    """Whether the value of a subquery of public tables is a constant, and no answer."""
 
     def __post_init__(self) -> None:
         self.text = self.binder.text
         self.effort = self.binder.effort
 
-    def subquery(self, node: exp.Subquery) -> Slot:
-        """The slot for the value of a scalar subquery."""
+    def subquery(self, node: exp.Subquery) -> Expr:
+        """The slot for the value of a scalar subquery, or the value of one of public tables."""
         only(node, self.text, "this")
-        bound = self.binder.within().bound(node.this)
+        bound = self.binder.within(rows=self.constants).bound(node.this)
+        known = constant(bound, self.binder.facts) if self.constants else None
+        if known is not None:
+            return known
         derived = Released(bound) if isinstance(bound, Query) else bound
         if not isinstance(derived, Derived) or len(derived.columns) != 1 or not is_one_row(derived):
             raise Unsupported(

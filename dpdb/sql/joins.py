@@ -136,8 +136,9 @@ def _check(item: Item, binder: SubqueryBinder) -> None:
     where = place(item.node, binder.text)
     if item.view.derived is not None:
         raise Unsupported(
-            "answers are joined with answers, and not with tables",
-            hint="a scalar subquery is one noisy number, and FROM (SELECT …) reads answers alone",
+            "answers are joined with answers and public tables, and not with private ones",
+            hint="a scalar subquery is one noisy number to compare rows with; or ask for the answer"
+            " first, and write what it gives into WHERE or CASE",
             place=where,
         )
 
@@ -168,6 +169,8 @@ def new_leaf(table: Table, taken: set[str]) -> str:
     match table:
         case PerUnit():
             name = "per_unit"
+        case RowUnion(parts=(_,)):
+            name = "select"
         case RowUnion():
             name = "union_all"
         case WindowedRows():

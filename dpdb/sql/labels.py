@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from sqlglot.tokenizer_core import Token, TokenType
 
-_NO_SPACE_BEFORE = {TokenType.R_PAREN, TokenType.COMMA, TokenType.DOT, TokenType.DCOLON}
-_NO_SPACE_AFTER = {TokenType.L_PAREN, TokenType.DOT, TokenType.DCOLON}
+_NO_SPACE_BEFORE = {
+    TokenType.R_PAREN, TokenType.COMMA, TokenType.DOT, TokenType.DCOLON, TokenType.R_BRACKET,
+}  # fmt: skip
+_NO_SPACE_AFTER = {TokenType.L_PAREN, TokenType.DOT, TokenType.DCOLON, TokenType.L_BRACKET}
 _AFTER_ITEMS = {TokenType.FROM, TokenType.UNION}
 _KEYWORDS_BEFORE_PAREN = {"IN", "AND", "OR", "NOT", "FILTER", "GROUP", "WHEN", "THEN", "ELSE",
                           "BETWEEN", "LIKE", "CASE", "WHERE", "OVER"}  # fmt: skip
@@ -61,6 +63,9 @@ def _spaced(tokens: list[Token], index: int) -> bool:
     before, token = tokens[index - 1], tokens[index]
     if token.token_type in _NO_SPACE_BEFORE or before.token_type in _NO_SPACE_AFTER:
         return False
+    if token.token_type is TokenType.L_BRACKET:
+        # After a name or a call it is of one of its elements, otherwise a list.
+        return before.token_type is TokenType.COMMA
     if token.token_type is TokenType.L_PAREN:
         operator = not before.text[-1:].isalnum() and before.text[-1:] not in '_"'
         return operator or before.text.upper() in _KEYWORDS_BEFORE_PAREN

@@ -43,6 +43,17 @@ def _number_literal(text: str, where: Place | None) -> Literal:
     return Literal(value, Kind.NUMBER)
 
 
+def constant(node: exp.Expr | None) -> Fraction | None:
+    """The number that a node of a tree writes, perhaps with a sign; None where it is none."""
+    match node:
+        case exp.Neg(this=exp.Literal() as inner):
+            value = constant(inner)
+            return None if value is None else -value
+        case exp.Literal() if not node.is_string and len(node.name) <= MAX_DIGITS:
+            return exact_number(node.name)
+    return None
+
+
 def number(tokens: list[Token], where: Place | None) -> Fraction:
     """The exact number of an option or setting that `tokens` write, perhaps with a sign."""
     kinds = [token.token_type for token in tokens]

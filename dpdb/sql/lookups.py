@@ -2,46 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
 
-from dpdb.errors import Unsupported
-from dpdb.plan.expressions import (
-    ColumnRef,
-    Compare,
-    Expr,
-    IsNull,
-    Not,
-    columns_of,
-    conjunction,
-    conjuncts,
-)
-from dpdb.plan.relations import Attached, Equality, Lookup, Scan, scans
-from dpdb.plan.stability import Name, names_of
+from dpdb.errors import Place, Unsupported
+from dpdb.plan.derived import Derived
+from dpdb.plan.expressions import ColumnRef, Expr, IsNull, Not, conjunction, conjuncts
+from dpdb.plan.query import Query
+from dpdb.plan.relations import Attached, Equality, Lookup, Scan
+from dpdb.plan.row_unions import RowUnion
 from dpdb.policy.catalog import Policy, Table
 from dpdb.sql import types
 from dpdb.sql.aggregates import is_aggregate
+from dpdb.sql.correlation import Correlated, is_of_one_unit, split, taken_names
 from dpdb.sql.joins import leaf_view, new_leaf
+from dpdb.sql.made_lookups import InnerBinder, MadeRows, is_made
 from dpdb.sql.scopes import RowExpressions
 from dpdb.sql.trees import only, place
-from dpdb.sql.views import Scope, SubqueryBinder
+from dpdb.sql.views import Scope, SubqueryBinder, View
 
-
-@dataclass(frozen=True)
-class Correlated(Scope):
-    """The scope of a subquery, whose columns hide those of the SELECT around it."""
-
-    outer: Scope | None = None
-
-    def column(self, node: exp.Column) -> Expr:
-        """The column that is named here, or else in the SELECT around."""
-        assert self.outer is not None
-        qualifier = node.args.get("table")
-        here = self.has(node.name) if qualifier is None else qualifier.name.casefold() in self.names
-        around = self.outer.has(node.name) if qualifier is None else True
-        return self.outer.column(node) if around and not here else super().column(node)
+Bound = Query | Derived | View
+"""What a SELECT is bound to."""
 
 
 @dataclass(frozen=True)
@@ -54,34 +37,87 @@ class LookupBinder:
     """What the SELECT reads that asks."""
     before: Sequence[Lookup | Attached]
     """The lookups that it has already."""
+    inside: InnerBinder
+    """The binder of the SELECT that is looked into."""
 
-    def lookup(self, node: exp.Exists | exp.In, operand: Expr | None, inner: Scope) -> Lookup:
-        """What EXISTS, or IN with its `operand`, looks for in the table of `inner`."""
+    def lookup(
+        self, node: exp.Exists | exp.In, operand: Expr | None, inner: Scope | Bound
+    ) -> Lookup:
+        """What EXISTS, or IN with its `operand`, looks for in what `inner` reads.
+
+        That is a scope, or of a SELECT with groups what it is bound to.
+        """
         text, tree = self.binder.text, _select(node, self.binder.text)
         where = place(tree, text) or place(node, text)
-        table = inner.view.table
-        several = isinstance(self.outer, Correlated) or inner.parts or inner.view.derived
-        if several or not isinstance(table, Table):
+        if isinstance(self.outer, Correlated):
             raise Unsupported(
-                "EXISTS and IN look into one table", hint="join the others in FROM", place=where
+                "EXISTS or IN within another is about the rows of the SELECT that it is in",
+                hint="join the tables in FROM",
+                place=where,
             )
+        if operand is not None and len(tree.expressions) != 1:
+            raise Unsupported("IN compares with one column", place=where)
+        item = None if operand is None else tree.expressions[0]
+        value: Expr | None
         taken = taken_names(self.outer) | {each.right.leaf for each in self.before}
+        if not isinstance(inner, Scope):
+            scan, condition, value = self._of_groups(inner, taken, where)
+        elif inner.view.derived is not None:
+            raise Unsupported(
+                "EXISTS and IN look into rows of tables, and this is an answer",
+                hint="what is released is public: ask for it first, and then write the values"
+                " that it gives, as in WHERE zip IN (31643, 80127)",
+                place=where,
+            )
+        elif is_made(tree, inner):
+            rows = MadeRows(tree, inner, self.outer, self.inside, taken)
+            scan, condition, value = rows.bound(item)
+        else:
+            scan, condition, value = self._of_one_table(tree, item, inner, taken)
+        on, rest = split(condition, scan)
+        compared = None
+        if operand is not None and value is not None:
+            (left, right), _ = types.unify([operand, value], where)
+            compared = left, right
+        found = Lookup(scan, tuple(on), rest, compared)
+        if isinstance(scan.table, RowUnion) and scan.table.public and found.pair_condition:
+            raise Unsupported(
+                "rows of several public tables are looked up by equalities alone",
+                hint="join the public tables in FROM",
+                place=where,
+            )
+        self._check_units(found, node)
+        return found
+
+    def _of_groups(
+        self, bound: Bound, taken: set[str], where: Place | None
+    ) -> tuple[Scan, Expr | None, Expr]:
+        """A table with a row for each unit, the condition of HAVING, and its first column."""
+        if not (isinstance(bound, View) and isinstance(bound.table, Table)):
+            raise Unsupported(
+                f"EXISTS and IN look for single rows, and not for groups of every"
+                f" {self.policy.unit}",
+                hint="JOIN (SELECT … GROUP BY …) AS t ON … in FROM",
+                place=where,
+            )
+        scan = Scan(bound.table, new_leaf(bound.table, taken))
+        view = leaf_view(bound, scan, 0, outer=False)
+        return scan, view.where, view.columns[0][1]
+
+    def _of_one_table(
+        self, tree: exp.Select, item: exp.Expr | None, inner: Scope, taken: set[str]
+    ) -> tuple[Scan, Expr | None, Expr | None]:
+        """A table, the condition on its rows and those around, and the value of an item."""
+        table, where = inner.view.table, tree.args.get("where")
+        assert isinstance(table, Table)
         scan = Scan(table, new_leaf(table, taken))
         view = leaf_view(inner.view, scan, 0, outer=False)
         names = dict.fromkeys(inner.names, view.columns)
         scope = Correlated(view, names, self.binder, tree, outer=self.outer)
-        rows, own = RowExpressions(self.binder, scope), tree.args.get("where")
-        asked = rows.condition(own.this) if own is not None else None
-        on, rest = split(conjunction(scope.condition(view.where), asked), scan)
-        compared = None
-        if operand is not None:
-            if len(tree.expressions) != 1:
-                raise Unsupported("IN compares with one column", place=where)
-            (left, right), _ = types.unify([operand, rows.expression(tree.expressions[0])], where)
-            compared = left, right
-        found = Lookup(scan, tuple(on), rest, compared)
-        self._check_units(found, node)
-        return found
+        rows = RowExpressions(self.binder, scope)
+        asked = rows.condition(where.this) if where is not None else None
+        condition = conjunction(scope.condition(view.where), asked)
+        return scan, condition, None if item is None else rows.expression(item)
 
     def _check_units(self, found: Lookup, node: exp.Exists | exp.In) -> None:
         """Refuse what would tell of other units' rows."""
@@ -119,67 +155,16 @@ def _select(node: exp.Exists | exp.In, text: str) -> exp.Select:
     return tree
 
 
-def is_of_one_unit(pair: Equality, outer: Scope, scan: Scan, policy: Policy) -> bool:
-    """Whether the equality of a row around with one of a scan says that they are of one unit."""
-    around: dict[str, Name] = {}
-    for each in scans_of(outer):
-        around |= names_of(each, policy)
-    match pair:
-        case (ColumnRef(column=one), ColumnRef(column=other)):
-            name = around.get(one.name)
-            return name is not None and name == names_of(scan, policy).get(other.name)
-    return False
-
-
-def taken_names(outer: Scope) -> set[str]:
-    """What a new leaf may not be called: the leaves, and first parts of the names of columns."""
-    names = {name for _, each in outer.view.columns for name in columns_of(each)}
-    return {scan.leaf for scan in scans_of(outer)} | {name.partition(".")[0] for name in names}
-
-
-def scans_of(scope: Scope) -> Iterable[Scan]:
-    """The tables that a SELECT reads."""
-    if scope.parts:
-        return [part.scan for part in scope.parts]
-    table = scope.view.table
-    return [Scan(table)] if isinstance(table, Table) else list(scans(table.relation))
-
-
-def split(condition: Expr | None, scan: Scan) -> tuple[list[Equality], Expr | None]:
-    """The equalities of a row with one that is looked up, and what else is asked."""
-    on, rest = [], []
-    for each in conjuncts(condition):
-        equality = _equality(each, scan)
-        if equality is None:
-            rest.append(each)
-        else:
-            on.append(equality)
-    return on, conjunction(*rest)
-
-
-def _equality(condition: Expr, scan: Scan) -> Equality | None:
-    if not (isinstance(condition, Compare) and condition.operator == "="):
-        return None
-    for one, other in (
-        (condition.left, condition.right),
-        (condition.right, condition.left),
-    ):
-        if reads(one, scan) == {False} and reads(other, scan) == {True}:
-            return one, other
-    return None
-
-
-def reads(expression: Expr, scan: Scan) -> set[bool]:
-    """Whether the columns that an expression reads are the scan's, or not."""
-    return {name.startswith(f"{scan.leaf}.") for name in columns_of(expression)}
-
-
 def _is_known(expression: Expr, found: Lookup) -> bool:
     """Whether it is never NULL: it names the unit, or the rows with NULL are left out."""
     assert isinstance(expression, ColumnRef)
-    name = expression.column.name.removeprefix(f"{found.right.leaf}.")
-    known = Not(IsNull(expression))
-    return name == found.right.table.unit or known in conjuncts(found.rest)
+    name, table = expression.column.name.removeprefix(f"{found.right.leaf}."), found.right.table
+    if name == table.unit or Not(IsNull(expression)) in conjuncts(found.rest):
+        return True
+    if not isinstance(table, RowUnion):
+        return False
+    at = [column.name for column in table.columns].index(name)
+    return all(Not(IsNull(part.columns[at])) in conjuncts(part.where) for part in table.parts)
 
 
 def _is_condition(node: exp.Expr) -> bool:
@@ -194,14 +179,10 @@ def check(node: exp.Exists | exp.In, text: str) -> exp.Select:
     """The SELECT of a lookup; refused if it is more than rows under a condition."""
     only(node, text, "this", "query")
     tree = _select(node, text)
-    if tree.args.get("group") is not None:
-        raise Unsupported(
-            "EXISTS and IN look for single rows, and not for groups",
-            hint="JOIN (SELECT … GROUP BY …) AS t ON … in FROM",
-            place=place(tree, text) or place(node, text),
-        )
-    only(tree, text, "expressions", "from_", "joins", "where")
-    if any(is_aggregate(part) for item in tree.expressions for part in item.walk()):
+    only(tree, text, "expressions", "from_", "joins", "where", "group", "having")
+    if not tree.args.get("group") and any(
+        is_aggregate(part) for item in tree.expressions for part in item.walk()
+    ):
         raise Unsupported(
             "an aggregate always gives a row, so that EXISTS and IN would look at no single one",
             hint="SELECT a column, or 1, under WHERE",

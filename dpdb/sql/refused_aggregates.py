@@ -1,19 +1,16 @@
-"""Aggregates that give a list, or leave repeated values out: what to write instead of them."""
+"""Aggregates that give a list where one value is needed: what to write instead of them."""
 
 from __future__ import annotations
-
-from fractions import Fraction
 
 from sqlglot import exp
 
 from dpdb.errors import Unsupported
-from dpdb.policy.numbers import decimal
 from dpdb.sql.trees import node_name, place
 
 LISTS = ("HISTOGRAM", "APPROX_TOP_COUNT")
 """The aggregates that give a list, and whose names sqlglot does not know."""
-_MOST_QUANTILES = 10
-"""So many quantiles are written out in a hint."""
+_LISTS = (exp.ApproxQuantiles, exp.ApproxTopK, exp.ApproxTopSum)
+"""Those that it knows."""
 
 
 def refusal(node: exp.Expr, text: str) -> Unsupported | None:
@@ -27,31 +24,31 @@ def refusal(node: exp.Expr, text: str) -> Unsupported | None:
     column = _column(arguments[0] if arguments else None)
     counted = f"SELECT {column}, COUNT(*) AS n … GROUP BY {column}"
     match node:
-        case exp.Sum(this=exp.Distinct()) | exp.Avg(this=exp.Distinct()):
-            name = f"{name}(DISTINCT …)"
-            hint = f"{counted} shows how often each value occurs"
         case exp.ApproxQuantiles():
-            hint = _quantiles(column, node.expression)
-        case exp.Anonymous() if name == "HISTOGRAM" and len(arguments) > 1:
             hint = (
-                f"SELECT FLOOR({column} / 10) * 10 AS bin, COUNT(*) … GROUP BY bin: tens are bins"
+                "by itself in the SELECT list it is a column for each element; one of them is "
+                f"APPROX_QUANTILES({column}, 4)[OFFSET(1)]"
             )
+        case exp.Anonymous() if name == "HISTOGRAM" and len(arguments) > 1:
+            hint = f"with the ends of its bins: HISTOGRAM({column}, [10, 20, 30])"
         case exp.Anonymous() if name == "HISTOGRAM":
-            hint = counted
+            hint = f"{counted}; or HISTOGRAM({column}, [10, 20, 30])"
+        case exp.ApproxTopSum():
+            measure = _column(node.expression)
+            hint = (
+                f"SELECT {column}, SUM({measure}) AS s … GROUP BY {column} ORDER BY s DESC LIMIT 10"
+            )
         case _:
             most = _number(next(iter(arguments[1:]), None)) or "10"
             hint = f"{counted} ORDER BY n DESC LIMIT {most}"
-    return Unsupported(f"{name} is not supported", hint=hint, place=place(node, text))
+    return Unsupported(f"{name} is not supported here", hint=hint, place=place(node, text))
 
 
 def _is_refused(node: exp.Expr) -> bool:
-    """Whether an aggregate gives a list, or leaves repeated values out."""
-    match node:
-        case exp.Sum(this=exp.Distinct()) | exp.Avg(this=exp.Distinct()):
-            return True
-        case exp.Anonymous():
-            return str(node.this).upper() in LISTS
-    return isinstance(node, exp.ApproxQuantiles | exp.ApproxTopK)
+    """Whether an aggregate gives a list where one cannot be."""
+    if isinstance(node, exp.Anonymous):
+        return str(node.this).upper() in LISTS
+    return isinstance(node, _LISTS)
 
 
 def _column(argument: exp.Expr | None) -> str:
@@ -65,13 +62,3 @@ def _number(node: exp.Expr | None) -> str | None:
     """The number that is written there, if it is one."""
     number = isinstance(node, exp.Literal) and not node.args.get("is_string")
     return str(node.this) if number and node is not None else None
-
-
-def _quantiles(column: str, parts: exp.Expr | None) -> str:
-    """The quantiles that divide the values into so many parts, one for each, where they are few."""
-    number = _number(parts) or ""
-    if not (number.isdecimal() and len(number) < 3 and 1 <= int(number) <= _MOST_QUANTILES):
-        return f"one quantile is QUANTILE_CONT({column}, 0.25)"
-    inner = (decimal(Fraction(at, int(number)), 6) for at in range(1, int(number)))
-    quantiles = [f"QUANTILE_CONT({column}, {each})" for each in inner]
-    return f"SELECT {', '.join([f'MIN({column})', *quantiles, f'MAX({column})'])} …"

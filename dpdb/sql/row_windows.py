@@ -23,8 +23,8 @@ from dpdb.plan.expressions import (
 )
 from dpdb.plan.held_rows import check_made
 from dpdb.plan.relations import Joined, is_full
-from dpdb.plan.row_unions import names_in
-from dpdb.plan.row_windows import PICKS, RANKINGS, TOTALS, rows_read, windowed_rows
+from dpdb.plan.row_unions import names_in, rows_read
+from dpdb.plan.row_windows import PICKS, RANKINGS, TOTALS, windowed_rows
 from dpdb.policy.catalog import Kind, Policy
 from dpdb.sql.rewriting import substituted
 from dpdb.sql.scopes import RowExpressions

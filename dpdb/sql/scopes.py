@@ -19,10 +19,12 @@ from dpdb.plan.expressions import (
 )
 from dpdb.plan.query import Aggregate, Output
 from dpdb.plan.relations import Source
+from dpdb.plan.single_values import UnitValue, single_value
 from dpdb.policy.catalog import Kind
 from dpdb.sql.aggregates import AGGREGATE_NAMES, aggregate, is_aggregate
 from dpdb.sql.expression_binder import ExpressionBinder
 from dpdb.sql.functions import FUNCTION_NAMES
+from dpdb.sql.lists import element
 from dpdb.sql.trees import only
 from dpdb.sql.two_columns import of_two_columns
 from dpdb.sql.views import Scope, SubqueryBinder
@@ -99,6 +101,8 @@ class AnswerExpressions(ExpressionBinder):
             return self.binder.subquery(node)
         if isinstance(node, exp.Column):
             return self._name(node)
+        if isinstance(node, exp.Bracket) and (call := element(node, self.text)) is not None:
+            return self.expression(call)
         if isinstance(node, exp.Anonymous) and str(node.this).upper() in INTERVAL_ENDS:
             return self._interval_end(node)
         return self._key(node)
@@ -150,7 +154,16 @@ class AnswerExpressions(ExpressionBinder):
         found = of_two_columns(node, self.rows, lambda call: self._slot(call, node))
         if found is not None:
             return found
-        return self._slot(aggregate(node, self.rows, self.scope.view.table), node)
+        call = aggregate(node, self.rows, self.scope.view.table)
+        if self.scope.view.derived is not None and isinstance(
+            single_value(call.argument), UnitValue
+        ):
+            raise Unsupported(
+                "rows of an answer have no units whose contributions could be clamped",
+                hint="contribution bounds go into the SELECT that reads a table",
+                place=self.place(node),
+            )
+        return self._slot(call, node)
 
     def _slot(self, call: Aggregate, node: exp.Expr) -> Slot:
         """The slot of an aggregate, which is asked for at `node`."""

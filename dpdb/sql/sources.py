@@ -15,13 +15,14 @@ from sqlglot import exp
 from dpdb.errors import UnknownName, Unsupported
 from dpdb.plan.derived import Derived, Released
 from dpdb.plan.expressions import Expr, conjunction
+from dpdb.plan.facts import Facts
 from dpdb.plan.query import Query
 from dpdb.plan.relations import Attached, Lookup, Source
-from dpdb.plan.stability import Facts
 from dpdb.policy.catalog import Policy
 from dpdb.policy.names import suggestion
 from dpdb.sql.answer_joins import scope_of_answers
 from dpdb.sql.arrangement import joined, with_lookups
+from dpdb.sql.exact_answers import as_answer
 from dpdb.sql.group_by import position
 from dpdb.sql.joins import Item, scope_of
 from dpdb.sql.row_windows import ROW_BY_ROW, WINDOWED, WindowedExpressions, windowed_view
@@ -60,8 +61,11 @@ class SelectBinder(SubqueryBinder, Protocol):
     subqueries: list[Query]
     lookups: list[Lookup | Attached]
 
-    def within(self) -> SelectBinder:
-        """A binder for a SELECT in FROM or WITH, which sees the same tables."""
+    def within(self, *, rows: bool = False) -> SelectBinder:
+        """A binder for a SELECT in FROM or WITH, which sees the same tables.
+
+        With `rows` it may ask for rows of public tables.
+        """
         ...
 
     def bound(
@@ -114,6 +118,8 @@ def scope(tree: exp.Select, binder: SelectBinder) -> Scope:
         return Scope(view, dict.fromkeys(names, view.columns), binder, source.this)
     items = [Item(source.this, view, names)]
     items += [Item(j.this, *_source(j.this, tree, binder), j) for j in further]
+    if any(item.view.derived is not None for item in items):
+        items = [replace(item, view=as_answer(item.view)) for item in items]
     if all(item.view.derived is not None for item in items):
         return scope_of_answers(items, binder)
     return scope_of(items, binder)

@@ -5,9 +5,20 @@ from __future__ import annotations
 from sqlglot import exp
 
 from dpdb.errors import TypeMismatch, Unsupported
+from dpdb.sql.literals import constant
 from dpdb.sql.trees import only, place
 
-SPELLINGS = ["IFF", "NVL", "NVL2", "IFNULL", "ZEROIFNULL", "NULLIFZERO", "DECODE", "EQUAL_NULL"]
+SPELLINGS = [
+    "IFF",
+    "NVL",
+    "NVL2",
+    "IFNULL",
+    "ZEROIFNULL",
+    "NULLIFZERO",
+    "DECODE",
+    "EQUAL_NULL",
+    "WIDTH_BUCKET",
+]
 """The names that stand for COALESCE, NULLIF, CASE and IS NOT DISTINCT FROM."""
 
 
@@ -35,6 +46,8 @@ def respelled(node: exp.Func, text: str) -> exp.Expr | None:
         case exp.EqualNull():
             only(node, text, "this", "expression")
             made = exp.NullSafeEQ(this=node.this, expression=node.expression)
+        case exp.WidthBucket():
+            made = _bucket(node, text)
         case exp.Date() | exp.Timestamp() | exp.Datetime():
             only(node, text, "this")
             made = exp.Cast(this=node.this, to=exp.DataType(this=_TARGETS[type(node)]))
@@ -76,6 +89,27 @@ def _by_name(name: str, arguments: list[exp.Expr]) -> exp.Expr | None:
         case "NULLIFZERO", [operand]:
             return exp.Nullif(this=operand, expression=zero)
     return None
+
+
+def _bucket(node: exp.WidthBucket, text: str) -> exp.Expr:
+    """WIDTH_BUCKET(x, low, high, n): in which of n equal parts x is; 0 below, and n + 1 above."""
+    only(node, text, "this", "min_value", "max_value", "num_buckets")
+    names = ("min_value", "max_value", "num_buckets")
+    numbers = [constant(node.args.get(name)) for name in names]
+    low, high, parts = (-1 if number is None else number for number in numbers)
+    if None in numbers or low >= high or parts < 1 or parts.denominator != 1:
+        raise TypeMismatch(
+            "WIDTH_BUCKET takes two constants, the lower one first, and a number of parts",
+            hint="WIDTH_BUCKET(x, 0, 100, 5)",
+            place=place(node, text),
+        )
+    start, end, number = (node.args[name] for name in names)
+    above, width = exp.Sub(this=node.this, expression=start), exp.Sub(this=end, expression=start)
+    part = exp.Div(this=exp.Mul(this=above, expression=number), expression=width)
+    one = exp.Literal.number(1)
+    bucket = exp.Add(this=exp.Floor(this=part), expression=one)
+    last = exp.Add(this=number, expression=one)
+    return exp.Anonymous(this="CLAMP", expressions=[bucket, exp.Literal.number(0), last])
 
 
 def _decoded(operand: exp.Expr, *rest: exp.Expr) -> exp.Case:

@@ -10,8 +10,8 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from dpdb.errors import Place, SyntaxFault, UnknownName, Unsupported, did_you_mean
+from dpdb.plan.facts import NO_FACTS, Facts
 from dpdb.plan.query import NO_OPTIONS, Options, Query
-from dpdb.plan.stability import NO_FACTS, Facts
 from dpdb.policy.catalog import Policy
 from dpdb.sql.binder import bind
 from dpdb.sql.dialect import select_tree

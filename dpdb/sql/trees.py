@@ -6,7 +6,6 @@ from sqlglot import exp
 
 from dpdb.errors import Place, SyntaxFault, TooLarge, Unsupported
 from dpdb.plan.expressions import Call, Expr, Literal
-from dpdb.plan.regular_expressions import MAX_STATES, automaton
 
 MAX_DEPTH = 40
 """How deeply operators may be nested: more than people write, far less than recursion can."""
@@ -57,7 +56,12 @@ class Effort:
         """Count the states of a regular expression, if the call has one; refuse too many."""
         match call:
             case Call(name="regexp_contains", arguments=(_, Literal(value=str(pattern)))):
-                self.states += len(automaton(pattern).states)
+                self._spend_states_of(pattern, node, text)
+
+    def _spend_states_of(self, pattern: str, node: exp.Expr, text: str) -> None:
+        from dpdb.plan.regular_expressions import MAX_STATES, automaton  # noqa: PLC0415 (few have any)
+
+        self.states += len(automaton(pattern).states)
         if self.states > MAX_STATES:
             raise TooLarge(
                 f"regular expressions of more than {MAX_STATES} states in all",

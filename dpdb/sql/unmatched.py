@@ -13,6 +13,7 @@ from dpdb.errors import Place, Unsupported
 from dpdb.plan.expressions import Arithmetic, Cast, ColumnRef, Expr, columns_of
 from dpdb.plan.query import Query
 from dpdb.plan.relations import Joined, Source, scans
+from dpdb.plan.single_values import SingleValue
 
 
 def refusal(public: str, unit: str, where: Place | None) -> Unsupported:
@@ -53,6 +54,8 @@ def check_matched(source: Source, where: Place | None) -> None:
 def _is_null_without(expression: Expr, private: Iterable[str]) -> bool:
     """Whether it is NULL where the private row is missing."""
     match expression:
+        case ColumnRef(column=SingleValue(argument=argument)):
+            return argument is not None and _is_null_without(argument, private)
         case ColumnRef(column=column):
             return column.name in private
         case Arithmetic(left=left, right=right):

@@ -41,8 +41,8 @@ class SubqueryBinder(Protocol):
     text: str
     effort: Effort
 
-    def subquery(self, node: exp.Subquery) -> Slot:
-        """The slot for the value of a scalar subquery."""
+    def subquery(self, node: exp.Subquery) -> Expr:
+        """The slot for the value of a scalar subquery, or the value of one of public tables."""
         ...
 
     def correlated(self, node: exp.Subquery, scope: Scope) -> Expr | None:

@@ -6,6 +6,7 @@ from sqlglot import exp
 
 from dpdb.errors import Unsupported
 from dpdb.plan.derived import Selection
+from dpdb.plan.query import Output
 from dpdb.sql.derived_tables import DerivedBinder, Scalars, check_terms
 from dpdb.sql.scopes import NoisyRowExpressions
 from dpdb.sql.terms import Option
@@ -30,10 +31,9 @@ def single_row(
             place=place(tree, binder.text),
         )
     only(tree, binder.text, "expressions", "with_")
-    scalars = Scalars(binder)
-    nothing = View(binder.policy.tables[0], ())  # without columns it is the same for each table
-    answers = NoisyRowExpressions(scalars, Scope(nothing, {}, scalars, tree))
-    outputs = binder.outputs(tree, answers, written)
+    scalars, answers, outputs = _computed(tree, written, binder, constants=True)
+    if not scalars.found:  # Then all subqueries are about public tables, and one is an answer.
+        scalars, answers, outputs = _computed(tree, written, binder, constants=False)
     first = scalars.found[0]
     check_terms(terms, Scope(derived_view(first), {}, scalars, tree))
     return Selection(
@@ -43,3 +43,13 @@ def single_row(
         windows=tuple(answers.windows),
         scalars=tuple(scalars.found),
     )
+
+
+def _computed(
+    tree: exp.Select, written: list[str], binder: DerivedBinder, *, constants: bool
+) -> tuple[Scalars, NoisyRowExpressions, tuple[Output, ...]]:
+    """The columns of a SELECT, with the subqueries and windows that they are computed from."""
+    scalars = Scalars(binder, constants=constants)
+    nothing = View(binder.policy.tables[0], ())  # without columns it is the same for each table
+    answers = NoisyRowExpressions(scalars, Scope(nothing, {}, scalars, tree))
+    return scalars, answers, binder.outputs(tree, answers, written)

@@ -38,7 +38,7 @@ from dpdb.policy.catalog import Column, Kind
 from dpdb.vectors.cast import cast
 from dpdb.vectors.columns import Codes, Numbers
 from dpdb.vectors.functions import apply
-from dpdb.vectors.like import matches
+from dpdb.vectors.like import expression as like_expression
 from dpdb.vectors.logic import conjunction, disjunction, is_null
 from dpdb.vectors.magnitudes import stays_finite
 from dpdb.vectors.stored import FEW, among, equal_to_any, spread, tested
@@ -137,7 +137,7 @@ def _on_dictionary(expression: Expr, column: Column, held: Codes, frame: Frame) 
     NULL is there twice, as a vector of one row would be taken for a constant.
     """
     number = len(held.values)
-    each = Codes(np.array([*range(number + 1), number]), held.values)
+    each = Codes(np.append(np.arange(number + 1), number), held.values)
     return _evaluate(expression, Frame({column.name: each}, frame.slots))
 
 
@@ -195,7 +195,8 @@ def _condition(expression: Expr, frame: Frame) -> Vector:
         case Like(operand=operand, pattern=pattern):
             texts = evaluate(operand, frame)
             assert isinstance(texts, TextVector)
-            return texts.look_up(lambda text: matches(text, pattern), Kind.BOOLEAN)
+            fits = like_expression(pattern).fullmatch
+            return texts.look_up(lambda text: fits(text) is not None, Kind.BOOLEAN)
     assert isinstance(expression, Compare)
     left, right = evaluate(expression.left, frame), evaluate(expression.right, frame)
     return compare(_COMPARE[expression.operator], left, right)
@@ -227,7 +228,7 @@ def _column(held: Numbers | Codes, column: Column) -> AnyVector:
     if isinstance(held, Numbers):
         return Vector(_unscaled(held), held.null)
     if column.kind is Kind.TEXT:
-        return TextVector(held.codes, tuple(str(value) for value in held.values))
+        return TextVector(held.codes, tuple(map(str, held.values)))
     table = array([*held.values, 0], column.kind)
     null = held.codes == len(held.values) if column.nullable else None
     return Vector(table[held.codes], null)

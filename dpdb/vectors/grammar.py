@@ -37,6 +37,8 @@ def text(raw: bytes, quote: bytes = b'"') -> str:
     anything by that, as no byte that separates cells is ever part of it.
     """
     content = _unquoted(raw, quote) if quote and raw.startswith(quote) else raw
+    if content.isascii() and 0 not in content:
+        return content.decode()
     return content.decode("utf-8", "replace").replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dpdb.plan.expressions import Call, Literal
-from dpdb.plan.regular_expressions import is_found
 from dpdb.plan.text_functions import TEXT_CHANGES, text_change
 from dpdb.policy.catalog import Kind
 from dpdb.vectors.vector import AnyVector, TextVector
@@ -18,9 +17,9 @@ _TRUTHS: dict[str, Callable[[str, str], bool]] = {
     "starts_with": str.startswith,
     "ends_with": str.endswith,
     "contains": str.__contains__,
-    "regexp_contains": lambda text, pattern: is_found(pattern, text),
 }
-TEXT_CALLS = frozenset((*_NUMBERS, *_TRUTHS, *TEXT_CHANGES))
+_PATTERN = "regexp_contains"
+TEXT_CALLS = frozenset((*_NUMBERS, *_TRUTHS, _PATTERN, *TEXT_CHANGES))
 
 
 def text_call(call: Call, operand: AnyVector) -> AnyVector:
@@ -34,7 +33,16 @@ def text_call(call: Call, operand: AnyVector) -> AnyVector:
     if call.name in _NUMBERS:
         number = _NUMBERS[call.name]
         return operand.look_up(lambda text: number(text, *constants), Kind.INTEGER)
-    if call.name in _TRUTHS:
-        truth, part = _TRUTHS[call.name], str(constants[0])
+    if call.name in _TRUTHS or call.name == _PATTERN:
+        truth, part = _truth(call.name), str(constants[0])
         return operand.look_up(lambda text: truth(text, part), Kind.BOOLEAN)
     return operand.map(text_change(call.name, constants))
+
+
+def _truth(name: str) -> Callable[[str, str], bool]:
+    """The function that says whether a text has what the other one asks for."""
+    if name != _PATTERN:
+        return _TRUTHS[name]
+    from dpdb.plan.regular_expressions import is_found  # noqa: PLC0415 (few queries have any)
+
+    return lambda text, pattern: is_found(pattern, text)

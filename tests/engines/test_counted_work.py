@@ -17,12 +17,13 @@ import pytest
 
 from dpdb.engines.memory.engine import MemoryEngine
 from dpdb.errors import DpdbError
+from dpdb.plan.plan import Plan
 from dpdb.policy.catalog import Policy
 from dpdb.policy.reader import policy_for
 from dpdb.sql.splitting import split
 from dpdb.vectors import evaluate, vector
 from dpdb.vectors.columns import Codes, Numbers
-from tests.support.exactly import raw
+from tests.support.exactly import planned, raw_of
 from tests.system.test_transcript import BENIGN, HEADER, POLICIES, QUERIES, _everywhere, _row
 
 LAST = {
@@ -106,7 +107,6 @@ def _noted(value: Any) -> Any:
 
 
 def _policy(folder: Path, rows: list[bytes]) -> Policy:
-    folder.mkdir()
     (folder / "t.csv").write_bytes(HEADER + b"".join(row + b"\n" for row in rows))
     declared = POLICIES["declared"]
     assert declared is not None
@@ -114,7 +114,20 @@ def _policy(folder: Path, rows: list[bytes]) -> Policy:
     return policy_for(folder / "t.csv")
 
 
-def _work(policy: Policy, monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
+def _plans(policy: Policy) -> dict[str, Plan]:
+    """The queries that are planned, and their plans, in which no row has a part."""
+    plans = {}
+    for piece in split(QUERIES + MORE):
+        # Options say how to draw, which is not the engine's work.
+        if piece.text.startswith("SELECT") and "OPTIONS" not in piece.text:
+            with contextlib.suppress(DpdbError):
+                plans[piece.text] = planned(piece.text, policy, MemoryEngine())
+    return plans
+
+
+def _work(
+    policy: Policy, plans: dict[str, Plan], monkeypatch: pytest.MonkeyPatch
+) -> dict[str, list[str]]:
     """For each query what is done with arrays on the way to its exact results."""
     engine = MemoryEngine()
     table = policy.tables[0]
@@ -129,13 +142,10 @@ def _work(policy: Policy, monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str
     work = {}
     with monkeypatch.context() as patched:
         patched.setattr(np, "asarray", np.asanyarray)
-        for piece in split(QUERIES + MORE):
+        for query, plan in plans.items():
             Noted.notes = []
-            # Options say how to draw, which is not the engine's work.
-            if piece.text.startswith("SELECT") and "OPTIONS" not in piece.text:
-                with contextlib.suppress(DpdbError):
-                    raw(piece.text, policy, engine)
-                    work[piece.text] = Noted.notes
+            raw_of(plan, engine)
+            work[query] = Noted.notes
     return work
 
 
@@ -144,8 +154,9 @@ def _differing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[
     files = {name: [*BENIGN[:-1], row] for name, row in LAST.items()}
     files["all NULL"] = [LAST["NULL"]] * len(BENIGN)
     usual: dict[str, list[str]] = {}
-    for number, (name, rows) in enumerate(files.items()):
-        work = _work(_policy(folder / str(number), rows), monkeypatch)
+    plans = _plans(_policy(folder, BENIGN))
+    for name, rows in files.items():
+        work = _work(_policy(folder, rows), plans, monkeypatch)
         usual = usual or work
         # The rest are of constants, or count all rows.
         assert sum(len(steps) > 0 for steps in usual.values()) > 40

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dpdb.errors import UsageError
-from dpdb.interfaces.cli import lab
+from dpdb.interfaces.cli import lab, lab_room
 from dpdb.interfaces.cli.lab import main
 from dpdb.lab.catalogue import find
 from dpdb.lab.pages import terminal, worksheet
@@ -115,6 +115,7 @@ def test_a_worksheet_is_whole_and_loads_nothing(report: Report) -> None:
 def test_worksheets_are_written_for_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     some = {name: find(name) for name in ("membership", "group-keys")}
     monkeypatch.setattr(lab, "catalogue", lambda: some)
+    monkeypatch.setattr(lab_room, "USUAL", lab_room.FEWEST)
     assert main(["--all", "--html", str(tmp_path), "--student", "--trials", "1"]) == 0
     index = (tmp_path / "index.html").read_text(encoding="utf-8")
     assert re.findall(r'<a href="([^"]+)"', index) == [

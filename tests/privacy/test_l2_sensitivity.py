@@ -162,6 +162,19 @@ UNITS = [
     ("SELECT g, SUM(x) FROM t WHERE g = 'a' GROUP BY g", "100", "196", "196"),
     ("SELECT g, AVG(k) FROM t GROUP BY g", "16 4", "64 8", "64 8"),
     ("SELECT g, COUNT(DISTINCT k) FROM t GROUP BY g", "4", "8", "8"),
+    # What a unit comes to in each cell is clamped: 5² in each of two cells, not (2·5)².
+    (
+        "SELECT g, b, SUM(k, contribution_bounds_per_group => (0, 5)) FROM t GROUP BY g, b",
+        "50",
+        "100",
+        "100",
+    ),
+    (
+        "SELECT g, SUM(x, contribution_bounds_per_group => (-1, 3)) FROM t GROUP BY g",
+        "18",
+        "32",
+        "32",
+    ),
 ]
 
 

@@ -56,6 +56,26 @@ def test_the_formula_of_units_is_the_largest_change(
     assert sensitivity.units(Contribution(relation, True, cells, rows)) == largest
 
 
+@pytest.mark.parametrize("relation", [ADD_REMOVE, REPLACE])
+@pytest.mark.parametrize(
+    ("cells", "rows", "groups"), [(1, 3, None), (2, 2, None), (3, 2, None), (3, 3, 1), (4, 2, 9)]
+)
+def test_the_formula_of_what_units_come_to_is_the_largest_change(
+    relation: Neighbors, cells: int, rows: int, groups: int | None
+) -> None:
+    """A unit has one value in each of a few cells, and 0 in the others."""
+    contribution = Contribution(relation, True, cells, rows, groups, one_per_group=True)
+    most = min(cells, rows, cells if groups is None else groups)
+    for lower, upper in combinations((-3, -1, 0, 2), 2):
+        ends = {lower, upper, 0}
+        here = [v for v in product(ends, repeat=cells) if sum(map(bool, v)) <= most]
+        there = here if relation is REPLACE else [(0,) * cells]
+        pairs = [[abs(a - b) for a, b in zip(*pair, strict=True)] for pair in product(here, there)]
+        assert sensitivity.total(lower, upper, contribution) == max(map(sum, pairs))
+        squared = max(sum(change**2 for change in each) for each in pairs)
+        assert sensitivity.total_squared(lower, upper, contribution) == squared
+
+
 @pytest.mark.parametrize("percent", [0, 1, 25, 50, 90, 100])
 def test_the_formula_of_ranks_is_the_largest_change(percent: int) -> None:
     """All tables of up to four values out of three, a fifth value entering or replaced."""

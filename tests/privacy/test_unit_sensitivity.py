@@ -63,6 +63,23 @@ UNIT_CASES = [
     ("SELECT g, MEDIAN(k) FROM t GROUP BY g", "1", "2", "2"),
     ("SELECT g, MODE(b) FROM t GROUP BY g", "2", "4", "4"),
     ("SELECT g, b, COUNT(*) FROM t GROUP BY g, b", "2", "4", "4"),
+    # Different values of one cell differ: 7 and 5 are the most, and of two cells 7 and 7.
+    ("SELECT g, SUM(DISTINCT k) FROM t GROUP BY g", "14", "24", "24"),
+    # What a unit comes to in each cell is clamped, so that its rows do not count but its cells.
+    ("SELECT SUM(x, contribution_bounds_per_group => (-1, 3)) FROM t", "3", "4", "4"),
+    ("SELECT SUM(k, contribution_bounds_per_group => (0, 10)) FROM t", "10", "4", "7"),
+    ("SELECT COUNT(*, contribution_bounds_per_group => (0, 1)) FROM t", "1", "0", "0"),
+    ("SELECT COUNT(x, contribution_bounds_per_group => (0, 1)) FROM t", "1", "1", "1"),
+    ("SELECT COUNTIF(b, contribution_bounds_per_group => (0, 1)) FROM t", "1", "1", "1"),
+    ("SELECT AVG(k, contribution_bounds_per_group => (4, 6)) FROM t", "2e9", "2e9", "2e9"),
+    ("SELECT SUM(k, contribution_bounds_per_group => (0, 9)) FILTER (WHERE b) FROM t",
+     "9", "9", "9"),
+    ("SELECT g, SUM(x, contribution_bounds_per_group => (-1, 3)) FROM t GROUP BY g",
+     "6", "8", "8"),
+    ("SELECT g, COUNT(*, contribution_bounds_per_group => (0, 1)) FROM t GROUP BY g",
+     "2", "2", "2"),
+    ("SELECT g, b, SUM(k, contribution_bounds_per_group => (0, 5)) FROM t GROUP BY g, b",
+     "10", "20", "20"),
     ("SELECT COUNT(*) FILTER (WHERE x < 0), COUNT(*) FILTER (WHERE x = 1), "
      "COUNT(*) FILTER (WHERE x > 3) FROM t", "2", "4", "4"),
 ]  # fmt: skip

@@ -38,6 +38,9 @@ def shop() -> Iterator[Path]:
     "SELECT region, COUNT(*) FROM customers WHERE region > 2 GROUP BY region",
     "SELECT COUNT(*) FROM customers UNION ALL SELECT COUNT(*) FROM customers WHERE id NOT IN (SELECT customer_id FROM orders)",
     "SELECT COUNT(*) FROM orders WHERE amount > (SELECT AVG(n) FROM (SELECT customer_id, COUNT(*) AS n FROM orders GROUP BY customer_id))",
+    "SELECT channel, SUM(amount, contribution_bounds_per_group => (0, 900)) FROM orders GROUP BY 1",
+    "SELECT AVG(o.amount, contribution_bounds_per_group => (0, 9)) FROM orders o JOIN customers c ON o.customer_id = c.id",
+    "SELECT SUM(DISTINCT amount), AVG(DISTINCT amount + 1) FROM orders",
     "SELECT n, COUNT(*) FROM (SELECT customer_id, COUNT(*) AS n FROM orders GROUP BY customer_id) GROUP BY ROLLUP(n)",
 ])  # fmt: skip
 def test_a_later_session_is_told_the_same_for_nothing(shop: Path, text: str) -> None:

@@ -6,7 +6,9 @@ from fractions import Fraction
 
 import pytest
 
+from dpdb.plan.planner import plan
 from dpdb.policy.budget import Budget
+from dpdb.session import query_plans
 from dpdb.session.session import Session
 from tests.support.audited import COLUMNS, noise
 from tests.support.brute import ADD_REMOVE, Row, world
@@ -140,3 +142,18 @@ def test_repeats_can_be_paid_for(session: Session, scales: Scales) -> None:
     session.execute("SET repeats = 'free'")
     again = session.execute("SELECT SUM(x), COUNT(x) FROM t")
     assert (again.repeat, again.rows) == (True, answer.rows)
+
+
+@pytest.mark.parametrize(
+    ("text", "plans"),
+    [("AVG(m)", 1), ("AVG(x + 1)", 1), ("MEDIAN(x)", 1), ("COUNT(x)", 2), ("SUM(m), SUM(x)", 2)],
+)
+def test_a_query_is_planned_again_only_for_what_may_serve_it(
+    session: Session, monkeypatch: pytest.MonkeyPatch, text: str, plans: int
+) -> None:
+    """However much is remembered of the same rows."""
+    session.execute("SELECT AVG(x) FROM t")
+    made = []
+    monkeypatch.setattr(query_plans, "plan", lambda *given: made.append(given) or plan(*given))
+    session.execute(f"EXPLAIN SELECT {text} FROM t")
+    assert len(made) == plans

@@ -417,6 +417,20 @@ SELECT COUNT(*) FROM visits WHERE points > (SELECT (SELECT AVG(points) FROM visi
 
 --- What hints say to write instead of lists.
 SELECT MIN(DISTINCT points), MAX(DISTINCT points) FROM visits;
+SELECT SUM(DISTINCT points), AVG(DISTINCT points + grade) FILTER (WHERE member) FROM visits;
+SELECT plan, SUM(DISTINCT points) / COUNT(DISTINCT points) FROM visits GROUP BY plan;
+SELECT APPROX_QUANTILES(points, 4) AS q FROM visits;
+SELECT plan, QUANTILE_CONT(points, [0.25, 0.5, 0.75]), COUNT(*) FROM visits GROUP BY plan ORDER BY "QUANTILE_CONT(points, [0.25, 0.5, 0.75])[0.5]";
+SELECT APPROX_QUANTILES(points, 100)[OFFSET(90)] - APPROX_QUANTILES(points, 100)[OFFSET(10)] AS spread FROM visits;
+SELECT PERCENTILE_DISC(0.5) WITHIN GROUP (ORDER BY points), QUANTILE_DISC(points, 0.5), APPROX_PERCENTILE(points, 0.9) FROM visits;
+SELECT PERCENTILE_CONT(ARRAY[0.1, 0.9]) WITHIN GROUP (ORDER BY points) FILTER (WHERE member) AS p FROM visits;
+SELECT HISTOGRAM(points, [10, 20, 50]) AS h, HISTOGRAM(loose, [-1, 0, 1.5]) FILTER (WHERE member) FROM visits;
+SELECT APPROX_TOP_COUNT(plan, 2) FROM visits;
+SELECT APPROX_TOP_SUM(plan, points, 1) AS top FROM visits WHERE member;
+SELECT APPROX_TOP_K(plan) FROM visits;
+SELECT WIDTH_BUCKET(points, 0, 100, 4) AS quarter, COUNT(*), AVG(points) FROM visits GROUP BY quarter;
+SELECT ANON_QUANTILES(points, 4 CLAMPED BETWEEN 0 AND 100) FROM visits;
+SELECT SUM(DISTINCT n), AVG(DISTINCT n) FROM (SELECT plan, COUNT(*) AS n FROM visits GROUP BY plan) AS t;
 SELECT MIN(points), QUANTILE_CONT(points, 0.333333), QUANTILE_CONT(points, 0.666667), MAX(points) FROM visits;
 SELECT plan, COUNT(*) AS n FROM visits GROUP BY plan ORDER BY n DESC LIMIT 2;
 SELECT FLOOR(points / 10) * 10 AS bin, COUNT(*) FROM visits GROUP BY bin;

@@ -93,6 +93,12 @@ SELECT AVG(CASE WHEN EXISTS (SELECT 1 FROM returns r WHERE r.customer_id = c.id)
 SELECT COUNT(*) FROM customers c WHERE (SELECT COUNT(*) FROM orders o WHERE o.customer_id = c.id) >= 3;
 SELECT AVG((SELECT SUM(amount) FROM orders o WHERE o.customer_id = c.id)) FROM customers c;
 SELECT COUNT(*) FROM orders WHERE amount > (SELECT AVG(amount) FROM orders);
+SELECT COUNT(*) FROM customers AS c WHERE EXISTS (SELECT 1 FROM orders AS o JOIN lines AS l ON l.order_id = o.id WHERE o.customer_id = c.id AND l.quantity > 3);
+SELECT segment, COUNT(*) FROM customers WHERE id IN (SELECT customer_id FROM orders WHERE id IN (SELECT order_id FROM returns WHERE reason = 'broken')) GROUP BY segment;
+SELECT COUNT(*) FROM customers WHERE id NOT IN (SELECT o.customer_id FROM orders o JOIN lines l ON l.order_id = o.id JOIN products p ON p.id = l.product WHERE p.category = 'tools');
+SELECT SUM(amount) FROM orders WHERE id IN (SELECT order_id FROM lines WHERE product IN (SELECT id FROM products WHERE price > 20));
+SELECT COUNT(*) FROM customers WHERE id IN (SELECT customer_id FROM orders GROUP BY customer_id HAVING COUNT(*) > 3);
+SELECT AVG(amount) FROM orders o WHERE o.id NOT IN (SELECT order_id FROM lines GROUP BY order_id HAVING SUM(quantity) > 10);
 --- What each customer comes to
 SELECT AVG(n) FROM (SELECT customer_id, COUNT(*) AS n FROM orders GROUP BY customer_id) AS t;
 SELECT MEDIAN(total), MAX(total) FROM (SELECT customer_id, SUM(amount) AS total FROM orders GROUP BY customer_id) AS t;
@@ -107,12 +113,18 @@ SELECT channel, AVG(n) FROM (SELECT customer_id, channel, COUNT(*) AS n FROM ord
 WITH web AS (SELECT *, amount / 2 AS half FROM orders WHERE channel = 'web') SELECT AVG(half) FROM web;
 SELECT segment, AVG(a) FROM (SELECT segment, amount AS a FROM customers c JOIN orders o ON o.customer_id = c.id) AS t GROUP BY segment;
 WITH recent AS (SELECT customer_id, amount FROM orders WHERE day >= DATE '2025-06-01') SELECT segment, SUM(amount) FROM customers c JOIN recent r ON r.customer_id = c.id GROUP BY segment;
+SELECT r.name, COUNT(*) FROM customers c JOIN regions r ON r.id = c.region WHERE r.landscape = 'coast' GROUP BY r.name;
+SELECT product, SUM(quantity) FROM lines JOIN products p ON p.id = product WHERE category = 'kitchen' GROUP BY product;
 --- Answers that are read further
 SELECT MAX(n) FROM (SELECT channel, COUNT(*) AS n FROM orders GROUP BY channel) AS t;
 WITH t AS (SELECT region, COUNT(*) AS n FROM customers GROUP BY region) SELECT region, n, 100.0 * n / (SELECT SUM(n) FROM t) AS percent FROM t ORDER BY n DESC LIMIT 3;
 SELECT a.channel, a.n, b.s FROM (SELECT channel, COUNT(*) AS n FROM orders GROUP BY channel) AS a JOIN (SELECT channel, SUM(amount) AS s FROM orders GROUP BY channel) AS b ON a.channel = b.channel;
 SELECT 'orders' AS what, COUNT(*) AS n FROM orders UNION ALL SELECT 'returns', COUNT(*) FROM returns;
 SELECT channel FROM orders GROUP BY channel HAVING COUNT(*) > 1000 UNION SELECT segment FROM customers GROUP BY segment;
+SELECT r.name, t.n FROM (SELECT region, COUNT(*) AS n FROM customers GROUP BY region) AS t JOIN regions r ON r.id = t.region ORDER BY n DESC LIMIT 3;
+SELECT landscape, SUM(n) FROM regions LEFT JOIN (SELECT region, COUNT(*) AS n FROM customers GROUP BY region HAVING COUNT(*) > 100) AS t ON id = region GROUP BY landscape;
+WITH t AS (SELECT product, SUM(quantity) AS q FROM lines GROUP BY product) SELECT p.name, p.price * t.q AS worth FROM products p JOIN t ON t.product = p.id WHERE t.q > (SELECT AVG(q) FROM t);
+SELECT landscape, COUNT(*) FROM regions GROUP BY landscape UNION ALL SELECT segment, COUNT(*) FROM customers GROUP BY segment;
 --- Windows over answers
 SELECT channel, COUNT(*) AS n, RANK() OVER (ORDER BY COUNT(*) DESC) AS place FROM orders GROUP BY channel;
 SELECT DATE_TRUNC('month', day) AS month, SUM(amount), LAG(SUM(amount)) OVER (ORDER BY DATE_TRUNC('month', day)) FROM orders GROUP BY month;
@@ -141,8 +153,23 @@ SELECT DISTINCT segment, region FROM customers;
 SELECT COUNT(DISTINCT name), COUNT(DISTINCT region) FROM customers;
 SELECT COUNT(DISTINCT customer_id) FROM orders WHERE channel = 'store';
 SELECT product, COUNT(DISTINCT order_id) FROM lines GROUP BY product;
---- Public tables alone
+--- Public tables alone, and beside others
+SELECT r.name, p.name FROM regions r, products p WHERE p.price > 20 ORDER BY 1, 2 LIMIT 4;
+SELECT name FROM products p WHERE price > (SELECT AVG(price) FROM products) AND id NOT IN (SELECT id FROM regions);
+SELECT COUNT(*) FROM customers WHERE region = (SELECT MIN(id) FROM regions);
+SELECT SUM(LEAST(amount, (SELECT MAX(price) FROM products))) FROM orders;
+SELECT (SELECT COUNT(*) FROM customers) / (SELECT COUNT(*) FROM regions);
 SELECT category, COUNT(*), MAX(price) FROM products GROUP BY category;
 SELECT category, COUNT(*) AS n, RANK() OVER (ORDER BY COUNT(*) DESC) FROM products GROUP BY category;
 SELECT COUNT(*) FROM products a JOIN products b ON a.category = b.category AND a.price < b.price;
 SELECT MAX(n) FROM (SELECT category, COUNT(*) AS n FROM products GROUP BY category) AS t;
+--- What units come to in a group, and different values
+SELECT channel, SUM(amount, contribution_bounds_per_group => (0, 200)), COUNT(*, contribution_bounds_per_group => (0, 2)) FROM orders GROUP BY channel;
+SELECT AVG(amount, contribution_bounds_per_group => (0, 300)), AVG(amount) FROM orders WHERE channel = 'web';
+SELECT ANON_COUNT(product CLAMPED BETWEEN 0 AND 1), ANON_SUM(quantity CLAMPED BETWEEN 0 AND 25) FILTER (WHERE price > 10) FROM lines;
+SELECT c.segment, SUM(o.amount, contribution_bounds_per_group => (0, 800)) FROM customers c JOIN orders o ON o.customer_id = c.id GROUP BY c.segment;
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(max_groups_contributed = 1, privacy_unit_column = customer_id) reason, COUNT(*, contribution_bounds_per_group => (0, 2)) FROM returns GROUP BY reason;
+SELECT channel, SUM(amount, contribution_bounds_per_group => (0, 200)) AS total FROM orders GROUP BY ROLLUP(channel) HAVING total > 1000 ORDER BY total DESC;
+SELECT SUM(customer_id, contribution_bounds_per_group => (0, 200)), COUNTIF(channel = 'web', contribution_bounds_per_group => (0, 2)) FROM orders;
+SELECT SUM(DISTINCT quantity), AVG(DISTINCT price) FROM lines WHERE price > 20;
+SELECT SUM(DISTINCT price), AVG(DISTINCT price) FROM products;

@@ -54,14 +54,16 @@ SELECT FIRST_VALUE(name) FROM people;
 SELECT LAST(age) FROM people;
 -- Unsupported SELECT zip, COUNT(*) AS n … GROUP BY zip
 SELECT HISTOGRAM(zip) FROM people;
--- UnknownName did you mean QUANTILE_CONT?
-SELECT QUANTILE_DISC(age, 0.5) FROM people;
--- Unsupported
-SELECT PERCENTILE_DISC(0.5) WITHIN GROUP (ORDER BY age) FROM people;
+-- UnknownName did you mean QUANTILE_DISC?
+SELECT QUANTILE_DISK(age, 0.5) FROM people;
+-- Unsupported PERCENTILE_DISC(q) or MODE()
+SELECT PERCENTILE_DISC(age, 0.5) WITHIN GROUP (ORDER BY age) FROM people;
 -- Unsupported
 SELECT BOOL_AND(age > 30) FROM people;
--- Unsupported
-SELECT SUM(DISTINCT age) FROM people;
+-- TypeMismatch a number is needed
+SELECT SUM(DISTINCT name) FROM people;
+-- Unsupported one argument
+SELECT SUM(DISTINCT age, zip) FROM people;
 -- Unsupported one argument
 SELECT COUNT(DISTINCT age, zip) FROM people;
 -- Unsupported
@@ -755,15 +757,15 @@ SELECT SUM(loose, contribution_bounds_per_row => (10, 0)) FROM visits;
 -- TypeMismatch two numbers
 SELECT SUM(loose CLAMPED BETWEEN 0 AND points) FROM visits;
 -- Unsupported write (0, 1)
-SELECT COUNT(*, contribution_bounds_per_group => (1, 2)) FROM visits;
+SELECT COUNT(*, contribution_bounds_per_group => (2, 2)) FROM visits;
 -- UnknownName did you mean contribution_bounds_per_group?
 SELECT AVG(loose, contribution_bound_per_group => (0, 1)) FROM visits;
 -- UnknownName --json prints its noise
 SELECT COUNT(*, report_format => 'JSON') FROM visits;
 -- Unsupported MODE takes no named arguments
 SELECT MODE(plan, contribution_bounds_per_row => (0, 1)) FROM visits;
--- Unsupported SELECT MIN(x), QUANTILE_CONT(x, 0.25), QUANTILE_CONT(x, 0.5)
-SELECT ANON_QUANTILES(points, 4 CLAMPED BETWEEN 0 AND 100) FROM visits;
+-- MissingBounds CLAMP(loose, low, high)
+SELECT ANON_QUANTILES(loose, 4) FROM visits;
 -- SyntaxFault
 SELECT (points CLAMPED BETWEEN 0 AND 1) FROM visits;
 -- InvalidOption 1:42 the privacy unit of visits is a row
@@ -865,26 +867,46 @@ SELECT *, (SELECT COUNT(*) FROM visits);
 SELECT (SELECT COUNT(*) FROM visits) WHERE TRUE;
 -- Unsupported a subquery gives one value
 SELECT (SELECT plan FROM visits GROUP BY plan);
--- Unsupported 1:8 SELECT MIN(points), QUANTILE_CONT(points, 0.333333), QUANTILE_CONT(points, 0.666667), MAX(points) …
-SELECT APPROX_QUANTILES(points, 3) FROM visits;
--- Unsupported one quantile is QUANTILE_CONT(points, 0.25)
-SELECT APPROX_QUANTILES(points, 100) FROM visits;
--- Unsupported one quantile is QUANTILE_CONT(x, 0.25)
+-- Unsupported 1:8 APPROX_QUANTILES(points, 4)[OFFSET(1)]
+SELECT APPROX_QUANTILES(points, 3) + 1 FROM visits;
+-- TooLarge more than 200 elements
+SELECT APPROX_QUANTILES(points, 200) FROM visits;
+-- TypeMismatch takes a number of parts
 SELECT APPROX_QUANTILES(points + 1, grade) FROM visits;
+-- TypeMismatch a number from 0 to 4
+SELECT APPROX_QUANTILES(points, 4)[5] FROM visits;
+-- TypeMismatch a number from 1 to 2
+SELECT QUANTILE_CONT(points, [0.1, 0.2])[0] FROM visits;
+-- TypeMismatch a list of numbers
+SELECT QUANTILE_CONT(points, ['a']) FROM visits;
+-- TypeMismatch between 0 and 1
+SELECT QUANTILE_CONT(points, [1.5]) FROM visits;
+-- TypeMismatch the list is empty
+SELECT HISTOGRAM(points, []) FROM visits;
+-- TypeMismatch the ends of the bins must rise
+SELECT HISTOGRAM(points, [3, 3]) FROM visits;
+-- Unsupported DISTINCT is not supported in quantiles
+SELECT APPROX_QUANTILES(DISTINCT points, 2) FROM visits;
+-- TypeMismatch WIDTH_BUCKET(x, 0, 100, 5)
+SELECT COUNT(*) FROM visits WHERE WIDTH_BUCKET(points, 10, 0, 3) = 1;
+-- TypeMismatch WIDTH_BUCKET takes two constants
+SELECT COUNT(*) FROM visits WHERE WIDTH_BUCKET(points, 0, grade, 3) = 1;
 -- Unsupported SELECT plan, COUNT(*) AS n … GROUP BY plan ORDER BY n DESC LIMIT 2
-SELECT Approx_Top_Count(plan, 2) FROM visits;
+SELECT Approx_Top_Count(plan, 2), COUNT(*) FROM visits;
+-- Unsupported SELECT plan, SUM(points) AS s … GROUP BY plan ORDER BY s DESC
+SELECT APPROX_TOP_SUM(plan, points, 2) FROM visits GROUP BY member;
 -- Unsupported SELECT plan, COUNT(*) AS n … GROUP BY plan ORDER BY n DESC LIMIT 10
-SELECT APPROX_TOP_K(plan) FROM visits;
+SELECT APPROX_TOP_K(plan), COUNT(*) FROM visits;
 -- Unsupported SELECT grade, COUNT(*) AS n … GROUP BY grade
 SELECT HISTOGRAM(grade) FROM visits;
--- Unsupported SELECT FLOOR(points / 10) * 10 AS bin, COUNT(*) … GROUP BY bin
+-- Unsupported HISTOGRAM(points, [10, 20, 30])
 SELECT plan, HISTOGRAM(points, 20) FILTER (WHERE member) FROM visits GROUP BY plan;
 -- Unsupported an aggregate cannot be used here
 SELECT COUNT(*) FROM visits WHERE HISTOGRAM(points) > 0;
--- Unsupported SUM(DISTINCT …) is not supported
-SELECT SUM(DISTINCT points) FROM visits;
--- Unsupported SELECT x, COUNT(*) AS n … GROUP BY x shows how often
-SELECT AVG(DISTINCT points + grade) FROM visits;
+-- MissingBounds CLAMP(loose, low, high)
+SELECT SUM(DISTINCT loose) FROM visits;
+-- TypeMismatch a number is needed
+SELECT AVG(DISTINCT born) FROM visits;
 -- TypeMismatch MIN needs an argument
 SELECT MIN(DISTINCT points, grade) FROM visits;
 -- Unsupported DISTINCT is not supported

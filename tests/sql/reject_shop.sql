@@ -11,9 +11,12 @@ SELECT COUNT(*) FROM customers AS c WHERE EXISTS (SELECT 1 FROM orders AS o WHER
 SELECT COUNT(*) FROM customers WHERE region IN (SELECT order_id FROM returns);
 -- Unsupported aggregates the rows of every customer
 SELECT COUNT(*) FROM customers AS c WHERE (SELECT COUNT(*) FROM orders AS o WHERE o.channel = c.segment) > 3;
--- Unsupported EXISTS and IN look into one table
+-- Unsupported whether another customer has such a row is private
 SELECT COUNT(*) FROM customers AS c
-WHERE EXISTS (SELECT 1 FROM orders AS o JOIN lines AS l ON l.order_id = o.id WHERE o.customer_id = c.id);
+WHERE EXISTS (SELECT 1 FROM orders AS o JOIN lines AS l ON l.order_id = o.id WHERE l.product = c.region);
+-- Unsupported is about the rows of the SELECT that it is in
+SELECT COUNT(*) FROM customers AS c
+WHERE EXISTS (SELECT 1 FROM orders AS o WHERE o.customer_id = c.id AND EXISTS (SELECT 1 FROM returns r WHERE r.order_id = o.id AND r.day > c.born));
 
 --- Groups of one customer
 -- Unsupported 1:41 each group would be one customer
@@ -88,11 +91,11 @@ SELECT COUNT(*) FROM customers WHERE region IN (SELECT product FROM lines);
 -- Unsupported whether another customer has such a row is private
 SELECT COUNT(*) FROM orders WHERE channel NOT IN (SELECT reason FROM returns);
 -- Unsupported look for single rows, and not for groups
-SELECT COUNT(*) FROM customers WHERE id IN (SELECT customer_id FROM orders GROUP BY customer_id HAVING COUNT(*) > 3);
+SELECT COUNT(*) FROM customers WHERE segment IN (SELECT channel FROM orders GROUP BY channel HAVING COUNT(*) > 3);
 -- Unsupported always gives a row
 SELECT COUNT(*) FROM customers c WHERE EXISTS (SELECT COUNT(*) FROM orders o WHERE o.customer_id = c.id);
--- Unsupported look into one table
-SELECT COUNT(*) FROM customers c WHERE EXISTS (SELECT 1 FROM orders o JOIN lines l ON l.order_id = o.id WHERE o.customer_id = c.id);
+-- Unsupported no FULL JOIN
+SELECT COUNT(*) FROM customers c WHERE EXISTS (SELECT 1 FROM orders o FULL JOIN returns r ON r.customer_id = o.customer_id WHERE o.customer_id = c.id);
 -- Unsupported aggregates the rows of every customer
 SELECT COUNT(*) FROM orders o WHERE amount > (SELECT AVG(amount) FROM orders p WHERE p.channel = o.channel);
 -- Unsupported reads one private table
@@ -155,6 +158,17 @@ SELECT COUNT(*) FROM customers c JOIN orders o ON c.id = o.customer_id AND c.seg
 SELECT channel, COUNT(*) FROM orders GROUP BY ROLLUP(channel) ORDER BY amount;
 -- Unsupported
 SELECT channel, segment, COUNT(*) FROM customers c JOIN orders o ON c.id = o.customer_id GROUP BY channel;
+--- What units come to in a group
+-- Unsupported contribution_bounds_per_row => (low, high) clamps each row
+SELECT MAX(amount, contribution_bounds_per_group => (0, 50)) FROM orders;
+-- Unsupported CLAMP(SUM(x), low, high)
+SELECT AVG(total) FROM (SELECT customer_id, SUM(amount, contribution_bounds_per_group => (0, 5)) AS total FROM orders GROUP BY customer_id);
+-- Unsupported neither DISTINCT nor
+SELECT AVG(total) FROM (SELECT customer_id, SUM(DISTINCT amount) AS total FROM orders GROUP BY customer_id);
+-- Unsupported rows of an answer have no units
+SELECT SUM(n, contribution_bounds_per_group => (0, 5)) FROM (SELECT channel, COUNT(*) AS n FROM orders GROUP BY channel);
+-- TypeMismatch a number is needed here
+SELECT AVG(day, contribution_bounds_per_group => (0, 5)) FROM orders;
 --- Windows over rows
 -- Unsupported would look at other rows
 SELECT AVG(b) FROM (SELECT LAG(amount) OVER (ORDER BY day) AS b FROM orders) AS t;
@@ -164,3 +178,10 @@ SELECT AVG(b) FROM (SELECT NTILE(4) OVER (PARTITION BY customer_id ORDER BY day)
 SELECT AVG(amount) FROM (SELECT amount FROM orders QUALIFY amount > 3) AS t;
 -- MissingBounds over the rows of a unit needs bounds
 SELECT AVG(b) FROM (SELECT SUM(LENGTH(name)) OVER (PARTITION BY id) AS b FROM customers) AS t;
+--- Answers beside rows
+-- Unsupported and this is an answer
+WITH big AS (SELECT region FROM customers GROUP BY region HAVING COUNT(*) > 100) SELECT COUNT(*) FROM customers WHERE region IN (SELECT region FROM big);
+-- Unsupported and not with private ones
+WITH big AS (SELECT region, COUNT(*) AS n FROM customers GROUP BY region) SELECT COUNT(*) FROM customers c JOIN big ON big.region = c.region;
+-- Unsupported a subquery gives one value, and this one has
+SELECT COUNT(*) FROM customers WHERE region = (SELECT id FROM regions);

@@ -62,9 +62,8 @@ REFUSED = [
     ("DATE_DIFF('day', born, born, a => 1)", "DATE_DIFF takes no named"),
     ("ABS(loose, contribution_bounds_per_row => (0, 1))", "ABS takes no named"),
     ("SUM(contribution_bounds_per_row => (0, 1))", "."),
-    ("COUNT(*, contribution_bounds_per_group => (1, 5))", "a count is not clamped"),
-    ("COUNT(*, contribution_bounds_per_row => (0, 0.5))", "a count is not clamped"),
-    ("ANON_QUANTILES(loose, 4 CLAMPED BETWEEN 0 AND 10)", "QUANTILES is not supported"),
+    ("COUNT(*, contribution_bounds_per_group => (2, 5))", "this count is not clamped"),
+    ("COUNT(*, contribution_bounds_per_row => (0, 0.5))", "this count is not clamped"),
 ]  # fmt: skip
 UNITS = small_policy(unit="id", rows_per_unit=3)
 
@@ -113,17 +112,43 @@ def test_a_label_is_as_written(policy: Policy) -> None:
     assert output.label == "SUM(loose, contribution_bounds_per_row => (0, 1))"
 
 
-@pytest.mark.parametrize("text", [
-    "SUM(pay, contribution_bounds_per_group => (0, 5))", "ANON_SUM(pay CLAMPED BETWEEN 0 AND 5)",
-    "ANON_AVG(pay CLAMPED BETWEEN 0 AND 5)", "MAX(pay, contribution_bounds_per_group => (0, 5))",
+@pytest.mark.parametrize(("text", "sensitivity"), [
+    ("SUM(pay, contribution_bounds_per_group => (0, 5))", 5),
+    ("ANON_SUM(pay CLAMPED BETWEEN -7 AND 5)", 5),  # pay is 0 at least, and so is its sum
+    ("ANON_SUM(wealth CLAMPED BETWEEN -7 AND 5)", 7),
+    ("SUM(pay, contribution_bounds_per_group => (0, 1e9))", 3000),  # of three rows up to 1000
+    ("ANON_COUNT(pay CLAMPED BETWEEN 0 AND 2)", 2),
+    ("COUNT(*, contribution_bounds_per_group => (0, 1))", 1),
+    ("SUM(loose, contribution_bounds_per_group => (0, 5))", 5),
+    ("zip, SUM(pay, contribution_bounds_per_group => (0, 5)) FROM t GROUP BY zip", 15),
+    ("zip, SUM(pay, contribution_bounds_per_group => (0, 5)) FROM t WHERE zip < 3 GROUP BY zip",
+     10),
 ])  # fmt: skip
-def test_what_several_rows_come_to_is_not_clamped(text: str) -> None:
-    with pytest.raises(StatementError, match="a unit has up to 3 rows") as caught:
-        query(text, UNITS)
-    assert "contribution_bounds_per_row => (low, high)" in str(caught.value.hint)
-    assert "max_rows_contributed = 1" in str(caught.value.hint)
+def test_what_the_rows_of_a_unit_come_to_is_clamped(text: str, sensitivity: int) -> None:
+    """The number of its rows does not count, but that of its groups."""
+    asked = query(text, UNITS)
+    [release] = plan(asked, UNITS, BudgetShare(EPSILON), known_rows).releases
+    assert release.mechanism.sensitivity * release.unit == sensitivity  # type: ignore[union-attr]
     one = f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(max_rows_contributed = 1) {text}"
-    assert query(one, UNITS).aggregates == query(text, small_policy()).aggregates
+    assert not query(one, UNITS).has_single_values
+
+
+def test_only_counts_sums_and_means_are_clamped_by_unit() -> None:
+    with pytest.raises(StatementError, match="up to 3 rows, and their MAX") as caught:
+        query("MAX(pay, contribution_bounds_per_group => (0, 5))", UNITS)
+    assert "contribution_bounds_per_row => (low, high)" in str(caught.value.hint)
+    with pytest.raises(StatementError, match="a number is needed here"):
+        query("AVG(born, contribution_bounds_per_group => (0, 5))", UNITS)
+
+
+def test_what_units_come_to_has_their_cells_as_groups() -> None:
+    """Of two groups at most each is clamped by itself."""
+    text = (
+        "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(max_groups_contributed = 2) zip, "
+        "SUM(pay, contribution_bounds_per_group => (0, 5)) FROM t GROUP BY zip"
+    )
+    [release] = plan(query(text, UNITS), UNITS, BudgetShare(EPSILON), known_rows).releases
+    assert release.mechanism.sensitivity * release.unit == 10  # type: ignore[union-attr]
 
 
 def test_each_row_of_a_unit_can_be_clamped() -> None:
@@ -136,5 +161,5 @@ def test_a_count_holds_all_rows_of_a_unit() -> None:
     assert query("COUNT(*, contribution_bounds_per_group => (0, 3))", UNITS).aggregates
     assert query("COUNT(*, contribution_bounds_per_row => (0, 1))", UNITS).aggregates
     with pytest.raises(StatementError, match="up to 3") as caught:
-        query("ANON_COUNT(pay CLAMPED BETWEEN 0 AND 2)", UNITS)
+        query("COUNT(DISTINCT pay, contribution_bounds_per_group => (0, 2))", UNITS)
     assert "(0, 3); OPTIONS(max_rows_contributed = 2) makes it 2" in str(caught.value.hint)

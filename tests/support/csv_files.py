@@ -5,14 +5,16 @@ from __future__ import annotations
 from fractions import Fraction
 from unittest.mock import patch
 
+import numpy as np
 from hypothesis import HealthCheck, settings
 
 from dpdb.engines.sources import csv_records
+from dpdb.engines.sources.csv_records import MARGIN, Cells
 from dpdb.engines.sources.csv_source import CsvSource
 from dpdb.policy.catalog import Column, Kind, Table
 from dpdb.vectors.columns import Codes
 
-BLOCKS = (1, 7, 40, 200, 1 << 22)
+BLOCKS = (1, 7, 16, 40, 200, 1 << 22)
 """In bytes: how a file is cut must not be seen."""
 anywhere = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
 
@@ -54,3 +56,11 @@ def integer(lower=None, upper=None, **options):
 def ordinal(kind, lower=None, upper=None, step=1, **options):
     bounds = {} if lower is None else {"lower": Fraction(lower), "upper": Fraction(upper)}
     return Column("x", kind, step=Fraction(step), **bounds, **options)
+
+
+def cells_of(raws):
+    """The cells of one block, with other bytes between them."""
+    text = b"#" * MARGIN + b"".join(raw + b"," for raw in raws)
+    lengths = np.array([len(raw) for raw in raws], dtype=np.intp)
+    ends = MARGIN - 1 + np.cumsum(lengths + 1)
+    return Cells(text, ends - lengths, ends)

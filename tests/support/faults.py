@@ -209,6 +209,29 @@ ROWS = (
         slow=True,
     ),
     Mutant(
+        "what a person comes to is clamped, and counts once for all groups",
+        "one person, many rows",
+        [Change("privacy.sensitivity:_of_groups", "return each * alone", "return alone")],
+        "privacy/test_sensitivity_formulas.py::"
+        "test_the_formula_of_what_units_come_to_is_the_largest_change",
+    ),
+    Mutant(
+        "a person's rows are clamped one by one where their sum should be",
+        "one person, many rows",
+        [Change("engines.memory.single_values:CountedRows._of_units", "self.owners[passed]",
+                "passed")],
+        "engines/conformance/test_statements.py::"
+        "test_what_each_unit_comes_to_in_a_group_is_clamped",
+    ),
+    Mutant(
+        "a person has one different value in a group, however many rows",
+        "one person, many rows",
+        [Change("plan.lowering:contribution_of", "isinstance(single_value(argument), UnitValue)",
+                "single_value(argument) is not None")],
+        "privacy/test_unit_sensitivity.py::test_a_unit_of_several_rows",
+        slow=True,
+    ),
+    Mutant(
         "sums of doubles",
         "sums that rounding",
         [Change("engines.memory.exact_sums:_sum", "if largest * _CACHED < 2**31:",
@@ -312,16 +335,16 @@ BUDGETS = (
     Mutant(
         "a price for each group that is seen",
         "prices, refusals",
-        [Change("session.session:Session._answer", "answer = bought(",
+        [Change("session.session:Session._answer", "return bought(",
                 "seen = sum(map(bool, purchase.result.noisy.draws[0].tolist()))\n"
                 "        price = replace(purchase.price, epsilon=purchase.price.epsilon * seen)\n"
-                "        purchase = replace(purchase, price=price)\n        answer = bought(")],
+                "        purchase = replace(purchase, price=price)\n        return bought(")],
         "audit/test_prices.py::test_a18_the_price_is_a_function_of_the_text",
     ),
     Mutant(
         "a budget that is never used up",
         "reconstruction",
-        [Change("ledger.spending:check_covered", "price = price_between(before, after)", "return")],
+        [Change("ledger.spending:covered_price", "price = price_between", "return price_between")],
         "ledger/conformance/test_ledger.py::test_epsilon_is_a_limit",
     ),
     Mutant(

@@ -25,6 +25,7 @@ from dpdb.engines.protocol import WORD, Engine, Exact, KeyCounts, representation
 from dpdb.errors import DataFileError
 from dpdb.plan.expressions import ColumnRef, Expr, Slot
 from dpdb.plan.plan import Plan
+from dpdb.plan.single_values import SingleValue, UnitValue, single_value
 from dpdb.plan.statistics import (
     Count,
     Distinct,
@@ -251,6 +252,39 @@ class _Statistics:
                 place = places.get(self._keys(row))
                 if place is not None:
                     self.cells[place].append(row)
+        for estimate in plan.estimates:
+            value = single_value(estimate.aggregate.argument)
+            if value is not None:
+                self._add_single(value)
+
+    def _add_single(self, value: SingleValue) -> None:
+        """Add a column with what the rows of each unit in a cell come to, or each value once."""
+        for row in self.rows:
+            row[value.name] = None
+        for rows in self.cells:
+            together: dict[object, list[Row]] = defaultdict(list)
+            for row in rows:
+                if self._holds(value.where, row):
+                    of_unit = isinstance(value, UnitValue)
+                    key = row[OWNER] if of_unit else evaluate(value.argument, row, self.slots)
+                    if key is not None:
+                        together[key].append(row)
+            for own in together.values():
+                own[0][value.name] = self._single(value, own)
+
+    def _single(self, value: SingleValue, rows: list[Row]) -> Cell:
+        if not isinstance(value, UnitValue):
+            if isinstance(value.argument, ColumnRef):
+                return rows[0][value.argument.column.name]
+            return evaluate(value.argument, rows[0], self.slots)
+        known = self._values(rows, value.argument, None)
+        if value.function != "count" and not known:
+            return None
+        found = Fraction(len(known)) if value.function == "count" else sum(map(Fraction, known))
+        if value.function == "avg":
+            found /= len(known)
+        clamped = min(max(found, Fraction(value.lower)), Fraction(value.upper))
+        return round(clamped / value.step) * value.step
 
     def _groups(self) -> list[tuple[object, ...]]:
         """The keys of each cell: those that were found change slowest."""

@@ -17,11 +17,11 @@ from typing import TypeVar
 from unittest import mock
 
 from dpdb.errors import DpdbError
+from dpdb.plan.facts import NO_FACTS, Facts
 from dpdb.plan.lowering import RowCount
 from dpdb.plan.plan import Plan, ReleasedGroup
 from dpdb.plan.planner import plan
 from dpdb.plan.query import Query
-from dpdb.plan.stability import NO_FACTS, Facts
 from dpdb.policy.catalog import Policy, Table
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.session import query_plans, session

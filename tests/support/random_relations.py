@@ -69,15 +69,25 @@ def _comparison(random: Random, tables: Sequence[tuple[str, str]]) -> str:
 
 
 def _lookup(random: Random, tables: Sequence[tuple[str, str]]) -> str:
-    """EXISTS or IN over another table."""
+    """EXISTS or IN over another table, or over two that are joined, or within one another."""
     asking, table = random.choice(tables), (random.choice(list(NUMBERS)), "s")
     own = _comparison(random, [table]) if random.random() < 0.5 else "s.rowid > 0"
     where = f"{_link(random, asking, table)} AND {own}".replace(" AND s.rowid > 0", "")
     if random.random() < 0.3:
         where += f" AND {_column(random, [asking])} <> {_column(random, [table])}"
-    negated = random.choice(["", "NOT "])
+    negated, read = random.choice(["", "NOT "]), f"{table[0]} s"
+    if random.random() < 0.3:
+        further = random.choice(list(NUMBERS)), "u"
+        read += f" {random.choice(['JOIN', 'LEFT JOIN'])} {further[0]} u"
+        read += f" ON {_link(random, table, further)}"
+        where += f" AND {_comparison(random, [table, further])}" if random.random() < 0.5 else ""
+    elif random.random() < 0.3:
+        further = random.choice(list(NUMBERS)), "u"
+        column = _column(random, [table])
+        where += f" AND {column} IN (SELECT {_column(random, [further])} FROM {further[0]} u"
+        where += f" WHERE {_link(random, table, further)})" if random.random() < 0.5 else ")"
     if random.random() < 0.5:
-        return f"{negated}EXISTS (SELECT 1 FROM {table[0]} s WHERE {where})"
+        return f"{negated}EXISTS (SELECT 1 FROM {read} WHERE {where})"
     operand, column = _column(random, [asking]), _column(random, [table])
     inner = random.choice([f" WHERE {where}", ""])
-    return f"{operand} {negated}IN (SELECT {column} FROM {table[0]} s{inner})"
+    return f"{operand} {negated}IN (SELECT {column} FROM {read}{inner})"

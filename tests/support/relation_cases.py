@@ -251,6 +251,59 @@ ANSWERED = [
         "SUM(m + COALESCE(s, 0))",
         18,
     ),
+    Answered(
+        "c WHERE EXISTS (SELECT 1 FROM o JOIN l ON l.oid = o.id WHERE o.cust = c.id AND qty > 1)",
+        "COUNT(*)",
+        1,
+    ),
+    Answered(
+        "c WHERE id NOT IN (SELECT o.cust FROM o, l, r WHERE l.oid = o.id AND r.id = qty)",
+        "COUNT(*)",
+        1,
+    ),
+    Answered(
+        "o WHERE id IN (SELECT ref FROM b WHERE b.cust = o.cust AND ref IN (SELECT oid FROM l))",
+        "COUNT(*)",
+        2,
+        reached=False,
+    ),
+    Answered(
+        "c WHERE id IN (SELECT cust FROM o WHERE id IN (SELECT oid FROM l WHERE qty - 2 IN"
+        " (SELECT id FROM r WHERE name = 'n')) AND NOT amt = 2)",
+        "COUNT(*)",
+        1,
+    ),
+    Answered(
+        "c WHERE reg IN (SELECT rd.day FROM r JOIN rd ON rd.id = r.id WHERE name = 'n')",
+        "COUNT(*)",
+        1,
+    ),
+    Answered(
+        "o x WHERE amt NOT IN (SELECT l.qty FROM o JOIN l ON l.oid = o.id WHERE o.cust = x.cust"
+        " AND o.id <> x.id AND o.amt > 0)",
+        "COUNT(*)",
+        2,
+    ),
+    Answered(
+        "o WHERE EXISTS (SELECT 1 FROM c LEFT JOIN o d ON d.cust = c.id AND d.amt > 2"
+        " WHERE c.id = o.cust AND (d.id IS NULL OR d.id >= o.id))",
+        "COUNT(*)",
+        2,
+    ),
+    Answered(
+        "b WHERE ref IN (SELECT o.id FROM o JOIN l ON l.oid = o.id WHERE o.id IS NOT NULL)",
+        "COUNT(*)",
+        2,
+        reached=False,
+    ),
+    Answered("c WHERE id IN (SELECT cust FROM o GROUP BY cust HAVING COUNT(*) > 1)", "COUNT(*)", 1),
+    Answered(
+        "o WHERE id NOT IN (SELECT o.id FROM o JOIN l ON l.oid = o.id GROUP BY o.id"
+        " HAVING SUM(qty) > 3)",
+        "SUM(amt)",
+        6,
+        reached=False,
+    ),
 ]
 
 REFUSED = {
@@ -266,6 +319,13 @@ REFUSED = {
     "c WHERE EXISTS (SELECT 1 FROM o)": "whether another customer has such",
     "c WHERE reg IN (SELECT amt FROM o)": "whether another customer has such",
     "c WHERE reg NOT IN (SELECT amt FROM o)": "whether another customer has such",
+    "c WHERE EXISTS (SELECT 1 FROM o JOIN l ON l.oid = o.id WHERE qty = reg)": "whether another cu",
+    "c WHERE reg IN (SELECT qty FROM o JOIN l ON l.oid = o.id)": "whether another customer has such",
+    "c WHERE id IN (SELECT cust FROM o WHERE amt IN (SELECT reg FROM c))": "whether another cust",
+    "c WHERE EXISTS (SELECT 1 FROM o JOIN l ON o.st = 'x' WHERE o.cust = id)": "l and o are joined",
+    "c WHERE EXISTS (SELECT 1 FROM r LEFT JOIN o ON o.amt = r.id WHERE r.id = reg AND o.id IS NULL)": "a row of r w",
+    "c WHERE reg IN (SELECT amt FROM o GROUP BY amt HAVING COUNT(*) > 1)": "not for groups of every",
+    "c WHERE reg IN (SELECT MAX(amt) FROM o GROUP BY cust)": "whether another customer has such",
     "o p WHERE amt > (SELECT AVG(amt) FROM o WHERE o.st = p.st)": "aggregates the rows of every",
     "(SELECT cust, SUM(amt) AS t FROM o GROUP BY cust LIMIT 1)": "LIMIT inside a subquery chooses",
     "(SELECT ROW_NUMBER() OVER (PARTITION BY st ORDER BY id) AS k FROM o)": "would look at other",

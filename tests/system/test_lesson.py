@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from dpdb import manual
-from dpdb.interfaces.cli import lab
+from dpdb.interfaces.cli import lab, lab_room
 from dpdb.lab.attacks import differencing
 from dpdb.lab.catalogue import find
 from dpdb.lab.classroom.student_file import attack_of, module_of
@@ -29,12 +29,16 @@ FEW = ["--trials", "1"]
 
 @pytest.fixture
 def classroom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with the lesson's file and a folder of files; attacks are few, and typed is Enter."""
+    """A folder with the lesson's file and a folder of files; typed is Enter.
+
+    Attacks are few and the room is small, or most of the time would be theirs.
+    """
     (tmp_path / "files").mkdir()
     for path in (tmp_path / "direct.py", tmp_path / "files" / "ada.py"):
         path.write_text(FILE, encoding="utf-8")
     some = {name: find(name) for name in ("differencing", "membership")}
     monkeypatch.setattr(lab, "catalogue", lambda: some)
+    monkeypatch.setattr(lab_room, "USUAL", lab_room.FEWEST)
     monkeypatch.setattr("builtins.input", lambda _: "")
     monkeypatch.chdir(tmp_path)
     return tmp_path

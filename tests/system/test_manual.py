@@ -18,6 +18,7 @@ from dpdb.plan.held_rows import MAX_HELD, MAX_PUBLIC_HELD
 from dpdb.plan.query_releases import MAX_GROUPS
 from dpdb.plan.stability import MAX_FAN_OUT
 from dpdb.session.public_rows import MAX_PUBLIC_CELLS, MAX_PUBLIC_ROWS
+from dpdb.sql.exact_answers import MAX_CELLS
 from dpdb.sql.expression_binder import MAX_LIST, MAX_PATTERN
 from dpdb.sql.scopes import MAX_OUTPUTS
 from dpdb.sql.tokens import MAX_CHAIN, MAX_LENGTH, MAX_NESTING, MAX_SELECTS, MAX_TOKENS
@@ -111,7 +112,7 @@ def test_sizes_in_the_manual_are_those_that_hold() -> None:
         *(MAX_LENGTH, MAX_TOKENS, MAX_NESTING, MAX_CHAIN, MAX_EXPRESSIONS, MAX_SELECTS),
         *(MAX_OUTPUTS, MAX_LIST, MAX_WILDCARDS),
         *(MAX_GROUPS, MAX_CANDIDATES, MAX_FAN_OUT, MAX_HELD, MAX_PUBLIC_HELD),
-        *(MAX_PUBLIC_ROWS, MAX_PUBLIC_CELLS, LONGEST_FILE),
+        *(MAX_PUBLIC_ROWS, MAX_PUBLIC_CELLS, MAX_CELLS, LONGEST_FILE),
     ]
     assert MAX_PATTERN == MAX_LIST
     assert MAX_SUBQUERIES == MAX_SELECTS

@@ -90,6 +90,22 @@ EXACT = {
     "WITH r AS (SELECT id AS i, UPPER(name) AS u FROM regions) SELECT * FROM r WHERE u = 'EAST'": [
         (3, "EAST"),
     ],
+    "SELECT id, (SELECT AVG(id) FROM regions) FROM regions WHERE id < 5": [(3, 16.25)],
+    "SELECT id FROM regions WHERE since > (SELECT MIN(since) FROM regions WHERE north) ORDER BY 1": [
+        (3,), (40,),
+    ],
+    # Rows of several tables.
+    "SELECT a.id, b.id FROM regions a JOIN regions b ON a.name = b.name AND a.id < b.id": [(17, 40)],
+    "SELECT a.*, b.zone FROM regions a LEFT JOIN regions b ON b.zone = a.id WHERE a.id < 17 "
+    "ORDER BY a.id DESC": [
+        (5, None, 0.1, "1999-09-09", True, 0, None), (3, "East", 2.25, "2001-02-03", False, 7, None),
+    ],
+    "SELECT COUNT(*) FROM regions a, regions b WHERE a.zone >= b.zone": [(6,)],
+    "SELECT b.name AS n FROM regions a, regions b WHERE a.id = 3 ORDER BY n NULLS FIRST LIMIT 2": [
+        (None,), ("East",),
+    ],
+    "SELECT id FROM regions a WHERE EXISTS (SELECT 1 FROM regions b WHERE b.name = a.name AND "
+    "b.id > a.id)": [(17,)],
     "SELECT COUNT(*), SUM(b.id) FROM regions a JOIN regions b ON a.name = b.name": [(5, 117)],
     "SELECT name FROM regions WHERE id IN (SELECT zone FROM regions) GROUP BY name": [],
     "SELECT MAX(n) FROM (SELECT name, COUNT(*) AS n FROM regions GROUP BY name)": [(2,)],
@@ -123,15 +139,12 @@ def test_answers_are_exact_and_cost_nothing(session: Session, text: str) -> None
     [
         ("SELECT id, RANK() OVER (ORDER BY id) FROM regions", "GROUP BY shows the different"),
         ("SELECT id FROM regions WHERE id > (SELECT AVG(age) FROM people)", "GROUP BY shows the"),
-        ("SELECT id, (SELECT AVG(id) FROM regions) FROM regions", "GROUP BY shows the different"),
         (
             "SELECT id FROM (SELECT id, (SELECT AVG(age) FROM people) AS a FROM regions) AS r WHERE a > 3",
             "GROUP BY shows the different",
         ),
-        (
-            "SELECT COUNT(*) FROM people WHERE age > (SELECT id FROM regions LIMIT 1)",
-            "GROUP BY shows",
-        ),
+        ("SELECT COUNT(*) FROM people WHERE age > (SELECT id FROM regions)", "LIMIT 1"),
+        ("SELECT COUNT(*) FROM people WHERE age > (SELECT id, zone FROM regions LIMIT 1)", "GROUP"),
         ("SELECT id FROM regions UNION ALL SELECT COUNT(*) FROM people", "never shown"),
         ("SELECT age FROM people", "never shown"),
         ("SELECT * FROM people", "never shown"),
@@ -263,6 +276,7 @@ def test_a_lasting_budget_is_for_the_public_data_too(
         "SELECT COUNT(*) FROM regions",
         "SELECT COUNT(*) FROM regions WHERE id > (SELECT MAX(n) FROM (SELECT COUNT(*) n FROM people))",
         "SELECT COUNT(*) FROM people WHERE age < (SELECT MAX(id) FROM regions)",
+        "SELECT (SELECT COUNT(*) FROM people) / (SELECT COUNT(*) FROM regions)",
     ],
 )
 def test_what_reads_a_private_table_is_private(session: Session, text: str) -> None:
@@ -271,3 +285,87 @@ def test_what_reads_a_private_table_is_private(session: Session, text: str) -> N
     assert "public data, exact" not in answer.notes
     assert answer.releases
     assert session.balance.queries_left == 9
+
+
+PEOPLE_BY_REGION = "(SELECT region, COUNT(*) AS n FROM people GROUP BY region)"
+CONSTANTS = {
+    "SELECT COUNT(*) FROM people WHERE age > (SELECT MAX(id) - 9 FROM regions)": (
+        "SELECT COUNT(*) FROM people WHERE age > 31"
+    ),
+    "SELECT SUM(CASE WHEN region = (SELECT id FROM regions WHERE name = 'East') THEN age END)"
+    " FROM people": "SELECT SUM(CASE WHEN region = 3 THEN age END) FROM people",
+    "SELECT SUM(LEAST(age, (SELECT COUNT(*) FROM regions))) FROM people": (
+        "SELECT SUM(LEAST(age, 4)) FROM people"
+    ),
+    "SELECT COUNT(*) FROM people WHERE home = (SELECT name FROM regions WHERE id = 3)": (
+        "SELECT COUNT(*) FROM people WHERE home = 'East'"
+    ),
+    "SELECT COUNT(*) FROM people WHERE age > (SELECT id FROM regions WHERE id > 99)": (
+        "SELECT COUNT(*) FROM people WHERE age > NULL"
+    ),
+    "SELECT MAX(n) * (SELECT MAX(m) FROM (SELECT name, COUNT(*) AS m FROM regions GROUP BY name))"
+    f" FROM {PEOPLE_BY_REGION}": f"SELECT MAX(n) * 2 FROM {PEOPLE_BY_REGION}",
+    "SELECT (SELECT COUNT(*) FROM people) * (SELECT id FROM regions WHERE zone = 7)": (
+        "SELECT (SELECT COUNT(*) FROM people) * 3"
+    ),
+    "SELECT region, COUNT(*) FROM people GROUP BY region HAVING COUNT(*) > (SELECT MIN(zone) FROM"
+    " regions)": "SELECT region, COUNT(*) FROM people GROUP BY region HAVING COUNT(*) > 0",
+}
+"""Private queries with a subquery of public tables, and with its value."""
+
+
+@pytest.mark.parametrize("text", CONSTANTS)
+def test_a_subquery_of_public_tables_is_a_constant(session: Session, text: str) -> None:
+    """The query is that in which the value is written, with its bounds and its price."""
+    answer, again = session.execute(text), session.execute(CONSTANTS[text])
+    assert again.rows == answer.rows
+    assert again.cost.epsilon == 0
+    assert again.repeat is bool(answer.releases)
+    told = [[(r.sensitivity, r.epsilon) for r in each.releases] for each in (answer, again)]
+    assert told[0] == told[1]
+
+
+BESIDE_ANSWERS = {
+    f"SELECT r.name, t.n FROM {PEOPLE_BY_REGION} t JOIN regions r ON r.id = t.region WHERE n > 0"
+    " ORDER BY n DESC": [("East", 2), ("West", 1)],
+    f"SELECT name, SUM(n), COUNT(*) FROM regions LEFT JOIN {PEOPLE_BY_REGION} t ON t.region = id"
+    " AND n > 0 GROUP BY name ORDER BY name": [(None, None, 1), ("East", 2, 1), ("West", 1, 2)],
+    f"SELECT s, SUM(n) FROM {PEOPLE_BY_REGION} t, (SELECT id, since AS s FROM regions WHERE north)"
+    " WHERE id = region GROUP BY s ORDER BY s": [("1999-09-09", 0), ("2002-03-04", 1)],
+    f"SELECT region, n FROM {PEOPLE_BY_REGION} t WHERE n > 0 UNION ALL SELECT zone, COUNT(*) FROM"
+    " regions WHERE zone > 5 GROUP BY zone": [(3, 2), (40, 1), (7, 1), (9, 1)],
+    f"SELECT n, m FROM {PEOPLE_BY_REGION} t JOIN (SELECT name, MAX(id) AS m FROM regions GROUP BY"
+    " name) ON m = region": [(2, 3), (1, 40)],
+    f"SELECT n FROM {PEOPLE_BY_REGION} t JOIN regions ON id = region AND id > 99": [],
+}
+
+
+@pytest.mark.parametrize("text", BESIDE_ANSWERS)
+def test_public_rows_beside_an_answer_are_exact(session: Session, text: str) -> None:
+    """What is drawn, and paid for, is the answer alone."""
+    answer = session.execute(text)
+    assert list(answer.rows) == BESIDE_ANSWERS[text]
+    assert [report.aggregate for report in answer.releases] == ["count"]
+    session.execute("SELECT region, COUNT(*) AS n FROM people GROUP BY region")
+    assert session.balance.epsilon_left == 1 - answer.cost.epsilon
+    assert session.execute(text).repeat
+
+
+def test_an_answer_about_public_tables_is_joined_with_public_rows(session: Session) -> None:
+    counted = "(SELECT name AS n, COUNT(*) AS k FROM regions GROUP BY name)"
+    answer = session.execute(f"SELECT id, k FROM {counted} JOIN regions ON n = name ORDER BY id")
+    assert answer.rows == ((3, 1), (17, 2), (40, 2))
+    assert (answer.cost.epsilon, answer.notes) == (0, ("public data, exact",))
+
+
+def test_public_rows_beside_an_answer_are_bounded(tmp_path: Path) -> None:
+    rows = "".join(f"{number},East,,,,\n" for number in range(40_001))
+    session = shop(tmp_path, f"id,name,size,since,north,zone\n{rows}")
+    counted = "(SELECT age > 3 AS a, COUNT(*) AS n FROM people GROUP BY age > 3)"
+    with pytest.raises(TooLarge, match="40001 public rows of 6 columns beside answers"):
+        session.execute(f"SELECT COUNT(*) FROM {counted} JOIN regions ON id = n")
+    named = "(SELECT id AS k, COUNT(*) AS n FROM regions WHERE id < 200 GROUP BY id)"
+    with pytest.raises(TooLarge, match="200 × 40001 rows to join"):
+        session.execute(f"SELECT COUNT(*) FROM {named} JOIN (SELECT id FROM regions) ON id = n")
+    few = "(SELECT id FROM regions WHERE id < 9)"
+    assert session.execute(f"SELECT COUNT(*) FROM {counted} JOIN {few} ON id = n").rows

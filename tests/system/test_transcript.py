@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -25,6 +26,7 @@ from dpdb.privacy.noise.system import SystemNoise
 from dpdb.session.session import Session
 from dpdb.sql.splitting import split
 from tests.support.noiseless import Noiseless
+from tests.support.planned_once import planned_once
 
 HEADER = b"id,name,age,income,zip,city,smoker,born\n"
 
@@ -87,8 +89,8 @@ THOROUGH = [VARIANTS[0], VARIANTS[2], VARIANTS[7]]
 """Tried with every hostile row; all are tried with the worst."""
 HANDFUL = 11
 """So many of the other hostile rows are in a file together; `make test-long` has them apart."""
-TURNS = 6
-"""Of the worst rows a variant has each sixth in a file of its own, and the others in one file."""
+TURNS = len(VARIANTS)
+"""Of the worst rows each is in a file of its own for one variant, and among the others for the rest."""
 
 QUERIES = r"""
 SELECT COUNT(*) FROM t;
@@ -353,6 +355,13 @@ def drowned(monkeypatch):
     monkeypatch.setattr(exponential, "select_index", select_index)
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """One for all files, as what is planned for one policy is planned for all who share it."""
+    with planned_once():
+        yield tmp_path_factory.mktemp("transcripts")
+
+
 def _files(folder: Path, rows: bytes, policy: str | None) -> Path:
     """The CSV file and its policy, in place of those that were there."""
     folder.mkdir(exist_ok=True)
@@ -399,7 +408,6 @@ def _first_difference(one: str, other: str) -> str | None:
     return next(f"{a[:400]}\n{b[:400]}" for a, b in pairs if a != b)
 
 
-@pytest.mark.usefixtures("planned_once")
 @pytest.mark.parametrize(
     ("variant", "form", "files"),
     [
@@ -407,8 +415,8 @@ def _first_difference(one: str, other: str) -> str | None:
         *(pytest.param(v, "table", _worst(i), id=f"{v}-worst") for i, v in enumerate(VARIANTS)),
     ],
 )
-def test_other_rows_change_no_byte(tmp_path, capsys, variant, form, files):
-    assert_rows_change_no_byte(tmp_path, capsys, variant, form, files)
+def test_other_rows_change_no_byte(folder, capsys, variant, form, files):
+    assert_rows_change_no_byte(folder, capsys, variant, form, files)
 
 
 def assert_rows_change_no_byte(tmp_path, capsys, variant, form, files):
@@ -430,7 +438,6 @@ def assert_rows_change_no_byte(tmp_path, capsys, variant, form, files):
         assert _first_difference(found[2], expected[2]) is None, names
 
 
-@pytest.mark.usefixtures("planned_once")
 @pytest.mark.parametrize(
     ("variant", "few"),
     [
@@ -441,23 +448,23 @@ def assert_rows_change_no_byte(tmp_path, capsys, variant, form, files):
     ],
     ids=["one row", "one hostile row", "equal rows", "blank lines"],
 )
-def test_no_rows_and_only_hostile_rows_change_no_byte(tmp_path, capsys, variant, few):
+def test_no_rows_and_only_hostile_rows_change_no_byte(folder, capsys, variant, few):
     policy = _policy(*variant)
     many = [row for name, row in HOSTILE.items() if "long" not in name]
     huge = [HOSTILE["2^53"]] * 2000
     files = {"benign": BENIGN, "empty": [], "hostile": many, "all huge": huge, "few": few}
     found = {
-        name: _transcript(tmp_path, rows, policy, "json", capsys) for name, rows in files.items()
+        name: _transcript(folder, rows, policy, "json", capsys) for name, rows in files.items()
     }
     for name, transcript in found.items():
         for part, expected in zip(transcript, found["benign"], strict=True):
             assert _first_difference(str(part), str(expected)) is None, name
 
 
-def test_the_queries_are_answered_or_refused(tmp_path, capsys):
+def test_the_queries_are_answered_or_refused(folder, capsys):
     """Without this, equal transcripts could all be of the same early failure."""
     policy = _policy("declared", "add-remove", True)
-    code, out, err = _transcript(tmp_path / "t", BENIGN, policy, "json", capsys)
+    code, out, err = _transcript(folder, BENIGN, policy, "json", capsys)
     answers = [json.loads(line) for line in out.splitlines()]
     failed = [answer["statement"] for answer in answers if "error" in answer]
     assert code == 1

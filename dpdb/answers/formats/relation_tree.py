@@ -74,7 +74,7 @@ def _lines(relation: Relation, unit: str) -> Iterator[str]:
             yield f"{relation.leaf or 'rows'} with windows over those of one {unit}"
             yield from _branch(_lines(_relation(part.source), unit), "└─ ", "   ")
         case Scan(table=RowUnion(parts=parts)):
-            yield f"{relation.leaf or 'rows'} of UNION ALL"
+            yield f"{relation.leaf or 'rows'} of {'UNION ALL' if parts[1:] else 'a SELECT'}"
             for part in parts[:-1]:
                 yield from _branch(_lines(_relation(part.source), unit), "├─ ", "│  ")
             yield from _branch(_lines(_relation(parts[-1].source), unit), "└─ ", "   ")

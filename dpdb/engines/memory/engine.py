@@ -20,7 +20,7 @@ from dpdb.engines.memory.row_unions import PassedRows, columns_of_all, owners_of
 from dpdb.engines.memory.row_windows import RowsOfUnits
 from dpdb.engines.memory.statistics import Statistics
 from dpdb.engines.protocol import CountedValues, Exact, KeyCounts, OpenEngine, Progress, Witness
-from dpdb.engines.sources.opening import open_source
+from dpdb.engines.sources.opening import Sources
 from dpdb.engines.sources.protocol import NO_DATA, Loaded, load_more
 from dpdb.plan.expressions import Expr, Slot
 from dpdb.plan.per_unit import PerUnit
@@ -53,6 +53,7 @@ class MemoryEngine(OpenEngine):
     """Is shown the digest of what is read, each time that a file is, before anything is used."""
     tables: tuple[Table, ...] = ()
     """All tables of the policy: whose a row is may be said by a row of another."""
+    sources: Sources = field(default_factory=Sources)
     _tables: dict[str, Loaded] = field(default_factory=dict, repr=False)
     _units: dict[str, Units] = field(default_factory=dict, repr=False)
     _made: dict[str, _Made] = field(default_factory=dict, repr=False)
@@ -91,11 +92,19 @@ class MemoryEngine(OpenEngine):
         statistics = self._statistics(plan, slots)
         return [statistics.counted_values(estimate.aggregate) for estimate in plan.estimates]
 
+    @np.errstate(all="ignore")
+    def public_rows(self, source: Source, names: frozenset[str]) -> tuple[Frame, int]:
+        """The rows of public tables, of which all count, and their number."""
+        assert source.public
+        self._made.clear()
+        passed = self._passed(source, None, names, "")
+        return passed.frame, len(passed)
+
     def _statistics(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> Statistics:
         self._made.clear()
         if isinstance(plan.table, Joined):
             frame, rows = self._joined(plan, plan.table, slots)
-            return Statistics(plan, frame, len(rows), None)
+            return Statistics(plan, frame, len(rows), None, rows.owners)
         return Statistics(plan, *self._rows_of(plan.table, plan, slots))
 
     def _rows_of(
@@ -190,7 +199,7 @@ class MemoryEngine(OpenEngine):
     def _owners_of(self, table: Table) -> Owners | None:
         """The owners of a table's rows; None where each row is a unit, or the table public."""
         if isinstance(table, MadeTable):
-            return self._of_units(table).owners
+            return None if table.public else self._of_units(table).owners
         return self._owners.of(table, self._columns)
 
     def _leaf(self, scan: Scan, names: Collection[str]) -> Leaf:
@@ -225,7 +234,7 @@ class MemoryEngine(OpenEngine):
         """
         if isinstance(table, MadeTable):
             return self._of_units(table).loaded
-        source, before = open_source(table), self._tables.get(table.name)
+        source, before = self.sources.of(table), self._tables.get(table.name)
         if before is None:
             loaded = source.load(names | declared_of(table), self.progress, self.witness)
             check_declarations(table, loaded.columns)

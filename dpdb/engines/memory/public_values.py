@@ -41,15 +41,6 @@ def most_alike(table: Table, columns: tuple[str, ...], witness: Witness | None =
     return Matches.of([evaluate(column, frame) for column in read], loaded.rows).most
 
 
-def public_frame(
-    table: Table, columns: tuple[str, ...], witness: Witness | None = None
-) -> tuple[Frame, int]:
-    """The rows of a public table, for expressions over these columns, and their number."""
-    assert table.public
-    loaded = open_source(table).load(columns, witness=witness)
-    return Frame(loaded.columns), loaded.rows
-
-
 def check_data(table: Table) -> None:
     """Raise DataFileError where a table's rows are not as the policy declares them together."""
     if names := declared_of(table):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from dpdb.engines.memory.groups import (
     places_among,
     sorted_by_group,
 )
+from dpdb.engines.memory.single_values import CountedRows, single_values
 from dpdb.engines.protocol import WORD, CountedValues, representation
 from dpdb.plan.expressions import ColumnRef, Expr, Literal
 from dpdb.plan.plan import Plan
@@ -57,14 +58,19 @@ class _Counted:
 class Statistics:
     """The statistics of one SELECT; its filter and groups are evaluated once."""
 
-    def __init__(self, plan: Plan, frame: Frame, rows: int, units: Units | None):
-        self._frame = frame
+    def __init__(
+        self, plan: Plan, frame: Frame, rows: int, units: Units | None, owners: Array | None = None
+    ):
         self._rows = rows
         self._cells = plan.cells if plan.keys else None
         self._masks: dict[Expr | None, Bools | None] = {
             None: counted_rows(plan, frame, rows, units)
         }
         self._groups = group_codes(plan, frame, rows) if plan.keys else None
+        owners = owners if units is None else units.owners.numbers
+        counted = CountedRows(frame, rows, self._masks[None], self._groups, plan.cells, owners)
+        single = {value.name: counted.column(value) for value in single_values(plan)}
+        self._frame = replace(frame, columns={**frame.columns, **single})
         self._sorted: dict[tuple[Expr, Expr | None, Grid], list[Array]] = {}
         self._steps: dict[tuple[Expr, Grid], Steps] = {}
         self._sums: dict[tuple[Expr, Expr | None, Grid, int, int], tuple[Array, Array]] = {}
@@ -202,9 +208,10 @@ class Statistics:
     def _power_sums(self, total: Total, centre: int, power: int) -> tuple[Array, Array]:
         """For each cell Σ (x - centre)^power over the counted rows of a total, and their number."""
         key = (total.argument, total.where, total.grid, centre, power)
-        if key not in self._sums:
-            self._sums[key] = self._plain_sums(total, centre, power)
-        return self._sums[key]
+        found = self._sums.get(key)
+        if found is None:
+            found = self._sums[key] = self._plain_sums(total, centre, power)
+        return found
 
     def _plain_sums(self, total: Total, centre: int, power: int) -> tuple[Array, Array]:
         """The same, worked out.
@@ -237,9 +244,10 @@ class Statistics:
 
     def _on_grid(self, argument: Expr, grid: Grid) -> Steps:
         key = (argument, grid)
-        if key not in self._steps:
-            self._steps[key] = on_grid(argument, grid, self._frame, self._rows)
-        return self._steps[key]
+        found = self._steps.get(key)
+        if found is None:
+            found = self._steps[key] = on_grid(argument, grid, self._frame, self._rows)
+        return found
 
     def different(self, statistic: Distinct) -> DifferentValues:
         """The values that there are in each cell, each once."""

@@ -7,17 +7,21 @@ declaration, never on the other cells: nothing is inferred, nothing raises.
 from __future__ import annotations
 
 import math
+import operator
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from itertools import compress
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpdb.engines.sources.csv_records import Cells
+from dpdb.engines.sources.distinct_cells import DistinctCells
 from dpdb.engines.sources.grid_rounding import Floats, grid_of, nearest
+from dpdb.engines.sources.plain_dates import plain_dates
 from dpdb.engines.sources.plain_numbers import plain_numbers
 from dpdb.engines.sources.plain_timestamps import plain_timestamps
 from dpdb.policy.catalog import Column, Kind, Value
@@ -78,22 +82,22 @@ class _OrdinalBuilder(ABC):
         self._punctuation = punctuation
         self._decimal = punctuation.decimal.decode()
         self._exact = exact
-        self._meanings = _Meanings(self._meaning)
+        self._meanings = _Meanings(self._meaning, np.dtype(np.float64))
 
     def add(self, column: Cells) -> None:
-        dtype = np.dtype(np.float64)
         if self._kind is Kind.DATE:
-            self._append(self._meanings.of(column.written(), dtype))
-            return
-        if self._kind is Kind.TIMESTAMP:
+            floats, plain = plain_dates(column, self._punctuation.quote)
+            whole = plain
+        elif self._kind is Kind.TIMESTAMP:
             floats, plain = plain_timestamps(column, self._punctuation)
             plain &= not self._exact
+            whole = plain
         else:
             floats, plain, whole = plain_numbers(column, self._punctuation)
-            if self._exact:
-                plain &= whole & self._holds(floats)
+        if self._exact:
+            plain &= whole & self._holds(floats)
         others = np.flatnonzero(~plain)
-        floats[others] = self._meanings.of(column.written(others), dtype)
+        floats[others] = self._meanings.of(column.among(others))
         self._append(floats)
 
     def add_numbers(self, floats: Floats) -> None:
@@ -141,10 +145,8 @@ class _NumbersBuilder(_OrdinalBuilder):
 
     def _append(self, floats: Floats) -> None:
         null = ~np.isfinite(floats)
-        if self._grid is None:
-            self._units.append(np.where(null, 0.0, floats))
-        else:
-            self._units.append(self._grid.units(np.where(null, self._grid.filler, floats)))
+        floats[null] = 0.0 if self._grid is None else self._grid.filler
+        self._units.append(floats if self._grid is None else self._grid.units(floats))
         if self._nullable:
             self._null.append(null)
 
@@ -221,11 +223,11 @@ class _WordBuilder:
                 return missing
             return code_of.get(read(grammar.text(raw, punctuation.quote)), missing)
 
-        self._meanings = _Meanings(code)
+        self._meanings = _Meanings(code, _code_type(self._values))
         self._codes: list[NDArray[Any]] = []
 
     def add(self, column: Cells) -> None:
-        self._codes.append(self._meanings.of(column.written(), _code_type(self._values)))
+        self._codes.append(self._meanings.of(column))
 
     def finish(self) -> Codes:
         return Codes(_joined(self._codes, _code_type(self._values)), self._values)
@@ -238,21 +240,27 @@ class _TextBuilder:
         self._nullable = column.nullable
         self._quote = punctuation.quote
         self._exact = exact
-        self._ids = _Ids()
+        self._cells = DistinctCells()
         self._parts: list[NDArray[np.uint32]] = []
 
     def add(self, column: Cells) -> None:
-        ids = map(self._ids.__getitem__, column.written())
-        self._parts.append(np.fromiter(ids, np.uint32, len(column.starts)))
+        self._parts.append(self._cells.numbers(column).astype(np.uint32))
 
     def finish(self) -> Codes:
-        texts = [self._text(raw) for raw in self._ids]
-        values = tuple(sorted({text for text in texts if text is not None}))
-        code_of = {text: code for code, text in enumerate(values)}
-        codes = (len(values) if text is None else code_of[text] for text in texts)
-        code_of_id = np.fromiter(codes, _code_type(values), len(texts))
-        parts = [code_of_id[part] for part in self._parts]
-        return Codes(_joined(parts, code_of_id.dtype), values)
+        texts = [self._text(raw) for raw in self._cells.written]
+        there = np.array([text is not None for text in texts], dtype=np.bool_)
+        known = [text for text in texts if text is not None]
+        order = sorted(range(len(known)), key=known.__getitem__)
+        ordered = [known[place] for place in order]
+        # Cells that are written in two ways can have one text.
+        new = np.fromiter(map(operator.ne, ordered[1:], ordered), np.bool_, max(len(known) - 1, 0))
+        values = (*ordered[:1], *compress(ordered[1:], new.tolist()))
+        codes = np.empty(len(known), _code_type(values))
+        codes[order] = np.concatenate(([0], np.cumsum(new)))[: len(known)]
+        code_of_cell = np.full(len(texts), len(values), codes.dtype)
+        code_of_cell[there] = codes
+        parts = [code_of_cell[part] for part in self._parts]
+        return Codes(_joined(parts, codes.dtype), values)
 
     def _text(self, raw: bytes) -> str | None:
         text = grammar.text(raw, self._quote)
@@ -261,31 +269,24 @@ class _TextBuilder:
         return text
 
 
-class _Ids(dict[bytes, int]):
-    """Numbers cells from 0 as they are first asked for."""
+class _Meanings:
+    """What cells mean, of which each distinct one is read once."""
 
-    def __missing__(self, raw: bytes) -> int:
-        number = self[raw] = len(self)
-        return number
-
-
-class _Meanings(dict[bytes, float]):
-    """Remembers what cells mean: most columns repeat few."""
-
-    def __init__(self, read: Callable[[bytes], float]) -> None:
-        super().__init__()
+    def __init__(self, read: Callable[[bytes], float], dtype: np.dtype[Any]) -> None:
         self._read = read
+        self._cells = DistinctCells()
+        self._known: NDArray[Any] = np.empty(0, dtype)
 
-    def __missing__(self, raw: bytes) -> float:
-        meaning = self[raw] = self._read(raw)
-        return meaning
-
-    def of(self, raws: Sequence[bytes], dtype: np.dtype[Any]) -> NDArray[Any]:
+    def of(self, cells: Cells) -> NDArray[Any]:
         """The meanings of all of these."""
-        meanings = np.fromiter(map(self.__getitem__, raws), dtype, len(raws))
-        if len(self) > _REMEMBERED:
-            self.clear()
-        return meanings
+        numbers = self._cells.numbers(cells)
+        new = self._cells.written[len(self._known) :]
+        meanings = np.fromiter(map(self._read, new), self._known.dtype, len(new))
+        self._known = np.concatenate((self._known, meanings))
+        found = self._known[numbers]
+        if len(self._known) > _REMEMBERED:
+            self._cells, self._known = DistinctCells(), self._known[:0]
+        return found
 
 
 def _joined(parts: list[NDArray[Any]], dtype: np.dtype[Any]) -> NDArray[Any]:

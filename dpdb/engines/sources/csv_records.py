@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -26,6 +27,7 @@ BLOCK = 1 << 20
 """Bytes that are read at a time; more where a record is longer."""
 MARGIN = 16
 """Bytes before the first record of a block, so that what stands before a cell can be looked at."""
+_BEFORE, _AFTER = b"\n" * MARGIN, b"\n"
 _LF, _CR = b"\n\r"
 
 
@@ -44,37 +46,93 @@ class Cells:
     starts: Places
     ends: Places
 
-    def written(self, rows: Places | slice = slice(None)) -> list[bytes]:
-        """The bytes of these rows' cells, as the file has them."""
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def among(self, rows: Places) -> Cells:
+        """The cells of these rows."""
+        return Cells(self.text, self.starts[rows], self.ends[rows])
+
+    def written(self) -> list[bytes]:
+        """The bytes of the cells, as the file has them."""
         text = self.text
-        places = zip(self.starts[rows].tolist(), self.ends[rows].tolist(), strict=True)
+        places = zip(self.starts.tolist(), self.ends.tolist(), strict=True)
         return [text[start:end] for start, end in places]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Block:
-    """Whole records: where each cell starts and ends, and each record's first and last cell."""
+    """Whole records. They are cut into cells when the first column is asked for."""
 
     text: bytes
-    starts: Places
-    ends: Places
-    first: Places
-    last: Places
-    blank: int
-    """The number of blank lines, of which none is a record."""
+    _marks: Places
+    """Where the line ends are that end the records."""
+    _record_ends: Places
+    """Where the records' last cells end: before the mark, if that is the LF of a CRLF."""
+    _turns: Places
+    """By turns the quotes that open a cell and those that close it."""
+    _separator: int
+    _blank_counts: bool
+
+    @cached_property
+    def blank(self) -> int:
+        """The number of blank lines, of which none is a record."""
+        return len(self._marks) - int(np.count_nonzero(self._counts))
 
     @property
     def rows(self) -> int:
         """The number of records."""
-        return len(self.first)
+        return len(self._marks) - self.blank
+
+    @property
+    def starts(self) -> Places:
+        """Where each cell starts."""
+        return self._cells[0]
+
+    @property
+    def ends(self) -> Places:
+        """Where each cell ends."""
+        return self._cells[1]
+
+    @property
+    def first(self) -> Places:
+        """The first cell of each record."""
+        return self._cells[2]
+
+    @property
+    def last(self) -> Places:
+        """The last cell of each record."""
+        return self._cells[3]
 
     def column(self, position: int) -> Cells:
         """A cell for each record; empty where the record is too short, or the cell too long."""
-        wanted = self.first + position
-        place = np.minimum(wanted, self.last)
-        starts, ends = self.starts[place], self.ends[place]
-        missing = (wanted > self.last) | (ends - starts > LONGEST)
-        return Cells(self.text, starts, np.where(missing, starts, ends))
+        starts, ends, first, last = self._cells
+        wanted = first + position
+        place = np.minimum(wanted, last)
+        starts, ends = starts[place], ends[place]
+        missing = np.flatnonzero((wanted > last) | (ends - starts > LONGEST))
+        ends[missing] = starts[missing]
+        return Cells(self.text, starts, ends)
+
+    @cached_property
+    def _counts(self) -> NDArray[np.bool_]:
+        """Which lines are records: all, or those that are not blank."""
+        if self._blank_counts:
+            return np.ones(len(self._marks), dtype=np.bool_)
+        return np.asarray(self._record_ends != _starts(self._marks))
+
+    @cached_property
+    def _cells(self) -> tuple[Places, Places, Places, Places]:
+        stop = int(self._marks[-1]) + 1 if len(self._marks) else MARGIN
+        raw = np.frombuffer(self.text, np.uint8)[:stop]
+        ending = raw == self._separator
+        ending[self._marks] = True
+        marks = _outside(np.flatnonzero(ending), self._turns, len(self.text) - 1)
+        last = np.flatnonzero(raw[marks] != self._separator)
+        starts = _starts(marks)
+        marks[last] = self._record_ends
+        first = _starts(last, 0)
+        return starts, marks, first[self._counts], last[self._counts]
 
 
 def blocks(file: Readable, width: int, punctuation: Punctuation = ORDINARY) -> Iterator[Block]:
@@ -86,60 +144,64 @@ def blocks(file: Readable, width: int, punctuation: Punctuation = ORDINARY) -> I
     while more:
         read = file.read(goal)
         more = len(read) == goal
-        data = rest + read
-        block, taken = _scanned(data, punctuation, blank_counts=width == 1, more=more)
-        if taken:
+        text = b"".join((_BEFORE, rest, read, _AFTER))
+        block, stop = _scanned(text, punctuation, blank_counts=width == 1, more=more)
+        if stop > MARGIN:
             yield block
-        rest = data[taken:]
-        goal = BLOCK if taken else len(data)
+        rest = text[stop:-1]
+        goal = BLOCK if stop > MARGIN else len(rest)
 
 
 def _scanned(
-    data: bytes, punctuation: Punctuation, *, blank_counts: bool, more: bool
+    text: bytes, punctuation: Punctuation, *, blank_counts: bool, more: bool
 ) -> tuple[Block, int]:
-    """The whole records that the data begin with, and their length."""
-    separator = ord(punctuation.separator)
-    text = b"\n" * MARGIN + data + b"\n"
+    """The whole records that the text begins with, and where they stop."""
+    separator, end = ord(punctuation.separator), len(text) - 1
     raw = np.frombuffer(text, np.uint8)
-    inner = raw[MARGIN:-1]
-    turns = _structural(raw, _quotes(inner, punctuation.quote) + MARGIN, separator)
-    marks = np.flatnonzero((inner == separator) | (inner == _LF) | (inner == _CR)) + MARGIN
-    kinds, ends = raw[marks], marks.copy()
-    # The CR of a CRLF ends no record. Whether one at the end of the data is such a CR is
-    # seen when there are more.
-    returns = np.flatnonzero(kinds == _CR)
-    returns = returns[raw[marks[returns] + 1] == _LF]
-    ends[returns[returns + 1 < len(ends)] + 1] -= 1
-    count = _outside(marks, turns, len(text))
-    count[returns] = False
-    marks, ends = marks[count], ends[count]
-    last = np.flatnonzero(raw[marks] != separator)
-    stop = int(marks[last[-1]]) + 1 if len(last) else MARGIN
-    if not more and stop < len(text) - 1:
+    turns = _structural(raw, _quotes(raw, punctuation.quote), separator)
+    ending = raw == _LF
+    ending |= raw == _CR
+    marks = np.flatnonzero(ending)[MARGIN:-1]
+    # The CR of a CRLF ends no record. Whether one at the end of the text is such a CR is
+    # seen when there is more.
+    marks = marks[(raw[marks] == _LF) | (raw[marks + 1] != _LF)]
+    marks = _outside(marks, turns, end)
+    ends = marks - ((raw[marks] == _LF) & (raw[marks - 1] == _CR))
+    stop = int(marks[-1]) + 1 if len(marks) else MARGIN
+    if not more and stop < end:
         # The end of the file ends the record.
-        stop = len(text) - 1
-        last = np.append(last, len(marks))
-        marks = np.append(marks, stop)
-        ends = np.append(ends, stop - (len(turns) % 2 == 0 and text[stop - 1] == _CR))
-    starts = np.concatenate(([MARGIN], marks[:-1] + 1))
-    first = np.concatenate(([0], last[:-1] + 1))[: len(last)]
-    blank = 0
-    if not blank_counts:
-        there = (first != last) | (starts[first] != ends[last])
-        blank = int(np.count_nonzero(~there))
-        first, last = first[there], last[there]
-    return Block(text, starts, ends, first, last, blank), stop - MARGIN
+        stop = end
+        marks = np.append(marks, end)
+        ends = np.append(ends, end - (len(turns) % 2 == 0 and text[end - 1] == _CR))
+    return Block(text, marks, ends, turns, separator, blank_counts), stop
 
 
-def _outside(marks: Places, turns: Places, end: int) -> NDArray[np.bool_]:
-    """Which marks are not within quotes; a cell that is never closed lasts to the end."""
+def _starts(marks: Places, least: int = MARGIN) -> Places:
+    """Where begins what ends at each of these, the first at `least`."""
+    starts = np.empty_like(marks)
+    starts[:1] = least
+    np.add(marks[:-1], 1, out=starts[1:])
+    return starts
+
+
+def _outside(marks: Places, turns: Places, end: int) -> Places:
+    """The marks that are not within quotes; a cell that is never closed lasts to the end."""
     opened, closed = turns[::2], turns[1::2]
     if len(opened) > len(closed):
         closed = np.append(closed, end)
-    depth = np.zeros(len(marks) + 1, dtype=np.int8)
-    np.add.at(depth, np.searchsorted(marks, opened), 1)
-    np.add.at(depth, np.searchsorted(marks, closed), -1)
-    return np.asarray(np.cumsum(depth[:-1], dtype=np.int8) == 0)
+    first, stop = np.searchsorted(marks, opened), np.searchsorted(marks, closed)
+    within = runs(first, stop - first)
+    return np.delete(marks, within) if len(within) else marks
+
+
+def runs(starts: Places, lengths: Places, step: int = 1) -> Places:
+    """Of each start so many places, one after another, `step` apart."""
+    if not len(starts):
+        return starts
+    before = np.cumsum(lengths) - lengths
+    places = step * np.arange(lengths.sum())
+    places += np.repeat(starts - step * before, lengths)
+    return places
 
 
 def _quotes(raw: NDArray[np.uint8], quote: bytes) -> Places:

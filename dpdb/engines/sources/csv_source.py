@@ -11,14 +11,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from dpdb.engines.protocol import Progress, Witness
-from dpdb.engines.sources.column_builders import Builder, builder
 from dpdb.engines.sources.csv_records import Block, blocks
 from dpdb.engines.sources.file_versions import keyed, marks
+from dpdb.engines.sources.gathering import Gathering
 from dpdb.engines.sources.protocol import Loaded, Source, Version
 from dpdb.policy.catalog import Table
 from dpdb.policy.csv_header import Header, column_positions, header_of
 from dpdb.policy.csv_stream import CsvStream, open_csv
-from dpdb.vectors.columns import Codes, Numbers
 
 _PIECE = 2**20
 """How many bytes are read at a time where only their digest is wanted."""
@@ -90,37 +89,9 @@ class _OpenFile:
     records: Iterator[Block]
     version: Version
 
-    def gathering(self) -> _Gathering:
+    def gathering(self) -> Gathering:
         """A builder for each of the columns."""
-        builders = {
-            column.name: builder(
-                column,
-                exact=column.name in self.table.identifiers,
-                punctuation=self.header.punctuation,
-            )
-            for column in self.table.columns
-            if column.name in self.positions
-        }
-        return _Gathering(builders, self.positions)
-
-
-@dataclass(frozen=True, repr=False)
-class _Gathering:
-    """The columns that are made of blocks of records."""
-
-    builders: dict[str, Builder]
-    positions: dict[str, int]
-
-    def add(self, block: Block) -> int:
-        """Give every builder the cells of its column; returns the number of rows."""
-        for name, gathering in self.builders.items():
-            gathering.add(block.column(self.positions[name]))
-        return block.rows
-
-    def finish(self) -> dict[str, Numbers | Codes]:
-        """The columns, once."""
-        # Each is taken out, so that its blocks are freed before the next is joined.
-        return {name: self.builders.pop(name).finish() for name in list(self.builders)}
+        return Gathering.of(self.table, self.positions, self.header.punctuation)
 
 
 def _records(stream: CsvStream, header: Header, progress: Progress | None) -> Iterator[Block]:

@@ -2,26 +2,47 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 from dpdb.engines.sources.csv_source import CsvSource
 from dpdb.engines.sources.protocol import Source
+from dpdb.engines.sources.server_moment import ServerMoment
 from dpdb.policy.catalog import Table
 from dpdb.policy.file_kinds import FileKind
 
-# ruff: noqa: PLC0415 - what reads files with types is optional, and takes long to import
+# ruff: noqa: PLC0415 - what reads other than CSV is optional, and takes long to import
+
+
+@dataclass(frozen=True, repr=False)
+class Sources:
+    """The sources of tables that are read together; those of one server at one moment."""
+
+    _moments: dict[str, ServerMoment] = field(default_factory=dict)
+    """By the address of the server."""
+
+    def of(self, table: Table) -> Source:
+        """The source that the policy names for a table; nothing is read yet."""
+        match table.file_kind:
+            case FileKind.CSV:
+                return CsvSource(table)
+            case FileKind.PARQUET:
+                from dpdb.engines.sources.parquet_reader import ParquetReader
+                from dpdb.engines.sources.typed_source import TypedSource
+
+                return TypedSource(table, ParquetReader())
+            case FileKind.DUCKDB:
+                from dpdb.engines.sources.duckdb_reader import DuckDBReader
+                from dpdb.engines.sources.typed_source import TypedSource
+
+                return TypedSource(table, DuckDBReader())
+            case FileKind.POSTGRESQL:
+                from dpdb.engines.sources.postgres_source import PostgresSource
+
+                assert table.server is not None
+                moment = self._moments.setdefault(table.server.address, ServerMoment())
+                return PostgresSource(table, table.server, moment)
 
 
 def open_source(table: Table) -> Source:
-    """The source that the policy names for a table; nothing is read yet."""
-    match table.file_kind:
-        case FileKind.CSV:
-            return CsvSource(table)
-        case FileKind.PARQUET:
-            from dpdb.engines.sources.parquet_reader import ParquetReader
-            from dpdb.engines.sources.typed_source import TypedSource
-
-            return TypedSource(table, ParquetReader())
-        case FileKind.DUCKDB:
-            from dpdb.engines.sources.duckdb_reader import DuckDBReader
-            from dpdb.engines.sources.typed_source import TypedSource
-
-            return TypedSource(table, DuckDBReader())
+    """The source of a table that is read by itself."""
+    return Sources().of(table)

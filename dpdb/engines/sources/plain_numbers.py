@@ -7,25 +7,34 @@ Both are exact, so the one division rounds correctly ([Cli90] section 3).
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-from dpdb.engines.sources.csv_records import Cells
+from dpdb.engines.sources.cell_words import HIGH_BITS, Bools, Words, alike, keep_last, words_before
+from dpdb.engines.sources.csv_records import Cells, Places
 from dpdb.policy.csv_format import ORDINARY, Punctuation
-
-Words = NDArray[np.uint64]
-Bools = NDArray[np.bool_]
 
 _MOST_DIGITS = 15
 _MINUS, _ZERO = b"-0"
-_ALL = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
-_ONES = np.uint64(0x0101_0101_0101_0101)
-_HIGH_BITS = np.uint64(0x8080_8080_8080_8080)
-_LAST_BYTES = np.array([0, *(2**64 - 2 ** (64 - 8 * n) for n in range(1, 9))], dtype=np.uint64)
-"""For n from 0 to 8 the bits of the last n of eight bytes, which are the highest."""
+_ZEROS, _ONES, _OVER_NINE = alike(_ZERO), alike(1), alike(0x76)
+_BYTE, _WORD = np.uint64(8), np.uint64(64)
 _POWERS = 10 ** np.arange(8, dtype=np.uint64)
+
+
+def unquoted(cells: Cells, quote: bytes) -> Cells:
+    """The cells without the quotes around them; those within are not looked at."""
+    if not quote:
+        return cells
+    raw = np.frombuffer(cells.text, np.uint8)
+    quoted = np.flatnonzero(raw[cells.starts] == ord(quote))
+    quoted = quoted[cells.ends[quoted] - cells.starts[quoted] >= 2]
+    quoted = quoted[raw[cells.ends[quoted] - 1] == ord(quote)]
+    if not len(quoted):
+        return cells
+    starts, ends = cells.starts.copy(), cells.ends.copy()
+    starts[quoted] += 1
+    ends[quoted] -= 1
+    return Cells(cells.text, starts, ends)
 
 
 def plain_numbers(
@@ -38,61 +47,81 @@ def plain_numbers(
     point and the quotes are those of the file.
     What stands for a cell that is not plain means nothing.
     """
-    raw = np.frombuffer(cells.text, np.uint8)
-    starts, ends, first = cells.starts.copy(), cells.ends.copy(), raw[cells.starts]
-    if punctuation.quote:
-        quote = ord(punctuation.quote)
-        quoted = np.flatnonzero((first == quote) & (ends - starts >= 2))
-        quoted = quoted[raw[ends[quoted] - 1] == quote]
-        starts[quoted] += 1
-        ends[quoted] -= 1
-        first[quoted] = raw[starts[quoted]]
-    negative = first == _MINUS
-    starts += negative
+    cells = unquoted(cells, punctuation.quote)
+    negative = np.frombuffer(cells.text, np.uint8)[cells.starts] == _MINUS
+    size = cells.ends - cells.starts
+    size -= negative
+    low = _digits(cells, cells.ends, size)
+    pointed, decimals = _without_point(low, ord(punctuation.decimal))
+    long = np.flatnonzero(size > 8)
+    high = _digits(cells.among(long), cells.ends[long] - 8, size[long] - 8)
+    # The byte that the point leaves is that of the digit before it.
+    left = np.zeros(len(size), dtype=np.uint64)
+    left[pointed] = _BYTE
+    low[long] |= high >> (_WORD - left[long])
+    high <<= left[long]
 
-    words: Words = np.ndarray(len(raw) - 7, "<u8", cells.text, strides=(1,))
-    size = np.maximum(ends - starts, 0)
-    final = words[ends - 8]
-    decimals = _digits_after_point(final, size, ord(punctuation.decimal))
-    pointed = np.flatnonzero(decimals >= 0)
-    ends[pointed] -= decimals[pointed] + 1
-    final[pointed], fraction = words[ends[pointed] - 8], final[pointed]
-    whole = ends - starts
-    digits = whole + np.maximum(decimals, 0)
-    mantissa, plain = _eight_digits(final, np.clip(whole, 0, 8))
-    long = np.flatnonzero(whole > 8)
-    high, good = _eight_digits(words[ends[long] - 16], np.minimum(whole[long] - 8, 8))
-    mantissa[long] += high * np.uint64(10**8)
+    mantissa, plain = _eight_digits(low)
+    above, good = _eight_digits(high)
+    mantissa[long] += above * np.uint64(10**8)
     plain[long] &= good
-    scale = _POWERS[decimals[pointed]]
-    low, good = _eight_digits(fraction, decimals[pointed])
-    mantissa[pointed] = mantissa[pointed] * scale + low
-    plain[pointed] &= good
-    plain &= (digits >= 1) & (digits <= _MOST_DIGITS)
-
+    whole = left == 0
+    size -= ~whole
+    plain &= (size >= 1) & (size <= _MOST_DIGITS)
     numbers = mantissa.astype(np.float64)
-    numbers[pointed] /= scale.astype(np.float64)
-    # Adding zero makes -0.0 the same zero as 0.0.
-    return np.where(negative, -numbers, numbers) + 0.0, plain, decimals < 0
+    numbers[pointed] /= _POWERS[decimals]
+    below = np.flatnonzero(negative)
+    # Zero minus zero is the same zero as 0.0.
+    numbers[below] = 0.0 - numbers[below]
+    return numbers, plain, whole
 
 
-def _digits_after_point(final: Words, size: NDArray[Any], point: int) -> NDArray[Any]:
-    """How many bytes follow the first point within the cell's last eight; -1 without a point."""
-    inside = _LAST_BYTES[np.minimum(size, 8)]
+def _digits(cells: Cells, places: Places, size: Places) -> Words:
+    """The last eight of so many bytes before each place, as digits; zeros before them."""
+    words = words_before(cells, places)
+    words ^= _ZEROS
+    keep_last(words, size)
+    return words
+
+
+def _without_point(digits: Words, point: int) -> tuple[Places, NDArray[np.uint8]]:
+    """The rows whose word has a point, and how many bytes follow its first. It is taken out.
+
+    The bytes before it take its place, so that the first byte is a zero.
+    """
     # A point becomes a byte of zeros, and the lowest high bit that stays set marks the first
     # of those (H. Warren, Hacker's Delight, 2nd edition, section 6-1).
-    other = (final ^ (_ONES * np.uint64(point))) | (_ALL ^ inside)
-    zeros = (other - _ONES) & ~other & _HIGH_BITS
-    below = np.bitwise_count((zeros & (~zeros + np.uint64(1))) - np.uint64(1))
-    return np.asarray(7 - (below >> 3).astype(np.intp))
+    other = digits ^ (_ZEROS ^ alike(point))
+    zeros = other - _ONES
+    zeros &= ~other
+    zeros &= HIGH_BITS
+    rows = np.flatnonzero(zeros)
+    mark = zeros[rows]
+    # All bits up to those of the point's byte.
+    upto = ((mark & -mark) << np.uint64(1)) - np.uint64(1)
+    word = digits[rows]
+    digits[rows] = (word & ~upto) | ((word & (upto >> _BYTE)) << _BYTE)
+    return rows, np.bitwise_count(~upto) >> np.uint8(3)
 
 
-def _eight_digits(word: Words, count: NDArray[Any]) -> tuple[Words, Bools]:
-    """The number that the last `count` bytes of each word write, and where all are digits."""
-    digits = (word ^ (_ONES * np.uint64(_ZERO))) & _LAST_BYTES[count]
+def _eight_digits(digits: Words) -> tuple[Words, Bools]:
+    """The number that the bytes of each word make, and where all are digits."""
     # Adding 0x76 sets the high bit of a byte from 10 to 127.
-    wrong = ((digits + _ONES * np.uint64(0x76)) | digits) & _HIGH_BITS
-    pairs = (digits * np.uint64(10) + (digits >> np.uint64(8))) & np.uint64(0x00FF_00FF_00FF_00FF)
-    fours = (pairs * np.uint64(100) + (pairs >> np.uint64(16))) & np.uint64(0x0000_FFFF_0000_FFFF)
-    eight = (fours * np.uint64(10_000) + (fours >> np.uint64(32))) & np.uint64(0xFFFF_FFFF)
-    return eight, wrong == 0
+    wrong = digits + _OVER_NINE
+    wrong |= digits
+    wrong &= HIGH_BITS
+    value = digits
+    for power, width, mask in _STEPS:
+        upper = value * power
+        upper += value >> width
+        upper &= mask
+        value = upper
+    return value, wrong == 0
+
+
+_STEPS = (
+    (np.uint64(10), np.uint64(8), np.uint64(0x00FF_00FF_00FF_00FF)),
+    (np.uint64(100), np.uint64(16), np.uint64(0x0000_FFFF_0000_FFFF)),
+    (np.uint64(10_000), np.uint64(32), np.uint64(0x0000_0000_FFFF_FFFF)),
+)
+"""Digits into pairs, pairs into fours, and fours into eight."""

@@ -104,5 +104,5 @@ def load_more(
 def has_changed(table: Table) -> DataFileError:
     """The error of a table of which two versions were seen in one session."""
     return DataFileError(
-        f"{table.path} has changed since it was first read", hint="start a new session"
+        f"{table.place} has changed since it was first read", hint="start a new session"
     )

@@ -16,7 +16,6 @@ from dpdb.engines.memory.owners import TableOwners
 from dpdb.engines.memory.row_blocks import row_blocks
 from dpdb.engines.memory.statistics import Statistics
 from dpdb.engines.protocol import CountedValues, Exact, KeyCounts, OpenEngine, Progress, Witness
-from dpdb.engines.sources.opening import open_source
 from dpdb.engines.sources.protocol import Loaded, Version, has_changed
 from dpdb.engines.streams.accumulators import accumulators, adds_up
 from dpdb.engines.streams.unit_parts import part_of
@@ -146,7 +145,7 @@ class StreamEngine(OpenEngine):
         """
         if declared_of(table):
             self._memory.rows(table)
-        source, rows, none_yet = open_source(table), 0, True
+        source, rows, none_yet = self._memory.sources.of(table), 0, True
         # A digest is that of a version, and other versions are refused.
         witness = None if table.name in self._versions else self.witness
         for read in source.blocks(names, self.progress, witness):

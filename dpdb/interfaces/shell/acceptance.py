@@ -21,24 +21,28 @@ _NUMERIC = ("ABS", "ROUND", "FLOOR", "CEIL", "TRUNC", "SIGN", "MOD", "SQRT", "CB
             "DEGREES", "RADIANS", "SAFE_DIVIDE", "VARIANCE", "VAR", "VAR_SAMP", "VAR_POP", "STDDEV",
             "STDEV", "STD", "SD", "STDDEV_SAMP", "STDDEV_POP", "CORR", "COVAR_POP", "COVAR_SAMP",
             "REGR_SLOPE", "REGR_INTERCEPT", "REGR_R2", "REGR_COUNT", "REGR_AVGX", "REGR_AVGY",
-            "REGR_SXX", "REGR_SYY", "REGR_SXY", "SKEWNESS", "APPROX_BOUNDS")  # fmt: skip
-_NUMERIC_OR_BOOLEAN = ("SUM", "ZEROIFNULL", "NULLIFZERO")
-_ORDINAL = ("MIN", "MAX", "MEDIAN", "QUANTILE_CONT", "APPROX_QUANTILE", "LEAST", "GREATEST",
-            "CLAMP")  # fmt: skip
+            "REGR_SXX", "REGR_SYY", "REGR_SXY", "SKEWNESS", "APPROX_BOUNDS",
+            "WIDTH_BUCKET")  # fmt: skip
+_NUMERIC_OR_BOOLEAN = ("SUM", "HISTOGRAM", "ZEROIFNULL", "NULLIFZERO")
+_ORDINAL = ("MIN", "MAX", "MEDIAN", "QUANTILE_CONT", "QUANTILE_DISC", "APPROX_QUANTILE",
+            "APPROX_QUANTILES", "APPROX_PERCENTILE", "LEAST", "GREATEST", "CLAMP")  # fmt: skip
+_OF_KEYS = ("MODE", "APPROX_TOP_COUNT", "APPROX_TOP_SUM")
+"""The aggregates whose argument has declared values."""
+_WITHIN_GROUP = ("PERCENTILE_CONT", "PERCENTILE_DISC")
 _ORDINAL_OR_BOOLEAN = ("AVG", "MEAN")
 _CHOOSING = ("COALESCE", "NULLIF", "IF", "IFF", "NVL", "NVL2", "IFNULL", "DECODE")
 """The functions whose result is one of their arguments, of whatever type."""
 _UNBOUNDED = ("COUNT", "COUNT_IF", "APPROX_COUNT_DISTINCT", "REGR_COUNT", "MODE", "MIN", "MAX",
-              "APPROX_BOUNDS")  # fmt: skip
+              "APPROX_BOUNDS", "HISTOGRAM")  # fmt: skip
 """The aggregates whose argument needs no bounds."""
 
 
 def is_accepted(column: Column, calls: Sequence[str]) -> bool:
     """Whether the column can stand in these calls, given by their names, the innermost first."""
     function = next((name for name in calls if name not in _CHOOSING), "")
-    if function == "MODE":
+    if function in _OF_KEYS:
         return calls[0] == function and has_key_values(column)
-    if function == "PERCENTILE_CONT" or not _has_kind(column, function):
+    if function in _WITHIN_GROUP or not _has_kind(column, function):
         return False
     # What CLAMP bounds needs no bounds of its own.
     aggregate = next((name for name in calls if name in AGGREGATES), None)

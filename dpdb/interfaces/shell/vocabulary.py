@@ -26,9 +26,14 @@ AGGREGATES = {
     "STDDEV_POP": ("STDDEV_POP(x)", "the standard deviation of a population"),
     "MEDIAN": ("MEDIAN(x)", "a value near the middle one"),
     "QUANTILE_CONT": ("QUANTILE_CONT(x, q)", "a value with about q of the others below it"),
+    "QUANTILE_DISC": ("QUANTILE_DISC(x, q)", "QUANTILE_CONT"),
     "PERCENTILE_CONT": (
         "PERCENTILE_CONT(q) WITHIN GROUP (ORDER BY x)",
         "a value with about q of the others below it",
+    ),
+    "PERCENTILE_DISC": (
+        "PERCENTILE_DISC(q) WITHIN GROUP (ORDER BY x)",
+        "PERCENTILE_CONT",
     ),
     "MODE": ("MODE(x)", "a value among the commonest declared ones"),
     "CORR": ("CORR(y, x)", "the correlation, from -1 to 1"),
@@ -46,6 +51,11 @@ AGGREGATES = {
     "SKEWNESS": ("SKEWNESS(x)", "the skewness of a sample"),
     "APPROX_COUNT_DISTINCT": ("APPROX_COUNT_DISTINCT(x)", "COUNT(DISTINCT x)"),
     "APPROX_QUANTILE": ("APPROX_QUANTILE(x, q)", "QUANTILE_CONT"),
+    "APPROX_QUANTILES": ("APPROX_QUANTILES(x, n)", "the ends of n equal parts, a column for each"),
+    "APPROX_PERCENTILE": ("APPROX_PERCENTILE(x, q)", "QUANTILE_CONT"),
+    "APPROX_TOP_COUNT": ("APPROX_TOP_COUNT(x, n)", "the n commonest declared values, as rows"),
+    "APPROX_TOP_SUM": ("APPROX_TOP_SUM(x, y, n)", "the n values with the largest SUM(y), as rows"),
+    "HISTOGRAM": ("HISTOGRAM(x, [low, …, high])", "how many in each bin, a column for each"),
     "APPROX_BOUNDS": ("APPROX_BOUNDS(x)", "bounds for x, where nobody knows any"),
 }
 """The signature of each aggregate, and its meaning."""
@@ -134,6 +144,7 @@ FUNCTIONS = {
     "NULLIFZERO": ("NULLIFZERO(x)", "NULLIF(x, 0)"),
     "DECODE": ("DECODE(x, value, result, …, default)", "CASE x, where NULL finds NULL"),
     "EQUAL_NULL": ("EQUAL_NULL(x, y)", "x IS NOT DISTINCT FROM y"),
+    "WIDTH_BUCKET": ("WIDTH_BUCKET(x, low, high, n)", "in which of n equal parts; 0 below"),
 }
 """The signature of each function, and its meaning."""
 

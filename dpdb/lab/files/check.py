@@ -179,7 +179,7 @@ def _units(table: Table, tables: tuple[Table, ...]) -> UnitsCheck | None:
 def report(found: TableCheck) -> Iterator[str]:
     """The lines that tell the custodian of it."""
     table, records = found.table, found.records
-    yield f"{table.name}: {records.rows:,} rows in {table.path}, {_form(found)}"
+    yield f"{table.name}: {records.rows:,} rows in {table.place}, {_form(found)}"
     remarks = [*_record_lines(records)]
     if found.units is not None:
         remarks.extend(_unit_lines(table, found.units))

@@ -72,7 +72,7 @@ class Accountant(ABC):
     def slack(self) -> Fraction:
         """The part of δ that is the failure probability of a theorem itself."""
 
-    @property
+    @cached_property
     def delta(self) -> Fraction:
         """The part of δ that releases may spend."""
         return self.budget.delta - self.slack

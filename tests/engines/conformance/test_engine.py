@@ -58,6 +58,9 @@ SELECTS = [
     "SUM(CLAMP(z, -10, 10)), SUM(x * y), SUM(CLAMP(x / y, -5, 5)), SUM(CLAMP(z * z, 0, 1e9))",
     "MEDIAN(x), MIN(y), MAX(d), MEDIAN(CLAMP(z, 0, 1)), MODE(g), MODE(q), MODE(b)",
     "COUNT(*) FILTER (WHERE b), SUM(x) FILTER (WHERE who LIKE '%n%'), SUM(LENGTH(who) % 7)",
+    "SUM(DISTINCT x), AVG(DISTINCT y), SUM(x, contribution_bounds_per_group => (2, 9)), "
+    "COUNT(z, contribution_bounds_per_group => (0, 1)), "
+    "AVG(y, contribution_bounds_per_group => (-1, 50)) FILTER (WHERE b)",
 ]
 RESTS = ["", " WHERE x > 2", " WHERE b OR g = 'a'", " GROUP BY g", " WHERE y < 0.5 GROUP BY q, b"]
 STATEMENTS = [f"SELECT {select} FROM t{rest}" for select in SELECTS for rest in RESTS]

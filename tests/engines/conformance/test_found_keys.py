@@ -56,8 +56,10 @@ def table(folder: Path, rows: str, unit: str = "") -> Policy:
     return read_policy(folder / "t.toml")
 
 
-def planned(keys: str, policy: Policy, rest: str = "", groups: int | None = None) -> Plan:
-    sql = f"SELECT SUM(x) FROM t {rest} GROUP BY {keys}"
+def planned(
+    keys: str, policy: Policy, rest: str = "", groups: int | None = None, what: str = "SUM(x)"
+) -> Plan:
+    sql = f"SELECT {what} FROM t {rest} GROUP BY {keys}"
     tables = tuple(replace(each, groups_per_unit=groups) for each in policy.tables)
     policy = replace(policy, tables=tables)
     return plan(bind(read_tokens(sql), sql, policy), policy, SHARE, lambda _: 0)
@@ -110,6 +112,11 @@ def test_the_rows_of_shown_keys_are_counted_and_no_others(
     assert exact(engine, planned("city, g", policy), ("Bonn",), ("Ulm",)) == [[3, 7, 6, 3]]
 
 
+TOTALS = ("SUM(x), SUM(DISTINCT x), SUM(x, contribution_bounds_per_group => (2, 3)), "
+          "COUNT(n, contribution_bounds_per_group => (0, 2)), "
+          "AVG(x, contribution_bounds_per_group => (1, 9)) FILTER (WHERE ok)")  # fmt: skip
+
+
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("groups", [None, 1, 2])
 def test_random_rows_are_counted_as_one_by_one(
@@ -121,7 +128,7 @@ def test_random_rows_are_counted_as_one_by_one(
     rows = "".join(",".join(map(chance.choice, cells)) + "\n" for _ in range(60))
     policy = table(tmp_path, rows, 'unit = "who"\nrows_per_unit = 4')
     for keys in ("city", "g, n, city", "UPPER(city), day", "n, g"):
-        asked = planned(keys, policy, groups=groups)
+        asked = planned(keys, policy, groups=groups, what=TOTALS)
         fast, plain = found(open_fast_engine(), asked), found(PlainEngine(), asked)
         assert fast == plain
         shown = [key for key, _ in fast if chance.random() < 0.5] or [fast[0][0]]

@@ -78,7 +78,7 @@ def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 def _aggregate(chance: random.Random) -> str:
     column = chance.choice(["age", "zip", "pay"])
     call = chance.choice(["COUNT(*)", f"COUNT({column})", f"SUM({column})", f"AVG({column})",
-                          "COUNT(DISTINCT pay)"])  # fmt: skip
+                          "COUNT(DISTINCT pay)", "SUM(DISTINCT pay)", "AVG(DISTINCT pay)"])  # fmt: skip
     if call.startswith(("COUNT(*", "SUM")) and chance.random() < 0.3:
         call += f" FILTER (WHERE {chance.choice(['age > 1', 'zip <> 20', 'pay IS NULL'])})"
     # A SUM of nothing is 0 here, and NULL in DuckDB.
@@ -162,3 +162,36 @@ def test_a_random_statement_has_the_same_rows(world: World, seed: int) -> None:
 )
 def test_a_column_hides_an_alias_but_in_order_by(world: World, sql: str) -> None:
     world.check(sql)
+
+
+@pytest.mark.parametrize("keys", ["", "zip", "zip, age"])
+@pytest.mark.parametrize(("ours", "theirs"), [
+    ("SUM(pay, contribution_bounds_per_group => (-3, 4))",
+     "SUM(LEAST(GREATEST(total, -3), 4)) FILTER (WHERE known > 0)"),
+    ("COUNT(pay, contribution_bounds_per_group => (0, 2))", "SUM(LEAST(known, 2))"),
+    ("COUNT(*, contribution_bounds_per_group => (0, 2))", "SUM(LEAST(rows, 2))"),
+    ("AVG(pay, contribution_bounds_per_group => (-4, 5))",
+     "AVG(LEAST(GREATEST(mean, -4), 5)) FILTER (WHERE known > 0)"),
+])  # fmt: skip
+def test_what_each_unit_comes_to_in_a_group_is_clamped(
+    world: World, keys: str, ours: str, theirs: str
+) -> None:
+    """DuckDB is told what it means: a GROUP BY of the unit, too, within one without it."""
+    unit = world.session.policy.tables[0].unit or "rowid"
+    columns = f"{keys}, " if keys else ""
+    last = f" GROUP BY {keys} ORDER BY {keys}" if keys else ""
+    inner = (f"SELECT {columns}SUM(pay) AS total, AVG(pay) AS mean, COUNT(pay) AS known, "
+             f"COUNT(*) AS rows FROM t GROUP BY {columns}{unit}")  # fmt: skip
+    found = world.session.execute(f"SELECT {columns}{ours} FROM t{last}").rows
+    expected = world.duck.execute(f"SELECT {columns}{theirs} FROM ({inner}){last}").fetchall()
+    assert len(found) == len(expected) > 0
+    for row, other in zip(found, expected, strict=True):
+        assert tuple(row[:-1]) == other[:-1]
+        assert math.isclose(row[-1], other[-1], abs_tol=1e-9)  # type: ignore[arg-type]
+
+
+def test_bins_are_those_of_the_other_engine(world: World) -> None:
+    """DuckDB's histogram is a map from the upper ends; what is above all of them comes last."""
+    [row] = world.session.execute("SELECT HISTOGRAM(pay, [-5, 0, 3]) FROM t").rows
+    [[bins]] = world.duck.execute("SELECT HISTOGRAM(pay, [-5, 0, 3]) FROM t").fetchall()
+    assert list(row) == [bins[end] for end in sorted(bins)]

@@ -123,10 +123,12 @@ NESTED = ["SUM(ABS(", "MIN(COALESCE(", "MAX(NULLIF(", "AVG(CLAMP(", "COUNT(LOWER
           "SUM(NVL(", "AVG(ZEROIFNULL(", "SUM(NULLIFZERO(", "MAX(IFNULL(", "COUNT(EQUAL_NULL(",
           "PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY "]  # fmt: skip
 PAIRS = [f"{name}(" for name in AGGREGATES if name.startswith(("CORR", "COVAR", "REGR"))]
-ENDS = {"QUANTILE_CONT(": ", 0.5)", "APPROX_QUANTILE(": ", 0.5)", **dict.fromkeys(PAIRS, ", {0})"), "AVG(CLAMP(": ", 0, 1))", "COUNT(CLAMP(": ", {0}, {0}))",
+QUANTILES = ["QUANTILE_CONT(", "QUANTILE_DISC(", "APPROX_QUANTILE(", "APPROX_PERCENTILE("]
+ENDS = {**dict.fromkeys(QUANTILES, ", 0.5)"), "APPROX_QUANTILES(": ", 2)", "HISTOGRAM(": ", [1])",
+        "APPROX_TOP_COUNT(": ", 2)", "APPROX_TOP_SUM(": ", age, 2)", **dict.fromkeys(PAIRS, ", {0})"), "AVG(CLAMP(": ", 0, 1))", "COUNT(CLAMP(": ", {0}, {0}))",
         "COUNT(GREATEST(": ", {0}))", **dict.fromkeys(["MIN(COALESCE(", "MAX(NULLIF(",
         "SUM(COALESCE(", "SUM(NVL(", "MAX(IFNULL(", "COUNT(EQUAL_NULL("], ", {0}))")}  # fmt: skip
-CALLS = [f"{name}(" for name in AGGREGATES if name not in ("COUNT_IF", "PERCENTILE_CONT")]
+CALLS = [f"{name}(" for name in AGGREGATES if name != "COUNT_IF" and "PERCENTILE_" not in name]
 
 
 def _end(end: str, column: str) -> str:

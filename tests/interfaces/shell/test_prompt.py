@@ -7,6 +7,7 @@ import re
 import signal
 import stat
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pexpect
@@ -15,14 +16,48 @@ import pytest
 from tests.support.terminal import PEOPLE, Terminal, hung_up
 
 COUNT = "SELECT COUNT(*) FROM people"
+COLOUR = re.compile(r"\x1b\[[\d;]*\b(?:3[0-8]|4[0-8]|9\d|10\d)[\d;]*m")
 
 
-def test_first_session(tmp_path: Path) -> None:
-    with Terminal(PEOPLE, "--queries", "2", home=tmp_path) as terminal:
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminal]:
+    """One program for the tests that need nothing special of it, as each takes a second to start."""
+    home = tmp_path_factory.mktemp("home")
+    editor = home / "editor"
+    editor.write_text('#!/bin/sh\nprintf "SHOW TABLES;" > "$1"\n')
+    editor.chmod(0o755)
+    with Terminal(PEOPLE, home=home, columns=80, EDITOR=str(editor)) as terminal:
+        terminal.wait_for_prompt()
+        assert terminal.lines[2] == "dpdb>"
+        yield terminal
+
+
+@pytest.fixture
+def terminal(shared: Terminal) -> Terminal:
+    """The shared program at its first prompt on an empty screen, whatever was typed before."""
+    shared.send("\x03\x0c")  # Ctrl-C, Ctrl-L
+    shared.wait(lambda t: t.cursor_line == "dpdb>" and t.row == 0)
+    shared.raw = ""
+    return shared
+
+
+def test_first_session_and_the_next(tmp_path: Path) -> None:
+    umask = os.umask(0)
+    try:
+        terminal = Terminal(PEOPLE, "--queries", "2", home=tmp_path)
+    finally:
+        os.umask(umask)
+    first_session(terminal)
+    history_is_private_and_comes_back(tmp_path)
+
+
+def first_session(terminal: Terminal) -> None:
+    with terminal:
         terminal.wait_for_prompt()
         first, second, *_ = terminal.lines
         assert first.startswith("people(name text, age 18 to 65, income 0 to 1000000, zip 40 val")
         assert second.startswith("ε 1, k 2 for this session: ε/k = 0.5 a query")
+        terminal.wait(lambda t: "ε 1 of 1 ██████████ 2 of 2 queries left" in t.toolbar)
         # Enter goes on until there is a semicolon, on an indented line.
         terminal.send("SELECT COUNT(*)\r")
         terminal.wait(lambda t: t.cursor_line.strip() == "...>")
@@ -47,6 +82,26 @@ def test_first_session(tmp_path: Path) -> None:
     assert terminal.process.exitstatus == 0
 
 
+def history_is_private_and_comes_back(home: Path) -> None:
+    history = home / ".local" / "state" / "dpdb" / "history"
+    assert stat.S_IMODE(history.stat().st_mode) == 0o600
+    history.chmod(0o644)
+    modules = home / "modules"
+    with Terminal(PEOPLE, home=home, how=f"modules:{modules}") as terminal:
+        terminal.wait_for_prompt()
+        assert stat.S_IMODE(history.stat().st_mode) == 0o600
+        terminal.send("\x12SUM(inc")  # Ctrl-R
+        terminal.wait(lambda t: any("dpdb> SELECT SUM(income)" in line for line in t.lines))
+        nothing_heavy_was_imported(modules)
+
+
+def nothing_heavy_was_imported(listed: Path) -> None:
+    """Before the prompt: see `tests.support.stubbed`."""
+    modules = set(listed.read_text().split())
+    assert "prompt_toolkit" in modules
+    assert modules.isdisjoint({"pandas", "numpy", "sqlglot", "dpdb.session.session"})
+
+
 def test_leaving_while_modules_are_imported(tmp_path: Path) -> None:
     with Terminal(PEOPLE, home=tmp_path, how="late") as terminal:
         terminal.wait_for_prompt()
@@ -65,79 +120,46 @@ def commands_within_a_statement(terminal: Terminal) -> None:
     terminal.wait(" people  |         5")
 
 
-def test_a_command_within_a_statement_is_obeyed(tmp_path: Path) -> None:
-    with Terminal(PEOPLE, home=tmp_path) as terminal:
-        terminal.wait_for_prompt()
-        commands_within_a_statement(terminal)
-        terminal.send("SELECT\r")
-        terminal.wait(lambda t: t.cursor_line.strip() == "...>")
-        terminal.send("quit\r")
-        assert "0 of 10 queries asked" in terminal.end()
+def test_a_command_within_a_statement_is_obeyed(terminal: Terminal) -> None:
+    commands_within_a_statement(terminal)
 
 
-def test_history_is_private_and_comes_back(tmp_path: Path) -> None:
-    umask = os.umask(0)
-    try:
-        with Terminal(PEOPLE, home=tmp_path) as terminal:
-            terminal.wait_for_prompt()
-            terminal.run(".tables")
-            terminal.send("\x04")
-            terminal.end()
-    finally:
-        os.umask(umask)
-    history = tmp_path / ".local" / "state" / "dpdb" / "history"
-    assert stat.S_IMODE(history.stat().st_mode) == 0o600
-    history.chmod(0o644)
-    with Terminal(PEOPLE, home=tmp_path) as terminal:
-        terminal.wait_for_prompt()
-        assert stat.S_IMODE(history.stat().st_mode) == 0o600
-        terminal.send("\x12.tab")  # Ctrl-R
-        terminal.wait(lambda t: any("dpdb> .tables" in line for line in t.lines))
+def test_completion_menu_and_toolbar_in_colour(terminal: Terminal) -> None:
+    terminal.run(".timer off")  # so that what plans is there
+    terminal.run("SHOW TABLES;")
+    terminal.send("SELECT SU")
+    terminal.wait("SUM(x)")
+    assert COLOUR.search(terminal.raw)
+    assert "the total; x needs bounds" in terminal.text
+    terminal.send("M(age) FROM peo")
+    terminal.wait("5 columns")
+    terminal.send("ple WHERE zip = 316")
+    terminal.wait("31643")
+    assert "declared for zip" in terminal.text
+    terminal.send("43")
+    terminal.wait("costs ε 0.1, ± 1947")
+    assert re.search(r"ε \S+ of 1 █+.* of 10 queries left", terminal.toolbar)
+    terminal.send("\x15SELECT SUM(name) FROM people")
+    terminal.send("\x15SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 2) " + COUNT[7:])
+    terminal.wait("refused: costs ε 2")
+    assert re.search(r"\x1b\[[\d;]*41[\d;]*m refused", terminal.raw), "not in red"
 
 
-def test_completion_menu_and_toolbar(tmp_path: Path) -> None:
-    with Terminal(PEOPLE, home=tmp_path) as terminal:
-        terminal.wait_for_prompt()
-        terminal.run(".timer off")  # so that what plans is there
-        terminal.run("SHOW TABLES;")
-        terminal.send("SELECT SU")
-        terminal.wait("SUM(x)")
-        assert "the total; x needs bounds" in terminal.text
-        terminal.send("M(age) FROM peo")
-        terminal.wait("5 columns")
-        terminal.send("ple WHERE zip = 316")
-        terminal.wait("31643")
-        assert "declared for zip" in terminal.text
-        terminal.send("43")
-        terminal.wait("costs ε 0.1, ± 1947")
-        assert "ε 1 of 1 ██████████ 10 of 10 queries left" in terminal.toolbar
-        terminal.send("\x15SELECT SUM(name) FROM people")
-        terminal.send("\x15SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 2) " + COUNT[7:])
-        terminal.wait("refused: costs ε 2")
-        red = re.findall(r"\x1b\[[\d;]*41[\d;]*m refused", terminal.raw)
-        assert red
-
-
-def test_ctrl_c_clears_the_line_and_cancels_a_query(tmp_path: Path) -> None:
-    with Terminal(PEOPLE, home=tmp_path, how="endless") as terminal:
-        terminal.wait_for_prompt()
-        terminal.send("SELECT nonsense")
-        terminal.wait("nonsense")
-        terminal.send("\x03")
-        terminal.wait_for_prompt(2)
-        terminal.send(COUNT + ";\r")
-        terminal.wait("at work")
-        terminal.send("\x03")
-        terminal.wait_for_prompt(3)
-        assert "cancelled; the ε 0.1 it was debited stays spent" in terminal.text
-        terminal.wait("ε 0.9 of 1")
-
-
-def test_hangup_in_a_query_ends_it(tmp_path: Path) -> None:
+def test_ctrl_c_cancels_a_query_and_a_hangup_ends_it(tmp_path: Path) -> None:
     terminal = Terminal(PEOPLE, home=tmp_path, how="endless")
     terminal.wait_for_prompt()
+    terminal.send("SELECT nonsense")
+    terminal.wait("nonsense")
+    terminal.send("\x03")
+    terminal.wait_for_prompt(2)
     terminal.send(COUNT + ";\r")
     terminal.wait("at work")
+    terminal.send("\x03")
+    terminal.wait_for_prompt(3)
+    assert "cancelled; the ε 0.1 it was debited stays spent" in terminal.text
+    terminal.wait("ε 0.9 of 1")
+    terminal.send(COUNT + ";\r")
+    terminal.wait(lambda t: t.text.count("at work") == 2)
     assert os.WTERMSIG(terminal.hang_up()) == signal.SIGHUP
 
 
@@ -149,60 +171,43 @@ def test_a_terminal_that_is_gone_ends_it_even_where_hangups_are_ignored(tmp_path
     assert os.WIFEXITED(hung_up(child))
 
 
-def test_editor_and_suggestion(tmp_path: Path) -> None:
-    editor = tmp_path / "editor"
-    editor.write_text('#!/bin/sh\nprintf "SHOW TABLES;" > "$1"\n')
-    editor.chmod(0o755)
-    with Terminal(PEOPLE, home=tmp_path, EDITOR=str(editor)) as terminal:
-        terminal.wait_for_prompt()
-        terminal.send("SELECT\x18\x05")  # Ctrl-X Ctrl-E
-        terminal.wait(" people  |         5")
-        terminal.wait(lambda t: t.cursor_line == "dpdb>")
-        terminal.send("SHO")
-        terminal.wait(lambda t: t.cursor_line == "dpdb> SHOW TABLES;")
-        terminal.send("\x05\r")
-        terminal.wait(lambda t: t.text.count(" people  |         5") == 2)
+def test_editor_and_suggestion(terminal: Terminal) -> None:
+    terminal.send("SELECT\x18\x05")  # Ctrl-X Ctrl-E
+    terminal.wait(" people  |         5")
+    terminal.wait(lambda t: t.cursor_line == "dpdb>")
+    terminal.send("SHO")
+    terminal.wait(lambda t: t.cursor_line == "dpdb> SHOW TABLES;")
+    terminal.send("\x05\r")
+    terminal.wait(lambda t: t.text.count(" people  |         5") == 2)
 
 
-def test_vi_keys(tmp_path: Path) -> None:
-    with Terminal(PEOPLE, home=tmp_path, DPDB_EDITING="vi") as terminal:
+def test_vi_keys_and_no_colour(tmp_path: Path) -> None:
+    with Terminal(PEOPLE, home=tmp_path, DPDB_EDITING="vi", NO_COLOR="1") as terminal:
         terminal.wait_for_prompt()
         terminal.send("show tables;\x1b0")
         terminal.send("i")  # before the first letter, not an i
         terminal.send("-- \r")
         terminal.wait_for_prompt(2)
         assert "-- show tables;" in terminal.text
+        assert not COLOUR.search(terminal.raw)
 
 
-def test_teaching_mode_is_in_the_prompt(tmp_path: Path) -> None:
-    with Terminal(PEOPLE, "--teach", "--seed", "1", home=tmp_path) as terminal:
+def test_teaching_mode_is_in_the_prompt_without_colour(tmp_path: Path) -> None:
+    options = ["--teach", "--seed", "1", "--no-color"]
+    with Terminal(PEOPLE, *options, home=tmp_path) as terminal:
         terminal.wait(lambda t: t.cursor_line == "dpdb (teaching)>")
         terminal.send(f"{COUNT};\r")
         terminal.wait("· not private")
+        assert not COLOUR.search(terminal.raw)
 
 
-def test_pasted_statements_run_in_turn(tmp_path: Path) -> None:
+def test_pasted_statements_run_in_turn(terminal: Terminal) -> None:
     pasted = f"SHOW TABLES;\n.mode csv\n{COUNT};\nSELECT 1;\n{COUNT};"
-    with Terminal(PEOPLE, home=tmp_path) as terminal:
-        terminal.wait_for_prompt()
-        terminal.send(f"\x1b[200~{pasted}\x1b[201~\r")
-        terminal.wait("not run: the 1 after it")
-        assert " people  |         5" in terminal.text
-        assert re.search(r"mode: csv\nCOUNT\(\*\)\n\d+\nerror: ", terminal.text)
-
-
-def test_without_colour(tmp_path: Path) -> None:
-    def typed(*arguments: str, **environment: str) -> str:
-        with Terminal(PEOPLE, *arguments, home=tmp_path, **environment) as terminal:
-            terminal.wait_for_prompt()
-            terminal.send("SELECT COUNT(1)")
-            terminal.wait("COUNT(1)")
-            return terminal.raw
-
-    colour = re.compile(r"\x1b\[[\d;]*\b(?:3[0-8]|4[0-8]|9\d|10\d)[\d;]*m")
-    assert colour.search(typed())
-    assert not colour.search(typed(NO_COLOR="1"))
-    assert not colour.search(typed("--no-color"))
+    terminal.send(f"\x1b[200~{pasted}\x1b[201~\r")
+    terminal.wait("not run: the 1 after it")
+    assert " people  |         5" in terminal.text
+    assert re.search(r"mode: csv\nCOUNT\(\*\)\n\d+\nerror: ", terminal.text)
+    terminal.run(".mode table")
 
 
 def test_dumb_terminal(tmp_path: Path) -> None:
@@ -212,18 +217,33 @@ def test_dumb_terminal(tmp_path: Path) -> None:
         terminal.wait("spent ε 0.1")
         terminal.wait_for_prompt(2)
         commands_within_a_statement(terminal)
+        terminal.wait_for_prompt(3)
+        terminal.send("SELECT\r")
+        terminal.wait(lambda t: t.cursor_line.strip() == "...>")
+        terminal.send("quit\r")
+        assert "1 of 10 queries asked" in terminal.end()
         assert "\x1b" not in terminal.raw
 
 
-@pytest.mark.parametrize("columns", [40, 80])
-def test_narrow_windows(tmp_path: Path, columns: int) -> None:
-    with Terminal(PEOPLE, home=tmp_path, columns=columns) as terminal:
+GROUPS = (
+    "SELECT zip, COUNT(*), AVG(age), SUM(age) AS total FROM people "
+    "WHERE zip IN (31643, 80127) GROUP BY zip;"
+)
+
+
+def test_a_usual_window(terminal: Terminal) -> None:
+    shown = terminal.run(GROUPS)
+    assert "-------+-----" in shown
+    assert "     zip = 31643" not in shown
+
+
+def test_a_narrow_window(tmp_path: Path) -> None:
+    with Terminal(PEOPLE, home=tmp_path, columns=40) as terminal:
         terminal.wait_for_prompt()
         assert terminal.lines[2] == "dpdb>"
-        terminal.run("SELECT zip, COUNT(*), AVG(age), SUM(age) AS total FROM people "
-                     "WHERE zip IN (31643, 80127) GROUP BY zip;")  # fmt: skip
-        assert ("     zip = 31643" in terminal.text) == (columns == 40)
-        assert ("-------+-----" in terminal.text) == (columns == 80)
+        shown = terminal.run(GROUPS)
+    assert "-------+-----" not in shown
+    assert "     zip = 31643" in shown
 
 
 @pytest.mark.parametrize("columns", [60, 200])
@@ -282,14 +302,3 @@ def test_answers_go_where_stdout_goes(tmp_path: Path) -> None:
     child.send("\x04")
     child.expect(pexpect.EOF)
     assert "table,columns,unit\npeople,5,row" in answers.read_text()
-
-
-def test_nothing_heavy_before_the_prompt(tmp_path: Path) -> None:
-    listed = tmp_path / "modules"
-    with Terminal(PEOPLE, home=tmp_path, how=f"modules:{listed}") as terminal:
-        terminal.wait_for_prompt()
-        terminal.send("\x04")
-        terminal.end()
-    modules = set(listed.read_text().split())
-    assert "prompt_toolkit" in modules
-    assert modules.isdisjoint({"pandas", "numpy", "sqlglot", "dpdb.session.session"})

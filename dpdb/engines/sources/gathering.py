@@ -1,0 +1,43 @@
+"""The columns that are made of blocks of records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dpdb.engines.sources.column_builders import Builder, builder
+from dpdb.engines.sources.csv_records import Block
+from dpdb.policy.catalog import Table
+from dpdb.policy.csv_format import Punctuation
+from dpdb.vectors.columns import Codes, Numbers
+
+
+@dataclass(frozen=True, repr=False)
+class Gathering:
+    """A builder for each column that is read, and the column's place in a record."""
+
+    builders: dict[str, Builder]
+    positions: Mapping[str, int]
+
+    @classmethod
+    def of(cls, table: Table, positions: Mapping[str, int], punctuation: Punctuation) -> Gathering:
+        """Builders that have no cells yet, for the columns at these places."""
+        builders = {
+            column.name: builder(
+                column, exact=column.name in table.identifiers, punctuation=punctuation
+            )
+            for column in table.columns
+            if column.name in positions
+        }
+        return cls(builders, positions)
+
+    def add(self, block: Block) -> int:
+        """Give every builder the cells of its column; returns the number of rows."""
+        for name, gathering in self.builders.items():
+            gathering.add(block.column(self.positions[name]))
+        return block.rows
+
+    def finish(self) -> dict[str, Numbers | Codes]:
+        """The columns, once."""
+        # Each is taken out, so that its blocks are freed before the next is joined.
+        return {name: self.builders.pop(name).finish() for name in list(self.builders)}

@@ -1,0 +1,139 @@
+"""A table of a PostgreSQL server into columns.
+
+The server writes the rows as CSV, so that a cell is read as that of a file is. All that is read in
+a session is of one moment of the database.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from psycopg import Copy, sql
+
+from dpdb.engines.protocol import Progress, Witness
+from dpdb.engines.sources.csv_records import Block, blocks
+from dpdb.engines.sources.file_versions import keyed
+from dpdb.engines.sources.gathering import Gathering
+from dpdb.engines.sources.protocol import Loaded, Source, Version
+from dpdb.engines.sources.server_moment import ServerMoment
+from dpdb.policy.catalog import Table
+from dpdb.policy.csv_format import ORDINARY
+from dpdb.policy.postgres_server import server_columns, server_errors
+from dpdb.policy.server_tables import ServerTable
+from dpdb.policy.stored_types import names_in_file
+
+_PIECE = 2**20
+"""How many bytes are taken at a time where only their digest is wanted."""
+
+
+@dataclass(frozen=True, repr=False)
+class PostgresSource(Source):
+    """Reads a table of a server."""
+
+    table: Table
+    server_table: ServerTable
+    moment: ServerMoment
+
+    def load(
+        self,
+        names: Collection[str],
+        progress: Progress | None = None,
+        witness: Witness | None = None,
+    ) -> Loaded:
+        self._show(witness)
+        if not names:
+            return Loaded({}, self._rows(), self._version)
+        gathering = self._gathering(names)
+        rows = sum(gathering.add(block) for block in self._records(names))
+        return Loaded(gathering.finish(), rows, self._version)
+
+    def blocks(
+        self,
+        names: Collection[str],
+        progress: Progress | None = None,
+        witness: Witness | None = None,
+    ) -> Iterator[Loaded]:
+        self._show(witness)
+        if not names:
+            yield Loaded({}, self._rows(), self._version)
+            return
+        for block in self._records(names):
+            gathering = self._gathering(names)
+            rows = gathering.add(block)
+            yield Loaded(gathering.finish(), rows, self._version)
+
+    def digest(self, key: bytes) -> str:
+        known = self.moment.digests
+        if (self.server_table, key) not in known:
+            seen = keyed(key)
+            with self._copied([column.name for column in self.table.columns]) as written:
+                while piece := written.read(_PIECE):
+                    seen.update(piece)
+            known[self.server_table, key] = seen.hexdigest()
+        return known[self.server_table, key]
+
+    @property
+    def _version(self) -> Version:
+        return Version((self.moment.number,))
+
+    def _show(self, witness: Witness | None) -> None:
+        if witness is not None:
+            witness.check(self.table.name, self.digest(witness.key))
+
+    def _gathering(self, names: Collection[str]) -> Gathering:
+        return Gathering.of(self.table, {name: place for place, name in enumerate(names)}, ORDINARY)
+
+    def _rows(self) -> int:
+        query = sql.SQL("SELECT count(*) FROM {}").format(self._identifier)
+        with server_errors(self.server_table):
+            counted = self.moment.of(self.server_table).execute(query).fetchone()
+        assert counted is not None
+        return int(counted[0])
+
+    def _records(self, names: Collection[str]) -> Iterator[Block]:
+        """The rows of these columns, in this order."""
+        with self._copied(names) as written:
+            yield from blocks(written, len(names))
+
+    @contextmanager
+    def _copied(self, names: Collection[str]) -> Iterator[_Written]:
+        """The columns called `names` of all rows, as the server writes them into CSV."""
+        connection = self.moment.of(self.server_table)
+        stored = names_in_file(self.table, server_columns(connection, self.server_table))
+        # As text, what fills up a column of fixed width is left out.
+        listed = [sql.SQL("{}::text").format(sql.Identifier(stored[name])) for name in names]
+        query = sql.SQL("COPY (SELECT {} FROM {}) TO STDOUT (FORMAT csv)").format(
+            sql.SQL(", ").join(listed), self._identifier
+        )
+        with (
+            server_errors(self.server_table),
+            # A reading that is broken off ends no more than this part of the transaction.
+            connection.transaction(),
+            connection.cursor() as cursor,
+            cursor.copy(query) as copy,
+        ):
+            yield _Written(copy)
+
+    @property
+    def _identifier(self) -> sql.Identifier:
+        return sql.Identifier(self.server_table.schema, self.server_table.table)
+
+
+@dataclass(repr=False)
+class _Written:
+    """The bytes that a server sends, as a file of them."""
+
+    copy: Copy
+    _ahead: bytes = b""
+
+    def read(self, size: int) -> bytes:
+        """The next `size` bytes; fewer only at the end."""
+        pieces, length = [self._ahead], len(self._ahead)
+        while length < size and (piece := self.copy.read()):
+            pieces.append(bytes(piece))
+            length += len(piece)
+        together = b"".join(pieces)
+        self._ahead = together[size:]
+        return together[:size]

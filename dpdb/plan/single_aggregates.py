@@ -1,0 +1,78 @@
+"""Aggregates of what units come to in a group, and of different values."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+from dpdb.plan.expressions import ColumnRef, Expr, conjunction
+from dpdb.plan.per_unit import unit_column
+from dpdb.plan.query import Aggregate, Function
+from dpdb.plan.single_values import DistinctValue, UnitValue, single_value
+from dpdb.plan.statistics import fit_grid, step_of
+from dpdb.policy.catalog import Kind
+from dpdb.policy.numbers import MAGNITUDE_LIMIT
+
+
+def of_units(aggregate: Aggregate, low: Fraction, high: Fraction, most: int) -> Aggregate:
+    """A COUNT or SUM of each unit's rows in a group, clamped, and added up over units.
+
+    For an AVG it is the mean over units of the mean of each unit's rows, clamped. A unit has at
+    most so many rows, so that its count and its sum have bounds, too.
+    """
+    function, argument, where = aggregate.function, aggregate.argument, aggregate.where
+    plain = unit_column("", aggregate, None, most)
+    ends, step = (low, high), plain.step
+    if plain.bounds is not None:
+        ends = tuple(min(max(end, low), high) for end in plain.bounds)  # type: ignore[assignment]
+    elif argument is not None:
+        step = step_of(argument, low, high)
+    grid = fit_grid(step, *ends, MAGNITUDE_LIMIT)
+    value = UnitValue(
+        name=repr((function.value, argument, where, low, high)),
+        kind=Kind.INTEGER if function is Function.COUNT else aggregate.kind,
+        lower=grid.lower * grid.step,
+        upper=grid.upper * grid.step,
+        step=grid.step,
+        argument=argument,
+        where=where,
+        function=function.value,
+    )
+    whole = Function.AVG if function is Function.AVG else Function.SUM
+    return Aggregate(
+        whole, ColumnRef(value), conjunction(where, value.present), None, aggregate.place
+    )
+
+
+def of_different(aggregate: Aggregate) -> Aggregate:
+    """An aggregate of a number's different values in a group."""
+    argument, where = aggregate.argument, aggregate.where
+    assert argument is not None
+    value = DistinctValue(
+        name=repr(("distinct", argument, where)), kind=argument.kind, argument=argument, where=where
+    )
+    if isinstance(argument, ColumnRef):
+        declared = argument.column
+        value = replace(value, lower=declared.lower, upper=declared.upper, step=declared.step)
+    return replace(aggregate, argument=ColumnRef(value), where=conjunction(where, value.present))
+
+
+def filtered(aggregate: Aggregate, condition: Expr | None) -> Aggregate:
+    """The aggregate over those of its rows that pass a condition, too.
+
+    An aggregate of what units come to has no condition added, as WHERE says which rows of a unit
+    count before anything is worked out from them.
+    """
+    assert condition is None or not isinstance(single_value(aggregate.argument), UnitValue)
+    every = without_distinct(aggregate)
+    if every is not None:
+        return of_different(filtered(every, condition))
+    return replace(aggregate, where=conjunction(condition, aggregate.where))
+
+
+def without_distinct(aggregate: Aggregate) -> Aggregate | None:
+    """The aggregate of all values for one of different ones; None for any other."""
+    value = single_value(aggregate.argument)
+    if not isinstance(value, DistinctValue):
+        return None
+    return replace(aggregate, argument=value.argument, where=value.where)

@@ -1,0 +1,149 @@
+"""PostgreSQL servers: one moment of a database, and what it says of the columns of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from dpdb.errors import DataFileError
+from dpdb.policy.catalog import Table
+from dpdb.policy.server_tables import ServerTable
+from dpdb.policy.stored_types import StoredColumn, StoredType, names_in_file
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+_ENCODINGS = ("UTF8", "SQL_ASCII", "LATIN1")
+"""Those of which every text becomes UTF-8, or is passed on as it is: no text of a row can fail."""
+
+_SETTINGS = """
+SELECT set_config(name, value, false)
+FROM (VALUES ('client_encoding', 'UTF8'),
+             ('search_path', 'pg_catalog'),
+             ('TimeZone', 'UTC'),
+             ('DateStyle', 'ISO'),
+             ('extra_float_digits', '1'),
+             ('row_security', 'off'),
+             ('synchronize_seqscans', 'off'),
+             ('enable_indexscan', 'off'),
+             ('enable_indexonlyscan', 'off'),
+             ('enable_bitmapscan', 'off'),
+             ('max_parallel_workers_per_gather', '0')) AS settings (name, value)
+"""
+"""Values are written in one way, a policy of the server that hides rows is an error, and rows come
+in the order in which they are stored, whichever columns are read."""
+
+_TABLE = """
+SELECT c.oid, c.relkind IN ('r', 'p', 'm')
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname = %s AND c.relname = %s AND c.relkind IN ('r', 'p', 'm', 'v', 'f')
+"""
+_COLUMNS = """
+SELECT a.attname, t.typname, t.typtype, t.typnamespace = 'pg_catalog'::regnamespace, a.atttypmod
+FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
+WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated <> 'v'
+ORDER BY a.attnum
+"""
+"""Columns that are computed as they are read are left out: that could fail for a row."""
+
+_TYPES = {
+    **dict.fromkeys(("int2", "int4", "int8"), StoredType.INTEGER),
+    **dict.fromkeys(("float4", "float8"), StoredType.FLOAT),
+    **dict.fromkeys(("text", "varchar", "bpchar", "name", "uuid"), StoredType.TEXT),
+    "numeric": StoredType.DECIMAL,
+    "bool": StoredType.BOOLEAN,
+    "date": StoredType.DATE,
+}
+
+
+def connected(table: ServerTable) -> Connection:
+    """A connection that can only read, and sees one moment of the database until it is closed.
+
+    Where there is no such connection, DataFileError is raised. It tells what the server says of
+    it, as no row has been looked at.
+    """
+    try:
+        import psycopg  # noqa: PLC0415 (optional)
+    except ImportError:
+        raise DataFileError(
+            f"{table.place} is in PostgreSQL, and the package psycopg is not installed",
+            hint='pip install "dpdb[postgresql]"',
+        ) from None
+    try:
+        connection = psycopg.connect(table.address, connect_timeout=10, application_name="dpdb")
+    except psycopg.Error as error:
+        said = str(error).strip().partition("\n")[0]
+        raise DataFileError(f"cannot connect to {table.place}: {said}") from None
+    try:
+        _set_up(connection, table)
+    except DataFileError:
+        connection.close()
+        raise
+    return connection
+
+
+def _set_up(connection: Connection, table: ServerTable) -> None:
+    """Begin to see one moment, if no row of the database can fail to be sent."""
+    import psycopg  # noqa: PLC0415 (optional)
+
+    with server_errors(table):
+        connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        connection.read_only = True
+        connection.execute(_SETTINGS)
+        encoding = connection.execute("SHOW server_encoding").fetchone()
+    if encoding is None or encoding[0] not in _ENCODINGS:
+        raise DataFileError(
+            f"{table.place}: the encoding of the database is not one of {', '.join(_ENCODINGS)}"
+        )
+
+
+@contextmanager
+def server_errors(table: ServerTable) -> Iterator[None]:
+    """What the server says of an error is not passed on, as it could quote values."""
+    import psycopg  # noqa: PLC0415 (optional)
+
+    try:
+        yield
+    except psycopg.Error:
+        raise DataFileError(
+            f"{table.place} cannot be read",
+            hint="the role needs SELECT on the table, and no row-level policy may hide rows of it",
+        ) from None
+
+
+def check_server(table: Table) -> None:
+    """Raise DataFileError where the server does not have the table with the declared columns."""
+    assert table.server is not None
+    names_in_file(table, columns_on_server(table.server))
+
+
+def columns_on_server(table: ServerTable) -> tuple[StoredColumn, ...]:
+    """The columns of a table that is not read now."""
+    with connected(table) as connection:
+        return server_columns(connection, table)
+
+
+def server_columns(connection: Connection, table: ServerTable) -> tuple[StoredColumn, ...]:
+    """The columns of a table, as the database declares them; that is public, as a header is."""
+    with server_errors(table):
+        found = connection.execute(_TABLE, (table.schema, table.table)).fetchone()
+        if found is None:
+            raise DataFileError(f"{table.place}: there is no such table")
+        identifier, stored = found
+        if not stored:
+            raise DataFileError(
+                f"{table.place} is a view or in another server, where reading a row can fail",
+                hint="name a table, or a materialized view",
+            )
+        columns = connection.execute(_COLUMNS, (identifier,)).fetchall()
+    return tuple(StoredColumn(name, _stored_type(*of_type)) for name, *of_type in columns)
+
+
+def _stored_type(name: str, category: str, built_in: bool, modifier: int) -> StoredType:
+    """The stored type of a type of PostgreSQL; `modifier` holds the digits of a numeric."""
+    if category == "e":
+        return StoredType.TEXT
+    found = _TYPES.get(name, StoredType.OTHER) if built_in else StoredType.OTHER
+    whole = modifier >= 4 and (modifier - 4) & 0x7FF == 0
+    return StoredType.INTEGER if found is StoredType.DECIMAL and whole else found

@@ -1,0 +1,58 @@
+"""Tables of database servers, as a policy names them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from dpdb.errors import InvalidOption
+
+POSTGRESQL = "postgresql"
+_SCHEMES = (POSTGRESQL, "postgres")
+_USUAL_SCHEMA = "public"
+
+
+@dataclass(frozen=True)
+class ServerTable:
+    """A table of a PostgreSQL server.
+
+    `address` is what libpq takes: a database's URI, of which the parts that are left out are told
+    by the environment.
+    """
+
+    address: str
+    schema: str
+    table: str
+
+    @property
+    def place(self) -> str:
+        """What messages call it; a password is left out."""
+        parts = urlsplit(self.address)
+        host = parts.netloc.rpartition("@")[2]
+        return f"{POSTGRESQL}://{host}{parts.path}?table={self.schema}.{self.table}"
+
+
+def is_server_address(text: str) -> bool:
+    """Whether a text names a server rather than a file."""
+    return text.partition("://")[0] in _SCHEMES
+
+
+def server_table(source: str, usual_name: str | None = None) -> ServerTable:
+    """The table that a source such as `postgresql:///hospital?table=public.people` names.
+
+    Where it names none, it is `usual_name`. Raises InvalidOption.
+    """
+    try:
+        parts = urlsplit(source)
+        settings = parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))
+    except ValueError:
+        raise InvalidOption(f"{source} is not the address of a database") from None
+    if parts.scheme not in _SCHEMES:
+        raise InvalidOption("source is the address of a PostgreSQL database: postgresql:///NAME")
+    named = [value for key, value in settings if key == "table"] or [usual_name or ""]
+    schema, _, table = named[-1].rpartition(".")
+    if not table or len(named) > 1:
+        raise InvalidOption("source names one table, as postgresql:///hospital?table=people does")
+    rest = urlencode([(key, value) for key, value in settings if key != "table"])
+    address = f"{POSTGRESQL}://{parts.netloc}{parts.path}" + (f"?{rest}" if rest else "")
+    return ServerTable(address, schema or _USUAL_SCHEMA, table)

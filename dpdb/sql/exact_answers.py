@@ -1,0 +1,63 @@
+"""Public rows beside noisy answers: what reads public tables alone is exact, and for nothing.
+
+Once an answer is released everybody may know it, as everybody may know a public table. So the two
+are joined on any condition, and what comes out is post-processing ([DR14] Proposition 2.1).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dpdb.errors import TooLarge, Unsupported
+from dpdb.plan.derived import Derived, Join, Released, Selection, UnionAll, Values, released
+from dpdb.plan.facts import Facts
+from dpdb.plan.query import Output, PublicRows, Query
+from dpdb.sql.views import View, derived_view
+
+MAX_CELLS = 200_000
+"""The most cells of public rows that a statement reads beside answers."""
+
+
+def as_answer(view: View) -> View:
+    """The rows of public tables as if a SELECT had asked for them; any other view as it is."""
+    if view.derived is not None or not view.table.public or view.subqueries:
+        return view
+    outputs = tuple(Output(name, expression) for name, expression in view.columns)
+    return derived_view(Released(PublicRows(view.table, outputs, (), where=view.where)))
+
+
+def with_exact_rows(derived: Derived, facts: Facts) -> Derived:
+    """The derived table with the rows of public tables in it, where others are read, too."""
+    queries = list(released(derived))
+    mixed = not all(query.public for query in queries)
+
+    def exact(each: Derived) -> Derived:
+        match each:
+            case Released(query=query) if isinstance(query, PublicRows) or (mixed and query.public):
+                return _values(query, facts) or each
+            case UnionAll(inputs=several):
+                return UnionAll(tuple(map(exact, several)))
+            case Join(left=left, right=right):
+                return replace(each, left=exact(left), right=exact(right))
+            case Selection(input=below, scalars=scalars):
+                return replace(each, input=exact(below), scalars=tuple(map(exact, scalars)))
+        return each
+
+    return exact(derived)
+
+
+def _values(query: Query, facts: Facts) -> Values | None:
+    """The rows of a query of public tables."""
+    rows = facts.rows(query)
+    if rows is None:
+        if isinstance(query, PublicRows):
+            raise Unsupported("the rows of public tables are not at hand here")
+        return None
+    columns = Released(query).columns
+    if len(rows) * len(columns) > MAX_CELLS:
+        raise TooLarge(
+            f"{len(rows)} public rows of {len(columns)} columns beside answers, "
+            f"{MAX_CELLS} cells are allowed",
+            hint="SELECT in FROM takes the columns and the rows that are needed",
+        )
+    return Values(columns, rows)

@@ -1,0 +1,113 @@
+"""Group keys of public tables, without those that no row can have.
+
+`WHERE regions.landscape = 'coast' GROUP BY regions.name` can have rows for the names of coasts
+alone, which everybody may know. The condition that the key is one of these changes no answer, as
+it follows from those that are there; so it is added, and groups without any row are not shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from dpdb.errors import StatementError
+from dpdb.plan.expressions import (
+    Expr,
+    InList,
+    columns_of,
+    compare,
+    conjunction,
+    conjuncts,
+    slots,
+)
+from dpdb.plan.facts import Facts
+from dpdb.plan.query import Output, PublicRows, Query
+from dpdb.plan.relations import (
+    Equality,
+    Join,
+    Joined,
+    JoinKind,
+    Mark,
+    Relation,
+    Scan,
+    certain_scans,
+)
+from dpdb.policy.catalog import Policy, Value
+from dpdb.sql.arrangement import joined
+from dpdb.sql.expression_binder import MAX_LIST
+from dpdb.sql.views import Part
+
+
+def with_public_keys(query: Query, policy: Policy, facts: Facts) -> Query:
+    """The query under the conditions that its keys of public tables are values that they have."""
+    source = query.table
+    if not isinstance(source, Joined) or source.public:
+        return query
+    lists = [_listed(key, source.relation, query.where, policy, facts) for key in query.keys]
+    found = [each for each in lists if each is not None]
+    return replace(query, where=conjunction(query.where, *found)) if found else query
+
+
+def _listed(
+    key: Expr, relation: Relation, where: Expr | None, policy: Policy, facts: Facts
+) -> InList | None:
+    """The condition that a key is one of the values that public rows have; None without any."""
+    equalities = list(_equalities(relation))
+    equal = [a if b == key else b for a, b in equalities if key in (a, b)]
+    public = [scan for scan in certain_scans(relation) if scan.table.public]
+    for each in (key, *equal):
+        together = _together(each, public, equalities)
+        known = [*(compare("=", *pair) for pair in equalities), *conjuncts(where)]
+        own = [c for c in known if _reads(c, together) and not slots(c, "subquery")]
+        if not together or (each == key and not own):
+            continue
+        values = _values(each, together, own, policy, facts)
+        if values and len(values) <= MAX_LIST:
+            return InList(key, values, null=False)
+    return None
+
+
+def _values(
+    key: Expr, scans: Sequence[Scan], conditions: Sequence[Expr], policy: Policy, facts: Facts
+) -> tuple[Value, ...]:
+    """The values of an expression in the rows of public tables that meet conditions."""
+    parts = [Part(scan, str(scan), JoinKind.INNER, None, None) for scan in scans]
+    try:
+        source, rest = joined(parts, conjunction(*conditions), policy, facts)
+        rows = facts.rows(PublicRows(source, (Output("key", key),), (), where=rest))
+    except StatementError:  # There are too many rows to look at.
+        return ()
+    values = {value for (value,) in rows or () if value is not None}
+    return tuple(sorted(values, key=repr))
+
+
+def _equalities(relation: Relation) -> Iterator[Equality]:
+    """What is equal in all rows of a relation."""
+    match relation:
+        case Join(kind=kind, left=left, on=on):
+            yield from _equalities(left)
+            yield from on if kind is JoinKind.INNER else ()
+        case Mark(left=left):
+            yield from _equalities(left)
+
+
+def _together(
+    key: Expr, public: Sequence[Scan], equalities: Sequence[Equality]
+) -> tuple[Scan, ...]:
+    """The public tables that a key is of, with those that they are joined with; none if private."""
+    found = [scan for scan in public if _reads(key, [scan])]
+    if not found or not columns_of(key):
+        return ()
+    for _ in public:
+        for scan in public:
+            pairs = (compare("=", *pair) for pair in equalities)
+            linked = any(_reads(pair, [*found, scan]) for pair in pairs if not _reads(pair, found))
+            if scan not in found and linked:
+                found.append(scan)
+    return tuple(scan for scan in public if scan in found)
+
+
+def _reads(expression: Expr, scans: Sequence[Scan]) -> bool:
+    """Whether an expression reads columns of these tables, and no others."""
+    own = {scan.name(column) for scan in scans for column in scan.table.columns}
+    return bool(columns_of(expression)) and set(columns_of(expression)) <= own

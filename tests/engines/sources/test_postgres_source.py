@@ -1,0 +1,287 @@
+"""Tables of a PostgreSQL server: their cells are those of a CSV file, at one moment."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+
+import psycopg
+import pytest
+
+from dpdb.engines.memory.engine import MemoryEngine
+from dpdb.engines.sources.opening import Sources
+from dpdb.errors import DataFileError, PolicyError
+from dpdb.interfaces.cli.main import main
+from dpdb.policy.catalog import Column, Kind, Policy, Table
+from dpdb.policy.reader import read_policy
+from dpdb.policy.server_tables import server_table
+from dpdb.session.connect import connect, policy_of
+from tests.engines.sources.test_blocks import Remembering
+from tests.support.command_line import PEOPLE
+from tests.support.csv_files import integer, plain
+from tests.support.exactly import raw
+from tests.support.postgres import running_server
+
+HOSTILE = [
+    ("plain", 1, "0.1", "1999-12-31", True),
+    ('a "quoted", text', 2**53 + 1, "1e300", "infinity", False),
+    ("two\nlines\r\nand \\. more", -(2**63), "NaN", "0044-03-15 BC", None),
+    ("", None, None, None, None),
+    (None, 0, "-0.0", "-infinity", True),
+    (" é ́ \u2028\t", 7, "12345678901234567.89", "0001-01-01", False),
+    ("NULL", -1, "Infinity", "9999-12-31", True),
+]
+COLUMNS = (
+    Column("t", Kind.TEXT),
+    Column("i", Kind.INTEGER),
+    Column("x", Kind.NUMBER),
+    Column("d", Kind.DATE),
+    Column("b", Kind.BOOLEAN),
+)
+STATEMENTS = [
+    "SELECT COUNT(*), AVG(age), SUM(income), MEDIAN(income), COUNT(DISTINCT zip) FROM people",
+    "SELECT zip, COUNT(*), MAX(income) FROM people WHERE age BETWEEN 30 AND 50 GROUP BY zip",
+    "SELECT COUNT(*) FROM people WHERE name LIKE 'A%' AND LENGTH(name) > 9",
+]
+
+
+@pytest.fixture(scope="module")
+def server():
+    with running_server() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def hostile(server):
+    server.execute("CREATE TABLE hostile (t text, i bigint, x double precision, d date, b boolean)")
+    for row in HOSTILE:
+        server.execute("INSERT INTO hostile VALUES (%s, %s, %s::float8, %s::date, %s)", values=row)
+    return table_of(server, "hostile", COLUMNS)
+
+
+@pytest.fixture
+def numbers(server):
+    """Five rows, which are those of the table anew for each test."""
+    server.execute(
+        "DROP TABLE IF EXISTS numbers CASCADE",
+        "CREATE TABLE numbers AS SELECT i AS x, 'n' || i AS t FROM generate_series(1, 5) i",
+    )
+    return table_of(server, "numbers", (integer(), Column("t", Kind.TEXT)))
+
+
+def table_of(server, name, columns):
+    return Table(name, PEOPLE, columns, server=server_table(server.address(name)))
+
+
+def cells(table, *names):
+    return [plain(Sources().of(table).load([name]).columns[name]) for name in names]
+
+
+def test_cells_are_those_of_a_csv_file(hostile, tmp_path):
+    path = tmp_path / "hostile.csv"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([[c.name for c in COLUMNS], *HOSTILE])
+    names = [column.name for column in COLUMNS]
+    assert cells(hostile, *names) == cells(Table("hostile", path, COLUMNS), *names)
+    source = Sources().of(hostile)
+    together = source.load(names).columns
+    assert [plain(together[name]) for name in names] == cells(hostile, *names)
+    [block] = source.blocks(names)
+    assert [plain(block.columns[name]) for name in names] == cells(hostile, *names)
+
+
+def test_all_types_that_can_be_read(server):
+    server.execute(
+        "CREATE TYPE mood AS ENUM ('sad', 'glad')",
+        "CREATE TABLE kinds (s smallint, r real, n numeric(9, 2), w numeric(12, 0), m mood,"
+        " c char(4), v varchar(9), u uuid, j json)",
+        "INSERT INTO kinds VALUES (1, 0.1, 2.50, 3, 'glad', 'ab', 'v', "
+        "'00000000-0000-0000-0000-000000000001', '{}')",
+    )
+    session = connect(server.address("kinds"))
+    told = {column.name: column.kind.value for column in session.policy.tables[0].columns}
+    assert told == {
+        "s": "integer", "r": "number", "n": "number", "w": "integer",
+        "m": "text", "c": "text", "v": "text", "u": "text",
+    }  # fmt: skip
+    table = session.policy.tables[0]
+    assert cells(table, "s", "r", "n", "m", "c") == [[1], [0.1], [2.5], ["glad"], ["ab"]]
+    declared = table_of(server, "kinds", (Column("j", Kind.TEXT),))
+    with pytest.raises(DataFileError, match="j holds values of another type"):
+        policy_of(Policy((declared,)))
+
+
+def test_statements_mean_what_they_do_of_a_file(server, tmp_path):
+    on_file = read_policy(PEOPLE.with_suffix(".toml"))
+    (people,) = on_file.tables
+    kinds = {Kind.INTEGER: "int", Kind.NUMBER: "numeric", Kind.TEXT: "text",
+             Kind.DATE: "date", Kind.BOOLEAN: "boolean"}  # fmt: skip
+    listed = ", ".join(f"{column.name} {kinds[column.kind]}" for column in people.columns)
+    with psycopg.connect(server.address(), autocommit=True) as connection:
+        connection.execute(f"CREATE TABLE people ({listed})")
+        names = ", ".join(PEOPLE.read_text().partition("\n")[0].split(","))
+        copied = f"COPY people ({names}) FROM STDIN (FORMAT csv, HEADER)"
+        with connection.cursor().copy(copied) as into:
+            into.write(PEOPLE.read_bytes())
+    declared = PEOPLE.with_suffix(".toml").read_text()
+    assert 'path = "people.csv"' in declared
+    moved = tmp_path / "people.toml"
+    address = server.address("people")
+    moved.write_text(declared.replace('path = "people.csv"', f'source = "{address}"'))
+    on_server = read_policy(moved)
+    assert on_server.tables[0].server is not None
+    engine = MemoryEngine()
+    for text in STATEMENTS:
+        assert raw(text, on_server, engine) == raw(text, on_file, MemoryEngine())
+
+
+def test_columns_that_are_read_one_by_one_belong_together(server):
+    """An index has rows in another order than the table."""
+    server.execute(
+        "CREATE TABLE shuffled AS SELECT (i * 7919) % 10007 AS x, i AS y, repeat('w', 200) AS wide"
+        " FROM generate_series(1, 10000) i",
+        "CREATE INDEX ON shuffled (x)",
+        "VACUUM ANALYZE shuffled",
+    )
+    table = table_of(server, "shuffled", tuple(Column(name, Kind.INTEGER) for name in "xy"))
+    xs, ys = cells(table, "x", "y")
+    assert all((y * 7919) % 10007 == x for x, y in zip(xs, ys, strict=True))
+
+
+def test_a_session_sees_one_moment(server, numbers):
+    server.execute("CREATE TABLE IF NOT EXISTS others AS SELECT 1 AS x")
+    others = table_of(server, "others", (integer(),))
+    sources = Sources()
+    before = sources.of(numbers).load(["x"])
+    server.execute("DELETE FROM numbers WHERE x = 2", "INSERT INTO others VALUES (2)")
+    after = sources.of(numbers).load(["x", "t"])
+    assert after.version == before.version
+    assert plain(after.columns["x"]) == plain(before.columns["x"]) == [1, 2, 3, 4, 5]
+    assert sources.of(others).load([]).rows == 1
+    assert cells(numbers, "x") == [[1, 3, 4, 5]]
+
+
+def test_a_reading_that_is_broken_off_leaves_the_moment(server, numbers):
+    sources = Sources()
+    blocks = sources.of(numbers).blocks(["x"])
+    version = next(blocks).version
+    server.execute("DELETE FROM numbers")
+    blocks.close()
+    assert sources.of(numbers).load(["x"]).version == version
+    assert sources.of(numbers).load([]).rows == 5
+
+
+def test_a_lost_connection_is_another_moment(server, numbers):
+    engine = MemoryEngine()
+    policy = Policy((numbers,))
+    assert raw("SELECT COUNT(*) FROM numbers WHERE x > 2", policy, engine) == [[3]]
+    server.execute(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'dpdb'"
+    )
+    with pytest.raises(DataFileError, match="cannot be read"):
+        raw("SELECT COUNT(*) FROM numbers WHERE t = 'n1'", policy, engine)
+    with pytest.raises(DataFileError, match="has changed since it was first read"):
+        raw("SELECT COUNT(*) FROM numbers WHERE t = 'n1'", policy, engine)
+    assert raw("SELECT COUNT(*) FROM numbers WHERE x > 2", policy, engine) == [[3]]
+
+
+def test_a_witness_sees_all_declared_columns(server, numbers):
+    witness = Remembering()
+    sources = Sources()
+    sources.of(numbers).load(["x"], None, witness)
+    list(sources.of(numbers).blocks(["x"], None, witness))
+    assert witness.seen == [("numbers", Sources().of(numbers).digest(witness.key))] * 2
+    server.execute("UPDATE numbers SET t = 'another' WHERE x = 5")
+    assert sources.of(numbers).digest(witness.key) == witness.seen[0][1]
+    assert Sources().of(numbers).digest(witness.key) != witness.seen[0][1]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("halves", "public.halves is a view or in another server, where reading a row can fail"),
+        ("nobodys", "public.nobodys: there is no such table"),
+        ("other.numbers", "other.numbers: there is no such table"),
+    ],
+)
+def test_what_is_no_table_is_refused(server, numbers, name, said):
+    server.execute("CREATE VIEW halves AS SELECT 1 / (x - 3) AS x FROM numbers")
+    with pytest.raises(DataFileError, match=said):
+        connect(server.address(name))
+
+
+def test_columns_are_those_that_are_declared(server, numbers):
+    for columns, said in [
+        ((Column("y", Kind.INTEGER),), "public.numbers: there is no column y"),
+        ((Column("x", Kind.DATE),), "public.numbers: x holds integers, which are not read as"),
+    ]:
+        with pytest.raises(DataFileError, match=said):
+            policy_of(Policy((table_of(server, "numbers", columns),)))
+
+
+def test_a_role_that_may_not_see_all_rows_is_told_nothing_of_them(server, numbers):
+    server.execute(
+        "DROP ROLE IF EXISTS clerk",
+        "CREATE ROLE clerk LOGIN",
+        "ALTER TABLE numbers ENABLE ROW LEVEL SECURITY",
+        "CREATE POLICY few ON numbers USING (x > 3)",
+    )
+    table = Table("numbers", PEOPLE, numbers.columns,
+                  server=server_table(server.address("numbers", user="clerk")))  # fmt: skip
+    for granted in ("SELECT 1", "GRANT SELECT ON numbers TO clerk"):
+        server.execute(granted)
+        for names in (["x"], []):
+            with pytest.raises(DataFileError) as caught:
+                Sources().of(table).load(names)
+            assert caught.value.message.endswith("?table=public.numbers cannot be read")
+    server.execute("DROP OWNED BY clerk")
+
+
+def test_a_connection_can_only_read(server, numbers):
+    sources = Sources()
+    sources.of(numbers).load([])
+    connection = next(iter(sources._moments.values())).of(numbers.server)
+    with pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
+        connection.execute("DELETE FROM public.numbers")
+
+
+def test_texts_that_could_not_be_sent_are_refused_beforehand(server):
+    server.execute("CREATE DATABASE greek ENCODING 'ISO_8859_7' TEMPLATE template0")
+    server.execute("CREATE TABLE t (x int)", database="greek")
+    with pytest.raises(DataFileError, match="the encoding of the database is not one of UTF8"):
+        connect(server.address("t", database="greek"))
+
+
+def test_an_address_stands_where_a_file_does(server, numbers, capsys):
+    assert main([server.address("numbers"), "--json", "-c", "SELECT COUNT(*) FROM numbers"]) == 0
+    assert abs(json.loads(capsys.readouterr().out)["rows"][0][0] - 5) < 200
+    missing = "postgresql:///nowhere?host=/nowhere&password=secret&table=t"
+    assert main([missing, "-c", "SELECT COUNT(*) FROM t"]) == 2
+    said = capsys.readouterr().err
+    assert "cannot connect to postgresql:///nowhere?table=public.t" in said
+    assert "secret" not in said
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        ('source = "mysql:///hospital?table=t"', "source is the address of a PostgreSQL database"),
+        ("source = 5", "source is a string"),
+        ('source = "postgresql:///h?table=a&table=b"', "source names one table"),
+        ('source = "postgresql:///h"\npath = "t.csv"', "path goes with a file"),
+        ('source = "postgresql:///h"\nseparator = ";"', "separator goes with a file"),
+    ],
+)
+def test_what_a_policy_may_say(tmp_path, said, message):
+    path = tmp_path / "t.toml"
+    path.write_text(f'[tables.t]\n{said}\n[tables.t.columns]\nx = {{ type = "integer" }}\n')
+    with pytest.raises(PolicyError, match=message):
+        read_policy(path)
+
+
+def test_without_the_package_the_error_names_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(DataFileError, match="the package psycopg is not installed") as caught:
+        connect("postgresql:///hospital?table=people")
+    assert caught.value.hint == 'pip install "dpdb[postgresql]"'

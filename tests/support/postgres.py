@@ -1,0 +1,69 @@
+"""A PostgreSQL server for tests: started from Debian's package, on a socket of its own."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+_SETTINGS = "-c fsync=off -c listen_addresses='' -c max_connections=20"
+
+
+@dataclass(frozen=True)
+class Server:
+    """A running server whose superuser is `custodian`."""
+
+    socket: Path
+
+    def address(self, table: str = "", user: str = "custodian", database: str = "postgres") -> str:
+        """What a policy says of a table; without one, what psycopg connects to."""
+        named = f"&table={table}" if table else ""
+        return f"postgresql:///{database}?host={self.socket}&user={user}{named}"
+
+    def execute(self, *statements: str, database: str = "postgres", values: Any = None) -> None:
+        """Run statements as the superuser, each by itself."""
+        with psycopg.connect(self.address(database=database), autocommit=True) as connection:
+            for statement in statements:
+                connection.execute(statement, values)
+
+
+@contextmanager
+def running_server() -> Iterator[Server]:
+    """A new server, or the test is skipped with a word where PostgreSQL is not installed."""
+    programs = sorted(Path("/usr/lib/postgresql").glob("*/bin/pg_ctl"))
+    found = shutil.which("pg_ctl") or (programs and str(programs[-1]))
+    if not found:
+        pytest.skip("PostgreSQL is not installed")
+    # Its socket's path may not be long.
+    folder = Path(tempfile.mkdtemp(prefix="dpdb-"))
+    data, log = folder / "data", folder / "log"
+    # The server refuses to run as root.
+    user = "nobody" if os.getuid() == 0 else None
+    if user is not None:
+        os.chown(folder, pwd.getpwnam(user).pw_uid, -1)
+
+    def run(*words: str) -> None:
+        program = str(Path(found).with_name(words[0]))
+        subprocess.run([program, *words[1:]], check=True, stdout=subprocess.DEVNULL, user=user)
+
+    try:
+        run("initdb", "-D", str(data), "-A", "trust", "-U", "custodian", "--no-sync",
+            "-E", "UTF8", "--locale=C")  # fmt: skip
+        run("pg_ctl", "-D", str(data), "-l", str(log), "-w", "start",
+            "-o", f"-k {folder} {_SETTINGS}")  # fmt: skip
+        try:
+            yield Server(folder)
+        finally:
+            run("pg_ctl", "-D", str(data), "-m", "immediate", "stop")
+    finally:
+        shutil.rmtree(folder)

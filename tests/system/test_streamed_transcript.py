@@ -1,0 +1,30 @@
+"""Where rows are gone over in blocks, too, everything but the noisy value says nothing of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from dpdb.session import session
+from dpdb.sql.splitting import split
+from tests.support.streams import SmallBlocks
+from tests.system import test_transcript
+from tests.system.test_transcript import WORST, assert_rows_change_no_byte, drowned
+
+__all__ = ["drowned"]
+
+
+@pytest.fixture(autouse=True)
+def streamed(monkeypatch):
+    def open_engine(policy, progress, witness):
+        return SmallBlocks(progress, witness, policy.tables)
+
+    monkeypatch.setattr(session, "open_engine", open_engine)
+    every_third = [piece.text for piece in split(test_transcript.QUERIES)][::3]
+    monkeypatch.setattr(test_transcript, "QUERIES", ";\n".join(every_third))
+
+
+@pytest.mark.usefixtures("planned_once")
+@pytest.mark.parametrize("kind", ["declared", "units"])
+def test_other_rows_change_no_byte(tmp_path, capsys, kind):
+    variant = (kind, "add-remove", True)
+    assert_rows_change_no_byte(tmp_path, capsys, variant, "json", [WORST])
