@@ -1,6 +1,6 @@
 """Measure speed and memory, as ratios within one run, and the errors of answers.
 
-    python scripts/bench.py [speed] [small] [loading] [accuracy] [analysis]
+    python scripts/bench.py [speed] [small] [loading] [streams] [accuracy] [analysis]
 
 Without arguments, all sections. Nothing here fails for being slow: tables with goals say whether
 they are met, and who reads them judges. Times are medians over rounds in which the contestants take
@@ -21,11 +21,13 @@ import bench_analysis
 import bench_loading
 import bench_small
 import bench_speed
+import bench_streams
 
 SECTIONS: dict[str, Callable[[Path], None]] = {
     "speed": bench_speed.run,
     "small": bench_small.run,
     "loading": bench_loading.run,
+    "streams": bench_streams.run,
     "accuracy": bench_accuracy.run,
     "analysis": bench_analysis.run,
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -29,11 +30,12 @@ _COLUMNS = (
     Column("zip", Kind.INTEGER, Fraction(ZIPS[0]), Fraction(ZIPS[-1]), values=ZIPS),
     Column("net_worth", Kind.INTEGER, Fraction(-(10**6)), Fraction(10**7)),
 )
-# 40,000 names, as first and last names combine; none of the other columns repeats a pattern.
+# First and last names combine; none of the other columns repeats a pattern.
 _PEOPLE = """
     COPY (
         SELECT
-            'First' || (random() * 200)::INTEGER || ' Last' || (random() * 200)::INTEGER AS name,
+            'First' || (random() * {parts})::INTEGER
+                || ' Last' || (random() * {parts})::INTEGER AS name,
             18 + floor(random() * 48)::INTEGER AS age,
             round(pow(random(), 4) * 1000000, 2)::DECIMAL(9, 2) AS income,
             10001 + 997 * floor(random() * 40)::INTEGER AS zip,
@@ -53,10 +55,18 @@ Act = Callable[[], object]
 Rows = Sequence[Sequence[object]]
 
 
-def write_people(path: Path, rows: int) -> Table:
-    """Write a CSV file of invented people, and declare it."""
+def write_people(path: Path, rows: int, names: int = 40_000) -> Table:
+    """Write a CSV file of invented people, who have about so many names, and declare it."""
     with duckdb.connect() as connection:
-        connection.execute(_PEOPLE.format(rows=rows, path=path))
+        connection.execute(_PEOPLE.format(rows=rows, path=path, parts=math.isqrt(names)))
+    return Table("people", path, _COLUMNS)
+
+
+def write_parquet(path: Path, rows: int) -> Table:
+    """The same people in a Parquet file."""
+    statement = _PEOPLE.replace("(HEADER, DELIMITER ',')", "(FORMAT parquet)")
+    with duckdb.connect() as connection:
+        connection.execute(statement.format(rows=rows, path=path))
     return Table("people", path, _COLUMNS)
 
 

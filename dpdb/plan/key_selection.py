@@ -103,7 +103,7 @@ def key_release(query: Query, context: PlanningContext, share: BudgetShare) -> R
 def threshold(query: Query, context: PlanningContext, share: BudgetShare) -> Threshold:
     """The threshold that spends a share."""
     table, replaced = query.table, context.policy.neighbors is Neighbors.REPLACE
-    most = table.groups_per_unit or table.rows_per_unit
+    most = query.groups_per_unit or table.rows_per_unit
     groups = min(most, table.rows_per_unit) * (2 if replaced else 1)
     each = share.part(Fraction(1, groups))
     mechanism = Threshold(each.epsilon, each.delta, groups, query.least_units)

@@ -21,7 +21,8 @@ from dpdb.plan.plan import Release, ReleasedGroup
 from dpdb.plan.query import NO_OPTIONS, Aggregate, Function, Options, Query
 from dpdb.plan.ranges import Environment, interval, narrow, nullable
 from dpdb.plan.relations import Joined, unit_columns
-from dpdb.plan.single_values import UnitValue, single_value
+from dpdb.plan.single_aggregates import number_of_values
+from dpdb.plan.single_values import DistinctValue, UnitValue, single_value
 from dpdb.plan.statistics import Distinct, Grid, Ranks, Tally, fit_grid, reach_of, step_of
 from dpdb.policy.catalog import Policy, Table
 from dpdb.policy.numbers import MAGNITUDE_LIMIT
@@ -77,12 +78,13 @@ def contribution_of(
         or query.table.unit is not None
         or (argument is not None and nullable(argument))
     )
-    table, most = query.table, query.table.groups_per_unit
+    table, most = query.table, query.groups_per_unit
     groups = None if most is None or not query.keys else most * parts
-    by_unit = isinstance(single_value(argument), UnitValue)
-    return Contribution(
-        policy.neighbors, optional, group_count, table.rows_per_unit, groups, by_unit
-    )
+    value, rows = single_value(argument), table.rows_per_unit
+    if isinstance(value, DistinctValue):
+        rows = int(min(rows, group_count * number_of_values(value)))
+    by_unit = isinstance(value, UnitValue)
+    return Contribution(policy.neighbors, optional, group_count, rows, groups, by_unit)
 
 
 class Lowered(NamedTuple):

@@ -18,7 +18,7 @@ from dpdb.plan.expressions import (
     size,
 )
 from dpdb.plan.obstacles import Obstacle, obstacle
-from dpdb.plan.relations import Source
+from dpdb.plan.relations import Source, columns_of_owner
 from dpdb.plan.single_values import single_value, stored_columns
 from dpdb.policy.catalog import Column, Kind
 
@@ -165,6 +165,17 @@ class Query:
         )
         read = (*(query.columns_read for query in self.subqueries), *own)
         return {name: column for each in read for name, column in each.items()}
+
+    @cached_property
+    def groups_per_unit(self) -> int | None:
+        """The most groups in which a unit counts; None where only its rows are limited.
+
+        Where all keys are the same in all rows of a unit, it is in one.
+        """
+        owned = columns_of_owner(self.table) if self.keys else frozenset[str]()
+        if self.keys and all(columns_of(key).keys() <= owned for key in self.keys):
+            return 1
+        return self.table.groups_per_unit
 
     @property
     def has_single_values(self) -> bool:

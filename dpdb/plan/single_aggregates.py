@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 
@@ -53,8 +54,29 @@ def of_different(aggregate: Aggregate) -> Aggregate:
     )
     if isinstance(argument, ColumnRef):
         declared = argument.column
-        value = replace(value, lower=declared.lower, upper=declared.upper, step=declared.step)
+        value = replace(
+            value,
+            lower=declared.lower,
+            upper=declared.upper,
+            step=declared.step,
+            values=declared.values,
+        )
     return replace(aggregate, argument=ColumnRef(value), where=conjunction(where, value.present))
+
+
+def number_of_values(value: DistinctValue) -> float:
+    """The most different values that there can be, whatever the rows are; infinite if none is sure.
+
+    Only columns keep to their declaration: what follows from it for an expression is assumed.
+    """
+    if not isinstance(value.argument, ColumnRef):
+        return math.inf
+    if value.values is not None:
+        return len(value.values)
+    if value.bounds is None:
+        return math.inf
+    low, high = value.bounds
+    return (high - low) // value.step + 1
 
 
 def filtered(aggregate: Aggregate, condition: Expr | None) -> Aggregate:

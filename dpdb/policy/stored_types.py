@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from dpdb.errors import DataFileError
 from dpdb.policy.catalog import Column, Kind, Table
 from dpdb.policy.csv_header import column_positions
+from dpdb.policy.timestamps import SECOND
 
 if TYPE_CHECKING:
     import pyarrow
@@ -64,6 +66,14 @@ class StoredColumn:
     def kind(self) -> Kind | None:
         """The type of the column where no policy declares it; None if it cannot be read."""
         return _KINDS.get(self.type)
+
+    @property
+    def undeclared(self) -> Column | None:
+        """The column where no policy declares it; None if it cannot be read."""
+        if self.kind is None:
+            return None
+        step = SECOND if self.kind is Kind.TIMESTAMP else 1
+        return Column(self.name, self.kind, step=Fraction(step))
 
 
 def stored_columns(schema: pyarrow.Schema) -> tuple[StoredColumn, ...]:

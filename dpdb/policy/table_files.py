@@ -74,5 +74,5 @@ def remarks(table: Table) -> list[str]:
 
 def _typed(table: Table, stored: tuple[StoredColumn, ...]) -> Table:
     """A table with the columns of its file that can be asked about."""
-    columns = tuple(Column(each.name, each.kind) for each in stored if each.kind is not None)
-    return replace(table, columns=columns)
+    columns = (each.undeclared for each in stored)
+    return replace(table, columns=tuple(column for column in columns if column is not None))

@@ -13,7 +13,7 @@ from functools import partial
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
-from dpdb.errors import SyntaxFault, TypeMismatch, Unsupported
+from dpdb.errors import TypeMismatch, Unsupported
 from dpdb.plan.derived import Derived, Released, derived_query
 from dpdb.plan.expressions import ColumnRef, Expr, Literal, Slot
 from dpdb.plan.facts import NO_FACTS, Facts
@@ -26,20 +26,20 @@ from dpdb.sql.aggregates import is_aggregated
 from dpdb.sql.arrangement import with_lookups
 from dpdb.sql.correlated import CorrelatedBinder
 from dpdb.sql.correlation import is_correlated
-from dpdb.sql.dialect import select_start, select_tree
+from dpdb.sql.dialect import select_tree
 from dpdb.sql.distinct import check_distinct, distinct_keys
-from dpdb.sql.exact_answers import with_exact_rows
+from dpdb.sql.exact_answers import public_list, with_exact_rows
 from dpdb.sql.grouping_sets import by_levels
-from dpdb.sql.labels import labels
-from dpdb.sql.lists import elements
-from dpdb.sql.lookups import LookupBinder, check
+from dpdb.sql.labels import labels_of
+from dpdb.sql.lists import columns
+from dpdb.sql.lookups import LookupBinder, check, read_inside
 from dpdb.sql.public_keys import with_public_keys
 from dpdb.sql.public_rows import are_asked_for, public_rows
 from dpdb.sql.scalar_subqueries import check_scalar, constant
 from dpdb.sql.scopes import AnswerExpressions, Answers, Constants, RowExpressions, hint_for_rows
 from dpdb.sql.terms import Option, agreed, with_key_terms
 from dpdb.sql.top_values import with_groups
-from dpdb.sql.trees import Effort, only, place, place_at, start
+from dpdb.sql.trees import Effort, only, place
 from dpdb.sql.unmatched import check_ignored
 from dpdb.sql.views import Scope, View
 from dpdb.sql.without_from import single_row
@@ -207,12 +207,17 @@ class Binder:
         self.lookups.append(attached)
         return value
 
-    def looked_up(self, node: exp.Exists | exp.In, operand: Expr | None, scope: Scope) -> ColumnRef:
-        """The column that says whether EXISTS, or IN with its operand, finds a row."""
+    def looked_up(self, node: exp.Exists | exp.In, operand: Expr | None, scope: Scope) -> Expr:
+        """The column that says whether EXISTS, or IN with its operand, finds a row.
+
+        IN over groups of public rows is one over a list of constants.
+        """
         inside = replace(self.within(), subqueries=self.subqueries)
-        tree = check(node, self.text)
-        grouped = tree.args.get("group") is not None
-        inner = inside.bound(tree, row_by_row=True) if grouped else sources.scope(tree, inside)
+        inner = read_inside(check(node, self.text), inside)
+        if operand is not None and not isinstance(inner, Scope):
+            known = public_list(operand, inner, self.facts, place(node, self.text))
+            if known is not None:
+                return known
         asking = LookupBinder(self, self.policy, scope, self.lookups, inside)
         found = asking.lookup(node, operand, inner)
         self.lookups.append(found)
@@ -233,17 +238,7 @@ class Binder:
 
     def labels(self, tree: exp.Select) -> list[str]:
         """The items of the SELECT list as written; refused if one is missing."""
-        first = select_start(tree)
-        source = tree.args.get("from_") or next(iter(tree.expressions), tree)
-        if first is None or 0 <= start(source) < first:
-            raise Unsupported("a subquery begins with SELECT", place=place(source, self.text))
-        written = labels([token for token in self.tokens if token.start >= first])
-        if not all(written) or len(written) != len(tree.expressions):
-            raise SyntaxFault(
-                "an expression is missing between SELECT and FROM",
-                place=place_at(first, self.text),
-            )
-        return written
+        return labels_of(tree, self.tokens, self.text)
 
     def check_items(self, tree: exp.Select) -> None:
         """Refuse a SELECT list in which something is missing, or which is too long."""
@@ -256,21 +251,14 @@ class Binder:
         group_by.check_number(items, "columns asked for", self.text)
         outputs = []
         for item, label in zip(items, written, strict=True):
-            if (listed := elements(item.unalias(), self.text)) is not None:
-                named = item.alias or label
-                outputs += [
-                    Output(f"{named}[{each.name}]", answers.expression(each.call))
-                    for each in listed
-                ]
-            elif isinstance(item.this if isinstance(item, exp.Column) else item, exp.Star):
+            if isinstance(item.this if isinstance(item, exp.Column) else item, exp.Star):
                 outputs += answers.starred(item)
-            elif isinstance(item, exp.Alias):
-                only(item, self.text, "this", "alias")
-                expression = answers.expression(item.this)
-                answers.aliases.setdefault(item.alias.casefold(), expression)
-                outputs.append(Output(item.alias, expression))
-            else:
-                outputs.append(Output(label, answers.expression(item)))
+                continue
+            for column in columns(item, label, self.text):
+                expression = answers.expression(column.call)
+                if column.name != label:
+                    answers.aliases.setdefault(column.name.casefold(), expression)
+                outputs.append(Output(column.name, expression))
         return tuple(outputs)
 
     def orderings(

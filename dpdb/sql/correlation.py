@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from dpdb.plan.expressions import ColumnRef, Compare, Expr, columns_of, conjunction, conjuncts
-from dpdb.plan.relations import Equality, Scan, scans
+from dpdb.plan.relations import Equality, JoinKind, Scan, certain_scans, scans
 from dpdb.plan.stability import Name, names_of
 from dpdb.policy.catalog import Policy, Table
 from dpdb.sql.views import Scope
@@ -66,6 +66,21 @@ def scans_of(scope: Scope) -> Iterable[Scan]:
         return [part.scan for part in scope.parts]
     table = scope.view.table
     return [Scan(table)] if isinstance(table, Table) else list(scans(table.relation))
+
+
+def certain_scans_of(scope: Scope) -> Iterable[Scan]:
+    """The tables of which every row that a SELECT reads has a row."""
+    if not scope.parts:
+        table = scope.view.table
+        return [Scan(table)] if isinstance(table, Table) else list(certain_scans(table.relation))
+    found: list[Scan] = []
+    for part in scope.parts:
+        match part.kind:
+            case JoinKind.INNER:
+                found.append(part.scan)
+            case JoinKind.FULL:
+                found.clear()
+    return found
 
 
 def split(condition: Expr | None, scan: Scan) -> tuple[list[Equality], Expr | None]:

@@ -14,7 +14,7 @@ from sqlglot import exp
 from dpdb.errors import InvalidOption, Unsupported
 from dpdb.plan.derived import Derived, Released, Selection
 from dpdb.plan.derived_columns import is_one_row
-from dpdb.plan.expressions import ColumnRef, Expr, Slot, slots
+from dpdb.plan.expressions import Expr, Slot, slots
 from dpdb.plan.query import Ordering, Output, Query
 from dpdb.sql import group_by
 from dpdb.sql.aggregates import is_aggregated
@@ -91,7 +91,7 @@ class Scalars:
         """A subquery over answers is a constant to the rows around it."""
         return None
 
-    def looked_up(self, node: exp.Exists | exp.In, operand: Expr | None, scope: Scope) -> ColumnRef:
+    def looked_up(self, node: exp.Exists | exp.In, operand: Expr | None, scope: Scope) -> Expr:
         """EXISTS and IN over answers are refused."""
         raise Unsupported(
             "EXISTS and IN look into tables for their rows, and these are answers",

@@ -8,10 +8,23 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dpdb.errors import TooLarge, Unsupported
-from dpdb.plan.derived import Derived, Join, Released, Selection, UnionAll, Values, released
+from dpdb.errors import Place, TooLarge, Unsupported
+from dpdb.plan.derived import (
+    Derived,
+    Join,
+    Released,
+    Selection,
+    UnionAll,
+    Values,
+    derived_query,
+    released,
+)
+from dpdb.plan.expressions import Expr, InList, Literal
 from dpdb.plan.facts import Facts
 from dpdb.plan.query import Output, PublicRows, Query
+from dpdb.policy.catalog import Kind
+from dpdb.sql import types
+from dpdb.sql.expression_binder import MAX_LIST
 from dpdb.sql.views import View, derived_view
 
 MAX_CELLS = 200_000
@@ -61,3 +74,27 @@ def _values(query: Query, facts: Facts) -> Values | None:
             hint="SELECT in FROM takes the columns and the rows that are needed",
         )
     return Values(columns, rows)
+
+
+def public_list(
+    operand: Expr, bound: Query | Derived | View, facts: Facts, where: Place | None
+) -> Expr | None:
+    """IN over groups of public rows, as a list of constants; None where others are read."""
+    if isinstance(bound, View):
+        return None
+    query = as_query(bound, facts)
+    rows = facts.rows(query) if query.public and len(query.outputs) == 1 else None
+    if rows is None:
+        return None
+    if len(rows) > MAX_LIST:
+        raise TooLarge(f"a list of {len(rows)} values, {MAX_LIST} are allowed", place=where)
+    kind = query.outputs[0].expression.kind
+    (left, *values), _ = types.unify([operand, *(Literal(v, kind) for (v,) in rows)], where)
+    constants = {each.value for each in values if isinstance(each, Literal)}
+    known = tuple(sorted((value for value in constants if value is not None), key=repr))
+    return InList(left, known, None in constants) if constants else Literal(False, Kind.BOOLEAN)
+
+
+def as_query(bound: Query | Derived, facts: Facts) -> Query:
+    """What a SELECT is bound to, as a query of its own."""
+    return bound if isinstance(bound, Query) else derived_query(with_exact_rows(bound, facts))

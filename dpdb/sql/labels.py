@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
+
+from dpdb.errors import SyntaxFault, Unsupported
+from dpdb.sql.dialect import select_start
+from dpdb.sql.trees import place, place_at, start
 
 _NO_SPACE_BEFORE = {
     TokenType.R_PAREN, TokenType.COMMA, TokenType.DOT, TokenType.DCOLON, TokenType.R_BRACKET,
@@ -75,3 +80,17 @@ def _spaced(tokens: list[Token], index: int) -> bool:
             _NO_SPACE_AFTER | {TokenType.COMMA, TokenType.STAR, TokenType.SLASH}
         )
     return True
+
+
+def labels_of(tree: exp.Select, tokens: list[Token], text: str) -> list[str]:
+    """The items of a SELECT list as written; refused if one is missing."""
+    first = select_start(tree)
+    source = tree.args.get("from_") or next(iter(tree.expressions), tree)
+    if first is None or 0 <= start(source) < first:
+        raise Unsupported("a subquery begins with SELECT", place=place(source, text))
+    written = labels([token for token in tokens if token.start >= first])
+    if not all(written) or len(written) != len(tree.expressions):
+        raise SyntaxFault(
+            "an expression is missing between SELECT and FROM", place=place_at(first, text)
+        )
+    return written

@@ -29,12 +29,25 @@ _DECIMALS = 6
 
 @dataclass(frozen=True)
 class Element:
-    """One element of a list."""
+    """One element of a list, or a column of the answer."""
 
     name: str
-    """What it is called in brackets behind the name of the list."""
+    """Of an element, what it is called in brackets behind the name of the list."""
     call: exp.Expr
-    """The aggregate that it is."""
+    """The expression that it is, an aggregate of an element."""
+
+
+def columns(item: exp.Expr, label: str, text: str) -> list[Element]:
+    """The columns that an item of the SELECT list stands for: one, or one for each element.
+
+    They have its alias as their name, or its `label`.
+    """
+    if isinstance(item, exp.Alias):
+        only(item, text, "this", "alias")
+    name, listed = item.alias or label, elements(item.unalias(), text)
+    if listed is None:
+        return [Element(name, item.unalias())]
+    return [Element(f"{name}[{each.name}]", each.call) for each in listed]
 
 
 def elements(node: exp.Expr, text: str) -> list[Element] | None:

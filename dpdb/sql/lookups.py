@@ -14,12 +14,13 @@ from dpdb.plan.query import Query
 from dpdb.plan.relations import Attached, Equality, Lookup, Scan
 from dpdb.plan.row_unions import RowUnion
 from dpdb.policy.catalog import Policy, Table
-from dpdb.sql import types
+from dpdb.sql import sources, types
 from dpdb.sql.aggregates import is_aggregate
-from dpdb.sql.correlation import Correlated, is_of_one_unit, split, taken_names
+from dpdb.sql.correlation import Correlated, certain_scans_of, is_of_one_unit, split, taken_names
 from dpdb.sql.joins import leaf_view, new_leaf
-from dpdb.sql.made_lookups import InnerBinder, MadeRows, is_made
+from dpdb.sql.made_lookups import MadeRows, is_made
 from dpdb.sql.scopes import RowExpressions
+from dpdb.sql.sources import SelectBinder
 from dpdb.sql.trees import only, place
 from dpdb.sql.views import Scope, SubqueryBinder, View
 
@@ -37,7 +38,7 @@ class LookupBinder:
     """What the SELECT reads that asks."""
     before: Sequence[Lookup | Attached]
     """The lookups that it has already."""
-    inside: InnerBinder
+    inside: SelectBinder
     """The binder of the SELECT that is looked into."""
 
     def lookup(
@@ -62,13 +63,6 @@ class LookupBinder:
         taken = taken_names(self.outer) | {each.right.leaf for each in self.before}
         if not isinstance(inner, Scope):
             scan, condition, value = self._of_groups(inner, taken, where)
-        elif inner.view.derived is not None:
-            raise Unsupported(
-                "EXISTS and IN look into rows of tables, and this is an answer",
-                hint="what is released is public: ask for it first, and then write the values"
-                " that it gives, as in WHERE zip IN (31643, 80127)",
-                place=where,
-            )
         elif is_made(tree, inner):
             rows = MadeRows(tree, inner, self.outer, self.inside, taken)
             scan, condition, value = rows.bound(item)
@@ -95,9 +89,9 @@ class LookupBinder:
         """A table with a row for each unit, the condition of HAVING, and its first column."""
         if not (isinstance(bound, View) and isinstance(bound.table, Table)):
             raise Unsupported(
-                f"EXISTS and IN look for single rows, and not for groups of every"
-                f" {self.policy.unit}",
-                hint="JOIN (SELECT … GROUP BY …) AS t ON … in FROM",
+                "EXISTS and IN look into rows of tables, and this is an answer",
+                hint="what is released is public: ask for it first, and then write the values"
+                " that it gives, as in WHERE zip IN (31643, 80127)",
                 place=where,
             )
         scan = Scan(bound.table, new_leaf(bound.table, taken))
@@ -138,12 +132,30 @@ class LookupBinder:
                 place=place(node, self.binder.text),
             )
         assert found.compared is not None
-        if not _is_known(found.compared[1], found) and not _is_condition(node):
+        if _is_condition(node):
+            return
+        if not _is_known(found.compared[1], found):
             raise Unsupported(
                 f"a NULL of another {unit} would make NOT IN NULL for all",
                 hint="add WHERE … IS NOT NULL to the subquery, or use NOT EXISTS",
                 place=place(node, self.binder.text),
             )
+        if not self._is_there(found.compared[0]):
+            raise Unsupported(
+                f"whether NOT IN is NULL for a NULL would depend on the rows of every {unit}",
+                hint="use NOT EXISTS, with the equality in its WHERE",
+                place=place(node, self.binder.text),
+            )
+
+    def _is_there(self, expression: Expr) -> bool:
+        """Whether it is never NULL around: it names the unit, or the row by its key."""
+        assert isinstance(expression, ColumnRef)
+        return any(
+            expression.column.name == scan.name(column)
+            for scan in certain_scans_of(self.outer)
+            for column in scan.table.columns
+            if column.name == scan.table.unit or (column.name,) == scan.table.key
+        )
 
 
 def _select(node: exp.Exists | exp.In, text: str) -> exp.Select:
@@ -179,7 +191,10 @@ def check(node: exp.Exists | exp.In, text: str) -> exp.Select:
     """The SELECT of a lookup; refused if it is more than rows under a condition."""
     only(node, text, "this", "query")
     tree = _select(node, text)
-    only(tree, text, "expressions", "from_", "joins", "where", "group", "having")
+    only(tree, text, "expressions", "from_", "joins", "where", "group", "having",
+         "distinct")  # fmt: skip
+    if tree.args.get("distinct"):  # Whether there is a row does not depend on it.
+        only(tree.args["distinct"], text)
     if not tree.args.get("group") and any(
         is_aggregate(part) for item in tree.expressions for part in item.walk()
     ):
@@ -189,3 +204,11 @@ def check(node: exp.Exists | exp.In, text: str) -> exp.Select:
             place=place(node, text),
         )
     return tree
+
+
+def read_inside(tree: exp.Select, inside: SelectBinder) -> Scope | Bound:
+    """What the SELECT of a lookup reads; of groups, or over answers, what it is bound to."""
+    scope = sources.scope(tree, inside)
+    if tree.args.get("group") is None and scope.view.derived is None:
+        return scope
+    return inside.bound(tree, row_by_row=True)

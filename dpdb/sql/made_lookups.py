@@ -9,34 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 from sqlglot import exp
 
 from dpdb.errors import Unsupported
 from dpdb.plan.expressions import ColumnRef, Expr, Slot, columns_of, conjunction, slots
-from dpdb.plan.facts import Facts
 from dpdb.plan.held_rows import check_made
-from dpdb.plan.relations import Attached, Joined, Lookup, Scan, Source, is_full
+from dpdb.plan.relations import Joined, Scan, Source, is_full
 from dpdb.plan.row_unions import rows_read
-from dpdb.policy.catalog import Column, Policy
+from dpdb.policy.catalog import Column
 from dpdb.sql.arrangement import joined, with_lookups
 from dpdb.sql.correlation import Correlated, is_of
 from dpdb.sql.rewriting import substituted
 from dpdb.sql.scopes import RowExpressions
+from dpdb.sql.sources import SelectBinder
 from dpdb.sql.trees import place
 from dpdb.sql.unmatched import check_matched
-from dpdb.sql.views import Columns, Scope, SubqueryBinder, View
+from dpdb.sql.views import Columns, Scope, View
 
 _LEAF = "select"
-
-
-class InnerBinder(SubqueryBinder, Protocol):
-    """The binder of the SELECT that is looked into."""
-
-    policy: Policy
-    facts: Facts
-    lookups: list[Lookup | Attached]
 
 
 def is_made(tree: exp.Select, inner: Scope) -> bool:
@@ -57,7 +48,7 @@ class MadeRows:
     tree: exp.Select
     inner: Scope
     outer: Scope
-    binder: InnerBinder
+    binder: SelectBinder
     taken: set[str]
     """What the table may not be called."""
     _placeholders: dict[str, Expr] = field(default_factory=dict)

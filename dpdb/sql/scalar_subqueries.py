@@ -9,12 +9,12 @@ from __future__ import annotations
 from sqlglot import exp
 
 from dpdb.errors import Unsupported
-from dpdb.plan.derived import Derived, DerivedQuery, derived_query
+from dpdb.plan.derived import Derived, DerivedQuery
 from dpdb.plan.derived_columns import is_one_row
 from dpdb.plan.expressions import Literal, interval_ends
 from dpdb.plan.facts import Facts
 from dpdb.plan.query import PublicRows, Query
-from dpdb.sql.exact_answers import with_exact_rows
+from dpdb.sql.exact_answers import as_query
 from dpdb.sql.scopes import hint_for_rows
 from dpdb.sql.trees import place
 from dpdb.sql.views import View
@@ -24,9 +24,7 @@ def constant(bound: Query | Derived | View, facts: Facts) -> Literal | None:
     """The value of a subquery that reads public tables alone; None where it reads others."""
     if isinstance(bound, View):
         return None
-    query = bound
-    if not isinstance(query, Query):
-        query = derived_query(with_exact_rows(query, facts))
+    query = as_query(bound, facts)
     outputs = query.outputs
     if not query.public or len(outputs) != 1 or interval_ends(outputs[0].expression):
         return None

@@ -68,9 +68,10 @@ def with_key_terms(query: Query, terms: tuple[Option, ...]) -> Query:
 
 
 def _check_unit(term: Option, table: Source) -> None:
-    named = term.value[-1].text.casefold()
-    own = unit_columns(table)
-    if len(term.value) == 1 and any(named == name.split(".")[-1].casefold() for name in own):
+    own, named = unit_columns(table), term.value[-1].text.casefold()
+    # The name may stand behind that of its table.
+    before = [token.text for token in term.value[1:-1]] if len(term.value) > 1 else ["."]
+    if before == ["."] and any(named == name.split(".")[-1].casefold() for name in own):
         return
     unit = f"the column {min(own)}" if own else f"a {table.unit_in_words}"
     raise InvalidOption(f"the privacy unit of {_called(table)} is {unit}", place=term.place)

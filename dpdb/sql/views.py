@@ -49,7 +49,7 @@ class SubqueryBinder(Protocol):
         """What a scalar subquery is for each row of `scope`; None where it is a constant."""
         ...
 
-    def looked_up(self, node: exp.Exists | exp.In, operand: Expr | None, scope: Scope) -> ColumnRef:
+    def looked_up(self, node: exp.Exists | exp.In, operand: Expr | None, scope: Scope) -> Expr:
         """The column that says whether EXISTS, or IN with its operand, finds a row."""
         ...
 

@@ -1,12 +1,12 @@
 """A query reads the columns that it names, and each of them once in a session."""
 
 import os
-from unittest.mock import patch
+from unittest.mock import PropertyMock, patch
 
 import pytest
 
 from dpdb.engines.memory.engine import MemoryEngine
-from dpdb.engines.sources import csv_source
+from dpdb.engines.sources import csv_records, gathering
 from dpdb.errors import DataFileError
 from dpdb.policy.reader import policy_for
 from dpdb.privacy.noise.seeded import seeded
@@ -61,13 +61,13 @@ class Read:
         self.names = []
 
     def __enter__(self):
-        whole = csv_source.builder
+        whole = gathering.builder
 
         def counting(column, **options):
             self.names.append(column.name)
             return whole(column, **options)
 
-        self._patch = patch.object(csv_source, "builder", counting)
+        self._patch = patch.object(gathering, "builder", counting)
         self._patch.start()
         return self
 
@@ -157,3 +157,10 @@ def test_of_many_columns_one_is_read(tmp_path):
         [[count]] = exactly("SELECT COUNT(*) FROM t WHERE c19999 = '7'", policy)
     assert count == 1
     assert read.names == ["c19999"]
+
+
+def test_rows_are_counted_without_looking_for_cells(policy):
+    unasked = PropertyMock(side_effect=AssertionError)
+    with patch.object(csv_records.Block, "_cells", unasked):
+        Session(policy, noise=seeded(1)).execute("SELECT COUNT(*) FROM t")
+    unasked.assert_not_called()

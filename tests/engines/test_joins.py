@@ -120,7 +120,10 @@ def is_unit_wise(sql: str, policy: Policy, folder: Path) -> bool:
         "SELECT COUNT(*) FROM b LEFT JOIN o ON b.ref = o.id",
         "SELECT COUNT(*) FROM b WHERE ref IN (SELECT id FROM o)",
         "SELECT COUNT(*) FROM o WHERE NOT EXISTS (SELECT 1 FROM b WHERE b.ref = o.id AND amt > 0)",
+        "SELECT COUNT(*) FROM b WHERE ref IN (SELECT o.id FROM o JOIN l ON l.oid = o.id)",
+        "SELECT COUNT(*) FROM b WHERE ref IN (SELECT id FROM o WHERE id IN (SELECT oid FROM l))",
         "SELECT SUM(k) FROM (SELECT ROW_NUMBER() OVER (PARTITION BY ref ORDER BY cust) AS k FROM b)",
+        "SELECT SUM(k) FROM (SELECT COUNT(ref) OVER (PARTITION BY ref) AS k FROM b)",
     ],
 )
 def test_no_row_meets_one_of_another_customer(sql: str, capped: Policy, folder: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -120,6 +120,17 @@ def test_uncapped_rows_would_break_the_plan() -> None:
     uncapped = world(here.table.columns)
     planned = uncapped.plan("SELECT COUNT(*) FROM t", PLENTY)
     assert uncapped.exact(planned, rows)[0].tolist() == [CAP + 1]
+
+
+def test_a_unit_has_each_value_once() -> None:
+    """However many rows it has: of 0 and 1 there are two values at most, and both are 1 together."""
+    here = world([DOMAINS["h"].column, UNIT], REPLACE, unit="u", rows_per_unit=5)
+    planned = here.plan("SELECT SUM(DISTINCT h) FROM t", PLENTY)
+    assert sensitivities(planned) == [2]
+    sums = [here.exact(planned, [(cell, "1") for cell in rows])[0].tolist()
+            for rows in product(("0", "1", "7", ""), repeat=4)]  # fmt: skip
+    assert max(sums) == [1]
+    assert min(sums) == [0]
 
 
 # ------------------------------------------------------------------------- capping itself

@@ -98,6 +98,8 @@ SELECT segment, COUNT(*) FROM customers WHERE id IN (SELECT customer_id FROM ord
 SELECT COUNT(*) FROM customers WHERE id NOT IN (SELECT o.customer_id FROM orders o JOIN lines l ON l.order_id = o.id JOIN products p ON p.id = l.product WHERE p.category = 'tools');
 SELECT SUM(amount) FROM orders WHERE id IN (SELECT order_id FROM lines WHERE product IN (SELECT id FROM products WHERE price > 20));
 SELECT COUNT(*) FROM customers WHERE id IN (SELECT customer_id FROM orders GROUP BY customer_id HAVING COUNT(*) > 3);
+SELECT SUM(quantity) FROM lines WHERE product NOT IN (SELECT MIN(id) FROM products GROUP BY category);
+SELECT COUNT(DISTINCT customer_id) FROM orders WHERE customer_id IN (SELECT DISTINCT customer_id FROM returns);
 SELECT AVG(amount) FROM orders o WHERE o.id NOT IN (SELECT order_id FROM lines GROUP BY order_id HAVING SUM(quantity) > 10);
 --- What each customer comes to
 SELECT AVG(n) FROM (SELECT customer_id, COUNT(*) AS n FROM orders GROUP BY customer_id) AS t;

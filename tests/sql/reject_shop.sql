@@ -90,7 +90,7 @@ SELECT COUNT(*) FROM orders o WHERE EXISTS (SELECT 1 FROM orders p WHERE p.day =
 SELECT COUNT(*) FROM customers WHERE region IN (SELECT product FROM lines);
 -- Unsupported whether another customer has such a row is private
 SELECT COUNT(*) FROM orders WHERE channel NOT IN (SELECT reason FROM returns);
--- Unsupported look for single rows, and not for groups
+-- Unsupported and this is an answer
 SELECT COUNT(*) FROM customers WHERE segment IN (SELECT channel FROM orders GROUP BY channel HAVING COUNT(*) > 3);
 -- Unsupported always gives a row
 SELECT COUNT(*) FROM customers c WHERE EXISTS (SELECT COUNT(*) FROM orders o WHERE o.customer_id = c.id);

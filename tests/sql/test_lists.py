@@ -7,8 +7,9 @@ from fractions import Fraction
 import pytest
 
 from dpdb.errors import StatementError
+from dpdb.plan.expressions import Compare, Literal
 from dpdb.plan.plan import Release
-from dpdb.policy.catalog import Policy
+from dpdb.policy.catalog import Kind, Policy
 from dpdb.session.session import Session
 from dpdb.sql.statements import Select, statement
 from tests.support.exactly import exactly
@@ -74,6 +75,18 @@ def test_elements_are_named_after_their_list(
     policy: Policy, text: str, expected: list[str]
 ) -> None:
     assert labels(text, policy) == expected
+
+
+def test_elements_can_be_named(policy: Policy) -> None:
+    read = statement(
+        "SELECT APPROX_QUANTILES(points, 2) AS q FROM visits GROUP BY plan"
+        ' HAVING "q[1]" > 3 ORDER BY "Q[2]"',
+        policy,
+    )
+    assert isinstance(read, Select)
+    asked = read.query
+    assert asked.having == Compare("<", Literal(3, Kind.INTEGER), asked.outputs[1].expression)
+    assert [term.expression for term in asked.order] == [asked.outputs[2].expression]
 
 
 def test_the_most_frequent_values_are_rows(policy: Policy) -> None:

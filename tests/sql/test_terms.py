@@ -31,7 +31,7 @@ def options(
 @pytest.mark.parametrize(("text", "policy"), [
     ("max_groups_contributed = 1", ROWS), ("kappa = 1", ROWS), ("max_rows_contributed = 1", ROWS),
     ("group_selection_strategy = PUBLIC_GROUPS", ROWS),
-    ("privacy_unit_column = id", UNITS), ("privacy_unit_column = `ID`", UNITS),
+    ("privacy_unit_column = id", UNITS), ("privacy_unit_column = t.id", UNITS), ("privacy_unit_column = `ID`", UNITS),
     ("max_rows_contributed = 3", UNITS), ("max_groups_contributed = 3", UNITS),
 ])  # fmt: skip
 @pytest.mark.parametrize("clause", ["DIFFERENTIAL_PRIVACY", "ANONYMIZATION"])
@@ -43,6 +43,8 @@ def test_what_the_policy_says_changes_nothing(text: str, policy: Policy, clause:
 
 @pytest.mark.parametrize(("text", "policy", "message", "hint"), [
     ("privacy_unit_column = id", ROWS, "the privacy unit of t is a row", ""),
+    ("privacy_unit_column = t.zip", UNITS, "the privacy unit of t is the column id", ""),
+    ("privacy_unit_column = id id", UNITS, "the privacy unit of t is the column id", ""),
     ("privacy_unit_column = zip", UNITS, "the privacy unit of t is the column id", ""),
     ("max_rows_contributed = 2", ROWS, "max_rows_contributed is 1 at most for t", "each row is a unit"),
     ("max_rows_contributed = 4", UNITS, "max_rows_contributed is 3 at most for t", "rows_per_unit is 3"),

@@ -19,10 +19,10 @@ from unittest import mock
 import numpy as np
 import numpy.typing as npt
 
-from dpdb.engines.memory import engine
 from dpdb.engines.memory.engine import MemoryEngine
 from dpdb.engines.sources.column_builders import builder
 from dpdb.engines.sources.csv_records import MARGIN, Cells
+from dpdb.engines.sources.opening import Sources
 from dpdb.engines.sources.protocol import Loaded, Version
 from dpdb.plan.plan import Plan, Release
 from dpdb.plan.planner import plan
@@ -121,7 +121,7 @@ def world(
 @contextmanager
 def tables_in_memory() -> Iterator[None]:
     """The engine reads tables whose path is a `Rows` from there."""
-    with mock.patch.object(engine, "open_source", RowsSource):
+    with mock.patch.object(Sources, "of", lambda _, table: RowsSource(table)):
         yield
 
 

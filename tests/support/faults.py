@@ -224,6 +224,12 @@ ROWS = (
         "test_what_each_unit_comes_to_in_a_group_is_clamped",
     ),
     Mutant(
+        "a person is in one group, whatever the keys are",
+        "one person, many rows",
+        [Change("plan.query:Query.groups_per_unit", "columns_of(key).keys() <= owned", "True")],
+        "engines/test_groups_of_units.py::test_a_customer_is_in_so_many_groups",
+    ),
+    Mutant(
         "a person has one different value in a group, however many rows",
         "one person, many rows",
         [Change("plan.lowering:contribution_of", "isinstance(single_value(argument), UnitValue)",
@@ -366,8 +372,8 @@ BUDGETS = (
     Mutant(
         "filters in other words are taken to exclude each other",
         "noise that sticks",
-        [Change("plan.regions:Region.excludes", "if self.table != other.table:\n            return False",
-                "return self.key != other.key")],
+        [Change("plan.regions:Region.excludes", "for name, limit in",
+                "return self.key != other.key\n        for name, limit in")],
         "ledger/conformance/test_ledger.py::test_rows_must_exclude_all_others_to_share",
     ),
     Mutant(

@@ -324,7 +324,7 @@ REFUSED = {
     "c WHERE id IN (SELECT cust FROM o WHERE amt IN (SELECT reg FROM c))": "whether another cust",
     "c WHERE EXISTS (SELECT 1 FROM o JOIN l ON o.st = 'x' WHERE o.cust = id)": "l and o are joined",
     "c WHERE EXISTS (SELECT 1 FROM r LEFT JOIN o ON o.amt = r.id WHERE r.id = reg AND o.id IS NULL)": "a row of r w",
-    "c WHERE reg IN (SELECT amt FROM o GROUP BY amt HAVING COUNT(*) > 1)": "not for groups of every",
+    "c WHERE reg IN (SELECT amt FROM o GROUP BY amt HAVING COUNT(*) > 1)": "and this is an answer",
     "c WHERE reg IN (SELECT MAX(amt) FROM o GROUP BY cust)": "whether another customer has such",
     "o p WHERE amt > (SELECT AVG(amt) FROM o WHERE o.st = p.st)": "aggregates the rows of every",
     "(SELECT cust, SUM(amt) AS t FROM o GROUP BY cust LIMIT 1)": "LIMIT inside a subquery chooses",
@@ -333,6 +333,7 @@ REFUSED = {
     "(SELECT amt FROM o UNION SELECT reg FROM c)": "UNION makes one row of equal rows",
     "(SELECT amt FROM o UNION ALL SELECT reg FROM c LIMIT 1)": "LIMIT inside a subquery chooses",
     "(SELECT reg FROM c UNION ALL SELECT id FROM r)": "UNION ALL of public rows",
+    "c RIGHT JOIN o ON c.id = o.cust WHERE c.id NOT IN (SELECT cust FROM b)": "NULL for a NULL would",
     "o WHERE id NOT IN (SELECT ref FROM b)": "a NULL of another customer would make NOT IN NULL",
 }
 """What is read, and of the refusal a part of the message."""

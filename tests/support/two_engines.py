@@ -19,6 +19,7 @@ from dpdb.policy.reader import read_policy
 from tests.support.exactly import exactly, exactly_of, planned
 
 ROWS = 60
+HEADER = "id,i,j,n,m,t,s,b,c,d,e,p,q"
 POLICY = """
 [tables.t.columns]
 id = { type = "integer", bounds = [0, 59], nullable = false }
@@ -87,9 +88,7 @@ def two_engines(folder: Path, seed: int, engine: Engine) -> World:
     rows = [[str(row), *random_cells(chance)] for row in range(ROWS)]
     chance.shuffle(rows)
     lines = [",".join('"' + cell.replace('"', '""') + '"' for cell in row) for row in rows]
-    (folder / "t.csv").write_text(
-        "\n".join(["id,i,j,n,m,t,s,b,c,d,e,p,q", *lines]), encoding="utf-8"
-    )
+    (folder / "t.csv").write_text("\n".join([HEADER, *lines]), encoding="utf-8")
     (folder / "t.toml").write_text(POLICY)
     duck = duckdb.connect()
     duck.execute(

@@ -303,6 +303,15 @@ CONSTANTS = {
     "SELECT COUNT(*) FROM people WHERE age > (SELECT id FROM regions WHERE id > 99)": (
         "SELECT COUNT(*) FROM people WHERE age > NULL"
     ),
+    "SELECT COUNT(*) FROM people WHERE region IN (SELECT MIN(id) FROM regions GROUP BY name)": (
+        "SELECT COUNT(*) FROM people WHERE region IN (3, 17)"
+    ),
+    "SELECT COUNT(*) FROM people WHERE home NOT IN (SELECT k FROM (SELECT name AS k, COUNT(*) AS n"
+    " FROM regions GROUP BY name) WHERE n > 1)": (
+        "SELECT COUNT(*) FROM people WHERE home NOT IN ('West')"
+    ),
+    "SELECT COUNT(*) FROM people WHERE age < 5 OR region IN (SELECT id FROM regions WHERE id > 99"
+    " GROUP BY id)": "SELECT COUNT(*) FROM people WHERE age < 5 OR FALSE",
     "SELECT MAX(n) * (SELECT MAX(m) FROM (SELECT name, COUNT(*) AS m FROM regions GROUP BY name))"
     f" FROM {PEOPLE_BY_REGION}": f"SELECT MAX(n) * 2 FROM {PEOPLE_BY_REGION}",
     "SELECT (SELECT COUNT(*) FROM people) * (SELECT id FROM regions WHERE zone = 7)": (
@@ -369,3 +378,18 @@ def test_public_rows_beside_an_answer_are_bounded(tmp_path: Path) -> None:
         session.execute(f"SELECT COUNT(*) FROM {named} JOIN (SELECT id FROM regions) ON id = n")
     few = "(SELECT id FROM regions WHERE id < 9)"
     assert session.execute(f"SELECT COUNT(*) FROM {counted} JOIN {few} ON id = n").rows
+
+
+def test_a_public_timestamp_is_a_constant_with_its_time(tmp_path: Path) -> None:
+    (tmp_path / "stops.csv").write_text("seen\n2024-05-01 12:30:00\n2024-06-01 00:00:00\n")
+    (tmp_path / "rides.csv").write_text("at\n2024-05-01 12:30:00\n2024-05-01 12:30:01\n")
+    (tmp_path / "p.toml").write_text(
+        '[tables.stops]\npublic = true\ncolumns.seen = { type = "timestamp" }\n'
+        "[tables.rides.columns]\n"
+        'at = { type = "timestamp", bounds = [2024-01-01, 2024-12-31] }\n'
+    )
+    session = Session(read_policy(tmp_path / "p.toml"), noise=Noiseless())
+    text = "SELECT COUNT(*) FROM rides WHERE at > {}"
+    answer = session.execute(text.format("(SELECT MIN(seen) FROM stops)"))
+    assert answer.rows == ((1,),)
+    assert session.execute(text.format("TIMESTAMP '2024-05-01 12:30:00'")).repeat

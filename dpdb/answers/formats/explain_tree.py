@@ -21,6 +21,7 @@ from dpdb.answers.release_reports import EXACT, LOCAL, atom_sums
 from dpdb.errors import folded
 from dpdb.plan.expressions import Call, Cast, ColumnRef, Expr, children
 from dpdb.plan.plan import Mechanism, Plan, Release
+from dpdb.plan.single_values import DistinctValue, UnitValue, single_value
 from dpdb.plan.statistics import Histogram, Joint, Ranks, Total
 from dpdb.policy.catalog import Kind
 from dpdb.policy.numbers import MAGNITUDE_LIMIT, decimal
@@ -234,6 +235,11 @@ def _bounds(drawn: _Drawn, statistic: Total | Ranks, given: Collection[str]) -> 
     grid, argument = statistic.grid, statistic.argument
     used = grid.lower * grid.step, grid.upper * grid.step
     shown = _span(used, argument.kind)
+    match single_value(argument):
+        case UnitValue():
+            return f"{shown}, of what each {drawn.plan.table.unit_in_words} comes to in a group"
+        case DistinctValue(argument=inner) if inner is not None:
+            argument = inner
     match argument:
         case ColumnRef(column=column) | Cast(operand=ColumnRef(column=column)):
             declared = column.bounds

@@ -6,7 +6,6 @@ column is declared as; and a number is the double that is nearest to it.
 
 from __future__ import annotations
 
-import datetime
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from pyarrow import compute, types
 
 from dpdb.engines.sources.csv_records import MARGIN, Cells
 from dpdb.engines.sources.grid_rounding import Floats
-from dpdb.policy.numbers import days_of
+from dpdb.policy.numbers import CALENDAR
 from dpdb.policy.timestamps import DAY, SECOND, TIMESTAMPS
 from dpdb.vectors.grammar import LONGEST
 
@@ -24,8 +23,8 @@ _WHOLE_DOUBLES = 2**53
 """Whole numbers up to this are doubles, and so are powers of ten below 10^23."""
 _LONGEST_WORD = 18
 """The most digits of decimals that are held in 64 bits."""
-_FIRST_DAY, _LAST_DAY = days_of(datetime.date.min), days_of(datetime.date.max)
-"""Of the years 1 to 9999, which a cell can write."""
+_PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+"""The units of timestamps."""
 
 
 def is_text(kind: pyarrow.DataType) -> bool:
@@ -43,11 +42,8 @@ def texts_of(array: pyarrow.Array) -> pyarrow.Array:
     """The values as texts; NULL where they are NULL, or no cell can write them."""
     if types.is_date(array.type):
         array = _written_dates(array)
-    elif types.is_timestamp(array.type):
-        found = moments(array)
-        missing = np.isnan(found)
-        whole = np.where(missing, 0.0, found).astype(np.int64)
-        array = pyarrow.array(whole, pyarrow.timestamp("us"), mask=missing)
+    if types.is_timestamp(array.type):  # in UTC
+        array = array.cast(pyarrow.int64()).cast(pyarrow.timestamp(array.type.unit))
     return compute.cast(array, pyarrow.large_string())
 
 
@@ -91,25 +87,30 @@ def days(array: pyarrow.Array) -> Floats:
 
 
 def moments(array: pyarrow.Array) -> Floats:
-    """Timestamps, or the midnights of dates, as microseconds; not a number where there is none."""
+    """Timestamps, or the midnights of dates, in microseconds since 1970-01-01 00:00 UTC.
+
+    They are not numbers where they are NULL, or no cell can write them. What is below a
+    microsecond is cut off.
+    """
     if types.is_date(array.type):
-        counted, unit = array.cast(pyarrow.date32(), safe=False).cast(pyarrow.int32()), "day"
-    else:
-        counted, unit = array.cast(pyarrow.int64()), array.type.unit
-    plain = _plain(counted).astype(np.int64)
-    if unit == "ns":  # The digits after the sixth decimal are cut off, as those of a cell are.
-        plain, unit = plain // 1000, "us"
-    length = {"day": DAY, "s": SECOND, "ms": SECOND // 1000, "us": 1}[unit]
-    first, last = TIMESTAMPS
-    known = (plain >= -(-first // length)) & (plain <= last // length) & ~_null(array)
-    return np.where(known, np.where(known, plain, 0) * float(length), np.nan)
+        midnights = days(array) * DAY
+        midnights[(midnights < TIMESTAMPS[0]) | (midnights > TIMESTAMPS[1])] = np.nan
+        return midnights
+    units, per_second = _plain(array.cast(pyarrow.int64())), _PER_SECOND[array.type.unit]
+    if per_second > SECOND:
+        units, per_second = units // (per_second // SECOND), SECOND
+    scale = SECOND // per_second
+    first, last = -(-TIMESTAMPS[0] // scale), TIMESTAMPS[1] // scale
+    found: Floats = units.astype(np.float64) * scale
+    found[_null(array) | (units < first) | (units > last)] = np.nan
+    return found
 
 
 def _written_dates(array: pyarrow.Array) -> pyarrow.Array:
     """The dates that a cell can write, and NULL for others."""
     counted = array.cast(pyarrow.date32(), safe=False).cast(pyarrow.int32())
     plain = _plain(counted)
-    missing = _null(array) | (plain < _FIRST_DAY) | (plain > _LAST_DAY)
+    missing = _null(array) | (plain < CALENDAR[0]) | (plain > CALENDAR[1])
     return pyarrow.array(plain, mask=missing, type=pyarrow.int32()).cast(pyarrow.date32())
 
 

@@ -68,7 +68,7 @@ class NumberBuilder(Builder, Protocol):
     """Gathers a column of integers, numbers or dates, whose cells can be read already."""
 
     def add_numbers(self, floats: Floats) -> None:
-        """Append numbers, or dates in days; what is not finite is NULL.
+        """Append numbers, dates in days or timestamps in microseconds; NULL is not finite.
 
         For an `exact` column they are whole numbers.
         """
@@ -100,7 +100,8 @@ class _OrdinalBuilder(ABC):
         self._append(floats)
 
     def add_numbers(self, floats: Floats) -> None:
-        self._append(np.where(self._holds(floats), floats, np.nan) if self._exact else floats)
+        lost = self._exact and ~self._holds(floats)
+        self._append(np.where(lost, np.nan, floats))
 
     def _meaning(self, raw: bytes) -> float:
         """What one cell says, and the same as has been read many at a time if it is plain."""
@@ -118,7 +119,7 @@ class _OrdinalBuilder(ABC):
 
     @abstractmethod
     def _append(self, floats: Floats) -> None:
-        """Append cells that are read."""
+        """Append cells that are read; the array is the builder's from now on."""
 
     @abstractmethod
     def _holds(self, floats: Floats) -> Bools:

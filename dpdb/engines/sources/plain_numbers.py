@@ -54,12 +54,13 @@ def plain_numbers(
     low = _digits(cells, cells.ends, size)
     pointed, decimals = _without_point(low, ord(punctuation.decimal))
     long = np.flatnonzero(size > 8)
-    high = _digits(cells.among(long), cells.ends[long] - 8, size[long] - 8)
+    high = _digits(cells, cells.ends[long] - 8, size[long] - 8)
     # The byte that the point leaves is that of the digit before it.
     left = np.zeros(len(size), dtype=np.uint64)
     left[pointed] = _BYTE
-    low[long] |= high >> (_WORD - left[long])
-    high <<= left[long]
+    shift = left[long]
+    low[long] |= high >> (_WORD - shift)
+    high <<= shift
 
     mantissa, plain = _eight_digits(low)
     above, good = _eight_digits(high)

@@ -14,7 +14,7 @@ from dpdb.engines.streams.accumulator import Accumulator
 from dpdb.engines.streams.cell_values import CellValues, GrowingCellValues
 from dpdb.engines.streams.rank_windows import AllValues, RungCounts
 from dpdb.engines.streams.refined_windows import RefinedWindows
-from dpdb.plan.plan import Mechanism, Release
+from dpdb.plan.plan import Mechanism, Plan, Release
 from dpdb.plan.single_values import DistinctValue, single_value
 from dpdb.plan.statistics import (
     Count,
@@ -32,18 +32,21 @@ from dpdb.privacy.walk import Walk
 from dpdb.vectors.vector import Array
 
 
-def adds_up(statistic: Statistic) -> bool:
-    """Whether there is an accumulator for it.
+def adds_up(plan: Plan) -> bool:
+    """Whether there is an accumulator for each statistic of a plan.
 
-    There is none for sums of different values, as several parts can have the same ones.
+    Where different values are added up there is none, as several parts can have the same ones.
     """
-    match statistic:
-        case Joint(parts=parts):
-            alone = all(isinstance(part.statistic, Count | Total) for part in parts)
-            return alone and all(adds_up(part.statistic) for part in parts)
-        case Count(argument=argument) | Total(argument=argument):
-            return not isinstance(single_value(argument), DistinctValue)
-    return isinstance(statistic, Histogram | Tally | Distinct | Ranks)
+    arguments = (estimate.aggregate.argument for estimate in plan.estimates)
+    if any(isinstance(single_value(argument), DistinctValue) for argument in arguments):
+        return False
+    return all(_adds_up(release.statistic) for release in plan.exact_releases)
+
+
+def _adds_up(statistic: Statistic) -> bool:
+    if isinstance(statistic, Joint):
+        return all(isinstance(part.statistic, Count | Total) for part in statistic.parts)
+    return isinstance(statistic, Count | Histogram | Total | Tally | Distinct | Ranks)
 
 
 def accumulators(releases: Sequence[Release], cells: int) -> list[Accumulator]:

@@ -29,7 +29,7 @@ from dpdb.vectors.vector import AnyVector
 
 BLOCK = 2**18
 """The rows of a block: what is held of them at a time is a few times what they take as columns."""
-PART = 2**27
+PART = 2**26
 """The bytes of a file for each part of a table that has a unit."""
 
 
@@ -116,7 +116,7 @@ class StreamEngine(OpenEngine):
         return (
             isinstance(table, Table)
             and self.streams(table)
-            and all(adds_up(release.statistic) for release in plan.exact_releases)
+            and adds_up(plan)
             and (table.unit is None or self.parts(table) > 1)
         )
 

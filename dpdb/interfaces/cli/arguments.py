@@ -24,10 +24,10 @@ from dpdb.session.connect import policy_of
 EPILOG = """\
 Statements are separated by semicolons and come after the files, from -c, from -f or
 from standard input; without any, at a terminal, dpdb is a shell.
-`dpdb init FILE.csv` drafts a policy for a CSV file, and `dpdb check POLICY` tells which cells
-do not fit it; `dpdb budget` opens and watches a budget that lasts beyond a session;
-`dpdb utility` tells how far noise lets answers be relied on, `dpdb risk` which epsilon is safe
-enough; `dpdb lab` shows attacks;
+`dpdb init FILE.csv` drafts a policy for a data file, and `dpdb check POLICY` tells which cells
+do not fit it; `dpdb prepare` writes a CSV file anew as Parquet; `dpdb budget` opens and
+watches a budget that lasts beyond a session; `dpdb utility` tells how far noise lets answers
+be relied on, `dpdb risk` which epsilon is safe enough; `dpdb lab` shows attacks;
 `dpdb help [TOPIC]` is the manual, `dpdb man` the man page, and `dpdb completion SHELL` lets
 bash, zsh or fish complete all of these.
 exit codes: 0 all answered, 1 a statement failed, 2 usage, policy, file or
@@ -74,7 +74,12 @@ def parser() -> argparse.ArgumentParser:
 def add_session_arguments(to: argparse.ArgumentParser) -> None:
     """The arguments that say which session there is to be."""
     add = to.add_argument
-    add("files", nargs="*", metavar="FILE", help="a CSV file, or a policy that names some")
+    add(
+        "files",
+        nargs="*",
+        metavar="FILE",
+        help="a CSV, Parquet or DuckDB file, or a policy that names some",
+    )
     add("--epsilon", type=epsilon, help="total privacy loss allowed")
     add("--delta", type=_delta, help="total probability of failure allowed")
     add("--queries", type=_queries, help="number of queries allowed; each gets epsilon / queries")

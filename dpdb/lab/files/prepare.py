@@ -29,7 +29,7 @@ _TYPES = {
     Kind.INTEGER: pyarrow.int64(),
     Kind.NUMBER: pyarrow.float64(),
     Kind.DATE: pyarrow.date32(),
-    Kind.TIMESTAMP: pyarrow.timestamp("us"),
+    Kind.TIMESTAMP: pyarrow.timestamp("us", "UTC"),
     Kind.BOOLEAN: pyarrow.bool_(),
     Kind.TEXT: pyarrow.string(),
 }

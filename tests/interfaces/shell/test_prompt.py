@@ -92,7 +92,11 @@ def history_is_private_and_comes_back(home: Path) -> None:
         assert stat.S_IMODE(history.stat().st_mode) == 0o600
         terminal.send("\x12SUM(inc")  # Ctrl-R
         terminal.wait(lambda t: any("dpdb> SELECT SUM(income)" in line for line in t.lines))
-        nothing_heavy_was_imported(modules)
+        terminal.send("\x07")  # Ctrl-G
+        terminal.wait(lambda t: t.cursor_line == "dpdb>")
+        terminal.send("\x04")
+        terminal.end()
+    nothing_heavy_was_imported(modules)
 
 
 def nothing_heavy_was_imported(listed: Path) -> None:

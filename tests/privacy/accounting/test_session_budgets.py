@@ -212,8 +212,7 @@ def files(tmp_path: Path) -> Callable[..., Path]:
     return write
 
 
-@pytest.mark.parametrize("composition", [ADVANCED, ZCDP])
-@pytest.mark.parametrize("way", ["policy", "option"])
+@pytest.mark.parametrize(("way", "composition"), [("policy", ADVANCED), ("option", ZCDP)])
 def test_a_hundred_queries_from_the_command_line(
     composition: Composition,
     way: str,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
@@ -190,7 +191,12 @@ def test_an_unknown_margin_is_never_enough() -> None:
 CONFIDENCE = 0.95
 RUNS = 20_000
 LOSSES = levels(Fraction(1))
-NOISE = every_step([1 / loss for loss in LOSSES], RUNS, 7)
+
+
+@cache
+def noises() -> npt.NDArray[np.int64]:
+    """Of each step the noise of all runs."""
+    return np.array(every_step([1 / loss for loss in LOSSES], RUNS, 7))
 
 
 def margins(looks: int) -> list[float]:
@@ -209,12 +215,14 @@ def too_many(failures: int) -> bool:
 def wrong(answer: int, relative: Fraction, within: list[float]) -> tuple[int, int]:
     """Runs that stopped with a relative error over what was asked; and all that stopped."""
     failures = stopped = 0
-    for run in np.column_stack(NOISE).tolist():
-        for noise, margin in zip(run, within, strict=True):
-            if enough(answer + noise, margin, relative):
-                stopped += 1
-                failures += abs(noise) > relative * abs(answer)
-                break
+    running = np.ones(RUNS, dtype=bool)
+    for noise, margin in zip(noises(), within, strict=True):
+        values, place = np.unique(noise, return_inverse=True)
+        ends = [enough(answer + value, margin, relative) for value in values.tolist()]
+        stops = running & np.array(ends)[place]
+        stopped += int(stops.sum())
+        failures += int((stops & (np.abs(noise) > math.floor(relative * abs(answer)))).sum())
+        running &= ~stops
     return failures, stopped
 
 
@@ -234,5 +242,5 @@ def test_margins_for_one_look_do_not_hold_for_several() -> None:
 @pytest.mark.parametrize(("within", "fails"), [(BONFERRONI, False), (NAIVE, True)])
 def test_all_margins_hold_at_once(within: list[float], fails: bool) -> None:
     """Whatever the rule to stop: here for who stops at any step whose margin fails."""
-    outside = [np.abs(draws) > margin for draws, margin in zip(NOISE, within, strict=True)]
+    outside = [np.abs(draws) > margin for draws, margin in zip(noises(), within, strict=True)]
     assert too_many(int(np.any(outside, axis=0).sum())) == fails

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
+from functools import cache
 from itertools import permutations, product
 
 import numpy as np
@@ -29,6 +30,7 @@ REACH = range(-3, 4)
 Law = Callable[[Fraction, Fraction, int, int], Fraction]
 
 
+@cache
 def of_the_series(ratios: tuple[Fraction, ...], noises: tuple[int, ...]) -> Fraction:
     """The probability of these noises: the finest, and what is added to each for the next."""
     found = laplace(ratios[-1], noises[-1])
@@ -38,12 +40,14 @@ def of_the_series(ratios: tuple[Fraction, ...], noises: tuple[int, ...]) -> Frac
     return found
 
 
+@cache
 def coarsened(r: Fraction, r2: Fraction, x: int, z: int) -> Fraction:
     """P(Z = z | Z₂ = x) of a coarser level, as it is drawn."""
     stays = chance_to_stay(r, r2)
     return (1 - stays) * laplace(r, z - x) + (stays if z == x else 0)
 
 
+@cache
 def drawn(
     ratios: tuple[Fraction, ...], noises: tuple[int, ...], order: tuple[int, ...]
 ) -> Fraction:
@@ -103,6 +107,7 @@ def test_levels_made_of_the_finest_alone_would_lose_more(ratios: tuple[Fraction,
     """Two coarser answers that do not know each other can both be the finest: it is between them."""
     first, second, finest = ratios
 
+    @cache
     def law(told: tuple[int, ...]) -> Fraction:
         return sum(
             (

@@ -18,6 +18,7 @@ ROWS = pyarrow.table({
     "pay": pyarrow.array(["1.25", "7.5", "0"]).cast(pyarrow.decimal128(9, 2)),
     "name": ["Ada", "Bo", "'; DROP"],
     "born": pyarrow.array([0, 1, 2], pyarrow.date32()),
+    "seen": pyarrow.array([0, 1, 2], pyarrow.timestamp("us")),
     "tags": [["a"], [], None],
 })  # fmt: skip
 POLICY = """
@@ -43,7 +44,7 @@ def test_a_file_without_a_policy_has_the_types_it_says(run: Run, tmp_path: Path,
     ran = run(path, "--csv", "-c", "DESCRIBE people")
     assert (ran.code, ran.err) == (0, "")
     assert [line.split(",")[:2] for line in ran.out.splitlines()[1:]] == [
-        ["age", "integer"], ["pay", "number"], ["name", "text"], ["born", "date"]
+        ["age", "integer"], ["pay", "number"], ["name", "text"], ["born", "date"], ["seen", "timestamp"]
     ]  # fmt: skip
     ran = run(path, "--teach", "--csv", "-c", f"SET dp = off; {SUM}")
     assert ran.out.splitlines()[-1] == "3,70,8.75"
@@ -156,7 +157,7 @@ def test_a_draft_takes_the_types_of_the_file(run: Run, tmp_path: Path, kind: str
     document = tomllib.loads((tmp_path / "policy.toml").read_text())
     assert document["tables"]["people"]["path"] == path.relative_to(tmp_path).as_posix()
     assert {name: each["type"] for name, each in document["tables"]["people"]["columns"].items()} == {
-        "age": "integer", "pay": "number", "name": "text", "born": "date"
+        "age": "integer", "pay": "number", "name": "text", "born": "date", "seen": "timestamp"
     }  # fmt: skip
     assert "read off rows" not in (tmp_path / "policy.toml").read_text()
     assert run(tmp_path / "policy.toml", "-c", "SELECT COUNT(*) FROM people").code == 0
