@@ -38,7 +38,7 @@ from dpdb.policy.catalog import Column, Kind
 from dpdb.vectors.cast import cast
 from dpdb.vectors.columns import Codes, Numbers
 from dpdb.vectors.functions import apply
-from dpdb.vectors.like import expression as like_expression
+from dpdb.vectors.like import fitting
 from dpdb.vectors.logic import conjunction, disjunction, is_null
 from dpdb.vectors.magnitudes import stays_finite
 from dpdb.vectors.stored import FEW, among, equal_to_any, spread, tested
@@ -195,8 +195,7 @@ def _condition(expression: Expr, frame: Frame) -> Vector:
         case Like(operand=operand, pattern=pattern):
             texts = evaluate(operand, frame)
             assert isinstance(texts, TextVector)
-            fits = like_expression(pattern).fullmatch
-            return texts.look_up(lambda text: fits(text) is not None, Kind.BOOLEAN)
+            return texts.look_up(fitting(pattern), Kind.BOOLEAN)
     assert isinstance(expression, Compare)
     left, right = evaluate(expression.left, frame), evaluate(expression.right, frame)
     return compare(_COMPARE[expression.operator], left, right)

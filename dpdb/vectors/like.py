@@ -1,17 +1,54 @@
-"""LIKE, in time at most the length of the text times that of the pattern."""
+"""LIKE, in time at most the length of the text times that of the pattern.
+
+Without `_` it is the length of the text alone, as literal text is searched for as such. What a
+statement may spend on patterns counts on that: a row must not be slow for what it says.
+"""
 
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
 from itertools import groupby
 
 Pattern = tuple[str | None, ...]
 """The parts of a pattern: literal text, the empty string for `_`, None for `%`."""
+Search = Callable[[str, int, int], re.Match[str] | None]
+"""Finds something in a text, from one place to another."""
 
 
 @lru_cache(maxsize=256)
-def expression(pattern: Pattern) -> re.Pattern[str]:
+def fitting(pattern: Pattern) -> Callable[[str], bool]:
+    """Says of a text whether the whole of it fits `pattern`."""
+    if "" in pattern or None not in pattern:
+        fits = _expression(pattern).fullmatch
+        return lambda text: fits(text) is not None
+    pieces = [""]
+    for part in pattern:
+        if part is None:
+            pieces.append("")
+        else:
+            pieces[-1] += part
+    first, *middle, last = pieces
+    # A regular expression of literal text is searched for in linear time, and str.find is not.
+    searches = [re.compile(re.escape(piece)).search for piece in middle if piece]
+    return partial(_has, first, searches, last)
+
+
+def _has(first: str, searches: Sequence[Search], last: str, text: str) -> bool:
+    """Whether a text begins with one piece, ends with another, and has those between in order."""
+    place, end = len(first), len(text) - len(last)
+    if end < place or not (text.startswith(first) and text.endswith(last)):
+        return False
+    for search in searches:
+        found = search(text, place, end)
+        if found is None:
+            return False
+        place = found.end()
+    return True
+
+
+def _expression(pattern: Pattern) -> re.Pattern[str]:
     """A regular expression that the whole of a text matches if it fits `pattern`.
 
     What is between two `%`s is searched from left to right, and kept by an atomic group at the

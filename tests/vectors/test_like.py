@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dpdb.vectors.like import expression
+from dpdb.vectors import like
+from dpdb.vectors.like import fitting
 
 PARTS = st.lists(st.sampled_from([None, "", "a", "b", "ab", ".", "\n", "(?"]), max_size=6)
 TEXTS = st.text(st.sampled_from("ab.\n(?"), max_size=8)
@@ -28,5 +30,12 @@ def fits(text, pattern):
 @example("abab", ["a", None, "ab"])
 @example("aab", [None, "ab", None, "b"])
 @example("ab", ["ab", None, "b"])
+@example("abab", ["ab", None, "b", None, "ab"])
 def test_like_is_every_way_to_fit(text, pattern):
-    assert (expression(tuple(pattern)).fullmatch(text) is not None) == fits(text, pattern)
+    assert fitting(tuple(pattern))(text) == fits(text, pattern)
+
+
+def test_literal_text_is_searched_for_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An expression of the whole pattern takes longer the more a text resembles itself."""
+    monkeypatch.delattr(like, "_expression")
+    assert fitting(("one", None, "two", None, "three"))("one and two, three")
