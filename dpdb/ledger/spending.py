@@ -11,6 +11,7 @@ from fractions import Fraction
 
 from dpdb.errors import BudgetExceeded
 from dpdb.ledger.protocol import Balance, Price
+from dpdb.ledger.samples import Samples, refusing, with_sample
 from dpdb.plan.regions import Region
 from dpdb.policy.budget import Neighbors
 from dpdb.policy.numbers import decimal
@@ -53,6 +54,8 @@ class Spent:
 
     Groups only grow, so none up to this one will admit the same filter again.
     """
+    samples: Samples = field(default_factory=dict)
+    """The samples of all regions: a group admits no region that holds one of its own."""
     regions: int = 0
     """The number of regions in all groups."""
     turns: int = 0
@@ -67,8 +70,9 @@ class Spent:
         if region is None or region.everything or self._full(region):
             return None
         groups, later = self.groups, self.joined.get(region.key, -1) + 1
-        admitting = (i for i in range(later, len(groups)) if groups[i].admits(region))
-        return next(admitting, len(groups))
+        known = refusing(self.samples, region)
+        left = (i for i in range(later, len(groups)) if i not in known)
+        return next((i for i in left if groups[i].admits(region)), len(groups))
 
     def after(
         self, loss: ComposedLoss, region: Region | None, queries: int, group: int | None
@@ -90,6 +94,7 @@ class Spent:
             asked,
             (*self.groups[:group], grown, *self.groups[group + 1 :]),
             {**self.joined, region.key: group},
+            with_sample(self.samples, region, group),
             self.regions + 1,
             self.turns + region.turns,
         )
@@ -102,7 +107,8 @@ class Spent:
         """
         regions = [list(group.regions) for group in self.groups]
         losses = [list(group.losses) for group in self.groups]
-        joined, number, turns = dict(self.joined), self.regions, self.turns
+        joined, samples = dict(self.joined), self.samples
+        number, turns = self.regions, self.turns
         for loss, region, group in charges:
             if group == len(regions):
                 regions.append([])
@@ -110,12 +116,15 @@ class Spent:
             regions[group].append(region)
             losses[group].append(loss)
             joined[region.key] = group
+            samples = with_sample(samples, region, group)
             number, turns = number + 1, turns + region.turns
         groups = tuple(
             _Group(tuple(members), largest(lost, self._rows))
             for members, lost in zip(regions, losses, strict=True)
         )
-        return replace(self, groups=groups, joined=joined, regions=number, turns=turns)
+        return replace(
+            self, groups=groups, joined=joined, samples=samples, regions=number, turns=turns
+        )
 
     def _full(self, region: Region) -> bool:
         return self.regions >= MAX_APART or self.turns + region.turns > MAX_TURNS

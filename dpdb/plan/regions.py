@@ -61,10 +61,8 @@ class Span:
 
     def _begins_within(self, other: Span) -> bool:
         """Whether an interval of this set begins at a point of the other."""
-        # A statement's filter is compared with those of hundreds, so each step counts.
-        below, turns = other.below, other.turns
         for turn in self.turns[self.below :: 2]:
-            if below is (bisect_right(turns, turn) % 2 == 0):
+            if other.below is (bisect_right(other.turns, turn) % 2 == 0):
                 return True
         return False
 
@@ -119,8 +117,7 @@ class ColumnLimit:
 
     def excludes(self, other: ColumnLimit) -> bool:
         """Whether the column, as declared, can hold no value within both limits."""
-        both_null = self.null and other.null and self.holds_null and other.holds_null
-        return not both_null and not self.held.meets(other.held)
+        return not (self.holds_null and other.holds_null) and not self.held.meets(other.held)
 
 
 Limits = Mapping[str, ColumnLimit]
@@ -155,8 +152,7 @@ class Region:
         if self.table is not other.table and self.table != other.table:
             return False
         for name, limit in self.limits.items():
-            beside = other.limits.get(name)
-            if beside is not None and limit.excludes(beside):
+            if name in other.limits and limit.excludes(other.limits[name]):
                 return True
         return False
 
@@ -280,8 +276,6 @@ def _by_column(parts: Sequence[Limits]) -> dict[str, list[ColumnLimit]]:
 
 def _combined(limits: Sequence[ColumnLimit], needed: int) -> ColumnLimit:
     """The values that at least `needed` of the limits of one column allow."""
-    if len(limits) == 1:
-        return limits[0]
     span = _overlap([limit.span for limit in limits], needed)
     return ColumnLimit(limits[0].column, span, sum(limit.null for limit in limits) >= needed)
 

@@ -19,7 +19,7 @@ _SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
     "memory_limit": "500MB",
-    "threads": "2",
+    "threads": "2",  # each holds blocks of its own
     "temp_directory": "",  # rows are only read on, so none has to be put down anywhere
 }
 _TABLES = """

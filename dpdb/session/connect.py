@@ -52,7 +52,7 @@ def connect(
     teach: bool = False,
     seed: int | None = None,
 ) -> Session:
-    """A session on CSV files or policies.
+    """A session on data files or policies.
 
     What is not given is as the policy says, or else its default. Numbers are taken as they are
     written: 0.1 is a tenth. With `teach` privacy can be switched off, and only then can `seed` make

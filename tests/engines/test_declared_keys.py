@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from dpdb.engines.memory.engine import MemoryEngine
+from dpdb.engines.memory.keys import NONE, rows_named
 from dpdb.errors import DataFileError
 from dpdb.policy.catalog import Policy
 from dpdb.policy.reader import read_policy
+from dpdb.vectors.columns import Numbers
 from tests.support.exactly import raw
 from tests.support.shops import shop
 
@@ -91,3 +95,9 @@ def test_keys_that_together_have_many_values(tmp_path: Path) -> None:
     read(days(tmp_path, rows), "days")
     with pytest.raises(DataFileError):
         read(days(tmp_path, [*rows, rows[-1]]), "days")
+
+
+def test_timestamps_name_rows_whatever_their_steps_are() -> None:
+    keys = Numbers(np.array([2, 5]), Fraction(10**6), None, 0)
+    wanted = Numbers(np.array([5_000_000, 2_000_000, 2]), Fraction(1), None, 0)
+    assert rows_named(wanted, keys).tolist() == [1, 0, NONE]

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
+from random import Random
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpdb.ledger import region_text
 from dpdb.ledger.entries import Charge, Entry, Totals
 from dpdb.ledger.spending import Spent
-from dpdb.plan.regions import Region
+from dpdb.plan.regions import Region, region
 from dpdb.policy.budget import Neighbors
-from dpdb.privacy.accounting.composition import ComposedLoss
+from dpdb.policy.catalog import Column, Kind, Policy, Table
+from dpdb.privacy.accounting.composition import NO_LOSS, ComposedLoss
 from dpdb.privacy.accounting.loss import Loss
+from dpdb.sql.statements import Select, statement
 from tests.support.lasting import TABLE, at
 
 GRAIN = Fraction(1, 2**120)
@@ -53,10 +58,10 @@ def test_groups_are_found_again(
 ) -> None:
     """What a ledger reads of its entries, in one go or in two, is what made them."""
     spent, grouped = Spent(relation), list[tuple[ComposedLoss, Region, int]]()
-    for loss, region in every:
-        group = spent.group_for(region)
-        spent = spent.after(loss, region, 1, group)
-        told = region_text.written(region, (TABLE,))
+    for loss, rows in every:
+        group = spent.group_for(rows)
+        spent = spent.after(loss, rows, 1, group)
+        told = region_text.written(rows, (TABLE,))
         if told is not None and group is not None:
             grouped.append((loss, region_text.read(told, (TABLE,)), group))
     again = Spent(relation).with_grouped(grouped[:read]).with_grouped(grouped[read:])
@@ -73,3 +78,51 @@ def test_entries_are_read_as_they_were_written(
     entry = Entry(7, 1, who, charge, Totals(loss, 2, 1, 2), 0, {who: 7}, None)
     assert Entry.read(7, entry.text) == entry
     assert entry.text.isascii()
+
+
+WIDE = Table(
+    "w",
+    Path("w.csv"),
+    (
+        Column("x", Kind.INTEGER, Fraction(0), Fraction(20)),
+        Column("y", Kind.NUMBER, Fraction(-1), Fraction(1), Fraction(1, 10)),
+        Column("z", Kind.TEXT, values=("a", "b", "c")),
+    ),
+)
+FILTERS = (
+    "x >= {}", "x < {}", "x = {}", "x <> {}", "x IN ({}, 7)", "x BETWEEN 1 AND {}", "y > 0.{}",
+    "x IS NULL", "z = 'a'", "z > 'b'", "x >= {} AND y < 0.5", "x < 4 OR x > {}", "x IS NULL OR x = {}",
+)  # fmt: skip
+
+
+def filtered(text: str) -> Region:
+    asked = statement(f"SELECT COUNT(*) FROM w WHERE {text}", Policy((WIDE,)))
+    assert isinstance(asked, Select)
+    return region(WIDE, asked.query.where)
+
+
+def test_a_statement_joins_the_first_group_in_which_all_exclude_it() -> None:
+    """As if it were compared with all statements before it."""
+    random, spent, groups = Random(3), Spent(Neighbors.ADD_REMOVE), list[list[Region]]()
+    for _ in range(120):
+        new = filtered(random.choice(FILTERS).format(random.randrange(1, 20)))
+        places = (i for i, group in enumerate(groups) if all(map(new.excludes, group)))
+        expected, found = next(places, len(groups)), spent.group_for(new)
+        assert found == expected
+        spent = spent.after(NO_LOSS, new, 1, found)
+        if expected == len(groups):
+            groups.append([])
+        groups[expected].append(new)
+    assert 10 < len(groups) < 100
+
+
+def test_filters_that_overlap_are_not_compared_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared = []
+    excludes = Region.excludes
+    monkeypatch.setattr(Region, "excludes", lambda *both: compared.append(both) or excludes(*both))
+    spent = Spent(Neighbors.ADD_REMOVE)
+    for value in range(20):
+        new = filtered(f"x >= {value} AND y > -0.{value}")
+        spent = spent.after(NO_LOSS, new, 1, spent.group_for(new))
+    assert len(spent.groups) == 20
+    assert len(compared) <= 3

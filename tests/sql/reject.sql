@@ -956,6 +956,8 @@ SELECT MAX(arrived + 1) FROM visits;
 SELECT SUM(arrived) FROM visits;
 -- TypeMismatch a number is needed here, not timestamp
 SELECT STDDEV(arrived) FROM visits;
+-- TypeMismatch a number is needed here
+SELECT AVG(DISTINCT arrived) FROM visits;
 -- TypeMismatch EXTRACT(EPOCH FROM ts)
 SELECT SUM(CAST(arrived AS INTEGER)) FROM visits;
 -- TypeMismatch integer and timestamp do not mix

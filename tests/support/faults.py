@@ -232,8 +232,8 @@ ROWS = (
     Mutant(
         "a person has one different value in a group, however many rows",
         "one person, many rows",
-        [Change("plan.lowering:contribution_of", "isinstance(single_value(argument), UnitValue)",
-                "single_value(argument) is not None")],
+        [Change("plan.lowering:contribution_of", "isinstance(value, UnitValue)",
+                "value is not None")],
         "privacy/test_unit_sensitivity.py::test_a_unit_of_several_rows",
         slow=True,
     ),

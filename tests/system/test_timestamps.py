@@ -142,6 +142,13 @@ def test_conditions_on_days_leave_fewer_keys(ask: Ask, where: str, days: list[st
     assert sum(int(str(number)) for _, number in found) == counted[0][0]
 
 
+def test_a_condition_on_a_day_leaves_its_last_moment_in_range(session: Session) -> None:
+    """What is aggregated is clamped to the range that follows from the condition."""
+    session.execute("SET dp = 'on'")
+    planned = session.execute("EXPLAIN SELECT AVG(at) FROM t WHERE DATE(at) = '2024-03-01'")
+    assert planned.releases[0].sensitivity == 86_399 * 10**6
+
+
 def test_a_number_with_decimals_is_grouped_by_the_whole_ones_in_a_list(tmp_path: Path) -> None:
     """It is held in steps of 0.01, and so are not its values."""
     (tmp_path / "t.csv").write_text("x\n1\n2\n2\n2.5\n")
@@ -209,6 +216,8 @@ def test_values_of_a_public_column_are_keys_elsewhere(shifts: Ask) -> None:
         ("2024-01-01 06:00:00", 1),
         ("2024-01-01 22:00:00", 2),
     ]
+    scalar = "SELECT COUNT(*) FROM visits WHERE at >= (SELECT MAX(start) FROM shifts)"
+    assert shifts(scalar) == [(2,)]
     joined = "SELECT name, COUNT(*) FROM visits JOIN shifts USING (start) GROUP BY name"
     assert sorted(shifts(joined), key=str) == [("early", 1), ("late", 2)]
 

@@ -107,15 +107,16 @@ class _OrdinalBuilder(ABC):
         """What one cell says, and the same as has been read many at a time if it is plain."""
         text = grammar.text(raw, self._punctuation.quote)
         if self._kind.temporal:
-            read = grammar.date if self._kind is Kind.DATE else read_timestamp
-            value: float | None = read(text)
-            written: float | Fraction | None = value
-        else:
-            text = grammar.with_point(text, self._decimal)
-            value, written = grammar.number(text), exact_number(text.strip(grammar.SPACE))
-        if value is None:
+            value = grammar.date(text) if self._kind is Kind.DATE else read_timestamp(text)
+            return self._kept(value, lambda: value)
+        text = grammar.with_point(text, self._decimal)
+        return self._kept(grammar.number(text), lambda: exact_number(text.strip(grammar.SPACE)))
+
+    def _kept(self, value: float | None, written: Callable[[], Fraction | float | None]) -> float:
+        """A value, or NULL where an exact column does not hold what is written."""
+        if value is None or (self._exact and self._held(value) != written()):
             return math.nan
-        return math.nan if self._exact and self._held(value) != written else value
+        return value
 
     @abstractmethod
     def _append(self, floats: Floats) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import duckdb
 import pyarrow
+import pyarrow.parquet
 import pytest
 
 from tests.support.command_line import Run
@@ -197,3 +198,12 @@ def test_answers_are_written_over_no_part(run: Run, tmp_path: Path) -> None:
     ran = run(pattern, "-o", tmp_path / "people" / "a.parquet", "-c", "SHOW TABLES")
     assert ran.code == 2
     assert "a.parquet" in ran.err
+
+
+def test_a_name_of_two_columns_names_neither(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    pyarrow.parquet.write_table(pyarrow.table([[1], [2], [3]], names=["x", "x", "y"]), path)
+    assert "several columns are called x" in run(path, "-c", "SHOW TABLES").err
+    policy = tmp_path / "t.toml"
+    policy.write_text('[tables.t]\npath = "t.parquet"\n[tables.t.columns]\ny = { type = "text" }\n')
+    assert run(policy, "-c", "SELECT COUNT(*) FROM t").code == 0
