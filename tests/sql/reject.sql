@@ -58,8 +58,12 @@ SELECT HISTOGRAM(zip) FROM people;
 SELECT QUANTILE_DISK(age, 0.5) FROM people;
 -- Unsupported PERCENTILE_DISC(q) or MODE()
 SELECT PERCENTILE_DISC(age, 0.5) WITHIN GROUP (ORDER BY age) FROM people;
--- Unsupported
+-- Unsupported 1:8 COUNT_IF(NOT x) counts the rows that would
 SELECT BOOL_AND(age > 30) FROM people;
+-- Unsupported 1:13 EVERY is not supported: one row can decide it
+SELECT zip, EVERY(age > 30) FROM people GROUP BY zip;
+-- Unsupported COUNT_IF(x) counts the rows that would
+SELECT LOGICAL_OR(age > 30) FROM people;
 -- TypeMismatch a number is needed
 SELECT SUM(DISTINCT name) FROM people;
 -- Unsupported one argument
