@@ -53,7 +53,7 @@ SELECT FIRST_VALUE(name) FROM people;
 -- Unsupported
 SELECT LAST(age) FROM people;
 -- Unsupported SELECT zip, COUNT(*) AS n … GROUP BY zip
-SELECT HISTOGRAM(zip) FROM people;
+SELECT HISTOGRAM(zip), COUNT(*) FROM people;
 -- UnknownName did you mean QUANTILE_DISC?
 SELECT QUANTILE_DISK(age, 0.5) FROM people;
 -- Unsupported PERCENTILE_DISC(q) or MODE()
@@ -902,7 +902,9 @@ SELECT APPROX_TOP_SUM(plan, points, 2) FROM visits GROUP BY member;
 -- Unsupported SELECT plan, COUNT(*) AS n … GROUP BY plan ORDER BY n DESC LIMIT 10
 SELECT APPROX_TOP_K(plan), COUNT(*) FROM visits;
 -- Unsupported SELECT grade, COUNT(*) AS n … GROUP BY grade
-SELECT HISTOGRAM(grade) FROM visits;
+SELECT HISTOGRAM(grade) FROM visits GROUP BY plan;
+-- Unsupported no declared values to group by
+SELECT HISTOGRAM(loose) FROM visits;
 -- Unsupported HISTOGRAM(points, [10, 20, 30])
 SELECT plan, HISTOGRAM(points, 20) FILTER (WHERE member) FROM visits GROUP BY plan;
 -- Unsupported an aggregate cannot be used here
