@@ -37,7 +37,7 @@ from dpdb.sql.public_keys import with_public_keys
 from dpdb.sql.public_rows import are_asked_for, public_rows
 from dpdb.sql.scalar_subqueries import check_scalar, constant
 from dpdb.sql.scopes import AnswerExpressions, Answers, Constants, RowExpressions, hint_for_rows
-from dpdb.sql.terms import Option, agreed, with_key_terms
+from dpdb.sql.terms import Option, agreed, counts_only_units, with_key_terms
 from dpdb.sql.top_values import with_groups
 from dpdb.sql.trees import Effort, only, place
 from dpdb.sql.unmatched import check_ignored
@@ -158,8 +158,9 @@ class Binder:
             aggregates=tuple(answers.aggregates),
             subqueries=tuple(self.subqueries),
         )
-        check_ignored(query, place(tree.args["from_"], self.text))
-        check_counted(query.table, place(tree.args["from_"], self.text))
+        read = place(tree.args["from_"], self.text)
+        check_ignored(query, read, only_units=counts_only_units(terms))
+        check_counted(query.table, read)
         if not (query.aggregates or query.keys):
             raise Unsupported(
                 "a query needs an aggregate such as COUNT(*), or a GROUP BY",

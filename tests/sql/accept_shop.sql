@@ -175,3 +175,4 @@ SELECT channel, SUM(amount, contribution_bounds_per_group => (0, 200)) AS total 
 SELECT SUM(customer_id, contribution_bounds_per_group => (0, 200)), COUNTIF(channel = 'web', contribution_bounds_per_group => (0, 2)) FROM orders;
 SELECT SUM(DISTINCT quantity), AVG(DISTINCT price) FROM lines WHERE price > 20;
 SELECT SUM(DISTINCT price), AVG(DISTINCT price) FROM products;
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(group_selection_strategy = PUBLIC_GROUPS) r.id, COUNT(*) FROM customers c RIGHT JOIN (SELECT DISTINCT id FROM regions) r ON r.id = c.region GROUP BY r.id;

@@ -53,13 +53,17 @@ SELECT FIRST_VALUE(name) FROM people;
 -- Unsupported
 SELECT LAST(age) FROM people;
 -- Unsupported SELECT zip, COUNT(*) AS n … GROUP BY zip
-SELECT HISTOGRAM(zip) FROM people;
+SELECT HISTOGRAM(zip), COUNT(*) FROM people;
 -- UnknownName did you mean QUANTILE_DISC?
 SELECT QUANTILE_DISK(age, 0.5) FROM people;
 -- Unsupported PERCENTILE_DISC(q) or MODE()
 SELECT PERCENTILE_DISC(age, 0.5) WITHIN GROUP (ORDER BY age) FROM people;
--- Unsupported
+-- Unsupported 1:8 COUNT_IF(NOT x) counts the rows that would
 SELECT BOOL_AND(age > 30) FROM people;
+-- Unsupported 1:13 EVERY is not supported: one row can decide it
+SELECT zip, EVERY(age > 30) FROM people GROUP BY zip;
+-- Unsupported COUNT_IF(x) counts the rows that would
+SELECT LOGICAL_OR(age > 30) FROM people;
 -- TypeMismatch a number is needed
 SELECT SUM(DISTINCT name) FROM people;
 -- Unsupported one argument
@@ -898,7 +902,9 @@ SELECT APPROX_TOP_SUM(plan, points, 2) FROM visits GROUP BY member;
 -- Unsupported SELECT plan, COUNT(*) AS n … GROUP BY plan ORDER BY n DESC LIMIT 10
 SELECT APPROX_TOP_K(plan), COUNT(*) FROM visits;
 -- Unsupported SELECT grade, COUNT(*) AS n … GROUP BY grade
-SELECT HISTOGRAM(grade) FROM visits;
+SELECT HISTOGRAM(grade) FROM visits GROUP BY plan;
+-- Unsupported no declared values to group by
+SELECT HISTOGRAM(loose) FROM visits;
 -- Unsupported HISTOGRAM(points, [10, 20, 30])
 SELECT plan, HISTOGRAM(points, 20) FILTER (WHERE member) FROM visits GROUP BY plan;
 -- Unsupported an aggregate cannot be used here

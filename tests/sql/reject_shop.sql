@@ -185,3 +185,7 @@ WITH big AS (SELECT region FROM customers GROUP BY region HAVING COUNT(*) > 100)
 WITH big AS (SELECT region, COUNT(*) AS n FROM customers GROUP BY region) SELECT COUNT(*) FROM customers c JOIN big ON big.region = c.region;
 -- Unsupported a subquery gives one value, and this one has
 SELECT COUNT(*) FROM customers WHERE region = (SELECT id FROM regions);
+-- Unsupported without a match
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(group_selection_strategy = PUBLIC_GROUPS) c.region, COUNT(*) FROM customers c RIGHT JOIN regions r ON r.id = c.region GROUP BY c.region;
+-- Unsupported DISTINCT would make one row of several
+SELECT r.landscape, COUNT(*) FROM customers c JOIN (SELECT DISTINCT landscape FROM regions) r ON r.landscape = c.segment GROUP BY r.landscape;

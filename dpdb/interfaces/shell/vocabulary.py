@@ -49,6 +49,7 @@ AGGREGATES = {
     "REGR_SYY": ("REGR_SYY(y, x)", "REGR_COUNT times the variance of y"),
     "REGR_SXY": ("REGR_SXY(y, x)", "REGR_COUNT times the covariance"),
     "SKEWNESS": ("SKEWNESS(x)", "the skewness of a sample"),
+    "KURTOSIS": ("KURTOSIS(x)", "the excess kurtosis of a sample"),
     "APPROX_COUNT_DISTINCT": ("APPROX_COUNT_DISTINCT(x)", "COUNT(DISTINCT x)"),
     "APPROX_QUANTILE": ("APPROX_QUANTILE(x, q)", "QUANTILE_CONT"),
     "APPROX_QUANTILES": ("APPROX_QUANTILES(x, n)", "the ends of n equal parts, a column for each"),
