@@ -13,6 +13,7 @@ import pyarrow
 import pytest
 
 from dpdb.engines.sources.opening import open_source
+from dpdb.engines.sources.typed_columns import TypedColumns
 from dpdb.policy.catalog import Column, Kind, Table
 from dpdb.policy.timestamps import TIMESTAMPS
 from tests.support.csv_files import integer, loaded, ordinal, plain, quoted
@@ -80,8 +81,16 @@ def test_texts_of_a_dictionary_are_cells(tmp_path, kind):
     if kind == "duckdb":  # whose own dictionaries have each text once
         array = array.cast(pyarrow.string())
     assert_alike(tmp_path, texts, array, [*NUMBERS, *OTHERS], kind)
-    held = load_values(tmp_path, {"x": array}, TEXT, kind=kind)["x"]
-    assert set(held.values) == {text for text in plain(held) if text is not None}
+
+
+def test_a_text_that_no_row_has_is_no_value_of_the_column(tmp_path):
+    indices = pyarrow.array([2, None, 0], pyarrow.int8())
+    array = pyarrow.DictionaryArray.from_arrays(indices, pyarrow.array(["b", "unused", "a"]))
+    columns = TypedColumns.of(Table("t", tmp_path, (TEXT,)), ["x"])
+    columns.add(pyarrow.record_batch([array], ["x"]))
+    held = columns.finish()["x"]
+    assert plain(held) == ["a", None, "b"]
+    assert held.values == ("a", "b")
 
 
 def test_integers(tmp_path):
