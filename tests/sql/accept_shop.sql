@@ -176,3 +176,5 @@ SELECT SUM(customer_id, contribution_bounds_per_group => (0, 200)), COUNTIF(chan
 SELECT SUM(DISTINCT quantity), AVG(DISTINCT price) FROM lines WHERE price > 20;
 SELECT SUM(DISTINCT price), AVG(DISTINCT price) FROM products;
 SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(group_selection_strategy = PUBLIC_GROUPS) r.id, COUNT(*) FROM customers c RIGHT JOIN (SELECT DISTINCT id FROM regions) r ON r.id = c.region GROUP BY r.id;
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(max_groups_contributed = 1) channel, COUNT(*, report_format => 'JSON') AS n FROM orders GROUP BY channel;
+SELECT WITH ANONYMIZATION OPTIONS(epsilon = 0.1) ANON_SUM(amount CLAMPED BETWEEN 0 AND 100 WITH REPORT(FORMAT = "json")) FROM orders;

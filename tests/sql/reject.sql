@@ -764,8 +764,8 @@ SELECT SUM(loose CLAMPED BETWEEN 0 AND points) FROM visits;
 SELECT COUNT(*, contribution_bounds_per_group => (2, 2)) FROM visits;
 -- UnknownName did you mean contribution_bounds_per_group?
 SELECT AVG(loose, contribution_bound_per_group => (0, 1)) FROM visits;
--- UnknownName --json prints its noise
-SELECT COUNT(*, report_format => 'JSON') FROM visits;
+-- UnknownName report_format is 'JSON'
+SELECT COUNT(*, report_format => 'PROTO') FROM visits;
 -- Unsupported MODE takes no named arguments
 SELECT MODE(plan, contribution_bounds_per_row => (0, 1)) FROM visits;
 -- MissingBounds CLAMP(loose, low, high)
