@@ -175,3 +175,8 @@ SELECT channel, SUM(amount, contribution_bounds_per_group => (0, 200)) AS total 
 SELECT SUM(customer_id, contribution_bounds_per_group => (0, 200)), COUNTIF(channel = 'web', contribution_bounds_per_group => (0, 2)) FROM orders;
 SELECT SUM(DISTINCT quantity), AVG(DISTINCT price) FROM lines WHERE price > 20;
 SELECT SUM(DISTINCT price), AVG(DISTINCT price) FROM products;
+SELECT DAYNAME(day) AS weekday, COUNT(*) FROM orders GROUP BY weekday;
+SELECT STRFTIME(day, '%Y-%m') AS month, SUM(amount) FROM orders GROUP BY month ORDER BY month;
+SELECT LAST_DAY(day) AS month_end, AVG(amount) FROM orders GROUP BY month_end;
+SELECT c.segment, COUNT(*) FROM customers c JOIN orders o ON c.id = o.customer_id ANTI JOIN returns r ON r.order_id = o.id AND r.customer_id = c.id GROUP BY c.segment;
+SELECT channel, RATIO_TO_REPORT(SUM(amount)) OVER () AS part FROM orders GROUP BY channel;
