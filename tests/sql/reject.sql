@@ -397,7 +397,15 @@ SELECT COUNT(*) FROM people WHERE age IN 30;
 -- Unsupported
 SELECT COUNT(*) FROM people WHERE name LIKE name;
 -- Unsupported
-SELECT COUNT(*) FROM people WHERE name LIKE ANY ('a', 'b');
+SELECT COUNT(*) FROM people WHERE name NOT LIKE ANY ('a', 'b');
+-- Unsupported
+SELECT COUNT(*) FROM people WHERE name LIKE ANY (name, 'b');
+-- Unsupported
+SELECT COUNT(*) FROM people WHERE name LIKE ANY (SELECT name FROM people);
+-- Unsupported 1:1 SELECT stands before FROM
+FROM people SELECT zip, COUNT(*) GROUP BY zip;
+-- Unsupported 1:1 an aggregate for each column
+PIVOT people ON zip USING SUM(age);
 -- Unsupported ESCAPE
 SELECT COUNT(*) FROM people WHERE name LIKE 'a' ESCAPE 'xy';
 -- Unsupported a date has no hour

@@ -146,6 +146,14 @@ FUNCTIONS = {
     "DECODE": ("DECODE(x, value, result, …, default)", "CASE x, where NULL finds NULL"),
     "EQUAL_NULL": ("EQUAL_NULL(x, y)", "x IS NOT DISTINCT FROM y"),
     "WIDTH_BUCKET": ("WIDTH_BUCKET(x, low, high, n)", "in which of n equal parts; 0 below"),
+    "DIV0": ("DIV0(x, y)", "x / y, and 0 where y is 0"),
+    "DIV0NULL": ("DIV0NULL(x, y)", "x / y, and 0 where y is 0 or NULL"),
+    "TIME_BUCKET": ("TIME_BUCKET(INTERVAL 1 unit, date)", "DATE_TRUNC"),
+    "DAYNAME": ("DAYNAME(date)", "Monday to Sunday"),
+    "MONTHNAME": ("MONTHNAME(date)", "January to December"),
+    "STRFTIME": ("STRFTIME(date, '%Y-%m')", "a date, or a part of it, as a text"),
+    "FORMAT_DATE": ("FORMAT_DATE('%Y-%m', date)", "STRFTIME"),
+    "TO_CHAR": ("TO_CHAR(date, 'YYYY-MM')", "STRFTIME"),
 }
 """The signature of each function, and its meaning."""
 
