@@ -11,8 +11,8 @@ from collections.abc import Mapping
 
 from dpdb.plan.regions import ColumnLimit, Point, Region
 
-Sample = frozenset[tuple[str, Point]]
-"""A value for each column that a region limits."""
+Sample = tuple[str, frozenset[tuple[str, Point]]]
+"""The name of a table, and a value for each of its columns that a region limits."""
 Samples = Mapping[Sample, tuple[int, ...]]
 """For each sample the indices of the groups that have a region with it."""
 
@@ -21,7 +21,7 @@ def sample(region: Region) -> Sample | None:
     """The sample of a region; None where a column has no value within its limit, but NULL."""
     values = {name: _value(limit) for name, limit in region.limits.items()}
     found = frozenset((name, value) for name, value in values.items() if value is not None)
-    return found if len(found) == len(values) else None
+    return (region.table.name, found) if len(found) == len(values) else None
 
 
 def _value(limit: ColumnLimit) -> Point | None:
@@ -31,9 +31,14 @@ def _value(limit: ColumnLimit) -> Point | None:
 
 
 def holds(region: Region, of_another: Sample) -> bool:
-    """Whether a region has the values of another one's sample within it."""
-    limits = region.limits
-    return all(name not in limits or value in limits[name].held for name, value in of_another)
+    """Whether a region has the values of another one's sample within it, or is of another table.
+
+    Regions of two tables do not exclude each other, and their values are not compared, as columns
+    of one name may have two types.
+    """
+    limits, (table, values) = region.limits, of_another
+    within = (name not in limits or value in limits[name].held for name, value in values)
+    return table != region.table.name or all(within)
 
 
 def with_sample(samples: Samples, region: Region, group: int) -> Samples:

@@ -18,7 +18,7 @@ from dpdb.errors import Unsupported
 from dpdb.plan.expressions import ColumnRef, Expr, columns_of, conjunction
 from dpdb.plan.query import Aggregate, Function
 from dpdb.plan.ranges import interval, narrow, nullable
-from dpdb.plan.relations import Source
+from dpdb.plan.relations import Source, unit_columns
 from dpdb.plan.single_values import single_value
 from dpdb.plan.stability import THE_UNIT, Name
 from dpdb.plan.statistics import Grid, fit_grid, step_of
@@ -46,6 +46,13 @@ class PerUnit(Table):
     """What is grouped by, besides the owner."""
     aggregates: tuple[Aggregate, ...] = ()
     sample_key: str = ""
+
+    @property
+    def names_every_unit(self) -> bool:
+        assert self.source is not None
+        pairs = zip(self.key_columns, self.keys, strict=True)
+        naming = {key.column.name for column, key in pairs if column.name == self.unit}
+        return naming <= unit_columns(self.source, always=True)
 
     @property
     def names_read(self) -> frozenset[str]:

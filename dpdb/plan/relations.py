@@ -239,10 +239,10 @@ def unit_columns(source: Source, *, always: bool = False) -> frozenset[str]:
             return frozenset(
                 f"{scan.leaf}.{name}" if scan.leaf else name
                 for scan in (certain_scans(relation) if always else scans(relation))
-                for name in unit_columns(scan.table)
+                for name in unit_columns(scan.table, always=always)
             )
         case Table(unit=str(unit), chain=None) if unit:
-            return frozenset((unit,))
+            return frozenset((unit,) if source.names_every_unit or not always else ())
     return frozenset()
 
 
@@ -258,7 +258,8 @@ def columns_of_owner(source: Source) -> frozenset[str]:
 def _of_owner(relation: Relation) -> frozenset[str]:
     match relation:
         case Scan(table=table):
-            one_row = table.unit is not None and table.chain is None and table.key == (table.unit,)
+            # A unit can have another row where the column that names it is NULL.
+            one_row = table.key != () and {*table.key} == unit_columns(table, always=True)
             return frozenset(map(relation.name, table.columns)) if one_row else frozenset()
         case Mark(left=left):
             return _of_owner(left)

@@ -55,6 +55,11 @@ class RowUnion(Table):
         return self.unit_word
 
     @property
+    def names_every_unit(self) -> bool:
+        at = next(at for at, column in enumerate(self.columns) if column.name == self.unit)
+        return all(_names_unit(part, at, always=True) for part in self.parts)
+
+    @property
     def references(self) -> tuple[ColumnRef, ...]:
         """All columns, as expressions."""
         return tuple(map(ColumnRef, self.columns))
@@ -104,10 +109,10 @@ def rows_read(source: Source, where: Expr | None, read: Sequence[Expr], policy: 
     return row_union(names, [each.kind for each in read], [part], policy)
 
 
-def _names_unit(part: Part, at: int) -> bool:
-    """Whether a column is one that names the units of a part's rows."""
-    column = part.columns[at]
-    return isinstance(column, ColumnRef) and column.column.name in unit_columns(part.source)
+def _names_unit(part: Part, at: int, *, always: bool = False) -> bool:
+    """Whether a column is one that names the units of a part's rows, or `always` does."""
+    column, naming = part.columns[at], unit_columns(part.source, always=always)
+    return isinstance(column, ColumnRef) and column.column.name in naming
 
 
 def _naming(parts: Iterable[Part], at: int, policy: Policy) -> Reference | None:

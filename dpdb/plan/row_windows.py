@@ -45,6 +45,11 @@ class WindowedRows(Table):
         return self.rows.unit_in_words
 
     @property
+    def names_every_unit(self) -> bool:
+        assert self.rows is not None
+        return self.rows.names_every_unit
+
+    @property
     def window_columns(self) -> tuple[Column, ...]:
         """The columns of the windows."""
         return self.columns[len(self.columns) - len(self.windows) :]

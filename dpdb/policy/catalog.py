@@ -166,6 +166,14 @@ class Table:
         return "row" if self.unit is None else self.unit
 
     @property
+    def names_every_unit(self) -> bool:
+        """Whether the unit column names the unit of each row that counts, and is never NULL.
+
+        In a table that a SELECT makes, it can be NULL for want of a match.
+        """
+        return True
+
+    @property
     def unit_kind(self) -> Kind | None:
         """The type of the column that holds the unit; None where the table has no such column."""
         held = None if self.unit is None or self.chain is not None else self.column(self.unit)

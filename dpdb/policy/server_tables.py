@@ -27,6 +27,15 @@ class ServerTable:
     table: str
 
     @property
+    def source(self) -> str:
+        """What a policy calls it, as `server_table` reads it; a password is left out."""
+        parts = urlsplit(self.address)
+        user, at, host = parts.netloc.rpartition("@")
+        kept = [each for each in parse_qsl(parts.query) if each[0] != "password"]
+        settings = urlencode([*kept, ("table", f"{self.schema}.{self.table}")])
+        return f"{POSTGRESQL}://{user.partition(':')[0]}{at}{host}{parts.path}?{settings}"
+
+    @property
     def place(self) -> str:
         """What messages call it; a password is left out."""
         parts = urlsplit(self.address)

@@ -60,6 +60,8 @@ def undeclared_tables(
         case FileKind.DUCKDB:
             with open_duckdb(path) as connection:
                 tables = [Table(name, path, ()) for name in duckdb_tables(connection)]
+                if not tables:
+                    raise DataFileError(f"{path} has no tables", hint="views of it are not read")
                 return tuple(_typed(each, duckdb_columns(connection, each)) for each in tables)
     return (undeclared_table(path, form or CsvFormat(), names),)
 

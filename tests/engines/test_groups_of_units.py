@@ -55,3 +55,33 @@ def test_a_customer_is_in_so_many_groups(
         assert max(moved, default=0) <= most
         reached = max([reached, *moved])
     assert reached == most
+
+
+UNMATCHED = Database({**DENSE.tables, "b": [(1, None), (1, 1), (1, 2), (2, 3)]})
+"""Of what the first customer brings back, one thing is of no order and two things are."""
+BROUGHT = "b LEFT JOIN o ON o.cust = b.cust AND o.id = b.ref"
+
+
+@pytest.mark.parametrize("made", [
+    f"SELECT o.cust AS k, COUNT(*) AS n FROM {BROUGHT} GROUP BY o.cust",
+    f"SELECT k, COUNT(*) AS n FROM (SELECT o.cust AS k FROM {BROUGHT}) GROUP BY k",
+    "SELECT k, COUNT(*) AS n FROM (SELECT o.cust AS k, ROW_NUMBER() OVER (PARTITION BY b.cust)"
+    f" AS place FROM {BROUGHT}) GROUP BY k",
+])  # fmt: skip
+def test_a_customer_has_two_rows_where_the_column_that_names_customers_can_be_null(
+    made: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "policy.toml"
+    path.write_text(policy_text())
+    UNMATCHED.write(tmp_path)
+    policy = read_policy(path)
+    sql = "SELECT SUM(p.n, contribution_bounds_per_group => (0, 1)) FROM"
+    sql += f" ({made}) p LEFT JOIN o ON p.k = o.cust GROUP BY p.n"
+    plan = planned(sql, policy, MemoryEngine(tables=policy.tables))
+    counts = []
+    for database in (UNMATCHED, UNMATCHED.of([2])):
+        database.write(tmp_path)
+        [result] = MemoryEngine(tables=policy.tables).exact(plan, {})
+        counts.append(np.asarray(result.cells))
+    assert int(np.abs(counts[0] - counts[1]).sum()) == 2
+    assert plan.releases[0].mechanism.sensitivity == 2

@@ -95,10 +95,10 @@ FILTERS = (
 )  # fmt: skip
 
 
-def filtered(text: str) -> Region:
-    asked = statement(f"SELECT COUNT(*) FROM w WHERE {text}", Policy((WIDE,)))
+def filtered(text: str, table: Table = WIDE) -> Region:
+    asked = statement(f"SELECT COUNT(*) FROM {table.name} WHERE {text}", Policy((table,)))
     assert isinstance(asked, Select)
-    return region(WIDE, asked.query.where)
+    return region(table, asked.query.where)
 
 
 def test_a_statement_joins_the_first_group_in_which_all_exclude_it() -> None:
@@ -126,3 +126,19 @@ def test_filters_that_overlap_are_not_compared_one_by_one(monkeypatch: pytest.Mo
         spent = spent.after(NO_LOSS, new, 1, spent.group_for(new))
     assert len(spent.groups) == 20
     assert len(compared) <= 3
+
+
+def test_columns_of_one_name_in_two_tables_are_not_compared() -> None:
+    """Their values may be of two types; regions of two tables never exclude each other."""
+    texts = replace(WIDE, name="v", columns=(Column("x", Kind.TEXT),))
+    spent = Spent(Neighbors.ADD_REMOVE)
+    for table, condition in (
+        (texts, "x >= 'b'"),
+        (texts, "x >= 'b' AND x < 'm'"),
+        (WIDE, "x >= 2"),
+        (WIDE, "x >= 3"),
+        (texts, "x >= 'b' AND x < 'n'"),
+    ):
+        new = filtered(condition, table)
+        spent = spent.after(NO_LOSS, new, 1, spent.group_for(new))
+    assert len(spent.groups) == 5

@@ -33,8 +33,10 @@ class StreamEngine(OpenEngine):
     """Reads the columns that a plan names anew for each plan, block by block.
 
     A block is cut by the number of its rows. Where each row is a unit, blocks are added up as they
-    come. Rows of units that a column names are gathered part by part. Joins, tables that are made
-    of others, public tables and what teaching shows are the memory engine's.
+    come: a block is held at a time, and besides sums of public size, the windows of quantiles, and
+    the different values or keys that are counted. Rows of units that a column names are gathered
+    part by part. Joins, tables that are made of others, public tables and what teaching shows are
+    the memory engine's.
     """
 
     progress: Progress | None = None
