@@ -6,7 +6,7 @@ SCALE ?= 1
 # Compiled modules are kept, whatever the environment says: hundreds of processes import them.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test suite test-long lint bench data lab
+.PHONY: run test suite test-long test-spark lint bench data lab
 .DELETE_ON_ERROR:
 
 run: .venv/run  ## private answers about the sample data
@@ -25,6 +25,10 @@ suite: .venv/dev
 
 test-long: .venv/dev  ## many random examples, and audits of 100,000 runs: under half an hour
 	$(BIN)/python -m pytest -n 2 --dist worksteal tests/long --scale $(SCALE)
+
+test-spark: .venv/dev  ## the engine for Spark, in this machine; it needs Java and 500 MB
+	$(BIN)/python -m pip install --quiet --no-compile --editable '.[spark]'
+	$(BIN)/python -m pytest -n 0 tests/spark
 
 lint: .venv/dev
 	$(BIN)/ruff check .

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import duckdb
-from bench_tools import ZIPS, medians, met, milliseconds, session, show, write_parquet
+from bench_tools import ZIPS, medians, met, milliseconds, session, show, write_people
 
 from dpdb.policy.catalog import Policy
 
@@ -42,7 +42,7 @@ print(next(line.split()[1] for line in status.splitlines() if line.startswith("V
 
 def run(directory: Path) -> None:
     """Measure the section and print its table."""
-    table = write_parquet(directory / "people.parquet", ROWS)
+    table = write_people(directory / "people.parquet", ROWS)
     private = session(Policy((table,)))
     with duckdb.connect() as exact:
         exact.execute(f"CREATE VIEW people AS SELECT * FROM '{table.path}'")

@@ -41,7 +41,7 @@ _PEOPLE = """
             10001 + 997 * floor(random() * 40)::INTEGER AS zip,
             floor(random() * 11000000)::INTEGER - 1000000 AS net_worth
         FROM range({rows})
-    ) TO '{path}' (HEADER, DELIMITER ',')
+    ) TO '{path}' ({format})
 """
 
 
@@ -56,17 +56,14 @@ Rows = Sequence[Sequence[object]]
 
 
 def write_people(path: Path, rows: int, names: int = 40_000) -> Table:
-    """Write a CSV file of invented people, who have about so many names, and declare it."""
-    with duckdb.connect() as connection:
-        connection.execute(_PEOPLE.format(rows=rows, path=path, parts=math.isqrt(names)))
-    return Table("people", path, _COLUMNS)
+    """Write a file of invented people, who have about so many names, and declare it.
 
-
-def write_parquet(path: Path, rows: int) -> Table:
-    """The same people in a Parquet file."""
-    statement = _PEOPLE.replace("(HEADER, DELIMITER ',')", "(FORMAT parquet)")
+    It is a Parquet file where its name says so, and else a CSV file.
+    """
+    written = "FORMAT parquet" if path.suffix == ".parquet" else "HEADER, DELIMITER ','"
+    parts = math.isqrt(names)
     with duckdb.connect() as connection:
-        connection.execute(statement.format(rows=rows, path=path))
+        connection.execute(_PEOPLE.format(rows=rows, path=path, parts=parts, format=written))
     return Table("people", path, _COLUMNS)
 
 

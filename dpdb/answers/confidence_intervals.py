@@ -25,9 +25,10 @@ from dpdb.answers.interval_arithmetic import Bounds, bounds_of
 from dpdb.answers.inverted_tests import mean_interval, variance_interval
 from dpdb.answers.noise_tails import margin_of
 from dpdb.plan.confidence import CONFIDENCE, at_once
+from dpdb.plan.estimate import Estimate
 from dpdb.plan.expressions import Slot, slots
 from dpdb.plan.moments import Reading, value
-from dpdb.plan.plan import Estimate, Plan, Release
+from dpdb.plan.plan import Plan, Release
 from dpdb.plan.query import Function, Output
 from dpdb.plan.statistics import Ranks
 from dpdb.privacy.bracket import Bracket

@@ -12,10 +12,11 @@ import numpy.typing as npt
 
 from dpdb.answers.suggested_bounds import as_text, suggested
 from dpdb.plan.derivations import Regrouping
+from dpdb.plan.estimate import Estimate
 from dpdb.plan.expressions import Slot
 from dpdb.plan.found_keys import KeyRow
 from dpdb.plan.moments import Reading
-from dpdb.plan.plan import Estimate, Plan, Release
+from dpdb.plan.plan import Plan, Release
 from dpdb.plan.query import Function
 from dpdb.plan.statistics import Ranks
 from dpdb.policy.catalog import Kind, Value

@@ -23,8 +23,9 @@ from dpdb.answers.estimates import (
     read,
 )
 from dpdb.answers.noise_tails import TINY, Real, SumOfNoises
+from dpdb.plan.estimate import Estimate
 from dpdb.plan.moments import Place, Reading
-from dpdb.plan.plan import Estimate, Plan
+from dpdb.plan.plan import Plan
 from dpdb.privacy.mechanisms import Gaussian, Laplace
 
 _PARTS = 2

@@ -9,8 +9,9 @@ from itertools import count
 
 from dpdb.answers.record import Origin, ReleaseReport
 from dpdb.plan.confidence import CONFIDENCE, at_once
+from dpdb.plan.estimate import Estimate
 from dpdb.plan.expressions import Slot, interval_ends, slots
-from dpdb.plan.plan import Estimate, Plan, Release
+from dpdb.plan.plan import Plan, Release
 from dpdb.plan.query import Function, Output
 from dpdb.plan.statistics import Histogram, JointRanks, Part
 from dpdb.privacy.bracket import Bracket

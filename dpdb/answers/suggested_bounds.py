@@ -12,8 +12,9 @@ import numpy.typing as npt
 
 from dpdb.answers.declarations import plain_value
 from dpdb.plan.approx_bounds import FAILURE, bins, threshold
+from dpdb.plan.estimate import Estimate
 from dpdb.plan.expressions import Cast, ColumnRef
-from dpdb.plan.plan import Estimate, Plan
+from dpdb.plan.plan import Plan
 from dpdb.plan.query import Function
 from dpdb.policy.catalog import Column, Kind
 from dpdb.privacy.mechanisms import Gaussian, Laplace

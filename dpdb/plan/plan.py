@@ -10,12 +10,12 @@ from functools import cached_property
 
 from dpdb.plan.derived import Derived
 from dpdb.plan.derived_columns import noisy_columns
+from dpdb.plan.estimate import Estimate
 from dpdb.plan.expressions import Expr, Slot, conjunction, slots
 from dpdb.plan.found_keys import FoundKeys, are_sought
 from dpdb.plan.intervals import Interval
-from dpdb.plan.moments import NO_MOMENTS, GroupMoments, Moments, Reading
-from dpdb.plan.obstacles import Obstacle
-from dpdb.plan.query import Aggregate, Function, Ordering, Output
+from dpdb.plan.moments import GroupMoments
+from dpdb.plan.query import Ordering, Output
 from dpdb.plan.ranges import Environment, interval
 from dpdb.plan.regions import Region, region
 from dpdb.plan.relations import Joined, Source
@@ -73,39 +73,6 @@ class Release:
                 return parts
             case statistic:
                 return (Part(self.aggregate, statistic, unit=self.unit),)
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """How one aggregate is computed from releases.
-
-    `releases` are indices into the plan's releases. Counts, sums, averages and variances are
-    computed from the `moments` that are read from them, and a quantile may have a bracket beside
-    its value; `rows` is a count that is public.
-    """
-
-    aggregate: Aggregate
-    releases: tuple[int, ...]
-    interval: Interval
-    """The exact answer lies in this interval, whatever the rows are."""
-    rows: int | None = None
-    obstacle: Obstacle | None = None
-    """Why no row can count for the aggregate, which is then public and has no releases."""
-    column: int = 0
-    """Which of several quantiles that are selected together it is."""
-    atoms: tuple[int, ...] | None = None
-    """Which atoms of a histogram a count adds up; None where its release is no histogram."""
-    moments: Moments = NO_MOMENTS
-
-    @property
-    def linear_reading(self) -> Reading | None:
-        """The reading that is the answer: that of a COUNT or a SUM."""
-        match self.aggregate.function:
-            case Function.COUNT:
-                return self.moments.count
-            case Function.SUM:
-                return self.moments.sum
-        return None
 
 
 @dataclass(frozen=True)

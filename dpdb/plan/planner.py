@@ -16,6 +16,7 @@ from dpdb.plan.allocation import allocate, competing_rows
 from dpdb.plan.confidence import CONFIDENCE
 from dpdb.plan.derived import DerivedQuery
 from dpdb.plan.derived_columns import has_intervals, most_rows, selects_by_noise
+from dpdb.plan.estimate import Estimate
 from dpdb.plan.expressions import Slot
 from dpdb.plan.found_keys import FoundKeys
 from dpdb.plan.group_keys import found_places, is_found, key_values
@@ -25,7 +26,7 @@ from dpdb.plan.lowering import (
     PlanningContext,
     RowCount,
 )
-from dpdb.plan.plan import Estimate, Plan, Release, ReleasedGroup, ReleaseFamily
+from dpdb.plan.plan import Plan, Release, ReleasedGroup, ReleaseFamily
 from dpdb.plan.query import Query
 from dpdb.plan.query_releases import MAX_GROUPS, QueryReleases
 from dpdb.plan.ranges import Environment

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from itertools import product
 
-from dpdb.plan.calendar import STARTS
+from dpdb.plan.calendar import STARTS, months_later
 from dpdb.plan.expressions import Arithmetic, Call, Case, Cast, ColumnRef, Expr, Literal
 from dpdb.plan.function_ranges import DATES
 from dpdb.plan.intervals import Interval
@@ -56,8 +56,8 @@ def possible_values(
             found = _union(of(part) for part in (*(value for _, value in branches), default))
         case Call(name="coalesce" | "least" | "greatest", arguments=arguments):
             found = _union(map(of, arguments))
-        case Call(name="nullif", arguments=(first, _)):
-            found = of(first)
+        case Call(name="nullif" | "months_later" as name, arguments=(first, second)):
+            found = _without(of(first), second) if name == "nullif" else _later(of(first), second)
         case Call(name=name, arguments=(text, *constants)) if name in TEXT_CHANGES:
             found = _changed(of(text), name, constants)
         case Call(name="date_trunc" | "timestamp_trunc", arguments=(Literal(value=unit), date)):
@@ -84,6 +84,21 @@ def _union(parts: Iterable[Values | None]) -> Values | None:
             return None
         found.update(dict.fromkeys(part))
     return tuple(found)
+
+
+def _without(values: Values | None, second: Expr) -> Values | None:
+    """The values of NULLIF: those of its first operand but the second, where that is a constant."""
+    if values is None or not isinstance(second, Literal):
+        return values
+    return tuple(value for value in values if value != second.value)
+
+
+def _later(dates: Values | None, months: Expr) -> Values | None:
+    """The dates so many months later."""
+    if dates is None or not isinstance(months, Literal) or months.value is None:
+        return None
+    later = dict.fromkeys(months_later(int(date), int(months.value)) for date in dates)
+    return tuple(date for date in later if _exists(date, Kind.DATE))
 
 
 def _changed(texts: Values | None, name: str, constants: list[Expr]) -> Values | None:

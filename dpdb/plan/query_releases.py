@@ -10,6 +10,7 @@ from itertools import islice
 from dpdb.errors import TooLarge
 from dpdb.plan import quantiles
 from dpdb.plan.count_groups import CountGroup
+from dpdb.plan.estimate import Estimate
 from dpdb.plan.intervals import Interval
 from dpdb.plan.key_selection import key_release, key_share, told_by_keys
 from dpdb.plan.lowering import (
@@ -20,12 +21,7 @@ from dpdb.plan.lowering import (
 )
 from dpdb.plan.mechanism_choice import MechanismChoice
 from dpdb.plan.moments import GroupMoments, Moments, Reading, value
-from dpdb.plan.plan import (
-    Estimate,
-    Release,
-    ReleasedGroup,
-    ReleaseFamily,
-)
+from dpdb.plan.plan import Release, ReleasedGroup, ReleaseFamily
 from dpdb.plan.query import Query
 from dpdb.plan.ranges import Environment
 from dpdb.plan.recall import beside, recalled

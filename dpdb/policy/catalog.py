@@ -117,14 +117,16 @@ class Table:
     stored_as: str | None = None
     """What a file of several tables calls this one; None where that is its name."""
     engine: str | None = None
-    """What evaluates queries: `memory` or `stream`; None where the kind of file decides."""
+    """What evaluates: `memory`, `stream` or `spark`; None where the kind of file decides."""
     server: ServerTable | None = None
     """The table of a database server that has the rows; None where a file has them."""
 
     @property
     def file_kind(self) -> FileKind:
         """What holds the rows."""
-        return file_kind(self.path) if self.server is None else FileKind.POSTGRESQL
+        if self.server is None:
+            return file_kind(self.path)
+        return FileKind.SPARK if self.server.in_spark else FileKind.POSTGRESQL
 
     @property
     def place(self) -> str:
@@ -137,6 +139,13 @@ class Table:
         if self.engine is None:
             return self.file_kind in (FileKind.PARQUET, FileKind.DUCKDB)
         return self.engine == "stream"
+
+    @property
+    def in_spark(self) -> bool:
+        """Whether queries are evaluated by a cluster of Spark, where the rows are."""
+        if self.engine is None:
+            return self.file_kind is FileKind.SPARK
+        return self.engine == "spark"
 
     @property
     def name_in_file(self) -> str:

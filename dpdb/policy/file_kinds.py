@@ -11,12 +11,13 @@ from dpdb.errors import DataFileError
 
 
 class FileKind(Enum):
-    """What holds the rows of a table: a kind of file, or a server."""
+    """What holds the rows of a table: a kind of file, a server, or a cluster."""
 
     CSV = "CSV"
     PARQUET = "Parquet"
     DUCKDB = "DuckDB"
     POSTGRESQL = "PostgreSQL"
+    SPARK = "Spark"
 
     @property
     def typed(self) -> bool:

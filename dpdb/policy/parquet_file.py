@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,8 +20,10 @@ _BUFFER = 1 << 20
 
 
 @contextmanager
-def open_parquet(path: Path, named: Path) -> Iterator[ParquetFile]:
-    """One file; messages call it `named`.
+def open_parquet(
+    path: Path, named: Path, dictionaries: Collection[str] = ()
+) -> Iterator[ParquetFile]:
+    """One file; messages call it `named`. Texts of some columns are read as `dictionaries`.
 
     Where it is no Parquet file, or fails while it is read, DataFileError is raised. What the
     library says of that is not passed on, as it could quote values.
@@ -35,7 +37,9 @@ def open_parquet(path: Path, named: Path) -> Iterator[ParquetFile]:
             hint='pip install "dpdb[parquet]"',
         ) from None
     try:
-        with pyarrow.parquet.ParquetFile(path, buffer_size=_BUFFER) as file:
+        with pyarrow.parquet.ParquetFile(
+            path, buffer_size=_BUFFER, read_dictionary=[*dictionaries]
+        ) as file:
             yield file
     except (pyarrow.ArrowException, OSError):
         raise DataFileError(f"{named} cannot be read as a Parquet file") from None

@@ -31,7 +31,10 @@ def policy_for(data: Path, form: CsvFormat | None = None, names: Sequence[str] =
     if is_pattern(data) or not beside.is_file():
         return Policy(undeclared_tables(data, form, names))
     policy = read_policy(beside)
-    if file_kind(data).typed and not any(_same(table.path, data) for table in policy.tables):
+    on_files = [table for table in policy.tables if table.server is None]
+    if not any(_same(table.path, data) for table in on_files) and (
+        file_kind(data).typed or not on_files
+    ):
         # A CSV file that a Parquet file was made of may have the policy of its name.
         raise PolicyError(
             f"{beside} is about other files than {data}",

@@ -1,4 +1,4 @@
-"""Tables of database servers, as a policy names them."""
+"""Tables of database servers and clusters, as a policy names them."""
 
 from __future__ import annotations
 
@@ -8,16 +8,18 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 from dpdb.errors import InvalidOption
 
 POSTGRESQL = "postgresql"
-_SCHEMES = (POSTGRESQL, "postgres")
+SPARK = "spark"
+_SCHEMES = (POSTGRESQL, "postgres", SPARK)
 _USUAL_SCHEMA = "public"
 
 
 @dataclass(frozen=True)
 class ServerTable:
-    """A table of a PostgreSQL server.
+    """A table of a PostgreSQL server, or of the catalog of a Spark cluster.
 
-    `address` is what libpq takes: a database's URI, of which the parts that are left out are told
-    by the environment.
+    Of PostgreSQL `address` is what libpq takes: a database's URI, of which the parts that are left
+    out are told by the environment. Of Spark it is that of the cluster's master: `spark://`, which
+    is followed by nothing where the environment tells it.
     """
 
     address: str
@@ -25,11 +27,26 @@ class ServerTable:
     table: str
 
     @property
+    def source(self) -> str:
+        """What a policy calls it, as `server_table` reads it; a password is left out."""
+        parts = urlsplit(self.address)
+        user, at, host = parts.netloc.rpartition("@")
+        kept = [each for each in parse_qsl(parts.query) if each[0] != "password"]
+        settings = urlencode([*kept, ("table", f"{self.schema}.{self.table}")])
+        return f"{POSTGRESQL}://{user.partition(':')[0]}{at}{host}{parts.path}?{settings}"
+
+    @property
     def place(self) -> str:
         """What messages call it; a password is left out."""
         parts = urlsplit(self.address)
         host = parts.netloc.rpartition("@")[2]
-        return f"{POSTGRESQL}://{host}{parts.path}?table={self.schema}.{self.table}"
+        named = f"{self.schema}.{self.table}" if self.schema else self.table
+        return f"{parts.scheme}://{host}{parts.path}?table={named}"
+
+    @property
+    def in_spark(self) -> bool:
+        """Whether a cluster of Spark has the rows."""
+        return urlsplit(self.address).scheme == SPARK
 
 
 def is_server_address(text: str) -> bool:
@@ -48,11 +65,18 @@ def server_table(source: str, usual_name: str | None = None) -> ServerTable:
     except ValueError:
         raise InvalidOption(f"{source} is not the address of a database") from None
     if parts.scheme not in _SCHEMES:
-        raise InvalidOption("source is the address of a PostgreSQL database: postgresql:///NAME")
+        raise InvalidOption(
+            "source is the address of a PostgreSQL database or of a Spark cluster",
+            hint="postgresql:///NAME or spark:///",
+        )
     named = [value for key, value in settings if key == "table"] or [usual_name or ""]
     schema, _, table = named[-1].rpartition(".")
     if not table or len(named) > 1:
         raise InvalidOption("source names one table, as postgresql:///hospital?table=people does")
     rest = urlencode([(key, value) for key, value in settings if key != "table"])
+    if parts.scheme == SPARK:
+        if rest or parts.path.strip("/"):
+            raise InvalidOption("a source in Spark is spark://HOST:PORT?table=DATABASE.TABLE")
+        return ServerTable(f"{SPARK}://{parts.netloc}", schema, table)
     address = f"{POSTGRESQL}://{parts.netloc}{parts.path}" + (f"?{rest}" if rest else "")
     return ServerTable(address, schema or _USUAL_SCHEMA, table)

@@ -15,6 +15,12 @@ from dpdb.policy.file_kinds import FileKind, file_kind, is_pattern
 from dpdb.policy.parquet_file import check_parquet, parquet_columns
 from dpdb.policy.postgres_server import check_server, columns_on_server
 from dpdb.policy.server_tables import ServerTable
+from dpdb.policy.spark_cluster import (
+    check_spark,
+    columns_in_spark,
+    names_whole_units,
+    require_spark,
+)
 from dpdb.policy.stored_types import StoredColumn
 
 
@@ -23,6 +29,9 @@ def check_file(table: Table) -> None:
     match table.file_kind:
         case FileKind.PARQUET:
             check_parquet(table)
+            if table.in_spark:
+                require_spark(table)
+                names_whole_units(table, parquet_columns(table.path))
         case FileKind.DUCKDB:
             check_duckdb(table)
         case FileKind.CSV:
@@ -31,6 +40,8 @@ def check_file(table: Table) -> None:
             csv_header.column_positions(table, csv_header.header_of(table).names)
         case FileKind.POSTGRESQL:
             check_server(table)
+        case FileKind.SPARK:
+            check_spark(table)
 
 
 def undeclared_tables(
@@ -49,6 +60,8 @@ def undeclared_tables(
         case FileKind.DUCKDB:
             with open_duckdb(path) as connection:
                 tables = [Table(name, path, ()) for name in duckdb_tables(connection)]
+                if not tables:
+                    raise DataFileError(f"{path} has no tables", hint="views of it are not read")
                 return tuple(_typed(each, duckdb_columns(connection, each)) for each in tables)
     return (undeclared_table(path, form or CsvFormat(), names),)
 
@@ -56,7 +69,8 @@ def undeclared_tables(
 def undeclared_server_table(server: ServerTable) -> Table:
     """A table of a server that no policy declares; its columns have the types that it says."""
     table = Table(server.table, Path(server.table), (), server=server)
-    return _typed(table, columns_on_server(server))
+    stored = columns_in_spark(table) if server.in_spark else columns_on_server(server)
+    return _typed(table, stored)
 
 
 def undeclared_table(csv: Path, form: CsvFormat, names: Sequence[str] = ()) -> Table:

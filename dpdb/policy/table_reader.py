@@ -21,7 +21,7 @@ from dpdb.policy.csv_format import (
 from dpdb.policy.file_kinds import FileKind, file_kind
 from dpdb.policy.policy_text import PolicyText
 from dpdb.policy.reference_reader import ReferenceReader
-from dpdb.policy.server_tables import ServerTable, server_table
+from dpdb.policy.server_tables import SPARK, ServerTable, server_table
 
 _FORMAT: dict[str, Callable[[object], Any]] = {
     "separator": valid_separator,
@@ -43,7 +43,7 @@ _KEYS = (
     "columns",
 )
 
-ENGINES = ("memory", "stream")
+ENGINES = ("memory", "stream", "spark")
 """What can evaluate the queries of a table."""
 
 _CHAIN = re.compile(r"(.+?)\s*->\s*(.+)")
@@ -150,8 +150,16 @@ class TableReader:
         if engine is None:
             return None
         if engine not in ENGINES:
-            names = " or ".join(f'"{name}"' for name in ENGINES)
-            raise self.text.error(f"engine is {names}", (*where, "engine"))
+            *names, last = (f'"{name}"' for name in ENGINES)
+            raise self.text.error(f"engine is {', '.join(names)} or {last}", (*where, "engine"))
+        source = str(section.get("source", ""))
+        in_spark = source.startswith(f"{SPARK}:")
+        if engine == "spark" and not in_spark and (source or not _is_parquet(section)):
+            problem = "Spark reads Parquet files and the tables of its catalog"
+            raise self.text.error(problem, (*where, "engine"))
+        if engine == "stream" and in_spark:
+            problem = 'a table in Spark has the engine "spark" or "memory"'
+            raise self.text.error(problem, (*where, "engine"))
         return str(engine)
 
     def _public(self, section: dict[str, Any], where: tuple[str, ...]) -> bool:
@@ -233,3 +241,7 @@ class TableReader:
 def keeps_values(column: Column) -> bool:
     """Whether the column holds each value that a cell can name, or else NULL."""
     return column.nullable and (column.bounds is None or column.values is not None)
+
+
+def _is_parquet(section: dict[str, Any]) -> bool:
+    return file_kind(Path(section.get("path", ""))) is FileKind.PARQUET

@@ -22,6 +22,10 @@ def open_engine(
 
     It is imported here: pandas takes longer to import than the prompt to appear.
     """
+    if any(table.in_spark for table in policy.tables):
+        from dpdb.engines.spark.engine import SparkEngine  # noqa: PLC0415 (optional)
+
+        return SparkEngine(progress, witness, policy.tables)
     if any(table.is_streamed for table in policy.tables):
         from dpdb.engines.streams.engine import StreamEngine  # noqa: PLC0415
 

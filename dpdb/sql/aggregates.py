@@ -17,7 +17,7 @@ from dpdb.policy.catalog import Kind
 from dpdb.sql import types
 from dpdb.sql.contribution_bounds import bounded
 from dpdb.sql.named_arguments import has_named_arguments
-from dpdb.sql.refused_aggregates import LISTS, refusal
+from dpdb.sql.refused_aggregates import NAMES, refusal
 from dpdb.sql.trees import node_name, only, place
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ AGGREGATE_NAMES = [
     "VAR_POP", "STDDEV", "STDEV", "STD", "SD", "STDDEV_SAMP", "STDDEV_POP", "MEDIAN",
     "QUANTILE_CONT", "QUANTILE_DISC", "PERCENTILE_CONT", "PERCENTILE_DISC", "MODE", "CORR",
     "COVAR_POP", "COVAR_SAMP", "REGR_SLOPE", "REGR_INTERCEPT", "REGR_R2", "REGR_COUNT",
-    "REGR_AVGX", "REGR_AVGY", "REGR_SXX", "REGR_SYY", "REGR_SXY", "SKEWNESS",
+    "REGR_AVGX", "REGR_AVGY", "REGR_SXX", "REGR_SYY", "REGR_SXY", "SKEWNESS", "KURTOSIS",
     "APPROX_COUNT_DISTINCT", "APPROX_QUANTILE", "APPROX_QUANTILES", "APPROX_PERCENTILE",
     "APPROX_TOP_COUNT", "APPROX_TOP_SUM", "HISTOGRAM", "APPROX_BOUNDS",
 ]  # fmt: skip
@@ -63,7 +63,7 @@ def is_aggregate(node: exp.Expr) -> bool:
     """Whether `node` is an aggregate call, with or without FILTER or WITHIN GROUP."""
     plain = isinstance(node, (exp.AggFunc, exp.Filter, exp.WithinGroup))
     return (
-        plain or has_named_arguments(node) or _is_called(node, "APPROX_BOUNDS", *_QUANTILES, *LISTS)
+        plain or has_named_arguments(node) or _is_called(node, "APPROX_BOUNDS", *_QUANTILES, *NAMES)
     )
 
 

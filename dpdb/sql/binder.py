@@ -37,7 +37,9 @@ from dpdb.sql.public_keys import with_public_keys
 from dpdb.sql.public_rows import are_asked_for, public_rows
 from dpdb.sql.scalar_subqueries import check_scalar, constant
 from dpdb.sql.scopes import AnswerExpressions, Answers, Constants, RowExpressions, hint_for_rows
-from dpdb.sql.terms import Option, agreed, with_key_terms
+from dpdb.sql.semi_joins import write_out_semi_joins
+from dpdb.sql.spellings import write_out_ratios
+from dpdb.sql.terms import Option, agreed, counts_only_units, with_key_terms
 from dpdb.sql.top_values import with_groups
 from dpdb.sql.trees import Effort, only, place
 from dpdb.sql.unmatched import check_ignored
@@ -110,6 +112,8 @@ class Binder:
         assert isinstance(tree, exp.Select)
         written = with_groups(tree, self.labels(tree), self.text)
         windows.name_windows(tree, self.text)
+        write_out_ratios(tree, self.text)
+        write_out_semi_joins(tree, self.text)
         self.views = sources.with_views(tree, self)
         if tree.args.get("from_") is None:
             return single_row(tree, written, self, terms)
@@ -158,8 +162,9 @@ class Binder:
             aggregates=tuple(answers.aggregates),
             subqueries=tuple(self.subqueries),
         )
-        check_ignored(query, place(tree.args["from_"], self.text))
-        check_counted(query.table, place(tree.args["from_"], self.text))
+        read = place(tree.args["from_"], self.text)
+        check_ignored(query, read, only_units=counts_only_units(terms))
+        check_counted(query.table, read)
         if not (query.aggregates or query.keys):
             raise Unsupported(
                 "a query needs an aggregate such as COUNT(*), or a GROUP BY",

@@ -88,8 +88,6 @@ def _name(argument: exp.Expr, where: Place | None) -> str:
     if name == CLAMPED or name.lower() in _NAMES:
         return str(name if name == CLAMPED else name.lower())
     hint = did_you_mean(name.lower(), _NAMES) or f"{PER_ROW} => (low, high) clamps its argument"
-    if name.lower() == "report_format":
-        hint = "each answer has its interval; --json prints its noise, too"
     raise UnknownName(f"no argument {name} of an aggregate", hint=hint, place=where)
 
 

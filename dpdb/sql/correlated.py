@@ -20,6 +20,7 @@ from dpdb.plan.stability import names_of
 from dpdb.policy.catalog import Kind, Policy, Table
 from dpdb.sql.correlation import Correlated, is_of_one_unit, reads, split, taken_names
 from dpdb.sql.joins import leaf_view, new_leaf
+from dpdb.sql.noise_reports import refuse_intervals
 from dpdb.sql.rewriting import substituted
 from dpdb.sql.scopes import AnswerExpressions, RowExpressions
 from dpdb.sql.trees import only, place
@@ -59,6 +60,7 @@ class CorrelatedBinder:
         on, rest = split(conjunction(scope.condition(view.where), condition), scan)
         answers = AnswerExpressions(self.binder, rows, scope, ())
         found = [answers.expression(item.unalias()) for item in tree.expressions]
+        refuse_intervals(found, self.policy.unit, place(tree, text))
         aggregates = answers.aggregates
         parts = [part for each in aggregates for part in (each.argument, each.where) if part]
         own = all(reads(part, scan) <= {True} for part in (*parts, *([rest] if rest else ())))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-from dpdb.errors import Place, TypeMismatch, Unsupported
+from dpdb.errors import Place, TypeMismatch, UnknownName, Unsupported
 from dpdb.plan.calendar import STARTS
 from dpdb.plan.clock import CLOCK_CYCLES, UNITS
 from dpdb.plan.expressions import Arithmetic, Call, Expr, Literal
@@ -41,6 +41,8 @@ _UTC = ("UTC", "GMT", "Z", "ETC/UTC")
 def date_call(name: str, parts: list[exp.Expr], bind: Bind, where: Place | None) -> Expr:
     """A call of a function that names a unit of time, in the orders of DuckDB and of BigQuery."""
     units = [_unit(part) for part in parts]
+    if len(parts) > 1 and units[0] and units[-1] and _is_missing(parts[-1], bind):
+        units[0] = None  # It is a column that is called as a unit is.
     match _FAMILIES.get(name, name), parts, units:
         case "EXTRACT" | "DATE_PART", [_, moment], ["epoch", _]:
             return _epoch(moment, bind, where)
@@ -66,6 +68,17 @@ def date_call(name: str, parts: list[exp.Expr], bind: Bind, where: Place | None)
             return shifted(bind(date), *_interval(unit, number), where)
     hint = _HINTS.get(name)
     raise TypeMismatch(f"{name} does not take these arguments", hint=hint, place=where)
+
+
+def _is_missing(part: exp.Expr, bind: Bind) -> bool:
+    """Whether a bare word is not the name of a column, as MONTH in DATE_TRUNC(day, MONTH)."""
+    if not isinstance(part, exp.Column):
+        return False
+    try:
+        bind(part)
+    except UnknownName:
+        return True
+    return False
 
 
 _FAMILIES = {

@@ -29,7 +29,7 @@ from dpdb.sql.calls import call
 from dpdb.sql.date_functions import UNREAD, at_time_zone, date_call, shifted
 from dpdb.sql.functions import READ, named
 from dpdb.sql.literals import like_pattern, literal
-from dpdb.sql.spellings import respelled
+from dpdb.sql.spellings import like_each, respelled
 from dpdb.sql.trees import Effort, chain, check_depth, node_name, only, place
 
 MAX_LIST = 1_000
@@ -209,6 +209,8 @@ class ExpressionBinder(ABC):
 
     def _like(self, node: exp.Expr, escape: str, depth: int) -> Expr:
         only(node, self.text, "this", "expression", "negate")
+        if (tests := like_each(node)) is not None:
+            return self.expression(tests, depth + 1)
         operand, pattern = (
             types.of_kind(self.expression(side, depth + 1), Kind.TEXT, self.place(side))
             for side in (node.this, node.expression)
@@ -284,7 +286,10 @@ class ExpressionBinder(ABC):
     def _unknown(self, node: exp.Func) -> StatementError:
         """The error for a function outside the list: SQL's are unsupported, others unknown."""
         if not isinstance(node, exp.Anonymous):
-            return Unsupported(f"{node_name(node)} is not supported", place=self.place(node))
+            months = isinstance(node, exp.MonthsBetween)
+            hint = "DATE_DIFF('month', start, end) counts months" if months else None
+            message = f"{node_name(node)} is not supported"
+            return Unsupported(message, hint=hint, place=self.place(node))
         name = str(node.this)
         hint = did_you_mean(name, self.function_names)
         return UnknownName(f"no function {name} here", hint=hint, place=self.place(node))

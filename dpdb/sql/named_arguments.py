@@ -1,7 +1,8 @@
 """Named arguments of aggregates, which sqlglot does not know, as it can read them.
 
 `SUM(x, name => value)` is given to it as `=>(SUM(x), name => value)`, and so is
-`SUM(x CLAMPED BETWEEN low AND high)`, with `low AND high` as the value.
+`SUM(x CLAMPED BETWEEN low AND high)`, with `low AND high` as the value. ZetaSQL's older
+`SUM(x WITH REPORT(FORMAT = "json"))` is read as `SUM(x, report_format => 'json')`.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ def around_their_calls(tokens: list[Token]) -> list[Token]:
     """The tokens with each call that has named arguments inside a call that has them instead."""
     if not any(map(_is_for_names, tokens)):
         return tokens
+    tokens = _with_formats(tokens)
     result: list[Token] = []
     starts: list[int | None] = []
     for index, token in enumerate(tokens):
@@ -57,7 +59,28 @@ _OPENING = (TokenType.L_PAREN, "(")
 
 def _is_for_names(token: Token) -> bool:
     """Whether the token may stand between an aggregate and its named arguments."""
-    return token.token_type is TokenType.FARROW or token.text.upper() == "CLAMPED"
+    return token.token_type is TokenType.FARROW or token.text.upper() in ("CLAMPED", "REPORT")
+
+
+def _with_formats(tokens: list[Token]) -> list[Token]:
+    """The tokens with `WITH REPORT(FORMAT = …)` as the named argument that it became."""
+    result: list[Token] = []
+    index = 0
+    while index < len(tokens):
+        words = [token.text.upper() for token in tokens[index : index + 7]]
+        if words[:5] == ["WITH", "REPORT", "(", "FORMAT", "="] and words[6:] == [")"]:
+            first, given = tokens[index], tokens[index + 5]
+            result += [
+                _like(first, TokenType.COMMA, ","),
+                _like(first, TokenType.VAR, "report_format"),
+                _like(first, TokenType.FARROW, "=>"),
+                _like(given, TokenType.STRING, given.text),
+            ]
+            index += 7
+        else:
+            result.append(tokens[index])
+            index += 1
+    return result
 
 
 def _is_before_name(tokens: list[Token], index: int) -> bool:

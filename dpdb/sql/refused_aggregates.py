@@ -1,4 +1,4 @@
-"""Aggregates that give a list where one value is needed: what to write instead of them."""
+"""Aggregates that are refused, as lists or as decided by one row: what to write instead."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from sqlglot import exp
 from dpdb.errors import Unsupported
 from dpdb.sql.trees import node_name, place
 
-LISTS = ("HISTOGRAM", "APPROX_TOP_COUNT")
-"""The aggregates that give a list, and whose names sqlglot does not know."""
+NAMES = ("HISTOGRAM", "APPROX_TOP_COUNT", "EVERY")
+"""The aggregates whose names sqlglot does not know."""
 _LISTS = (exp.ApproxQuantiles, exp.ApproxTopK, exp.ApproxTopSum)
-"""Those that it knows."""
+"""Those that give a list, of the names that it knows."""
+_DECIDED_BY_ONE = (exp.LogicalOr, exp.LogicalAnd)
 
 
 def refusal(node: exp.Expr, text: str) -> Unsupported | None:
@@ -21,6 +22,8 @@ def refusal(node: exp.Expr, text: str) -> Unsupported | None:
         name, arguments = str(node.this).upper(), node.expressions
     else:
         name, arguments = node_name(node), [node.this, node.expression]
+    if name == "EVERY" or isinstance(node, _DECIDED_BY_ONE):
+        return _decided_by_one(node, name, text)
     column = _column(arguments[0] if arguments else None)
     counted = f"SELECT {column}, COUNT(*) AS n … GROUP BY {column}"
     match node:
@@ -44,11 +47,21 @@ def refusal(node: exp.Expr, text: str) -> Unsupported | None:
     return Unsupported(f"{name} is not supported here", hint=hint, place=place(node, text))
 
 
+def _decided_by_one(node: exp.Expr, name: str, text: str) -> Unsupported:
+    """The error for whether any row, or every one, meets a condition."""
+    condition = "x" if name.endswith("OR") else "NOT x"
+    return Unsupported(
+        f"{name} is not supported: one row can decide it",
+        hint=f"COUNT_IF({condition}) counts the rows that would; AVG(x) is the part that is true",
+        place=place(node, text),
+    )
+
+
 def _is_refused(node: exp.Expr) -> bool:
-    """Whether an aggregate gives a list where one cannot be."""
+    """Whether an aggregate gives a list where one cannot be, or may be decided by one row."""
     if isinstance(node, exp.Anonymous):
-        return str(node.this).upper() in LISTS
-    return isinstance(node, _LISTS)
+        return str(node.this).upper() in NAMES
+    return isinstance(node, (*_LISTS, *_DECIDED_BY_ONE))
 
 
 def _column(argument: exp.Expr | None) -> str:

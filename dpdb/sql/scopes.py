@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from dpdb.errors import StatementError, TooLarge, TypeMismatch, Unsupported
+from dpdb.errors import Place, StatementError, TooLarge, TypeMismatch, Unsupported
 from dpdb.plan.derived import Window
 from dpdb.plan.expressions import (
     ColumnRef,
@@ -25,6 +25,7 @@ from dpdb.sql.aggregates import AGGREGATE_NAMES, aggregate, is_aggregate
 from dpdb.sql.expression_binder import ExpressionBinder
 from dpdb.sql.functions import FUNCTION_NAMES
 from dpdb.sql.lists import element
+from dpdb.sql.noise_reports import report, without_report
 from dpdb.sql.trees import only
 from dpdb.sql.two_columns import of_two_columns
 from dpdb.sql.views import Scope, SubqueryBinder
@@ -134,12 +135,7 @@ class AnswerExpressions(ExpressionBinder):
     def _interval_end(self, node: exp.Anonymous) -> IntervalEnd:
         """DP_INTERVAL_LOW(x) or DP_INTERVAL_HIGH(x), of an aggregate or the alias of a column."""
         name = str(node.this).upper()
-        if self.scope.view.derived is not None:
-            raise Unsupported(
-                "what is computed from answers has no intervals",
-                hint=f"{name} goes into the SELECT whose answer is read",
-                place=self.place(node),
-            )
+        self._check_noisy(name, self.place(node))
         if len(node.expressions) == 1:
             operand = self.ordering(node.expressions[0])
             noisy = slots(operand, "aggregate") | slots(operand, "subquery")
@@ -150,7 +146,25 @@ class AnswerExpressions(ExpressionBinder):
             f"{name} takes a number from aggregates, or the alias of one", place=self.place(node)
         )
 
+    def _report(self, plain: exp.Expr, where: Place | None) -> Expr:
+        """The report of an aggregate, which says how far its noise may be from it."""
+        self._check_noisy("report_format", where)
+        value = self._aggregate(plain)
+        single = self.aggregates[value.index] if isinstance(value, Slot) else None
+        return report(value, single, where)
+
+    def _check_noisy(self, asked: str, where: Place | None) -> None:
+        """Refuse what is about noise where an answer is read, which has been drawn before."""
+        if self.scope.view.derived is not None:
+            raise Unsupported(
+                "what is computed from answers has no intervals",
+                hint=f"{asked} goes into the SELECT whose answer is read",
+                place=where,
+            )
+
     def _aggregate(self, node: exp.Expr) -> Expr:
+        if (plain := without_report(node, self.place(node))) is not None:
+            return self._report(plain, self.place(node))
         found = of_two_columns(node, self.rows, lambda call: self._slot(call, node))
         if found is not None:
             return found

@@ -12,11 +12,11 @@ from typing import Protocol
 
 from sqlglot import exp
 
-from dpdb.errors import UnknownName, Unsupported
+from dpdb.errors import Place, UnknownName, Unsupported
 from dpdb.plan.derived import Derived, Released
 from dpdb.plan.expressions import Expr, conjunction
 from dpdb.plan.facts import Facts
-from dpdb.plan.query import Query
+from dpdb.plan.query import Output, PublicRows, Query
 from dpdb.plan.relations import Attached, Lookup, Source
 from dpdb.policy.catalog import Policy
 from dpdb.policy.names import suggestion
@@ -40,10 +40,6 @@ _CUT = (
     "leave ORDER BY and LIMIT to the outer SELECT",
 )
 _REFUSED = {
-    "distinct": (
-        f"{ROW_BY_ROW}: DISTINCT would make one row of several",
-        "COUNT(DISTINCT x) in the outer SELECT counts different values",
-    ),
     "limit": _CUT,
     "offset": _CUT,
     "windows": WINDOWED,
@@ -148,8 +144,11 @@ def _source(node: exp.Expr, tree: exp.Select, binder: SelectBinder) -> tuple[Vie
             only(node, binder.text, "this", "alias")
             view, names = _view(node, binder.within()), frozenset()
         case _:
+            listed = "WHERE x IN ('a', 'b') GROUP BY x has a row for each value of a list"
             raise Unsupported(
-                "only tables and SELECTs can be in FROM", place=place(tree, binder.text)
+                "only tables and SELECTs can be in FROM",
+                hint=listed if isinstance(node, exp.Unnest) else None,
+                place=place(tree, binder.text),
             )
     if (alias := node.args.get("alias")) is not None:
         only(alias, binder.text, "this", "columns")
@@ -208,7 +207,7 @@ def row_view(tree: exp.Select, inner: Scope, binder: SelectBinder) -> View:
             where = place(part, binder.text) if isinstance(part, exp.Expr) else None
             raise Unsupported(message, hint=hint, place=where or place(tree, binder.text))
     only(tree, binder.text, "expressions", "from_", "joins", "where", "qualify", "order",
-         "with_")  # fmt: skip
+         "with_", "distinct")  # fmt: skip
     binder.check_items(tree)
     rows, selected = _DerivedExpressions(binder, inner), WindowedExpressions(binder, inner)
     columns = tuple(_columns(tree, selected, inner))
@@ -218,9 +217,26 @@ def row_view(tree: exp.Select, inner: Scope, binder: SelectBinder) -> View:
     check_matched(table, place(tree, binder.text))
     table = with_lookups(table, binder.lookups, binder.policy, binder.facts)
     view = View(table, columns, condition, tuple(binder.subqueries))
+    if (distinct := tree.args.get("distinct")) is not None:
+        only(distinct, binder.text)
+        _check_different(view, binder, place(distinct, binder.text) or place(tree, binder.text))
     if not selected.windows:
         return view
     return windowed_view(view, qualify, selected.windows, binder, place(tree, binder.text))
+
+
+def _check_different(view: View, binder: SelectBinder, where: Place | None) -> None:
+    """Refuse DISTINCT, unless the rows are public and known to differ: it changes nothing then."""
+    outputs = tuple(Output(name, expression) for name, expression in view.columns)
+    rows = None
+    if view.table.public and not view.subqueries:
+        rows = binder.facts.rows(PublicRows(view.table, outputs, (), where=view.where))
+    if rows is None or len(set(rows)) < len(rows):
+        raise Unsupported(
+            f"{ROW_BY_ROW}: DISTINCT would make one row of several",
+            hint="COUNT(DISTINCT x) in the outer SELECT counts different values",
+            place=where,
+        )
 
 
 def _columns(tree: exp.Select, rows: RowExpressions, inner: Scope) -> Iterator[tuple[str, Expr]]:

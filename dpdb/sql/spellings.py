@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from functools import reduce
+
 from sqlglot import exp
 
 from dpdb.errors import TypeMismatch, Unsupported
+from dpdb.sql.date_functions import UNREAD
+from dpdb.sql.date_texts import date_text
 from dpdb.sql.literals import constant
 from dpdb.sql.trees import only, place
 
@@ -18,8 +22,16 @@ SPELLINGS = [
     "DECODE",
     "EQUAL_NULL",
     "WIDTH_BUCKET",
+    "DIV0",
+    "DIV0NULL",
+    "TIME_BUCKET",
+    "DAYNAME",
+    "MONTHNAME",
+    "STRFTIME",
+    "FORMAT_DATE",
+    "TO_CHAR",
 ]
-"""The names that stand for COALESCE, NULLIF, CASE and IS NOT DISTINCT FROM."""
+"""The names that stand for COALESCE, NULLIF, CASE, IS NOT DISTINCT FROM and parts of dates."""
 
 
 _TARGETS = {
@@ -31,14 +43,17 @@ _TARGETS = {
 
 
 def respelled(node: exp.Func, text: str) -> exp.Expr | None:
-    """What a call of Snowflake's or Oracle's functions means; None if it is none of them."""
+    """What a call of another system's functions means; None if it is none of them."""
+    if (made := date_text(node, text)) is not None:
+        made.parent = node.parent
+        return made
     match node:
         case exp.CurrentTimestamp() | exp.CurrentDate() | exp.CurrentTime() | exp.CurrentDatetime():
             raise _no_clock(node, text)
         case exp.Anonymous() if str(node.this).upper() in _CLOCKS:
             raise _no_clock(node, text)
         case exp.Anonymous():
-            made = _by_name(str(node.this).upper(), node.expressions)
+            made = _by_name(node, text)
         case exp.Nvl2():
             only(node, text, "this", "true", "false")
             known = exp.Not(this=_is_null(node.this))
@@ -78,17 +93,39 @@ def _no_clock(node: exp.Func, text: str) -> Unsupported:
     )
 
 
-def _by_name(name: str, arguments: list[exp.Expr]) -> exp.Expr | None:
+def _by_name(node: exp.Anonymous, text: str) -> exp.Expr | None:
     """The functions that sqlglot does not know."""
     zero = exp.Literal.number(0)
-    match name, arguments:
+    name = str(node.this).upper()
+    match name, node.expressions:
         case "IFF", [condition, true, false]:
             return exp.If(this=condition, true=true, false=false)
         case "ZEROIFNULL", [operand]:
             return exp.Coalesce(this=operand, expressions=[zero])
         case "NULLIFZERO", [operand]:
             return exp.Nullif(this=operand, expression=zero)
+        case "TIME_BUCKET", _:
+            return _time_bucket(node, text)
+        case "DIV0" | "DIV0NULL", [left, right]:
+            ratio = exp.Div(this=left, expression=right)
+            none: exp.Expr = exp.EQ(this=right, expression=zero)
+            if name == "DIV0NULL":
+                none = exp.Or(this=none, expression=_is_null(right))
+            return exp.If(this=none, true=zero, false=ratio)
     return None
+
+
+def _time_bucket(node: exp.Anonymous, text: str) -> exp.Expr:
+    """TIME_BUCKET of one unit of time: the start of the unit, as DATE_TRUNC has it."""
+    match node.expressions:
+        case [exp.Interval(this=exp.Literal(this="1"), args={"unit": unit}), date]:
+            start = [exp.Literal.string(str(unit)), date]
+            return exp.Anonymous(this="DATE_TRUNC" + UNREAD, expressions=start)
+    raise TypeMismatch(
+        "TIME_BUCKET takes an interval of one unit, and a date or timestamp",
+        hint="TIME_BUCKET(INTERVAL 1 MONTH, d)",
+        place=place(node, text),
+    )
 
 
 def _bucket(node: exp.WidthBucket, text: str) -> exp.Expr:
@@ -132,3 +169,33 @@ def _found(operand: exp.Expr, value: exp.Expr) -> exp.Expr:
 
 def _is_null(operand: exp.Expr) -> exp.Is:
     return exp.Is(this=operand, expression=exp.Null())
+
+
+def like_each(node: exp.Expr) -> exp.Expr | None:
+    """LIKE ANY and LIKE ALL of several patterns: the OR, or the AND, of a test for each.
+
+    None for a LIKE of one pattern, and for NOT LIKE, which systems understand differently.
+    """
+    listed = node.expression
+    if not isinstance(listed, exp.Any | exp.All) or node.args.get("negate"):
+        return None
+    patterns = listed.this.expressions if isinstance(listed.this, exp.Tuple) else [listed.this]
+    tests = [type(node)(this=node.this, expression=pattern) for pattern in patterns]
+    joined = exp.Or if isinstance(listed, exp.Any) else exp.And
+    return reduce(lambda left, right: joined(this=left, expression=right), tests)
+
+
+def write_out_ratios(tree: exp.Select, text: str) -> None:
+    """Write RATIO_TO_REPORT(x) OVER (…) as x / SUM(x) OVER (…), which it is short for."""
+    for node in list(tree.find_all(exp.Window)):
+        called = node.this
+        if not isinstance(called, exp.Anonymous) or called.name.upper() != "RATIO_TO_REPORT":
+            continue
+        only(node, text, "this", "partition_by", "order", "over")  # It has no use of the order.
+        if len(called.expressions) != 1:
+            raise TypeMismatch("RATIO_TO_REPORT takes one argument", place=place(node, text))
+        [part] = called.expressions
+        total = exp.Window(
+            this=exp.Sum(this=part.copy()), partition_by=node.args.get("partition_by")
+        )
+        node.replace(exp.Paren(this=exp.Div(this=part, expression=total)))

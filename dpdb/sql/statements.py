@@ -101,8 +101,17 @@ def statement(text: str, policy: Policy, facts: Facts = NO_FACTS) -> Statement:
             return _assignment(words)
     raise Unsupported(
         "only SELECT, EXPLAIN SELECT, SHOW, DESCRIBE table and SET are answered",
+        hint=_INSTEAD.get("".join(words.leading[:1])),
         place=words.place(0),
     )
+
+
+_INSTEAD = {
+    "FROM": "SELECT stands before FROM: SELECT x, COUNT(*) FROM t GROUP BY x",
+    "PIVOT": "an aggregate for each column: SELECT x, SUM(z) FILTER (WHERE y = 'a') AS a,"
+    " SUM(z) FILTER (WHERE y = 'b') AS b FROM t GROUP BY x",
+}
+"""What to write for the statements of other systems that ask for statistics."""
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,9 @@ from dpdb.policy.catalog import Table
 from dpdb.sql import option_names
 from dpdb.sql.literals import number
 
+PUBLIC = "PUBLIC_GROUPS"
+"""The strategy that shows all groups of declared or public keys."""
+
 
 @dataclass(frozen=True)
 class Option:
@@ -51,6 +54,14 @@ def agreed(terms: tuple[Option, ...], table: Source, *, grouped: bool) -> Source
     return replace(table, rows_per_unit=rows)
 
 
+def counts_only_units(terms: tuple[Option, ...]) -> bool:
+    """Whether groups are asked for as public: then rows that are of no unit count for nothing.
+
+    In BigQuery the public side of an outer join lists the groups so, each with what units have.
+    """
+    return any(term.name == "group_selection_strategy" and _is(term, PUBLIC) for term in terms)
+
+
 def with_key_terms(query: Query, terms: tuple[Option, ...]) -> Query:
     """The query with the terms on which of its groups are shown.
 
@@ -82,16 +93,19 @@ def _called(source: Source) -> str:
     return source.name if isinstance(source, Table) else "these tables"
 
 
+def _is(term: Option, strategy: str) -> bool:
+    return [token.text.upper() for token in term.value] == [strategy]
+
+
 def _check_strategy(term: Option, *, found: bool) -> None:
     """Refuse a strategy that is not that of the query's keys."""
-    given = [token.text.upper() for token in term.value]
-    if found and given != ["LAPLACE_THRESHOLD"]:
+    if found and not _is(term, "LAPLACE_THRESHOLD"):
         raise InvalidOption(
             "group_selection_strategy is LAPLACE_THRESHOLD for keys that are found in the data",
             hint="public groups are those that the policy declares: list them as values",
             place=term.place,
         )
-    if not found and given != ["PUBLIC_GROUPS"]:
+    if not found and not _is(term, PUBLIC):
         raise InvalidOption(
             "group_selection_strategy is PUBLIC_GROUPS",
             hint="groups are those that the policy declares; each is shown, also without rows",

@@ -1,4 +1,4 @@
-"""Aggregates of two columns, and SKEWNESS: expressions of averages, variances and counts.
+"""Aggregates of two columns, SKEWNESS and KURTOSIS: expressions of averages and variances.
 
 With d = x - a and e = y - b, for constants a and b in the middle of the bounds, over the rows in
 which neither x nor y is NULL:
@@ -8,6 +8,8 @@ which neither x nor y is NULL:
     REGR_SLOPE(y, x) = COVAR_POP(y, x) / VAR_POP(x)
     SKEWNESS(x) = m₃ / VAR_POP(x)^(3/2) · √(n(n - 1)) / (n - 2)
     m₃ = avg(d³) - 3·avg(d)·avg(d²) + 2·avg(d)³
+    KURTOSIS(x) = ((n + 1)·m₄ / VAR_POP(x)² - 3·(n - 1)) · (n - 1) / ((n - 2)·(n - 3))
+    m₄ = avg(d⁴) - 4·avg(d)·avg(d³) + 6·avg(d)²·avg(d²) - 3·avg(d)⁴
 
 and the other REGR functions of SQL:2003 in the same way. So no noise is drawn that these averages
 and variances would not have by themselves, and what the statement asks of them besides is shared.
@@ -36,7 +38,7 @@ SlotOf = Callable[[Aggregate], Expr]
 
 
 def of_two_columns(node: exp.Expr, rows: ExpressionBinder, slot: SlotOf) -> Expr | None:
-    """What an aggregate of two columns is, or SKEWNESS; None for any other aggregate."""
+    """What an aggregate of two columns or a higher moment is; None for any other aggregate."""
     condition, called = None, node
     if isinstance(node, exp.Filter):
         only(node, rows.text, "this", "expression")
@@ -131,6 +133,22 @@ class _Pairs:
         deviation = Call("sqrt", (variance,), Kind.NUMBER)
         return _times(_over(third, _times(variance, deviation)), scale)
 
+    @property
+    def kurtosis(self) -> Expr:
+        """The excess kurtosis of a sample."""
+        apart, mean = _apart(self.x), self.offset(self.x)
+        variance, count = self.variance(self.x), self.count
+        square = _times(apart, apart)
+        cubes, fourths = self.average(_times(square, apart)), self.average(_times(square, square))
+        squares, squared = _plus(variance, _times(mean, mean)), _times(mean, mean)
+        fourth = _minus(fourths, _times(_number(4), _times(mean, cubes)))
+        fourth = _plus(fourth, _times(_number(6), _times(squared, squares)))
+        fourth = _minus(fourth, _times(_number(3), _times(squared, squared)))
+        less = _minus(count, _number(1))
+        more = _times(_plus(count, _number(1)), _over(fourth, _times(variance, variance)))
+        fewer = _times(_minus(count, _number(2)), _minus(count, _number(3)))
+        return _over(_times(_minus(more, _times(_number(3), less)), less), fewer)
+
 
 _FORMULAS: dict[type[exp.Expr], Callable[[_Pairs], Expr]] = {
     exp.CovarPop: lambda pairs: pairs.covariance,
@@ -146,6 +164,7 @@ _FORMULAS: dict[type[exp.Expr], Callable[[_Pairs], Expr]] = {
     exp.RegrSyy: lambda pairs: _times(pairs.count, pairs.variance(pairs.y)),
     exp.RegrSxy: lambda pairs: _times(pairs.count, pairs.covariance),
     exp.Skewness: lambda pairs: pairs.skewness,
+    exp.Kurtosis: lambda pairs: pairs.kurtosis,
 }
 
 

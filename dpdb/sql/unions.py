@@ -26,7 +26,13 @@ def union(
     """
     where = place(tree, binder.text)
     if not isinstance(tree, exp.Union):
-        raise Unsupported(f"{node_name(tree)} is not supported", hint="UNION ALL is", place=where)
+        word = "NOT IN" if isinstance(tree, exp.Except) else "IN"
+        raise Unsupported(
+            f"{node_name(tree)} is not supported",
+            hint=f"COUNT(DISTINCT x) with WHERE x {word} (SELECT …) counts these values;"
+            " UNION ALL puts rows together",
+            place=where,
+        )
     only(tree, binder.text, "this", "expression", "distinct", "order", "limit", "offset", "with_")
     binder.views = sources.with_views(tree, binder)
     nodes = tree.this, tree.expression

@@ -16,6 +16,7 @@ from dpdb.plan.stability import THE_UNIT, Name, names_of
 from dpdb.policy.catalog import Policy, Table
 from dpdb.sql import group_by
 from dpdb.sql.arrangement import with_lookups
+from dpdb.sql.noise_reports import refuse_intervals
 from dpdb.sql.rewriting import substituted
 from dpdb.sql.scopes import AnswerExpressions, Answers, RowExpressions
 from dpdb.sql.sources import SelectBinder, source_of
@@ -106,6 +107,8 @@ def unit_view(
     answers = AnswerExpressions(binder, rows, scope, tuple(plain))
     outputs, having = binder.outputs(tree, answers, written), tree.args.get("having")
     kept = answers.condition(having.this) if having else None
+    asked = [*(each.expression for each in outputs), *(() if kept is None else (kept,))]
+    refuse_intervals(asked, policy.unit, place(tree, binder.text))
     if binder.subqueries:
         raise Unsupported(
             f"a scalar subquery is not compared with the rows of each {policy.unit}",

@@ -25,8 +25,11 @@ def refusal(public: str, unit: str, where: Place | None) -> Unsupported:
     )
 
 
-def check_ignored(query: Query, where: Place | None) -> None:
-    """Refuse a query that would count public rows without a match."""
+def check_ignored(query: Query, where: Place | None, *, only_units: bool) -> None:
+    """Refuse a query that would count public rows without a match.
+
+    One that counts `only_units` says itself that rows of no unit count for nothing.
+    """
     source = query.table
     if not isinstance(source, Joined) or source.unmatched is None:
         return
@@ -37,11 +40,11 @@ def check_ignored(query: Query, where: Place | None) -> None:
         for column in scan.table.columns
     }
     counted = (each.argument for each in query.aggregates)
+    ignored = only_units or all(
+        argument is not None and _is_null_without(argument, private) for argument in counted
+    )
     of_public = (not private & set(columns_of(key)) for key in query.keys)
-    if not (
-        all(argument is not None and _is_null_without(argument, private) for argument in counted)
-        and all(of_public)
-    ):
+    if not (ignored and all(of_public)):
         raise refusal(source.unmatched, source.unit_in_words, where)
 
 

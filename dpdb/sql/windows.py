@@ -39,6 +39,7 @@ AGGREGATES: dict[type[exp.Expr], str] = {
 NAMES = [
     "ROW_NUMBER", "RANK", "DENSE_RANK", "PERCENT_RANK", "CUME_DIST", "NTILE", "LAG", "LEAD",
     "FIRST_VALUE", "LAST_VALUE", "NTH_VALUE", "COUNT", "SUM", "AVG", "MIN", "MAX",
+    "RATIO_TO_REPORT",
 ]  # fmt: skip
 """The functions that take OVER."""
 MAX_WINDOWS = 50

@@ -23,7 +23,7 @@ OUTER = [
     "SELECT MAX(n), MIN(n), SUM(n), AVG(n), COUNT(*), COUNT(m), COUNT(DISTINCT q) FROM t",
     "SELECT MEDIAN(n), VAR_SAMP(n), VAR_POP(a), STDDEV(n), STDDEV_POP(a) FROM t",
     "SELECT QUANTILE_CONT(a, 0.25), MAX(day), SUM(m), AVG(m) FILTER (WHERE n > 8) FROM t",
-    "SELECT CORR(n, a), COVAR_SAMP(n, m), REGR_SLOPE(a, n), REGR_R2(m, n), SKEWNESS(n) FROM t",
+    "SELECT CORR(n, a), COVAR_SAMP(n, m), REGR_SLOPE(a, n), REGR_R2(m, n), SKEWNESS(n), KURTOSIS(n) FROM t",
     "SELECT SUM(n), COUNT(*), MAX(day), VAR_SAMP(n), MEDIAN(a) FROM t WHERE n > 1000",
     "SELECT MODE(n), MODE(city), SUM(n), COUNT(n), MIN(day) FROM t WHERE n > 1000",
     "SELECT city, a FROM t WHERE a > 500 AND city <> 'Ely' ORDER BY a DESC LIMIT 3",

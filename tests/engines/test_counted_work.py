@@ -24,19 +24,20 @@ from dpdb.sql.splitting import split
 from dpdb.vectors import evaluate, vector
 from dpdb.vectors.columns import Codes, Numbers
 from tests.support.exactly import planned, raw_of
-from tests.system.test_transcript import BENIGN, HEADER, POLICIES, QUERIES, _everywhere, _row
+from tests.support.hostile_rows import BENIGN, HEADER, everywhere, row
+from tests.system.test_transcript import POLICIES, QUERIES
 
 LAST = {
-    "usual": _row(23),
-    "NULL": _everywhere(b""),
-    "division by zero": _row(23, age=b"33"),
-    "overflow": _row(23, income=b"1e308"),
-    "found by a filter": _row(23, name=b"Zoe", zip=b"10003"),
-    "found by none": _row(23, name=b"nobody", age=b"0", city=b"", smoker=b""),
-    "a known name": _row(23, name=b"Ann0"),
-    "a number": _row(23, name=b"5"),
-    "minus zero": _row(23, income=b"-0.0", name=b"-0.0"),
-    "2^53": _everywhere(b"9007199254740993"),
+    "usual": row(23),
+    "NULL": everywhere(b""),
+    "division by zero": row(23, age=b"33"),
+    "overflow": row(23, income=b"1e308"),
+    "found by a filter": row(23, name=b"Zoe", zip=b"10003"),
+    "found by none": row(23, name=b"nobody", age=b"0", city=b"", smoker=b""),
+    "a known name": row(23, name=b"Ann0"),
+    "a number": row(23, name=b"5"),
+    "minus zero": row(23, income=b"-0.0", name=b"-0.0"),
+    "2^53": everywhere(b"9007199254740993"),
 }
 MORE = """;
 SELECT COUNT(*) FROM t WHERE name = 'Zoe'; SELECT COUNT(*) FROM t WHERE name IN ('Ann0', 'Zoe');

@@ -5,14 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.long.parts import Part
-from tests.system.test_transcript import (
-    HOSTILE,
-    THOROUGH,
-    VARIANTS,
-    WORST,
-    assert_rows_change_no_byte,
-    drowned,
-)
+from tests.support.hostile_rows import HOSTILE, WORST
+from tests.system.test_transcript import THOROUGH, VARIANTS, assert_rows_change_no_byte, drowned
 
 __all__ = ["drowned"]  # a fixture that all tests here use
 

@@ -23,8 +23,9 @@ from tests.long.neighbours import neighbouring
 from tests.long.parts import Part
 from tests.long.statements import ASKED
 from tests.sql.test_corpora import ACCEPTED, REFUSED
+from tests.support.hostile_rows import HOSTILE
 from tests.support.noiseless import Noiseless
-from tests.system.test_transcript import HOSTILE, _first_difference
+from tests.system.test_transcript import _first_difference
 
 SUPPORT = Path(__file__).parents[1] / "support"
 PEOPLE = Path(__file__).parents[2] / "sample_data" / "people.csv"

@@ -24,6 +24,8 @@ CALLS = [
     ),
     "SKEWNESS(y)",
     "SKEWNESS(x)",
+    "KURTOSIS(y)",
+    "KURTOSIS(x) FILTER (WHERE k > 0)",
     "CORR(y, k) FILTER (WHERE x > 40)",
     "REGR_SLOPE(y + k, 2 * k)",
 ]  # fmt: skip

@@ -426,6 +426,7 @@ SELECT PERCENTILE_DISC(0.5) WITHIN GROUP (ORDER BY points), QUANTILE_DISC(points
 SELECT PERCENTILE_CONT(ARRAY[0.1, 0.9]) WITHIN GROUP (ORDER BY points) FILTER (WHERE member) AS p FROM visits;
 SELECT HISTOGRAM(points, [10, 20, 50]) AS h, HISTOGRAM(loose, [-1, 0, 1.5]) FILTER (WHERE member) FROM visits;
 SELECT APPROX_TOP_COUNT(plan, 2) FROM visits;
+SELECT HISTOGRAM(plan) AS h FROM visits WHERE member OR points > 3;
 SELECT APPROX_TOP_SUM(plan, points, 1) AS top FROM visits WHERE member;
 SELECT APPROX_TOP_K(plan) FROM visits;
 SELECT WIDTH_BUCKET(points, 0, 100, 4) AS quarter, COUNT(*), AVG(points) FROM visits GROUP BY quarter;

@@ -175,3 +175,11 @@ SELECT channel, SUM(amount, contribution_bounds_per_group => (0, 200)) AS total 
 SELECT SUM(customer_id, contribution_bounds_per_group => (0, 200)), COUNTIF(channel = 'web', contribution_bounds_per_group => (0, 2)) FROM orders;
 SELECT SUM(DISTINCT quantity), AVG(DISTINCT price) FROM lines WHERE price > 20;
 SELECT SUM(DISTINCT price), AVG(DISTINCT price) FROM products;
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(group_selection_strategy = PUBLIC_GROUPS) r.id, COUNT(*) FROM customers c RIGHT JOIN (SELECT DISTINCT id FROM regions) r ON r.id = c.region GROUP BY r.id;
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(max_groups_contributed = 1) channel, COUNT(*, report_format => 'JSON') AS n FROM orders GROUP BY channel;
+SELECT WITH ANONYMIZATION OPTIONS(epsilon = 0.1) ANON_SUM(amount CLAMPED BETWEEN 0 AND 100 WITH REPORT(FORMAT = "json")) FROM orders;
+SELECT DAYNAME(day) AS weekday, COUNT(*) FROM orders GROUP BY weekday;
+SELECT STRFTIME(day, '%Y-%m') AS month, SUM(amount) FROM orders GROUP BY month ORDER BY month;
+SELECT LAST_DAY(day) AS month_end, AVG(amount) FROM orders GROUP BY month_end;
+SELECT c.segment, COUNT(*) FROM customers c JOIN orders o ON c.id = o.customer_id ANTI JOIN returns r ON r.order_id = o.id AND r.customer_id = c.id GROUP BY c.segment;
+SELECT channel, RATIO_TO_REPORT(SUM(amount)) OVER () AS part FROM orders GROUP BY channel;

@@ -53,13 +53,17 @@ SELECT FIRST_VALUE(name) FROM people;
 -- Unsupported
 SELECT LAST(age) FROM people;
 -- Unsupported SELECT zip, COUNT(*) AS n … GROUP BY zip
-SELECT HISTOGRAM(zip) FROM people;
+SELECT HISTOGRAM(zip), COUNT(*) FROM people;
 -- UnknownName did you mean QUANTILE_DISC?
 SELECT QUANTILE_DISK(age, 0.5) FROM people;
 -- Unsupported PERCENTILE_DISC(q) or MODE()
 SELECT PERCENTILE_DISC(age, 0.5) WITHIN GROUP (ORDER BY age) FROM people;
--- Unsupported
+-- Unsupported 1:8 COUNT_IF(NOT x) counts the rows that would
 SELECT BOOL_AND(age > 30) FROM people;
+-- Unsupported 1:13 EVERY is not supported: one row can decide it
+SELECT zip, EVERY(age > 30) FROM people GROUP BY zip;
+-- Unsupported COUNT_IF(x) counts the rows that would
+SELECT LOGICAL_OR(age > 30) FROM people;
 -- TypeMismatch a number is needed
 SELECT SUM(DISTINCT name) FROM people;
 -- Unsupported one argument
@@ -393,7 +397,15 @@ SELECT COUNT(*) FROM people WHERE age IN 30;
 -- Unsupported
 SELECT COUNT(*) FROM people WHERE name LIKE name;
 -- Unsupported
-SELECT COUNT(*) FROM people WHERE name LIKE ANY ('a', 'b');
+SELECT COUNT(*) FROM people WHERE name NOT LIKE ANY ('a', 'b');
+-- Unsupported
+SELECT COUNT(*) FROM people WHERE name LIKE ANY (name, 'b');
+-- Unsupported
+SELECT COUNT(*) FROM people WHERE name LIKE ANY (SELECT name FROM people);
+-- Unsupported 1:1 SELECT stands before FROM
+FROM people SELECT zip, COUNT(*) GROUP BY zip;
+-- Unsupported 1:1 an aggregate for each column
+PIVOT people ON zip USING SUM(age);
 -- Unsupported ESCAPE
 SELECT COUNT(*) FROM people WHERE name LIKE 'a' ESCAPE 'xy';
 -- Unsupported a date has no hour
@@ -760,8 +772,8 @@ SELECT SUM(loose CLAMPED BETWEEN 0 AND points) FROM visits;
 SELECT COUNT(*, contribution_bounds_per_group => (2, 2)) FROM visits;
 -- UnknownName did you mean contribution_bounds_per_group?
 SELECT AVG(loose, contribution_bound_per_group => (0, 1)) FROM visits;
--- UnknownName --json prints its noise
-SELECT COUNT(*, report_format => 'JSON') FROM visits;
+-- UnknownName report_format is 'JSON'
+SELECT COUNT(*, report_format => 'PROTO') FROM visits;
 -- Unsupported MODE takes no named arguments
 SELECT MODE(plan, contribution_bounds_per_row => (0, 1)) FROM visits;
 -- MissingBounds CLAMP(loose, low, high)
@@ -898,7 +910,9 @@ SELECT APPROX_TOP_SUM(plan, points, 2) FROM visits GROUP BY member;
 -- Unsupported SELECT plan, COUNT(*) AS n … GROUP BY plan ORDER BY n DESC LIMIT 10
 SELECT APPROX_TOP_K(plan), COUNT(*) FROM visits;
 -- Unsupported SELECT grade, COUNT(*) AS n … GROUP BY grade
-SELECT HISTOGRAM(grade) FROM visits;
+SELECT HISTOGRAM(grade) FROM visits GROUP BY plan;
+-- Unsupported no declared values to group by
+SELECT HISTOGRAM(loose) FROM visits;
 -- Unsupported HISTOGRAM(points, [10, 20, 30])
 SELECT plan, HISTOGRAM(points, 20) FILTER (WHERE member) FROM visits GROUP BY plan;
 -- Unsupported an aggregate cannot be used here

@@ -43,6 +43,8 @@ SELECT COUNT(*) FROM customers AS c JOIN orders AS c ON TRUE;
 --- What joins cannot do
 -- Unsupported USING (column)
 SELECT COUNT(*) FROM customers NATURAL JOIN orders;
+-- Unsupported GROUP BY x has a row for each value of a list
+SELECT o.channel, COUNT(*) FROM orders AS o RIGHT JOIN UNNEST(['web', 'phone']) AS c ON o.channel = c GROUP BY o.channel;
 -- Unsupported only tables and SELECTs can be in FROM
 SELECT COUNT(*) FROM customers AS c, LATERAL (SELECT * FROM orders AS o WHERE o.customer_id = c.id) AS t;
 -- TypeMismatch 1:8 a number is needed here
@@ -185,3 +187,15 @@ WITH big AS (SELECT region FROM customers GROUP BY region HAVING COUNT(*) > 100)
 WITH big AS (SELECT region, COUNT(*) AS n FROM customers GROUP BY region) SELECT COUNT(*) FROM customers c JOIN big ON big.region = c.region;
 -- Unsupported a subquery gives one value, and this one has
 SELECT COUNT(*) FROM customers WHERE region = (SELECT id FROM regions);
+-- Unsupported without a match
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(group_selection_strategy = PUBLIC_GROUPS) c.region, COUNT(*) FROM customers c RIGHT JOIN regions r ON r.id = c.region GROUP BY c.region;
+-- Unsupported DISTINCT would make one row of several
+SELECT r.landscape, COUNT(*) FROM customers c JOIN (SELECT DISTINCT landscape FROM regions) r ON r.landscape = c.segment GROUP BY r.landscape;
+-- Unsupported has no noise, and so no interval
+SELECT COUNT(l) FROM (SELECT customer_id, DP_INTERVAL_LOW(SUM(amount)) AS l FROM orders GROUP BY customer_id);
+-- Unsupported has no noise, and so no interval
+SELECT COUNT(*) FROM customers c WHERE (SELECT DP_INTERVAL_LOW(SUM(o.amount)) FROM orders o WHERE o.customer_id = c.id) > 3;
+-- Unsupported report_format goes into the SELECT whose answer is read
+SELECT SUM(n, report_format => 'JSON') FROM (SELECT channel, COUNT(*) AS n FROM orders GROUP BY channel);
+-- TypeMismatch a report is of a number
+SELECT MIN(day, report_format => 'JSON') FROM orders;

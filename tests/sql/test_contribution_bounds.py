@@ -55,7 +55,6 @@ REFUSED = [
     ("SUM(loose CLAMPED BETWEEN 0 AND 1 CLAMPED BETWEEN 0 AND 1)", "not valid SQL"),
     ("SUM(loose, contribution_bounds_per_row => (0, 1), 3)", "are the last"),
     ("SUM(loose, bounds => (0, 1))", "no argument bounds"),
-    ("SUM(loose, report_format => 'JSON')", "no argument report_format"),
     ("MODE(points, contribution_bounds_per_row => (0, 1))", "MODE takes no named"),
     ("SUM(ABS(loose, contribution_bounds_per_row => (0, 1)))", "cannot be used here"),
     ("NOTHING(loose, contribution_bounds_per_row => (0, 1))", "NOTHING takes no named"),

@@ -69,6 +69,7 @@ def labels(text: str, policy: Policy) -> list[str]:
     ("HISTOGRAM(points, [1, 5]) AS h", ["h[points <= 1]", "h[1 < points <= 5]", "h[points > 5]"]),
     ("APPROX_QUANTILES(points, 2)[OFFSET(1)]", ["APPROX_QUANTILES(points, 2)[OFFSET(1)]"]),
     ("APPROX_TOP_COUNT(plan, 2)", ["value", "count"]),
+    ("HISTOGRAM(plan)", ["value", "count"]),
     ("APPROX_TOP_SUM(plan, points, 2) AS top", ["top.value", "top.sum"]),
 ])  # fmt: skip
 def test_elements_are_named_after_their_list(
@@ -97,6 +98,7 @@ def test_the_most_frequent_values_are_rows(policy: Policy) -> None:
 
     for top, meant in {
         "APPROX_TOP_COUNT(plan, 2)": "COUNT(*) AS count FROM visits GROUP BY plan ORDER BY 2 DESC LIMIT 2",
+        "HISTOGRAM(plan)": "COUNT(*) AS count FROM visits WHERE plan IS NOT NULL GROUP BY plan",
         "APPROX_TOP_K(plan)": "COUNT(*) AS count FROM visits GROUP BY plan ORDER BY 2 DESC LIMIT 1",
         "APPROX_TOP_SUM(plan, points, 3)": "SUM(points) AS sum FROM visits GROUP BY plan ORDER BY 2 DESC LIMIT 3",
     }.items():  # fmt: skip

@@ -14,9 +14,17 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+import pyarrow
 import pytest
+from psycopg import sql
+
+from dpdb.policy.server_tables import ServerTable, server_table
 
 _SETTINGS = "-c fsync=off -c listen_addresses='' -c max_connections=20"
+
+_TYPES = {"int64": "bigint", "double": "float8", "date32[day]": "date", "bool": "boolean",
+          "string": "text", "timestamp[us, tz=UTC]": "timestamptz"}  # fmt: skip
+"""By the types of Arrow that prepared files have."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +43,22 @@ class Server:
         with psycopg.connect(self.address(database=database), autocommit=True) as connection:
             for statement in statements:
                 connection.execute(statement, values)
+
+    def insert(self, name: str, rows: pyarrow.Table) -> ServerTable:
+        """A new table with the rows of an Arrow table, in place of one of that name."""
+        listed = sql.SQL(", ").join(
+            sql.SQL("{} {}").format(sql.Identifier(field.name), sql.SQL(_TYPES[str(field.type)]))
+            for field in rows.schema
+        )
+        table = sql.Identifier(name)
+        with psycopg.connect(self.address(), autocommit=True) as connection:
+            connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(table))
+            connection.execute(sql.SQL("CREATE TABLE {} ({})").format(table, listed))
+            copied = sql.SQL("COPY {} FROM STDIN").format(table)
+            with connection.cursor().copy(copied) as into:
+                for row in zip(*(column.to_pylist() for column in rows.columns), strict=True):
+                    into.write_row(row)
+        return server_table(self.address(name))
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from random import Random
 
 import pytest
 
+from dpdb.errors import StatementError
 from dpdb.policy.reader import read_policy
 from dpdb.session.session import Session
 from tests.support.noiseless import Noiseless
@@ -76,3 +77,21 @@ def test_a_subtotal_counts_rows_of_all_keys(tmp_path: Path) -> None:
     session = opened(tmp_path, days)
     assert session.execute(text.format("day")).rows == ((1, 2),)
     assert session.execute(text.format("ROLLUP(day)")).rows[-1] == (None, 4)
+
+
+def test_a_right_join_lists_public_groups_as_in_bigquery(tmp_path: Path) -> None:
+    """A group without a match counts nothing, where plain SQL would count its public row."""
+    groups = "(SELECT DISTINCT id FROM r) AS p ON p.id = c.reg GROUP BY p.id"
+    asked = f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(group_selection_strategy = {{}}) p.id, COUNT(*) FROM c RIGHT JOIN {groups}"
+    empty = 0
+    for database in (DENSE, *(random_database(Random(seed)) for seed in range(6))):
+        session = opened(tmp_path, database)
+        found = dict(session.execute(asked.format("PUBLIC_GROUPS")).rows)
+        expected = dict(list(database.rows(f"SELECT p.id, COUNT(*) FROM c JOIN {groups}")))
+        assert {key: number for key, number in found.items() if number} == expected
+        known = {each for (each,) in database.rows("SELECT id FROM r") if each is not None}
+        assert not known or set(found) == known
+        empty += len(known - set(expected))
+        with pytest.raises(StatementError, match="without a match"):
+            session.execute(asked.format("LAPLACE_THRESHOLD"))
+    assert empty

@@ -6,9 +6,10 @@ import pytest
 
 from dpdb.session import session
 from dpdb.sql.splitting import split
+from tests.support.hostile_rows import WORST
 from tests.support.streams import SmallBlocks
 from tests.system import test_transcript
-from tests.system.test_transcript import WORST, assert_rows_change_no_byte, drowned
+from tests.system.test_transcript import assert_rows_change_no_byte, drowned
 
 __all__ = ["drowned"]
 

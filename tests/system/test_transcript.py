@@ -25,10 +25,9 @@ from dpdb.privacy.noise import bracket, exponential, gradual, smooth, thresholdi
 from dpdb.privacy.noise.system import SystemNoise
 from dpdb.session.session import Session
 from dpdb.sql.splitting import split
+from tests.support.hostile_rows import BENIGN, CHANGES_ROWS, HEADER, HOSTILE, WORST
 from tests.support.noiseless import Noiseless
 from tests.support.planned_once import planned_once
-
-HEADER = b"id,name,age,income,zip,city,smoker,born\n"
 
 POLICIES = {
     "declared": """
@@ -158,6 +157,8 @@ SELECT COUNT(*) FROM t AS a WHERE (SELECT SUM(age) FROM t AS b WHERE b.name = a.
 EXPLAIN SELECT AVG(age), COUNT(DISTINCT name) FROM t WHERE name = 'Zoe';
 EXPLAIN SELECT COUNT(*) FROM t WHERE age > (SELECT AVG(age) FROM t);
 SHOW TABLES; DESCRIBE t; SHOW BUDGET;
+SELECT COUNT(*, report_format => 'JSON'), AVG(age, report_format => 'JSON') FROM t;
+SELECT HISTOGRAM(smoker) FROM t; SELECT KURTOSIS(age) FROM t;
 SELECT COUNT(*) FROM t; SHOW BUDGET
 """
 ASKING = """
@@ -190,89 +191,6 @@ SET sensitivity = 'smooth'; SELECT MAX(age), COUNT(*) FROM t WHERE name <> 'Zoe'
 """
 
 
-def _row(number: int, **cells: bytes) -> bytes:
-    """A row with nothing wrong with it, but for the `cells` given."""
-    usual = {
-        "id": b"%d" % number,
-        "name": [b"Ann", b"Bob", b"Cid"][number % 3] + b"%d" % number,
-        "age": b"%d" % (20 + number * 7 % 60),
-        "income": b"%d.%02d" % (number * 997, number),
-        "zip": [b"10001", b"10002"][number % 2],
-        "city": [b"Rome", b"Oslo", b"Lima"][number % 3],
-        "smoker": [b"true", b"false"][number % 2],
-        "born": b"19%02d-0%d-17" % (40 + number, 1 + number % 9),
-    }
-    return b",".join({**usual, **cells}.values())
-
-
-BENIGN = [_row(number) for number in range(24)]
-
-
-def _everywhere(cell: bytes) -> bytes:
-    return b",".join([cell] * 8)
-
-
-HOSTILE: dict[str, bytes] = {
-    "another": _row(30, name=b"Zoe", age=b"33"),
-    "NaN": _everywhere(b"NaN"),
-    "nan": _everywhere(b"nan"),
-    "inf": _everywhere(b"inf"),
-    "-Infinity": _everywhere(b"-Infinity"),
-    "underscores": _everywhere(b"1_000"),
-    "10^400": _everywhere(b"1" + b"0" * 400),
-    "1e400": _everywhere(b"1e400"),
-    "1e308": _everywhere(b"1e308"),
-    "-1e308": _everywhere(b"-1.7e308"),
-    "1e-320": _everywhere(b"1e-320"),
-    "2^53": _everywhere(b"9007199254740992"),
-    "2^63": _everywhere(b"9223372036854775808"),
-    "-2^64": _everywhere(b"-18446744073709551616"),
-    "Arabic digits": _everywhere("٣٣".encode()),
-    "fullwidth digits": _everywhere("３３".encode()),
-    "empty": _everywhere(b""),
-    "spaces": _everywhere(b"  "),
-    "NULL": _everywhere(b"NULL"),
-    "zero": _everywhere(b"0"),
-    "minus zero": _everywhere(b"-0.0"),
-    "thirty-three": _everywhere(b"33"),
-    "hex": _everywhere(b"0x21"),
-    "true": _everywhere(b"true"),
-    "date": _everywhere(b"2000-01-01"),
-    "30 February": _everywhere(b"2001-02-30"),
-    "year 0": _everywhere(b"0000-01-01"),
-    "year 9999": _everywhere(b"9999-12-31"),
-    "year 10000": _everywhere(b"10000-01-01"),
-    "NUL": _everywhere(b"a\0b"),
-    "not UTF-8": _everywhere(b"\xff\xfe\x80"),
-    "surrogate": _everywhere(b"\xed\xa0\x80"),
-    "byte order mark": _everywhere(b"\xef\xbb\xbf5"),
-    "line separator": _everywhere("a\u2028b\x85c".encode()),
-    "quoted": _everywhere(b'"a ""b"" c"'),
-    "quote inside": _everywhere(b'a"b'),
-    "quote, then text": _everywhere(b'"a"b'),
-    "comma in quotes": _everywhere(b'"a,b"'),
-    "newline in quotes": _everywhere(b'"a\nb"'),
-    "CR in quotes": _everywhere(b'"a\rb"'),
-    "formula": _everywhere(b"=cmd()|'/c calc'!A1"),
-    "escape": _everywhere(b"\x1b]0;owned\x07\x1b[2J"),
-    "C1 control": _everywhere("\x9b31m\u202eevil".encode()),
-    "SQL": _everywhere(b"'; DROP TABLE t; --"),
-    "percent": _everywhere(b"%_%_%"),
-    "a long name": _row(31, name=b"a" * 30_000),
-    "a long cell": _row(31, city=b"x" * 2**20),
-    "a long number": _row(31, age=b"3" * 2**20, income=b"0." + b"7" * 2**20),
-    "short": b"5,Zoe",
-    "one cell": b"5",
-    "long": _row(32) + b",surplus" * 3,
-    "undeclared keys": _row(33, zip=b"99999", city=b"Atlantis", smoker=b"maybe"),
-    "out of bounds": _row(34, id=b"-5", age=b"-7", income=b"1e12", born=b"1066-10-14"),
-    "the same person": _row(0),
-    "an open quote": b'35,"Zoe',
-}
-WORST = ["another", "NaN", "1e308", "2^63", "2^53", "empty", "escape", "not UTF-8", "short",
-         "undeclared keys", "the same person"]  # fmt: skip
-CHANGES_ROWS = {"an open quote"}
-"""At the end of the file these are one row; elsewhere they swallow those after them."""
 _OTHERS = [name for name in HOSTILE if name not in {*WORST, *CHANGES_ROWS}]
 HANDFULS = [
     *(_OTHERS[at :: len(_OTHERS) // HANDFUL] for at in range(len(_OTHERS) // HANDFUL)),

@@ -96,10 +96,11 @@ def places_among(column: Numbers | Codes, values: tuple[Value, ...]) -> Array:
     # Whole numbers are grouped over a whole range, in order.
     assert column.step is not None
     place = column.units.astype(np.int64) - int(Fraction(values[0]) / column.step)
-    outside = (place < 0) | (place >= len(values))
+    # Without a sign, places before the first are past the last.
+    place = np.minimum(place.view(np.uint64), np.uint64(len(values))).view(np.int64)
     if column.null is not None:
-        outside = outside | column.null
-    return np.where(outside, len(values), place)
+        np.copyto(place, len(values), where=column.null)
+    return place
 
 
 def _places_of(key: Expr, values: tuple[Value, ...], frame: Frame, rows: int) -> Array:

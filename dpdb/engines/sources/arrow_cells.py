@@ -6,6 +6,7 @@ column is declared as; and a number is the double that is nearest to it.
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import pyarrow
 from numpy.typing import NDArray
 from pyarrow import compute, types
 
-from dpdb.engines.sources.csv_records import MARGIN, Cells
+from dpdb.engines.sources.csv_records import MARGIN, Cells, Places
 from dpdb.engines.sources.grid_rounding import Floats
 from dpdb.policy.numbers import CALENDAR
 from dpdb.policy.timestamps import DAY, SECOND, TIMESTAMPS
@@ -23,6 +24,7 @@ _WHOLE_DOUBLES = 2**53
 """Whole numbers up to this are doubles, and so are powers of ten below 10^23."""
 _LONGEST_WORD = 18
 """The most digits of decimals that are held in 64 bits."""
+_TEXTS = pyarrow.large_string()
 _PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 """The units of timestamps."""
 
@@ -44,7 +46,7 @@ def texts_of(array: pyarrow.Array) -> pyarrow.Array:
         array = _written_dates(array)
     if types.is_timestamp(array.type):  # in UTC
         array = array.cast(pyarrow.int64()).cast(pyarrow.timestamp(array.type.unit))
-    return compute.cast(array, pyarrow.large_string())
+    return compute.cast(array, _TEXTS)
 
 
 def cells(array: pyarrow.Array) -> Cells:
@@ -58,6 +60,28 @@ def cells(array: pyarrow.Array) -> Cells:
     ends = places[1:] - first + MARGIN
     ends = np.where(_null(texts) | (ends - starts > LONGEST), starts, ends)
     return Cells(b"\n" * MARGIN + held + b"\n", starts, ends)
+
+
+def repeated_cells(array: pyarrow.DictionaryArray) -> tuple[Cells, Places]:
+    """The cells of a dictionary's texts and an empty one, and each row's place among them."""
+    indices, missing = array.indices, len(array.dictionary)
+    places = _plain(indices).astype(np.intp)
+    np.copyto(places, missing, where=_null(indices))
+    texts = pyarrow.concat_arrays([texts_of(array.dictionary), pyarrow.nulls(1, _TEXTS)])
+    return cells(texts), places
+
+
+def step_of(kind: pyarrow.DataType) -> Fraction | None:
+    """What values of this type are multiples of, where 64 bits with a sign hold how many."""
+    if types.is_decimal(kind) and not is_long_decimal(kind) and kind.scale >= 0:
+        return Fraction(1, 10**kind.scale)
+    return Fraction(1) if types.is_integer(kind) and kind != pyarrow.uint64() else None
+
+
+def multiples(array: pyarrow.Array) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """Values as multiples of the step of their type, and which are NULL: those mean nothing."""
+    plain = _decimal_words(array) if types.is_decimal(array.type) else _plain(array)
+    return plain, _null(array)
 
 
 def numbers(array: pyarrow.Array) -> Floats:
@@ -116,10 +140,7 @@ def _written_dates(array: pyarrow.Array) -> pyarrow.Array:
 
 def _decimals(array: pyarrow.Array) -> Floats:
     """Decimals of at most 18 digits as the nearest doubles."""
-    scale = array.type.scale
-    wide = array.cast(pyarrow.decimal128(array.type.precision, scale))
-    # A decimal of 128 bits is two words, the lower of which holds all of it.
-    words = np.frombuffer(wide.buffers()[1], np.int64)[::2][wide.offset : wide.offset + len(wide)]
+    scale, words = array.type.scale, _decimal_words(array)
     # Where both are doubles, their one division rounds correctly ([Cli90] section 3).
     quotients: Floats = words.astype(np.float64) / 10.0**scale
     rounded = np.flatnonzero(np.abs(words) > _WHOLE_DOUBLES)
@@ -127,13 +148,25 @@ def _decimals(array: pyarrow.Array) -> Floats:
     return quotients
 
 
+def _decimal_words(array: pyarrow.Array) -> NDArray[np.int64]:
+    """Decimals of at most 18 digits as multiples of the step of their type."""
+    wide = array.cast(pyarrow.decimal128(array.type.precision, array.type.scale))
+    # A decimal of 128 bits is two words, the lower of which holds all of it.
+    return np.frombuffer(wide.buffers()[1], np.int64)[::2][wide.offset : wide.offset + len(wide)]
+
+
 def _plain(array: pyarrow.Array) -> NDArray[Any]:
     """The values of an array of numbers; what stands for NULL means nothing."""
-    filled: NDArray[Any] = array.fill_null(0).to_numpy(zero_copy_only=False)
-    return filled
+    # Arrow's own way to numpy would import pandas.
+    kind, held = array.type, array.buffers()[1] or b""
+    letter = "f" if types.is_floating(kind) else "i" if types.is_signed_integer(kind) else "u"
+    values = np.frombuffer(held, f"{letter}{kind.byte_width}")
+    return values[array.offset : array.offset + len(array)]
 
 
 def _null(array: pyarrow.Array) -> NDArray[np.bool_]:
     """Which values are NULL."""
-    null: NDArray[np.bool_] = array.is_null().to_numpy(zero_copy_only=False)
-    return null
+    null = array.is_null()
+    bits = np.frombuffer(null.buffers()[1] or b"", np.uint8)
+    unpacked = np.unpackbits(bits, count=null.offset + len(null), bitorder="little")
+    return unpacked[null.offset :].view(np.bool_)

@@ -18,12 +18,14 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dpdb.engines.sources.csv_records import Cells
+from dpdb.engines.sources.cell_meanings import Meanings
+from dpdb.engines.sources.csv_records import Cells, Places
 from dpdb.engines.sources.distinct_cells import DistinctCells
 from dpdb.engines.sources.grid_rounding import Floats, grid_of, nearest
 from dpdb.engines.sources.plain_dates import plain_dates
 from dpdb.engines.sources.plain_numbers import plain_numbers
 from dpdb.engines.sources.plain_timestamps import plain_timestamps
+from dpdb.engines.sources.repeated_cells import at, used
 from dpdb.policy.catalog import Column, Kind, Value
 from dpdb.policy.csv_format import ORDINARY, Punctuation
 from dpdb.policy.numbers import exact_number
@@ -33,14 +35,12 @@ from dpdb.vectors.columns import Codes, Numbers
 
 Bools = NDArray[np.bool_]
 
-_REMEMBERED = 1 << 16
-
 
 class Builder(Protocol):
     """Gathers the cells of one column."""
 
-    def add(self, column: Cells) -> None:
-        """Append the cells of a block; an empty one is missing."""
+    def add(self, column: Cells, places: Places | None = None) -> None:
+        """Append the cells of a block, or those at `places` among them; an empty one is missing."""
 
     def finish(self) -> Numbers | Codes:
         """The column of all cells added."""
@@ -73,6 +73,12 @@ class NumberBuilder(Builder, Protocol):
         For an `exact` column they are whole numbers.
         """
 
+    def holds_multiples(self, step: Fraction) -> bool:
+        """Whether multiples of `step` can be added as integers, with the same result."""
+
+    def add_multiples(self, multiples: NDArray[Any], null: Bools) -> None:
+        """Append such multiples, of at most 64 bits with a sign; `null` says which are NULL."""
+
 
 class _OrdinalBuilder(ABC):
     """For numbers, dates and timestamps: a cell is a double before it is anything else."""
@@ -82,9 +88,9 @@ class _OrdinalBuilder(ABC):
         self._punctuation = punctuation
         self._decimal = punctuation.decimal.decode()
         self._exact = exact
-        self._meanings = _Meanings(self._meaning, np.dtype(np.float64))
+        self._meanings = Meanings(self._meaning, np.dtype(np.float64))
 
-    def add(self, column: Cells) -> None:
+    def add(self, column: Cells, places: Places | None = None) -> None:
         if self._kind is Kind.DATE:
             floats, plain = plain_dates(column, self._punctuation.quote)
             whole = plain
@@ -97,7 +103,7 @@ class _OrdinalBuilder(ABC):
             plain &= whole & self._holds(floats)
         others = np.flatnonzero(~plain)
         floats[others] = self._meanings.of(column.among(others))
-        self._append(floats)
+        self._append(floats, places)
 
     def add_numbers(self, floats: Floats) -> None:
         lost = self._exact and ~self._holds(floats)
@@ -119,8 +125,8 @@ class _OrdinalBuilder(ABC):
         return value
 
     @abstractmethod
-    def _append(self, floats: Floats) -> None:
-        """Append cells that are read; the array is the builder's from now on."""
+    def _append(self, floats: Floats, places: Places | None = None) -> None:
+        """Append cells that are read, or those at `places`; the array is given away."""
 
     @abstractmethod
     def _holds(self, floats: Floats) -> Bools:
@@ -140,16 +146,29 @@ class _NumbersBuilder(_OrdinalBuilder):
     def __init__(self, column: Column, punctuation: Punctuation, *, exact: bool) -> None:
         super().__init__(column, punctuation, exact=exact)
         self._nullable = column.nullable
-        self._grid = grid_of(column)
+        self._grid = grid = grid_of(column)
+        self._filler = 0 if grid is None else int(grid.units(np.array([grid.filler]))[0])
         self._units: list[NDArray[Any]] = []
         self._null: list[Bools] = []
 
-    def _append(self, floats: Floats) -> None:
-        null = ~np.isfinite(floats)
-        floats[null] = 0.0 if self._grid is None else self._grid.filler
-        self._units.append(floats if self._grid is None else self._grid.units(floats))
+    def holds_multiples(self, step: Fraction) -> bool:
+        return not self._exact and self._grid is not None and self._grid.holds_multiples(step)
+
+    def add_multiples(self, multiples: NDArray[Any], null: Bools) -> None:
+        assert self._grid is not None
+        units = self._grid.clamped(multiples)
+        np.copyto(units, self._filler, where=null)
+        self._units.append(units)
         if self._nullable:
             self._null.append(null)
+
+    def _append(self, floats: Floats, places: Places | None = None) -> None:
+        null = ~np.isfinite(floats)
+        floats[null] = 0.0 if self._grid is None else self._grid.filler
+        units = floats if self._grid is None else self._grid.units(floats)
+        self._units.append(at(units, places))
+        if self._nullable:
+            self._null.append(at(null, places))
 
     def _holds(self, floats: Floats) -> Bools:
         if self._grid is None:
@@ -165,9 +184,7 @@ class _NumbersBuilder(_OrdinalBuilder):
         grid = self._grid
         units = _joined(self._units, np.dtype(np.float64) if grid is None else grid.dtype)
         null = _joined(self._null, np.dtype(np.bool_)) if self._nullable else None
-        if grid is None:
-            return Numbers(units, None, null, 0)
-        return Numbers(units, grid.step, null, int(grid.units(np.array([grid.filler]))[0]))
+        return Numbers(units, None if grid is None else grid.step, null, self._filler)
 
 
 class _ChoiceBuilder(_OrdinalBuilder):
@@ -184,10 +201,13 @@ class _ChoiceBuilder(_OrdinalBuilder):
         self._missing = len(column.values) if column.nullable else 0
         self._codes: list[NDArray[Any]] = []
 
-    def _append(self, floats: Floats) -> None:
+    def holds_multiples(self, step: Fraction) -> bool:
+        return False
+
+    def _append(self, floats: Floats, places: Places | None = None) -> None:
         place, known = self._found(floats)
         codes = np.where(known, self._order[place], self._missing)
-        self._codes.append(codes.astype(_code_type(self._values)))
+        self._codes.append(at(codes.astype(_code_type(self._values)), places))
 
     def _found(self, floats: Floats) -> tuple[NDArray[np.intp], Bools]:
         """The places of numbers among the sorted ones, and which are there."""
@@ -224,11 +244,11 @@ class _WordBuilder:
                 return missing
             return code_of.get(read(grammar.text(raw, punctuation.quote)), missing)
 
-        self._meanings = _Meanings(code, _code_type(self._values))
+        self._meanings = Meanings(code, _code_type(self._values))
         self._codes: list[NDArray[Any]] = []
 
-    def add(self, column: Cells) -> None:
-        self._codes.append(self._meanings.of(column))
+    def add(self, column: Cells, places: Places | None = None) -> None:
+        self._codes.append(at(self._meanings.of(column), places))
 
     def finish(self) -> Codes:
         return Codes(_joined(self._codes, _code_type(self._values)), self._values)
@@ -244,8 +264,10 @@ class _TextBuilder:
         self._cells = DistinctCells()
         self._parts: list[NDArray[np.uint32]] = []
 
-    def add(self, column: Cells) -> None:
-        self._parts.append(self._cells.numbers(column).astype(np.uint32))
+    def add(self, column: Cells, places: Places | None = None) -> None:
+        if places is not None:
+            column, places = used(column, places)
+        self._parts.append(at(self._cells.numbers(column).astype(np.uint32), places))
 
     def finish(self) -> Codes:
         texts = [self._text(raw) for raw in self._cells.written]
@@ -268,26 +290,6 @@ class _TextBuilder:
         if (self._nullable and not text) or (self._exact and not grammar.is_whole(raw)):
             return None
         return text
-
-
-class _Meanings:
-    """What cells mean, of which each distinct one is read once."""
-
-    def __init__(self, read: Callable[[bytes], float], dtype: np.dtype[Any]) -> None:
-        self._read = read
-        self._cells = DistinctCells()
-        self._known: NDArray[Any] = np.empty(0, dtype)
-
-    def of(self, cells: Cells) -> NDArray[Any]:
-        """The meanings of all of these."""
-        numbers = self._cells.numbers(cells)
-        new = self._cells.written[len(self._known) :]
-        meanings = np.fromiter(map(self._read, new), self._known.dtype, len(new))
-        self._known = np.concatenate((self._known, meanings))
-        found = self._known[numbers]
-        if len(self._known) > _REMEMBERED:
-            self._cells, self._known = DistinctCells(), self._known[:0]
-        return found
 
 
 def _joined(parts: list[NDArray[Any]], dtype: np.dtype[Any]) -> NDArray[Any]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from pathlib import Path
 
 import pyarrow
 
 from dpdb.engines.sources.typed_columns import BATCH
-from dpdb.engines.sources.typed_source import BatchReader
+from dpdb.engines.sources.typed_source import Batches, BatchReader
 from dpdb.policy.catalog import Table
 from dpdb.policy.duckdb_file import duckdb_columns, open_duckdb, quoted, rows_of
 from dpdb.policy.file_kinds import files_of
@@ -28,7 +28,7 @@ class DuckDBReader(BatchReader):
             [(number,)] = rows_of(connection, table).count("*").fetchall()
         return int(number)
 
-    def batches(self, table: Table, names: Collection[str]) -> Iterator[pyarrow.RecordBatch]:
+    def batches(self, table: Table, names: Collection[str]) -> Batches:
         with open_duckdb(table.path) as connection:
             held = names_in_file(table, duckdb_columns(connection, table))
             listed = ", ".join(quoted(held[name]) for name in names)

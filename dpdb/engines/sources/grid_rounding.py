@@ -17,6 +17,8 @@ from dpdb.policy.timestamps import TIMESTAMPS
 Floats = NDArray[np.float64]
 """Numbers, dates in days, or timestamps in microseconds; not finite where a cell is none."""
 
+_CLOSE = 2**51
+"""The double nearest to a decimal of up to so many steps is off by at most a quarter of a step."""
 _LIMITS = {
     Kind.DATE: (Fraction(CALENDAR[0]), Fraction(CALENDAR[1])),
     Kind.TIMESTAMP: (Fraction(TIMESTAMPS[0]), Fraction(TIMESTAMPS[1])),
@@ -43,6 +45,24 @@ class Grid:
     def dtype(self) -> np.dtype[Any]:
         """The narrowest type that holds every multiple."""
         return narrowest(self.lowest, self.highest)
+
+    def holds_multiples(self, step: Fraction) -> bool:
+        """Whether `clamped` multiples of `step` are the units of the doubles nearest to them.
+
+        They are where all of the grid is so close to zero that those doubles are rounded to the
+        same multiples again. Beyond the bounds both ways lead to the nearest end of the grid, as
+        rounding keeps the order of numbers.
+        """
+        farthest = max(abs(self.lowest), abs(self.highest))
+        return step == self.step and farthest <= _CLOSE
+
+    def clamped(self, multiples: NDArray[Any]) -> NDArray[Any]:
+        """Integers of at most 64 bits with a sign, kept on the grid."""
+        limits = np.iinfo(multiples.dtype)
+        if not limits.min <= self.lowest <= self.highest <= limits.max:
+            multiples = multiples.astype(np.int64)
+        clipped: NDArray[Any] = np.clip(multiples, self.lowest, self.highest)
+        return clipped.astype(self.dtype)
 
     def units(self, numbers: Floats) -> NDArray[Any]:
         """The nearest multiples, halves to even, kept on the grid."""

@@ -35,6 +35,10 @@ class Sources:
                 from dpdb.engines.sources.typed_source import TypedSource
 
                 return TypedSource(table, DuckDBReader())
+            case FileKind.SPARK:
+                from dpdb.engines.sources.spark_source import SparkSource
+
+                return SparkSource(table)
             case FileKind.POSTGRESQL:
                 from dpdb.engines.sources.postgres_source import PostgresSource
 

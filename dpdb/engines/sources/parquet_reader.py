@@ -6,17 +6,21 @@ grammar of cells. DuckDB would refuse the whole file for one such text, and quot
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 import pyarrow
 
+from dpdb.engines.sources.grid_rounding import grid_of
 from dpdb.engines.sources.typed_columns import BATCH
-from dpdb.engines.sources.typed_source import BatchReader
-from dpdb.policy.catalog import Table
+from dpdb.engines.sources.typed_source import Batches, BatchReader
+from dpdb.policy.catalog import Column, Kind, Table
 from dpdb.policy.file_kinds import files_of
 from dpdb.policy.parquet_file import open_parquet
-from dpdb.policy.stored_types import names_in_file, stored_columns
+from dpdb.policy.stored_types import StoredType, names_in_file, stored_columns
+
+_FEW = 2**16
+"""Texts of which a column has no more are read as places in a dictionary."""
 
 
 class ParquetReader(BatchReader):
@@ -32,10 +36,41 @@ class ParquetReader(BatchReader):
                 total += file.metadata.num_rows
         return total
 
-    def batches(self, table: Table, names: Collection[str]) -> Iterator[pyarrow.RecordBatch]:
+    def batches(self, table: Table, names: Collection[str]) -> Batches:
         for path in self.files(table):
             with open_parquet(path, table.path) as file:
-                held = names_in_file(table, stored_columns(file.schema_arrow))
-                read = [held[name] for name in names]
-                for batch in file.iter_batches(BATCH, columns=read):
+                stored = stored_columns(file.schema_arrow)
+            held = names_in_file(table, stored)
+            read = [held[name] for name in names]
+            texts = {column.name for column in stored if column.type is StoredType.TEXT}
+            few = {held[column.name] for column in table.columns if _has_few_values(column)}
+            with open_parquet(path, table.path, texts & few) as file:
+                for batch in _whole(file.iter_batches(BATCH, columns=read)):
                     yield pyarrow.record_batch([batch.column(each) for each in read], [*names])
+
+
+def _has_few_values(column: Column) -> bool:
+    """Whether a column has few values that are not NULL, as its declaration alone says."""
+    grid = grid_of(column) if column.kind.ordinal else None
+    if column.values is not None or column.kind is Kind.BOOLEAN:
+        return True
+    return grid is not None and grid.highest - grid.lowest < _FEW
+
+
+def _whole(pieces: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+    """Batches of so many rows as are asked for, but for the last.
+
+    Where a dictionary is that of a group of rows, what is read ends with the group.
+    """
+    waiting: list[pyarrow.RecordBatch] = []
+    for piece in pieces:
+        waiting.append(piece)
+        if sum(each.num_rows for each in waiting) >= BATCH:
+            yield _joined(waiting)
+            waiting.clear()
+    if waiting:
+        yield _joined(waiting)
+
+
+def _joined(pieces: Sequence[pyarrow.RecordBatch]) -> pyarrow.RecordBatch:
+    return pieces[0] if len(pieces) == 1 else pyarrow.concat_batches(pieces)

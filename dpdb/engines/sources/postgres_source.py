@@ -46,7 +46,7 @@ class PostgresSource(Source):
         if not names:
             return Loaded({}, self._rows(), self._version)
         gathering = self._gathering(names)
-        rows = sum(gathering.add(block) for block in self._records(names))
+        rows = sum(gathering.add(block) for block in self.records(names))
         return Loaded(gathering.finish(), rows, self._version)
 
     def blocks(
@@ -59,7 +59,7 @@ class PostgresSource(Source):
         if not names:
             yield Loaded({}, self._rows(), self._version)
             return
-        for block in self._records(names):
+        for block in self.records(names):
             gathering = self._gathering(names)
             rows = gathering.add(block)
             yield Loaded(gathering.finish(), rows, self._version)
@@ -73,6 +73,11 @@ class PostgresSource(Source):
                     seen.update(piece)
             known[self.server_table, key] = seen.hexdigest()
         return known[self.server_table, key]
+
+    def records(self, names: Collection[str]) -> Iterator[Block]:
+        """The rows as cells of these columns, in this order."""
+        with self._copied(names) as written:
+            yield from blocks(written, len(names))
 
     @property
     def _version(self) -> Version:
@@ -91,11 +96,6 @@ class PostgresSource(Source):
             counted = self.moment.of(self.server_table).execute(query).fetchone()
         assert counted is not None
         return int(counted[0])
-
-    def _records(self, names: Collection[str]) -> Iterator[Block]:
-        """The rows of these columns, in this order."""
-        with self._copied(names) as written:
-            yield from blocks(written, len(names))
 
     @contextmanager
     def _copied(self, names: Collection[str]) -> Iterator[_Written]:

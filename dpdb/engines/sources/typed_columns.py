@@ -15,7 +15,10 @@ from dpdb.engines.sources.arrow_cells import (
     is_long_decimal,
     is_text,
     moments,
+    multiples,
     numbers,
+    repeated_cells,
+    step_of,
     whole_numbers,
 )
 from dpdb.engines.sources.column_builders import Builder, NumberBuilder, builder
@@ -66,6 +69,9 @@ def _add(gathering: Builder, column: Column, values: pyarrow.Array, *, exact: bo
     What no other way is exact for is added as the text of a cell.
     """
     kind = values.type
+    if is_text(kind) and types.is_dictionary(kind):
+        gathering.add(*repeated_cells(values))
+        return
     if is_text(kind) or not column.kind.ordinal or is_long_decimal(kind):
         gathering.add(cells(values))
         return
@@ -74,6 +80,8 @@ def _add(gathering: Builder, column: Column, values: pyarrow.Array, *, exact: bo
         ordinal.add_numbers(days(values))
     elif column.kind is Kind.TIMESTAMP and not exact:
         ordinal.add_numbers(moments(values))
+    elif (step := step_of(kind)) is not None and ordinal.holds_multiples(step):
+        ordinal.add_multiples(*multiples(values))
     elif not exact:
         ordinal.add_numbers(numbers(values))
     elif types.is_integer(kind) and column.kind is Kind.INTEGER:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -13,8 +13,12 @@ import pyarrow
 from dpdb.engines.protocol import Progress, Witness
 from dpdb.engines.sources.file_versions import digest_of, version_of
 from dpdb.engines.sources.protocol import Loaded, Source, Version, has_changed
+from dpdb.engines.sources.read_ahead import read_ahead
 from dpdb.engines.sources.typed_columns import TypedColumns
 from dpdb.policy.catalog import Table
+
+Batches = Generator[pyarrow.RecordBatch, None, None]
+"""Some rows at a time."""
 
 
 class BatchReader(Protocol):
@@ -29,7 +33,7 @@ class BatchReader(Protocol):
         """The number of rows."""
 
     @abstractmethod
-    def batches(self, table: Table, names: Collection[str]) -> Iterator[pyarrow.RecordBatch]:
+    def batches(self, table: Table, names: Collection[str]) -> Batches:
         """The columns called `names`, under these names: some rows at a time."""
 
 
@@ -92,7 +96,7 @@ class TypedSource(Source):
         if not names:
             return
         done, rows = 0, self.reader.rows(self.table) if progress is not None else 0
-        for batch in self.reader.batches(self.table, names):
+        for batch in read_ahead(self.reader.batches(self.table, names)):
             yield batch
             done += batch.num_rows
             if progress is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import Self
 
 from dpdb.engines.memory.statistics import Statistics
 from dpdb.engines.rank_window import RankWindow
@@ -15,6 +16,10 @@ class Accumulator(ABC):
     @abstractmethod
     def add(self, part: Statistics) -> None:
         """Add what a part's rows come to."""
+
+    @abstractmethod
+    def join(self, other: Self) -> None:
+        """Add what was added, in this pass, to a copy of this one as it was when the pass began."""
 
     def settle(self) -> bool:
         """End a pass over all parts; whether it was the last one that is needed."""

@@ -100,6 +100,9 @@ class _Sum(Accumulator):
     def add(self, part: Statistics) -> None:
         self._sum = self._sum + np.asarray(part.statistic(self.statistic))
 
+    def join(self, other: _Sum) -> None:
+        self._sum = self._sum + other._sum
+
     def result(self) -> Array | list[Array]:
         return list(self._sum) if isinstance(self.statistic, Tally) else self._sum
 
@@ -120,6 +123,12 @@ class _Different(Accumulator):
         own = part.different(self.statistic)
         codes = own.codes if own.texts is None else self._numbered(own.codes, own.texts)
         self._found.add(CellValues.of(own.cells, codes))
+
+    def join(self, other: _Different) -> None:
+        found = other._found.all()
+        texts = [*other._numbers]
+        codes = self._numbered(found.values, texts) if texts else found.values
+        self._found.add(CellValues.of(found.cells, codes))
 
     def _numbered(self, codes: Array, texts: Sequence[object]) -> Array:
         known, used = self._numbers, np.flatnonzero(present(codes, len(texts)))

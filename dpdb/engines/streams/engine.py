@@ -7,24 +7,19 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dpdb.engines.memory.contribution_bounds import Units
-from dpdb.engines.memory.counted_rows import counted_rows
 from dpdb.engines.memory.engine import MemoryEngine
-from dpdb.engines.memory.found_keys import key_counts
 from dpdb.engines.memory.keys import declared_of
-from dpdb.engines.memory.owners import TableOwners
 from dpdb.engines.memory.row_blocks import row_blocks
-from dpdb.engines.memory.statistics import Statistics
 from dpdb.engines.protocol import CountedValues, Exact, KeyCounts, OpenEngine, Progress, Witness
 from dpdb.engines.sources.protocol import Loaded, Version, has_changed
 from dpdb.engines.streams.accumulators import accumulators, adds_up
+from dpdb.engines.streams.parts import Part
 from dpdb.engines.streams.unit_parts import part_of
 from dpdb.engines.streams.united_keys import UnitedKeys
 from dpdb.plan.expressions import Slot
 from dpdb.plan.plan import Plan
 from dpdb.policy.catalog import Table
 from dpdb.policy.file_kinds import files_of
-from dpdb.vectors.evaluate import Frame
 from dpdb.vectors.vector import AnyVector
 
 BLOCK = 2**18
@@ -33,22 +28,15 @@ PART = 2**26
 """The bytes of a file for each part of a table that has a unit."""
 
 
-@dataclass(frozen=True, repr=False)
-class _Part:
-    """Rows of a table, of which no unit has others."""
-
-    frame: Frame
-    rows: int
-    units: Units | None
-
-
 @dataclass
 class StreamEngine(OpenEngine):
     """Reads the columns that a plan names anew for each plan, block by block.
 
     A block is cut by the number of its rows. Where each row is a unit, blocks are added up as they
-    come. Rows of units that a column names are gathered part by part. Joins, tables that are made
-    of others, public tables and what teaching shows are the memory engine's.
+    come: a block is held at a time, and besides sums of public size, the windows of quantiles, and
+    the different values or keys that are counted. Rows of units that a column names are gathered
+    part by part. Joins, tables that are made of others, public tables and what teaching shows are
+    the memory engine's.
     """
 
     progress: Progress | None = None
@@ -89,7 +77,7 @@ class StreamEngine(OpenEngine):
         waiting = list(dict.fromkeys(results))
         while waiting:
             for part in self._parts(plan, slots):
-                statistics = Statistics(plan, part.frame, part.rows, part.units)
+                statistics = part.statistics(plan)
                 for each in waiting:
                     each.add(statistics)
             waiting = [each for each in waiting if not each.settle()]
@@ -102,9 +90,7 @@ class StreamEngine(OpenEngine):
             return self._memory.key_counts(plan, slots)
         keys = UnitedKeys()
         for part in self._parts(plan, slots):
-            counted = counted_rows(plan, part.frame, part.rows, part.units)
-            owners = None if part.units is None else part.units.owners.numbers
-            keys.add(key_counts(plan, part.frame, part.rows, counted, owners))
+            keys.add(part.key_counts(plan))
         return keys.all()
 
     def values(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> list[CountedValues]:
@@ -120,23 +106,20 @@ class StreamEngine(OpenEngine):
             and (table.unit is None or self.parts(table) > 1)
         )
 
-    def _parts(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> Iterator[_Part]:
+    def _parts(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> Iterator[Part]:
         """The rows of the plan's table."""
         table = plan.table
         assert isinstance(table, Table)
         if table.unit is None:
             for block in self._blocks(table, plan.column_names):
-                yield _Part(Frame(block.columns, slots), block.rows, None)
+                yield Part.of(table, block, slots)
             return
         # Which of a unit's rows count depends on all declared columns.
         names = frozenset(column.name for column in table.columns)
         parts = self.parts(table)
         for number in range(parts):
             loaded = part_of(self._blocks(table, names), table.unit, number, parts)
-            owners = TableOwners((table,)).of(table, lambda *_, held=loaded: held.columns)
-            assert owners is not None
-            units = Units.of(table, loaded.columns, owners)
-            yield _Part(Frame(loaded.columns, slots), loaded.rows, units)
+            yield Part.of(table, loaded, slots)
 
     def _blocks(self, table: Table, names: frozenset[str]) -> Iterator[Loaded]:
         """All rows, some at a time; there is one block at least.

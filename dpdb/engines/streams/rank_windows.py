@@ -27,6 +27,9 @@ class AllValues(Accumulator):
         groups, values = part.counted_steps(self.statistic)
         self._found.add(CellValues.of_rows(groups, values, self.cells))
 
+    def join(self, other: AllValues) -> None:
+        self._found.add(other._found.all())
+
     def result(self) -> list[RankWindow]:
         found = self._found.all()
         numbers = np.zeros(self.cells, dtype=WORD)
@@ -61,6 +64,9 @@ class RungCounts(Accumulator):
         flat = cells * len(rungs) + places[inside]
         counts = np.bincount(flat, minlength=self._counts.size)
         self._counts += counts.reshape(self._counts.shape)
+
+    def join(self, other: RungCounts) -> None:
+        self._counts += other._counts
 
     def result(self) -> list[RankWindow]:
         order = np.argsort(self.statistic.rungs)

@@ -110,6 +110,16 @@ class RefinedWindows(Accumulator):
         if self._last is not self._first:
             self._last.add(cells, values, self._widths[0])
 
+    def join(self, other: RefinedWindows) -> None:
+        if self._numbers is None:
+            self._counted += other._counted
+        if not self._widths:
+            self._kept.add(other._kept.all())
+            return
+        self._first.counts += other._first.counts
+        if self._last is not self._first:
+            self._last.counts += other._last.counts
+
     def _between(self, cells: Array | None, values: Array) -> CellValues:
         """The values from the first interval to the last."""
         low, high = self._first.starts, self._last.starts + self._width

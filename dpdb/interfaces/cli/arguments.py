@@ -19,6 +19,7 @@ from dpdb.policy.budget import (
 )
 from dpdb.policy.catalog import Policy
 from dpdb.policy.numbers import exact_number
+from dpdb.policy.server_tables import is_server_address
 from dpdb.session.connect import policy_of
 
 EPILOG = """\
@@ -179,6 +180,15 @@ def _bounds(text: str) -> tuple[str, tuple[Fraction, Fraction]]:
 def separator(text: str) -> str:
     """What separates cells, as an argument; no shell makes a tab easy to type."""
     return "\t" if text == "\\t" else text
+
+
+def data_file(text: str) -> Path:
+    """A file for a command that cannot read the tables of a server."""
+    if is_server_address(text):
+        raise argparse.ArgumentTypeError(
+            "a file is needed: dpdb prepare writes the table of a server into a FILE.parquet"
+        )
+    return Path(text)
 
 
 def _names(text: str) -> list[str]:

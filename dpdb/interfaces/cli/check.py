@@ -6,7 +6,6 @@ It is for the owner of the file alone: it counts and quotes cells exactly, and s
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from dpdb.answers.formats.escape import printable
 from dpdb.lab.files.check import check, report
@@ -34,6 +33,6 @@ def parser() -> argparse.ArgumentParser:
         "and why; which are clamped; which rows are not counted.",
         allow_abbrev=False,
     )
-    result.add_argument("policy", metavar="FILE.toml", type=Path,
+    result.add_argument("policy", metavar="FILE.toml",
         help="a policy, or a CSV file with its policy beside it")  # fmt: skip
     return result

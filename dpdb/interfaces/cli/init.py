@@ -17,9 +17,8 @@ from dpdb.answers.formats.escape import printable
 from dpdb.errors import InvalidOption, UsageError
 from dpdb.interfaces.cli.arguments import separator
 from dpdb.lab.files.draft import Draft, drafts
-from dpdb.policy.catalog import Kind
+from dpdb.policy.catalog import Kind, Table
 from dpdb.policy.csv_format import CsvFormat, valid_encoding, valid_separator
-from dpdb.policy.file_kinds import file_kind
 
 _HEADER = """\
 # The draft of a policy for {file}, by `dpdb init`: for the custodian's eyes
@@ -42,7 +41,7 @@ _READ_OFF_ROWS = ", as the types were read off rows"
 _TABLE = """\
 
 [tables.{table}]
-path = {path}
+{place}
 {format}unit = "row"    # or the column that says whom a row is about, with rows_per_unit
 {units}# of several tables, keys and public rows: dpdb help policy
 
@@ -61,8 +60,10 @@ def main(words: list[str]) -> int:
         )
     except InvalidOption as error:
         raise UsageError(error.message, hint=error.hint) from None
+    if options.file.endswith(".toml"):
+        raise UsageError(f"{options.file} is a policy already", hint="dpdb check FILE.toml")
     found = drafts(options.file, form)
-    text = policy_text(options.file, found, options.output)
+    text = policy_text(found, options.output)
     if options.output is None:
         print(text, end="")
     else:
@@ -85,7 +86,7 @@ def parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     add = result.add_argument
-    add("file", metavar="FILE.csv", type=Path)
+    add("file", metavar="FILE.csv", help="a data file, or postgresql:///DATABASE?table=NAME")
     add("-o", dest="output", type=Path, metavar="FILE.toml",
         help="write the draft there, where there must be no file yet (default: standard output, "
         "for a policy beside the file)")  # fmt: skip
@@ -106,27 +107,36 @@ def _write(output: Path, text: str) -> None:
         raise UsageError(f"cannot write {output}: {error.strerror}") from None
 
 
-def policy_text(file: Path, found: Sequence[Draft], output: Path | None) -> str:
+def policy_text(found: Sequence[Draft], output: Path | None) -> str:
     """The text of a policy that is written to `output`, or beside the file: bounds left open."""
-    reason = "" if file_kind(file).typed else _READ_OFF_ROWS
-    header = _HEADER.format(file=_plain(file.name), reason=reason)
+    table = found[0].table
+    reason = "" if table.file_kind.typed else _READ_OFF_ROWS
+    file = table.path.name if table.server is None else table.place
+    header = _HEADER.format(file=_plain(file), reason=reason)
     return header + "".join(_table_text(each, output) for each in found)
 
 
 def _table_text(found: Draft, output: Path | None) -> str:
     table = found.table
-    path = Path(table.path.name)
-    if output is not None:
-        path = Path(os.path.relpath(table.path, output.parent))
     units = ", ".join(_plain(name) for name in found.units)
     text = _TABLE.format(
         table=_key(table.name),
-        path=_string(path.as_posix()),
+        place=_place(table, output),
         format="".join(f"{line}\n" for line in _format_lines(found)),
         units=f"# by their names perhaps: {units}\n" if units else "",
     )
     columns = zip(table.columns, found.types, strict=True)
     return text + "".join(_lines(column.name, suggested.kind) for column, suggested in columns)
+
+
+def _place(table: Table, output: Path | None) -> str:
+    """The line that says where the rows are, in a policy at `output`."""
+    if table.server is not None:
+        return f"source = {_string(table.server.source)}"
+    path = Path(table.path.name)
+    if output is not None:
+        path = Path(os.path.relpath(table.path, output.parent))
+    return f"path = {_string(path.as_posix())}"
 
 
 def _format_lines(found: Draft) -> list[str]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from dpdb.errors import UsageError
 from dpdb.interfaces.cli import lab_arguments as kinds
+from dpdb.interfaces.cli.arguments import data_file
 from dpdb.interfaces.cli.lab_audit import main as audit
 from dpdb.interfaces.cli.lab_room import main as room
 from dpdb.interfaces.cli.lab_score import main as score
@@ -72,7 +73,12 @@ def parser() -> argparse.ArgumentParser:
     )
     add("--limit", type=kinds.limit, default=TIME_LIMIT, metavar="S",
         help=f"seconds that a FILE.py has (default: {TIME_LIMIT})")  # fmt: skip
-    add("--data", type=Path, metavar="FILE.csv", help="on this file, where the attack suits any")
+    add(
+        "--data",
+        type=data_file,
+        metavar="FILE.csv",
+        help="on this file, where the attack suits any",
+    )
     add("--json", action="store_true", help="print the report as a JSON object")
     add("--html", type=Path, metavar="FILE", help="write a page to look at and to print")
     add("--step", action="store_true", help="stop before each query, and ask the class what comes")

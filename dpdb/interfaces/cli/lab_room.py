@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 from dpdb.answers.formats.escape import printable
 from dpdb.errors import DataFileError, UsageError
 from dpdb.interfaces.cli import lab_arguments as kinds
+from dpdb.interfaces.cli.arguments import data_file
 from dpdb.lab.scenario import DataFile
 
 FEWEST, USUAL, MOST = 10, 30, 60
@@ -46,7 +47,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     add("bits", nargs="*", metavar="BITS", help=f"from {FEWEST} to {MOST} zeros and ones")
-    add("--data", type=Path, metavar="FILE.csv", help="the first column of zeros and ones in it")
+    add(
+        "--data",
+        type=data_file,
+        metavar="FILE.csv",
+        help="the first column of zeros and ones in it",
+    )
     add("--html", type=Path, metavar="FILE", help="write a page that plays it")
     add("--delay", type=_seconds, default=0.15, metavar="S", help="seconds between two pictures")
     add("--seed", type=kinds.seed, default=1, metavar="S", help="the same seed, the same questions")

@@ -13,6 +13,7 @@ from dpdb.lab.files.draft import drafts
 from dpdb.policy.catalog import Table
 from dpdb.policy.csv_format import CsvFormat
 from dpdb.policy.file_kinds import FileKind, file_kind
+from dpdb.policy.server_tables import is_server_address
 from dpdb.session.connect import policy_of
 
 
@@ -30,9 +31,10 @@ def main(words: list[str]) -> int:
         ) from None
     table, notes = _declared(options.file)
     prepare(table, options.output)
+    place = options.file if table.server is None else table.place
     for note in notes:
         print(f"note: {printable(note)}", file=sys.stderr)
-    print(f"wrote {printable(str(options.output))}, as private as {printable(str(options.file))}: "
+    print(f"wrote {printable(str(options.output))}, as private as {printable(place)}: "
           f'in a policy, path = "{printable(options.output.name)}"', file=sys.stderr)  # fmt: skip
     return 0
 
@@ -48,14 +50,20 @@ def parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     add = result.add_argument
-    add("file", metavar="FILE.csv", type=Path)
+    add("file", metavar="FILE.csv", help="a data file, or postgresql:///DATABASE?table=NAME")
     add("-o", dest="output", type=Path, metavar="FILE.parquet", required=True,
         help="the file to write, where there must be none yet")  # fmt: skip
     return result
 
 
-def _declared(path: Path) -> tuple[Table, tuple[str, ...]]:
-    """The table of a file with its types, by the policy beside it or by a draft, and notes."""
+def _declared(source: str) -> tuple[Table, tuple[str, ...]]:
+    """The table of a file with its types, by the policy beside it or by a draft, and notes.
+
+    That of a server has the types that the server says.
+    """
+    if is_server_address(source):
+        return policy_of(source).tables[0], ()
+    path = Path(source)
     tables = [table for table in policy_of(path).tables if table.path.absolute() == path.absolute()]
     if not tables:
         raise UsageError(f"the policy beside {path} is about other files")
@@ -64,7 +72,7 @@ def _declared(path: Path) -> tuple[Table, tuple[str, ...]]:
     [table] = tables
     if not any(column.guessed for column in table.columns):
         return table, ()
-    [drafted] = drafts(path, CsvFormat())
+    [drafted] = drafts(source, CsvFormat())
     typed = zip(drafted.table.columns, drafted.types, strict=True)
     columns = tuple(replace(column, kind=each.kind, guessed=False) for column, each in typed)
     return replace(drafted.table, columns=columns), drafted.notes

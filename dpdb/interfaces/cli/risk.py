@@ -64,7 +64,7 @@ def parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     add = result.add_argument
-    add("file", metavar="FILE.csv", type=Path)
+    add("file", metavar="FILE.csv", type=arguments.data_file)
     add("--query", action="append", required=True, metavar="SELECT",
         help="one aggregate over the file; may be given again")  # fmt: skip
     add("--max-risk", type=_risk, metavar="R",

@@ -49,6 +49,7 @@ AGGREGATES = {
     "REGR_SYY": ("REGR_SYY(y, x)", "REGR_COUNT times the variance of y"),
     "REGR_SXY": ("REGR_SXY(y, x)", "REGR_COUNT times the covariance"),
     "SKEWNESS": ("SKEWNESS(x)", "the skewness of a sample"),
+    "KURTOSIS": ("KURTOSIS(x)", "the excess kurtosis of a sample"),
     "APPROX_COUNT_DISTINCT": ("APPROX_COUNT_DISTINCT(x)", "COUNT(DISTINCT x)"),
     "APPROX_QUANTILE": ("APPROX_QUANTILE(x, q)", "QUANTILE_CONT"),
     "APPROX_QUANTILES": ("APPROX_QUANTILES(x, n)", "the ends of n equal parts, a column for each"),
@@ -145,6 +146,14 @@ FUNCTIONS = {
     "DECODE": ("DECODE(x, value, result, …, default)", "CASE x, where NULL finds NULL"),
     "EQUAL_NULL": ("EQUAL_NULL(x, y)", "x IS NOT DISTINCT FROM y"),
     "WIDTH_BUCKET": ("WIDTH_BUCKET(x, low, high, n)", "in which of n equal parts; 0 below"),
+    "DIV0": ("DIV0(x, y)", "x / y, and 0 where y is 0"),
+    "DIV0NULL": ("DIV0NULL(x, y)", "x / y, and 0 where y is 0 or NULL"),
+    "TIME_BUCKET": ("TIME_BUCKET(INTERVAL 1 unit, date)", "DATE_TRUNC"),
+    "DAYNAME": ("DAYNAME(date)", "Monday to Sunday"),
+    "MONTHNAME": ("MONTHNAME(date)", "January to December"),
+    "STRFTIME": ("STRFTIME(date, '%Y-%m')", "a date, or a part of it, as a text"),
+    "FORMAT_DATE": ("FORMAT_DATE('%Y-%m', date)", "STRFTIME"),
+    "TO_CHAR": ("TO_CHAR(date, 'YYYY-MM')", "STRFTIME"),
 }
 """The signature of each function, and its meaning."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,9 +13,9 @@ from dpdb.engines.memory.owners import TableOwners
 from dpdb.engines.sources.csv_records import Block, Cells
 from dpdb.engines.sources.opening import open_source
 from dpdb.lab.files.fates import Fate, FateOf
-from dpdb.lab.files.text_rows import record_blocks
+from dpdb.lab.files.text_rows import record_blocks, server_blocks
 from dpdb.policy.catalog import Column, Table
-from dpdb.policy.csv_format import NO_QUOTES, Punctuation
+from dpdb.policy.csv_format import NO_QUOTES, ORDINARY, Punctuation
 from dpdb.policy.csv_header import Header, column_positions
 from dpdb.vectors import grammar
 
@@ -82,8 +82,7 @@ class TableCheck:
 def check(table: Table, tables: tuple[Table, ...] = ()) -> TableCheck:
     """Read the file of a table, cell by cell; chains of units lead through `tables`."""
     columns = tuple(ColumnCheck(column) for column in table.columns)
-    walk = _walk_values if table.file_kind.typed else _walk_records
-    records = walk(table, columns)
+    records = _walk(table)(table, columns)
     declared = open_source(table).load(names).columns if (names := declared_of(table)) else {}
     return TableCheck(
         table,
@@ -100,6 +99,23 @@ def _fates(table: Table, punctuation: Punctuation) -> list[FateOf]:
         FateOf(column, punctuation, named=column.name in table.identifiers)
         for column in table.columns
     ]
+
+
+def _walk(table: Table) -> Callable[[Table, tuple[ColumnCheck, ...]], RecordsCheck]:
+    """What counts the fates of the cells of a table."""
+    if table.server is not None:
+        return _walk_server
+    return _walk_values if table.file_kind.typed else _walk_records
+
+
+def _walk_server(table: Table, columns: tuple[ColumnCheck, ...]) -> RecordsCheck:
+    """Count the fates of the cells that a server writes."""
+    fates, rows = _fates(table, ORDINARY), 0
+    for block in server_blocks(table):
+        rows += block.rows
+        for position, (checked, fate_of) in enumerate(zip(columns, fates, strict=True)):
+            _count(checked, fate_of, block, position)
+    return RecordsCheck(rows)
 
 
 def _walk_values(table: Table, columns: tuple[ColumnCheck, ...]) -> RecordsCheck:

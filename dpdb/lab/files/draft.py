@@ -1,6 +1,7 @@
 """What a data file suggests for its policy: how it is written, types, the unit.
 
-Types of a CSV file are those of its first rows; other files say themselves of what types they are.
+Types of a CSV file are those of its first rows; files with types and
+servers say themselves of what types they are.
 
 Bounds are never suggested: they must come from knowledge of the subject.
 """
@@ -25,7 +26,12 @@ from dpdb.policy.csv_header import header_of, remarks
 from dpdb.policy.csv_stream import open_csv
 from dpdb.policy.encodings import FALLBACK, UTF8
 from dpdb.policy.file_kinds import file_kind
-from dpdb.policy.table_files import undeclared_table, undeclared_tables
+from dpdb.policy.server_tables import is_server_address, server_table
+from dpdb.policy.table_files import (
+    undeclared_server_table,
+    undeclared_table,
+    undeclared_tables,
+)
 
 SAMPLE_ROWS = 10_000
 _FIRST_BYTES = 1 << 20
@@ -56,19 +62,27 @@ class Draft:
     """What the custodian should know, and a policy should not tell."""
 
 
-def drafts(path: Path, form: CsvFormat) -> list[Draft]:
-    """The draft for each table of a file; a CSV file is written as `form` says."""
+def drafts(source: str, form: CsvFormat) -> list[Draft]:
+    """The draft for each table of a file, or for the one of a server that an address names.
+
+    A CSV file is written as `form` says.
+    """
+    if is_server_address(source):
+        return [_typed_draft(undeclared_server_table(server_table(source)))]
+    path = Path(source)
     if not file_kind(path).typed:
         return [_csv_draft(path, form)]
-    return [
-        Draft(
-            table,
-            tuple(SuggestedType(column.kind, 0, repeats=False) for column in table.columns),
-            tuple(column.name for column in table.columns if _may_name_units(column)),
-            (),
-        )
-        for table in undeclared_tables(path)
-    ]
+    return [_typed_draft(table) for table in undeclared_tables(path)]
+
+
+def _typed_draft(table: Table) -> Draft:
+    """The draft for a table whose columns have types already."""
+    return Draft(
+        table,
+        tuple(SuggestedType(column.kind, 0, repeats=False) for column in table.columns),
+        tuple(column.name for column in table.columns if _may_name_units(column)),
+        (),
+    )
 
 
 def _csv_draft(path: Path, form: CsvFormat) -> Draft:

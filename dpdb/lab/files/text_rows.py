@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from dpdb.engines.sources.csv_records import Block, blocks
+from dpdb.engines.sources.opening import open_source
 from dpdb.policy.catalog import Table
+from dpdb.policy.csv_format import ORDINARY
 from dpdb.policy.csv_header import Header, column_positions, header_of
 from dpdb.policy.csv_stream import open_csv
 from dpdb.vectors import grammar
@@ -21,11 +23,28 @@ def record_blocks(table: Table) -> Iterator[tuple[Header, Iterator[Block]]]:
         yield header, blocks(stream, len(header.names), header.punctuation)
 
 
+def server_blocks(table: Table) -> Iterator[Block]:
+    """The rows of a table of a server, as cells of its declared columns."""
+    from dpdb.engines.sources.postgres_source import PostgresSource  # noqa: PLC0415 (optional)
+
+    source = open_source(table)
+    assert isinstance(source, PostgresSource)
+    return source.records([column.name for column in table.columns])
+
+
 def text_rows(table: Table) -> Iterator[tuple[str, ...]]:
     """The cells of the declared columns, row by row; a missing one is empty.
 
     Numbers have a point, whatever decimal mark the file has.
     """
+    if table.server is not None:
+        quote = ORDINARY.quote
+        for block in server_blocks(table):
+            cut = (block.column(place).written() for place in range(len(table.columns)))
+            yield from zip(
+                *([grammar.text(raw, quote) for raw in each] for each in cut), strict=True
+            )
+        return
     if table.file_kind.typed:
         from dpdb.lab.files.typed_cells import typed_cells  # noqa: PLC0415 (it is optional)
 

@@ -10,6 +10,8 @@ Where dpdb means something else, the condition is written twice, first for dpdb 
 
 from __future__ import annotations
 
+from itertools import cycle
+
 import pytest
 
 from tests.support.exactly import exactly, planned
@@ -86,6 +88,7 @@ NUMBERS: dict[str, list[str | tuple[str, str]]] = {
         ("CLAMP(LENGTH(TRIM(t)), 0, 60)", "length(trim(t))"),
     ],
 }  # fmt: skip
+DATE_FORMATS = ["%Y", "%Y-%m", "%Y-%m-%d", "%m", "%d", "%m-%d", "%A", "%a", "%B", "%b"]
 TEXTS: list[str | tuple[str, str]] = [
     "TRIM(t)", "LTRIM(t)", "RTRIM(t)", "TRIM(t, 'ab')",
     ("TRIM(LEADING 'a' FROM t)", "ltrim(t, 'a')"), ("TRIM(TRAILING FROM t)", "rtrim(t)"),
@@ -93,11 +96,17 @@ TEXTS: list[str | tuple[str, str]] = [
     "REPLACE(t, 'a', 'xy')", "REPLACE(t, 'ab', '')", "REPLACE(t, '', 'x')",
     "SPLIT_PART(t, 'b', 1)", "SPLIT_PART(t, 'b', 2)", "SPLIT_PART(t, 'a', -1)",
     "CONCAT(t, '-', s)", ("CONCAT(t, d)", "CONCAT(t, d)"),
+    "DAYNAME(d)", "MONTHNAME(p)",
+    *(f"STRFTIME({each}, '{written}')"
+      for each, written in zip(cycle("dp"), DATE_FORMATS, strict=False)),
+    ("FORMAT_DATE('%F', d)", "strftime(d, '%Y-%m-%d')"), ("TO_CHAR(d, 'YYYY-MM')", "strftime(d, '%Y-%m')"),
 ]  # fmt: skip
 DATES: list[tuple[str, str]] = [
     *((f"DATE_TRUNC('{unit}', d)",) * 2 for unit in ("day", "week", "month", "quarter", "year")),
     ("DATE_TRUNC(d, MONTH)", "DATE_TRUNC('month', d)"),
     ("LAST_DAY(d)", "last_day(d)"),
+    ("TIME_BUCKET(INTERVAL '1 week', d)", "TIME_BUCKET(INTERVAL '1 week', d)::DATE"),
+    ("TIME_BUCKET(INTERVAL 1 QUARTER, d)", "TIME_BUCKET(INTERVAL 3 MONTH, d)::DATE"),
     ("d + INTERVAL '1' MONTH", "(d + INTERVAL 1 MONTH)::DATE"),
     ("d - INTERVAL 13 MONTHS", "(d - INTERVAL 13 MONTH)::DATE"),
     ("d + INTERVAL '1 year'", "(d + INTERVAL 1 YEAR)::DATE"),
@@ -128,6 +137,8 @@ PATTERNS = [
     "^a{3,9}b$",
 ]
 CONDITIONS: list[str | tuple[str, str]] = [
+    ("t LIKE ANY ('a%', '%b')", "t LIKE 'a%' OR t LIKE '%b'"),
+    ("NOT t ILIKE ALL ('%A%', '_b%')", "NOT (t ILIKE '%a%' AND t ILIKE '_b%')"),
     "STARTS_WITH(t, 'ab')", ("ENDS_WITH(t, 'c')", "ends_with(t, 'c')"), "CONTAINS(t, 'b')",
     *((f"REGEXP_CONTAINS(t, '{p}')", f"regexp_matches(t, '{p}')") for p in PATTERNS),
     "i IS DISTINCT FROM j", "i IS NOT DISTINCT FROM j", "t IS DISTINCT FROM s",

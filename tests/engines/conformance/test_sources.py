@@ -1,11 +1,14 @@
-"""One table in a CSV file, in Parquet files and in a DuckDB file: the same columns and answers."""
+"""One table in a CSV file, other files and on a server: the same columns and answers."""
 
 from __future__ import annotations
 
 import random
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 import pyarrow.parquet
@@ -15,17 +18,20 @@ from dpdb.answers.formats.json_lines import as_json
 from dpdb.engines.sources.opening import open_source
 from dpdb.lab.files.prepare import prepare
 from dpdb.policy.budget import Budget
-from dpdb.policy.catalog import Policy
+from dpdb.policy.catalog import Policy, Table
 from dpdb.policy.reader import read_policy
 from dpdb.session.session import Session
 from dpdb.vectors.columns import Numbers
 from tests.sql.test_corpora import ACCEPTED, QUERIES, SHOP_ACCEPTED, first_word
 from tests.support.noiseless import Noiseless
+from tests.support.postgres import Server, running_server
 from tests.support.tables import HERE, PEOPLE
 from tests.support.two_engines import HEADER, POLICY, random_cells
 from tests.support.typed_files import KINDS, write_typed
 
 SHOP = PEOPLE.parent / "shop" / "shop.toml"
+POSTGRESQL = "postgresql"
+ALL_KINDS = (*KINDS, POSTGRESQL)
 WIDTH = HEADER.count(",") + 1
 HOSTILE = ["1699-12-31 23:59:59", "2020-01-01T24:00", "2020-01-01 01:02:03.1234567+05:30",
            "", "NaN", "1e400", "-1.7e308", "5e-324", "9007199254740993", "-9223372036854775809",
@@ -48,16 +54,35 @@ def quoted(text: str) -> str:
     return '"' + text.replace('"', '""') + '"'
 
 
-def elsewhere(policy: Policy, folder: Path, kind: str) -> Policy:
-    """The policy over files of another kind, with the rows of its own files."""
-    tables = []
-    for table in policy.tables:
-        prepare(table, folder / f"{table.name}.parquet")
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with running_server() as server:
+        yield server
+
+
+class Elsewhere(Protocol):
+    """The policy over sources of another kind, with the rows of its own files."""
+
+    def __call__(self, policy: Policy, folder: Path, kind: str) -> Policy: ...
+
+
+@pytest.fixture(scope="module")
+def elsewhere(request: pytest.FixtureRequest) -> Elsewhere:
+    def written(table: Table, folder: Path, kind: str) -> Table:
         path = folder / f"{table.name}.parquet"
+        prepare(table, path)
+        if kind == POSTGRESQL:
+            rows = pyarrow.parquet.read_table(path)
+            # The server is started where it is first needed, and skips that test alone.
+            return replace(table, server=request.getfixturevalue("server").insert(table.name, rows))
         if kind != "parquet":
             path = write_typed(folder, table.name, pyarrow.parquet.read_table(path), kind)
-        tables.append(replace(table, path=path))
-    return replace(policy, tables=tuple(tables))
+        return replace(table, path=path)
+
+    def every(policy: Policy, folder: Path, kind: str) -> Policy:
+        return replace(policy, tables=tuple(written(t, folder, kind) for t in policy.tables))
+
+    return every
 
 
 def assert_same_columns(policy: Policy, other: Policy) -> None:
@@ -82,49 +107,56 @@ def assert_same_columns(policy: Policy, other: Policy) -> None:
                     assert np.array_equal(left, right), name
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ALL_KINDS)
 @pytest.mark.parametrize("unit", ["", 'unit = "t"'])
-def test_hostile_cells_are_the_same_columns(tmp_path: Path, unit: str, kind: str) -> None:
+def test_hostile_cells_are_the_same_columns(
+    elsewhere: Elsewhere, tmp_path: Path, unit: str, kind: str
+) -> None:
     policy = hostile_policy(tmp_path, unit)
     assert_same_columns(policy, elsewhere(policy, tmp_path, kind))
 
 
+Corpora = Callable[[str, str], tuple[Policy, Policy]]
+
+
 @pytest.fixture(scope="module")
-def corpora(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> dict[tuple[str, str], tuple[Policy, Policy]]:
-    """By corpus and kind of file the policies over CSV files and over others."""
+def corpora(elsewhere: Elsewhere, tmp_path_factory: pytest.TempPathFactory) -> Corpora:
+    """By corpus and kind of source the policies over CSV files and over others."""
     people = (*read_policy(PEOPLE).tables, *read_policy(HERE / "visits.toml").tables)
     budget = Budget(Fraction(10_000), Fraction(1, 10), 100_000)
     policies = {
         "accept": Policy(people, budget),
         "accept_shop": replace(read_policy(SHOP), budget=budget),
     }
-    return {
-        (name, kind): (policy, elsewhere(policy, tmp_path_factory.mktemp(name), kind))
-        for name, policy in policies.items()
-        for kind in KINDS
-    }
+
+    @cache
+    def both(name: str, kind: str) -> tuple[Policy, Policy]:
+        return policies[name], elsewhere(policies[name], tmp_path_factory.mktemp(name), kind)
+
+    return both
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ALL_KINDS)
 @pytest.mark.parametrize("name", ["accept", "accept_shop"])
 def test_the_tables_of_the_corpora_are_the_same_columns(
-    corpora: dict[tuple[str, str], tuple[Policy, Policy]], name: str, kind: str
+    corpora: Corpora, name: str, kind: str
 ) -> None:
-    assert_same_columns(*corpora[name, kind])
+    assert_same_columns(*corpora(name, kind))
 
 
 @pytest.mark.parametrize(
     ("name", "kind", "statements"),
-    [("accept", "parts", ACCEPTED[::10]), ("accept_shop", "duckdb", SHOP_ACCEPTED[::15])],
+    [
+        ("accept", "parts", ACCEPTED[::10]),
+        ("accept_shop", "duckdb", SHOP_ACCEPTED[::15]),
+        ("accept_shop", POSTGRESQL, SHOP_ACCEPTED[7::15]),
+    ],
 )
 def test_answers_are_the_same_bytes(
-    corpora: dict[tuple[str, str], tuple[Policy, Policy]], name: str, kind: str,
-    statements: list[str],
-) -> None:  # fmt: skip
+    corpora: Corpora, name: str, kind: str, statements: list[str]
+) -> None:
     """Of some statements of the corpora, without noise; as the columns are equal, so are all."""
-    sessions = [Session(policy, noise=Noiseless()) for policy in corpora[name, kind]]
+    sessions = [Session(policy, noise=Noiseless()) for policy in corpora(name, kind)]
     for text in statements:
         if first_word(text) in QUERIES:
             one, two = (as_json(session.execute(text)) for session in sessions)

@@ -5,6 +5,9 @@ from __future__ import annotations
 import csv
 import json
 import sys
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -13,14 +16,17 @@ from dpdb.engines.memory.engine import MemoryEngine
 from dpdb.engines.sources.opening import Sources
 from dpdb.errors import DataFileError, PolicyError
 from dpdb.interfaces.cli.main import main
+from dpdb.policy.budget import Neighbors
 from dpdb.policy.catalog import Column, Kind, Policy, Table
 from dpdb.policy.reader import read_policy
 from dpdb.policy.server_tables import server_table
 from dpdb.session.connect import connect, policy_of
+from dpdb.session.session import Session
 from tests.engines.sources.test_blocks import Remembering
 from tests.support.command_line import PEOPLE
 from tests.support.csv_files import integer, plain
 from tests.support.exactly import raw
+from tests.support.noiseless import Noiseless
 from tests.support.postgres import running_server
 
 HOSTILE = [
@@ -110,6 +116,31 @@ def test_all_types_that_can_be_read(server):
     declared = table_of(server, "kinds", (Column("j", Kind.TEXT),))
     with pytest.raises(DataFileError, match="j holds values of another type"):
         policy_of(Policy((declared,)))
+
+
+def test_timestamps_are_in_utc_wherever_the_role_is(server, tmp_path):
+    """In 1850 clocks of Calcutta were ahead by 5:53:28, which no cell can write."""
+    written = ["2020-02-29 23:59:59.123456", "1850-01-01 00:00:00", "0044-03-15 BC", "infinity",
+               "2300-01-01 00:00:00", None]  # fmt: skip
+    server.execute(
+        "CREATE ROLE abroad LOGIN",
+        "ALTER ROLE abroad SET timezone = 'Asia/Kolkata'",
+        "ALTER ROLE abroad SET datestyle = 'German'",
+        "CREATE TABLE moments (i int, t timestamp, z timestamptz, d date)",
+        "GRANT SELECT ON moments TO abroad",
+    )
+    for at, cell in enumerate(written):
+        server.execute("INSERT INTO moments VALUES (%s, %s::timestamp, %s::timestamp AT TIME ZONE 'UTC', "
+                       "%s::date)", values=(at, cell, cell, cell))  # fmt: skip
+    [table] = connect(server.address("moments", user="abroad")).policy.tables
+    kinds = {column.name: column.kind for column in table.columns}
+    assert kinds == {"i": Kind.INTEGER, "t": Kind.TIMESTAMP, "z": Kind.TIMESTAMP, "d": Kind.DATE}
+    precise = [Column(name, Kind.TIMESTAMP, step=Fraction(1)) for name in "tzd"]
+    path = tmp_path / "moments.csv"
+    path.write_text("t,z,d\n" + "".join(f"{c},{c},{(c or '')[:10]}\n" for c in written))
+    on_file = cells(Table("moments", path, tuple(precise)), *"tzd")
+    assert [sum(cell is None for cell in column) for column in on_file] == [4, 4, 4]
+    assert cells(replace(table, columns=tuple(precise)), *"tzd") == on_file
 
 
 def test_statements_mean_what_they_do_of_a_file(server, tmp_path):
@@ -261,6 +292,97 @@ def test_an_address_stands_where_a_file_does(server, numbers, capsys):
     said = capsys.readouterr().err
     assert "cannot connect to postgresql:///nowhere?table=public.t" in said
     assert "secret" not in said
+
+
+def policy_file(folder, server, text):
+    """A policy over a table of the server, with `{source}` for where it is."""
+    path = folder / "odd.toml"
+    path.write_text(text.format(source=f'source = "{server.address("odd")}"'))
+    return str(path)
+
+
+ODD = """
+[budget]
+name = "odd"
+epsilon = 2
+[tables.odd]
+engine = "stream"
+{source}
+[tables.odd.columns]
+"a b" = {{ type = "integer", bounds = [0, 3] }}
+"Ä" = {{ type = "text", values = ["x"] }}
+"""
+
+
+@pytest.fixture
+def odd(server):
+    server.execute(
+        "DROP TABLE IF EXISTS odd",
+        'CREATE TABLE odd ("a b" int, "Ä" text)',
+        "INSERT INTO odd VALUES (1, 'x'), (5, 'say \"y\"'), (NULL, 'x')",
+    )
+
+
+def test_check_tells_of_cells_on_a_server(server, odd, tmp_path, capsys):
+    assert main(["check", policy_file(tmp_path, server, ODD)]) == 0
+    said = capsys.readouterr().out
+    assert "odd: 3 rows in postgresql:///postgres?table=public.odd, PostgreSQL" in said
+    assert "a b (integer): 1 of 3 cells NULL" in said
+    assert 'say "y"' in said
+
+
+def test_init_drafts_a_policy_that_reads_the_server(server, odd, tmp_path, capsys):
+    drafted = tmp_path / "drafted.toml"
+    address = server.address("odd").replace("?", "?password=secret&")
+    assert main(["init", address, "-o", str(drafted)]) == 0
+    text = drafted.read_text()
+    assert "secret" not in text
+    assert "were read off rows" not in text
+    [table] = connect(drafted).policy.tables
+    assert [(c.name, c.kind) for c in table.columns] == [("a b", Kind.INTEGER), ("Ä", Kind.TEXT)]
+    assert cells(table, "a b") == [[1, 5, None]]
+    assert main(["init", str(drafted)]) == 2
+    assert "drafted.toml is a policy already" in capsys.readouterr().err
+
+
+def test_prepare_writes_a_table_of_a_server_into_a_file(server, odd, tmp_path, capsys):
+    assert main(["prepare", server.address("odd"), "-o", str(tmp_path / "odd.parquet")]) == 0
+    assert "as private as postgresql:///postgres?table=public.odd" in capsys.readouterr().err
+    [table] = connect(tmp_path / "odd.parquet").policy.tables
+    assert cells(table, "a b", "Ä") == [[1, 5, None], ["x", 'say "y"', "x"]]
+
+
+@pytest.mark.parametrize("words", [["risk", "--query", "SELECT 1"], ["lab", "room", "--data"]])
+def test_commands_that_need_a_file_say_so(words, capsys):
+    with pytest.raises(SystemExit):
+        main([*words, "postgresql:///hospital?table=people"])
+    assert "a file is needed: dpdb prepare writes" in capsys.readouterr().err
+
+
+def test_a_policy_beside_a_file_may_not_be_of_a_server(server, odd, tmp_path):
+    policy_file(tmp_path, server, ODD)
+    (tmp_path / "odd.csv").write_text("a b,Ä\n")
+    with pytest.raises(PolicyError, match="is about other files than"):
+        connect(tmp_path / "odd.csv")
+
+
+def test_a_budget_that_lasts_notices_other_rows(server, odd, tmp_path, capsys):
+    policy = policy_file(tmp_path, server, ODD)
+    ledger = ["--ledger", str(tmp_path / "ledger")]
+    assert main(["budget", "open", policy, *ledger]) == 0
+    assert main([policy, *ledger, "-c", "SELECT COUNT(*) FROM odd"]) == 0
+    server.execute('UPDATE odd SET "Ä" = \'z\' WHERE "a b" = 1')
+    assert main([policy, *ledger, "-c", 'SELECT SUM("a b") FROM odd']) != 0
+    assert "the data of table odd have changed" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("relation", Neighbors)
+def test_a_streamed_table_under_either_relation(server, odd, tmp_path, relation):
+    policy = read_policy(Path(policy_file(tmp_path, server, ODD)))
+    assert policy.tables[0].is_streamed
+    session = Session(replace(policy, neighbors=relation, lasting=None), noise=Noiseless())
+    answer = session.execute('SELECT COUNT(*), SUM("a b") FROM odd WHERE "Ä" = \'x\'')
+    assert list(answer.rows) == [(2, 1)]
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,18 @@ def test_blocks_put_together_are_the_table(tmp_path, monkeypatch, kind, number):
         assert [cell for block in blocks for cell in plain(block.columns[name])] == plain(column)
 
 
+def test_a_batch_is_not_cut_where_a_dictionary_ends(tmp_path, monkeypatch):
+    """There are three rows in each group of rows, which has a dictionary of its own."""
+    monkeypatch.setattr(parquet_reader, "BATCH", 4)
+    few = Column("t", Kind.TEXT, values=("t1", "t2"))
+    table = Table("t", write_typed(tmp_path, "t", rows(10)), (integer(), few))
+    blocks = list(open_source(table).blocks(["x", "t"]))
+    assert [block.rows for block in blocks] == [4, 4, 2]
+    assert [cell for block in blocks for cell in plain(block.columns["t"])] == [
+        text if text in few.values else None for text in (f"t{i % 7}" for i in range(10))
+    ]
+
+
 def test_rows_are_counted_alone(source):
     assert source.load([]).rows == 9
     assert [block.rows for block in source.blocks([])] == [9]

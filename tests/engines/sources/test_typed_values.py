@@ -13,6 +13,7 @@ import pyarrow
 import pytest
 
 from dpdb.engines.sources.opening import open_source
+from dpdb.engines.sources.typed_columns import TypedColumns
 from dpdb.policy.catalog import Column, Kind, Table
 from dpdb.policy.timestamps import TIMESTAMPS
 from tests.support.csv_files import integer, loaded, ordinal, plain, quoted
@@ -25,6 +26,8 @@ NUMBERS = [
     Column("x", Kind.INTEGER, Fraction(1), Fraction(9), values=(9, 1)),
     ordinal(Kind.NUMBER),
     ordinal(Kind.NUMBER, -5, 5, step="0.01"),
+    ordinal(Kind.NUMBER, "-5.005", "9.999", step="0.01"),
+    ordinal(Kind.NUMBER, -(2**50), 2**50, step="0.01"),
 ]
 """Every way in which a number is held."""
 BOOLEAN, TEXT = Column("x", Kind.BOOLEAN), Column("x", Kind.TEXT)
@@ -66,6 +69,28 @@ def assert_alike(folder, texts, array, declared, kind="parquet"):
 def test_texts_are_cells(tmp_path, kind):
     texts = [text or "" for text in HOSTILE]
     assert_alike(tmp_path, texts, pyarrow.array(HOSTILE), [*NUMBERS, *OTHERS], kind)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_texts_of_a_dictionary_are_cells(tmp_path, kind):
+    """What is in the dictionary alone, or there twice, changes nothing."""
+    dictionary = pyarrow.array([text for text in HOSTILE if text is not None] + ["7", "unused", ""])
+    rows = [RANDOM.choice([None, *range(len(dictionary) - 2)]) for _ in range(60)]
+    array = pyarrow.DictionaryArray.from_arrays(pyarrow.array(rows, pyarrow.int32()), dictionary)
+    texts = ["" if row is None else dictionary[row].as_py() for row in rows]
+    if kind == "duckdb":  # whose own dictionaries have each text once
+        array = array.cast(pyarrow.string())
+    assert_alike(tmp_path, texts, array, [*NUMBERS, *OTHERS], kind)
+
+
+def test_a_text_that_no_row_has_is_no_value_of_the_column(tmp_path):
+    indices = pyarrow.array([2, None, 0], pyarrow.int8())
+    array = pyarrow.DictionaryArray.from_arrays(indices, pyarrow.array(["b", "unused", "a"]))
+    columns = TypedColumns.of(Table("t", tmp_path, (TEXT,)), ["x"])
+    columns.add(pyarrow.record_batch([array], ["x"]))
+    held = columns.finish()["x"]
+    assert plain(held) == ["a", None, "b"]
+    assert held.values == ("a", "b")
 
 
 def test_integers(tmp_path):

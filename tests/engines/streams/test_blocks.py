@@ -80,7 +80,7 @@ def test_a_block_or_a_part_is_evaluated_at_a_time(tmp_path: Path, cap: str) -> N
         return Statistics(plan, frame, number, units)
 
     plan = planned("SELECT SUM(x) FROM t", policy)
-    with mock.patch("dpdb.engines.streams.engine.Statistics", watched):
+    with mock.patch("dpdb.engines.streams.parts.Statistics", watched):
         SmallBlocks().exact(plan, {})
     assert sum(rows) == SmallBlocks().rows(policy.tables[0])
     assert max(rows) <= 7 if cap == "rows" else max(rows) < sum(rows)
@@ -128,8 +128,8 @@ def test_the_policy_says_which_tables_are_streamed(
 
 
 def test_an_engine_that_is_not_there_is_a_mistake_of_the_policy(tmp_path: Path) -> None:
-    with pytest.raises(PolicyError, match=r'line 3: .*: engine is "memory" or "stream"$'):
-        write(tmp_path, "t", HEADER, POLICY.format(unit='engine = "spark"'))
+    with pytest.raises(PolicyError, match=r'line 3: .*: engine is "memory", "stream" or "spark"$'):
+        write(tmp_path, "t", HEADER, POLICY.format(unit='engine = "duckdb"'))
 
 
 def test_answers_are_the_same_bytes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -51,7 +51,7 @@ def test_declared_columns_are_written_as_they_are(
     written = prepared(file)
     table = pyarrow.parquet.read_table(written)
     assert [str(field.type) for field in table.schema] == [
-        "int64", "int64", "date32[day]", "double", "string", "bool", "timestamp[us]"
+        "int64", "int64", "date32[day]", "double", "string", "bool", "timestamp[us, tz=UTC]"
     ]  # fmt: skip
     columns = {name: table.column(name).to_pylist() for name in table.column_names}
     assert columns["x"] == [70, 2**53, None]
@@ -60,7 +60,7 @@ def test_declared_columns_are_written_as_they_are(
     assert columns["n"] == [0.1, None, 1e300]
     assert columns["t"] == ['a,"b"', None, "é"]
     assert columns["b"] == [True, None, False]
-    midnight = datetime.datetime(2020, 1, 1)
+    midnight = datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)
     assert columns["at"] == [midnight.replace(microsecond=500_000), None, midnight]
     assert written.stat().st_mode & 0o777 == 0o600
     shown = capsys.readouterr()
@@ -74,7 +74,7 @@ def test_without_a_policy_types_are_those_of_the_draft(
     file.with_suffix(".toml").unlink()
     schema = pyarrow.parquet.read_schema(prepared(file))
     assert [str(field.type) for field in schema] == [
-        "double", "string", "double", "double", "string", "string", "timestamp[us]"
+        "double", "string", "double", "double", "string", "string", "timestamp[us, tz=UTC]"
     ]  # fmt: skip
     assert (
         "note: x: 1 of the first 3 cells are no number, and will be NULL" in capsys.readouterr().err

@@ -59,6 +59,17 @@ def test_a_policy_names_the_file(run: Run, tmp_path: Path, policy: Path, kind: s
     assert ran.out.splitlines()[-1] == "3,70,8.75"
 
 
+@pytest.mark.parametrize("words", [["-c", "SHOW TABLES"], []])
+def test_a_duckdb_file_without_tables_is_said_to_be_one(
+    run: Run, tmp_path: Path, words: list[str]
+) -> None:
+    path = tmp_path / "none.duckdb"
+    duckdb.connect(str(path)).close()
+    ran = run(path, *words) if words else run("init", path)
+    assert ran.code == 2
+    assert "none.duckdb has no tables" in ran.err
+
+
 def test_a_duckdb_file_has_several_tables(run: Run, tmp_path: Path, policy: Path) -> None:
     path = write_typed(tmp_path, "two", ROWS, "duckdb")
     with duckdb.connect(str(path)) as connection:

@@ -1,0 +1,133 @@
+"""The engine whose rows are in a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from dpdb.engines.memory.keys import declared_of
+from dpdb.engines.protocol import CountedValues, Exact, KeyCounts, OpenEngine, Progress, Witness
+from dpdb.engines.sources.file_versions import version_of
+from dpdb.engines.sources.opening import open_source
+from dpdb.engines.sources.parquet_reader import ParquetReader
+from dpdb.engines.sources.protocol import Version, has_changed
+from dpdb.engines.sources.spark_source import SparkSource
+from dpdb.engines.spark.tasks import RETURNED, Found, Task, unpacked
+from dpdb.engines.streams.accumulators import accumulators, adds_up
+from dpdb.engines.streams.engine import StreamEngine, can_stream
+from dpdb.engines.streams.united_keys import UnitedKeys
+from dpdb.errors import DataFileError
+from dpdb.plan.expressions import Slot
+from dpdb.plan.plan import Plan
+from dpdb.policy.catalog import Table
+from dpdb.policy.spark_cluster import quoted, rows_in_spark, spark_errors
+from dpdb.vectors.vector import AnyVector
+
+
+@dataclass
+class SparkEngine(OpenEngine):
+    """Sends what is to be worked out to where the rows are, and joins what comes back.
+
+    Where each row is a unit, tasks have any rows. Otherwise rows are first brought together by
+    the column that names their unit. Joins, tables that are made of others, public tables and what
+    teaching shows are left to the engines of one machine.
+    """
+
+    progress: Progress | None = None
+    witness: Witness | None = None
+    tables: tuple[Table, ...] = ()
+    _local: StreamEngine = field(init=False, repr=False)
+    _versions: dict[str, tuple[Version, int]] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        self._local = StreamEngine(self.progress, self.witness, self.tables)
+
+    def rows(self, table: Table) -> int:
+        """The number of rows, which is public where it is asked for."""
+        return self._local.rows(table)
+
+    @np.errstate(all="ignore")
+    def exact(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> tuple[Exact, ...]:
+        """The exact result of each of the plan's own releases, in order."""
+        if not self._goes_over(plan):
+            return self._local.exact(plan, slots)
+        results = accumulators(plan.exact_releases, plan.cells if plan.keys else 1)
+        waiting = list(dict.fromkeys(results))
+        while waiting:
+            self._pass(_task(plan, slots, waiting))
+            waiting = [each for each in waiting if not each.settle()]
+        return tuple(Exact(each.result()) for each in results)
+
+    @np.errstate(all="ignore")
+    def key_counts(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> KeyCounts:
+        """The keys that are found in the data, with the number of units of each."""
+        if not self._goes_over(plan):
+            return self._local.key_counts(plan, slots)
+        keys = UnitedKeys()
+        self._pass(_task(plan, slots, keys))
+        return keys.all()
+
+    def values(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> list[CountedValues]:
+        return self._local.values(plan, slots)
+
+    def _goes_over(self, plan: Plan) -> bool:
+        """Whether the plan can be worked out from parts of its table, which a cluster has."""
+        table = plan.table
+        return isinstance(table, Table) and table.in_spark and can_stream(table) and adds_up(plan)
+
+    def _pass(self, task: Task) -> None:
+        """Add all rows of the table to what the task has found."""
+        table = task.table
+        if declared_of(table):  # what is declared of the values together
+            self._local.rows(table)
+        before = self._version(table)
+        frame = rows_in_spark(table)
+        with spark_errors(table):
+            if table.unit is not None:
+                frame = frame.repartition(quoted(table.unit))
+            returned = frame.select(*map(quoted, task.names)).mapInArrow(task, RETURNED)
+            packed = [bytes(row[0]) for row in returned.collect()]
+        task.add(task.no_rows())
+        rows = 0
+        for each in packed:
+            own, found = unpacked(each)
+            rows += own
+            _join(task.found, found)
+        if table.server is None and rows != ParquetReader().rows(table):
+            raise DataFileError(f"Spark does not read all rows of {table.place}")
+        seen = (self._version(table), rows)
+        if before != seen[0] or self._versions.setdefault(table.name, seen) != seen:
+            raise has_changed(table)
+
+    def _version(self, table: Table) -> Version:
+        """That of the table's files, whose digest the witness has been shown."""
+        source = open_source(table)
+        if table.name not in self._versions and self.witness is not None:
+            self.witness.check(table.name, source.digest(self.witness.key))
+        if isinstance(source, SparkSource):
+            return source.version()
+        return version_of(ParquetReader().files(table), table.path)
+
+
+def _task(plan: Plan, slots: Mapping[Slot, AnyVector], found: Found) -> Task:
+    table = plan.table
+    assert isinstance(table, Table)
+    names = [column.name for column in table.columns]
+    if table.unit is None:
+        # A batch without columns would not say how many rows it has.
+        names = [name for name in names if name in plan.column_names] or names[:1]
+    # Which of a unit's rows count depends on all declared columns.
+    return Task(plan, table, tuple(names), slots, found)
+
+
+def _join(found: Found, other: Found) -> None:
+    """Add what a task has found."""
+    if isinstance(found, UnitedKeys):
+        assert isinstance(other, UnitedKeys)
+        found.add(other.all())
+        return
+    assert isinstance(other, list)
+    for own, its in zip(found, other, strict=True):
+        own.join(its)
