@@ -231,6 +231,13 @@ ROWS = (
         "engines/test_groups_of_units.py::test_a_customer_is_in_so_many_groups",
     ),
     Mutant(
+        "a person is in one group, though a column that names persons can be NULL",
+        "one person, many rows",
+        [Change("plan.per_unit:PerUnit.names_every_unit", "naming <= ", "True or naming <= ")],
+        "engines/test_groups_of_units.py::"
+        "test_a_customer_has_two_rows_where_the_column_that_names_customers_can_be_null",
+    ),
+    Mutant(
         "a person has one different value in a group, however many rows",
         "one person, many rows",
         [Change("plan.lowering:contribution_of", "isinstance(value, UnitValue)",
