@@ -30,7 +30,7 @@ from dpdb.sql.dialect import select_tree
 from dpdb.sql.distinct import check_distinct, distinct_keys
 from dpdb.sql.exact_answers import public_list, with_exact_rows
 from dpdb.sql.grouping_sets import by_levels
-from dpdb.sql.labels import labels_of
+from dpdb.sql.labels import column_names, labels_of
 from dpdb.sql.lists import columns
 from dpdb.sql.lookups import LookupBinder, check, read_inside
 from dpdb.sql.public_keys import with_public_keys
@@ -111,6 +111,7 @@ class Binder:
             return unions.union(tree, self, row_by_row=row_by_row)
         assert isinstance(tree, exp.Select)
         written = with_groups(tree, self.labels(tree), self.text)
+        written = column_names(tree, written) if row_by_row else written
         windows.name_windows(tree, self.text)
         write_out_ratios(tree, self.text)
         write_out_semi_joins(tree, self.text)

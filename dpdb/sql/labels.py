@@ -94,3 +94,11 @@ def labels_of(tree: exp.Select, tokens: list[Token], text: str) -> list[str]:
             "an expression is missing between SELECT and FROM", place=place_at(first, text)
         )
     return written
+
+
+def column_names(tree: exp.Select, written: list[str]) -> list[str]:
+    """The labels as names for the SELECT around this one: t.x is called x there."""
+    return [
+        item.name if isinstance(item, exp.Column) and not isinstance(item.this, exp.Star) else label
+        for item, label in zip(tree.expressions, written, strict=True)
+    ]

@@ -183,3 +183,4 @@ SELECT STRFTIME(day, '%Y-%m') AS month, SUM(amount) FROM orders GROUP BY month O
 SELECT LAST_DAY(day) AS month_end, AVG(amount) FROM orders GROUP BY month_end;
 SELECT c.segment, COUNT(*) FROM customers c JOIN orders o ON c.id = o.customer_id ANTI JOIN returns r ON r.order_id = o.id AND r.customer_id = c.id GROUP BY c.segment;
 SELECT channel, RATIO_TO_REPORT(SUM(amount)) OVER () AS part FROM orders GROUP BY channel;
+WITH t AS (SELECT o.channel, c.segment, COUNT(*) AS n FROM customers c JOIN orders o ON o.customer_id = c.id GROUP BY 1, 2) SELECT channel, segment, n FROM t QUALIFY RANK() OVER (PARTITION BY channel ORDER BY n DESC) = 1;

@@ -30,6 +30,8 @@ ALIKE = [
      " FROM orders GROUP BY channel",
      "SELECT channel, 100 * (COUNT(*) / SUM(COUNT(*)) OVER (PARTITION BY channel)) AS part"
      " FROM orders GROUP BY channel"),
+    ("WITH t AS (SELECT c.segment, COUNT(*) AS n FROM customers c GROUP BY c.segment) SELECT segment, n FROM t",
+     "WITH t AS (SELECT segment AS segment, COUNT(*) AS n FROM customers GROUP BY 1) SELECT segment, n FROM t"),
 ]  # fmt: skip
 REFUSED = [
     ("SELECT COUNT(*) FROM customers SEMI JOIN orders ON id = customer_id", "named by its table"),
