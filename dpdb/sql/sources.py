@@ -144,8 +144,11 @@ def _source(node: exp.Expr, tree: exp.Select, binder: SelectBinder) -> tuple[Vie
             only(node, binder.text, "this", "alias")
             view, names = _view(node, binder.within()), frozenset()
         case _:
+            listed = "WHERE x IN ('a', 'b') GROUP BY x has a row for each value of a list"
             raise Unsupported(
-                "only tables and SELECTs can be in FROM", place=place(tree, binder.text)
+                "only tables and SELECTs can be in FROM",
+                hint=listed if isinstance(node, exp.Unnest) else None,
+                place=place(tree, binder.text),
             )
     if (alias := node.args.get("alias")) is not None:
         only(alias, binder.text, "this", "columns")

@@ -43,6 +43,8 @@ SELECT COUNT(*) FROM customers AS c JOIN orders AS c ON TRUE;
 --- What joins cannot do
 -- Unsupported USING (column)
 SELECT COUNT(*) FROM customers NATURAL JOIN orders;
+-- Unsupported GROUP BY x has a row for each value of a list
+SELECT o.channel, COUNT(*) FROM orders AS o RIGHT JOIN UNNEST(['web', 'phone']) AS c ON o.channel = c GROUP BY o.channel;
 -- Unsupported only tables and SELECTs can be in FROM
 SELECT COUNT(*) FROM customers AS c, LATERAL (SELECT * FROM orders AS o WHERE o.customer_id = c.id) AS t;
 -- TypeMismatch 1:8 a number is needed here
