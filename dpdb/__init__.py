@@ -1,4 +1,4 @@
-"""A statistical database that answers SQL about CSV files with differential privacy.
+"""A statistical database that answers SQL about tables with differential privacy.
 
     import dpdb
 

@@ -14,7 +14,7 @@
     └── SetupError                 exit code 2: before any statement runs
         ├── UsageError             the command line, or the arguments of a call
         ├── PolicyError            the policy file
-        ├── DataFileError          the CSV file
+        ├── DataFileError          the data of a table
         ├── LedgerError            the ledger of a lasting budget
         └── StudentFileError       a file with an attack or a mechanism for the lab
 
@@ -128,7 +128,7 @@ class PolicyError(SetupError):
 
 
 class DataFileError(SetupError):
-    """The data file cannot be read as CSV."""
+    """The data of a table cannot be read."""
 
 
 class LedgerError(SetupError):

@@ -41,7 +41,7 @@ def interval_notes(planned: Plan) -> tuple[str, ...]:
     bracketed: set[object] = set().union(*map(_keys, brackets))
     for each in releases:
         if isinstance(each.release.mechanism, Walk):
-            notes += walk_notes(each)
+            notes += _walk_notes(each)
         elif not has_margin(each.release) and not _keys(each.release) <= bracketed:
             why = "has no interval: how near it is depends on the rows"
             notes.append(f"{each.column} {_way(each.release)}, and {why}")
@@ -116,7 +116,7 @@ def _way(release: Release) -> str:
     return "is chosen by frequency" if release.aggregate == "mode" else "is chosen by rank"
 
 
-def walk_notes(shown: _Shown) -> Iterator[str]:
+def _walk_notes(shown: _Shown) -> Iterator[str]:
     """What a MIN or MAX found by a walk tells, and what to ask instead."""
     statistic, walk = shown.release.statistic, shown.release.mechanism
     assert isinstance(statistic, Ranks)

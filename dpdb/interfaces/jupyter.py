@@ -46,7 +46,7 @@ class Notebook:
         except SystemExit:  # after --help has been printed
             return None
         if not options.files:
-            raise UsageError("no CSV file or policy given", hint="%dpdb people.csv --epsilon 1")
+            raise UsageError("no data file or policy given", hint="%dpdb people.csv --epsilon 1")
         policy = policy_for_arguments(options)
         for table in policy.tables:
             for remark in remarks(table):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dpdb.errors import Place, TooLarge
 from dpdb.plan.facts import Facts
-from dpdb.plan.relations import Joined, Relation, Scan, Source, scans
+from dpdb.plan.relations import Joined, Relation, Source, scans
 from dpdb.plan.stability import Shape
 
 MAX_HELD = 1_000
@@ -59,5 +59,4 @@ def check_public(relation: Relation, known: Shape, facts: Facts) -> None:
 
 
 def _called(relation: Relation) -> str:
-    tables: list[Scan] = list(scans(relation))
-    return " and ".join(str(each) for each in tables)
+    return " and ".join(map(str, scans(relation)))

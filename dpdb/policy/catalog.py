@@ -9,9 +9,9 @@ from pathlib import Path
 
 from dpdb.policy.budget import Budget, Neighbors
 from dpdb.policy.csv_format import CsvFormat
-from dpdb.policy.file_kinds import FileKind, file_kind
 from dpdb.policy.lasting import LastingBudget
 from dpdb.policy.server_tables import ServerTable
+from dpdb.policy.storage import Storage, file_kind
 
 Value = bool | int | Fraction | str
 """A constant; a date is an integer, the days since 1970-01-01, and a timestamp the microseconds."""
@@ -93,7 +93,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """The rows of one file, or of several that match a pattern, and their declaration."""
+    """Rows and their declaration: those of a file, of several files, or of a table of a server."""
 
     name: str
     path: Path
@@ -117,16 +117,16 @@ class Table:
     stored_as: str | None = None
     """What a file of several tables calls this one; None where that is its name."""
     engine: str | None = None
-    """What evaluates: `memory`, `stream` or `spark`; None where the kind of file decides."""
+    """What evaluates: `memory`, `stream` or `spark`; None where the storage decides."""
     server: ServerTable | None = None
-    """The table of a database server that has the rows; None where a file has them."""
+    """The table of a server or cluster that has the rows; None where a file has them."""
 
     @property
-    def file_kind(self) -> FileKind:
+    def storage(self) -> Storage:
         """What holds the rows."""
         if self.server is None:
             return file_kind(self.path)
-        return FileKind.SPARK if self.server.in_spark else FileKind.POSTGRESQL
+        return Storage.SPARK if self.server.in_spark else Storage.POSTGRESQL
 
     @property
     def place(self) -> str:
@@ -137,14 +137,14 @@ class Table:
     def is_streamed(self) -> bool:
         """Whether queries go over the rows block by block, rather than hold columns in memory."""
         if self.engine is None:
-            return self.file_kind in (FileKind.PARQUET, FileKind.DUCKDB)
+            return self.storage in (Storage.PARQUET, Storage.DUCKDB)
         return self.engine == "stream"
 
     @property
     def in_spark(self) -> bool:
         """Whether queries are evaluated by a cluster of Spark, where the rows are."""
         if self.engine is None:
-            return self.file_kind is FileKind.SPARK
+            return self.storage is Storage.SPARK
         return self.engine == "spark"
 
     @property

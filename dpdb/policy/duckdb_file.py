@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from dpdb.errors import DataFileError, did_you_mean
 from dpdb.policy.catalog import Table
-from dpdb.policy.file_kinds import files_of
+from dpdb.policy.storage import files_of
 from dpdb.policy.stored_types import StoredColumn, names_in_file, stored_columns
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from dpdb.policy.budget import Neighbors
 from dpdb.policy.budget_reader import BudgetReader
 from dpdb.policy.catalog import Policy
 from dpdb.policy.csv_format import CsvFormat, unpacked_name
-from dpdb.policy.file_kinds import file_kind, is_pattern
 from dpdb.policy.policy_text import PolicyText
+from dpdb.policy.storage import file_kind, is_pattern
 from dpdb.policy.table_files import undeclared_tables
 from dpdb.policy.table_links import TableLinks
 from dpdb.policy.table_reader import TableReader

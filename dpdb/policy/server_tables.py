@@ -32,16 +32,19 @@ class ServerTable:
         parts = urlsplit(self.address)
         user, at, host = parts.netloc.rpartition("@")
         kept = [each for each in parse_qsl(parts.query) if each[0] != "password"]
-        settings = urlencode([*kept, ("table", f"{self.schema}.{self.table}")])
-        return f"{POSTGRESQL}://{user.partition(':')[0]}{at}{host}{parts.path}?{settings}"
+        settings = urlencode([*kept, ("table", self._qualified_name)])
+        return f"{parts.scheme}://{user.partition(':')[0]}{at}{host}{parts.path}?{settings}"
 
     @property
     def place(self) -> str:
         """What messages call it; a password is left out."""
         parts = urlsplit(self.address)
         host = parts.netloc.rpartition("@")[2]
-        named = f"{self.schema}.{self.table}" if self.schema else self.table
-        return f"{parts.scheme}://{host}{parts.path}?table={named}"
+        return f"{parts.scheme}://{host}{parts.path}?table={self._qualified_name}"
+
+    @property
+    def _qualified_name(self) -> str:
+        return f"{self.schema}.{self.table}" if self.schema else self.table
 
     @property
     def in_spark(self) -> bool:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from dpdb.errors import DataFileError
 from dpdb.policy.catalog import Kind, Table
-from dpdb.policy.file_kinds import files_of
 from dpdb.policy.server_tables import ServerTable
+from dpdb.policy.storage import files_of
 from dpdb.policy.stored_types import StoredColumn, StoredType, names_in_file
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
-"""The types of columns in files that have types, and what a policy may declare of them.
+"""The types of columns in files and on servers, and what a policy may declare of them.
 
-Whatever the file, types come as those of Apache Arrow, which Parquet and DuckDB are read through.
+Those of Parquet and DuckDB come as types of Apache Arrow, through which these files are read.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class StoredType(Enum):
-    """What the values of a column are in a file, in the words of messages."""
+    """What the values of a column are where they are stored, in the words of messages."""
 
     INTEGER = "integers"
     DECIMAL = "decimals"
@@ -57,7 +57,7 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class StoredColumn:
-    """One column of a file, as the file declares it; that is public, as a header is."""
+    """One column, as its file or server declares it; that is public, as a header is."""
 
     name: str
     type: StoredType
@@ -82,7 +82,7 @@ def stored_columns(schema: pyarrow.Schema) -> tuple[StoredColumn, ...]:
 
 
 def names_in_file(table: Table, stored: Sequence[StoredColumn]) -> dict[str, str]:
-    """What a file calls each declared column.
+    """What a file or a server calls each declared column.
 
     Raises DataFileError where it lacks one, or has it of a type that is not read as declared.
     """

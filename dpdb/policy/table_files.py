@@ -1,4 +1,4 @@
-"""What the files of tables say of themselves, whatever their kind: all of it is public."""
+"""What files and servers say of their tables, whatever the storage: all of it is public."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from dpdb.policy import csv_header
 from dpdb.policy.catalog import Column, Kind, Table
 from dpdb.policy.csv_format import CsvFormat, unpacked_name
 from dpdb.policy.duckdb_file import check_duckdb, duckdb_columns, duckdb_tables, open_duckdb
-from dpdb.policy.file_kinds import FileKind, file_kind, is_pattern
 from dpdb.policy.parquet_file import check_parquet, parquet_columns
 from dpdb.policy.postgres_server import check_server, columns_on_server
 from dpdb.policy.server_tables import ServerTable
@@ -21,26 +20,27 @@ from dpdb.policy.spark_cluster import (
     names_whole_units,
     require_spark,
 )
+from dpdb.policy.storage import Storage, file_kind, is_pattern
 from dpdb.policy.stored_types import StoredColumn
 
 
 def check_file(table: Table) -> None:
-    """Raise DataFileError where a table's file is missing, or lacks columns that are declared."""
-    match table.file_kind:
-        case FileKind.PARQUET:
+    """Raise DataFileError where a table is missing, or lacks columns that are declared."""
+    match table.storage:
+        case Storage.PARQUET:
             check_parquet(table)
             if table.in_spark:
                 require_spark(table)
                 names_whole_units(table, parquet_columns(table.path))
-        case FileKind.DUCKDB:
+        case Storage.DUCKDB:
             check_duckdb(table)
-        case FileKind.CSV:
+        case Storage.CSV:
             if not table.path.is_file():
                 raise DataFileError(f"there is no file {table.path}")
             csv_header.column_positions(table, csv_header.header_of(table).names)
-        case FileKind.POSTGRESQL:
+        case Storage.POSTGRESQL:
             check_server(table)
-        case FileKind.SPARK:
+        case Storage.SPARK:
             check_spark(table)
 
 
@@ -54,10 +54,10 @@ def undeclared_tables(
     those of types that no policy can declare are left out.
     """
     match file_kind(path):
-        case FileKind.PARQUET:
+        case Storage.PARQUET:
             named = path.absolute().parent if is_pattern(path) else path
             return (_typed(Table(named.stem, path, ()), parquet_columns(path)),)
-        case FileKind.DUCKDB:
+        case Storage.DUCKDB:
             with open_duckdb(path) as connection:
                 tables = [Table(name, path, ()) for name in duckdb_tables(connection)]
                 if not tables:
@@ -82,11 +82,11 @@ def undeclared_table(csv: Path, form: CsvFormat, names: Sequence[str] = ()) -> T
 
 
 def remarks(table: Table) -> list[str]:
-    """What whoever asks about a table must know of how its file is read."""
-    return [] if table.file_kind.typed else csv_header.remarks(table)
+    """What whoever asks about a table must know of how it is read."""
+    return [] if table.storage.typed else csv_header.remarks(table)
 
 
 def _typed(table: Table, stored: tuple[StoredColumn, ...]) -> Table:
-    """A table with the columns of its file that can be asked about."""
+    """A table with those of its stored columns that can be asked about."""
     columns = (each.undeclared for each in stored)
     return replace(table, columns=tuple(column for column in columns if column is not None))

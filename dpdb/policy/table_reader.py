@@ -18,10 +18,10 @@ from dpdb.policy.csv_format import (
     valid_quote,
     valid_separator,
 )
-from dpdb.policy.file_kinds import FileKind, file_kind
 from dpdb.policy.policy_text import PolicyText
 from dpdb.policy.reference_reader import ReferenceReader
 from dpdb.policy.server_tables import SPARK, ServerTable, server_table
+from dpdb.policy.storage import Storage, file_kind
 
 _FORMAT: dict[str, Callable[[object], Any]] = {
     "separator": valid_separator,
@@ -112,7 +112,7 @@ class TableReader:
                 if key in section:
                     raise self.text.error(f"{key} goes with a file", (*where, key))
             return path
-        if "table" in section and kind is not FileKind.DUCKDB:
+        if "table" in section and kind is not Storage.DUCKDB:
             raise self.text.error("table goes with the path of a DuckDB file", (*where, "table"))
         for key in _FORMAT:
             if key in section and kind.typed:
@@ -145,7 +145,7 @@ class TableReader:
         return self.text.accepted(given, lambda values: CsvFormat(**values), (*where, "quote"))
 
     def _engine(self, section: dict[str, Any], where: tuple[str, ...]) -> str | None:
-        """The engine that evaluates queries; None where the kind of file decides."""
+        """The engine that evaluates queries; None where the storage decides."""
         engine = section.get("engine")
         if engine is None:
             return None
@@ -244,4 +244,4 @@ def keeps_values(column: Column) -> bool:
 
 
 def _is_parquet(section: dict[str, Any]) -> bool:
-    return file_kind(Path(section.get("path", ""))) is FileKind.PARQUET
+    return file_kind(Path(section.get("path", ""))) is Storage.PARQUET

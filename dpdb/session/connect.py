@@ -200,7 +200,7 @@ def _are_names(names: object) -> bool:
 def _joined(policies: list[Policy]) -> Policy:
     """One policy with the tables of all; what they say of the session must be the same."""
     if not policies:
-        raise UsageError("no CSV file or policy given")
+        raise UsageError("no data file or policy given")
     first = policies[0]
     tables = tuple(table for policy in policies for table in policy.tables)
     names = [table.name.casefold() for table in tables]

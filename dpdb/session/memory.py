@@ -194,7 +194,7 @@ class Memory:
     def _note_columns(self, query: Query) -> None:
         """Read anew what is kept where a query reads columns that no table of the policy has.
 
-        Such are the columns of joined tables, and what the rows of a unit come to or its groups.
+        Such are the columns of joined tables, and those worked out for units or their groups.
         """
         stored = query.table in self.tables and not query.subqueries
         if self.store is None or (stored and not query.has_single_values):

@@ -53,18 +53,17 @@ _FUNCTIONS: dict[type[exp.Expr], Function] = {
 }
 
 
-_PERCENTILES = (exp.PercentileCont, exp.PercentileDisc)
+PERCENTILES = (exp.PercentileCont, exp.PercentileDisc)
 """A value of the data or one between two of them: the answer is a value of the grid anyway."""
-_QUANTILES = ("QUANTILE_DISC", "APPROX_PERCENTILE")
+NAMED_QUANTILES = ("QUANTILE_DISC", "APPROX_PERCENTILE")
 """The names of quantiles that sqlglot does not know."""
 
 
 def is_aggregate(node: exp.Expr) -> bool:
     """Whether `node` is an aggregate call, with or without FILTER or WITHIN GROUP."""
     plain = isinstance(node, (exp.AggFunc, exp.Filter, exp.WithinGroup))
-    return (
-        plain or has_named_arguments(node) or _is_called(node, "APPROX_BOUNDS", *_QUANTILES, *NAMES)
-    )
+    named = ("APPROX_BOUNDS", *NAMED_QUANTILES, *NAMES)
+    return plain or has_named_arguments(node) or _is_called(node, *named)
 
 
 def _is_called(node: exp.Expr, *names: str) -> bool:
@@ -151,7 +150,7 @@ def _plain(node: exp.Expr, rows: ExpressionBinder) -> Aggregate:
             )
         case _ if _is_called(node, "APPROX_BOUNDS"):
             return _approx_bounds(node, rows)
-        case exp.Anonymous(expressions=[argument, fraction]) if _is_called(node, *_QUANTILES):
+        case exp.Anonymous(expressions=[argument, fraction]) if _is_called(node, *NAMED_QUANTILES):
             return _plain(exp.PercentileCont(this=argument, expression=fraction), rows)
     if (refused := refusal(node, rows.text)) is not None:
         raise refused
@@ -188,7 +187,7 @@ def _call(node: exp.Expr, function: Function, rows: ExpressionBinder) -> Aggrega
     fraction = None
     if isinstance(node, exp.Median):
         fraction = Fraction(1, 2)
-    elif isinstance(node, _PERCENTILES):
+    elif isinstance(node, PERCENTILES):
         fraction = _fraction(node.expression, rows)
     elif isinstance(node, exp.ApproxQuantile):
         fraction = _fraction(node.args.get("quantile"), rows)
@@ -238,7 +237,7 @@ def _within_group(node: exp.WithinGroup, rows: ExpressionBinder) -> Aggregate:
     argument, inner = rows.expression(ordered[0].this), node.this
     if isinstance(inner, exp.Mode) and inner.this is None:
         return _typed(Aggregate(Function.MODE, argument, place=where))
-    if isinstance(inner, _PERCENTILES) and inner.expression is None:
+    if isinstance(inner, PERCENTILES) and inner.expression is None:
         fraction = _fraction(inner.this, rows)
         if ordered[0].args.get("desc"):
             fraction = 1 - fraction

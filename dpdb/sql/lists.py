@@ -16,13 +16,13 @@ from sqlglot import exp
 
 from dpdb.errors import TooLarge, TypeMismatch, Unsupported
 from dpdb.policy.numbers import decimal
+from dpdb.sql.aggregates import NAMED_QUANTILES, PERCENTILES
 from dpdb.sql.literals import constant
 from dpdb.sql.named_arguments import has_named_arguments
 from dpdb.sql.trees import only, place
 
 MAX_ELEMENTS = 200
 """As many as an answer has columns."""
-_QUANTILES = (exp.PercentileCont, exp.PercentileDisc)
 _DECIMALS = 6
 """Of the fractions of APPROX_QUANTILES."""
 
@@ -113,7 +113,7 @@ def _is_whole(node: exp.Expr) -> bool:
 
 
 def _is_list(node: object, call: exp.Expr) -> bool:
-    return isinstance(call, _QUANTILES) and isinstance(node, exp.Array)
+    return isinstance(call, PERCENTILES) and isinstance(node, exp.Array)
 
 
 def _with(node: exp.Expr, **parts: object) -> exp.Expr:
@@ -174,14 +174,14 @@ def _of_named(
     node: exp.Anonymous, argument: exp.Expr, several: exp.Array, text: str
 ) -> list[Element] | None:
     """The lists of functions that sqlglot does not know."""
-    match str(node.this).upper():
-        case "QUANTILE_DISC" | "APPROX_PERCENTILE":
-            return [
-                Element(name, _with(node, expressions=[argument.copy(), each]))
-                for name, each in _constants(several, text)
-            ]
-        case "HISTOGRAM":
-            return _bins(argument, _constants(several, text), several, text)
+    called = str(node.this).upper()
+    if called in NAMED_QUANTILES:
+        return [
+            Element(name, _with(node, expressions=[argument.copy(), each]))
+            for name, each in _constants(several, text)
+        ]
+    if called == "HISTOGRAM":
+        return _bins(argument, _constants(several, text), several, text)
     return None
 
 

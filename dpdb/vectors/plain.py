@@ -10,8 +10,10 @@ from dpdb.vectors.vector import AnyVector, TextVector
 
 
 def plain_values(vector: AnyVector, kind: Kind, places: npt.NDArray[np.intp]) -> list[Value | None]:
-    """The values at some places; None for NULL. Dates are days, timestamps
-    microseconds, and numbers whole ones."""
+    """The values at some places; None for NULL.
+
+    Dates are days, timestamps microseconds, and numbers whole ones.
+    """
     if isinstance(vector, TextVector):
         texts = [*vector.dictionary, None]
         return [texts[code] for code in vector.codes[places].tolist()]

@@ -109,7 +109,7 @@ def test_error_of_python_is_shown_without_a_traceback(cells: Cells) -> None:
         (f"%%dpdb\n{COUNT}", "there is no session yet"),
         (f"%%dpdb not-a-name\n{COUNT}", "not-a-name is not the name of a variable"),
         (f"%%dpdb lambda\n{COUNT}", "lambda is not the name of a variable"),
-        ("%dpdb", "no CSV file or policy given"),
+        ("%dpdb", "no data file or policy given"),
         ("%dpdb nobody.csv", "nobody.csv"),
         (f"{CONNECT} --epsilon much", "argument --epsilon: a number is needed"),
         (f"{CONNECT} -c '{COUNT}'", "unrecognized arguments"),

@@ -12,10 +12,10 @@ import pytest
 
 from dpdb.errors import DataFileError, InvalidOption, PolicyError
 from dpdb.policy.catalog import Column, Kind, Table
-from dpdb.policy.file_kinds import FileKind
 from dpdb.policy.reader import read_policy
 from dpdb.policy.server_tables import ServerTable, server_table
 from dpdb.policy.spark_cluster import names_whole_units
+from dpdb.policy.storage import Storage
 from dpdb.policy.stored_types import StoredColumn, StoredType
 from dpdb.session.connect import connect
 
@@ -33,7 +33,9 @@ POLICY = '[tables.t]\n{}\n[tables.t.columns]\nx = {{ type = "integer" }}\n'
 def test_an_address_names_a_cluster_and_a_table(
     source: str, address: str, schema: str, table: str
 ) -> None:
-    assert server_table(source, "t") == ServerTable(address, schema, table)
+    named = server_table(source, "t")
+    assert named == ServerTable(address, schema, table)
+    assert server_table(named.source) == named
 
 
 @pytest.mark.parametrize("source", ["spark:///db?table=t", "spark:///?table=t&x=1"])
@@ -55,7 +57,7 @@ def test_the_policy_says_what_is_in_spark(tmp_path: Path, written: str, in_spark
     (tmp_path / "t.toml").write_text(POLICY.format(written))
     [table] = read_policy(tmp_path / "t.toml").tables
     assert table.in_spark is in_spark
-    assert (table.file_kind is FileKind.SPARK) == ("source" in written)
+    assert (table.storage is Storage.SPARK) == ("source" in written)
 
 
 @pytest.mark.parametrize(

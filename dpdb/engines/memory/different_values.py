@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpdb.engines.memory import row_blocks
+from dpdb.engines.memory.changes import changes
 from dpdb.engines.memory.coded_values import CodedValues
 from dpdb.vectors.vector import Array, Bools
 
@@ -41,9 +42,7 @@ def different(
         return DifferentValues(cells, np.zeros(len(found), dtype=np.intp), found, texts)
     order = np.lexsort((codes, groups))
     groups, codes = groups[order], codes[order]
-    new = np.ones(len(order), dtype=bool)
-    new[1:] = (groups[1:] != groups[:-1]) | (codes[1:] != codes[:-1])
-    new &= groups < cells
+    new = changes((groups, codes), len(order)) & (groups < cells)
     return DifferentValues(cells, groups[new], codes[new], texts)
 
 

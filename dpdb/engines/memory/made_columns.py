@@ -7,7 +7,7 @@ import numpy as np
 from dpdb.engines.sources.grid_rounding import grid_of
 from dpdb.plan.statistics import Grid
 from dpdb.policy.catalog import Column
-from dpdb.vectors.columns import Numbers
+from dpdb.vectors.columns import Codes, Numbers
 from dpdb.vectors.vector import Array, Bools
 
 
@@ -31,3 +31,11 @@ def made_column(column: Column, values: Array, missing: Bools | None) -> Numbers
     if null is not None:
         units = np.where(null, filler, units)
     return Numbers(units.astype(np.int64), grid.step, null, filler)
+
+
+def with_nulls(column: Numbers | Codes, missing: Bools) -> Numbers | Codes:
+    """The column, NULL in these rows, too."""
+    if isinstance(column, Codes):
+        return Codes(np.where(missing, len(column.values), column.codes), column.values)
+    null = missing if column.null is None else missing | column.null
+    return Numbers(np.where(missing, column.filler, column.units), column.step, null, column.filler)

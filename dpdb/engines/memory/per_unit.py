@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from dpdb.engines.memory.changes import changes
 from dpdb.engines.memory.leaves import taken
 from dpdb.engines.memory.row_groups import RowGroups
 from dpdb.plan.per_unit import PerUnit
@@ -47,12 +48,8 @@ class GroupedRows:
     @cached_property
     def _starts(self) -> Array:
         """Where each group starts in the order."""
-        new = np.zeros(self._rows, dtype=np.bool_)
-        new[:1] = True
-        for each in (*self._keys, self.owners):
-            ordered = each[self._order]
-            new[1:] |= ordered[1:] != ordered[:-1]
-        return np.flatnonzero(new)
+        ordered = (each[self._order] for each in (*self._keys, self.owners))
+        return np.flatnonzero(changes(ordered, self._rows))
 
     @property
     def first(self) -> Array:

@@ -1,4 +1,4 @@
-"""What groups of rows come to: exact, in whole steps."""
+"""What groups of rows come to: exact, in whole steps or, without bounds, in doubles."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpdb.engines.memory.coded_values import coded
+from dpdb.engines.memory.different_values import different
 from dpdb.engines.memory.grid_values import on_grid
 from dpdb.engines.memory.made_columns import made_column, rescaled
 from dpdb.engines.memory.row_blocks import mask
@@ -103,8 +104,7 @@ class RowGroups:
         """The same of doubles without bounds, which are added in ascending order."""
         if function in (Function.MIN, Function.MAX):
             return self._extreme(function, values, counted, np.inf)
-        groups = np.repeat(np.arange(len(self.starts)), np.diff([*self.starts, len(self.order)]))
-        ascending = np.where(counted, values, 0.0)[np.lexsort((values, groups))]
+        ascending = np.where(counted, values, 0.0)[np.lexsort((values, self._groups))]
         sums = np.add.reduceat(ascending, self.starts) if len(self.starts) else ascending[:0]
         return sums if function is Function.SUM else np.asarray(sums / np.maximum(number, 1))
 
@@ -121,14 +121,13 @@ class RowGroups:
         """The number of different values of each group."""
         assert aggregate.argument is not None
         codes = np.broadcast_to(coded(aggregate.argument, self.frame).codes, self.rows)
-        codes = codes[self.order]
-        groups = np.repeat(np.arange(len(self.starts)), np.diff([*self.starts, len(self.order)]))
-        groups, codes = groups[counted], codes[counted]
-        order = np.lexsort((codes, groups))
-        groups, codes = groups[order], codes[order]
-        new = np.ones(len(order), dtype=np.bool_)
-        new[1:] = (groups[1:] != groups[:-1]) | (codes[1:] != codes[:-1])
-        return np.bincount(groups[new], minlength=len(self.starts))
+        codes = codes[self.order][counted]
+        return different(self._groups[counted], codes, len(self.starts), None).per_cell()
+
+    @property
+    def _groups(self) -> Array:
+        """The group of each row in the order."""
+        return np.repeat(np.arange(len(self.starts)), np.diff([*self.starts, len(self.order)]))
 
 
 def _on_own_grid(values: Array, column: Column) -> Array:

@@ -12,7 +12,7 @@ from dpdb.engines.memory.coded_values import coded
 from dpdb.engines.memory.contribution_bounds import Units
 from dpdb.engines.memory.grid_values import on_grid
 from dpdb.engines.memory.leaves import taken
-from dpdb.engines.memory.made_columns import made_column, rescaled
+from dpdb.engines.memory.made_columns import made_column, rescaled, with_nulls
 from dpdb.engines.memory.owners import Owners
 from dpdb.engines.memory.row_blocks import mask, null_mask
 from dpdb.engines.memory.window_frames import OrderedRows, Ranges, greatest, sums
@@ -78,7 +78,8 @@ class RowsOfUnits:
         assert isinstance(value, ColumnRef)
         source, inside = _sources(window, rows)
         chosen = rows.order[np.where(inside, source, 0)] if self._rows else rows.order
-        return _with_nulls(self.columns[value.column.name], chosen[back], ~inside[back])
+        found = taken(self.columns[value.column.name], chosen[back])
+        return with_nulls(found, ~inside[back])
 
     def _total(self, column: Column, window: Window, rows: OrderedRows, back: Array) -> Numbers:
         """COUNT, SUM, AVG, MIN or MAX of the rows in the frame, clamped to the column's bounds."""
@@ -169,16 +170,6 @@ def _literal(argument: Expr) -> int:
     assert isinstance(argument, Literal)
     assert isinstance(argument.value, int)
     return argument.value
-
-
-def _with_nulls(column: Numbers | Codes, rows: Array, missing: Bools) -> Numbers | Codes:
-    """The column in these rows, NULL where a row is missing."""
-    found = taken(column, rows)
-    if isinstance(found, Codes):
-        return Codes(np.where(missing, len(found.values), found.codes), found.values)
-    null = missing if found.null is None else missing | found.null
-    units = np.where(missing, found.filler, found.units)
-    return Numbers(units, found.step, null, found.filler)
 
 
 def _extremes(

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpdb.engines.memory.changes import changes
 from dpdb.engines.memory.coded_values import coded
+from dpdb.engines.memory.made_columns import with_nulls
 from dpdb.engines.memory.row_blocks import mask
 from dpdb.engines.memory.row_groups import RowGroups
 from dpdb.plan.expressions import ColumnRef, Expr
@@ -70,14 +72,9 @@ class CountedRows:
         return self._with_nulls(value.argument, null)
 
     def _with_nulls(self, argument: Expr, null: Bools) -> Numbers | Codes:
-        """The values of a number as a column holds them, with NULL in these rows."""
+        """The values of an argument as a column holds them, with NULL in these rows."""
         if isinstance(argument, ColumnRef):
-            held = self.frame.columns[argument.column.name]
-            if isinstance(held, Codes):
-                missing = held.codes.dtype.type(len(held.values))
-                return Codes(np.where(null, missing, held.codes), held.values)
-            units = np.where(null, held.units.dtype.type(held.filler), held.units)
-            return Numbers(units, held.step, null, held.filler)
+            return with_nulls(self.frame.columns[argument.column.name], null)
         vector = evaluate(argument, self.frame)
         assert isinstance(vector, Vector)
         return Numbers(np.where(null, 0.0, vector.values), None, null, 0)
@@ -95,8 +92,4 @@ class CountedRows:
         """The rows by cell and key, and where in this order each pair of these begins."""
         cells = np.zeros(len(rows), dtype=np.int64) if self.groups is None else self.groups[rows]
         order = np.lexsort((keys, cells))
-        new = np.zeros(len(rows), dtype=np.bool_)
-        new[:1] = True
-        for each in (cells[order], keys[order]):
-            new[1:] |= each[1:] != each[:-1]
-        return rows[order], np.flatnonzero(new)
+        return rows[order], np.flatnonzero(changes((cells[order], keys[order]), len(rows)))

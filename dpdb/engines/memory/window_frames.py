@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from dpdb.engines.memory.changes import changes
 from dpdb.plan.derived import Window
 from dpdb.vectors.vector import Array, Bools
 
@@ -26,8 +27,8 @@ class OrderedRows:
         """The rows by the keys of their partition, by those of ORDER BY, and what breaks ties."""
         # The last of the keys is the first to be sorted by.
         order = np.lexsort((tie_breaks, *reversed(by), *reversed(within)))
-        begins = _changes(within, order)
-        return cls(order, begins, begins | _changes(by, order))
+        begins = changes((key[order] for key in within), len(order))
+        return cls(order, begins, begins | changes((key[order] for key in by), len(order)))
 
     @cached_property
     def places(self) -> Array:
@@ -99,13 +100,3 @@ def greatest(values: Array, ranges: Ranges, nothing: float) -> Array:
         level = np.maximum(level[:-width], level[width:])
         width *= 2
     return result
-
-
-def _changes(keys: list[Array], order: Array) -> Bools:
-    """Where, in this order, a row is the first or differs in a key from the one before."""
-    new = np.zeros(len(order), dtype=np.bool_)
-    new[:1] = True
-    for key in keys:
-        ordered = key[order]
-        new[1:] |= ordered[1:] != ordered[:-1]
-    return new

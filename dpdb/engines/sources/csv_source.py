@@ -12,15 +12,12 @@ from dataclasses import dataclass
 
 from dpdb.engines.protocol import Progress, Witness
 from dpdb.engines.sources.csv_records import Block, blocks
-from dpdb.engines.sources.file_versions import keyed, marks
+from dpdb.engines.sources.file_versions import PIECE, keyed, marks
 from dpdb.engines.sources.gathering import Gathering
 from dpdb.engines.sources.protocol import Loaded, Source, Version
 from dpdb.policy.catalog import Table
 from dpdb.policy.csv_header import Header, column_positions, header_of
 from dpdb.policy.csv_stream import CsvStream, open_csv
-
-_PIECE = 2**20
-"""How many bytes are read at a time where only their digest is wanted."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +53,7 @@ class CsvSource(Source):
         header = header_of(self.table)
         with open_csv(self.table.path, header.encoding, header.mark) as stream:
             stream.hash = seen = keyed(key)
-            while stream.read(_PIECE):
+            while stream.read(PIECE):
                 pass
         return seen.hexdigest()
 

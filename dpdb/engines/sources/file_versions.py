@@ -10,8 +10,8 @@ from pathlib import Path
 from dpdb.engines.sources.protocol import Version
 from dpdb.errors import DataFileError
 
-_PIECE = 1 << 20
-"""How many bytes are read at a time."""
+PIECE = 1 << 20
+"""How many bytes are read at a time where only their digest is wanted."""
 
 
 def keyed(key: bytes) -> hmac.HMAC:
@@ -42,7 +42,7 @@ def digest_of(paths: Sequence[Path], named: Path, key: bytes) -> str:
         for path in paths:
             with path.open("rb") as file:
                 seen.update(os.fstat(file.fileno()).st_size.to_bytes(8, "big"))
-                while piece := file.read(_PIECE):
+                while piece := file.read(PIECE):
                     seen.update(piece)
     except OSError as error:
         raise DataFileError(f"cannot read {named}: {error.strerror}") from None

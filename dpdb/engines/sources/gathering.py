@@ -1,8 +1,8 @@
-"""The columns that are made of blocks of records."""
+"""The columns that are made of cells or values, some rows at a time."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from dpdb.engines.sources.column_builders import Builder, builder
@@ -10,6 +10,25 @@ from dpdb.engines.sources.csv_records import Block
 from dpdb.policy.catalog import Table
 from dpdb.policy.csv_format import Punctuation
 from dpdb.vectors.columns import Codes, Numbers
+
+
+def builders_of(
+    table: Table, names: Collection[str], punctuation: Punctuation
+) -> dict[str, Builder]:
+    """Builders that have no rows yet, for the columns of a table that are called `names`."""
+    return {
+        column.name: builder(
+            column, exact=column.name in table.identifiers, punctuation=punctuation
+        )
+        for column in table.columns
+        if column.name in names
+    }
+
+
+def finished(builders: dict[str, Builder]) -> dict[str, Numbers | Codes]:
+    """The columns, once."""
+    # Each is taken out, so that its blocks are freed before the next is joined.
+    return {name: builders.pop(name).finish() for name in list(builders)}
 
 
 @dataclass(frozen=True, repr=False)
@@ -22,14 +41,7 @@ class Gathering:
     @classmethod
     def of(cls, table: Table, positions: Mapping[str, int], punctuation: Punctuation) -> Gathering:
         """Builders that have no cells yet, for the columns at these places."""
-        builders = {
-            column.name: builder(
-                column, exact=column.name in table.identifiers, punctuation=punctuation
-            )
-            for column in table.columns
-            if column.name in positions
-        }
-        return cls(builders, positions)
+        return cls(builders_of(table, positions, punctuation), positions)
 
     def add(self, block: Block) -> int:
         """Give every builder the cells of its column; returns the number of rows."""
@@ -39,5 +51,4 @@ class Gathering:
 
     def finish(self) -> dict[str, Numbers | Codes]:
         """The columns, once."""
-        # Each is taken out, so that its blocks are freed before the next is joined.
-        return {name: self.builders.pop(name).finish() for name in list(self.builders)}
+        return finished(self.builders)

@@ -8,7 +8,7 @@ from dpdb.engines.sources.csv_source import CsvSource
 from dpdb.engines.sources.protocol import Source
 from dpdb.engines.sources.server_moment import ServerMoment
 from dpdb.policy.catalog import Table
-from dpdb.policy.file_kinds import FileKind
+from dpdb.policy.storage import Storage
 
 # ruff: noqa: PLC0415 - what reads other than CSV is optional, and takes long to import
 
@@ -22,24 +22,24 @@ class Sources:
 
     def of(self, table: Table) -> Source:
         """The source that the policy names for a table; nothing is read yet."""
-        match table.file_kind:
-            case FileKind.CSV:
+        match table.storage:
+            case Storage.CSV:
                 return CsvSource(table)
-            case FileKind.PARQUET:
+            case Storage.PARQUET:
                 from dpdb.engines.sources.parquet_reader import ParquetReader
                 from dpdb.engines.sources.typed_source import TypedSource
 
                 return TypedSource(table, ParquetReader())
-            case FileKind.DUCKDB:
+            case Storage.DUCKDB:
                 from dpdb.engines.sources.duckdb_reader import DuckDBReader
                 from dpdb.engines.sources.typed_source import TypedSource
 
                 return TypedSource(table, DuckDBReader())
-            case FileKind.SPARK:
+            case Storage.SPARK:
                 from dpdb.engines.sources.spark_source import SparkSource
 
                 return SparkSource(table)
-            case FileKind.POSTGRESQL:
+            case Storage.POSTGRESQL:
                 from dpdb.engines.sources.postgres_source import PostgresSource
 
                 assert table.server is not None

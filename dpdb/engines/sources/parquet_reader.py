@@ -15,8 +15,8 @@ from dpdb.engines.sources.grid_rounding import grid_of
 from dpdb.engines.sources.typed_columns import BATCH
 from dpdb.engines.sources.typed_source import Batches, BatchReader
 from dpdb.policy.catalog import Column, Kind, Table
-from dpdb.policy.file_kinds import files_of
 from dpdb.policy.parquet_file import open_parquet
+from dpdb.policy.storage import files_of
 from dpdb.policy.stored_types import StoredType, names_in_file, stored_columns
 
 _FEW = 2**16

@@ -14,7 +14,7 @@ from psycopg import Copy, sql
 
 from dpdb.engines.protocol import Progress, Witness
 from dpdb.engines.sources.csv_records import Block, blocks
-from dpdb.engines.sources.file_versions import keyed
+from dpdb.engines.sources.file_versions import PIECE, keyed
 from dpdb.engines.sources.gathering import Gathering
 from dpdb.engines.sources.protocol import Loaded, Source, Version
 from dpdb.engines.sources.server_moment import ServerMoment
@@ -23,9 +23,6 @@ from dpdb.policy.csv_format import ORDINARY
 from dpdb.policy.postgres_server import server_columns, server_errors
 from dpdb.policy.server_tables import ServerTable
 from dpdb.policy.stored_types import names_in_file
-
-_PIECE = 2**20
-"""How many bytes are taken at a time where only their digest is wanted."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -69,7 +66,7 @@ class PostgresSource(Source):
         if (self.server_table, key) not in known:
             seen = keyed(key)
             with self._copied([column.name for column in self.table.columns]) as written:
-                while piece := written.read(_PIECE):
+                while piece := written.read(PIECE):
                     seen.update(piece)
             known[self.server_table, key] = seen.hexdigest()
         return known[self.server_table, key]

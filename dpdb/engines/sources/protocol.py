@@ -85,8 +85,8 @@ def load_more(
     source: Source,
     before: Loaded,
     names: Collection[str],
-    progress: Progress | None = None,
-    witness: Witness | None = None,
+    progress: Progress | None,
+    witness: Witness | None,
 ) -> Loaded:
     """What was loaded of a source and the columns called `names` that are missing in it.
 

@@ -21,7 +21,8 @@ from dpdb.engines.sources.arrow_cells import (
     step_of,
     whole_numbers,
 )
-from dpdb.engines.sources.column_builders import Builder, NumberBuilder, builder
+from dpdb.engines.sources.column_builders import Builder, NumberBuilder
+from dpdb.engines.sources.gathering import builders_of, finished
 from dpdb.policy.catalog import Column, Kind, Table
 from dpdb.policy.csv_format import NO_QUOTES
 from dpdb.vectors.columns import Codes, Numbers
@@ -43,12 +44,7 @@ class TypedColumns:
     def of(cls, table: Table, names: Collection[str]) -> TypedColumns:
         """Builders that have no rows yet."""
         columns = tuple(column for column in table.columns if column.name in names)
-        exact = table.identifiers
-        builders = {
-            column.name: builder(column, exact=column.name in exact, punctuation=NO_QUOTES)
-            for column in columns
-        }
-        return cls(columns, exact, builders)
+        return cls(columns, table.identifiers, builders_of(table, names, NO_QUOTES))
 
     def add(self, batch: pyarrow.RecordBatch) -> int:
         """Give every builder the values of its column; returns the number of rows."""
@@ -59,8 +55,7 @@ class TypedColumns:
 
     def finish(self) -> dict[str, Numbers | Codes]:
         """The columns, once."""
-        # Each is taken out, so that its batches are freed before the next is joined.
-        return {name: self.builders.pop(name).finish() for name in list(self.builders)}
+        return finished(self.builders)
 
 
 def _add(gathering: Builder, column: Column, values: pyarrow.Array, *, exact: bool) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from dpdb.engines.memory.changes import changes
 from dpdb.vectors.vector import Array
 
 _SMALL = 2**16
@@ -27,9 +28,7 @@ class CellValues:
         """The same of pairs in any order, which may repeat."""
         order = np.lexsort((values, cells)) if cells.any() else np.argsort(values, kind="stable")
         cells, values = cells[order], values[order]
-        new = np.ones(len(order), dtype=np.bool_)
-        new[1:] = (cells[1:] != cells[:-1]) | (values[1:] != values[:-1])
-        first = np.flatnonzero(new)
+        first = np.flatnonzero(changes((cells, values), len(order)))
         if counts is None:
             sums = np.diff(first, append=len(order))
         else:

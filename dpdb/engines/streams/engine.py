@@ -19,7 +19,7 @@ from dpdb.engines.streams.united_keys import UnitedKeys
 from dpdb.plan.expressions import Slot
 from dpdb.plan.plan import Plan
 from dpdb.policy.catalog import Table
-from dpdb.policy.file_kinds import files_of
+from dpdb.policy.storage import files_of
 from dpdb.vectors.vector import AnyVector
 
 BLOCK = 2**18
@@ -54,7 +54,12 @@ class StreamEngine(OpenEngine):
         return table.is_streamed and can_stream(table)
 
     def parts(self, table: Table) -> int:
-        """In how many parts units are gathered: as many as the size of the files asks for."""
+        """In how many parts units are gathered: as many as the size of the files asks for.
+
+        The size of a server's table is not asked for.
+        """
+        if table.server is not None:
+            return 1
         return 1 + sum(path.stat().st_size for path in files_of(table.path)) // PART
 
     def rows(self, table: Table) -> int:

@@ -26,7 +26,7 @@ EPILOG = """\
 Statements are separated by semicolons and come after the files, from -c, from -f or
 from standard input; without any, at a terminal, dpdb is a shell.
 `dpdb init FILE.csv` drafts a policy for a data file, and `dpdb check POLICY` tells which cells
-do not fit it; `dpdb prepare` writes a CSV file anew as Parquet; `dpdb budget` opens and
+do not fit it; `dpdb prepare` writes it anew as Parquet; `dpdb budget` opens and
 watches a budget that lasts beyond a session; `dpdb utility` tells how far noise lets answers
 be relied on, `dpdb risk` which epsilon is safe enough; `dpdb lab` shows attacks;
 `dpdb help [TOPIC]` is the manual, `dpdb man` the man page, and `dpdb completion SHELL` lets
@@ -45,7 +45,7 @@ def parser() -> argparse.ArgumentParser:
         prog="dpdb",
         usage="dpdb [FILE.csv | POLICY.toml]... [STATEMENTS] [-c STATEMENTS]... [-f FILE]... "
         "[options]",
-        description="Answer statistical SQL about CSV files with differential privacy.",
+        description="Answer statistical SQL about files and databases with differential privacy.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -79,7 +79,7 @@ def add_session_arguments(to: argparse.ArgumentParser) -> None:
         "files",
         nargs="*",
         metavar="FILE",
-        help="a CSV, Parquet or DuckDB file, or a policy that names some",
+        help="a CSV, Parquet or DuckDB file, the address of a table, or a policy that names some",
     )
     add("--epsilon", type=epsilon, help="total privacy loss allowed")
     add("--delta", type=_delta, help="total probability of failure allowed")
@@ -198,7 +198,7 @@ def _names(text: str) -> list[str]:
 def policy_for_arguments(options: argparse.Namespace) -> Policy:
     """The policies of all files as one, changed by the options of the command line."""
     if not options.files:
-        raise UsageError("no CSV file or policy given", hint="dpdb people.csv -c 'SELECT …'")
+        raise UsageError("no data file or policy given", hint="dpdb people.csv -c 'SELECT …'")
     try:
         return policy_of(
             *options.files,

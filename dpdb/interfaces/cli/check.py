@@ -34,5 +34,5 @@ def parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     result.add_argument("policy", metavar="FILE.toml",
-        help="a policy, or a CSV file with its policy beside it")  # fmt: skip
+        help="a policy, or a data file with its policy beside it")  # fmt: skip
     return result

@@ -1,7 +1,7 @@
 """`dpdb init`: a first policy for a data file, for its custodian to complete.
 
-It runs for the owner of the file, and reads rows of a CSV file to suggest types. It
-never suggests bounds: they must come from knowledge of the subject.
+It runs for the owner of the file, and reads rows of a CSV file to suggest types. It never suggests
+bounds: they must come from knowledge of the subject.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def _write(output: Path, text: str) -> None:
 def policy_text(found: Sequence[Draft], output: Path | None) -> str:
     """The text of a policy that is written to `output`, or beside the file: bounds left open."""
     table = found[0].table
-    reason = "" if table.file_kind.typed else _READ_OFF_ROWS
+    reason = "" if table.storage.typed else _READ_OFF_ROWS
     file = table.path.name if table.server is None else table.place
     header = _HEADER.format(file=_plain(file), reason=reason)
     return header + "".join(_table_text(each, output) for each in found)

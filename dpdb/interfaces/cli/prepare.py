@@ -12,15 +12,15 @@ from dpdb.errors import UsageError
 from dpdb.lab.files.draft import drafts
 from dpdb.policy.catalog import Table
 from dpdb.policy.csv_format import CsvFormat
-from dpdb.policy.file_kinds import FileKind, file_kind
 from dpdb.policy.server_tables import is_server_address
+from dpdb.policy.storage import Storage, file_kind
 from dpdb.session.connect import policy_of
 
 
 def main(words: list[str]) -> int:
     """Run `dpdb prepare` with the words after it; errors are raised as `DpdbError`."""
     options = parser().parse_args(words)
-    if file_kind(options.output) is not FileKind.PARQUET:
+    if file_kind(options.output) is not Storage.PARQUET:
         raise UsageError(f"{options.output} is written as Parquet", hint="-o FILE.parquet")
     try:
         from dpdb.lab.files.prepare import prepare  # noqa: PLC0415 (Parquet is optional)

@@ -29,7 +29,7 @@ class Subcommand:
 SUBCOMMANDS = {
     "init": Subcommand("init", "draft a policy for a data file"),
     "check": Subcommand("check", "which cells do not fit a policy"),
-    "prepare": Subcommand("prepare", "write a CSV file anew as Parquet"),
+    "prepare": Subcommand("prepare", "write a data file anew as Parquet"),
     "budget": Subcommand("budget", "a budget that lasts: open, show, grant, verify"),
     "risk": Subcommand("risk", "which epsilon is safe enough"),
     "utility": Subcommand("utility", "how far noise lets answers be relied on"),

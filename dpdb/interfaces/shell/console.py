@@ -18,7 +18,7 @@ from dpdb.interfaces.shell.settings import Settings
 from dpdb.interfaces.shell.terminal import fitted, is_too_wide, tell, width
 from dpdb.policy.catalog import Policy
 from dpdb.policy.csv_format import unpacked_name
-from dpdb.policy.file_kinds import data_files
+from dpdb.policy.storage import data_files
 
 if TYPE_CHECKING:
     from dpdb.session.session import Session

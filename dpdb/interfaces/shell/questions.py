@@ -50,7 +50,7 @@ def ask_until(ask: Ask, question: str, read: Callable[[str], T], completer: Comp
 
 
 def ask_file(ask: Ask, read: Callable[[Path], T]) -> T:
-    """The result of `read` for the CSV file or policy whose path is given."""
+    """The result of `read` for the data file or policy whose path is given."""
     paths = PathCompleter(expanduser=True, file_filter=_is_readable)
     return ask_until(ask, "database csv: ", lambda name: read(Path(name).expanduser()), paths)
 

@@ -105,7 +105,7 @@ def _walk(table: Table) -> Callable[[Table, tuple[ColumnCheck, ...]], RecordsChe
     """What counts the fates of the cells of a table."""
     if table.server is not None:
         return _walk_server
-    return _walk_values if table.file_kind.typed else _walk_records
+    return _walk_values if table.storage.typed else _walk_records
 
 
 def _walk_server(table: Table, columns: tuple[ColumnCheck, ...]) -> RecordsCheck:
@@ -209,7 +209,7 @@ def _form(found: TableCheck) -> str:
     """How the file is written."""
     header = found.records.header
     if header is None:
-        return found.table.file_kind.value
+        return found.table.storage.value
     separator = header.punctuation.separator.decode()
     return f"{header.encoding}, separated by {'tabs' if separator == chr(9) else separator}"
 

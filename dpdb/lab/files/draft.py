@@ -1,7 +1,7 @@
 """What a data file suggests for its policy: how it is written, types, the unit.
 
-Types of a CSV file are those of its first rows; files with types and
-servers say themselves of what types they are.
+Types of a CSV file are those of its first rows; other files and servers say themselves of what
+types their columns are.
 
 Bounds are never suggested: they must come from knowledge of the subject.
 """
@@ -25,8 +25,8 @@ from dpdb.policy.csv_format import COMMA, CsvFormat, separator_by_name
 from dpdb.policy.csv_header import header_of, remarks
 from dpdb.policy.csv_stream import open_csv
 from dpdb.policy.encodings import FALLBACK, UTF8
-from dpdb.policy.file_kinds import file_kind
 from dpdb.policy.server_tables import is_server_address, server_table
+from dpdb.policy.storage import file_kind
 from dpdb.policy.table_files import (
     undeclared_server_table,
     undeclared_table,

@@ -7,10 +7,12 @@ from contextlib import contextmanager
 
 from dpdb.engines.sources.csv_records import Block, blocks
 from dpdb.engines.sources.opening import open_source
+from dpdb.errors import DataFileError
 from dpdb.policy.catalog import Table
 from dpdb.policy.csv_format import ORDINARY
 from dpdb.policy.csv_header import Header, column_positions, header_of
 from dpdb.policy.csv_stream import open_csv
+from dpdb.policy.storage import Storage
 from dpdb.vectors import grammar
 
 
@@ -24,7 +26,12 @@ def record_blocks(table: Table) -> Iterator[tuple[Header, Iterator[Block]]]:
 
 
 def server_blocks(table: Table) -> Iterator[Block]:
-    """The rows of a table of a server, as cells of its declared columns."""
+    """The rows of a table of a PostgreSQL server, as cells of its declared columns."""
+    if table.storage is Storage.SPARK:
+        raise DataFileError(
+            f"{table.place}: cells of a table in Spark are not looked at one by one",
+            hint="dpdb prepare writes the table into a Parquet file",
+        )
     from dpdb.engines.sources.postgres_source import PostgresSource  # noqa: PLC0415 (optional)
 
     source = open_source(table)
@@ -45,7 +52,7 @@ def text_rows(table: Table) -> Iterator[tuple[str, ...]]:
                 *([grammar.text(raw, quote) for raw in each] for each in cut), strict=True
             )
         return
-    if table.file_kind.typed:
+    if table.storage.typed:
         from dpdb.lab.files.typed_cells import typed_cells  # noqa: PLC0415 (it is optional)
 
         for held in typed_cells(table):

@@ -323,6 +323,13 @@ def odd(server):
     )
 
 
+def test_the_rows_of_a_unit_are_found_where_engine_says_stream(server, odd, tmp_path):
+    units = ODD.replace("{source}", '{source}\nunit = "Ä"\nrows_per_unit = 2')
+    policy = read_policy(Path(policy_file(tmp_path, server, units)))
+    session = Session(replace(policy, lasting=None), noise=Noiseless())
+    assert list(session.execute("SELECT COUNT(*) FROM odd").rows) == [(2,)]
+
+
 def test_check_tells_of_cells_on_a_server(server, odd, tmp_path, capsys):
     assert main(["check", policy_file(tmp_path, server, ODD)]) == 0
     said = capsys.readouterr().out

@@ -86,7 +86,10 @@ def test_a_file_that_has_changed_is_refused(source):
     rewritten(source, rows(8))
     with pytest.raises(DataFileError, match="has changed since it was first read"):
         engine._loaded(source.table, frozenset(["x", "t"]))
-    with pytest.raises(DataFileError, match="has changed since it was first read"):
+    # What is read ahead may have met a file of several while it was being written.
+    with pytest.raises(
+        DataFileError, match=r"has changed since it was first read|cannot be read as"
+    ):
         list(blocks)
 
 

@@ -10,10 +10,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dpdb.engines.sources.csv_source import CsvSource
+from dpdb.errors import DataFileError
 from dpdb.lab.files.check import check, report
 from dpdb.lab.files.fates import Fate
 from dpdb.policy.catalog import Column, Kind, Table
 from dpdb.policy.csv_format import CsvFormat
+from dpdb.policy.server_tables import server_table
 from dpdb.vectors.columns import Codes
 from tests.support.csv_files import anywhere, integer
 
@@ -117,3 +119,9 @@ def test_what_a_custodian_should_look_at(path, content, said):
     text = "\n".join(report(check(Table("t", path, (integer(), Column("y", Kind.TEXT))))))
     for remark in ("a quote that is never closed", "every row has more cells than the header"):
         assert (remark in text) == (remark == said)
+
+
+def test_cells_of_a_cluster_are_not_looked_at(tmp_path):
+    table = Table("t", tmp_path / "t", (integer(),), server=server_table("spark:///?table=t"))
+    with pytest.raises(DataFileError, match=r"spark://\?table=t: cells of a table in Spark"):
+        check(table)

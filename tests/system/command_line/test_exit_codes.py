@@ -179,7 +179,7 @@ def test_no_file_at_all(run: Run) -> None:
     for words in ((), ("-c", "SHOW BUDGET")):
         ran = run(*words)
         assert (ran.code, ran.out) == (2, "")
-        assert ran.err.startswith("error: no CSV file or policy given")
+        assert ran.err.startswith("error: no data file or policy given")
         assert "hint: " in ran.err
 
 

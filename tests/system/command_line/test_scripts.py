@@ -155,7 +155,7 @@ def test_a_statement_after_the_files(run: Run, people: Path, statement: str) -> 
 def test_a_statement_without_a_file(run: Run) -> None:
     ran = run("SELECT COUNT(*) FROM people")
     assert (ran.code, ran.out) == (2, "")
-    assert "no CSV file or policy given" in ran.err
+    assert "no data file or policy given" in ran.err
 
 
 def test_a_file_may_be_called_like_a_statement(

@@ -1,4 +1,4 @@
-"""The kinds of what tables are read from; of files, their names alone tell them."""
+"""What holds the rows of tables; of files, their names alone tell what kind they are."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from dpdb.errors import DataFileError
 
 
-class FileKind(Enum):
+class Storage(Enum):
     """What holds the rows of a table: a kind of file, a server, or a cluster."""
 
     CSV = "CSV"
@@ -22,20 +22,20 @@ class FileKind(Enum):
     @property
     def typed(self) -> bool:
         """Whether it says itself of what type the columns are."""
-        return self is not FileKind.CSV
+        return self is not Storage.CSV
 
 
-_BY_SUFFIX = {".parquet": FileKind.PARQUET, ".duckdb": FileKind.DUCKDB}
+_BY_SUFFIX = {".parquet": Storage.PARQUET, ".duckdb": Storage.DUCKDB}
 
 
-def file_kind(path: Path) -> FileKind:
+def file_kind(path: Path) -> Storage:
     """The kind of a file: CSV, unless its name ends otherwise."""
-    return _BY_SUFFIX.get(path.suffix.lower(), FileKind.CSV)
+    return _BY_SUFFIX.get(path.suffix.lower(), Storage.CSV)
 
 
 def is_pattern(path: Path) -> bool:
     """Whether the path is a pattern of the Parquet files whose rows make up one table."""
-    named = file_kind(path) is FileKind.PARQUET and glob.has_magic(str(path))
+    named = file_kind(path) is Storage.PARQUET and glob.has_magic(str(path))
     return named and not path.is_file()
 
 

@@ -1,0 +1,18 @@
+"""Where rows in order change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from dpdb.vectors.vector import Array, Bools
+
+
+def changes(keys: Iterable[Array], rows: int) -> Bools:
+    """Which of so many rows is the first, or differs in a key from the one before."""
+    new = np.zeros(rows, dtype=np.bool_)
+    new[:1] = True
+    for key in keys:
+        new[1:] |= key[1:] != key[:-1]
+    return new
