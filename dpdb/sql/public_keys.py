@@ -7,17 +7,20 @@ it follows from those that are there; so it is added, and groups without any row
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from dpdb.errors import StatementError
 from dpdb.plan.expressions import (
     Expr,
     InList,
+    Literal,
+    Slot,
     columns_of,
     compare,
     conjunction,
     conjuncts,
+    logic,
     slots,
 )
 from dpdb.plan.facts import Facts
@@ -37,6 +40,8 @@ from dpdb.sql.arrangement import joined
 from dpdb.sql.expression_binder import MAX_LIST
 from dpdb.sql.views import Part
 
+Rows = tuple[tuple[Value, ...], ...]
+
 
 def with_public_keys(query: Query, policy: Policy, facts: Facts) -> Query:
     """The query under the conditions that its keys of public tables are values that they have."""
@@ -45,7 +50,39 @@ def with_public_keys(query: Query, policy: Policy, facts: Facts) -> Query:
         return query
     lists = [_listed(key, source.relation, query.where, policy, facts) for key in query.keys]
     found = [each for each in lists if each is not None]
-    return replace(query, where=conjunction(query.where, *found)) if found else query
+    shown = conjunction(query.having, _combined(query, source.relation, policy, facts))
+    return replace(query, where=conjunction(query.where, *found), having=shown)
+
+
+def _combined(query: Query, relation: Relation, policy: Policy, facts: Facts) -> Expr | None:
+    """The condition on groups that public rows have their keys together; None without any."""
+    equalities = list(_equalities(relation))
+    public = [scan for scan in certain_scans(relation) if scan.table.public]
+    found: dict[tuple[Scan, ...], dict[Slot, Expr]] = {}
+    for index, key in enumerate(query.keys):
+        equal = [a if b == key else b for a, b in equalities if key in (a, b)]
+        read = ((each, _together(each, public, equalities)) for each in (key, *equal))
+        if known := next(((each, scans) for each, scans in read if scans), None):
+            found.setdefault(known[1], {})[Slot("key", index, key.kind)] = known[0]
+    held = [*(compare("=", *pair) for pair in equalities), *conjuncts(query.where)]
+    return conjunction(
+        *(
+            _row_of(keys, _rows(tuple(keys.values()), scans, _own(held, scans), policy, facts))
+            for scans, keys in found.items()
+            if len(keys) > 1
+        )
+    )
+
+
+def _row_of(keys: Mapping[Slot, Expr], rows: Rows) -> Expr | None:
+    """The condition that the keys are one of these rows; None if there are none or too many."""
+    if not 0 < len(rows) <= MAX_LIST:
+        return None
+    equal: Iterator[list[Expr]] = (
+        [compare("=", key, Literal(value, key.kind)) for key, value in zip(keys, row, strict=True)]
+        for row in rows
+    )
+    return logic("or", [logic("and", each) for each in equal])
 
 
 def _listed(
@@ -58,7 +95,7 @@ def _listed(
     for each in (key, *equal):
         together = _together(each, public, equalities)
         known = [*(compare("=", *pair) for pair in equalities), *conjuncts(where)]
-        own = [c for c in known if _reads(c, together) and not slots(c, "subquery")]
+        own = _own(known, together)
         if not together or (each == key and not own):
             continue
         values = _values(each, together, own, policy, facts)
@@ -67,18 +104,37 @@ def _listed(
     return None
 
 
+def _own(conditions: Iterable[Expr], scans: Sequence[Scan]) -> list[Expr]:
+    """The conditions that read public tables, and nothing else."""
+    return [each for each in conditions if _reads(each, scans) and not slots(each, "subquery")]
+
+
 def _values(
     key: Expr, scans: Sequence[Scan], conditions: Sequence[Expr], policy: Policy, facts: Facts
 ) -> tuple[Value, ...]:
     """The values of an expression in the rows of public tables that meet conditions."""
+    return tuple(value for (value,) in _rows((key,), scans, conditions, policy, facts))
+
+
+def _rows(
+    keys: tuple[Expr, ...],
+    scans: Sequence[Scan],
+    conditions: Sequence[Expr],
+    policy: Policy,
+    facts: Facts,
+) -> Rows:
+    """The different values of expressions in the rows of public tables that meet conditions."""
     parts = [Part(scan, str(scan), JoinKind.INNER, None, None) for scan in scans]
+    outputs = tuple(Output("key", key) for key in keys)
     try:
         source, rest = joined(parts, conjunction(*conditions), policy, facts)
-        rows = facts.rows(PublicRows(source, (Output("key", key),), (), where=rest))
+        rows = facts.rows(PublicRows(source, outputs, (), where=rest))
     except StatementError:  # There are too many rows to look at.
         return ()
-    values = {value for (value,) in rows or () if value is not None}
-    return tuple(sorted(values, key=repr))
+    known = {
+        tuple(value for value in row if value is not None) for row in rows or () if None not in row
+    }
+    return tuple(sorted(known, key=repr))
 
 
 def _equalities(relation: Relation) -> Iterator[Equality]:
@@ -96,7 +152,7 @@ def _together(
 ) -> tuple[Scan, ...]:
     """The public tables that a key is of, with those that they are joined with; none if private."""
     found = [scan for scan in public if _reads(key, [scan])]
-    if not found or not columns_of(key):
+    if not found or slots(key, "subquery"):
         return ()
     for _ in public:
         for scan in public:
