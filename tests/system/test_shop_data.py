@@ -54,7 +54,7 @@ def test_the_policy_fits_the_files(policy: Policy) -> None:
             clamped = sum(number for fate, number in column.fates.items() if fate.clamped)
             guests = column.column.name == "customer_id" and table.name == "orders"
             assert (lost > 0) is guests
-            assert clamped < found.rows / 20
+            assert clamped < found.records.rows / 20
         assert [column.column.name for column in found.columns] == list(rows(table.name)[0])
 
 
