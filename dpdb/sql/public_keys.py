@@ -24,6 +24,7 @@ from dpdb.plan.expressions import (
     slots,
 )
 from dpdb.plan.facts import Facts
+from dpdb.plan.group_keys import is_found
 from dpdb.plan.query import Output, PublicRows, Query
 from dpdb.plan.relations import (
     Equality,
@@ -50,16 +51,22 @@ def with_public_keys(query: Query, policy: Policy, facts: Facts) -> Query:
         return query
     lists = [_listed(key, source.relation, query.where, policy, facts) for key in query.keys]
     found = [each for each in lists if each is not None]
-    shown = conjunction(query.having, _combined(query, source.relation, policy, facts))
-    return replace(query, where=conjunction(query.where, *found), having=shown)
+    query = replace(query, where=conjunction(query.where, *found))
+    combined = _combined(query, source.relation, policy, facts)
+    return replace(query, having=conjunction(query.having, combined))
 
 
 def _combined(query: Query, relation: Relation, policy: Policy, facts: Facts) -> Expr | None:
-    """The condition on groups that public rows have their keys together; None without any."""
+    """The condition on groups that public rows have their keys together; None without any.
+
+    Keys that are found in the data are left out, as only they can be NULL in a group.
+    """
     equalities = list(_equalities(relation))
     public = [scan for scan in certain_scans(relation) if scan.table.public]
     found: dict[tuple[Scan, ...], dict[Slot, Expr]] = {}
     for index, key in enumerate(query.keys):
+        if is_found(key, query.where):
+            continue
         equal = [a if b == key else b for a, b in equalities if key in (a, b)]
         read = ((each, _together(each, public, equalities)) for each in (key, *equal))
         if known := next(((each, scans) for each, scans in read if scans), None):
