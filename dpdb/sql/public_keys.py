@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from dpdb.errors import StatementError
 from dpdb.plan.expressions import (
+    ColumnRef,
     Expr,
     InList,
     Literal,
@@ -61,24 +62,44 @@ def _combined(query: Query, relation: Relation, policy: Policy, facts: Facts) ->
 
     Keys that are found in the data are left out, as only they can be NULL in a group.
     """
+    keys = {
+        Slot("key", index, key.kind): key
+        for index, key in enumerate(query.keys)
+        if not is_found(key, query.where)
+    }
+    relation = _matched(relation, tuple(keys.values()))
     equalities = list(_equalities(relation))
     public = [scan for scan in certain_scans(relation) if scan.table.public]
     found: dict[tuple[Scan, ...], dict[Slot, Expr]] = {}
-    for index, key in enumerate(query.keys):
-        if is_found(key, query.where):
-            continue
+    for slot, key in keys.items():
         equal = [a if b == key else b for a, b in equalities if key in (a, b)]
-        read = ((each, _together(each, public, equalities)) for each in (key, *equal))
-        if known := next(((each, scans) for each, scans in read if scans), None):
-            found.setdefault(known[1], {})[Slot("key", index, key.kind)] = known[0]
+        of_each = ((each, _together(each, public, equalities)) for each in (key, *equal))
+        if known := next(((each, scans) for each, scans in of_each if scans), None):
+            found.setdefault(known[1], {})[slot] = known[0]
     held = [*(compare("=", *pair) for pair in equalities), *conjuncts(query.where)]
     return conjunction(
         *(
-            _row_of(keys, _rows(tuple(keys.values()), scans, _own(held, scans), policy, facts))
-            for scans, keys in found.items()
-            if len(keys) > 1
+            _row_of(read, _rows(tuple(read.values()), scans, _own(held, scans), policy, facts))
+            for scans, read in found.items()
+            if len(read) > 1
         )
     )
+
+
+def _matched(relation: Relation, keys: tuple[Expr, ...]) -> Relation:
+    """The relation with only those rows whose keys, columns of public tables, are not NULL.
+
+    Where a LEFT JOIN finds no row, the columns of its right side are NULL.
+    """
+    match relation:
+        case Join(left=left, right=right, kind=kind):
+            columns = [key for key in keys if isinstance(key, ColumnRef) and _reads(key, [right])]
+            left_out = kind is JoinKind.LEFT and right.table.public and columns
+            kind = JoinKind.INNER if left_out else kind
+            return replace(relation, left=_matched(left, keys), kind=kind)
+        case Mark(left=left):
+            return replace(relation, left=_matched(left, keys))
+    return relation
 
 
 def _row_of(keys: Mapping[Slot, Expr], rows: Rows) -> Expr | None:

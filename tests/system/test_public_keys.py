@@ -64,6 +64,7 @@ def test_groups_are_those_that_public_rows_leave(
 COMBINED = {
     ("r.id, r.name", "c JOIN r ON c.reg = r.id"): "SELECT id, name FROM r",
     ("r.name, c.reg", "c JOIN r ON r.id = c.reg WHERE r.id < 3"): "SELECT name, id FROM r WHERE id < 3",
+    ("r.id, r.name", "c LEFT JOIN r ON r.id = c.reg"): "SELECT id, name FROM r",
     ("rd.day, r.name", "c JOIN r ON c.reg = r.id JOIN rd ON rd.id = r.id"):
         "SELECT rd.day, r.name FROM r JOIN rd ON rd.id = r.id",
 }  # fmt: skip
