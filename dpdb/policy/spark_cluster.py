@@ -151,13 +151,14 @@ def _stored_type(kind: DataType) -> StoredType:
 
 def _session(table: Table) -> SparkSession:
     """A session of the cluster that the table is in, with settings of its own."""
-    _require(table)
+    require_spark(table)
     netloc = "" if table.server is None else table.server.address.partition("://")[2]
     with spark_errors(table):
         return _connected(f"spark://{netloc}" if netloc else None)
 
 
-def _require(table: Table) -> None:
+def require_spark(table: Table) -> None:
+    """Raise DataFileError where what talks to Spark is not installed."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -15,7 +15,12 @@ from dpdb.policy.file_kinds import FileKind, file_kind, is_pattern
 from dpdb.policy.parquet_file import check_parquet, parquet_columns
 from dpdb.policy.postgres_server import check_server, columns_on_server
 from dpdb.policy.server_tables import ServerTable
-from dpdb.policy.spark_cluster import check_spark, columns_in_spark, names_whole_units
+from dpdb.policy.spark_cluster import (
+    check_spark,
+    columns_in_spark,
+    names_whole_units,
+    require_spark,
+)
 from dpdb.policy.stored_types import StoredColumn
 
 
@@ -25,6 +30,7 @@ def check_file(table: Table) -> None:
         case FileKind.PARQUET:
             check_parquet(table)
             if table.in_spark:
+                require_spark(table)
                 names_whole_units(table, parquet_columns(table.path))
         case FileKind.DUCKDB:
             check_duckdb(table)

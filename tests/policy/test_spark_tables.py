@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from unittest import mock
 
+import pyarrow
+import pyarrow.parquet
 import pytest
 
 from dpdb.errors import DataFileError, InvalidOption, PolicyError
@@ -13,6 +17,7 @@ from dpdb.policy.reader import read_policy
 from dpdb.policy.server_tables import ServerTable, server_table
 from dpdb.policy.spark_cluster import names_whole_units
 from dpdb.policy.stored_types import StoredColumn, StoredType
+from dpdb.session.connect import connect
 
 POLICY = '[tables.t]\n{}\n[tables.t.columns]\nx = {{ type = "integer" }}\n'
 
@@ -87,3 +92,13 @@ def test_two_values_may_not_name_one_unit(kind: Kind, stored: StoredType, whole:
         return
     with pytest.raises(DataFileError, match=r"several could name the same unit"):
         names_whole_units(table, columns)
+
+
+def test_spark_is_missed_before_a_query_is_asked(tmp_path: Path) -> None:
+    pyarrow.parquet.write_table(pyarrow.table({"x": [1]}), tmp_path / "t.parquet")
+    (tmp_path / "t.toml").write_text(POLICY.format('path = "t.parquet"\nengine = "spark"'))
+    with (
+        mock.patch.dict(sys.modules, {"pyspark": None, "pyspark.sql": None}),
+        pytest.raises(DataFileError, match="pyspark is not installed"),
+    ):
+        connect(tmp_path / "t.toml")
