@@ -7,20 +7,25 @@ it follows from those that are there; so it is added, and groups without any row
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from dpdb.errors import StatementError
 from dpdb.plan.expressions import (
+    ColumnRef,
     Expr,
     InList,
+    Literal,
+    Slot,
     columns_of,
     compare,
     conjunction,
     conjuncts,
+    logic,
     slots,
 )
 from dpdb.plan.facts import Facts
+from dpdb.plan.group_keys import is_found
 from dpdb.plan.query import Output, PublicRows, Query
 from dpdb.plan.relations import (
     Equality,
@@ -37,6 +42,8 @@ from dpdb.sql.arrangement import joined
 from dpdb.sql.expression_binder import MAX_LIST
 from dpdb.sql.views import Part
 
+Rows = tuple[tuple[Value, ...], ...]
+
 
 def with_public_keys(query: Query, policy: Policy, facts: Facts) -> Query:
     """The query under the conditions that its keys of public tables are values that they have."""
@@ -45,7 +52,65 @@ def with_public_keys(query: Query, policy: Policy, facts: Facts) -> Query:
         return query
     lists = [_listed(key, source.relation, query.where, policy, facts) for key in query.keys]
     found = [each for each in lists if each is not None]
-    return replace(query, where=conjunction(query.where, *found)) if found else query
+    query = replace(query, where=conjunction(query.where, *found))
+    combined = _combined(query, source.relation, policy, facts)
+    return replace(query, having=conjunction(query.having, combined))
+
+
+def _combined(query: Query, relation: Relation, policy: Policy, facts: Facts) -> Expr | None:
+    """The condition on groups that public rows have their keys together; None without any.
+
+    Keys that are found in the data are left out, as only they can be NULL in a group.
+    """
+    keys = {
+        Slot("key", index, key.kind): key
+        for index, key in enumerate(query.keys)
+        if not is_found(key, query.where)
+    }
+    relation = _matched(relation, tuple(keys.values()))
+    equalities = list(_equalities(relation))
+    public = [scan for scan in certain_scans(relation) if scan.table.public]
+    found: dict[tuple[Scan, ...], dict[Slot, Expr]] = {}
+    for slot, key in keys.items():
+        equal = [a if b == key else b for a, b in equalities if key in (a, b)]
+        of_each = ((each, _together(each, public, equalities)) for each in (key, *equal))
+        if known := next(((each, scans) for each, scans in of_each if scans), None):
+            found.setdefault(known[1], {})[slot] = known[0]
+    held = [*(compare("=", *pair) for pair in equalities), *conjuncts(query.where)]
+    return conjunction(
+        *(
+            _row_of(read, _rows(tuple(read.values()), scans, _own(held, scans), policy, facts))
+            for scans, read in found.items()
+            if len(read) > 1
+        )
+    )
+
+
+def _matched(relation: Relation, keys: tuple[Expr, ...]) -> Relation:
+    """The relation with only those rows whose keys, columns of public tables, are not NULL.
+
+    Where a LEFT JOIN finds no row, the columns of its right side are NULL.
+    """
+    match relation:
+        case Join(left=left, right=right, kind=kind):
+            columns = [key for key in keys if isinstance(key, ColumnRef) and _reads(key, [right])]
+            left_out = kind is JoinKind.LEFT and right.table.public and columns
+            kind = JoinKind.INNER if left_out else kind
+            return replace(relation, left=_matched(left, keys), kind=kind)
+        case Mark(left=left):
+            return replace(relation, left=_matched(left, keys))
+    return relation
+
+
+def _row_of(keys: Mapping[Slot, Expr], rows: Rows) -> Expr | None:
+    """The condition that the keys are one of these rows; None if there are none or too many."""
+    if not 0 < len(rows) <= MAX_LIST:
+        return None
+    equal: Iterator[list[Expr]] = (
+        [compare("=", key, Literal(value, key.kind)) for key, value in zip(keys, row, strict=True)]
+        for row in rows
+    )
+    return logic("or", [logic("and", each) for each in equal])
 
 
 def _listed(
@@ -58,7 +123,7 @@ def _listed(
     for each in (key, *equal):
         together = _together(each, public, equalities)
         known = [*(compare("=", *pair) for pair in equalities), *conjuncts(where)]
-        own = [c for c in known if _reads(c, together) and not slots(c, "subquery")]
+        own = _own(known, together)
         if not together or (each == key and not own):
             continue
         values = _values(each, together, own, policy, facts)
@@ -67,18 +132,37 @@ def _listed(
     return None
 
 
+def _own(conditions: Iterable[Expr], scans: Sequence[Scan]) -> list[Expr]:
+    """The conditions that read public tables, and nothing else."""
+    return [each for each in conditions if _reads(each, scans) and not slots(each, "subquery")]
+
+
 def _values(
     key: Expr, scans: Sequence[Scan], conditions: Sequence[Expr], policy: Policy, facts: Facts
 ) -> tuple[Value, ...]:
     """The values of an expression in the rows of public tables that meet conditions."""
+    return tuple(value for (value,) in _rows((key,), scans, conditions, policy, facts))
+
+
+def _rows(
+    keys: tuple[Expr, ...],
+    scans: Sequence[Scan],
+    conditions: Sequence[Expr],
+    policy: Policy,
+    facts: Facts,
+) -> Rows:
+    """The different values of expressions in the rows of public tables that meet conditions."""
     parts = [Part(scan, str(scan), JoinKind.INNER, None, None) for scan in scans]
+    outputs = tuple(Output("key", key) for key in keys)
     try:
         source, rest = joined(parts, conjunction(*conditions), policy, facts)
-        rows = facts.rows(PublicRows(source, (Output("key", key),), (), where=rest))
+        rows = facts.rows(PublicRows(source, outputs, (), where=rest))
     except StatementError:  # There are too many rows to look at.
         return ()
-    values = {value for (value,) in rows or () if value is not None}
-    return tuple(sorted(values, key=repr))
+    known = {
+        tuple(value for value in row if value is not None) for row in rows or () if None not in row
+    }
+    return tuple(sorted(known, key=repr))
 
 
 def _equalities(relation: Relation) -> Iterator[Equality]:
@@ -96,7 +180,7 @@ def _together(
 ) -> tuple[Scan, ...]:
     """The public tables that a key is of, with those that they are joined with; none if private."""
     found = [scan for scan in public if _reads(key, [scan])]
-    if not found or not columns_of(key):
+    if not found or slots(key, "subquery"):
         return ()
     for _ in public:
         for scan in public:

@@ -184,3 +184,6 @@ SELECT LAST_DAY(day) AS month_end, AVG(amount) FROM orders GROUP BY month_end;
 SELECT c.segment, COUNT(*) FROM customers c JOIN orders o ON c.id = o.customer_id ANTI JOIN returns r ON r.order_id = o.id AND r.customer_id = c.id GROUP BY c.segment;
 SELECT channel, RATIO_TO_REPORT(SUM(amount)) OVER () AS part FROM orders GROUP BY channel;
 WITH t AS (SELECT o.channel, c.segment, COUNT(*) AS n FROM customers c JOIN orders o ON o.customer_id = c.id GROUP BY 1, 2) SELECT channel, segment, n FROM t QUALIFY RANK() OVER (PARTITION BY channel ORDER BY n DESC) = 1;
+WITH t AS (SELECT p.category, p.name, SUM(l.quantity) AS units FROM lines l JOIN products p ON l.product = p.id GROUP BY p.category, p.name) SELECT category, name, units FROM t QUALIFY ROW_NUMBER() OVER (PARTITION BY category ORDER BY units DESC) = 1;
+SELECT c.region, r.name, o.channel, COUNT(*) AS n FROM customers c JOIN regions r ON c.region = r.id JOIN orders o ON o.customer_id = c.id GROUP BY 1, 2, 3 HAVING COUNT(*) > 5 ORDER BY n DESC LIMIT 5;
+SELECT c.region, r.name, COUNT(*) AS n FROM customers c LEFT JOIN regions r ON c.region = r.id GROUP BY c.region, r.name;

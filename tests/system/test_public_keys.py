@@ -61,6 +61,34 @@ def test_groups_are_those_that_public_rows_leave(
     assert tried > 2
 
 
+COMBINED = {
+    ("r.id, r.name", "c JOIN r ON c.reg = r.id"): "SELECT id, name FROM r",
+    ("r.name, c.reg", "c JOIN r ON r.id = c.reg WHERE r.id < 3"): "SELECT name, id FROM r WHERE id < 3",
+    ("r.id, r.name", "c LEFT JOIN r ON r.id = c.reg"): "SELECT id, name FROM r",
+    ("rd.day, r.name", "c JOIN r ON c.reg = r.id JOIN rd ON rd.id = r.id"):
+        "SELECT rd.day, r.name FROM r JOIN rd ON rd.id = r.id",
+}  # fmt: skip
+"""Keys with what is read, and the public rows that have such keys together."""
+
+
+@pytest.mark.parametrize("asked", COMBINED, ids=" ".join)
+def test_keys_are_shown_that_public_rows_have_together(
+    asked: tuple[str, str], tmp_path: Path
+) -> None:
+    (keys, read), tried = asked, 0
+    for database in (DENSE, *(random_database(Random(seed)) for seed in range(12))):
+        known = {row for row in database.rows(COMBINED[asked]) if None not in row}
+        if not known:
+            continue  # There is no group, or all that the policy declares.
+        text = f"SELECT {keys}, COUNT(*) FROM {read} GROUP BY {keys}"
+        rows = opened(tmp_path, database).execute(text).rows
+        assert sorted(row[:2] for row in rows) == sorted(known)
+        found = {row for row in database.rows(text) if None not in row}
+        assert {row for row in rows if row[2]} == found
+        tried += 1
+    assert tried > 3
+
+
 def test_no_customer_has_a_say_in_the_groups(tmp_path: Path) -> None:
     text = "SELECT r.id, COUNT(*) FROM c JOIN r ON c.reg = r.id WHERE name = 's' GROUP BY r.id"
     told = []
