@@ -7,10 +7,8 @@ SELECT max_by(name, pay) FROM t
 SELECT MAX(name) FROM t
 SELECT first(name) FROM t
 SELECT any_value(name) FROM t
-SELECT histogram(age) FROM t
 SELECT approx_top_k(name, 3) FROM t
 SELECT bit_xor(age) FROM t
-SELECT SUM(DISTINCT age) FROM t
 SELECT product(age) FROM t
 SELECT COUNT(*) OVER () FROM t
 SELECT name FROM t GROUP BY ALL
