@@ -32,7 +32,7 @@ def test_random_plans_come_to_the_same(tmp_path: Path) -> None:
     chance, outcomes = Random(11), Counter[str]()
     pairs = [neighbouring(tmp_path / str(at), chance) for at in range(TABLES)]
 
-    @settings(max_examples=40, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=25, suppress_health_check=list(HealthCheck))
     @given(pair=st.sampled_from(pairs), text=ASKED, block=st.sampled_from([1, 3, 50]))
     def check(pair: Neighbouring, text: str, block: int) -> None:
         memory = pair.engines[0]
