@@ -73,6 +73,11 @@ def connected(table: ServerTable) -> Connection:
         ) from None
     try:
         connection = psycopg.connect(table.address, connect_timeout=10, application_name="dpdb")
+    except psycopg.ProgrammingError:  # it quotes the address, in which a password may be
+        raise DataFileError(
+            f"cannot connect to {table.place}: its address is not one that libpq reads",
+            hint="signs that mean something in an address are written as %20, %25, %40",
+        ) from None
     except psycopg.Error as error:
         said = str(error).strip().partition("\n")[0]
         raise DataFileError(f"cannot connect to {table.place}: {said}") from None

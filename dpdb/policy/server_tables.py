@@ -66,7 +66,7 @@ def server_table(source: str, usual_name: str | None = None) -> ServerTable:
         parts = urlsplit(source)
         settings = parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))
     except ValueError:
-        raise InvalidOption(f"{source} is not the address of a database") from None
+        raise InvalidOption("source is not the address of a database") from None
     if parts.scheme not in _SCHEMES:
         raise InvalidOption(
             "source is the address of a PostgreSQL database or of a Spark cluster",

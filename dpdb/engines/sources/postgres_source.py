@@ -62,14 +62,14 @@ class PostgresSource(Source):
             yield Loaded(gathering.finish(), rows, self._version)
 
     def digest(self, key: bytes) -> str:
-        known = self.moment.digests
-        if (self.server_table, key) not in known:
+        known, place = self.moment.digests, (self.table.name, key)
+        if place not in known:
             seen = keyed(key)
             with self._copied([column.name for column in self.table.columns]) as written:
                 while piece := written.read(PIECE):
                     seen.update(piece)
-            known[self.server_table, key] = seen.hexdigest()
-        return known[self.server_table, key]
+            known[place] = seen.hexdigest()
+        return known[place]
 
     def records(self, names: Collection[str]) -> Iterator[Block]:
         """The rows as cells of these columns, in this order."""

@@ -19,8 +19,9 @@ class ServerMoment:
 
     number: int = 0
     """Is counted up where the connection broke, and with it the moment passed."""
-    digests: dict[tuple[ServerTable, bytes], str] = field(default_factory=dict)
-    """Those of tables that were worked out, by table and key."""
+    digests: dict[tuple[str, bytes], str] = field(default_factory=dict)
+    """Those that were worked out, by the policy's name of a table, as it declares columns, and key.
+    """
     _connection: Connection | None = None
 
     def of(self, table: ServerTable) -> Connection:

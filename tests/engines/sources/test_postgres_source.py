@@ -14,7 +14,7 @@ import pytest
 
 from dpdb.engines.memory.engine import MemoryEngine
 from dpdb.engines.sources.opening import Sources
-from dpdb.errors import DataFileError, PolicyError
+from dpdb.errors import DataFileError, DpdbError, PolicyError
 from dpdb.interfaces.cli.main import main
 from dpdb.policy.budget import Neighbors
 from dpdb.policy.catalog import Column, Kind, Policy, Table
@@ -414,3 +414,22 @@ def test_without_the_package_the_error_names_what_to_install(monkeypatch):
     with pytest.raises(DataFileError, match="the package psycopg is not installed") as caught:
         connect("postgresql:///hospital?table=people")
     assert caught.value.hint == 'pip install "dpdb[postgresql]"'
+
+
+@pytest.mark.parametrize(
+    "host", ["reader:secret@[::1", "reader:sec%ret@db", "reader:secret@db db", "reader:secret@[x]"]
+)
+def test_a_password_is_never_repeated(host):
+    """Neither by Python, which splits the address, nor by libpq, which quotes what it cannot read."""
+    with pytest.raises(DpdbError) as caught:
+        connect(f"postgresql://{host}/hospital?table=people")
+    assert "sec" not in f"{caught.value.message} {caught.value.hint}"
+
+
+def test_a_digest_is_of_the_columns_that_a_table_declares(server, numbers):
+    """Whichever of two tables over the same rows is read first."""
+    alone = replace(numbers, name="alone", columns=numbers.columns[:1])
+    sources = Sources()
+    digests = [sources.of(table).digest(b"key") for table in (numbers, alone)]
+    assert digests == [Sources().of(table).digest(b"key") for table in (numbers, alone)]
+    assert digests[0] != digests[1]
