@@ -154,7 +154,8 @@ class LookupBinder:
             expression.column.name == scan.name(column)
             for scan in certain_scans_of(self.outer)
             for column in scan.table.columns
-            if column.name == scan.table.unit or (column.name,) == scan.table.key
+            if scan.table.names_every_unit
+            and (column.name == scan.table.unit or (column.name,) == scan.table.key)
         )
 
 

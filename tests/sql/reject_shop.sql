@@ -199,3 +199,5 @@ SELECT COUNT(*) FROM customers c WHERE (SELECT DP_INTERVAL_LOW(SUM(o.amount)) FR
 SELECT SUM(n, report_format => 'JSON') FROM (SELECT channel, COUNT(*) AS n FROM orders GROUP BY channel);
 -- TypeMismatch a report is of a number
 SELECT MIN(day, report_format => 'JSON') FROM orders;
+-- Unsupported whether NOT IN is NULL for a NULL would depend on the rows of every customer
+SELECT COUNT(*) FROM (SELECT o.customer_id AS k, COUNT(*) AS n FROM returns r LEFT JOIN orders o ON o.customer_id = r.customer_id AND o.id = r.order_id GROUP BY o.customer_id) p WHERE p.k NOT IN (SELECT customer_id FROM orders WHERE amount > 50);
