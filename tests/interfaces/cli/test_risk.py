@@ -11,7 +11,11 @@ import numpy as np
 import pytest
 
 from dpdb.interfaces.cli.main import main
+from dpdb.lab.risk.adversary import Adversary
 from dpdb.lab.risk.page import NOTICE
+from dpdb.lab.risk.simulation import observe
+from dpdb.lab.risk.worlds import worlds
+from dpdb.plan.query import Function
 
 STUDENTS = Path(__file__).parents[3] / "sample_data" / "students.csv"
 ABSENCE = "SELECT AVG(absence_days) FROM students"
@@ -115,19 +119,20 @@ def test_the_ratio_of_section_4_1(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_simulated_answers_have_the_noise_they_should(capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["--query", ABSENCE, "--epsilon", "2", "--simulate"]
-    drawn = []
-    for seed in range(600):
-        [result] = found(capsys, *words, "--seed", str(seed))
-        assert result["drawn"] is True
-        assert result["missing"] == 10
-        drawn.append(result["response"])
+    absences = Adversary(worlds(Function.AVG, np.array([1.0, 2.0, 3.0, 10.0])))
+    drawn = [
+        observe(absences, 2.0, missing=None, response=None, seed=seed).response
+        for seed in range(600)
+    ]
     # Binomial limits, beyond which lie 1e-6: Laplace noise is further than two scales away
     # with chance e^-2 (Gaussian noise of that scale with 0.046), and above 0 with a half.
     distances = np.array(drawn) - 2
     assert 42 < (np.abs(distances) > 2 * 17 / 12).sum() < 126
     assert 239 < (distances > 0).sum() < 361
+    words = ["--query", ABSENCE, "--epsilon", "2", "--simulate"]
     [again] = found(capsys, *words, "--seed", "7")
+    assert again["drawn"] is True
+    assert again["missing"] == 10
     assert again["response"] == drawn[7]
     [other] = found(capsys, *words, "--seed", "7", "--missing", "1")
     assert other["response"] - 5 == pytest.approx(drawn[7] - 2)
