@@ -7,18 +7,17 @@ declaration, never on the other cells: nothing is inferred, nothing raises.
 from __future__ import annotations
 
 import math
-import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
-from itertools import compress
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpdb.engines.sources.cell_meanings import Meanings
+from dpdb.engines.sources.coded_texts import coded_texts
 from dpdb.engines.sources.csv_records import Cells, Places
 from dpdb.engines.sources.distinct_cells import DistinctCells
 from dpdb.engines.sources.grid_rounding import Floats, grid_of, nearest
@@ -270,20 +269,9 @@ class _TextBuilder:
         self._parts.append(at(self._cells.numbers(column).astype(np.uint32), places))
 
     def finish(self) -> Codes:
-        texts = [self._text(raw) for raw in self._cells.written]
-        there = np.array([text is not None for text in texts], dtype=np.bool_)
-        known = [text for text in texts if text is not None]
-        order = sorted(range(len(known)), key=known.__getitem__)
-        ordered = [known[place] for place in order]
-        # Cells that are written in two ways can have one text.
-        new = np.fromiter(map(operator.ne, ordered[1:], ordered), np.bool_, max(len(known) - 1, 0))
-        values = (*ordered[:1], *compress(ordered[1:], new.tolist()))
-        codes = np.empty(len(known), _code_type(values))
-        codes[order] = np.concatenate(([0], np.cumsum(new)))[: len(known)]
-        code_of_cell = np.full(len(texts), len(values), codes.dtype)
-        code_of_cell[there] = codes
+        values, code_of_cell = coded_texts(self._cells, self._quote, self._text)
         parts = [code_of_cell[part] for part in self._parts]
-        return Codes(_joined(parts, codes.dtype), values)
+        return Codes(_joined(parts, code_of_cell.dtype), values)
 
     def _text(self, raw: bytes) -> str | None:
         text = grammar.text(raw, self._quote)
