@@ -1,6 +1,7 @@
 """Measure speed and memory, as ratios within one run, and the errors of answers.
 
-    python scripts/bench.py [speed] [small] [loading] [streams] [accuracy] [analysis] [--rows N]
+    python scripts/bench.py [speed] [small] [session] [loading] [streams] [accuracy] [analysis]
+                            [--rows N]
 
 Without arguments, all sections. Nothing here fails for being slow: tables with goals say whether
 they are met, and who reads them judges. Times are medians over rounds in which the contestants take
@@ -21,6 +22,7 @@ from pathlib import Path
 import bench_accuracy
 import bench_analysis
 import bench_loading
+import bench_session
 import bench_small
 import bench_speed
 import bench_streams
@@ -29,6 +31,7 @@ Section = Callable[[Path], None]
 SECTIONS: dict[str, Section] = {
     "speed": bench_speed.run,
     "small": bench_small.run,
+    "session": bench_session.run,
     "loading": bench_loading.run,
     "streams": bench_streams.run,
     "accuracy": bench_accuracy.run,
