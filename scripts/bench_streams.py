@@ -13,6 +13,7 @@ from bench_fresh import Fresh, fresh
 from bench_tools import ZIPS, Act, medians, met, milliseconds, session, show, write_people
 
 from dpdb.policy.catalog import Column, Kind, Policy, Table
+from dpdb.policy.storage import files_of
 
 ROWS = 5_000_000
 PART = 5_000_000
@@ -23,6 +24,8 @@ FACTOR = 1.5
 MOST_MEMORY = 500
 """In MiB, of a process."""
 CITIES = tuple(sorted(f"City {number}" for number in range(20)))
+FEWER = 10
+"""The table of units has so many times fewer rows."""
 ROWS_PER_CUSTOMER = 5
 """So many on average, and so many are counted of a customer at most."""
 QUERIES = (
@@ -62,9 +65,8 @@ class OfUnits(NamedTuple):
         return f"""
             SELECT {self.select} FROM (
                 SELECT * FROM visits{self.where}
-                QUALIFY row_number() OVER (
-                    PARTITION BY customer ORDER BY hash(customer, age, income, zip, city)
-                ) <= {ROWS_PER_CUSTOMER}
+                QUALIFY row_number() OVER (PARTITION BY customer ORDER BY hash(visits))
+                    <= {ROWS_PER_CUSTOMER}
             ){self.group_by}
             """
 
@@ -79,28 +81,21 @@ UNIT_QUERIES = (
 
 def run(directory: Path, rows: int = ROWS) -> None:
     """Measure the section and print its tables."""
-    people = _write(directory, rows)
-    visits = replace(
-        people,
-        name="visits",
-        columns=tuple(c for c in people.columns if c.name not in ("name", "net_worth")),
-        unit="customer",
-        rows_per_unit=ROWS_PER_CUSTOMER,
-    )
+    people = _write(directory, "people", rows)
+    visits = _write(directory, "visits", rows // FEWER)
+    visits = replace(visits, unit="customer", rows_per_unit=ROWS_PER_CUSTOMER)
     policy, rounds = Policy((people, visits)), ROUNDS if rows <= ROWS else 1
-    size = sum(path.stat().st_size for path in directory.glob("*.parquet")) / 2**20
-    about = f"{rows:,} rows of Parquet, {size:.0f} MiB"
     with duckdb.connect() as exact:
         exact.execute("SET temp_directory = ?", [str(directory / "spill")])
-        for name in ("people", "visits"):
-            exact.execute(f"CREATE VIEW {name} AS SELECT * FROM '{people.path}'")
-        _rows(about, policy, exact, rounds)
-        _units(about, policy, exact, rounds)
-    _cold(about, policy, directory, rounds)
+        for table in policy.tables:
+            exact.execute(f"CREATE VIEW {table.name} AS SELECT * FROM '{table.path}'")
+        _rows(f"{rows:,} rows of Parquet, {_size(people)}", policy, exact, rounds)
+        _units(f"{rows // FEWER:,} rows of Parquet, {_size(visits)}", policy, exact, rounds)
+    _cold(policy, directory, rounds)
 
 
-def _write(directory: Path, rows: int) -> Table:
-    """Parquet files of so many people, some of whom are the same customer."""
+def _write(directory: Path, name: str, rows: int) -> Table:
+    """A table of so many rows in Parquet files, of which some are about the same customer."""
     customers = rows // ROWS_PER_CUSTOMER
     more = {
         Column("city", Kind.TEXT, values=CITIES): "'City ' || floor(random() * 20)::INTEGER",
@@ -110,9 +105,13 @@ def _write(directory: Path, rows: int) -> Table:
     }
     names = min(rows // 100, 10**6)
     for number, first in enumerate(range(0, rows, PART)):
-        part = directory / f"people-{number:03}.parquet"
+        part = directory / f"{name}-{number:03}.parquet"
         table = write_people(part, min(PART, rows - first), names, more)
-    return replace(table, path=directory / "people-*.parquet")
+    return replace(table, name=name, path=directory / f"{name}-*.parquet")
+
+
+def _size(table: Table) -> str:
+    return f"{sum(path.stat().st_size for path in files_of(table.path)) / 2**20:.0f} MiB"
 
 
 def _rows(about: str, policy: Policy, exact: duckdb.DuckDBPyConnection, rounds: int) -> None:
@@ -153,7 +152,7 @@ def _units(about: str, policy: Policy, exact: duckdb.DuckDBPyConnection, rounds:
             )
         )
     show(
-        f"streams: units, of {about}, medians of {rounds} in turns, in ms",
+        f"streams: units in {about}, medians of {rounds} in turns, in ms",
         ("query", "dpdb", "capped", "/ capped", f"{FACTOR} x capped", "all rows", "/ all rows"),
         rows,
         f"Units are customers, of whom at most {ROWS_PER_CUSTOMER} rows count. Capped: DuckDB, of"
@@ -161,7 +160,7 @@ def _units(about: str, policy: Policy, exact: duckdb.DuckDBPyConnection, rounds:
     )
 
 
-def _cold(about: str, policy: Policy, directory: Path, rounds: int) -> None:
+def _cold(policy: Policy, directory: Path, rounds: int) -> None:
     """Measure fresh processes that read files which the system has not kept in memory."""
     files = sorted(directory.glob("*.parquet"))
     asked: list[Sequence[str]] = [[QUERIES[place]] for place in COLD]
@@ -172,7 +171,7 @@ def _cold(about: str, policy: Policy, directory: Path, rounds: int) -> None:
         private, exact = fresh(policy, texts, files, directory, rounds)
         rows.append((name, *_in_seconds(private, exact), met(private.peak <= MOST_MEMORY)))
     show(
-        f"streams: fresh processes, {about} that are not in memory, medians of {rounds} in turns",
+        f"streams: fresh processes, files that are not in memory, medians of {rounds} in turns",
         ("query", "dpdb s", "DuckDB s", "/ DuckDB", "peak MiB", "DuckDB's", f"<= {MOST_MEMORY}"),
         rows,
     )
