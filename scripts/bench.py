@@ -1,18 +1,20 @@
 """Measure speed and memory, as ratios within one run, and the errors of answers.
 
-    python scripts/bench.py [speed] [small] [session] [loading] [streams] [accuracy] [analysis]
-                            [--rows N]
+    python scripts/bench.py [SECTION]... [--rows N] [--smartnoise PYTHON]
 
 Without arguments, all sections. Nothing here fails for being slow: tables with goals say whether
 they are met, and who reads them judges. Times are medians over rounds in which the contestants take
-turns, so that what else the machine does falls on all of them alike. The streams can be of another
-size: `streams --rows 100000000` takes 2 GB in the folder of temporary files, and some time.
+turns, so that what else the machine does falls on all of them alike.
+
+The streams can be of another size: `streams --rows 100000000` takes 2.5 GB in the folder of
+temporary files, and some time. SmartNoise needs an older pandas, and so a Python of its own.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -24,6 +26,7 @@ import bench_analysis
 import bench_loading
 import bench_session
 import bench_small
+import bench_smartnoise
 import bench_speed
 import bench_streams
 
@@ -34,6 +37,7 @@ SECTIONS: dict[str, Section] = {
     "session": bench_session.run,
     "loading": bench_loading.run,
     "streams": bench_streams.run,
+    "smartnoise": bench_smartnoise.run,
     "accuracy": bench_accuracy.run,
     "analysis": bench_analysis.run,
 }
@@ -46,9 +50,13 @@ def main() -> None:
     parser.add_argument(
         "--rows", type=int, default=bench_streams.ROWS, help="of the section streams"
     )
+    parser.add_argument(
+        "--smartnoise", metavar="PYTHON", default=sys.executable, help="one that has smartnoise-sql"
+    )
     arguments = parser.parse_args()
     streams: Section = partial(bench_streams.run, rows=arguments.rows)
-    sections = {**SECTIONS, "streams": streams}
+    smartnoise: Section = partial(bench_smartnoise.run, python=arguments.smartnoise)
+    sections = {**SECTIONS, "streams": streams, "smartnoise": smartnoise}
     chosen = arguments.sections or list(SECTIONS)
     for name in chosen:
         if name not in sections:
