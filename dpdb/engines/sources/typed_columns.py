@@ -19,16 +19,21 @@ from dpdb.engines.sources.arrow_cells import (
     numbers,
     repeated_cells,
     step_of,
+    texts_of,
     whole_numbers,
 )
+from dpdb.engines.sources.arrow_texts import ArrowTexts
 from dpdb.engines.sources.column_builders import Builder, NumberBuilder
 from dpdb.engines.sources.gathering import builders_of, finished
+from dpdb.engines.sources.grid_rounding import grid_of
 from dpdb.policy.catalog import Column, Kind, Table
 from dpdb.policy.csv_format import NO_QUOTES
 from dpdb.vectors.columns import Codes, Numbers
 
 BATCH = 1 << 17
 """The rows of a batch."""
+_FEW = 2**16
+"""Texts of which a column has no more are read as places in a dictionary."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -58,11 +63,40 @@ class TypedColumns:
         return finished(self.builders)
 
 
+def columns_of_block(
+    table: Table, names: Collection[str], batch: pyarrow.RecordBatch
+) -> dict[str, Numbers | Codes]:
+    """The columns of one batch, of which texts that are not declared stay as they are stored."""
+    stored: dict[str, Numbers | Codes] = {
+        column.name: ArrowTexts(texts_of(batch.column(column.name)), nullable=column.nullable)
+        for column in table.columns
+        if column.name in names
+        and column.kind is Kind.TEXT
+        and column.values is None
+        and column.name not in table.identifiers
+        and is_text(kind := batch.column(column.name).type)
+        and not types.is_dictionary(kind)
+    }
+    columns = TypedColumns.of(table, [name for name in names if name not in stored])
+    columns.add(batch)
+    return {**columns.finish(), **stored}
+
+
+def has_few_values(column: Column) -> bool:
+    """Whether a column has few values that are not NULL, as its declaration alone says."""
+    grid = grid_of(column) if column.kind.ordinal else None
+    if column.values is not None or column.kind is Kind.BOOLEAN:
+        return True
+    return grid is not None and grid.highest - grid.lowest < _FEW
+
+
 def _add(gathering: Builder, column: Column, values: pyarrow.Array, *, exact: bool) -> None:
     """Append values to a column; how follows from its declaration and their type alone.
 
     What no other way is exact for is added as the text of a cell.
     """
+    if is_text(values.type) and has_few_values(column):
+        values = values.dictionary_encode()
     kind = values.type
     if is_text(kind) and types.is_dictionary(kind):
         gathering.add(*repeated_cells(values))

@@ -14,7 +14,7 @@ from dpdb.engines.protocol import Progress, Witness
 from dpdb.engines.sources.file_versions import digest_of, version_of
 from dpdb.engines.sources.protocol import Loaded, Source, Version, has_changed
 from dpdb.engines.sources.read_ahead import read_ahead
-from dpdb.engines.sources.typed_columns import TypedColumns
+from dpdb.engines.sources.typed_columns import TypedColumns, columns_of_block
 from dpdb.policy.catalog import Table
 
 Batches = Generator[pyarrow.RecordBatch, None, None]
@@ -66,9 +66,8 @@ class TypedSource(Source):
         if not names:
             yield Loaded({}, self.reader.rows(self.table), version)
         for batch in self._batches(names, progress):
-            columns = TypedColumns.of(self.table, names)
-            rows = columns.add(batch)
-            yield Loaded(columns.finish(), rows, version)
+            columns = columns_of_block(self.table, names, batch)
+            yield Loaded(columns, batch.num_rows, version)
         self._check(version)
 
     def digest(self, key: bytes) -> str:
