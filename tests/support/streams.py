@@ -26,6 +26,7 @@ class SmallBlocks(StreamEngine):
     """Cuts every table that can be cut into blocks of a few rows, and units into several parts."""
 
     block: int = 7
+    threads: int = 2
 
     def streams(self, table: Table) -> bool:
         return can_stream(table)
@@ -42,15 +43,23 @@ class SmallBlocks(StreamEngine):
         ):
             return super().exact(plan, slots)
 
-    def _blocks(self, table: Table, names: frozenset[str]) -> Iterator[Loaded]:
-        """The values of texts are those of the block alone, as sources may have them."""
+    def _strands(self, table: Table, names: frozenset[str], most: int) -> list[Iterator[Loaded]]:
+        """Blocks are dealt to as many strands as there may be.
+
+        The values of texts are those of the block alone, as sources may have them.
+        """
         private = {column.name for column in table.columns if column.values is None}
-        for block in super()._blocks(table, names):
+
+        def own(block: Loaded) -> Loaded:
             columns = {
                 name: _own(column) if name in private else column
                 for name, column in block.columns.items()
             }
-            yield Loaded(columns, block.rows, block.version)
+            return Loaded(columns, block.rows, block.version)
+
+        [strand] = super()._strands(table, names, 1)
+        blocks = [own(block) for block in strand]
+        return [iter(blocks[first::most]) for first in range(most)]
 
 
 def _own(column: Numbers | Codes) -> Numbers | Codes:

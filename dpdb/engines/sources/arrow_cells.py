@@ -22,8 +22,8 @@ from dpdb.vectors.grammar import LONGEST
 
 _WHOLE_DOUBLES = 2**53
 """Whole numbers up to this are doubles, and so are powers of ten below 10^23."""
-_LONGEST_WORD = 18
-"""The most digits of decimals that are held in 64 bits."""
+_SHORT_WORD, _LONGEST_WORD = 9, 18
+"""The most digits of decimals that are held in 32 and in 64 bits."""
 TEXTS = pyarrow.large_string()
 _PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 """The units of timestamps."""
@@ -158,11 +158,13 @@ def _decimals(array: pyarrow.Array) -> Floats:
     return quotients
 
 
-def _decimal_words(array: pyarrow.Array) -> NDArray[np.int64]:
+def _decimal_words(array: pyarrow.Array) -> NDArray[Any]:
     """Decimals of at most 18 digits as multiples of the step of their type."""
     wide = array.cast(pyarrow.decimal128(array.type.precision, array.type.scale))
-    # A decimal of 128 bits is two words, the lower of which holds all of it.
-    return np.frombuffer(wide.buffers()[1], np.int64)[::2][wide.offset : wide.offset + len(wide)]
+    # The lowest of the words that a decimal of 128 bits consists of holds all of it.
+    word = np.int32 if array.type.precision <= _SHORT_WORD else np.int64
+    words = np.frombuffer(wide.buffers()[1], word)[:: 16 // word().itemsize]
+    return words[wide.offset : wide.offset + len(wide)]
 
 
 def _plain(array: pyarrow.Array) -> NDArray[Any]:

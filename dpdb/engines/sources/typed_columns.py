@@ -23,7 +23,7 @@ from dpdb.engines.sources.arrow_cells import (
     whole_numbers,
 )
 from dpdb.engines.sources.arrow_texts import ArrowTexts
-from dpdb.engines.sources.column_builders import Builder, NumberBuilder
+from dpdb.engines.sources.builder import Builder, NumberBuilder
 from dpdb.engines.sources.gathering import builders_of, finished
 from dpdb.engines.sources.grid_rounding import grid_of
 from dpdb.policy.catalog import Column, Kind, Table
@@ -59,27 +59,31 @@ class TypedColumns:
         return int(batch.num_rows)
 
     def finish(self) -> dict[str, Numbers | Codes]:
-        """The columns, once."""
+        """The columns of all batches that were added since they were last asked for."""
         return finished(self.builders)
 
 
-def columns_of_block(
+def names_of_texts(table: Table, names: Collection[str]) -> frozenset[str]:
+    """The columns of texts among these that stay as they are stored where blocks are read."""
+    return (
+        frozenset(
+            column.name
+            for column in table.columns
+            if column.kind is Kind.TEXT and column.values is None and column.name in names
+        )
+        - table.identifiers
+    )
+
+
+def stored_texts(
     table: Table, names: Collection[str], batch: pyarrow.RecordBatch
 ) -> dict[str, Numbers | Codes]:
-    """The columns of one batch, of which texts that are not declared stay as they are stored."""
-    stored: dict[str, Numbers | Codes] = {
+    """The columns called `names` in one batch, which hold texts."""
+    return {
         column.name: ArrowTexts(texts_of(batch.column(column.name)), nullable=column.nullable)
         for column in table.columns
         if column.name in names
-        and column.kind is Kind.TEXT
-        and column.values is None
-        and column.name not in table.identifiers
-        and is_text(kind := batch.column(column.name).type)
-        and not types.is_dictionary(kind)
     }
-    columns = TypedColumns.of(table, [name for name in names if name not in stored])
-    columns.add(batch)
-    return {**columns.finish(), **stored}
 
 
 def has_few_values(column: Column) -> bool:
