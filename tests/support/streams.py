@@ -17,6 +17,7 @@ from dpdb.plan.expressions import Slot
 from dpdb.plan.plan import Plan
 from dpdb.policy.catalog import Table
 from dpdb.vectors.columns import Codes, Numbers
+from dpdb.vectors.stored_texts import StoredTexts
 from dpdb.vectors.vector import AnyVector
 
 
@@ -66,6 +67,8 @@ class SmallBlocks(StreamEngine):
 
 
 def _own(column: Numbers | Codes) -> Numbers | Codes:
+    if isinstance(column, StoredTexts):
+        return column
     if not isinstance(column, Codes) or column.values == (False, True):
         return column
     missing = len(column.values)
