@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from unittest import mock
 
 import numpy as np
@@ -22,9 +22,13 @@ from dpdb.vectors.vector import AnyVector
 
 @dataclass
 class SmallBlocks(StreamEngine):
-    """Cuts every table that can be cut into blocks of a few rows, and units into several parts."""
+    """Cuts every table that can be cut into blocks of a few rows, and units into several parts.
+
+    What a pass over a file has cut is there for the next ones.
+    """
 
     block: int = 7
+    _cut: dict[tuple[Table, frozenset[str]], list[Loaded]] = field(default_factory=dict, repr=False)
 
     def streams(self, table: Table) -> bool:
         return can_stream(table)
@@ -42,6 +46,11 @@ class SmallBlocks(StreamEngine):
             return super().exact(plan, slots)
 
     def _blocks(self, table: Table, names: frozenset[str]) -> Iterator[Loaded]:
+        if (table, names) not in self._cut:
+            self._cut[table, names] = list(self._cut_anew(table, names))
+        return iter(self._cut[table, names])
+
+    def _cut_anew(self, table: Table, names: frozenset[str]) -> Iterator[Loaded]:
         """The values of texts are those of the block alone, as sources may have them."""
         private = {column.name for column in table.columns if column.values is None}
         for block in super()._blocks(table, names):

@@ -44,8 +44,8 @@ class CsvSource(Source):
         witness: Witness | None = None,
     ) -> Iterator[Loaded]:
         with self._opened(names, progress, witness) as file:
+            gathering = file.gathering()
             for block in file.records:
-                gathering = file.gathering()
                 rows = gathering.add(block)
                 yield Loaded(gathering.finish(), rows, file.version)
 

@@ -17,7 +17,7 @@ from dpdb.policy.timestamps import TIMESTAMPS
 Floats = NDArray[np.float64]
 """Numbers, dates in days, or timestamps in microseconds; not finite where a cell is none."""
 
-_CLOSE = 2**51
+CLOSE = 2**51
 """The double nearest to a decimal of up to so many steps is off by at most a quarter of a step."""
 _LIMITS = {
     Kind.DATE: (Fraction(CALENDAR[0]), Fraction(CALENDAR[1])),
@@ -54,7 +54,7 @@ class Grid:
         rounding keeps the order of numbers.
         """
         farthest = max(abs(self.lowest), abs(self.highest))
-        return step == self.step and farthest <= _CLOSE
+        return step == self.step and farthest <= CLOSE
 
     def clamped(self, multiples: NDArray[Any]) -> NDArray[Any]:
         """Integers of at most 64 bits with a sign, kept on the grid."""

@@ -21,7 +21,7 @@ from dpdb.engines.sources.arrow_cells import (
     step_of,
     whole_numbers,
 )
-from dpdb.engines.sources.column_builders import Builder, NumberBuilder
+from dpdb.engines.sources.builder import Builder, NumberBuilder
 from dpdb.engines.sources.gathering import builders_of, finished
 from dpdb.policy.catalog import Column, Kind, Table
 from dpdb.policy.csv_format import NO_QUOTES
@@ -54,7 +54,7 @@ class TypedColumns:
         return int(batch.num_rows)
 
     def finish(self) -> dict[str, Numbers | Codes]:
-        """The columns, once."""
+        """The columns of all batches that were added since they were last asked for."""
         return finished(self.builders)
 
 

@@ -65,8 +65,8 @@ class TypedSource(Source):
         version = self._witnessed(witness)
         if not names:
             yield Loaded({}, self.reader.rows(self.table), version)
+        columns = TypedColumns.of(self.table, names)
         for batch in self._batches(names, progress):
-            columns = TypedColumns.of(self.table, names)
             rows = columns.add(batch)
             yield Loaded(columns.finish(), rows, version)
         self._check(version)

@@ -67,14 +67,13 @@ class Task:
         return Loaded(TypedColumns.of(self.table, self.names).finish(), 0, NO_DATA)
 
     def _loaded(self, batches: Iterable[pyarrow.RecordBatch]) -> Iterator[Loaded]:
+        columns = TypedColumns.of(self.table, self.names)
         if self.table.unit is not None:
-            columns = TypedColumns.of(self.table, self.names)
             rows = sum(map(columns.add, batches))
             if rows:
                 yield Loaded(columns.finish(), rows, NO_DATA)
             return
         for batch in batches:
-            columns = TypedColumns.of(self.table, self.names)
             rows = columns.add(batch)
             if rows:
                 yield Loaded(columns.finish(), rows, NO_DATA)
