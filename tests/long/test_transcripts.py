@@ -14,8 +14,9 @@ from random import Random
 import numpy as np
 import pytest
 
-from dpdb.engines.memory import engine
+from dpdb.engines.memory import engine as memory
 from dpdb.engines.protocol import Exact
+from dpdb.engines.streams import engine as streams
 from dpdb.interfaces.cli import main as cli
 from dpdb.privacy.noise import exponential, smooth
 from dpdb.privacy.noise.system import SystemNoise
@@ -68,7 +69,8 @@ def _transcript(folder: Path, files: list[str], asked: str, turn: int, capsys):
     with pytest.MonkeyPatch.context() as patched:
         # Messages name files as they were named.
         patched.chdir(folder)
-        patched.setattr(engine, "Exact", lambda cells: _overwritten(cells, constant))
+        for engine in (memory, streams):
+            patched.setattr(engine, "Exact", lambda cells: _overwritten(cells, constant))
         code = cli.main([*files, "-c", asked, "--format", form, *PLENTY])
     shown = capsys.readouterr()
     assert "dpdb failed" not in shown.out + shown.err
