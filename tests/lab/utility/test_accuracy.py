@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpdb.errors import InvalidOption
@@ -79,6 +79,7 @@ def test_the_quantile_against_the_density(probability: str) -> None:
     assert area == pytest.approx(float(probability), rel=1e-6)
 
 
+@settings(max_examples=15)
 @given(QUERIES, POSITIVE)
 def test_the_parts_add_up_to_epsilon(
     queries: list[tuple[Fraction, Fraction]], epsilon: Fraction
@@ -90,6 +91,7 @@ def test_the_parts_add_up_to_epsilon(
         assert scale >= sensitivity / epsilon
 
 
+@settings(max_examples=15)
 @given(st.lists(POSITIVE, min_size=1, max_size=6), POSITIVE, POSITIVE)
 def test_an_index_of_equal_numbers_is_one_scale_for_all(
     sensitivities: list[Fraction], same: Fraction, epsilon: Fraction
@@ -101,6 +103,7 @@ def test_an_index_of_equal_numbers_is_one_scale_for_all(
     assert repeated.scales == expected
 
 
+@settings(max_examples=15)
 @given(QUERIES, POSITIVE, PROBABILITIES, PROBABILITIES)
 def test_the_condition_agrees_with_the_minimum(
     queries: list[tuple[Fraction, Fraction]],
