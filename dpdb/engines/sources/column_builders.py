@@ -1,49 +1,25 @@
-"""How the cells of one column are gathered, block by block.
-
-Whatever a builder does to a cell depends on the cell and on the column's
-declaration, never on the other cells: nothing is inferred, nothing raises.
-"""
+"""How the cells of one column are gathered: the builder for each declaration."""
 
 from __future__ import annotations
 
-import math
-import operator
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
-from fractions import Fraction
-from itertools import compress
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpdb.engines.sources.builder import Builder, code_type, joined
 from dpdb.engines.sources.cell_meanings import Meanings
+from dpdb.engines.sources.coded_texts import coded_texts
 from dpdb.engines.sources.csv_records import Cells, Places
 from dpdb.engines.sources.distinct_cells import DistinctCells
-from dpdb.engines.sources.grid_rounding import Floats, grid_of, nearest
-from dpdb.engines.sources.plain_dates import plain_dates
-from dpdb.engines.sources.plain_numbers import plain_numbers
-from dpdb.engines.sources.plain_timestamps import plain_timestamps
+from dpdb.engines.sources.ordinal_builders import ChoiceBuilder, NumbersBuilder
 from dpdb.engines.sources.repeated_cells import at, used
 from dpdb.policy.catalog import Column, Kind, Value
 from dpdb.policy.csv_format import ORDINARY, Punctuation
-from dpdb.policy.numbers import exact_number
-from dpdb.policy.timestamps import read_timestamp
 from dpdb.vectors import grammar
-from dpdb.vectors.columns import Codes, Numbers
-
-Bools = NDArray[np.bool_]
-
-
-class Builder(Protocol):
-    """Gathers the cells of one column."""
-
-    def add(self, column: Cells, places: Places | None = None) -> None:
-        """Append the cells of a block, or those at `places` among them; an empty one is missing."""
-
-    def finish(self) -> Numbers | Codes:
-        """The column of all cells added."""
+from dpdb.vectors.columns import Codes
 
 
 def builder(column: Column, *, exact: bool = False, punctuation: Punctuation = ORDINARY) -> Builder:
@@ -56,176 +32,12 @@ def builder(column: Column, *, exact: bool = False, punctuation: Punctuation = O
     if exact:
         column = replace(column, nullable=True)
     if column.kind.ordinal and column.values is None:
-        return _NumbersBuilder(column, punctuation, exact=exact)
+        return NumbersBuilder(column, punctuation, exact=exact)
     if column.kind.ordinal:
-        return _ChoiceBuilder(column, punctuation, exact=exact)
+        return ChoiceBuilder(column, punctuation, exact=exact)
     if column.values is not None or column.kind is Kind.BOOLEAN:
         return _WordBuilder(column, punctuation, exact=exact)
     return _TextBuilder(column, punctuation, exact=exact)
-
-
-class NumberBuilder(Builder, Protocol):
-    """Gathers a column of integers, numbers or dates, whose cells can be read already."""
-
-    def add_numbers(self, floats: Floats) -> None:
-        """Append numbers, dates in days or timestamps in microseconds; NULL is not finite.
-
-        For an `exact` column they are whole numbers.
-        """
-
-    def holds_multiples(self, step: Fraction) -> bool:
-        """Whether multiples of `step` can be added as integers, with the same result."""
-
-    def add_multiples(self, multiples: NDArray[Any], null: Bools) -> None:
-        """Append such multiples, of at most 64 bits with a sign; `null` says which are NULL."""
-
-
-class _OrdinalBuilder(ABC):
-    """For numbers, dates and timestamps: a cell is a double before it is anything else."""
-
-    def __init__(self, column: Column, punctuation: Punctuation, *, exact: bool) -> None:
-        self._kind = column.kind
-        self._punctuation = punctuation
-        self._decimal = punctuation.decimal.decode()
-        self._exact = exact
-        self._meanings = Meanings(self._meaning, np.dtype(np.float64))
-
-    def add(self, column: Cells, places: Places | None = None) -> None:
-        if self._kind is Kind.DATE:
-            floats, plain = plain_dates(column, self._punctuation.quote)
-            whole = plain
-        elif self._kind is Kind.TIMESTAMP:
-            floats, plain = plain_timestamps(column, self._punctuation.quote)
-            whole = plain
-        else:
-            floats, plain, whole = plain_numbers(column, self._punctuation)
-        if self._exact:
-            plain &= whole & self._holds(floats)
-        others = np.flatnonzero(~plain)
-        floats[others] = self._meanings.of(column.among(others))
-        self._append(floats, places)
-
-    def add_numbers(self, floats: Floats) -> None:
-        lost = self._exact and ~self._holds(floats)
-        self._append(np.where(lost, np.nan, floats))
-
-    def _meaning(self, raw: bytes) -> float:
-        """What one cell says, and the same as has been read many at a time if it is plain."""
-        text = grammar.text(raw, self._punctuation.quote)
-        if self._kind.temporal:
-            value = grammar.date(text) if self._kind is Kind.DATE else read_timestamp(text)
-            return self._kept(value, lambda: value)
-        text = grammar.with_point(text, self._decimal)
-        return self._kept(grammar.number(text), lambda: exact_number(text.strip(grammar.SPACE)))
-
-    def _kept(self, value: float | None, written: Callable[[], Fraction | float | None]) -> float:
-        """A value, or NULL where an exact column does not hold what is written."""
-        if value is None or (self._exact and self._held(value) != written()):
-            return math.nan
-        return value
-
-    @abstractmethod
-    def _append(self, floats: Floats, places: Places | None = None) -> None:
-        """Append cells that are read, or those at `places`; the array is given away."""
-
-    @abstractmethod
-    def _holds(self, floats: Floats) -> Bools:
-        """Which of these whole numbers the column surely holds as they are."""
-
-    @abstractmethod
-    def _held(self, value: float) -> Fraction | None:
-        """What the column holds of a number; None for NULL."""
-
-    @abstractmethod
-    def finish(self) -> Numbers | Codes: ...
-
-
-class _NumbersBuilder(_OrdinalBuilder):
-    """Clamps to the bounds and rounds to the grid."""
-
-    def __init__(self, column: Column, punctuation: Punctuation, *, exact: bool) -> None:
-        super().__init__(column, punctuation, exact=exact)
-        self._nullable = column.nullable
-        self._grid = grid = grid_of(column)
-        self._filler = 0 if grid is None else int(grid.units(np.array([grid.filler]))[0])
-        self._units: list[NDArray[Any]] = []
-        self._null: list[Bools] = []
-
-    def holds_multiples(self, step: Fraction) -> bool:
-        return not self._exact and self._grid is not None and self._grid.holds_multiples(step)
-
-    def add_multiples(self, multiples: NDArray[Any], null: Bools) -> None:
-        assert self._grid is not None
-        units = self._grid.clamped(multiples)
-        np.copyto(units, self._filler, where=null)
-        self._units.append(units)
-        if self._nullable:
-            self._null.append(null)
-
-    def _append(self, floats: Floats, places: Places | None = None) -> None:
-        null = ~np.isfinite(floats)
-        floats[null] = 0.0 if self._grid is None else self._grid.filler
-        units = floats if self._grid is None else self._grid.units(floats)
-        self._units.append(at(units, places))
-        if self._nullable:
-            self._null.append(at(null, places))
-
-    def _holds(self, floats: Floats) -> Bools:
-        if self._grid is None:
-            return np.ones(len(floats), dtype=np.bool_)
-        if self._grid.step != 1:
-            return np.zeros(len(floats), dtype=np.bool_)
-        return (self._grid.lowest <= floats) & (floats <= self._grid.highest)
-
-    def _held(self, value: float) -> Fraction | None:
-        return Fraction(value) if self._grid is None else self._grid.value(value)
-
-    def finish(self) -> Numbers:
-        grid = self._grid
-        units = _joined(self._units, np.dtype(np.float64) if grid is None else grid.dtype)
-        null = _joined(self._null, np.dtype(np.bool_)) if self._nullable else None
-        return Numbers(units, None if grid is None else grid.step, null, self._filler)
-
-
-class _ChoiceBuilder(_OrdinalBuilder):
-    """Looks numbers up among the declared ones."""
-
-    def __init__(self, column: Column, punctuation: Punctuation, *, exact: bool) -> None:
-        assert column.values is not None
-        super().__init__(column, punctuation, exact=exact)
-        self._values = column.values
-        self._step = column.step
-        numbers = np.array([float(value) for value in column.values], dtype=np.float64)
-        self._order = np.argsort(numbers, kind="stable")
-        self._sorted = numbers[self._order]
-        self._missing = len(column.values) if column.nullable else 0
-        self._codes: list[NDArray[Any]] = []
-
-    def holds_multiples(self, step: Fraction) -> bool:
-        return False
-
-    def _append(self, floats: Floats, places: Places | None = None) -> None:
-        place, known = self._found(floats)
-        codes = np.where(known, self._order[place], self._missing)
-        self._codes.append(at(codes.astype(_code_type(self._values)), places))
-
-    def _found(self, floats: Floats) -> tuple[NDArray[np.intp], Bools]:
-        """The places of numbers among the sorted ones, and which are there."""
-        numbers = floats
-        if self._kind.whole:
-            numbers = nearest(floats, self._step) * float(self._step)
-        places = np.searchsorted(self._sorted, numbers).clip(max=len(self._sorted) - 1)
-        return places, self._sorted[places] == numbers
-
-    def _holds(self, floats: Floats) -> Bools:
-        return np.ones(len(floats), dtype=np.bool_)
-
-    def _held(self, value: float) -> Fraction | None:
-        [place], [known] = self._found(np.array([value]))
-        return Fraction(self._values[self._order[place]]) if known else None
-
-    def finish(self) -> Codes:
-        return Codes(_joined(self._codes, _code_type(self._values)), self._values)
 
 
 class _WordBuilder:
@@ -244,14 +56,14 @@ class _WordBuilder:
                 return missing
             return code_of.get(read(grammar.text(raw, punctuation.quote)), missing)
 
-        self._meanings = Meanings(code, _code_type(self._values))
+        self._meanings = Meanings(code, code_type(self._values))
         self._codes: list[NDArray[Any]] = []
 
     def add(self, column: Cells, places: Places | None = None) -> None:
         self._codes.append(at(self._meanings.of(column), places))
 
     def finish(self) -> Codes:
-        return Codes(_joined(self._codes, _code_type(self._values)), self._values)
+        return Codes(joined(self._codes, code_type(self._values)), self._values)
 
 
 class _TextBuilder:
@@ -270,31 +82,14 @@ class _TextBuilder:
         self._parts.append(at(self._cells.numbers(column).astype(np.uint32), places))
 
     def finish(self) -> Codes:
-        texts = [self._text(raw) for raw in self._cells.written]
-        there = np.array([text is not None for text in texts], dtype=np.bool_)
-        known = [text for text in texts if text is not None]
-        order = sorted(range(len(known)), key=known.__getitem__)
-        ordered = [known[place] for place in order]
-        # Cells that are written in two ways can have one text.
-        new = np.fromiter(map(operator.ne, ordered[1:], ordered), np.bool_, max(len(known) - 1, 0))
-        values = (*ordered[:1], *compress(ordered[1:], new.tolist()))
-        codes = np.empty(len(known), _code_type(values))
-        codes[order] = np.concatenate(([0], np.cumsum(new)))[: len(known)]
-        code_of_cell = np.full(len(texts), len(values), codes.dtype)
-        code_of_cell[there] = codes
+        cells, self._cells = self._cells, DistinctCells()
+        values, code_of_cell = coded_texts(cells, self._quote, self._text)
         parts = [code_of_cell[part] for part in self._parts]
-        return Codes(_joined(parts, codes.dtype), values)
+        self._parts.clear()
+        return Codes(joined(parts, code_of_cell.dtype), values)
 
     def _text(self, raw: bytes) -> str | None:
         text = grammar.text(raw, self._quote)
         if (self._nullable and not text) or (self._exact and not grammar.is_whole(raw)):
             return None
         return text
-
-
-def _joined(parts: list[NDArray[Any]], dtype: np.dtype[Any]) -> NDArray[Any]:
-    return np.concatenate(parts) if parts else np.empty(0, dtype)
-
-
-def _code_type(values: tuple[Value, ...]) -> np.dtype[Any]:
-    return np.min_scalar_type(len(values))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from dpdb.engines.sources.column_builders import Builder, builder
+from dpdb.engines.sources.builder import Builder
+from dpdb.engines.sources.column_builders import builder
 from dpdb.engines.sources.csv_records import Block
 from dpdb.policy.catalog import Table
 from dpdb.policy.csv_format import Punctuation
@@ -25,10 +26,9 @@ def builders_of(
     }
 
 
-def finished(builders: dict[str, Builder]) -> dict[str, Numbers | Codes]:
-    """The columns, once."""
-    # Each is taken out, so that its blocks are freed before the next is joined.
-    return {name: builders.pop(name).finish() for name in list(builders)}
+def finished(builders: Mapping[str, Builder]) -> dict[str, Numbers | Codes]:
+    """The columns of all rows that were added since they were last asked for."""
+    return {name: building.finish() for name, building in builders.items()}
 
 
 @dataclass(frozen=True, repr=False)
@@ -50,5 +50,5 @@ class Gathering:
         return block.rows
 
     def finish(self) -> dict[str, Numbers | Codes]:
-        """The columns, once."""
+        """The columns of all records that were added since they were last asked for."""
         return finished(self.builders)

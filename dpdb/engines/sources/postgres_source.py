@@ -56,8 +56,8 @@ class PostgresSource(Source):
         if not names:
             yield Loaded({}, self._rows(), self._version)
             return
+        gathering = self._gathering(names)
         for block in self.records(names):
-            gathering = self._gathering(names)
             rows = gathering.add(block)
             yield Loaded(gathering.finish(), rows, self._version)
 

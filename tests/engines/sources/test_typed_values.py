@@ -19,11 +19,18 @@ from dpdb.policy.timestamps import TIMESTAMPS
 from tests.support.csv_files import integer, loaded, ordinal, plain, quoted
 from tests.support.typed_files import KINDS, load_values, write_typed
 
+VALUES = (Fraction(29, 100), -2, -1, Fraction(7, 100))
 NUMBERS = [
     integer(),
     integer(-7, 40),
     integer(-7, 40, nullable=False),
-    Column("x", Kind.INTEGER, Fraction(1), Fraction(9), values=(9, 1)),
+    Column("x", Kind.INTEGER, Fraction(0), Fraction(9), values=(9, 1, 0)),
+    Column("x", Kind.INTEGER, Fraction(-7), Fraction(9), values=(9, -7), nullable=False),
+    Column("x", Kind.INTEGER, Fraction(1), Fraction(2**51), values=(2**51, 1, 9)),
+    Column("x", Kind.INTEGER, Fraction(2**53 - 1), Fraction(2**53), values=(2**53 - 1, 2**53)),
+    Column("x", Kind.NUMBER, Fraction(-5), Fraction(1, 2), Fraction(1, 2), (-5, Fraction(1, 2))),
+    Column("x", Kind.NUMBER, Fraction(-5), Fraction(1, 2), values=(-5, Fraction(1, 2))),
+    Column("x", Kind.NUMBER, Fraction(-2), Fraction(29, 100), Fraction(1, 100), VALUES),
     ordinal(Kind.NUMBER),
     ordinal(Kind.NUMBER, -5, 5, step="0.01"),
     ordinal(Kind.NUMBER, "-5.005", "9.999", step="0.01"),
