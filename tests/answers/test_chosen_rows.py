@@ -26,7 +26,9 @@ from tests.support.noiseless import Noiseless
 
 GROUPS, SIZE = 20, 10
 TOP = " ORDER BY COUNT(*) DESC LIMIT 1"
-DECIDED = [TOP, " HAVING COUNT(*) > 18", " ORDER BY SUM(x) OFFSET 15"]
+DECIDED = {TOP: 100, " HAVING COUNT(*) > 18": 600, " ORDER BY SUM(x) OFFSET 15": 200}
+"""The ways to choose rows, and the runs that show counts chosen without regard to it: they would
+miss in 31 %, 13 % and 23 % of all answers, which so many runs find out with a chance of 0.997."""
 
 
 @pytest.fixture
@@ -56,16 +58,13 @@ def _answers(policy: Policy, query: str, runs: int) -> Iterator[Answer]:
 @pytest.mark.usefixtures("planned_once")
 @pytest.mark.parametrize("rest", DECIDED)
 @pytest.mark.parametrize(
-    ("column", "truth", "runs"),
-    [("COUNT(*)", SIZE, 600), ("AVG(x)", 1.3, 100), ("SUM(x) * 2 + 1", 27, 100)],
+    ("column", "truth"), [("COUNT(*)", SIZE), ("AVG(x)", 1.3), ("SUM(x) * 2 + 1", 27)]
 )
 def test_they_hold_as_often_as_they_say(
-    policy: Policy, column: str, truth: float, runs: int, rest: str
+    policy: Policy, column: str, truth: float, rest: str
 ) -> None:
-    """Answers with any row that misses, at α = 10^-6 (4.8 σ).
-
-    Counts have the most runs: they show each of the ways to choose rows without regard to it.
-    """
+    """Answers with any row that misses, at α = 10^-6 (4.8 σ)."""
+    runs = DECIDED[rest] if column == "COUNT(*)" else 100
     missed = sum(
         any(not low - 1e-9 <= truth <= high + 1e-9 for [(low, high)] in answer.intervals)
         for answer in _answers(policy, _asked(column, rest), runs)

@@ -268,7 +268,7 @@ COLUMNS = [
 ]
 
 
-@settings(anywhere, max_examples=80)
+@settings(anywhere, max_examples=30)
 @given(CELLS, st.sampled_from(COLUMNS), st.sampled_from(BLOCKS))
 @example(["true", "True"], integer(-10, 300), 1 << 22)
 @example(["true", "5"], integer(-10, 300), 1 << 22)
@@ -293,7 +293,7 @@ NUMERIC_TEXTS = st.text(
 NUMBERS = NUMERIC_TEXTS | st.floats().map(repr) | st.decimals(allow_nan=False).map(str)
 
 
-@settings(anywhere, max_examples=60)
+@settings(anywhere, max_examples=30)
 @given(st.lists(NUMBERS, min_size=10, max_size=10))
 @example(
     [

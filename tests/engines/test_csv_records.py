@@ -107,7 +107,7 @@ BYTES = st.lists(
 ).map(b"".join)  # fmt: skip
 
 
-@settings(anywhere, max_examples=150)
+@settings(anywhere, max_examples=60)
 @given(BYTES, st.integers(1, 4), st.sampled_from(BLOCKS))
 def test_records_are_those_of_the_csv_module(path, body, width, block):
     lines = io.StringIO(body.decode("utf-8", "replace").replace("\0", "\ufffd"), newline="")

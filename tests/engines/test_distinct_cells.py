@@ -29,7 +29,7 @@ RAWS = st.tuples(st.integers(0, 34), st.integers(0, 33), st.sampled_from([0, 1, 
 BLOCKS_OF_CELLS = st.lists(st.lists(RAWS | st.binary(max_size=3), max_size=20), max_size=4)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(BLOCKS_OF_CELLS, st.booleans())
 @example([[b"", b"\0", b"\0\0"], [b"\0" * 8, b"\0" * 16, b"\0" * 17, b""]], True)
 @example([[b"a" * 24 + b"b" * 16, b"c" * 24 + b"b" * 16]], True)

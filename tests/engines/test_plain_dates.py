@@ -30,7 +30,7 @@ SPOILT = st.tuples(DATES, st.integers(0, 9), st.integers(0, 255)).map(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.lists(DATES | SPOILT | st.binary(max_size=12), min_size=20, max_size=20))
 def test_what_is_plain_is_what_the_grammar_says(raws):
     for raw, day, known in zip(raws, *plain_dates(cells_of(raws)), strict=True):

@@ -173,7 +173,7 @@ def long_hockey_stick(sigma: int, sensitivity: int, epsilon: float) -> float:
     return float(np.maximum(weights - shifted, 0).sum() / weights.sum())
 
 
-@pytest.mark.parametrize("sigma", [60, 250, 1000, 2500, 5000])
+@pytest.mark.parametrize("sigma", [60, 1000, 2500])
 @pytest.mark.parametrize("sensitivity", [20, 1000, 30_000])
 def test_wide_bells_are_bounded_without_adding_them_up(sigma: int, sensitivity: int) -> None:
     for deviations in (-1, 0.0, 0.6, 2, 6):

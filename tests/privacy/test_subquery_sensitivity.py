@@ -51,9 +51,9 @@ def test_whatever_a_subquery_answers(
         slots = {slot: constant(answer, slot.kind)}
         results = [
             here.exact(planned, [(domain.cells[i],) for i in rows], slots)
-            for rows in multisets(len(domain.cells), 3)
+            for rows in multisets(len(domain.cells), 2)
         ]
-        found = attained(planned, results, neighbouring(len(domain.cells), 3, relation))
+        found = attained(planned, results, neighbouring(len(domain.cells), 2, relation))
         worst = [max(pair) for pair in zip(worst, found, strict=True)]
     allowed, reached = expectations(expected[relation is REPLACE])
     assert worst == reached

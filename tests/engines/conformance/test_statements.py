@@ -34,7 +34,7 @@ pay = {{ type = "integer", bounds = [-9, 9] }}
 UNITS = {"rows": "", "people": 'unit = "who"\nrows_per_unit = 3'}
 NAMES = ["age", "zip", "pay", "a", "b", "n", "AGE"]
 KEYS = ["age", "zip"]
-STATEMENTS = 150
+STATEMENTS = 100
 """Of each kind of table; `make test-long` has thousands of larger ones."""
 
 
@@ -141,9 +141,10 @@ class Drawn:
         return page
 
 
-@pytest.mark.parametrize("seed", range(STATEMENTS))
-def test_a_random_statement_has_the_same_rows(world: World, seed: int) -> None:
-    world.check(Drawn(random.Random(seed)).text())
+@pytest.mark.parametrize("first", range(0, STATEMENTS, 20))
+def test_random_statements_have_the_same_rows(world: World, first: int) -> None:
+    for seed in range(first, first + 20):
+        world.check(Drawn(random.Random(seed)).text())
 
 
 @pytest.mark.parametrize(

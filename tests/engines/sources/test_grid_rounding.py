@@ -17,7 +17,7 @@ WORDS = st.integers(-(2**63), 2**63 - 1) | st.integers(-20, 20)
 
 
 @given(ENDS, ENDS, st.sampled_from(["1", "0.01", "0.000001"]), st.lists(WORDS), st.data())
-@settings(anywhere, max_examples=200)
+@settings(anywhere, max_examples=80)
 def test_multiples_are_clamped_to_what_their_doubles_are(one, other, step, words, data):
     """Bounds are anywhere between two steps, and so far from zero as they may be."""
     size = Fraction(step)

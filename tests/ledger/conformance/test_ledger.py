@@ -80,7 +80,7 @@ ranges = st.tuples(st.sampled_from(POINTS), st.sampled_from(POINTS)).map(
 statements = st.builds(
     Statement, st.builds(of, amounts, deltas), st.none() | ranges, st.sampled_from([1, 1, 1, 0, 2])
 )
-few = settings(max_examples=8, suppress_health_check=list(HealthCheck))
+few = settings(max_examples=5, suppress_health_check=list(HealthCheck))
 
 
 # ------------------------------------------------------------------------- one budget, exactly
@@ -167,7 +167,7 @@ def test_a_further_step_counts_no_query(open_ledger: OpenLedger) -> None:
 @every_budget
 @every_relation
 @few
-@given(st.lists(statements, max_size=8))
+@given(st.lists(statements, max_size=6))
 def test_the_price_is_what_a_charge_takes(
     open_ledger: OpenLedger, budget: Budget, relation: Neighbors, asked: list[Statement]
 ) -> None:

@@ -94,13 +94,13 @@ def test_half_widths_grow_by_the_root_of_two_and_end_with_the_grid() -> None:
 def test_what_neighbours_lose_and_what_is_covered(
     fraction: Fraction, relation: Neighbors, epsilon: Fraction
 ) -> None:
-    """Of all tables of up to four of five values, and all values that the interval is around."""
+    """Of all tables of up to three of five values, and all values that the interval is around."""
     chosen = bracket(fraction, relation, epsilon)
     assert chosen.loss.epsilon == epsilon
-    tables, largest = multisets(5, 4), Fraction(1)
+    tables, largest = multisets(5, 3), Fraction(1)
     for centre in range(GRID[0], GRID[1] + 1):
         laws = [law(values, centre, fraction, chosen) for values in tables]
-        largest = max(largest, largest_ratio(laws, neighbouring(5, 4, relation)))
+        largest = max(largest, largest_ratio(laws, neighbouring(5, 3, relation)))
         for values, found in zip(tables, laws, strict=True):
             if not values:
                 continue  # there is no quantile to be missed

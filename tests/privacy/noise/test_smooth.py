@@ -37,7 +37,7 @@ CLAIMED = Fraction(1, 2**44)
 FRACTIONS = [Fraction(0), Fraction(1, 4), Fraction(1, 2), Fraction(3, 4), Fraction(1)]
 BETAS = [Fraction(1, 1000), Fraction(1, 7), Fraction(2, 3), Fraction(3)]
 
-KINDS, MOST = 5, 5
+KINDS, MOST = 4, 5
 GRID = (0, KINDS - 1)
 TABLES = multisets(KINDS, MOST)
 
@@ -307,7 +307,7 @@ def neighbouring_kinds(kinds: npt.NDArray[np.intp], rows: int) -> npt.NDArray[np
 
 @pytest.mark.parametrize("rows", [1, 2])
 @pytest.mark.parametrize("fraction", FRACTIONS, ids=str)
-@pytest.mark.parametrize(("epsilon", "delta"), [CHARGES[1], CHARGES[3], CHARGES[5]], ids=str)
+@pytest.mark.parametrize(("epsilon", "delta"), [CHARGES[1], CHARGES[5]], ids=str)
 def test_scales_are_smooth_and_cover_the_change(
     epsilon: Fraction, delta: Fraction, fraction: Fraction, rows: int
 ) -> None:
@@ -486,7 +486,7 @@ def worst_excess(mechanism: Smooth, steeper: Fraction, smaller: Fraction) -> flo
 @pytest.mark.parametrize("fraction", FRACTIONS, ids=str)
 @pytest.mark.parametrize(
     ("epsilon", "delta"),
-    [(Fraction(1, 2), Fraction(1, 100)), (Fraction(1), Fraction(1, 10**6)), CHARGES[5]],
+    [(Fraction(1, 2), Fraction(1, 100)), CHARGES[5]],
     ids=str,
 )
 def test_neighbours_differ_by_no_more_than_is_charged(
