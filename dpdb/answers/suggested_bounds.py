@@ -5,10 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Any
 
 from dpdb.answers.declarations import plain_value
 from dpdb.plan.approx_bounds import FAILURE, bins, threshold
@@ -19,8 +16,12 @@ from dpdb.plan.query import Function
 from dpdb.policy.catalog import Column, Kind
 from dpdb.privacy.mechanisms import Gaussian, Laplace
 
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Draws = Sequence[npt.NDArray[Any]]
+
 Bounds = tuple[Fraction, Fraction]
-Draws = Sequence[npt.NDArray[Any]]
 
 
 def suggested(estimate: Estimate, plan: Plan, draws: Draws) -> Bounds | None:
@@ -29,9 +30,10 @@ def suggested(estimate: Estimate, plan: Plan, draws: Draws) -> Bounds | None:
     own, (release,) = bins(estimate.aggregate.argument.kind), estimate.releases
     mechanism = plan.releases[release].mechanism
     assert isinstance(mechanism, Laplace | Gaussian)
-    numbers = draws[release][0][::-1]  # the highest bin is drawn first
-    passed = np.flatnonzero(numbers > threshold(mechanism, len(own)))
-    return (own[passed[0]].low, own[passed[-1]].high) if len(passed) else None
+    numbers = reversed(draws[release][0].tolist())  # the highest bin is drawn first
+    least = threshold(mechanism, len(own))
+    passed = [each for each, number in zip(own, numbers, strict=True) if number > least]
+    return (passed[0].low, passed[-1].high) if passed else None
 
 
 def as_text(bounds: Bounds) -> str:

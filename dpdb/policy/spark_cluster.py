@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -174,6 +173,8 @@ def require_spark(table: Table) -> None:
 @lru_cache
 def _connected(master: str | None) -> SparkSession:
     """A session of the cluster that is running or that the environment names; it says nothing."""
+    import subprocess
+
     from pyspark import SparkConf, SparkContext
     from pyspark.java_gateway import launch_gateway
     from pyspark.sql import SparkSession

@@ -226,7 +226,8 @@ def _structural(raw: NDArray[np.uint8], quotes: Places, separator: int) -> Place
     first = np.flatnonzero(np.diff(quotes, prepend=-1) > 1)
     lengths = np.diff(first, append=len(quotes))
     odd = lengths % 2 == 1
-    begins = np.isin(raw[quotes[first] - 1], (separator, _LF, _CR))
+    before = raw[quotes[first] - 1]
+    begins = (before == separator) | (before == _LF) | (before == _CR)
     turned = np.cumsum(odd & begins)
     last_left = np.maximum.accumulate(np.where(odd & ~begins, turned, 0))
     within = np.append(False, (turned - last_left) % 2 == 1)[:-1]

@@ -74,10 +74,11 @@ class ComposedLoss:
         """The sums of statements that see the same rows."""
         # Most losses have some parts that are zero, and sums of fractions take long.
         both = zip(self.parts, other.parts, strict=True)
-        return ComposedLoss(*(a + b if b else a for a, b in both))
+        return ComposedLoss(*((a + b if a else b) if b else a for a, b in both))
 
     def __sub__(self, other: ComposedLoss) -> ComposedLoss:
-        return ComposedLoss(*(a - b for a, b in zip(self.parts, other.parts, strict=True)))
+        both = zip(self.parts, other.parts, strict=True)
+        return ComposedLoss(*(a - b if b else a for a, b in both))
 
     def shortened(self) -> ComposedLoss:
         """The same sums, each rounded up to a multiple of 1/_GRAIN if its denominator is larger.
