@@ -16,6 +16,7 @@ from dpdb.engines.memory.keys import is_text, named_numbers, translated
 from dpdb.engines.memory.leaves import taken
 from dpdb.engines.sources.protocol import Loaded
 from dpdb.vectors.columns import Codes, Numbers
+from dpdb.vectors.stored_texts import StoredTexts
 from dpdb.vectors.vector import Array
 
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
@@ -60,6 +61,9 @@ def _joined(parts: Sequence[Numbers | Codes]) -> Numbers | Codes:
         units = np.concatenate([part.units for part in numbers])
         null = np.concatenate(nulls) if nulls else None
         return Numbers(units, numbers[0].step, null, numbers[0].filler)
+    stored = [part for part in parts if isinstance(part, StoredTexts)]
+    if stored:
+        return stored[0].followed_by(stored[1:])
     return _joined_codes([part for part in parts if isinstance(part, Codes)])
 
 
