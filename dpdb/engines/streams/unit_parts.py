@@ -48,10 +48,10 @@ def _rows(block: Loaded, rows: Array) -> Loaded:
 
 
 def _together(blocks: Sequence[Loaded]) -> Loaded:
-    """The rows of all blocks."""
-    first = blocks[0]
-    columns = {name: _joined([block.columns[name] for block in blocks]) for name in first.columns}
-    return Loaded(columns, sum(block.rows for block in blocks), first.version)
+    """The rows of all blocks, whose columns are taken out, so that each is freed when joined."""
+    names, rows = list(blocks[0].columns), sum(block.rows for block in blocks)
+    columns = {name: _joined([block.columns.pop(name) for block in blocks]) for name in names}
+    return Loaded(columns, rows, blocks[0].version)
 
 
 def _joined(parts: Sequence[Numbers | Codes]) -> Numbers | Codes:
