@@ -1,33 +1,43 @@
 """Measure speed and memory, as ratios within one run, and the errors of answers.
 
-    python scripts/bench.py [speed] [small] [loading] [streams] [accuracy] [analysis]
+    python scripts/bench.py [SECTION]... [--rows N] [--smartnoise PYTHON]
 
 Without arguments, all sections. Nothing here fails for being slow: tables with goals say whether
 they are met, and who reads them judges. Times are medians over rounds in which the contestants take
 turns, so that what else the machine does falls on all of them alike.
+
+The streams can be of another size: `streams --rows 100000000` takes 2.5 GB in the folder of
+temporary files, and some time. SmartNoise needs an older pandas, and so a Python of its own.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import bench_accuracy
 import bench_analysis
 import bench_loading
+import bench_session
 import bench_small
+import bench_smartnoise
 import bench_speed
 import bench_streams
 
-SECTIONS: dict[str, Callable[[Path], None]] = {
+Section = Callable[[Path], None]
+SECTIONS: dict[str, Section] = {
     "speed": bench_speed.run,
     "small": bench_small.run,
+    "session": bench_session.run,
     "loading": bench_loading.run,
     "streams": bench_streams.run,
+    "smartnoise": bench_smartnoise.run,
     "accuracy": bench_accuracy.run,
     "analysis": bench_analysis.run,
 }
@@ -37,14 +47,24 @@ def main() -> None:
     """Run the sections named on the command line, or all."""
     parser = argparse.ArgumentParser(description="Measure speed, memory and accuracy.")
     parser.add_argument("sections", nargs="*", metavar="SECTION", help=", ".join(SECTIONS))
-    chosen = parser.parse_args().sections or list(SECTIONS)
+    parser.add_argument(
+        "--rows", type=int, default=bench_streams.ROWS, help="of the section streams"
+    )
+    parser.add_argument(
+        "--smartnoise", metavar="PYTHON", default=sys.executable, help="one that has smartnoise-sql"
+    )
+    arguments = parser.parse_args()
+    streams: Section = partial(bench_streams.run, rows=arguments.rows)
+    smartnoise: Section = partial(bench_smartnoise.run, python=arguments.smartnoise)
+    sections = {**SECTIONS, "streams": streams, "smartnoise": smartnoise}
+    chosen = arguments.sections or list(SECTIONS)
     for name in chosen:
-        if name not in SECTIONS:
+        if name not in sections:
             parser.error(f"no section {name}; there are {', '.join(SECTIONS)}")
     started = time.perf_counter()
     for name in chosen:
         with tempfile.TemporaryDirectory(prefix="dpdb-bench-") as directory:
-            SECTIONS[name](Path(directory))
+            sections[name](Path(directory))
     print(f"measured in {time.perf_counter() - started:.0f} s{_busy()}")
 
 

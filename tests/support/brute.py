@@ -54,7 +54,7 @@ class Rows:
 
 _RESULTS: dict[object, list[list[Any]]] = {}
 """The last results of `World.all_exact`, the oldest first."""
-_KEPT = 8
+_KEPT = 10
 
 
 @dataclass(frozen=True)

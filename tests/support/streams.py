@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from unittest import mock
 
 import numpy as np
@@ -23,10 +23,14 @@ from dpdb.vectors.vector import AnyVector
 
 @dataclass
 class SmallBlocks(StreamEngine):
-    """Cuts every table that can be cut into blocks of a few rows, and units into several parts."""
+    """Cuts every table that can be cut into blocks of a few rows, and units into several parts.
+
+    What a pass over a file has cut is there for the next ones.
+    """
 
     block: int = 7
     threads: int = 2
+    _cut: dict[tuple[Table, frozenset[str]], list[Loaded]] = field(default_factory=dict, repr=False)
 
     def streams(self, table: Table) -> bool:
         return can_stream(table)
@@ -44,22 +48,24 @@ class SmallBlocks(StreamEngine):
             return super().exact(plan, slots)
 
     def _strands(self, table: Table, names: frozenset[str], most: int) -> list[Iterator[Loaded]]:
-        """Blocks are dealt to as many strands as there may be.
+        """Blocks are dealt to as many strands as there may be."""
+        if (table, names) not in self._cut:
+            self._cut[table, names] = self._cut_anew(table, names)
+        blocks = self._cut[table, names]
+        return [iter(blocks[first::most]) for first in range(most)]
 
-        The values of texts are those of the block alone, as sources may have them.
-        """
+    def _cut_anew(self, table: Table, names: frozenset[str]) -> list[Loaded]:
+        """The values of texts are those of the block alone, as sources may have them."""
         private = {column.name for column in table.columns if column.values is None}
-
-        def own(block: Loaded) -> Loaded:
+        cut = []
+        [strand] = super()._strands(table, names, 1)
+        for block in strand:
             columns = {
                 name: _own(column) if name in private else column
                 for name, column in block.columns.items()
             }
-            return Loaded(columns, block.rows, block.version)
-
-        [strand] = super()._strands(table, names, 1)
-        blocks = [own(block) for block in strand]
-        return [iter(blocks[first::most]) for first in range(most)]
+            cut.append(Loaded(columns, block.rows, block.version))
+        return cut
 
 
 def _own(column: Numbers | Codes) -> Numbers | Codes:

@@ -257,14 +257,10 @@ class Statistics:
         if values.range is not None:
             low, high = values.range
             if (high - low + 1) * (cells + 1) <= FEW:
-                mask = self._selected(statistic.where, values.null)
-                if self._groups is not None:
-                    groups = self._groups_within(mask)
-                else:
-                    groups = np.zeros(self._rows, dtype=np.bool_) if mask is None else ~mask
-                return different_among_few(values, groups, cells)
-        counted = self._counted(values.codes, values.null, statistic.where)
-        return different(counted.groups, counted.values, cells, values.texts)
+                counted = self._selected(statistic.where, values.null)
+                return different_among_few(values, self._groups, counted, cells)
+        those = self._counted(values.codes, values.null, statistic.where)
+        return different(those.groups, those.values, cells, values.texts)
 
     def stored_texts(self, statistic: Distinct) -> tuple[Array | None, StoredTexts] | None:
         """The groups of the rows that count, and their texts; None where these are coded."""

@@ -26,8 +26,8 @@ class Meanings:
     def of(self, cells: Cells) -> NDArray[Any]:
         """The meanings of all of these."""
         numbers = self._cells.numbers(cells)
-        new = self._cells.written[len(self._known) :]
-        meanings = np.fromiter(map(self._read, new), self._known.dtype, len(new))
+        new = self._cells.cells(np.arange(len(self._known), len(self._cells)))
+        meanings = np.fromiter(map(self._read, new.written()), self._known.dtype, len(new))
         self._known = np.concatenate((self._known, meanings))
         found = self._known[numbers]
         if len(self._known) > _REMEMBERED:

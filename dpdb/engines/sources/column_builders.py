@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -13,6 +11,7 @@ from numpy.typing import NDArray
 
 from dpdb.engines.sources.builder import Builder, code_type, joined
 from dpdb.engines.sources.cell_meanings import Meanings
+from dpdb.engines.sources.coded_texts import coded_texts
 from dpdb.engines.sources.csv_records import Cells, Places
 from dpdb.engines.sources.distinct_cells import DistinctCells
 from dpdb.engines.sources.ordinal_builders import ChoiceBuilder, NumbersBuilder
@@ -84,21 +83,10 @@ class _TextBuilder:
 
     def finish(self) -> Codes:
         cells, self._cells = self._cells, DistinctCells()
-        texts = [self._text(raw) for raw in cells.written]
-        there = np.array([text is not None for text in texts], dtype=np.bool_)
-        known = [text for text in texts if text is not None]
-        order = sorted(range(len(known)), key=known.__getitem__)
-        ordered = [known[place] for place in order]
-        # Cells that are written in two ways can have one text.
-        new = np.fromiter(map(operator.ne, ordered[1:], ordered), np.bool_, max(len(known) - 1, 0))
-        values = (*ordered[:1], *compress(ordered[1:], new.tolist()))
-        codes = np.empty(len(known), code_type(values))
-        codes[order] = np.concatenate(([0], np.cumsum(new)))[: len(known)]
-        code_of_cell = np.full(len(texts), len(values), codes.dtype)
-        code_of_cell[there] = codes
+        values, code_of_cell = coded_texts(cells, self._quote, self._text)
         parts = [code_of_cell[part] for part in self._parts]
         self._parts.clear()
-        return Codes(joined(parts, codes.dtype), values)
+        return Codes(joined(parts, code_of_cell.dtype), values)
 
     def _text(self, raw: bytes) -> str | None:
         text = grammar.text(raw, self._quote)

@@ -46,14 +46,14 @@ class _Words:
     def of(cls, cells: Cells) -> _Words:
         sizes = cells.ends - cells.starts
         counts = np.maximum(sizes + (7 - _TAIL), 0) >> 3
+        long = np.flatnonzero(counts > 0)
         tails = np.empty((len(sizes), 4), dtype=np.uint64)
         tails[:, _LAST] = _cut(words_before(cells, cells.ends), sizes)
         tails[:, _BEFORE] = _cut(words_before(cells, cells.ends - 8), sizes - 8)
         tails[:, _SIZE] = sizes
-        firsts = np.cumsum(counts) - counts
-        tails[:, _HEAD] = firsts
-        long = np.flatnonzero(counts)
-        each, first = counts[long], firsts[long]
+        tails[:, _HEAD] = 0
+        each = counts[long]
+        tails[long, _HEAD] = first = np.cumsum(each) - each
         ends = cells.ends[long] - _TAIL
         heads = words_before(cells, runs(ends - 8 * each + 8, each, 8))
         heads[first] = _cut(heads[first], sizes[long] - _TAIL - 8 * (each - 1))
@@ -80,55 +80,82 @@ class _Words:
         tails[:, _HEAD] = np.cumsum(counts) - counts
         return _Words(tails, heads, counts)
 
+    def cells(self) -> Cells:
+        """The cells that have these words, in order and with NULs around each of them."""
+        last = np.cumsum(self.counts + 3)
+        text = np.zeros(len(self.heads) + 3 * len(last) + 2, dtype="<u8")
+        text[last] = self.tails[:, _LAST]
+        text[last - 1] = self.tails[:, _BEFORE]
+        text[runs(last - 1 - self.counts, self.counts)] = self.heads
+        ends = 8 * (last + 1)
+        return Cells(text.tobytes(), ends - self.tails[:, _SIZE].astype(np.intp), ends)
+
 
 class DistinctCells:
     """The cells that have been seen, numbered from 0 as they first come."""
 
     def __init__(self) -> None:
-        self.written: list[bytes] = []
-        """The bytes of the cells, by their numbers."""
         self._slots = np.full(1 << _BITS, _VACANT, dtype=np.int32)
         self._hashes = _Growing(np.empty(0, dtype=np.uint64))
         self._tails = _Growing(np.empty((0, 4), dtype=np.uint64))
         self._heads = _Growing(np.empty(0, dtype=np.uint64))
+        self._counts = _Growing(np.empty(0, dtype=np.intp))
 
     def __len__(self) -> int:
-        return len(self.written)
+        return len(self._hashes)
+
+    def cells(self, numbers: Places) -> Cells:
+        """The cells that have these numbers, in order and with NULs around each of them."""
+        return self._words.among(numbers).cells()
+
+    def by_first_bytes(self) -> Places:
+        """All numbers in the order of the first eight bytes of their cells."""
+        cells = self._words.cells()
+        # The first byte is made the highest.
+        words = words_before(cells, cells.starts + 8).byteswap()
+        keep_last(words, cells.ends - cells.starts)
+        return np.argsort(words)
 
     def numbers(self, cells: Cells) -> Places:
         """The number of each cell; a cell that is new gets the next."""
-        if not len(cells):
-            return np.empty(0, dtype=np.intp)
         words = _Words.of(cells)
         hashes = words.hashes()
         self._make_room(len(self) + len(hashes))
         rows, slots = np.arange(len(hashes)), self._home(hashes)
         numbers = np.empty(len(hashes), dtype=np.intp)
         while len(rows):
-            new = self._claimed(slots)
-            if len(new):
-                self._keep(words.among(new), hashes[rows[new]], cells.among(rows[new]))
-            numbers[rows] = found = self._slots[slots].astype(np.intp)
+            found = self._slots[slots].astype(np.intp)
+            vacant = np.flatnonzero(found == _VACANT)
+            if len(vacant):
+                new = self._claimed(slots, vacant)
+                self._keep(words.among(new), hashes[rows[new]])
+                found[vacant] = self._slots[slots[vacant]]
+            numbers[rows] = found
             left = np.flatnonzero(self._differ(words, found))
             rows, slots = rows[left], (slots[left] + 1) & (len(self._slots) - 1)
             words = words.among(left)
         return numbers
 
-    def _claimed(self, slots: Places) -> Places:
-        """One place for each vacant slot among these, which is given the next number."""
-        vacant = np.flatnonzero(self._slots[slots] == _VACANT)
-        self._slots[slots[vacant]] = vacant
-        chosen = vacant[self._slots[slots[vacant]] == vacant]
+    def _claimed(self, slots: Places, vacant: Places) -> Places:
+        """One place for each slot of those at `vacant`, which is given the next number."""
+        wanted = slots[vacant]
+        self._slots[wanted] = vacant
+        chosen = vacant[self._slots[wanted] == vacant]
         self._slots[slots[chosen]] = np.arange(len(self), len(self) + len(chosen))
         return np.asarray(chosen)
 
-    def _keep(self, words: _Words, hashes: Words, cells: Cells) -> None:
+    def _keep(self, words: _Words, hashes: Words) -> None:
         """Give new cells the next numbers."""
         words.tails[:, _HEAD] += np.uint64(len(self._heads))
         self._tails.extend(words.tails)
         self._heads.extend(words.heads)
+        self._counts.extend(words.counts)
         self._hashes.extend(hashes)
-        self.written += cells.written()
+
+    @property
+    def _words(self) -> _Words:
+        """Those of all cells in the order of their numbers."""
+        return _Words(self._tails.values, self._heads.values, self._counts.values)
 
     def _differ(self, words: _Words, numbers: Places) -> Bools:
         """Which of these cells are not those with these numbers."""

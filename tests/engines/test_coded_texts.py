@@ -1,0 +1,42 @@
+"""Texts are those that the grammar reads of each cell by itself, in the order of their characters."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from dpdb.engines.sources.coded_texts import coded_texts
+from dpdb.engines.sources.distinct_cells import DistinctCells
+from dpdb.vectors import grammar
+from tests.support.csv_files import cells_of
+
+PARTS = st.sampled_from(
+    [b"", b"a", b"Abel Wo", b"ods", b'"', b'""', b"'", b"\0", b"?", b"\n", b"\x7f", b"\x80",
+     b"\xff", "é".encode(), "\ue000".encode(), "😀".encode(), b"x" * 8, b"x" * 40]
+)  # fmt: skip
+RAWS = st.lists(PARTS, max_size=4).map(b"".join)
+
+
+@pytest.mark.parametrize("quote", [b'"', b"'", b""])
+@settings(max_examples=60, deadline=None)
+@given(raws=st.lists(RAWS, max_size=12))
+@example(raws=[b'"a"', b"a", b"", b'""', b"a\0", b"a\x80", b"a?", b"\0"])
+@example(raws=["\ue000".encode(), "😀".encode(), b"\xff", b"x" * 8, b"x" * 16, b"x" * 17])
+def test_texts_are_those_of_the_grammar(quote, raws):
+    def read(raw):
+        return grammar.text(raw, quote) or None
+
+    distinct = DistinctCells()
+    numbers = distinct.numbers(cells_of(raws))
+    values, codes = coded_texts(distinct, quote, read)
+    assert [(*values, None)[code] for code in codes[numbers].tolist()] == [*map(read, raws)]
+    assert [*values] == sorted({read(raw) for raw in raws} - {None})
+
+
+def test_plain_texts_are_made_many_at_a_time():
+    """So that the test above compares them with the grammar, not the grammar with itself."""
+    distinct = DistinctCells()
+    distinct.numbers(cells_of([b"Abel Woods", b"a", b"x" * 50, b"\x7f\n"]))
+    values, _ = coded_texts(distinct, b'"', lambda _: pytest.fail("a plain cell was asked for"))
+    assert values == ("Abel Woods", "a", "x" * 50, "\x7f\n")
