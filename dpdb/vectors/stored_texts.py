@@ -8,8 +8,9 @@ another one.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
+from typing import Self
 
 from dpdb.plan.expressions import (
     ColumnRef,
@@ -24,7 +25,7 @@ from dpdb.plan.expressions import (
 )
 from dpdb.vectors.columns import Codes
 from dpdb.vectors.grammar import LONGEST
-from dpdb.vectors.vector import Bools, Vector, truth
+from dpdb.vectors.vector import Array, Bools, Vector, truth
 
 
 class StoredTexts(Codes, ABC):
@@ -32,6 +33,23 @@ class StoredTexts(Codes, ABC):
 
     The values are in no order. A constant is what `is_found` says is found in bytes.
     """
+
+    @abstractmethod
+    def taken(self, rows: Array) -> Self:
+        """The cells of these rows."""
+
+    @abstractmethod
+    def followed_by(self, others: Sequence[Self]) -> Self:
+        """These cells, and after them those of other columns."""
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """The bytes that the cells take."""
+
+    @abstractmethod
+    def numbers(self) -> TextNumbers:
+        """Numbers for the texts of this column and of others from the same source."""
 
     @property
     @abstractmethod
@@ -49,6 +67,22 @@ class StoredTexts(Codes, ABC):
     @abstractmethod
     def with_ends(self, first: str, last: str) -> Bools:
         """Which cells begin and end like this, one after the other; none that is NULL."""
+
+
+class TextNumbers(ABC):
+    """Numbers from 0 on for texts, the same for the same bytes whatever column they are in."""
+
+    @abstractmethod
+    def of(self, columns: Sequence[StoredTexts]) -> list[Array]:
+        """The numbers of the cells of each column; what is NULL or empty has some number."""
+
+    @abstractmethod
+    def known(self) -> StoredTexts:
+        """The texts that have numbers, in the order of these."""
+
+    @abstractmethod
+    def same(self) -> Array:
+        """For each number one that is the same wherever texts are, although bytes may differ."""
 
 
 Test = Callable[[StoredTexts], Vector]

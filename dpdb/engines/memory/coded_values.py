@@ -11,6 +11,7 @@ from dpdb.engines.sources.grid_rounding import grid_of
 from dpdb.plan.expressions import ColumnRef, Expr
 from dpdb.vectors.columns import Numbers
 from dpdb.vectors.evaluate import Frame, evaluate, public_dictionary
+from dpdb.vectors.stored_texts import StoredTexts
 from dpdb.vectors.vector import AnyVector, Array, Bools, TextVector
 
 
@@ -24,6 +25,12 @@ class CodedValues:
     """The least and the greatest code, where that is public."""
     texts: Sequence[object] | None = None
     """What the codes are places in, where that follows from the rows."""
+
+
+def stored(argument: Expr, frame: Frame) -> StoredTexts | None:
+    """The column that is the argument, if its texts are as a source has them."""
+    held = frame.columns[argument.column.name] if isinstance(argument, ColumnRef) else None
+    return held if isinstance(held, StoredTexts) else None
 
 
 def coded(argument: Expr, frame: Frame) -> CodedValues:

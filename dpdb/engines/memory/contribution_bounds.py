@@ -29,6 +29,7 @@ from dpdb.engines.memory.keys import NONE
 from dpdb.engines.memory.owners import Owners
 from dpdb.policy.catalog import Table, Value
 from dpdb.vectors.columns import Codes, Numbers
+from dpdb.vectors.stored_texts import StoredTexts
 from dpdb.vectors.vector import Array, Bools
 
 _BLOCK = 2**16
@@ -45,9 +46,12 @@ class Written:
     def texts(self, rows: Array) -> list[str]:
         """Its values in some rows, as they are hashed."""
         if isinstance(self.column, Codes):
+            column = self.column
+            if isinstance(column, StoredTexts):
+                column, rows = column.taken(rows), np.arange(len(rows))
             # Each value is written once, however many of the rows have it.
-            codes, place = np.unique(self.column.codes[rows], return_inverse=True)
-            values = (*self.column.values, None)
+            codes, place = np.unique(column.codes[rows], return_inverse=True)
+            values = (*column.values, None)
             written = [text_of(values[code], self.step) for code in codes.tolist()]
             return [written[at] for at in place.tolist()]
         texts = list(map(str, self.column.units[rows].tolist()))

@@ -53,16 +53,23 @@ def present(codes: Array, number: int) -> Bools:
     return found
 
 
-def different_among_few(values: CodedValues, groups: Array, cells: int) -> DifferentValues:
-    """The same where the codes have a small public range: each value of each cell is counted."""
+def different_among_few(
+    values: CodedValues, groups: Array | None, counted: Bools | None, cells: int
+) -> DifferentValues:
+    """The same where the codes have a small public range: each value of each cell is counted.
+
+    All rows are given, and which of them count; without groups there is one cell.
+    """
     assert values.range is not None
     low, high = values.range
     size = high - low + 1
     counts = np.zeros((cells + 1) * size, dtype=np.int64)
-    for block in row_blocks.row_blocks(len(groups)):
-        places = groups[block].astype(np.intp) * size
-        places += values.codes[block]
-        places -= low
+    for block in row_blocks.row_blocks(len(values.codes)):
+        places = np.subtract(values.codes[block], low, dtype=np.intp)
+        if groups is not None:
+            places += np.multiply(groups[block], size, dtype=np.intp)
+        if counted is not None:
+            np.copyto(places, cells * size, where=~counted[block])
         counts += np.bincount(places, minlength=len(counts))
     present, codes = np.nonzero(counts.reshape(cells + 1, size)[:cells])
     return DifferentValues(cells, present, codes + low)

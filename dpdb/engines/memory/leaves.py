@@ -14,6 +14,7 @@ from dpdb.plan.expressions import Expr, Slot, columns_of
 from dpdb.plan.relations import Scan
 from dpdb.vectors.columns import Codes, Numbers
 from dpdb.vectors.evaluate import Frame, evaluate, holds
+from dpdb.vectors.stored_texts import StoredTexts
 from dpdb.vectors.vector import AnyVector, Array, Bools, Vector
 
 BOOLEANS = (False, True)
@@ -67,6 +68,8 @@ def with_null_row(column: Numbers | Codes) -> Numbers | Codes:
 
 def taken(column: Numbers | Codes, rows: Array) -> Numbers | Codes:
     """The column in some rows."""
+    if isinstance(column, StoredTexts):
+        return column.taken(rows)
     if isinstance(column, Codes):
         return Codes(column.codes[rows], column.values)
     null = None if column.null is None else column.null[rows]

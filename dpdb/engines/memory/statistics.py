@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpdb.engines.memory import exact_sums, row_blocks
-from dpdb.engines.memory.coded_values import coded, identities
+from dpdb.engines.memory.coded_values import coded, identities, stored
 from dpdb.engines.memory.contribution_bounds import Units
 from dpdb.engines.memory.counted_rows import counted_rows
 from dpdb.engines.memory.different_values import (
@@ -88,7 +88,7 @@ class Statistics:
             case Joint():
                 return self._joint(statistic)
             case Distinct():
-                return self._distinct(statistic)
+                return self.different(statistic).per_cell()
             case Ranks():
                 return self._ranks(statistic)
             case Tally():
@@ -257,17 +257,18 @@ class Statistics:
         if values.range is not None:
             low, high = values.range
             if (high - low + 1) * (cells + 1) <= FEW:
-                mask = self._selected(statistic.where, values.null)
-                if self._groups is not None:
-                    groups = self._groups_within(mask)
-                else:
-                    groups = np.zeros(self._rows, dtype=np.bool_) if mask is None else ~mask
-                return different_among_few(values, groups, cells)
-        counted = self._counted(values.codes, values.null, statistic.where)
-        return different(counted.groups, counted.values, cells, values.texts)
+                counted = self._selected(statistic.where, values.null)
+                return different_among_few(values, self._groups, counted, cells)
+        those = self._counted(values.codes, values.null, statistic.where)
+        return different(those.groups, those.values, cells, values.texts)
 
-    def _distinct(self, statistic: Distinct) -> Array:
-        return self.different(statistic).per_cell()
+    def stored_texts(self, statistic: Distinct) -> tuple[Array | None, StoredTexts] | None:
+        """The groups of the rows that count, and their texts; None where these are coded."""
+        held = stored(statistic.argument, self._frame)
+        if held is None:
+            return None
+        counted = self._counted(np.arange(self._rows), held.null, statistic.where)
+        return counted.groups, held.taken(counted.values)
 
     def counted_steps(self, statistic: Ranks) -> tuple[Array | None, Array]:
         """The groups of the rows that count, and their values in steps of the grid."""

@@ -74,11 +74,15 @@ def cells(array: pyarrow.Array) -> Cells:
 
 def repeated_cells(array: pyarrow.DictionaryArray) -> tuple[Cells, Places]:
     """The cells of a dictionary's texts and an empty one, and each row's place among them."""
-    indices, missing = array.indices, len(array.dictionary)
-    places = _plain(indices).astype(np.intp)
-    np.copyto(places, missing, where=null_of(indices))
     texts = pyarrow.concat_arrays([texts_of(array.dictionary), pyarrow.nulls(1, TEXTS)])
-    return cells(texts), places
+    return cells(texts), places_of(array)
+
+
+def places_of(array: pyarrow.DictionaryArray) -> Places:
+    """The place of each row's value in the dictionary; that past its end where it is NULL."""
+    places = _plain(array.indices).astype(np.intp)
+    np.copyto(places, len(array.dictionary), where=null_of(array.indices))
+    return places
 
 
 def step_of(kind: pyarrow.DataType) -> Fraction | None:

@@ -12,6 +12,7 @@ from dpdb.engines.memory.statistics import Statistics
 from dpdb.engines.protocol import WORD
 from dpdb.engines.streams.accumulator import Accumulator
 from dpdb.engines.streams.cell_values import CellValues, GrowingCellValues
+from dpdb.engines.streams.different_texts import DifferentTexts
 from dpdb.engines.streams.rank_windows import AllValues, RungCounts
 from dpdb.engines.streams.refined_windows import RefinedWindows
 from dpdb.plan.plan import Mechanism, Plan, Release
@@ -112,19 +113,28 @@ class _Different(Accumulator):
     """The different values of each cell.
 
     Texts are numbered in the order in which they come, as each part has its own codes for them.
+    A column of stored texts is stored so in all parts.
     """
 
     statistic: Distinct
     cells: int
     _numbers: dict[object, int] = field(default_factory=dict, repr=False)
     _found: GrowingCellValues = field(default_factory=GrowingCellValues, repr=False)
+    _stored: DifferentTexts = field(default_factory=DifferentTexts, repr=False)
 
     def add(self, part: Statistics) -> None:
+        stored = part.stored_texts(self.statistic)
+        if stored is not None:
+            self._stored.add(*stored, self.cells)
+            return
         own = part.different(self.statistic)
         codes = own.codes if own.texts is None else self._numbered(own.codes, own.texts)
         self._found.add(CellValues.of(own.cells, codes))
 
     def join(self, other: _Different) -> None:
+        if other._stored:
+            self._stored.join(other._stored)
+            return
         found = other._found.all()
         texts = [*other._numbers]
         codes = self._numbered(found.values, texts) if texts else found.values
@@ -138,4 +148,5 @@ class _Different(Accumulator):
         return numbers[codes]
 
     def result(self) -> Array:
-        return np.bincount(self._found.all().cells, minlength=self.cells).astype(WORD, copy=False)
+        cells = self._stored.cells() if self._stored else self._found.all().cells
+        return np.bincount(cells, minlength=self.cells).astype(WORD, copy=False)

@@ -28,7 +28,7 @@ from dpdb.vectors.vector import AnyVector
 
 BLOCK = 2**18
 """The rows of a block: what is held of them at a time is a few times what they take as columns."""
-PART = 2**26
+PART = 2**25
 """The bytes of a file for each part of a table that has a unit."""
 
 
@@ -118,8 +118,9 @@ class StreamEngine(OpenEngine):
         table = plan.table
         assert isinstance(table, Table)
         if table.unit is not None:
-            for part in self._unit_parts(table, slots):
-                add_part(found, part, plan)
+            for number in range(self.parts(table)):
+                # No name holds a part, so that it is freed before the next one is gathered.
+                add_part(found, self._unit_part(table, number, slots), plan)
             return
         strands = self._strands(table, plan.column_names, self.threads)
         each = [found, *(deepcopy(found) for _ in strands[1:])]
@@ -132,15 +133,13 @@ class StreamEngine(OpenEngine):
             if number:
                 join(found, own)
 
-    def _unit_parts(self, table: Table, slots: Mapping[Slot, AnyVector]) -> Iterator[Part]:
-        """The rows of a table whose units a column names, in parts that have whole units."""
+    def _unit_part(self, table: Table, number: int, slots: Mapping[Slot, AnyVector]) -> Part:
+        """One part of the rows of a table whose units a column names, which has whole units."""
         assert table.unit is not None
         # Which of a unit's rows count depends on all declared columns.
         names = frozenset(column.name for column in table.columns)
-        parts = self.parts(table)
-        for number in range(parts):
-            [blocks] = self._strands(table, names, 1)
-            yield Part.of(table, part_of(blocks, table.unit, number, parts), slots)
+        [blocks] = self._strands(table, names, 1)
+        return Part.of(table, part_of(blocks, table.unit, number, self.parts(table)), slots)
 
     def _strands(self, table: Table, names: frozenset[str], most: int) -> list[Iterator[Loaded]]:
         """All rows, some at a time, in at most so many strands.

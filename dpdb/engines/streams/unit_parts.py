@@ -16,6 +16,7 @@ from dpdb.engines.memory.keys import is_text, named_numbers, translated
 from dpdb.engines.memory.leaves import taken
 from dpdb.engines.sources.protocol import Loaded
 from dpdb.vectors.columns import Codes, Numbers
+from dpdb.vectors.stored_texts import StoredTexts
 from dpdb.vectors.vector import Array
 
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
@@ -47,10 +48,10 @@ def _rows(block: Loaded, rows: Array) -> Loaded:
 
 
 def _together(blocks: Sequence[Loaded]) -> Loaded:
-    """The rows of all blocks."""
-    first = blocks[0]
-    columns = {name: _joined([block.columns[name] for block in blocks]) for name in first.columns}
-    return Loaded(columns, sum(block.rows for block in blocks), first.version)
+    """The rows of all blocks, whose columns are taken out, so that each is freed when joined."""
+    names, rows = list(blocks[0].columns), sum(block.rows for block in blocks)
+    columns = {name: _joined([block.columns.pop(name) for block in blocks]) for name in names}
+    return Loaded(columns, rows, blocks[0].version)
 
 
 def _joined(parts: Sequence[Numbers | Codes]) -> Numbers | Codes:
@@ -60,6 +61,9 @@ def _joined(parts: Sequence[Numbers | Codes]) -> Numbers | Codes:
         units = np.concatenate([part.units for part in numbers])
         null = np.concatenate(nulls) if nulls else None
         return Numbers(units, numbers[0].step, null, numbers[0].filler)
+    stored = [part for part in parts if isinstance(part, StoredTexts)]
+    if stored:
+        return stored[0].followed_by(stored[1:])
     return _joined_codes([part for part in parts if isinstance(part, Codes)])
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from unittest import mock
 
@@ -10,6 +12,7 @@ import pytest
 
 from dpdb.engines.memory.engine import MemoryEngine
 from dpdb.engines.sources.arrow_texts import ArrowTexts
+from dpdb.engines.streams import different_texts
 from dpdb.engines.streams.engine import StreamEngine
 from dpdb.policy.catalog import Column, Kind, Policy, Table
 from tests.support.exactly import raw
@@ -37,8 +40,13 @@ def policy(tmp_path: Path, request: pytest.FixtureRequest) -> Policy:
     """A file whose texts are bytes of any kind, in a column that may have NULL or not."""
     texts = pyarrow.array(HELD * 2, pyarrow.binary())
     parts = pyarrow.StringArray.from_buffers(len(texts), *texts.buffers()[1:], texts.buffers()[0])
-    path = write_typed(tmp_path, "t", pyarrow.table({"c": parts}))
-    return Policy((Table("t", path, (Column("c", Kind.TEXT, nullable=request.param),)),))
+    numbers = [None if at % 7 == 6 else at % 5 for at in range(len(texts))]
+    path = write_typed(tmp_path, "t", pyarrow.table({"c": parts, "g": numbers}))
+    columns = (
+        Column("c", Kind.TEXT, nullable=request.param),
+        Column("g", Kind.INTEGER, Fraction(0), Fraction(4)),
+    )
+    return Policy((Table("t", path, columns),))
 
 
 @pytest.mark.parametrize("engine", [SmallBlocks, StreamEngine])
@@ -53,7 +61,34 @@ def test_no_dictionary_is_made_of_what_is_looked_for_in_bytes(policy: Policy) ->
     made = mock.PropertyMock(side_effect=AssertionError("a dictionary is made"))
     with mock.patch.object(ArrowTexts, "_coded", made):
         for condition in TESTED:
-            raw(f"SELECT COUNT(*), COUNT(c) FROM t WHERE {condition}", policy, StreamEngine())
+            raw(COUNTED.format(condition), policy, StreamEngine())
         for condition in CODED:
             with pytest.raises(AssertionError, match="a dictionary is made"):
                 raw(f"SELECT COUNT(*) FROM t WHERE {condition}", policy, StreamEngine())
+
+
+@pytest.mark.parametrize("waiting", [0, 2**26])
+@pytest.mark.parametrize("engine", [SmallBlocks, StreamEngine])
+def test_different_texts_are_counted_by_cell(
+    policy: Policy, engine: type[StreamEngine], waiting: int
+) -> None:
+    """However many of them wait before they are numbered; groups of declared keys, and none."""
+    text = "SELECT g, COUNT(DISTINCT c), COUNT(DISTINCT c) FILTER (WHERE g > 1) FROM t GROUP BY g"
+    with mock.patch.object(different_texts, "_WAITING", waiting):
+        for asked in (text, "SELECT COUNT(DISTINCT c) FROM t WHERE c LIKE 'q%'"):
+            assert raw(asked, policy, engine()) == raw(asked, policy, MemoryEngine())
+
+
+@pytest.mark.parametrize("limit", [1, 3, 9])
+def test_the_same_rows_of_a_unit_count(policy: Policy, limit: int) -> None:
+    """Of which texts are hashed that are no proper ones."""
+    policy = Policy((replace(policy.tables[0], unit="g", rows_per_unit=limit),))
+    text = COUNTED.format("c IS NOT NULL OR g > 2")
+    assert raw(text, policy, SmallBlocks()) == raw(text, policy, MemoryEngine())
+
+
+def test_texts_of_rows_that_no_cap_leaves_out_are_not_looked_at(policy: Policy) -> None:
+    made = mock.PropertyMock(side_effect=AssertionError("a dictionary is made"))
+    policy = Policy((replace(policy.tables[0], unit="g", rows_per_unit=99),))
+    with mock.patch.object(ArrowTexts, "_coded", made):
+        raw("SELECT COUNT(*) FROM t", policy, SmallBlocks())
