@@ -1,22 +1,33 @@
-"""The speed and the peak memory of going over a Parquet file, beside DuckDB's exact answers."""
+"""Going over Parquet files beside DuckDB's exact answers: speed, warm and cold, and memory."""
 
 from __future__ import annotations
 
-import pickle
-import subprocess
-import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
+from typing import NamedTuple
 
 import duckdb
-from bench_tools import ZIPS, medians, met, milliseconds, session, show, write_people
+from bench_fresh import Fresh, fresh
+from bench_tools import ZIPS, Act, medians, met, milliseconds, session, show, write_people
 
-from dpdb.policy.catalog import Policy
+from dpdb.policy.catalog import Column, Kind, Policy, Table
+from dpdb.policy.storage import files_of
 
 ROWS = 5_000_000
+PART = 5_000_000
+"""The most rows of a file."""
 ROUNDS = 3
+"""Of more rows than usual, one round is enough."""
 FACTOR = 1.5
 MOST_MEMORY = 500
-"""In MiB, of a process that answers all queries."""
+"""In MiB, of a process."""
+CITIES = tuple(sorted(f"City {number}" for number in range(20)))
+FEWER = 10
+"""The table of units has so many times fewer rows."""
+ROWS_PER_CUSTOMER = 5
+"""So many on average, and so many are counted of a customer at most."""
 QUERIES = (
     "SELECT COUNT(*) FROM people",
     f"SELECT COUNT(*) FROM people WHERE zip = {ZIPS[7]}",
@@ -25,68 +36,168 @@ QUERIES = (
     "SELECT VARIANCE(age) FROM people",
     "SELECT zip, COUNT(*) FROM people GROUP BY zip",
     "SELECT MEDIAN(income) FROM people",
+    "SELECT MAX(income) FROM people",
     "SELECT COUNT(DISTINCT age) FROM people",
+    f"SELECT COUNT(*) FROM people WHERE city = '{CITIES[7]}'",
+    "SELECT city, COUNT(*) FROM people GROUP BY city",
+    "SELECT COUNT(*) FROM people WHERE name LIKE '%77%'",
+    "SELECT COUNT(DISTINCT name) FROM people",
 )
-_ALL = """
-import pickle, sys
-from pathlib import Path
-from bench_tools import session
-policy, queries = pickle.loads(Path(sys.argv[1]).read_bytes())
-private = session(policy)
-for query in queries:
-    private.execute(query)
-status = Path("/proc/self/status").read_text()
-print(next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM")))
-"""
+COLD = (0, 3, 5, 6, 9, 12)
+"""The places of those that are asked of fresh processes."""
 
 
-def run(directory: Path) -> None:
-    """Measure the section and print its table."""
-    table = write_people(directory / "people.parquet", ROWS)
-    private = session(Policy((table,)))
+class OfUnits(NamedTuple):
+    """A query about a table whose units are customers."""
+
+    select: str
+    where: str = ""
+    group_by: str = ""
+
+    @property
+    def text(self) -> str:
+        """What dpdb is asked, and DuckDB of all rows."""
+        return f"SELECT {self.select} FROM visits{self.where}{self.group_by}"
+
+    @property
+    def capped(self) -> str:
+        """What DuckDB is asked for the same of as many rows of each customer as dpdb counts."""
+        return f"""
+            SELECT {self.select} FROM (
+                SELECT * FROM visits{self.where}
+                QUALIFY row_number() OVER (PARTITION BY customer ORDER BY hash(visits))
+                    <= {ROWS_PER_CUSTOMER}
+            ){self.group_by}
+            """
+
+
+UNIT_QUERIES = (
+    OfUnits("COUNT(*)"),
+    OfUnits("SUM(income)", " WHERE age < 40"),
+    OfUnits("city, COUNT(*)", group_by=" GROUP BY city"),
+    OfUnits("COUNT(DISTINCT customer)"),
+)
+
+
+def run(directory: Path, rows: int = ROWS) -> None:
+    """Measure the section and print its tables."""
+    people = _write(directory, "people", rows)
+    visits = _write(directory, "visits", rows // FEWER)
+    visits = replace(visits, unit="customer", rows_per_unit=ROWS_PER_CUSTOMER)
+    policy, rounds = Policy((people, visits)), ROUNDS if rows <= ROWS else 1
     with duckdb.connect() as exact:
-        exact.execute(f"CREATE VIEW people AS SELECT * FROM '{table.path}'")
-        rows = [
-            _row(
-                query,
-                medians(
-                    {
-                        "dpdb": lambda query=query: private.execute(query),  # type: ignore[misc]
-                        "DuckDB": lambda query=query: exact.execute(query).fetchall(),  # type: ignore[misc]
-                    },
-                    ROUNDS,
-                ),
-            )
-            for query in QUERIES
-        ]
-    size = table.path.stat().st_size / 2**20
-    peak = _peak(Policy((table,)), directory)
+        exact.execute("SET temp_directory = ?", [str(directory / "spill")])
+        for table in policy.tables:
+            exact.execute(f"CREATE VIEW {table.name} AS SELECT * FROM '{table.path}'")
+        _rows(f"{rows:,} rows of Parquet, {_size(people)}", policy, exact, rounds)
+        _units(f"{rows // FEWER:,} rows of Parquet, {_size(visits)}", policy, exact, rounds)
+    _cold(policy, directory, rounds)
+
+
+def _write(directory: Path, name: str, rows: int) -> Table:
+    """A table of so many rows in Parquet files, of which some are about the same customer."""
+    customers = rows // ROWS_PER_CUSTOMER
+    more = {
+        Column("city", Kind.TEXT, values=CITIES): "'City ' || floor(random() * 20)::INTEGER",
+        Column("customer", Kind.INTEGER, Fraction(0), Fraction(customers)): (
+            f"floor(random() * {customers})::INTEGER"
+        ),
+    }
+    names = min(rows // 100, 10**6)
+    for number, first in enumerate(range(0, rows, PART)):
+        part = directory / f"{name}-{number:03}.parquet"
+        table = write_people(part, min(PART, rows - first), names, more)
+    return replace(table, name=name, path=directory / f"{name}-*.parquet")
+
+
+def _size(table: Table) -> str:
+    return f"{sum(path.stat().st_size for path in files_of(table.path)) / 2**20:.0f} MiB"
+
+
+def _rows(about: str, policy: Policy, exact: duckdb.DuckDBPyConnection, rounds: int) -> None:
+    """Time the queries about a table whose rows are the units."""
+    private = session(policy)
+    rows = []
+    for query in QUERIES:
+        turns: dict[str, Act] = {
+            "dpdb": lambda query=query: private.execute(query),  # type: ignore[misc]
+            "DuckDB": lambda query=query: exact.execute(query).fetchall(),  # type: ignore[misc]
+        }
+        taken = medians(turns, rounds)
+        rows.append((_shown(query), *_compared(taken["dpdb"], taken["DuckDB"])))
     show(
-        f"streams: {ROWS:,} rows of Parquet, {size:.0f} MiB, medians of {ROUNDS} in turns, in ms",
+        f"streams: {about}, medians of {rounds} in turns, in ms",
         ("query", "dpdb", "DuckDB", "/ DuckDB", f"{FACTOR} x DuckDB"),
         rows,
-        f"A process that answers all of them has a peak of {peak:.0f} MiB; "
-        f"at most {MOST_MEMORY}: {met(peak <= MOST_MEMORY)}.",
     )
 
 
-def _row(query: str, taken: dict[str, float]) -> tuple[str, ...]:
-    private, exact = taken["dpdb"], taken["DuckDB"]
+def _units(about: str, policy: Policy, exact: duckdb.DuckDBPyConnection, rounds: int) -> None:
+    """Time the queries about a table whose units are customers."""
+    private = session(policy)
+    rows = []
+    for query in UNIT_QUERIES:
+        turns: dict[str, Act] = {
+            "dpdb": lambda query=query: private.execute(query.text),  # type: ignore[misc]
+            "DuckDB": lambda query=query: exact.execute(query.text).fetchall(),  # type: ignore[misc]
+            "capped": lambda query=query: exact.execute(query.capped).fetchall(),  # type: ignore[misc]
+        }
+        taken = medians(turns, rounds)
+        rows.append(
+            (
+                _shown(query.text),
+                *_compared(taken["dpdb"], taken["capped"]),
+                milliseconds(taken["DuckDB"]),
+                f"{taken['dpdb'] / taken['DuckDB']:.2f}",
+            )
+        )
+    show(
+        f"streams: units in {about}, medians of {rounds} in turns, in ms",
+        ("query", "dpdb", "capped", "/ capped", f"{FACTOR} x capped", "all rows", "/ all rows"),
+        rows,
+        f"Units are customers, of whom at most {ROWS_PER_CUSTOMER} rows count. Capped: DuckDB, of"
+        f" as many rows of each;\nall rows: DuckDB without caps.",
+    )
+
+
+def _cold(policy: Policy, directory: Path, rounds: int) -> None:
+    """Measure fresh processes that read files which the system has not kept in memory."""
+    files = sorted(directory.glob("*.parquet"))
+    asked: dict[str, Sequence[str]] = {
+        _shown(text): [text] for text in (*(QUERIES[place] for place in COLD), UNIT_QUERIES[1].text)
+    }
+    if rounds == ROUNDS:
+        asked["all about rows"] = QUERIES
+        asked["all about units"] = [query.text for query in UNIT_QUERIES]
+    rows = []
+    for name, texts in asked.items():
+        private, exact = fresh(policy, texts, files, directory, rounds)
+        rows.append((name, *_in_seconds(private, exact), met(private.peak <= MOST_MEMORY)))
+    show(
+        f"streams: fresh processes, files that are not in memory, medians of {rounds} in turns",
+        ("query", "dpdb s", "DuckDB s", "/ DuckDB", "peak MiB", "DuckDB's", f"<= {MOST_MEMORY}"),
+        rows,
+    )
+
+
+def _in_seconds(private: Fresh, exact: Fresh) -> tuple[str, ...]:
     return (
-        query.removeprefix("SELECT ").replace(" FROM people", ""),
+        f"{private.seconds:.2f}",
+        f"{exact.seconds:.2f}",
+        f"{private.seconds / exact.seconds:.2f}",
+        f"{private.peak:.0f}",
+        f"{exact.peak:.0f}",
+    )
+
+
+def _shown(query: str) -> str:
+    return query.removeprefix("SELECT ").replace(" FROM people", "").replace(" FROM visits", "")
+
+
+def _compared(private: float, exact: float) -> tuple[str, ...]:
+    return (
         milliseconds(private),
         milliseconds(exact),
         f"{private / exact:.2f}",
         met(private <= FACTOR * exact),
     )
-
-
-def _peak(policy: Policy, directory: Path) -> float:
-    """The peak memory in MiB of a fresh process that answers all queries."""
-    asked = directory / "asked.pickle"
-    asked.write_bytes(pickle.dumps((policy, QUERIES)))
-    command = [sys.executable, "-c", _ALL, str(asked)]
-    process = subprocess.run(
-        command, check=True, capture_output=True, text=True, cwd=Path(__file__).parent
-    )
-    return int(process.stdout) / 1024

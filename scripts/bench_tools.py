@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from types import MappingProxyType
 from unittest import mock
 
 import duckdb
@@ -40,6 +41,7 @@ _PEOPLE = """
             round(pow(random(), 4) * 1000000, 2)::DECIMAL(9, 2) AS income,
             10001 + 997 * floor(random() * 40)::INTEGER AS zip,
             floor(random() * 11000000)::INTEGER - 1000000 AS net_worth
+            {more}
         FROM range({rows})
     ) TO '{path}' ({format})
 """
@@ -55,22 +57,35 @@ Act = Callable[[], object]
 Rows = Sequence[Sequence[object]]
 
 
-def write_people(path: Path, rows: int, names: int = 40_000) -> Table:
+def write_people(
+    path: Path, rows: int, names: int = 40_000, more: Mapping[Column, str] = MappingProxyType({})
+) -> Table:
     """Write a file of invented people, who have about so many names, and declare it.
 
-    It is a Parquet file where its name says so, and else a CSV file.
+    It is a Parquet file where its name says so, and else a CSV file. `more` has further columns,
+    and what DuckDB is to fill each with.
     """
     written = "FORMAT parquet" if path.suffix == ".parquet" else "HEADER, DELIMITER ','"
-    parts = math.isqrt(names)
+    filled = {
+        "rows": rows,
+        "path": path,
+        "parts": math.isqrt(names),
+        "format": written,
+        "more": "".join(f", {filled} AS {column.name}" for column, filled in more.items()),
+    }
     with duckdb.connect() as connection:
-        connection.execute(_PEOPLE.format(rows=rows, path=path, parts=parts, format=written))
-    return Table("people", path, _COLUMNS)
+        connection.execute(_PEOPLE.format(**filled))
+    return Table("people", path, (*_COLUMNS, *more))
+
+
+def with_plenty(policy: Policy) -> Policy:
+    """The policy with a budget that no benchmark exhausts."""
+    return replace(policy, budget=Budget(Fraction(10**9), Fraction(0), 10**9))
 
 
 def session(policy: Policy, epsilon: str = "0.1") -> Session:
     """A session with an ample budget, in which repeated queries are executed again."""
-    plenty = Budget(Fraction(10**9), Fraction(0), 10**9)
-    opened = Session(replace(policy, budget=plenty))
+    opened = Session(with_plenty(policy))
     opened.execute("SET repeats = 'fresh'")
     opened.execute(f"SET epsilon = {epsilon}")
     return opened

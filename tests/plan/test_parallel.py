@@ -167,7 +167,7 @@ def test_no_unit_of_several_rows_loses_more(relation: Neighbors) -> None:
     pairs = as_pairs(
         (i, j) for i in range(len(sets)) for j in range(i) if related(sets[i], sets[j])
     )
-    others = bystanders(kinds)[3]
+    others = bystanders(kinds)[2]
     tables = [[*others, *((*kinds[i], "1") for i in rows)] for rows in sets]
     largest = losses(plan, here.all_exact(plan, tables), pairs)
     assert 0.8 * float(plan.loss.epsilon) <= largest <= float(plan.loss.epsilon) * (1 + 1e-12)

@@ -95,7 +95,7 @@ GROUPED = {
     "SELECT g, h, COUNT(*) FROM t GROUP BY g, h": ("1", "2"),
     # 5 leaves one cell and enters another; within one no more than 7² could change.
     "SELECT g, SUM(x) FROM t GROUP BY g": ("25", "50"),
-    "SELECT g, SUM(x) FROM t WHERE g = 'b' GROUP BY g": ("25", "49"),
+    "SELECT g, SUM(x) FROM t WHERE g = 'a' GROUP BY g": ("25", "49"),
     "SELECT h, SUM(x) FROM t WHERE x < 0 GROUP BY h": ("4", "8"),
     "SELECT v, SUM(k) FROM t GROUP BY v": ("49", "98"),
     "SELECT b, SUM(m) FROM t GROUP BY b": ("9", "18"),
@@ -190,8 +190,7 @@ def test_a_unit_of_several_rows(case: tuple[str, ...], relation: str) -> None:
         (i, j) for i, j in combinations(range(len(sets)), 2) if related(sets[i], sets[j])
     )
     worst = [0] * len(planned.releases)
-    # Nobody else, and units that are capped: `test_unit_sensitivity` has more of them.
-    for others in bystanders(kinds)[::3]:
+    for others in bystanders(kinds)[::2]:
         tables = [[*others, *((*kinds[i], "1") for i in rows)] for rows in sets]
         results = here.all_exact(planned, tables)
         worst = [max(pair) for pair in zip(worst, attained(results, pairs), strict=True)]

@@ -80,7 +80,7 @@ def test_the_order_of_rows_changes_nothing(case: Case) -> None:
     here = world(columns)
     planned = here.plan(case.sql, PLENTY)
     tables = multisets(len(kinds), 3, least=3)
-    for rows in Random(case.sql).sample(tables, min(8, len(tables))):
+    for rows in Random(case.sql).sample(tables, min(3, len(tables))):
         orders = [
             [profile(r, cells).tolist() for r, cells in zip(planned.releases, exact, strict=True)]
             for exact in (here.exact(planned, [kinds[i] for i in p]) for p in permutations(rows))
@@ -137,7 +137,8 @@ def test_the_engine_counts_what_it_should(aggregate: tuple[str, str, Any], keys:
     planned = here.plan(f"SELECT {sql} FROM t{grouped}", PLENTY)
     cells = list(product(*(GROUPS[key] for key in keys)))
     kinds = list(product(*(MEANT[name] for name in names)))
-    for rows in multisets(len(kinds), 2):
+    tables = multisets(len(kinds), 2)
+    for rows in tables[:: 1 + len(tables) // 150]:
         meant = [tuple(MEANT[n][c] for n, c in zip(names, kinds[i], strict=True)) for i in rows]
         [found] = here.exact(planned, [kinds[i] for i in rows])
         expected = [by_hand([row[0] for row in meant if row[1:] == cell]) for cell in cells]

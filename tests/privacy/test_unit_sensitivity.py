@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from itertools import combinations, product
+from itertools import combinations, combinations_with_replacement
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -128,7 +128,7 @@ def test_a_unit_has_each_value_once() -> None:
     planned = here.plan("SELECT SUM(DISTINCT h) FROM t", PLENTY)
     assert sensitivities(planned) == [2]
     sums = [here.exact(planned, [(cell, "1") for cell in rows])[0].tolist()
-            for rows in product(("0", "1", "7", ""), repeat=4)]  # fmt: skip
+            for rows in combinations_with_replacement(("0", "1", "7", ""), 4)]  # fmt: skip
     assert max(sums) == [1]
     assert min(sums) == [0]
 
@@ -207,7 +207,7 @@ def dropped_by_capping(owner: Column, cap: int, rounds: int) -> int:
 @pytest.mark.parametrize("cap", [1, 2, 3])
 def test_capping_keeps_each_units_rows_whatever_the_others_are(owner: Column, cap: int) -> None:
     """Any kind of column is tried here; a policy takes those in which units stay apart."""
-    assert dropped_by_capping(owner, cap, rounds=8) > 0
+    assert dropped_by_capping(owner, cap, rounds=3) > 0
 
 
 def test_capping_nothing_keeps_nothing() -> None:

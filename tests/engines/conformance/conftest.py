@@ -33,16 +33,9 @@ def world(tmp_path_factory: pytest.TempPathFactory, open_engine: OpenEngine) -> 
     return two_engines(tmp_path_factory.mktemp("world"), seed=1, engine=open_engine())
 
 
-@pytest.fixture(params=["memory", "plain"], scope="module")
-def row_world(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> World:
-    """For what an expression is for each row: engines differ in how rows are put together."""
-    opened = ENGINES[request.param]()
-    return two_engines(tmp_path_factory.mktemp("world"), seed=1, engine=opened)
-
-
 @pytest.fixture(scope="module")
 def plain_world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    """In the plain engine, which is there to compare with: every third question is enough."""
+    """In the plain engine, which is there to compare with: every ninth question is enough."""
     return two_engines(tmp_path_factory.mktemp("world"), seed=1, engine=PlainEngine())
 
 
@@ -54,5 +47,5 @@ def open_fast_engine(request: pytest.FixtureRequest) -> OpenEngine:
 
 @pytest.fixture(scope="module")
 def fast_world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    """For conditions and numbers of single rows, of which there are many."""
+    """For what an expression is for each row: engines differ in how rows are put together."""
     return two_engines(tmp_path_factory.mktemp("world"), seed=1, engine=MemoryEngine())

@@ -165,7 +165,7 @@ def test_rows_counts_all_rows(open_engine: OpenEngine, tmp_path: Path) -> None:
 # ------------------------------------------------------------------------- what a result may tell
 
 
-@pytest.mark.parametrize("rows", [ROWS, [], HOSTILE, ROWS * 40], ids=["few", "none", "bad", "many"])
+@pytest.mark.parametrize("rows", [ROWS, [], HOSTILE, ROWS * 8], ids=["few", "none", "bad", "many"])
 def test_the_shape_follows_from_the_plan(
     open_engine: OpenEngine, tmp_path: Path, rows: list[str]
 ) -> None:
@@ -204,13 +204,13 @@ def test_the_order_of_rows_does_not_matter(
     open_engine: OpenEngine, tmp_path: Path, cap: str
 ) -> None:
     rows, orders = [*ROWS * 3, *HOSTILE[7:12]], []
-    for seed in range(3):
+    for seed in range(2):
         folder = tmp_path / str(seed)
         folder.mkdir()
         policy = table(folder, random.Random(seed).sample(rows, len(rows)), CAPS[cap])
         engine = open_engine()
-        orders.append([raw(text, policy, engine) for text in STATEMENTS[::2]])
-    assert orders[0] == orders[1] == orders[2]
+        orders.append([raw(text, policy, engine) for text in STATEMENTS[::4]])
+    assert orders[0] == orders[1]
 
 
 def test_a_missing_file_is_said_to_be_missing(open_engine: OpenEngine, tmp_path: Path) -> None:
@@ -242,7 +242,7 @@ def test_hostile_cells_are_the_same_as_in_plain_python(
     """Cells that are cut off or too long, that are no numbers, doubles or UTF-8."""
     chance = random.Random(5)
     mixed = [",".join(chance.choice(HOSTILE[7:]).split(",")[:1] + chance.choice(ROWS).split(",")[1:])
-             for _ in range(60)]  # fmt: skip
+             for _ in range(30)]  # fmt: skip
     policy = table(tmp_path, [*ROWS, *mixed, *HOSTILE], CAPS[cap])
     same_as_plain(policy, STATEMENTS, open_fast_engine())
 
@@ -252,6 +252,6 @@ def test_wild_values_are_the_same_as_in_plain_python(
     open_fast_engine: OpenEngine, tmp_path: Path, unit: str
 ) -> None:
     """2^53 beside ones, values over thirty orders of magnitude, units with many rows."""
-    rows = random.Random(3).sample(wild_rows(seed=6), 150)
+    rows = random.Random(3).sample(wild_rows(seed=6), 60)
     policy = written(tmp_path, rows, neighbors="replace", unit=UNITS[unit])
     same_as_plain(policy, QUERIES[::3], open_fast_engine())

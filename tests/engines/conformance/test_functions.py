@@ -176,41 +176,41 @@ def _pair(case: str | tuple[str, str]) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("group", NUMBERS)
-def test_a_number_is_the_same_on_every_row(row_world, group):
+def test_a_number_is_the_same_on_every_row(fast_world, group):
     for case in NUMBERS[group]:
-        check_number(row_world, *_pair(case))
+        check_number(fast_world, *_pair(case))
 
 
-def test_a_text_is_the_same_on_every_row(row_world):
+def test_a_text_is_the_same_on_every_row(fast_world):
     for case in TEXTS:
-        check_text(row_world, *_pair(case))
+        check_text(fast_world, *_pair(case))
 
 
-def test_a_date_is_the_same_on_every_row(row_world):
+def test_a_date_is_the_same_on_every_row(fast_world):
     for ours, theirs in DATES:
-        check_text(row_world, f"CAST({ours} AS TEXT)", f"CAST(CAST({theirs} AS DATE) AS TEXT)")
+        check_text(fast_world, f"CAST({ours} AS TEXT)", f"CAST(CAST({theirs} AS DATE) AS TEXT)")
 
 
-def test_a_timestamp_is_the_same_on_every_row(row_world):
+def test_a_timestamp_is_the_same_on_every_row(fast_world):
     for case in MOMENTS:
         ours, theirs = _pair(case)
-        check_text(row_world, f"CAST({ours} AS TEXT)", f"CAST(({theirs})::TIMESTAMP AS TEXT)")
-    check_text(row_world, "CAST(CAST(q AS DATE) AS TEXT)", "q::DATE::TEXT")
+        check_text(fast_world, f"CAST({ours} AS TEXT)", f"CAST(({theirs})::TIMESTAMP AS TEXT)")
+    check_text(fast_world, "CAST(CAST(q AS DATE) AS TEXT)", "q::DATE::TEXT")
 
 
-def test_a_condition_holds_on_the_same_rows(row_world):
+def test_a_condition_holds_on_the_same_rows(fast_world):
     for case in CONDITIONS:
-        check_condition(row_world, *_pair(case))
+        check_condition(fast_world, *_pair(case))
 
 
 @pytest.mark.parametrize("case", KEYS, ids=str)
-def test_groups_of_an_expression_have_the_same_rows(row_world, case):
+def test_groups_of_an_expression_have_the_same_rows(fast_world, case):
     """Every value that occurs has a group; the others are empty, and NULL has none."""
     ours, theirs = _pair(case)
     text = f"SELECT {ours} AS key, COUNT(*), SUM(j) FROM t WHERE n > -60 GROUP BY key"
-    counts, sums = exactly(text, row_world.policy, row_world.engine)
-    [values] = planned(text, row_world.policy).key_values
-    rows = row_world.duck.execute(
+    counts, sums = exactly(text, fast_world.policy, fast_world.engine)
+    [values] = planned(text, fast_world.policy).key_values
+    rows = fast_world.duck.execute(
         f"SELECT {theirs} AS key, COUNT(*), SUM(j) FROM t WHERE n > -60 GROUP BY key"
     ).fetchall()
     found = {key: (count, total or 0) for key, count, total in rows if key is not None}

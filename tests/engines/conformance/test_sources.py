@@ -11,27 +11,23 @@ from pathlib import Path
 from typing import Protocol
 
 import numpy as np
-import pyarrow.parquet
 import pytest
 
 from dpdb.answers.formats.json_lines import as_json
 from dpdb.engines.sources.opening import open_source
-from dpdb.lab.files.prepare import prepare
 from dpdb.policy.budget import Budget
-from dpdb.policy.catalog import Policy, Table
+from dpdb.policy.catalog import Policy
 from dpdb.policy.reader import read_policy
 from dpdb.session.session import Session
 from dpdb.vectors.columns import Numbers
 from tests.sql.test_corpora import ACCEPTED, QUERIES, SHOP_ACCEPTED, first_word
 from tests.support.noiseless import Noiseless
 from tests.support.postgres import Server, running_server
+from tests.support.storages import ALL_KINDS, POSTGRESQL, in_storage
 from tests.support.tables import HERE, PEOPLE
 from tests.support.two_engines import HEADER, POLICY, random_cells
-from tests.support.typed_files import KINDS, write_typed
 
 SHOP = PEOPLE.parent / "shop" / "shop.toml"
-POSTGRESQL = "postgresql"
-ALL_KINDS = (*KINDS, POSTGRESQL)
 WIDTH = HEADER.count(",") + 1
 HOSTILE = ["1699-12-31 23:59:59", "2020-01-01T24:00", "2020-01-01 01:02:03.1234567+05:30",
            "", "NaN", "1e400", "-1.7e308", "5e-324", "9007199254740993", "-9223372036854775809",
@@ -68,19 +64,12 @@ class Elsewhere(Protocol):
 
 @pytest.fixture(scope="module")
 def elsewhere(request: pytest.FixtureRequest) -> Elsewhere:
-    def written(table: Table, folder: Path, kind: str) -> Table:
-        path = folder / f"{table.name}.parquet"
-        prepare(table, path)
-        if kind == POSTGRESQL:
-            rows = pyarrow.parquet.read_table(path)
-            # The server is started where it is first needed, and skips that test alone.
-            return replace(table, server=request.getfixturevalue("server").insert(table.name, rows))
-        if kind != "parquet":
-            path = write_typed(folder, table.name, pyarrow.parquet.read_table(path), kind)
-        return replace(table, path=path)
-
     def every(policy: Policy, folder: Path, kind: str) -> Policy:
-        return replace(policy, tables=tuple(written(t, folder, kind) for t in policy.tables))
+        def server() -> Server:
+            return request.getfixturevalue("server")
+
+        moved = (in_storage(table, folder, kind, server) for table in policy.tables)
+        return replace(policy, tables=tuple(moved))
 
     return every
 

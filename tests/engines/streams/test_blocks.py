@@ -101,7 +101,7 @@ def test_only_named_columns_are_read(tmp_path: Path) -> None:
 
 
 def test_a_table_that_changes_between_two_queries_is_refused(tmp_path: Path) -> None:
-    policy, engine = table(tmp_path, HELD), SmallBlocks()
+    policy, engine = table(tmp_path, HELD, 'engine = "stream"'), StreamEngine()
     plan = planned("SELECT COUNT(*) FROM t", policy)
     engine.exact(plan, {})
     os.utime(policy.tables[0].path, ns=(0, 0))

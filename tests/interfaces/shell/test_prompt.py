@@ -185,15 +185,26 @@ def test_editor_and_suggestion(terminal: Terminal) -> None:
     terminal.wait(lambda t: t.text.count(" people  |         5") == 2)
 
 
-def test_vi_keys_and_no_colour(tmp_path: Path) -> None:
-    with Terminal(PEOPLE, home=tmp_path, DPDB_EDITING="vi", NO_COLOR="1") as terminal:
+GROUPS = (
+    "SELECT zip, COUNT(*), AVG(age), SUM(age) AS total FROM people "
+    "WHERE zip IN (31643, 80127) GROUP BY zip;"
+)
+
+
+def test_vi_keys_and_no_colour_in_a_narrow_window(tmp_path: Path) -> None:
+    unlike = {"DPDB_EDITING": "vi", "NO_COLOR": "1"}
+    with Terminal(PEOPLE, home=tmp_path, columns=40, **unlike) as terminal:
         terminal.wait_for_prompt()
+        assert terminal.lines[2] == "dpdb>"
         terminal.send("show tables;\x1b0")
         terminal.send("i")  # before the first letter, not an i
         terminal.send("-- \r")
         terminal.wait_for_prompt(2)
         assert "-- show tables;" in terminal.text
+        shown = terminal.run(GROUPS)
         assert not COLOUR.search(terminal.raw)
+    assert "-------+-----" not in shown
+    assert "     zip = 31643" in shown
 
 
 def test_teaching_mode_is_in_the_prompt_without_colour(tmp_path: Path) -> None:
@@ -229,36 +240,20 @@ def test_dumb_terminal(tmp_path: Path) -> None:
         assert "\x1b" not in terminal.raw
 
 
-GROUPS = (
-    "SELECT zip, COUNT(*), AVG(age), SUM(age) AS total FROM people "
-    "WHERE zip IN (31643, 80127) GROUP BY zip;"
-)
-
-
 def test_a_usual_window(terminal: Terminal) -> None:
     shown = terminal.run(GROUPS)
     assert "-------+-----" in shown
     assert "     zip = 31643" not in shown
 
 
-def test_a_narrow_window(tmp_path: Path) -> None:
-    with Terminal(PEOPLE, home=tmp_path, columns=40) as terminal:
-        terminal.wait_for_prompt()
-        assert terminal.lines[2] == "dpdb>"
-        shown = terminal.run(GROUPS)
-    assert "-------+-----" not in shown
-    assert "     zip = 31643" in shown
-
-
-@pytest.mark.parametrize("columns", [60, 200])
-def test_a_batch_at_a_terminal_fits_it(tmp_path: Path, columns: int) -> None:
+def test_a_batch_at_a_terminal_fits_it(tmp_path: Path) -> None:
     explain = "EXPLAIN SELECT MODE(zip) AS m FROM people"
-    with Terminal(PEOPLE, explain, home=tmp_path, columns=columns) as terminal:
+    with Terminal(PEOPLE, explain, home=tmp_path, columns=60) as terminal:
         shown = terminal.end()
     note = "m is chosen by frequency, and has no interval: how near it is depends on the rows"
+    assert note not in shown
     assert note in " ".join(shown.split())
-    assert (note in shown) == (columns == 200)
-    assert ("  mechanism = exponential\n" in shown) == (columns == 60)
+    assert "  mechanism = exponential\n" in shown
 
 
 def test_wide_characters(tmp_path: Path) -> None:

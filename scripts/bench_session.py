@@ -1,0 +1,127 @@
+"""What a statement costs as its session grows to ten thousand: CPU time and memory."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import statistics
+import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from bench_tools import SAMPLE, met, milliseconds, show, with_plenty
+
+from dpdb.policy.catalog import Policy
+from dpdb.policy.lasting import LastingBudget
+from dpdb.policy.reader import read_policy
+from dpdb.session.custodian import open_budget
+from dpdb.session.session import Session
+
+STATEMENTS = 10_000
+SPAN = 500
+"""So many at the beginning are compared with so many at the end."""
+MOST_GROWTH = 1.2
+DIFFERENT = 20
+"""So many texts are asked in turns where they are repeated."""
+_SHAPES = (
+    "SELECT COUNT(*) FROM people WHERE income > {0}",
+    "SELECT AVG(income) FROM people WHERE net_worth > {0}",
+    "SELECT zip, COUNT(*) FROM people WHERE income > {0}.5 GROUP BY zip",
+    "SELECT SUM(CLAMP(income, 0, {0} + 1000)) FROM people",
+    "SELECT COUNT(*), SUM(age) FROM people WHERE age = 18 + {0} % 48 AND net_worth < {0}",
+)
+
+
+def _another(number: int) -> str:
+    return _SHAPES[number % len(_SHAPES)].format(number)
+
+
+def _repeated(number: int) -> str:
+    return _another(number % DIFFERENT)
+
+
+class Asked(NamedTuple):
+    """What a session is asked, and how its budget is kept."""
+
+    text: Callable[[int], str]
+    """The statement of each number."""
+    lasting: bool = False
+    """Whether the budget is kept in a ledger, for good."""
+
+
+SESSIONS = {
+    "different texts": Asked(_another),
+    "repeated texts": Asked(_repeated),
+    "different texts, lasting ledger": Asked(_another, lasting=True),
+    "repeated texts, lasting ledger": Asked(_repeated, lasting=True),
+}
+
+
+class Grown(NamedTuple):
+    """The median CPU seconds of the first and of the last statements, and bytes for each."""
+
+    first: float
+    last: float
+    memory: float
+
+
+def run(directory: Path) -> None:
+    """Measure the section and print its table."""
+    rows = []
+    for name in SESSIONS:
+        # A process of its own has no memory that an earlier session has left to be used again.
+        spawned = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(1, spawned) as process:
+            grown = process.submit(_grown, name, directory).result()
+        growth = grown.last / grown.first
+        rows.append(
+            (
+                name,
+                milliseconds(grown.first),
+                milliseconds(grown.last),
+                f"{growth:.2f}",
+                met(growth <= MOST_GROWTH),
+                f"{grown.memory / 1024:.2f}",
+            )
+        )
+    show(
+        f"session: {STATEMENTS:,} statements in a session, medians of CPU time in ms",
+        ("what", f"first {SPAN}", f"last {SPAN}", "growth", f"<= {MOST_GROWTH}", "KiB each"),
+        rows,
+        "KiB each: what the process grows by for each statement after the first.",
+    )
+
+
+def _grown(name: str, directory: Path) -> Grown:
+    """Ask a session all its statements."""
+    asked = SESSIONS[name]
+    policy = with_plenty(read_policy(SAMPLE.with_suffix(".toml")))
+    if asked.lasting:
+        policy = _opened(policy, directory / f"{name}.ledger")
+    private = Session(policy)
+    private.execute("SET epsilon = 0.1")
+    taken, before = [], 0
+    for number in range(STATEMENTS):
+        if number == SPAN:
+            before = _resident()
+        started = time.process_time()
+        private.execute(asked.text(number))
+        taken.append(time.process_time() - started)
+    memory = (_resident() - before) / (STATEMENTS - SPAN)
+    return Grown(statistics.median(taken[:SPAN]), statistics.median(taken[-SPAN:]), memory)
+
+
+def _opened(policy: Policy, path: Path) -> Policy:
+    """The policy with a budget that is kept in a new ledger."""
+    lasting = replace(policy, lasting=LastingBudget("bench", path))
+    open_budget(lasting)
+    return lasting
+
+
+def _resident() -> int:
+    """The bytes of memory that the process has."""
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")

@@ -1,0 +1,38 @@
+"""The rows of a policy's tables in other kinds of storage."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+
+import pyarrow.parquet
+
+from dpdb.lab.files.prepare import prepare
+from dpdb.policy.catalog import Table
+from tests.support.postgres import Server
+from tests.support.typed_files import KINDS, write_typed
+
+POSTGRESQL = "postgresql"
+ALL_KINDS = (*KINDS, POSTGRESQL)
+_NUMBERS = count()
+
+
+def in_storage(
+    table: Table, folder: Path, kind: str, server: Callable[[], Server] | None = None
+) -> Table:
+    """The table, with the rows of its own file in one of ALL_KINDS.
+
+    The server is asked for where it is needed, and skips that test alone. There each table is a new
+    one, as none that is being read can be replaced.
+    """
+    path = folder / f"{table.name}.parquet"
+    prepare(table, path)
+    rows = pyarrow.parquet.read_table(path)
+    if kind == POSTGRESQL:
+        assert server is not None
+        return replace(table, server=server().insert(f"{table.name}{next(_NUMBERS)}", rows))
+    if kind != "parquet":
+        path = write_typed(folder, table.name, rows, kind)
+    return replace(table, path=path)
