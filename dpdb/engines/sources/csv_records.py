@@ -62,7 +62,7 @@ class Cells:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Block:
-    """Whole records. They are cut into cells when the first column is asked for."""
+    """Whole records. They are cut into cells by `cut`, or when the first column is asked for."""
 
     text: bytes
     _marks: Places

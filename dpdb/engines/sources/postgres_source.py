@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from psycopg import Copy, sql
+from psycopg import Copy, OperationalError, pq, sql
 
 from dpdb.engines.protocol import Progress, Witness
 from dpdb.engines.sources.csv_records import Block, blocks
@@ -43,7 +43,7 @@ class PostgresSource(Source):
         if not names:
             return Loaded({}, self._rows(), self._version)
         gathering = self._gathering(names)
-        rows = sum(gathering.add(block) for block in self.records(names))
+        rows = sum(gathering.add(block) for block in self._told(names, progress))
         return Loaded(gathering.finish(), rows, self._version)
 
     def blocks(
@@ -57,7 +57,7 @@ class PostgresSource(Source):
             yield Loaded({}, self._rows(), self._version)
             return
         gathering = self._gathering(names)
-        for block in self.records(names):
+        for block in self._told(names, progress):
             rows = gathering.add(block)
             yield Loaded(gathering.finish(), rows, self._version)
 
@@ -75,6 +75,15 @@ class PostgresSource(Source):
         """The rows as cells of these columns, in this order."""
         with self._copied(names) as written:
             yield from blocks(written, len(names))
+
+    def _told(self, names: Collection[str], progress: Progress | None) -> Iterator[Block]:
+        """The same, while `progress` is told how far they are read."""
+        done, rows = 0, self._rows() if progress is not None else 0
+        for block in self.records(names):
+            yield block
+            done += block.rows
+            if progress is not None:
+                progress(min(done / max(rows, 1), 1.0))
 
     @property
     def _version(self) -> Version:
@@ -123,14 +132,30 @@ class _Written:
     """The bytes that a server sends, as a file of them."""
 
     copy: Copy
-    _ahead: bytes = b""
+    _held: bytearray = field(default_factory=bytearray)
+    _ended: bool = False
 
     def read(self, size: int) -> bytes:
         """The next `size` bytes; fewer only at the end."""
-        pieces, length = [self._ahead], len(self._ahead)
-        while length < size and (piece := self.copy.read()):
-            pieces.append(bytes(piece))
-            length += len(piece)
-        together = b"".join(pieces)
-        self._ahead = together[size:]
-        return together[:size]
+        held, come = self._held, self.copy.connection.pgconn.get_copy_data
+        while len(held) < size and not self._ended:
+            # Libpq gives a row that has come already sooner than the driver, which can wait for it.
+            length, row = come(1)
+            if length > 0:
+                held += row
+            elif length == 0:
+                awaited = self.copy.read()
+                held += awaited
+                self._ended = not awaited
+            else:
+                self._end()
+        read = bytes(held[:size])
+        del held[:size]
+        return read
+
+    def _end(self) -> None:
+        """Take all that the server says after the last row; if it is an error, it is raised."""
+        self._ended = True
+        said = [*iter(self.copy.connection.pgconn.get_result, None)]
+        if any(each.status != pq.ExecStatus.COMMAND_OK for each in said):
+            raise OperationalError("the rows were not sent to the end")

@@ -14,6 +14,7 @@ import pytest
 
 from dpdb.engines.memory.engine import MemoryEngine
 from dpdb.engines.sources.opening import Sources
+from dpdb.engines.sources.postgres_source import _Written
 from dpdb.errors import DataFileError, DpdbError, PolicyError
 from dpdb.interfaces.cli.main import main
 from dpdb.policy.budget import Neighbors
@@ -74,6 +75,20 @@ def numbers(server):
         "CREATE TABLE numbers AS SELECT i AS x, 'n' || i AS t FROM generate_series(1, 5) i",
     )
     return table_of(server, "numbers", (integer(), Column("t", Kind.TEXT)))
+
+
+@pytest.fixture
+def shuffled(server):
+    """More rows than one block, in an index in another order than in the table."""
+    server.execute(
+        "DROP TABLE IF EXISTS shuffled",
+        "CREATE TABLE shuffled AS SELECT (i * 7919) % 10007 AS x, i AS y, repeat('w', 200) AS wide"
+        " FROM generate_series(1, 10000) i",
+        "CREATE INDEX ON shuffled (x)",
+        "VACUUM ANALYZE shuffled",
+    )
+    columns = (*(Column(name, Kind.INTEGER) for name in "xy"), Column("wide", Kind.TEXT))
+    return table_of(server, "shuffled", columns)
 
 
 def table_of(server, name, columns):
@@ -167,16 +182,9 @@ def test_statements_mean_what_they_do_of_a_file(server, tmp_path):
         assert raw(text, on_server, engine) == raw(text, on_file, MemoryEngine())
 
 
-def test_columns_that_are_read_one_by_one_belong_together(server):
+def test_columns_that_are_read_one_by_one_belong_together(shuffled):
     """An index has rows in another order than the table."""
-    server.execute(
-        "CREATE TABLE shuffled AS SELECT (i * 7919) % 10007 AS x, i AS y, repeat('w', 200) AS wide"
-        " FROM generate_series(1, 10000) i",
-        "CREATE INDEX ON shuffled (x)",
-        "VACUUM ANALYZE shuffled",
-    )
-    table = table_of(server, "shuffled", tuple(Column(name, Kind.INTEGER) for name in "xy"))
-    xs, ys = cells(table, "x", "y")
+    xs, ys = cells(shuffled, "x", "y")
     assert all((y * 7919) % 10007 == x for x, y in zip(xs, ys, strict=True))
 
 
@@ -201,6 +209,36 @@ def test_a_reading_that_is_broken_off_leaves_the_moment(server, numbers):
     blocks.close()
     assert sources.of(numbers).load(["x"]).version == version
     assert sources.of(numbers).load([]).rows == 5
+
+
+@pytest.mark.parametrize("broken", ["pg_cancel_backend", "pg_terminate_backend"])
+def test_rows_that_are_not_sent_to_the_end_are_an_error(server, shuffled, broken):
+    read = Sources().of(shuffled).blocks(["wide"])
+    assert next(read).rows > 0
+    server.execute(
+        f"SELECT {broken}(pid) FROM pg_stat_activity WHERE application_name = 'dpdb'"
+        " AND state = 'active'"
+    )
+    with pytest.raises(DataFileError, match="cannot be read"):
+        list(read)
+
+
+def test_an_error_after_the_first_rows_is_raised_but_not_logged(server, caplog):
+    """The driver logs what the server says where the connection is left busy."""
+    failing = "COPY (SELECT 1 / (9 - i) FROM generate_series(1, 9) i) TO STDOUT"
+    with psycopg.connect(server.address()) as connection:
+        with pytest.raises(psycopg.Error), connection.cursor().copy(failing) as copy:
+            _Written(copy).read(1 << 20)
+        assert connection.info.transaction_status == psycopg.pq.TransactionStatus.INERROR
+    assert not caplog.records
+
+
+def test_progress_goes_to_the_end(shuffled):
+    seen = []
+    Sources().of(shuffled).load(["wide"], seen.append)
+    assert len(seen) > 1
+    assert seen == sorted(seen)
+    assert seen[-1] == 1.0
 
 
 def test_a_lost_connection_is_another_moment(server, numbers):
