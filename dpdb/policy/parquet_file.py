@@ -13,7 +13,7 @@ from dpdb.policy.storage import files_of
 from dpdb.policy.stored_types import StoredColumn, names_in_file, stored_columns
 
 if TYPE_CHECKING:
-    from pyarrow.parquet import ParquetFile
+    from pyarrow.parquet import FileMetaData, ParquetFile
 
 _BUFFER = 1 << 20
 """The bytes that are read ahead of a column, so that a large group of rows is never held whole."""
@@ -21,9 +21,14 @@ _BUFFER = 1 << 20
 
 @contextmanager
 def open_parquet(
-    path: Path, named: Path, dictionaries: Collection[str] = ()
+    path: Path,
+    named: Path,
+    dictionaries: Collection[str] = (),
+    metadata: FileMetaData | None = None,
 ) -> Iterator[ParquetFile]:
     """One file; messages call it `named`. Texts of some columns are read as `dictionaries`.
+
+    What the file says of itself need not be read again where it is given as `metadata`.
 
     Where it is no Parquet file, or fails while it is read, DataFileError is raised. What the
     library says of that is not passed on, as it could quote values.
@@ -38,7 +43,11 @@ def open_parquet(
         ) from None
     try:
         with pyarrow.parquet.ParquetFile(
-            path, buffer_size=_BUFFER, read_dictionary=[*dictionaries]
+            path,
+            buffer_size=_BUFFER,
+            pre_buffer=False,
+            read_dictionary=[*dictionaries],
+            metadata=metadata,
         ) as file:
             yield file
     except (pyarrow.ArrowException, OSError):

@@ -17,6 +17,7 @@ from dpdb.plan.expressions import Slot
 from dpdb.plan.plan import Plan
 from dpdb.policy.catalog import Table
 from dpdb.vectors.columns import Codes, Numbers
+from dpdb.vectors.stored_texts import StoredTexts
 from dpdb.vectors.vector import AnyVector
 
 
@@ -28,6 +29,7 @@ class SmallBlocks(StreamEngine):
     """
 
     block: int = 7
+    threads: int = 2
     _cut: dict[tuple[Table, frozenset[str]], list[Loaded]] = field(default_factory=dict, repr=False)
 
     def streams(self, table: Table) -> bool:
@@ -45,15 +47,18 @@ class SmallBlocks(StreamEngine):
         ):
             return super().exact(plan, slots)
 
-    def _blocks(self, table: Table, names: frozenset[str]) -> Iterator[Loaded]:
+    def _strands(self, table: Table, names: frozenset[str], most: int) -> list[Iterator[Loaded]]:
+        """Blocks are dealt to as many strands as there may be."""
         if (table, names) not in self._cut:
             self._cut[table, names] = list(self._cut_anew(table, names))
-        return iter(self._cut[table, names])
+        blocks = self._cut[table, names]
+        return [iter(blocks[first::most]) for first in range(most)]
 
     def _cut_anew(self, table: Table, names: frozenset[str]) -> Iterator[Loaded]:
         """The values of texts are those of the block alone, as sources may have them."""
         private = {column.name for column in table.columns if column.values is None}
-        for block in super()._blocks(table, names):
+        [strand] = super()._strands(table, names, 1)
+        for block in strand:
             columns = {
                 name: _own(column) if name in private else column
                 for name, column in block.columns.items()
@@ -62,6 +67,8 @@ class SmallBlocks(StreamEngine):
 
 
 def _own(column: Numbers | Codes) -> Numbers | Codes:
+    if isinstance(column, StoredTexts):
+        return column
     if not isinstance(column, Codes) or column.values == (False, True):
         return column
     missing = len(column.values)

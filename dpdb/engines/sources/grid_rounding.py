@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,7 @@ class Grid:
         """What a column holds of a number."""
         return int(self.units(np.array([number]))[0]) * self.step
 
-    @property
+    @cached_property
     def dtype(self) -> np.dtype[Any]:
         """The narrowest type that holds every multiple."""
         return narrowest(self.lowest, self.highest)
@@ -62,7 +63,7 @@ class Grid:
         if not limits.min <= self.lowest <= self.highest <= limits.max:
             multiples = multiples.astype(np.int64)
         clipped: NDArray[Any] = np.clip(multiples, self.lowest, self.highest)
-        return clipped.astype(self.dtype)
+        return clipped.astype(self.dtype, copy=False)
 
     def units(self, numbers: Floats) -> NDArray[Any]:
         """The nearest multiples, halves to even, kept on the grid."""
@@ -73,15 +74,19 @@ class Grid:
 
 def grid_of(column: Column) -> Grid | None:
     """The grid of a column; None for numbers without bounds."""
-    bounds = column.bounds
-    if bounds is None and column.kind is Kind.NUMBER:
+    return _grid(column.kind, column.bounds, column.step)
+
+
+@lru_cache(maxsize=2**10)
+def _grid(kind: Kind, bounds: tuple[Fraction, Fraction] | None, step: Fraction) -> Grid | None:
+    if bounds is None and kind is Kind.NUMBER:
         return None
-    limits = (-MAGNITUDE_LIMIT * column.step, MAGNITUDE_LIMIT * column.step)
-    lower, upper = bounds or _LIMITS.get(column.kind, limits)
+    limits = (-MAGNITUDE_LIMIT * step, MAGNITUDE_LIMIT * step)
+    lower, upper = bounds or _LIMITS.get(kind, limits)
     return Grid(
-        step=column.step,
-        lowest=math.ceil(lower / column.step),
-        highest=math.floor(upper / column.step),
+        step=step,
+        lowest=math.ceil(lower / step),
+        highest=math.floor(upper / step),
         bounds=(float(lower), float(upper)),
         filler=float(lower) if bounds else 0.0,
     )

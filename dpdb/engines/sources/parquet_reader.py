@@ -7,20 +7,23 @@ grammar of cells. DuckDB would refuse the whole file for one such text, and quot
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, groupby
+from operator import attrgetter
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow
 
-from dpdb.engines.sources.grid_rounding import grid_of
-from dpdb.engines.sources.typed_columns import BATCH
+from dpdb.engines.sources.typed_columns import BATCH, has_few_values
 from dpdb.engines.sources.typed_source import Batches, BatchReader
-from dpdb.policy.catalog import Column, Kind, Table
+from dpdb.policy.catalog import Table
 from dpdb.policy.parquet_file import open_parquet
 from dpdb.policy.storage import files_of
 from dpdb.policy.stored_types import StoredType, names_in_file, stored_columns
 
-_FEW = 2**16
-"""Texts of which a column has no more are read as places in a dictionary."""
+if TYPE_CHECKING:
+    from pyarrow.parquet import FileMetaData
 
 
 class ParquetReader(BatchReader):
@@ -37,24 +40,55 @@ class ParquetReader(BatchReader):
         return total
 
     def batches(self, table: Table, names: Collection[str]) -> Batches:
-        for path in self.files(table):
-            with open_parquet(path, table.path) as file:
-                stored = stored_columns(file.schema_arrow)
-            held = names_in_file(table, stored)
-            read = [held[name] for name in names]
-            texts = {column.name for column in stored if column.type is StoredType.TEXT}
-            few = {held[column.name] for column in table.columns if _has_few_values(column)}
-            with open_parquet(path, table.path, texts & few) as file:
-                for batch in _whole(file.iter_batches(BATCH, columns=read)):
+        [batches] = self.strands(table, names, 1)
+        return batches
+
+    def strands(self, table: Table, names: Collection[str], most: int) -> list[Batches]:
+        pieces = [piece for path in self.files(table) for piece in _pieces(path, table)]
+        left = iter(pieces)
+        return [_read(left, table, names) for _ in range(max(1, min(most, len(pieces))))]
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """Groups of rows of one file, which are read one after the other."""
+
+    path: Path
+    metadata: FileMetaData
+    """What the file says of itself."""
+    groups: tuple[int, ...]
+
+
+def _pieces(path: Path, table: Table) -> Iterator[_Piece]:
+    """All groups of a file: as many together as have no more rows than a batch, or one."""
+    with open_parquet(path, table.path) as file:
+        metadata = file.metadata
+    groups, rows = list[int](), 0
+    for group in range(metadata.num_row_groups):
+        more = metadata.row_group(group).num_rows
+        if groups and rows + more > BATCH:
+            yield _Piece(path, metadata, tuple(groups))
+            groups, rows = [], 0
+        groups.append(group)
+        rows += more
+    if groups:
+        yield _Piece(path, metadata, tuple(groups))
+
+
+def _read(left: Iterator[_Piece], table: Table, names: Collection[str]) -> Batches:
+    """The rows of each piece that is next when the one before it has been read."""
+    for path, pieces in groupby(left, key=attrgetter("path")):
+        first = next(pieces)
+        stored = stored_columns(first.metadata.schema.to_arrow_schema())
+        held = names_in_file(table, stored)
+        read = [held[name] for name in names]
+        texts = {column.name for column in stored if column.type is StoredType.TEXT}
+        few = {held[column.name] for column in table.columns if has_few_values(column)}
+        with open_parquet(path, table.path, texts & few, first.metadata) as file:
+            for piece in chain([first], pieces):
+                found = file.iter_batches(BATCH, piece.groups, read, use_threads=False)
+                for batch in _whole(found):
                     yield pyarrow.record_batch([batch.column(each) for each in read], [*names])
-
-
-def _has_few_values(column: Column) -> bool:
-    """Whether a column has few values that are not NULL, as its declaration alone says."""
-    grid = grid_of(column) if column.kind.ordinal else None
-    if column.values is not None or column.kind is Kind.BOOLEAN:
-        return True
-    return grid is not None and grid.highest - grid.lowest < _FEW
 
 
 def _whole(pieces: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:

@@ -76,6 +76,20 @@ class Source(Protocol):
         Where rows are cut follows from their number and their length.
         """
 
+    def strands(
+        self,
+        names: Collection[str],
+        most: int,
+        progress: Progress | None = None,
+        witness: Witness | None = None,
+    ) -> list[Iterator[Loaded]]:
+        """The same blocks, each in one of at most so many strands.
+
+        Each strand can be gone over in a thread of its own, at the same time as others. Which
+        blocks it has is not known before.
+        """
+        return [self.blocks(names, progress, witness)]
+
     @abstractmethod
     def digest(self, key: bytes) -> str:
         """What a witness with this key is shown of the data as they are now, in hexadecimal."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Collection, Generator, Iterator
+from collections.abc import Callable, Collection, Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 from typing import Protocol
 
 import pyarrow
@@ -14,7 +15,7 @@ from dpdb.engines.protocol import Progress, Witness
 from dpdb.engines.sources.file_versions import digest_of, version_of
 from dpdb.engines.sources.protocol import Loaded, Source, Version, has_changed
 from dpdb.engines.sources.read_ahead import read_ahead
-from dpdb.engines.sources.typed_columns import TypedColumns
+from dpdb.engines.sources.typed_columns import TypedColumns, names_of_texts, stored_texts
 from dpdb.policy.catalog import Table
 
 Batches = Generator[pyarrow.RecordBatch, None, None]
@@ -36,6 +37,13 @@ class BatchReader(Protocol):
     def batches(self, table: Table, names: Collection[str]) -> Batches:
         """The columns called `names`, under these names: some rows at a time."""
 
+    def strands(self, table: Table, names: Collection[str], _most: int) -> list[Batches]:
+        """The same batches, each in one of at most so many strands.
+
+        Threads can read several strands at once, which share what is still to be read.
+        """
+        return [self.batches(table, names)]
+
 
 @dataclass(frozen=True)
 class TypedSource(Source):
@@ -52,9 +60,14 @@ class TypedSource(Source):
     ) -> Loaded:
         version = self._witnessed(witness)
         columns = TypedColumns.of(self.table, names)
-        rows = sum(columns.add(batch) for batch in self._batches(names, progress))
+        rows = 0 if names else self.reader.rows(self.table)
+        if names:
+            told = self._told(progress)
+            for batch in read_ahead(self.reader.batches(self.table, names)):
+                rows += columns.add(batch)
+                told(batch.num_rows)
         self._check(version)
-        return Loaded(columns.finish(), rows if names else self.reader.rows(self.table), version)
+        return Loaded(columns.finish(), rows, version)
 
     def blocks(
         self,
@@ -62,13 +75,42 @@ class TypedSource(Source):
         progress: Progress | None = None,
         witness: Witness | None = None,
     ) -> Iterator[Loaded]:
+        [blocks] = self.strands(names, 1, progress, witness)
+        return blocks
+
+    def strands(
+        self,
+        names: Collection[str],
+        most: int,
+        progress: Progress | None = None,
+        witness: Witness | None = None,
+    ) -> list[Iterator[Loaded]]:
         version = self._witnessed(witness)
         if not names:
-            yield Loaded({}, self.reader.rows(self.table), version)
-        columns = TypedColumns.of(self.table, names)
-        for batch in self._batches(names, progress):
+            return [self._counted(version)]
+        told, strands = self._told(progress), self.reader.strands(self.table, names, most)
+        # Of several threads one reads while another works.
+        read = strands if len(strands) > 1 else map(read_ahead, strands)
+        return [self._strand(batches, names, version, told) for batches in read]
+
+    def _counted(self, version: Version) -> Iterator[Loaded]:
+        yield Loaded({}, self.reader.rows(self.table), version)
+        self._check(version)
+
+    def _strand(
+        self,
+        batches: Batches,
+        names: Collection[str],
+        version: Version,
+        told: Callable[[int], None],
+    ) -> Iterator[Loaded]:
+        texts = names_of_texts(self.table, names)
+        columns = TypedColumns.of(self.table, {*names} - texts)
+        for batch in batches:
             rows = columns.add(batch)
-            yield Loaded(columns.finish(), rows, version)
+            stored = stored_texts(self.table, texts, batch)
+            yield Loaded({**columns.finish(), **stored}, rows, version)
+            told(rows)
         self._check(version)
 
     def digest(self, key: bytes) -> str:
@@ -89,15 +131,16 @@ class TypedSource(Source):
         if self._version() != version:
             raise has_changed(self.table)
 
-    def _batches(
-        self, names: Collection[str], progress: Progress | None
-    ) -> Iterator[pyarrow.RecordBatch]:
-        """The batches of rows, while `progress` is told how far they are read."""
-        if not names:
-            return
-        done, rows = 0, self.reader.rows(self.table) if progress is not None else 0
-        for batch in read_ahead(self.reader.batches(self.table, names)):
-            yield batch
-            done += batch.num_rows
-            if progress is not None:
-                progress(min(done / max(rows, 1), 1.0))
+    def _told(self, progress: Progress | None) -> Callable[[int], None]:
+        """What is told how many rows have been read, by any thread; `progress` hears how far."""
+        if progress is None:
+            return lambda _: None
+        done, rows, lock = 0, max(self.reader.rows(self.table), 1), Lock()
+
+        def told(more: int) -> None:
+            nonlocal done
+            with lock:
+                done += more
+                progress(min(done / rows, 1.0))
+
+        return told

@@ -14,9 +14,10 @@ from dpdb.engines.sources.opening import open_source
 from dpdb.engines.sources.parquet_reader import ParquetReader
 from dpdb.engines.sources.protocol import Version, has_changed
 from dpdb.engines.sources.spark_source import SparkSource
-from dpdb.engines.spark.tasks import RETURNED, Found, Task, unpacked
+from dpdb.engines.spark.tasks import RETURNED, Task, unpacked
 from dpdb.engines.streams.accumulators import accumulators, adds_up
 from dpdb.engines.streams.engine import StreamEngine, can_stream
+from dpdb.engines.streams.found import Found, join
 from dpdb.engines.streams.united_keys import UnitedKeys
 from dpdb.errors import DataFileError
 from dpdb.plan.expressions import Slot
@@ -94,7 +95,7 @@ class SparkEngine(OpenEngine):
         for each in packed:
             own, found = unpacked(each)
             rows += own
-            _join(task.found, found)
+            join(task.found, found)
         if table.server is None and rows != ParquetReader().rows(table):
             raise DataFileError(f"Spark does not read all rows of {table.place}")
         seen = (self._version(table), rows)
@@ -120,14 +121,3 @@ def _task(plan: Plan, slots: Mapping[Slot, AnyVector], found: Found) -> Task:
         names = [name for name in names if name in plan.column_names] or names[:1]
     # Which of a unit's rows count depends on all declared columns.
     return Task(plan, table, tuple(names), slots, found)
-
-
-def _join(found: Found, other: Found) -> None:
-    """Add what a task has found."""
-    if isinstance(found, UnitedKeys):
-        assert isinstance(other, UnitedKeys)
-        found.add(other.all())
-        return
-    assert isinstance(other, list)
-    for own, its in zip(found, other, strict=True):
-        own.join(its)

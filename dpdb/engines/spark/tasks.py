@@ -12,16 +12,12 @@ import pyarrow
 
 from dpdb.engines.sources.protocol import NO_DATA, Loaded
 from dpdb.engines.sources.typed_columns import TypedColumns
-from dpdb.engines.streams.accumulator import Accumulator
+from dpdb.engines.streams.found import Found, add_part
 from dpdb.engines.streams.parts import Part
-from dpdb.engines.streams.united_keys import UnitedKeys
 from dpdb.plan.expressions import Slot
 from dpdb.plan.plan import Plan
 from dpdb.policy.catalog import Table
 from dpdb.vectors.vector import AnyVector
-
-Found = list[Accumulator] | UnitedKeys
-"""What parts of a table are added to."""
 
 RETURNED = "found binary"
 """The column of what tasks return, as Spark declares it."""
@@ -54,13 +50,7 @@ class Task:
 
     def add(self, loaded: Loaded) -> None:
         """Add rows of which no unit has others."""
-        part = Part.of(self.table, loaded, self.slots)
-        if isinstance(self.found, UnitedKeys):
-            self.found.add(part.key_counts(self.plan))
-            return
-        statistics = part.statistics(self.plan)
-        for each in self.found:
-            each.add(statistics)
+        add_part(self.found, Part.of(self.table, loaded, self.slots), self.plan)
 
     def no_rows(self) -> Loaded:
         """The columns of a table that has no row."""

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from dpdb.engines.memory.engine import MemoryEngine
 from dpdb.engines.memory.keys import declared_of
-from dpdb.engines.memory.row_blocks import row_blocks
 from dpdb.engines.protocol import CountedValues, Exact, KeyCounts, OpenEngine, Progress, Witness
 from dpdb.engines.sources.protocol import Loaded, Version, has_changed
 from dpdb.engines.streams.accumulators import accumulators, adds_up
+from dpdb.engines.streams.found import Found, add_part, join
 from dpdb.engines.streams.parts import Part
+from dpdb.engines.streams.reading import Reading
+from dpdb.engines.streams.threads import go_over, threads
 from dpdb.engines.streams.unit_parts import part_of
 from dpdb.engines.streams.united_keys import UnitedKeys
 from dpdb.plan.expressions import Slot
@@ -33,16 +37,18 @@ class StreamEngine(OpenEngine):
     """Reads the columns that a plan names anew for each plan, block by block.
 
     A block is cut by the number of its rows. Where each row is a unit, blocks are added up as they
-    come: a block is held at a time, and besides sums of public size, the windows of quantiles, and
-    the different values or keys that are counted. Rows of units that a column names are gathered
-    part by part. Joins, tables that are made of others, public tables and what teaching shows are
-    the memory engine's.
+    come: each thread holds one at a time, and besides sums of public size, the windows of
+    quantiles, and the different values or keys that are counted. Rows of units that a column names
+    are gathered part by part. Joins, tables that are made of others, public tables and what
+    teaching shows are the memory engine's.
     """
 
     progress: Progress | None = None
     witness: Witness | None = None
     tables: tuple[Table, ...] = ()
     block: int = BLOCK
+    threads: int = field(default_factory=threads)
+    """How many go over a table at once."""
     _memory: MemoryEngine = field(init=False, repr=False)
     _versions: dict[str, tuple[Version, int]] = field(default_factory=dict, repr=False)
 
@@ -67,8 +73,8 @@ class StreamEngine(OpenEngine):
         if not self.streams(table):
             return self._memory.rows(table)
         if table.name not in self._versions:
-            for _ in self._blocks(table, frozenset()):
-                pass
+            for strand in self._strands(table, frozenset(), 1):
+                deque(strand, maxlen=0)
         return self._versions[table.name][1]
 
     # numpy's warnings about overflow and the like would tell of rows.
@@ -81,10 +87,7 @@ class StreamEngine(OpenEngine):
         results = accumulators(plan.exact_releases, cells)
         waiting = list(dict.fromkeys(results))
         while waiting:
-            for part in self._parts(plan, slots):
-                statistics = part.statistics(plan)
-                for each in waiting:
-                    each.add(statistics)
+            self._add_up(plan, slots, waiting)
             waiting = [each for each in waiting if not each.settle()]
         return tuple(Exact(each.result()) for each in results)
 
@@ -94,8 +97,7 @@ class StreamEngine(OpenEngine):
         if not self._goes_over(plan):
             return self._memory.key_counts(plan, slots)
         keys = UnitedKeys()
-        for part in self._parts(plan, slots):
-            keys.add(part.key_counts(plan))
+        self._add_up(plan, slots, keys)
         return keys.all()
 
     def values(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> list[CountedValues]:
@@ -111,40 +113,51 @@ class StreamEngine(OpenEngine):
             and (table.unit is None or self.parts(table) > 1)
         )
 
-    def _parts(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> Iterator[Part]:
-        """The rows of the plan's table."""
+    def _add_up(self, plan: Plan, slots: Mapping[Slot, AnyVector], found: Found) -> None:
+        """Add all rows of the plan's table to what is found."""
         table = plan.table
         assert isinstance(table, Table)
-        if table.unit is None:
-            for block in self._blocks(table, plan.column_names):
-                yield Part.of(table, block, slots)
+        if table.unit is not None:
+            for part in self._unit_parts(table, slots):
+                add_part(found, part, plan)
             return
+        strands = self._strands(table, plan.column_names, self.threads)
+        each = [found, *(deepcopy(found) for _ in strands[1:])]
+
+        def adding(own: Found) -> Callable[[Loaded], None]:
+            return lambda block: add_part(own, Part.of(table, block, slots), plan)
+
+        parts = go_over(strands, [adding(own) for own in each])
+        for number, own in zip(parts[1:], each[1:], strict=True):
+            if number:
+                join(found, own)
+
+    def _unit_parts(self, table: Table, slots: Mapping[Slot, AnyVector]) -> Iterator[Part]:
+        """The rows of a table whose units a column names, in parts that have whole units."""
+        assert table.unit is not None
         # Which of a unit's rows count depends on all declared columns.
         names = frozenset(column.name for column in table.columns)
         parts = self.parts(table)
         for number in range(parts):
-            loaded = part_of(self._blocks(table, names), table.unit, number, parts)
-            yield Part.of(table, loaded, slots)
+            [blocks] = self._strands(table, names, 1)
+            yield Part.of(table, part_of(blocks, table.unit, number, parts), slots)
 
-    def _blocks(self, table: Table, names: frozenset[str]) -> Iterator[Loaded]:
-        """All rows, some at a time; there is one block at least.
+    def _strands(self, table: Table, names: frozenset[str], most: int) -> list[Iterator[Loaded]]:
+        """All rows, some at a time, in at most so many strands.
 
         What is declared of the table's values together is checked before, once.
         """
         if declared_of(table):
             self._memory.rows(table)
-        source, rows, none_yet = self._memory.sources.of(table), 0, True
         # A digest is that of a version, and other versions are refused.
         witness = None if table.name in self._versions else self.witness
-        for read in source.blocks(names, self.progress, witness):
-            for cut in row_blocks(read.rows, self.block):
-                columns = {name: column.within(cut) for name, column in read.columns.items()}
-                yield Loaded(columns, cut.stop - cut.start, read.version)
-            rows, version, none_yet = rows + read.rows, read.version, False
-        if none_yet:
-            loaded = source.load(names, self.progress, witness)
-            rows, version = loaded.rows, loaded.version
-            yield loaded
+        source = self._memory.sources.of(table)
+        strands = source.strands(names, most, self.progress, witness)
+        reading = Reading(source, names, len(strands), self._check)
+        return [reading.strand(blocks, self.block) for blocks in strands]
+
+    def _check(self, table: Table, version: Version, rows: int) -> None:
+        """Refuse a table of which other data have been seen."""
         if self._versions.setdefault(table.name, (version, rows)) != (version, rows):
             raise has_changed(table)
 

@@ -37,7 +37,7 @@ def rewritten(source, table):
 
 @pytest.mark.parametrize(("kind", "number"), [("parquet", 50), ("parts", 50), ("duckdb", 5000)])
 def test_blocks_put_together_are_the_table(tmp_path, monkeypatch, kind, number):
-    monkeypatch.setattr(parquet_reader, "BATCH", 4)
+    monkeypatch.setattr(parquet_reader, "BATCH", 7)
     monkeypatch.setattr(duckdb_reader, "BATCH", 2048)
     table = Table("t", write_typed(tmp_path, "t", rows(number), kind), COLUMNS)
     source, seen = open_source(table), []
@@ -53,14 +53,39 @@ def test_blocks_put_together_are_the_table(tmp_path, monkeypatch, kind, number):
 
 def test_a_batch_is_not_cut_where_a_dictionary_ends(tmp_path, monkeypatch):
     """There are three rows in each group of rows, which has a dictionary of its own."""
-    monkeypatch.setattr(parquet_reader, "BATCH", 4)
+    monkeypatch.setattr(parquet_reader, "BATCH", 7)
     few = Column("t", Kind.TEXT, values=("t1", "t2"))
     table = Table("t", write_typed(tmp_path, "t", rows(10)), (integer(), few))
     blocks = list(open_source(table).blocks(["x", "t"]))
-    assert [block.rows for block in blocks] == [4, 4, 2]
+    assert [block.rows for block in blocks] == [6, 4]
     assert [cell for block in blocks for cell in plain(block.columns["t"])] == [
         text if text in few.values else None for text in (f"t{i % 7}" for i in range(10))
     ]
+
+
+def test_strands_share_the_rows(tmp_path, monkeypatch):
+    """Each reads a piece when it has read the one before it, and there are four pieces."""
+    monkeypatch.setattr(parquet_reader, "BATCH", 4)
+    source, seen = open_source(Table("t", write_typed(tmp_path, "t", rows(11)), COLUMNS)), []
+    assert len(source.strands(["x"], 9)) == 4
+    slow, fast, last = source.strands(["x", "t"], 3, seen.append)
+    blocks = [next(slow), next(fast), next(fast), *last, *fast, *slow]
+    assert [plain(block.columns["x"]) for block in blocks] == [
+        [0, 1, 2], [3, 4, 5], [6, 7, 8], [9, 10]]  # fmt: skip
+    assert seen == sorted(seen)
+    assert seen[-1] == 1
+
+
+def test_a_strand_of_files_opens_each_file_once(tmp_path, monkeypatch):
+    """But for the first look at all of them, by which their rows are dealt."""
+    opened, original = [], parquet_reader.open_parquet
+    monkeypatch.setattr(
+        parquet_reader, "open_parquet", lambda *rest: opened.append(rest[0]) or original(*rest)
+    )
+    source = open_source(Table("t", write_typed(tmp_path, "t", rows(9), "parts"), COLUMNS))
+    [strand] = source.strands(["x"], 1)
+    assert sum(block.rows for block in strand) == 9
+    assert [path.name for path in opened] == ["a.parquet", "b.parquet"] * 2
 
 
 def test_rows_are_counted_alone(source):

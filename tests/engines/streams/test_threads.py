@@ -1,0 +1,51 @@
+"""Threads that go over strands: at once, until one of them fails, and without a word."""
+
+from __future__ import annotations
+
+from itertools import count
+from threading import Barrier, current_thread
+
+import numpy as np
+import pytest
+
+from dpdb.engines.streams.threads import go_over, threads
+from dpdb.errors import DataFileError
+
+
+def test_there_is_a_thread_for_each_processor_up_to_four(monkeypatch: pytest.MonkeyPatch) -> None:
+    for processors, expected in ((1, 1), (3, 3), (64, 4)):
+        usable = set(range(processors))
+        monkeypatch.setattr("os.sched_getaffinity", lambda _, usable=usable: usable, raising=False)
+        assert threads() == expected
+
+
+def test_strands_are_gone_over_at_once() -> None:
+    """No work ends before that of the other strand has begun."""
+    met, seen = Barrier(2, timeout=10), set()
+
+    def work(_: int) -> None:
+        met.wait()
+        seen.add(current_thread())
+
+    assert go_over([iter([1, 2]), iter([3, 4])], [work, work]) == [2, 2]
+    assert len(seen) == 2
+
+
+@pytest.mark.parametrize("spoilt", [0, 1])
+def test_an_error_ends_all_strands(spoilt: int) -> None:
+    """The other strand would never end."""
+
+    def fail(_: int) -> None:
+        raise DataFileError("cannot be read")
+
+    works = [lambda _: None, lambda _: None]
+    works[spoilt] = fail
+    with pytest.raises(DataFileError, match="cannot be read"):
+        go_over([count(), count()], works)
+
+
+def test_no_thread_warns_of_what_rows_hold() -> None:
+    def work(_: int) -> None:
+        np.ones(1) / np.zeros(1)
+
+    assert go_over([iter([1]), iter([1])], [work, work]) == [1, 1]
