@@ -38,6 +38,7 @@ from pathlib import Path
 import duckdb
 tables, queries = json.loads(Path(sys.argv[1]).read_text())
 exact = duckdb.connect()
+exact.execute("SET enable_progress_bar = false")
 exact.execute("SET temp_directory = ?", [sys.argv[1] + ".spill"])
 for name, path in tables.items():
     exact.execute(f"CREATE VIEW {{name}} AS SELECT * FROM '{{path}}'")
