@@ -107,7 +107,7 @@ class TypedSource(Source):
         columns = TypedColumns.of(self.table, names)
         for batch in batches:
             rows = columns.add(batch)
-            yield Loaded(columns.finish(), rows, version)
+            yield Loaded(columns.block(), rows, version)
             told(rows)
         self._check(version)
 
