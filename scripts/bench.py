@@ -1,13 +1,14 @@
 """Measure speed and memory, as ratios within one run, and the errors of answers.
 
-    python scripts/bench.py [SECTION]... [--rows N] [--smartnoise PYTHON]
+    python scripts/bench.py [SECTION]... [--rows N] [--smartnoise PYTHON] [--postgresql ADDRESS]
 
 Without arguments, all sections. Nothing here fails for being slow: tables with goals say whether
 they are met, and who reads them judges. Times are medians over rounds in which the contestants take
 turns, so that what else the machine does falls on all of them alike.
 
 The streams can be of another size: `streams --rows 100000000` takes 2.5 GB in the folder of
-temporary files, and some time. SmartNoise needs an older pandas, and so a Python of its own.
+temporary files, and some time. SmartNoise needs an older pandas, and so a Python of its own. Into
+the database of PostgreSQL that is named a table is written, and dropped in the end.
 """
 
 from __future__ import annotations
@@ -18,28 +19,29 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import bench_accuracy
 import bench_analysis
 import bench_loading
+import bench_server
 import bench_session
 import bench_small
 import bench_smartnoise
 import bench_speed
 import bench_streams
 
-Section = Callable[[Path], None]
+Section = Callable[[Path, argparse.Namespace], None]
 SECTIONS: dict[str, Section] = {
-    "speed": bench_speed.run,
-    "small": bench_small.run,
-    "session": bench_session.run,
-    "loading": bench_loading.run,
-    "streams": bench_streams.run,
-    "smartnoise": bench_smartnoise.run,
-    "accuracy": bench_accuracy.run,
-    "analysis": bench_analysis.run,
+    "speed": lambda directory, _: bench_speed.run(directory),
+    "small": lambda directory, _: bench_small.run(directory),
+    "session": lambda directory, _: bench_session.run(directory),
+    "loading": lambda directory, _: bench_loading.run(directory),
+    "streams": lambda directory, given: bench_streams.run(directory, given.rows),
+    "server": lambda directory, given: bench_server.run(directory, given.postgresql),
+    "smartnoise": lambda directory, given: bench_smartnoise.run(directory, given.smartnoise),
+    "accuracy": lambda directory, _: bench_accuracy.run(directory),
+    "analysis": lambda directory, _: bench_analysis.run(directory),
 }
 
 
@@ -53,18 +55,18 @@ def main() -> None:
     parser.add_argument(
         "--smartnoise", metavar="PYTHON", default=sys.executable, help="one that has smartnoise-sql"
     )
+    parser.add_argument(
+        "--postgresql", metavar="ADDRESS", help="of a database that a table may be written into"
+    )
     arguments = parser.parse_args()
-    streams: Section = partial(bench_streams.run, rows=arguments.rows)
-    smartnoise: Section = partial(bench_smartnoise.run, python=arguments.smartnoise)
-    sections = {**SECTIONS, "streams": streams, "smartnoise": smartnoise}
     chosen = arguments.sections or list(SECTIONS)
     for name in chosen:
-        if name not in sections:
+        if name not in SECTIONS:
             parser.error(f"no section {name}; there are {', '.join(SECTIONS)}")
     started = time.perf_counter()
     for name in chosen:
         with tempfile.TemporaryDirectory(prefix="dpdb-bench-") as directory:
-            sections[name](Path(directory))
+            SECTIONS[name](Path(directory), arguments)
     print(f"measured in {time.perf_counter() - started:.0f} s{_busy()}")
 
 

@@ -8,6 +8,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # small matrices; read when 
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 from dpdb.session import tick
 from tests.support import planned_once as planning
@@ -23,6 +24,9 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("suite")
+# Or the constants of all modules that happen to be imported would be among the examples: they would
+# differ with the tests that ran before, and each worker would parse every file of dpdb.
+providers._get_local_constants = lambda: providers._local_constants
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -42,6 +42,7 @@ from dpdb.vectors.like import fitting
 from dpdb.vectors.logic import conjunction, disjunction, is_null
 from dpdb.vectors.magnitudes import stays_finite
 from dpdb.vectors.stored import FEW, among, equal_to_any, spread, tested
+from dpdb.vectors.stored_texts import StoredTexts, is_tested_as_stored, stored_test
 from dpdb.vectors.vector import (
     AnyVector,
     Array,
@@ -128,6 +129,8 @@ def _only_dictionary(expression: Expr, frame: Frame) -> tuple[Column, Codes] | N
     if len(columns) != 1:
         return None
     held = frame.columns[columns[0].name]
+    if isinstance(held, StoredTexts) and is_tested_as_stored(expression):
+        return None
     return (columns[0], held) if isinstance(held, Codes) else None
 
 
@@ -168,6 +171,10 @@ def _evaluate(expression: Expr, frame: Frame) -> AnyVector:
 
 
 def _condition(expression: Expr, frame: Frame) -> Vector:
+    if (stored := stored_test(expression)) is not None:
+        read, test = stored
+        if isinstance(texts := frame.columns[read.column.name], StoredTexts):
+            return test(texts)
     match expression:
         case Compare(
             operator=symbol, left=ColumnRef(column=column), right=Literal(value=int(value))
@@ -193,9 +200,9 @@ def _condition(expression: Expr, frame: Frame) -> Vector:
         case InList():
             return _in_list(expression, frame)
         case Like(operand=operand, pattern=pattern):
-            texts = evaluate(operand, frame)
-            assert isinstance(texts, TextVector)
-            return texts.look_up(fitting(pattern), Kind.BOOLEAN)
+            matched = evaluate(operand, frame)
+            assert isinstance(matched, TextVector)
+            return matched.look_up(fitting(pattern), Kind.BOOLEAN)
     assert isinstance(expression, Compare)
     left, right = evaluate(expression.left, frame), evaluate(expression.right, frame)
     return compare(_COMPARE[expression.operator], left, right)

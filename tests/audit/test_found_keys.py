@@ -41,6 +41,7 @@ ONE = 'unit = "who"\nrows_per_unit = 1'
 TWO = 'unit = "who"\nrows_per_unit = 2'
 Rows = tuple[tuple[str, str], ...]
 A, B, NONE = ("ann", "Ulm"), ("bob", "Ulm"), ("ann", "")
+pytestmark = pytest.mark.usefixtures("planned_once")
 
 
 @dataclass

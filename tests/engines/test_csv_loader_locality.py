@@ -68,7 +68,7 @@ RECORDS = st.tuples(
 ).map(b"".join)
 
 anywhere = settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=100, deadline=None
+    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30, deadline=None
 )
 
 
@@ -99,7 +99,7 @@ def rows_of(path, content, columns=COLUMNS, block=1 << 20, unit=None):
 
 
 @anywhere
-@given(st.lists(RECORDS, min_size=1, max_size=12), st.sampled_from(BLOCKS))
+@given(st.lists(RECORDS, min_size=1, max_size=8), st.sampled_from(BLOCKS))
 @example([b"0.1,1\n", b"+1e 5,2\n", b"n.v.,3\n"], 1 << 20)
 @example([b" +0.3066101993807095\n", b"n.v.\n"], 1 << 20)
 @example([b"1,2\n", b'5" pipe\n', b'"a\nb",3\n'], 16)
@@ -134,7 +134,7 @@ def plainly(*raws):
     return list(zip(*(each.tolist() for each in found), strict=True))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     st.lists(
         CELLS | st.from_regex(rb"\A-?[0-9]{0,16}(\.[0-9]{0,8})?\Z") | st.binary(max_size=20),
@@ -150,7 +150,7 @@ def test_plain_numbers_are_those_of_the_grammar(raws):
             assert whole == (b"." not in raw)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.lists(MOMENTS | OTHERS | QUOTED, min_size=20, max_size=20))
 @example([b"1700-01-01 00:00:00", b"2199-12-31T23:59:59.999999", b"1699-12-31 23:59:59", b"2200"])
 def test_plain_timestamps_are_those_of_the_grammar(raws):
@@ -194,9 +194,10 @@ def test_what_is_nullable_follows_from_the_policy(path):
 
 @pytest.mark.parametrize("length", range(7))
 def test_wherever_quotes_stand_cells_are_those_of_csv(length):
-    """All files of so many characters."""
-    for characters in product('",a\n', repeat=length):
-        text = "".join(characters)
+    """All files of so many characters; of six, those that begin with a quote."""
+    start = '"' if length == 6 else ""
+    for rest in product('",a\n', repeat=length - len(start)):
+        text = start + "".join(rest)
         cells = []
         for block in csv_records.blocks(io.BytesIO(text.encode()), 2):
             columns = [block.column(position).written() for position in range(length + 1)]

@@ -160,6 +160,6 @@ def test_filters_that_do_not_exclude_each_other_would_be_found(
 ) -> None:
     monkeypatch.setattr(Region, "excludes", lambda self, other: self.key != other.key)
     with folder_in_memory() as folder:
-        bound = found(OVERLAPPING, folder, 20 * GROUPS)
+        bound = found(OVERLAPPING, folder, 10 * GROUPS)
     assert bound.charged == 1
     assert bound.epsilon > 1.2

@@ -148,13 +148,13 @@ def _condition(chance: random.Random, depth: int) -> str:
 
 
 def test_no_row_passes_what_is_said_to_be_impossible(tmp_path: Path) -> None:
-    """500 random filters on rows that are not as declared; a fifth are impossible."""
+    """200 random filters on rows that are not as declared; a fifth are impossible."""
     session, taught = _session(tmp_path), _session(tmp_path, teach=True)
     taught.execute("SET dp = off")
     chance, found = random.Random(5), 0
-    for _ in range(500):
+    for _ in range(200):
         query = f"SELECT COUNT(*) FROM t WHERE {_condition(chance, chance.randint(0, 3))}"
         if session.execute(f"EXPLAIN {query}").notes:
             found += 1
             assert taught.execute(query).rows == ((0,),), query
-    assert found > 80
+    assert found > 32

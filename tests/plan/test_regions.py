@@ -386,7 +386,7 @@ def _refuted(world: World, names: list[str], first: str, second: str) -> str | N
     return None
 
 
-@settings(max_examples=150)
+@settings(max_examples=50)
 @given(data=st.data())
 def test_no_row_refutes_a_claim(world: World, data: st.DataObject) -> None:
     pair = data.draw(pairs(world.table.columns))

@@ -20,42 +20,30 @@ WORDS = sorted(
     | {token.name for token in Dpdb.parser_class.NO_PAREN_FUNCTIONS}
 )
 BOUNDS = Fraction(0), Fraction(9)
-USES = (
-    "SELECT {0}, SUM({0}) FROM {1} WHERE {0} BETWEEN 1 AND 3 AND 2 < {0} GROUP BY {0} ORDER BY {0}",
-    "SELECT AVG(CLAMP({0}, 1, 2)) FROM {1} WHERE {1}.{0} + {0} > 1",
-    "DESCRIBE {1}",
+QUERY = (
+    "SELECT {0}, SUM({0}), AVG(CLAMP({0}, 1, 2)) FROM {1} WHERE {0} BETWEEN 1 AND 3 AND 2 < {0}"
+    " AND {1}.{0} + {0} > 1 GROUP BY {0} ORDER BY {0}"
 )
 
 
-def meanings(column: str, table: str, policy: Policy) -> list[object]:
+def meaning(column: str, table: str, policy: Policy) -> object:
     """What every use of the names means; None for what is refused."""
-    return [meaning(use.format(column, table), policy) for use in USES]
-
-
-def meaning(text: str, policy: Policy) -> object:
     try:
-        found = statement(text, policy)
+        found = statement(QUERY.format(column, table), policy)
+        described = statement(f"DESCRIBE {table}", policy)
     except DpdbError:
         return None
-    if not isinstance(found, Select):
-        return found
-    query = found.query
-    return query.aggregates, query.where, query.keys, [o.expression for o in query.outputs]
+    assert isinstance(found, Select)
+    query, outputs = found.query, [output.expression for output in found.query.outputs]
+    return query.aggregates, query.where, query.keys, outputs, described
 
 
 def means_itself(shown: str, name: str) -> bool:
     """Whether `shown` names a column, and a table, that is called `name`."""
     column, table = policy("t", name), policy(name, "c")
-    of_column, of_table = meanings(quoted(name), "t", column), meanings("c", quoted(name), table)
-    if None in of_column + of_table:
-        return False
-    # No table is described in the uses of a column's name.
-    shown_column, shown_table = meanings(shown, "t", column)[:2], meanings("c", shown, table)
-    return (
-        shown_column == of_column[:2]
-        and shown_table[:2] == of_table[:2]
-        and None not in shown_table
-    )
+    of_column, of_table = meaning(quoted(name), "t", column), meaning("c", quoted(name), table)
+    found = meaning(shown, "t", column), meaning("c", shown, table)
+    return None not in found and found == (of_column, of_table)
 
 
 def policy(table: str, column: str) -> Policy:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpdb.plan.query import Function
@@ -35,6 +35,7 @@ def brute_force(f: Callable[[list[float]], float], data: list[float]) -> float:
 
 
 @pytest.mark.parametrize("function", DEFINITIONS)
+@settings(max_examples=20)
 @given(data=st.lists(numbers, min_size=2, max_size=12))
 def test_against_brute_force(function: Function, data: list[float]) -> None:
     values = np.sort(np.array(data))

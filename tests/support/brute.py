@@ -135,7 +135,7 @@ class RowsSource:
         rows = self.table.path.rows  # type: ignore[attr-defined]
         columns = {
             column.name: read_cells(
-                column, tuple(row[at] for row in rows), exact=column.name == self.table.unit
+                column, tuple(row[at] for row in rows), exact=column.name in self.table.identifiers
             )
             for at, column in enumerate(self.table.columns)
             if column.name in names

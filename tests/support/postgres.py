@@ -44,21 +44,22 @@ class Server:
             for statement in statements:
                 connection.execute(statement, values)
 
-    def insert(self, name: str, rows: pyarrow.Table) -> ServerTable:
+    def insert(self, name: str, rows: pyarrow.Table, database: str = "postgres") -> ServerTable:
         """A new table with the rows of an Arrow table, in place of one of that name."""
         listed = sql.SQL(", ").join(
             sql.SQL("{} {}").format(sql.Identifier(field.name), sql.SQL(_TYPES[str(field.type)]))
             for field in rows.schema
         )
         table = sql.Identifier(name)
-        with psycopg.connect(self.address(), autocommit=True) as connection:
+        address = self.address(database=database)
+        with psycopg.connect(address, autocommit=True) as connection:
             connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(table))
             connection.execute(sql.SQL("CREATE TABLE {} ({})").format(table, listed))
             copied = sql.SQL("COPY {} FROM STDIN").format(table)
             with connection.cursor().copy(copied) as into:
                 for row in zip(*(column.to_pylist() for column in rows.columns), strict=True):
                     into.write_row(row)
-        return server_table(self.address(name))
+        return server_table(self.address(name, database=database))
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from dpdb.plan.expressions import Slot
 from dpdb.plan.plan import Plan
 from dpdb.policy.catalog import Table
 from dpdb.vectors.columns import Codes, Numbers
+from dpdb.vectors.stored_texts import StoredTexts
 from dpdb.vectors.vector import AnyVector
 
 
@@ -49,25 +50,25 @@ class SmallBlocks(StreamEngine):
     def _strands(self, table: Table, names: frozenset[str], most: int) -> list[Iterator[Loaded]]:
         """Blocks are dealt to as many strands as there may be."""
         if (table, names) not in self._cut:
-            self._cut[table, names] = self._cut_anew(table, names)
+            self._cut[table, names] = list(self._cut_anew(table, names))
         blocks = self._cut[table, names]
         return [iter(blocks[first::most]) for first in range(most)]
 
-    def _cut_anew(self, table: Table, names: frozenset[str]) -> list[Loaded]:
+    def _cut_anew(self, table: Table, names: frozenset[str]) -> Iterator[Loaded]:
         """The values of texts are those of the block alone, as sources may have them."""
         private = {column.name for column in table.columns if column.values is None}
-        cut = []
         [strand] = super()._strands(table, names, 1)
         for block in strand:
             columns = {
                 name: _own(column) if name in private else column
                 for name, column in block.columns.items()
             }
-            cut.append(Loaded(columns, block.rows, block.version))
-        return cut
+            yield Loaded(columns, block.rows, block.version)
 
 
 def _own(column: Numbers | Codes) -> Numbers | Codes:
+    if isinstance(column, StoredTexts):
+        return column
     if not isinstance(column, Codes) or column.values == (False, True):
         return column
     missing = len(column.values)

@@ -9,11 +9,17 @@ from __future__ import annotations
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from random import Random
 from typing import Any
+from unittest import mock
+
+from dpdb.engines.sources.opening import Sources
+from dpdb.policy.catalog import Table
+from tests.support.brute import Rows, RowsSource
 
 Row = tuple[Any, ...]
 Tables = Mapping[str, Sequence[Row]]
@@ -119,6 +125,22 @@ class Database:
         )
 
     @cached_property
+    def nobody(self) -> Database:
+        """The public rows."""
+        return self.of([])
+
+    @cached_property
+    def apart(self) -> list[Database]:
+        """The rows of each customer, and all public ones."""
+        return [self.of([unit]) for unit in self.units]
+
+    @cached_property
+    def without_one(self) -> list[Database]:
+        """The rows of all customers but one, who is each of them in turn."""
+        units = self.units
+        return [self.of([each for each in units if each != unit]) for unit in units]
+
+    @cached_property
     def connection(self) -> sqlite3.Connection:
         """The database in SQLite."""
         opened = sqlite3.connect(":memory:")
@@ -133,19 +155,37 @@ class Database:
         """The rows that SQLite finds, in no order."""
         return Counter(self.connection.execute(sql).fetchall())
 
+    @cached_property
+    def texts(self) -> dict[str, list[tuple[str, ...]]]:
+        """The tables as the cells of CSV files."""
+        return {
+            name: [tuple("" if cell is None else str(cell) for cell in row) for row in rows]
+            for name, rows in self.tables.items()
+        }
+
     def write(self, folder: Path) -> None:
         """The tables as CSV files."""
-        for name, rows in self.tables.items():
-            lines = [",".join("" if cell is None else str(cell) for cell in row) for row in rows]
-            (folder / f"{name}.csv").write_text("\n".join([",".join(COLUMNS[name]), *lines, ""]))
+        for name, rows in self.texts.items():
+            lines = [",".join(cells) for cells in (COLUMNS[name], *rows)]
+            (folder / f"{name}.csv").write_text("\n".join([*lines, ""]))
+
+    @contextmanager
+    def in_memory(self) -> Iterator[None]:
+        """Engines read these rows, whatever the files of the tables hold."""
+
+        def source(_: Sources, table: Table) -> RowsSource:
+            return RowsSource(replace(table, path=Rows(self.texts[table.name])))  # type: ignore[arg-type]
+
+        with mock.patch.object(Sources, "of", source):
+            yield
 
 
 def unit_wise(database: Database, sql: str) -> bool:
     """Whether the rows are those of each customer alone, and none are there without any."""
     apart: Counter[Row] = Counter()
-    for unit in database.units:
-        apart += database.of([unit]).rows(sql)
-    return database.rows(sql) == apart and not database.of([]).rows(sql)
+    for customer in database.apart:
+        apart += customer.rows(sql)
+    return database.rows(sql) == apart and not database.nobody.rows(sql)
 
 
 def random_database(random: Random) -> Database:

@@ -114,7 +114,7 @@ def test_no_noise_is_more_than_under_pure(text: str, queries: int) -> None:
 
 
 @pytest.mark.parametrize("relation", ["add-remove", "replace"])
-@settings(max_examples=6)
+@settings(max_examples=3)
 @given(data=st.data())
 def test_every_query_of_the_limit_is_answered(data: st.DataObject, relation: str) -> None:
     """Whatever is asked, in whatever order, as long as it asks for nothing special."""

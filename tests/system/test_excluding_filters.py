@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 from functools import cache
 from itertools import product
+from operator import mul
 
 import numpy as np
 import pytest
@@ -90,11 +92,17 @@ PAIRS = [
 
 @cache
 def counted(text: str) -> Mask:
-    """Which of ODD_ROWS the engine counts, each in a table of its own."""
+    """Which of ODD_ROWS the engine counts, each in a table of its own.
+
+    Those that have the same cells in the columns that the text names are tried once.
+    """
     here = world(ODD)
     with nothing_settled():
         planned = here.plan(f"SELECT COUNT(*) FROM t WHERE {text}")
-    return np.array([here.exact(planned, [row])[0].tolist() == [1] for row in ODD_ROWS])
+    named = [re.search(rf"\b{column.name}\b", text) is not None for column in ODD]
+    tried = [tuple(map(mul, row, named)) for row in ODD_ROWS]
+    passed = {row: here.exact(planned, [row])[0].tolist() == [1] for row in set(tried)}
+    return np.array([passed[row] for row in tried])
 
 
 @pytest.mark.parametrize(("one", "other", "paid"), PAIRS)

@@ -25,6 +25,7 @@ COMMANDS = [
 ]  # fmt: skip
 [FILE] = re.findall(r"```python\n(.*?)```", LESSON, re.DOTALL)
 FEW = ["--trials", "1"]
+pytestmark = pytest.mark.usefixtures("planned_once")
 
 
 @pytest.fixture

@@ -35,10 +35,12 @@ def rows() -> dict[str, str]:
 
 @cache
 def texts() -> dict[str, str]:
-    """The strings and comments of each module, and the pages of the manual but the list."""
+    """The strings and comments of each module that cites, and the pages of the manual but the list."""
     found = {}
     for path in sorted(PACKAGE.rglob("*.py")):
         source = path.read_text(encoding="utf-8")
+        if not re.search(KEY, source):
+            continue
         kinds = (tokenize.STRING, tokenize.COMMENT)
         tokens = tokenize.generate_tokens(io.StringIO(source).readline)
         words = " ".join(token.string for token in tokens if token.type in kinds)

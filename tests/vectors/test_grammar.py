@@ -6,6 +6,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dpdb.vectors.grammar import boolean, date, number
+from tests.support.texts import CHARACTERS
 
 DIGITS = "0123456789"
 
@@ -57,7 +58,10 @@ def test_every_double_is_read_back(value):
     assert number(repr(value)) == value
 
 
-@given(st.text(st.sampled_from(DIGITS + "+-.eE _xinfaN٣\0"), max_size=12) | st.text(max_size=8))
+@given(
+    st.text(st.sampled_from(DIGITS + "+-.eE _xinfaN٣\0"), max_size=12)
+    | st.text(CHARACTERS, max_size=8)
+)
 @example("1" * 5000)
 def test_a_number_is_what_python_reads_written_with_few_characters(text):
     stripped = text.strip(" \t\n\v\f\r")

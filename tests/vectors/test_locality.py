@@ -61,7 +61,7 @@ CONSTANTS = [
     "9007199254740992", "9007199254740993", "9223372036854775808", "(0.0 * -1)",
     "NULLIF(1, 1)", "365",
 ]  # fmt: skip
-ROWS = 24
+ROWS = 16
 SHAPES = {
     "number": [
         *[f"({{number}} {sign} {{number}})" for sign in "+-*/%"],
@@ -254,7 +254,7 @@ def _first_difference(texts: Iterable[tuple[str, Expr]]) -> str | None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_row_alone_is_what_it_is_among_others(seed: int) -> None:
-    assert _first_difference(_expressions(150, seed)) is None
+    assert _first_difference(_expressions(60, seed)) is None
 
 
 @pytest.mark.parametrize("text", KNOWN)
@@ -267,7 +267,7 @@ def test_representations_follow_from_the_policy() -> None:
     plain = {name: ["5"] * ROWS for name in CELLS} | {"b": ["true"] * ROWS, "s": ["a"] * ROWS}
     plain["d"] = plain["p"] = plain["q"] = ["2020-02-29"] * ROWS
     worlds = [_frame(rows) for rows in (_rows(0), plain, {name: [""] * ROWS for name in CELLS})]
-    for text, expression in _expressions(200, 7):
+    for text, expression in _expressions(80, 7):
         assert len({_representation(expression, frame) for frame in worlds}) == 1, text
         assert np.float64(-0.0).tobytes() not in _values(expression, worlds[0], ROWS), text
 
@@ -321,8 +321,8 @@ MUTANTS: dict[str, Patches] = {
 def test_old_leaks_would_be_found(mutant: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for place, name, old in MUTANTS[mutant]:
         monkeypatch.setattr(place, name, old)
-    known = [(text, _parsed(text)) for text in KNOWN for _ in range(6)]
-    assert _first_difference([*known, *_expressions(100, 11)]) is not None
+    known = ((text, _parsed(text)) for text in KNOWN for _ in range(6))
+    assert _first_difference(known) is not None
 
 
 def test_no_other_representation_can_be_built() -> None:

@@ -44,6 +44,7 @@ from dpdb.plan.statistics import (
 from dpdb.policy.catalog import Kind
 from dpdb.vectors.columns import Numbers
 from dpdb.vectors.evaluate import Frame, evaluate
+from dpdb.vectors.stored_texts import StoredTexts
 from dpdb.vectors.vector import Array, Bools
 
 
@@ -159,7 +160,7 @@ class Statistics:
             return None
         if isinstance(argument, ColumnRef):
             column = self._frame.columns[argument.column.name]
-            if isinstance(column, Numbers):
+            if isinstance(column, Numbers | StoredTexts):
                 return column.null
         return row_blocks.null_mask(argument, self._frame, self._rows)
 

@@ -24,7 +24,7 @@ _WHOLE_DOUBLES = 2**53
 """Whole numbers up to this are doubles, and so are powers of ten below 10^23."""
 _SHORT_WORD, _LONGEST_WORD = 9, 18
 """The most digits of decimals that are held in 32 and in 64 bits."""
-_TEXTS = pyarrow.large_string()
+TEXTS = pyarrow.large_string()
 _PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 """The units of timestamps."""
 
@@ -46,19 +46,29 @@ def texts_of(array: pyarrow.Array) -> pyarrow.Array:
         array = _written_dates(array)
     if types.is_timestamp(array.type):  # in UTC
         array = array.cast(pyarrow.int64()).cast(pyarrow.timestamp(array.type.unit))
-    return compute.cast(array, _TEXTS)
+    return compute.cast(array, TEXTS)
+
+
+def sizes_of(texts: pyarrow.Array) -> Places:
+    """The bytes that each text has, if it is not NULL."""
+    return np.diff(_places(texts))
+
+
+def _places(texts: pyarrow.Array) -> Places:
+    """Where each text starts among the bytes of all, and where the last one ends."""
+    held = texts.buffers()[1] or bytes(8)
+    return np.frombuffer(held, np.int64)[texts.offset : texts.offset + len(texts) + 1]
 
 
 def cells(array: pyarrow.Array) -> Cells:
     """The values as cells without quotes; NULL, and what is too long for a cell, are empty."""
     texts = texts_of(array)
-    _, offsets, content = texts.buffers()
-    places = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    content, places = texts.buffers()[2], _places(texts)
     first, last = int(places[0]), int(places[-1])
     held = b"" if content is None else memoryview(content)[first:last].tobytes()
     starts = places[:-1] - first + MARGIN
     ends = places[1:] - first + MARGIN
-    ends = np.where(_null(texts) | (ends - starts > LONGEST), starts, ends)
+    ends = np.where(null_of(texts) | (ends - starts > LONGEST), starts, ends)
     return Cells(b"\n" * MARGIN + held + b"\n", starts, ends)
 
 
@@ -66,8 +76,8 @@ def repeated_cells(array: pyarrow.DictionaryArray) -> tuple[Cells, Places]:
     """The cells of a dictionary's texts and an empty one, and each row's place among them."""
     indices, missing = array.indices, len(array.dictionary)
     places = _plain(indices).astype(np.intp)
-    np.copyto(places, missing, where=_null(indices))
-    texts = pyarrow.concat_arrays([texts_of(array.dictionary), pyarrow.nulls(1, _TEXTS)])
+    np.copyto(places, missing, where=null_of(indices))
+    texts = pyarrow.concat_arrays([texts_of(array.dictionary), pyarrow.nulls(1, TEXTS)])
     return cells(texts), places
 
 
@@ -81,7 +91,7 @@ def step_of(kind: pyarrow.DataType) -> Fraction | None:
 def multiples(array: pyarrow.Array) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     """Values as multiples of the step of their type, and which are NULL: those mean nothing."""
     plain = _decimal_words(array) if types.is_decimal(array.type) else _plain(array)
-    return plain, _null(array)
+    return plain, null_of(array)
 
 
 def numbers(array: pyarrow.Array) -> Floats:
@@ -92,7 +102,7 @@ def numbers(array: pyarrow.Array) -> Floats:
     decimal = types.is_decimal(array.type)
     # Adding zero makes -0.0 the same zero as 0.0.
     doubles: Floats = (_decimals(array) if decimal else _plain(array).astype(np.float64)) + 0.0
-    doubles[_null(array)] = np.nan
+    doubles[null_of(array)] = np.nan
     return doubles
 
 
@@ -101,7 +111,7 @@ def whole_numbers(array: pyarrow.Array) -> Floats:
     plain = _plain(array)
     exact = (plain >= -_WHOLE_DOUBLES) & (plain <= _WHOLE_DOUBLES)
     doubles: Floats = plain.astype(np.float64)
-    doubles[~exact | _null(array)] = np.nan
+    doubles[~exact | null_of(array)] = np.nan
     return doubles
 
 
@@ -126,7 +136,7 @@ def moments(array: pyarrow.Array) -> Floats:
     scale = SECOND // per_second
     first, last = -(-TIMESTAMPS[0] // scale), TIMESTAMPS[1] // scale
     found: Floats = units.astype(np.float64) * scale
-    found[_null(array) | (units < first) | (units > last)] = np.nan
+    found[null_of(array) | (units < first) | (units > last)] = np.nan
     return found
 
 
@@ -134,7 +144,7 @@ def _written_dates(array: pyarrow.Array) -> pyarrow.Array:
     """The dates that a cell can write, and NULL for others."""
     counted = array.cast(pyarrow.date32(), safe=False).cast(pyarrow.int32())
     plain = _plain(counted)
-    missing = _null(array) | (plain < CALENDAR[0]) | (plain > CALENDAR[1])
+    missing = null_of(array) | (plain < CALENDAR[0]) | (plain > CALENDAR[1])
     return pyarrow.array(plain, mask=missing, type=pyarrow.int32()).cast(pyarrow.date32())
 
 
@@ -166,9 +176,13 @@ def _plain(array: pyarrow.Array) -> NDArray[Any]:
     return values[array.offset : array.offset + len(array)]
 
 
-def _null(array: pyarrow.Array) -> NDArray[np.bool_]:
+def null_of(array: pyarrow.Array) -> NDArray[np.bool_]:
     """Which values are NULL."""
-    null = array.is_null()
-    bits = np.frombuffer(null.buffers()[1] or b"", np.uint8)
-    unpacked = np.unpackbits(bits, count=null.offset + len(null), bitorder="little")
-    return unpacked[null.offset :].view(np.bool_)
+    return bools(array.is_null())
+
+
+def bools(array: pyarrow.BooleanArray) -> NDArray[np.bool_]:
+    """Booleans; what stands for NULL means nothing."""
+    bits = np.frombuffer(array.buffers()[1] or b"", np.uint8)
+    unpacked = np.unpackbits(bits, count=array.offset + len(array), bitorder="little")
+    return unpacked[array.offset :].view(np.bool_)

@@ -104,6 +104,10 @@ class Block:
         """The last cell of each record."""
         return self._cells[3]
 
+    def cut(self) -> None:
+        """Cut the records into cells now."""
+        _ = self._cells
+
     def column(self, position: int) -> Cells:
         """A cell for each record; empty where the record is too short, or the cell too long."""
         starts, ends, first, last = self._cells

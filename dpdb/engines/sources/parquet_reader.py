@@ -15,19 +15,15 @@ from typing import TYPE_CHECKING
 
 import pyarrow
 
-from dpdb.engines.sources.grid_rounding import grid_of
-from dpdb.engines.sources.typed_columns import BATCH
+from dpdb.engines.sources.typed_columns import BATCH, has_few_values
 from dpdb.engines.sources.typed_source import Batches, BatchReader
-from dpdb.policy.catalog import Column, Kind, Table
+from dpdb.policy.catalog import Table
 from dpdb.policy.parquet_file import open_parquet
 from dpdb.policy.storage import files_of
 from dpdb.policy.stored_types import StoredType, names_in_file, stored_columns
 
 if TYPE_CHECKING:
     from pyarrow.parquet import FileMetaData
-
-_FEW = 2**16
-"""Texts of which a column has no more are read as places in a dictionary."""
 
 
 class ParquetReader(BatchReader):
@@ -87,20 +83,12 @@ def _read(left: Iterator[_Piece], table: Table, names: Collection[str]) -> Batch
         held = names_in_file(table, stored)
         read = [held[name] for name in names]
         texts = {column.name for column in stored if column.type is StoredType.TEXT}
-        few = {held[column.name] for column in table.columns if _has_few_values(column)}
+        few = {held[column.name] for column in table.columns if has_few_values(column)}
         with open_parquet(path, table.path, texts & few, first.metadata) as file:
             for piece in chain([first], pieces):
                 found = file.iter_batches(BATCH, piece.groups, read, use_threads=False)
                 for batch in _whole(found):
                     yield pyarrow.record_batch([batch.column(each) for each in read], [*names])
-
-
-def _has_few_values(column: Column) -> bool:
-    """Whether a column has few values that are not NULL, as its declaration alone says."""
-    grid = grid_of(column) if column.kind.ordinal else None
-    if column.values is not None or column.kind is Kind.BOOLEAN:
-        return True
-    return grid is not None and grid.highest - grid.lowest < _FEW
 
 
 def _whole(pieces: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:

@@ -18,7 +18,7 @@ _MOST_DIGITS = 15
 _MINUS, _ZERO = b"-0"
 _ZEROS, _ONES, _OVER_NINE = alike(_ZERO), alike(1), alike(0x76)
 _BYTE, _WORD = np.uint64(8), np.uint64(64)
-_POWERS = 10 ** np.arange(8, dtype=np.uint64)
+_POWERS = 10.0 ** np.arange(8)
 
 
 def unquoted(cells: Cells, quote: bytes) -> Cells:
@@ -96,7 +96,7 @@ def _without_point(digits: Words, point: int) -> tuple[Places, NDArray[np.uint8]
     zeros = other - _ONES
     zeros &= ~other
     zeros &= HIGH_BITS
-    rows = np.flatnonzero(zeros)
+    rows = np.flatnonzero(zeros != 0)
     mark = zeros[rows]
     # All bits up to those of the point's byte.
     upto = ((mark & -mark) << np.uint64(1)) - np.uint64(1)
@@ -112,17 +112,16 @@ def _eight_digits(digits: Words) -> tuple[Words, Bools]:
     wrong |= digits
     wrong &= HIGH_BITS
     value = digits
-    for power, width, mask in _STEPS:
-        upper = value * power
-        upper += value >> width
-        upper &= mask
-        value = upper
+    for factor, width, mask in _STEPS:
+        value = value * factor
+        value >>= width
+        value &= mask
     return value, wrong == 0
 
 
 _STEPS = (
-    (np.uint64(10), np.uint64(8), np.uint64(0x00FF_00FF_00FF_00FF)),
-    (np.uint64(100), np.uint64(16), np.uint64(0x0000_FFFF_0000_FFFF)),
-    (np.uint64(10_000), np.uint64(32), np.uint64(0x0000_0000_FFFF_FFFF)),
+    (np.uint64(1 + (10 << 8)), np.uint64(8), np.uint64(0x00FF_00FF_00FF_00FF)),
+    (np.uint64(1 + (100 << 16)), np.uint64(16), np.uint64(0x0000_FFFF_0000_FFFF)),
+    (np.uint64(1 + (10_000 << 32)), np.uint64(32), np.uint64(0x0000_0000_FFFF_FFFF)),
 )
 """Digits into pairs, pairs into fours, and fours into eight."""

@@ -19,17 +19,22 @@ from dpdb.engines.sources.arrow_cells import (
     numbers,
     repeated_cells,
     step_of,
+    texts_of,
     whole_numbers,
 )
+from dpdb.engines.sources.arrow_texts import ArrowTexts
 from dpdb.engines.sources.builder import Builder, NumberBuilder
 from dpdb.engines.sources.code_tables import DeclaredNumbers
 from dpdb.engines.sources.gathering import builders_of, finished
+from dpdb.engines.sources.grid_rounding import grid_of
 from dpdb.policy.catalog import Column, Kind, Table
 from dpdb.policy.csv_format import NO_QUOTES
 from dpdb.vectors.columns import Codes, Numbers
 
 BATCH = 1 << 18
 """The rows of a batch."""
+_FEW = 2**16
+"""Texts of which a column has no more are read as places in a dictionary."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -68,11 +73,44 @@ class TypedColumns:
         return finished(self.builders)
 
 
+def names_of_texts(table: Table, names: Collection[str]) -> frozenset[str]:
+    """The columns of texts among these that stay as they are stored where blocks are read."""
+    return (
+        frozenset(
+            column.name
+            for column in table.columns
+            if column.kind is Kind.TEXT and column.values is None and column.name in names
+        )
+        - table.identifiers
+    )
+
+
+def stored_texts(
+    table: Table, names: Collection[str], batch: pyarrow.RecordBatch
+) -> dict[str, Numbers | Codes]:
+    """The columns called `names` in one batch, which hold texts."""
+    return {
+        column.name: ArrowTexts(texts_of(batch.column(column.name)), nullable=column.nullable)
+        for column in table.columns
+        if column.name in names
+    }
+
+
+def has_few_values(column: Column) -> bool:
+    """Whether a column has few values that are not NULL, as its declaration alone says."""
+    grid = grid_of(column) if column.kind.ordinal else None
+    if column.values is not None or column.kind is Kind.BOOLEAN:
+        return True
+    return grid is not None and grid.highest - grid.lowest < _FEW
+
+
 def _add(gathering: Builder, column: Column, values: pyarrow.Array, *, exact: bool) -> None:
     """Append values to a column; how follows from its declaration and their type alone.
 
     What no other way is exact for is added as the text of a cell.
     """
+    if is_text(values.type) and has_few_values(column):
+        values = values.dictionary_encode()
     kind = values.type
     if is_text(kind) and types.is_dictionary(kind):
         gathering.add(*repeated_cells(values))

@@ -15,7 +15,7 @@ from dpdb.engines.protocol import Progress, Witness
 from dpdb.engines.sources.file_versions import digest_of, version_of
 from dpdb.engines.sources.protocol import Loaded, Source, Version, has_changed
 from dpdb.engines.sources.read_ahead import read_ahead
-from dpdb.engines.sources.typed_columns import TypedColumns
+from dpdb.engines.sources.typed_columns import TypedColumns, names_of_texts, stored_texts
 from dpdb.policy.catalog import Table
 
 Batches = Generator[pyarrow.RecordBatch, None, None]
@@ -104,10 +104,12 @@ class TypedSource(Source):
         version: Version,
         told: Callable[[int], None],
     ) -> Iterator[Loaded]:
-        columns = TypedColumns.of(self.table, names)
+        texts = names_of_texts(self.table, names)
+        columns = TypedColumns.of(self.table, {*names} - texts)
         for batch in batches:
             rows = columns.add(batch)
-            yield Loaded(columns.block(), rows, version)
+            stored = stored_texts(self.table, texts, batch)
+            yield Loaded({**columns.block(), **stored}, rows, version)
             told(rows)
         self._check(version)
 

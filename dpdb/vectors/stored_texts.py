@@ -1,0 +1,127 @@
+"""Texts as a source has them: some conditions are tested on their bytes, without a dictionary.
+
+What stands for bytes that are no UTF-8, or for NUL, is U+FFFD. A constant without that character
+is found in the bytes exactly where it is in the text, as no character of UTF-8 begins within
+another one.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection
+from functools import partial
+
+from dpdb.plan.expressions import (
+    ColumnRef,
+    Compare,
+    Expr,
+    InList,
+    IsNull,
+    Like,
+    Literal,
+    Logic,
+    Not,
+)
+from dpdb.vectors.columns import Codes
+from dpdb.vectors.grammar import LONGEST
+from dpdb.vectors.vector import Bools, Vector, truth
+
+
+class StoredTexts(Codes, ABC):
+    """A column of texts, whose codes are worked out when they are first asked for.
+
+    The values are in no order. A constant is what `is_found` says is found in bytes.
+    """
+
+    @property
+    @abstractmethod
+    def null(self) -> Bools:
+        """Which cells are NULL."""
+
+    @abstractmethod
+    def equal_to_any(self, constants: Collection[str]) -> Bools:
+        """Which cells are one of the constants; none that is NULL."""
+
+    @abstractmethod
+    def containing(self, part: str) -> Bools:
+        """Which cells have a part; none that is NULL."""
+
+    @abstractmethod
+    def with_ends(self, first: str, last: str) -> Bools:
+        """Which cells begin and end like this, one after the other; none that is NULL."""
+
+
+Test = Callable[[StoredTexts], Vector]
+
+
+def is_found(constant: object) -> bool:
+    """Whether a constant is a text that is looked for in bytes."""
+    return (
+        isinstance(constant, str)
+        and len(constant) <= LONGEST
+        and not any(
+            c in "\0\N{REPLACEMENT CHARACTER}" or "\ud800" <= c <= "\udfff" for c in constant
+        )
+    )
+
+
+def is_tested_as_stored(condition: Expr) -> bool:
+    """Whether a condition, all of whose parts read one column of texts, needs no dictionary."""
+    match condition:
+        case Logic(operands=operands):
+            return all(map(is_tested_as_stored, operands))
+        case Not(operand=operand):
+            return is_tested_as_stored(operand)
+    return stored_test(condition) is not None
+
+
+def stored_test(condition: Expr) -> tuple[ColumnRef, Test] | None:
+    """A column of texts and how it is tested as it is stored; None where it is not."""
+    match condition:
+        case IsNull(operand=ColumnRef() as column):
+            return column, lambda held: Vector(held.null)
+        case (
+            Compare(operator="=" | "<>", left=ColumnRef() as column, right=Literal(value=constant))
+            | Compare(
+                operator="=" | "<>", left=Literal(value=constant), right=ColumnRef() as column
+            )
+        ) if is_found(constant):
+            return column, partial(_equal, str(constant), negated=condition.operator == "<>")
+        case InList(operand=ColumnRef() as column, values=values, null=False) if all(
+            map(is_found, values)
+        ):
+            return column, lambda held: Vector(held.equal_to_any([*map(str, values)]), held.null)
+        case Like(operand=ColumnRef() as column, pattern=pattern):
+            test = _like(pattern)
+            return None if test is None else (column, test)
+    return None
+
+
+def _equal(constant: str, held: StoredTexts, *, negated: bool) -> Vector:
+    equal = held.equal_to_any([constant])
+    return truth(~equal if negated else equal, held.null)
+
+
+def _like(pattern: tuple[str | None, ...]) -> Test | None:
+    """The test of a pattern with at most a text, or a text at either end, beside its `%`."""
+    if "" in pattern or not all(part is None or is_found(part) for part in pattern):
+        return None
+    match [*_pieces(pattern)]:
+        case [constant]:
+            return partial(_equal, constant, negated=False)
+        case [first, last]:
+            return lambda held: Vector(held.with_ends(first, last), held.null)
+        case ["", part, ""]:
+            return lambda held: Vector(held.containing(part), held.null)
+    return None
+
+
+def _pieces(pattern: tuple[str | None, ...]) -> list[str]:
+    """The texts before, between and after the `%` of a pattern, some of which may be empty."""
+    pieces = [""]
+    for part in pattern:
+        if part is None:
+            pieces.append("")
+        else:
+            pieces[-1] += part
+    return pieces

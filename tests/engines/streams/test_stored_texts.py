@@ -1,0 +1,59 @@
+"""Conditions on texts of a file are tested as they are stored, and mean the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from unittest import mock
+
+import pyarrow
+import pytest
+
+from dpdb.engines.memory.engine import MemoryEngine
+from dpdb.engines.sources.arrow_texts import ArrowTexts
+from dpdb.engines.streams.engine import StreamEngine
+from dpdb.policy.catalog import Column, Kind, Policy, Table
+from tests.support.exactly import raw
+from tests.support.streams import SmallBlocks
+from tests.support.typed_files import write_typed
+
+HELD = [b"ab", b"", None, b"b", b"abab", b"a\xffb", b"ab\xc3", b"\xc3\xa4b", b"a\0b", b" ab ", b"aab",
+        "a\N{REPLACEMENT CHARACTER}b".encode(), b"ab" + b"x" * 10_000, b"x" * 10_000, b"%", b"AB",
+        b"\xe2\x82ab", "a\N{GRINNING FACE}".encode()]  # fmt: skip
+TESTED = [
+    "c = 'ab'", "c <> 'ab'", "'äb' = c", "c = ''", "c <> ''", "c IN ('ab', 'b', '')", "c IS NULL",
+    "c NOT IN ('ab', 'aab')", "c LIKE 'ab'", "c LIKE 'a%'", "c LIKE '%b'", "c LIKE 'ab%ab'",
+    "c LIKE '%'", "c LIKE '%ab%'", "c NOT LIKE '%ä%'", "c = 'ab' OR NOT c LIKE '%a%'",
+    "c LIKE 'a\N{GRINNING FACE}%'", "c LIKE ''",
+]  # fmt: skip
+CODED = [
+    "c = 'a\N{REPLACEMENT CHARACTER}b'", "c LIKE '%\N{REPLACEMENT CHARACTER}%'", "c LIKE 'a_b'",
+    "c LIKE '%a%b%'", "c < 'ab'", "UPPER(c) = 'AB'", "c IN ('ab', NULL)", "c || 'x' = 'abx'",
+]  # fmt: skip
+COUNTED = "SELECT COUNT(*), COUNT(c), COUNT(DISTINCT c) FROM t WHERE {}"
+
+
+@pytest.fixture(params=[False, True])
+def policy(tmp_path: Path, request: pytest.FixtureRequest) -> Policy:
+    """A file whose texts are bytes of any kind, in a column that may have NULL or not."""
+    texts = pyarrow.array(HELD * 2, pyarrow.binary())
+    parts = pyarrow.StringArray.from_buffers(len(texts), *texts.buffers()[1:], texts.buffers()[0])
+    path = write_typed(tmp_path, "t", pyarrow.table({"c": parts}))
+    return Policy((Table("t", path, (Column("c", Kind.TEXT, nullable=request.param),)),))
+
+
+@pytest.mark.parametrize("engine", [SmallBlocks, StreamEngine])
+def test_conditions_mean_the_same(policy: Policy, engine: type[StreamEngine]) -> None:
+    for condition in TESTED + CODED:
+        text = COUNTED.format(condition)
+        assert raw(text, policy, engine()) == raw(text, policy, MemoryEngine()), condition
+
+
+def test_no_dictionary_is_made_of_what_is_looked_for_in_bytes(policy: Policy) -> None:
+    """Which conditions these are follows from their text."""
+    made = mock.PropertyMock(side_effect=AssertionError("a dictionary is made"))
+    with mock.patch.object(ArrowTexts, "_coded", made):
+        for condition in TESTED:
+            raw(f"SELECT COUNT(*), COUNT(c) FROM t WHERE {condition}", policy, StreamEngine())
+        for condition in CODED:
+            with pytest.raises(AssertionError, match="a dictionary is made"):
+                raw(f"SELECT COUNT(*) FROM t WHERE {condition}", policy, StreamEngine())
