@@ -51,5 +51,9 @@ class Codes:
         """The column cut to `rows`."""
         return Codes(self.codes[rows], self.values)
 
+    def with_code(self, code: int) -> NDArray[np.bool_]:
+        """Which cells have a code."""
+        return np.asarray(self.codes == code)
+
     def __repr__(self) -> str:
         return "Codes(...)"

@@ -106,7 +106,7 @@ def holds(condition: Expr, frame: Frame) -> Bools:
         small = _on_dictionary(condition, column, held, frame)
         assert isinstance(small, Vector)
         if public_dictionary(column):
-            return spread(small.values, held.codes)
+            return spread(small.values, held)
         return small.take(held.codes).values
     match condition:
         case Logic(operator="and", operands=operands):

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dpdb.vectors.columns import Numbers
+from dpdb.vectors.columns import Codes, Numbers
 from dpdb.vectors.vector import Array, Bools, Vector, truth
 
 FEW = 8
@@ -25,8 +25,8 @@ def tested(held: Numbers, test: Callable[[Any], Any]) -> Vector:
     return truth(passed, held.null) if test(held.filler) else Vector(passed, held.null)
 
 
-def spread(chosen: Bools, codes: Array) -> Bools:
-    """Whether each code is one of the chosen; comparing is faster than looking up.
+def spread(chosen: Bools, held: Codes) -> Bools:
+    """Whether the code of each cell is one of the chosen; comparing is faster than looking up.
 
     Which way is taken tells what is chosen, so the dictionary must be public.
     """
@@ -37,10 +37,10 @@ def spread(chosen: Bools, codes: Array) -> Bools:
         return np.zeros(1, dtype=bool)
     first, last = int(true[0]), int(true[-1])
     if first == last:
-        return np.asarray(codes == first)
+        return held.with_code(first)
     if last - first + 1 == len(true):
-        return np.asarray((codes >= first) & (codes <= last))
-    return chosen.take(codes)
+        return np.asarray((held.codes >= first) & (held.codes <= last))
+    return chosen.take(held.codes)
 
 
 def among(values: Array, listed: Array) -> Bools:

@@ -5,16 +5,18 @@ A binary search would take longer, and a time that follows from the order of the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpdb.engines.sources.builder import Bools
 from dpdb.engines.sources.grid_rounding import CLOSE, Floats
 from dpdb.policy.catalog import Value
+from dpdb.vectors.columns import Codes
 
 _WIDEST = 2**20
 """The most steps from the least declared number to the greatest."""
@@ -24,14 +26,17 @@ _WIDEST = 2**20
 class CodeTable:
     """The codes of numbers that are counted in steps."""
 
-    lowest: int
-    """The least declared number."""
+    values: tuple[Value, ...]
+    """The declared numbers, and what they are in steps."""
+    steps: tuple[int, ...]
+    missing: int
+    """The code of all other numbers, and of NULL."""
     codes: NDArray[Any]
     """Those of all numbers from one below the least declared one to one above the greatest."""
 
     @classmethod
     def of(
-        cls, values: Sequence[Value], step: Fraction, missing: int, dtype: np.dtype[Any]
+        cls, values: tuple[Value, ...], step: Fraction, missing: int, dtype: np.dtype[Any]
     ) -> CodeTable | None:
         """That of declared values, and `missing` for all others.
 
@@ -46,7 +51,12 @@ class CodeTable:
             return None
         codes = np.full(highest - lowest + 3, missing, dtype)
         codes[[int(number) - lowest + 1 for number in steps]] = range(len(steps))
-        return cls(lowest, codes)
+        return cls(values, tuple(map(int, steps)), missing, codes)
+
+    @cached_property
+    def lowest(self) -> int:
+        """The least declared number."""
+        return min(self.steps)
 
     def of_whole(self, numbers: NDArray[Any]) -> NDArray[Any]:
         """The codes of integers of at most 64 bits with a sign."""
@@ -59,3 +69,34 @@ class CodeTable:
         # What is not a number becomes the one below the least.
         near = np.fmin(np.fmax(numbers, self.lowest - 1), self.lowest + len(self.codes) - 2)
         return self.of_whole(near.astype(np.int64))
+
+
+class DeclaredNumbers(Codes):
+    """Numbers of a batch, whose codes are looked up when they are first asked for.
+
+    Which of them are one declared number is found without codes.
+    """
+
+    def __init__(self, numbers: NDArray[Any], null: Bools, table: CodeTable) -> None:
+        self._numbers = numbers
+        self._null = null
+        self._table = table
+
+    @property
+    def values(self) -> tuple[Value, ...]:
+        return self._table.values
+
+    @cached_property
+    def codes(self) -> NDArray[Any]:
+        codes = self._table.of_whole(self._numbers)
+        np.copyto(codes, self._table.missing, where=self._null)
+        return codes
+
+    def within(self, rows: slice) -> DeclaredNumbers:
+        return DeclaredNumbers(self._numbers[rows], self._null[rows], self._table)
+
+    def with_code(self, code: int) -> Bools:
+        if code == self._table.missing:
+            return super().with_code(code)
+        # What is greater than a NULL's mask is true, and not NULL.
+        return np.asarray(np.greater(self._numbers == self._table.steps[code], self._null))

@@ -109,7 +109,7 @@ class TypedSource(Source):
         for batch in batches:
             rows = columns.add(batch)
             stored = stored_texts(self.table, texts, batch)
-            yield Loaded({**columns.finish(), **stored}, rows, version)
+            yield Loaded({**columns.block(), **stored}, rows, version)
             told(rows)
         self._check(version)
 

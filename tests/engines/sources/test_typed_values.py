@@ -63,12 +63,18 @@ DOUBLES = [None, 0.5, 2.5, -0.0, 0.285, 1e300, 5e-324, float("nan"), float("inf"
 def assert_alike(folder, texts, array, declared, kind="parquet"):
     """The values of an array are what these cells are, in each of the declared columns."""
     columns = [replace(column, name=f"x{at}") for at, column in enumerate(declared)]
-    held = load_values(folder, {column.name: array for column in columns}, *columns, kind=kind)
+    path = write_typed(folder, "t", pyarrow.table({column.name: array for column in columns}), kind)
+    source, names = open_source(Table("t", path, tuple(columns))), [each.name for each in columns]
+    held, blocks = source.load(names).columns, list(source.blocks(names))
     header = ",".join(column.name for column in columns) + ",other\n"
     lines = [",".join([quoted(text)] * len(columns)) + ",0\n" for text in texts]
     cells, rows = loaded(folder / "t.csv", header + "".join(lines), *columns)
     assert rows == len(texts) == len(array)
     for column in columns:
+        for code in range(len(column.values or ())):
+            parts = [block.columns[column.name].with_code(code) for block in blocks]
+            with_code = [cell for part in parts for cell in part.tolist()]
+            assert with_code == cells[column.name].with_code(code).tolist(), column.kind
         assert repr(plain(held[column.name])) == repr(plain(cells[column.name])), column.kind
 
 
