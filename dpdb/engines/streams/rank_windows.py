@@ -54,16 +54,26 @@ class RungCounts(Accumulator):
     def add(self, part: Statistics) -> None:
         groups, values = part.counted_steps(self.statistic)
         if groups is None:
-            values = np.sort(values)  # values that rise are found faster
+            self._counts[0] += self._between(np.sort(values))
+            return
         rungs = np.array(self.statistic.rungs)
         # Rungs fall on the way to the least value, which are rising ones of negated values.
         sign = -1 if rungs[0] > rungs[-1] else 1
         places = np.searchsorted(sign * rungs, sign * values.astype(WORD)).clip(max=len(rungs) - 1)
-        inside = slice(None) if groups is None else groups < self.cells
-        cells = 0 if groups is None else groups[inside].astype(np.intp)
-        flat = cells * len(rungs) + places[inside]
+        inside = groups < self.cells
+        flat = groups[inside].astype(np.intp) * len(rungs) + places[inside]
         counts = np.bincount(flat, minlength=self._counts.size)
         self._counts += counts.reshape(self._counts.shape)
+
+    def _between(self, ordered: Array) -> Array:
+        """How many of sorted values stand at each rung: there are far more values than rungs."""
+        rungs, number = np.array(self.statistic.rungs), len(ordered)
+        if rungs[0] > rungs[-1]:
+            reached = number - np.searchsorted(ordered, rungs, side="left")
+        else:
+            reached = np.searchsorted(ordered, rungs, side="right")
+        reached[-1] = number
+        return np.diff(reached, prepend=0)
 
     def join(self, other: RungCounts) -> None:
         self._counts += other._counts
