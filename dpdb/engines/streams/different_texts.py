@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -66,11 +67,22 @@ class DifferentTexts:
         assert self._numbers is not None
         groups, texts = zip(*self._waiting, strict=True)
         self._waiting, self._bytes = [], 0
-        pairs = [
-            number if group is None else number | group.astype(np.int64) << 32
-            for group, number in zip(groups, self._numbers.of(texts), strict=True)
-        ]
-        ordered = np.sort(np.concatenate(pairs))
-        new = ordered[changes([ordered], len(ordered))]
+        new = _different(groups, self._numbers.of(texts))
         ones = np.ones(len(new), dtype=np.int64)
         self._found.add(CellValues(new >> 32, new & (2**32 - 1), ones))
+
+
+def _different(groups: Sequence[Array | None], numbers: Sequence[Array]) -> Array:
+    """Each cell, in the high bits, with each number in it, in order; one cell without groups."""
+    pairs = [
+        number | group.astype(np.int64) << 32
+        for group, number in zip(groups, numbers, strict=True)
+        if group is not None
+    ]
+    if not pairs:
+        there = np.zeros(1 + max(int(each.max(initial=-1)) for each in numbers), dtype=np.bool_)
+        for each in numbers:
+            there[each] = True
+        return np.flatnonzero(there)
+    ordered = np.sort(np.concatenate(pairs))
+    return np.asarray(ordered[changes([ordered], len(ordered))])
