@@ -41,7 +41,8 @@ class Codes:
     """A column of texts or booleans, or of any kind with declared values.
 
     `codes` index `values`; the code one past the end means NULL. Declared values stand in the
-    order of their declaration; texts that come from the file are sorted, and private.
+    order of their declaration. Texts that come from a file are private; a column that is held whole
+    has them sorted, and a block of a larger one has them in no order.
     """
 
     codes: NDArray[Any]
