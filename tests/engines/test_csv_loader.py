@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from threading import current_thread
 from unittest.mock import patch
 
 import numpy as np
@@ -61,29 +60,6 @@ def test_progress_goes_to_the_end(path, first):
     assert len(seen) > 3
     assert seen == sorted(seen)
     assert seen[-1] == 1.0
-
-
-def test_a_thread_reads_ahead_and_ends_with_a_load_that_is_broken_off(path):
-    path.write_text("x\n" + "1\n" * 1000)
-    readers = set()
-
-    def noted(*file):
-        for block in csv_records.blocks(*file):
-            readers.add(current_thread())
-            yield block
-
-    def interrupt(fraction):
-        raise KeyboardInterrupt
-
-    with (
-        patch.object(csv_records, "BLOCK", 300),
-        patch.object(csv_source, "blocks", noted),
-        pytest.raises(KeyboardInterrupt),
-    ):
-        CsvSource(Table("t", path, (integer(),))).load(["x"], interrupt)
-    [reader] = readers
-    assert reader is not current_thread()
-    assert not reader.is_alive()
 
 
 def test_values_are_not_shown(path):

@@ -62,7 +62,7 @@ class Cells:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Block:
-    """Whole records. They are cut into cells by `cut`, or when the first column is asked for."""
+    """Whole records. They are cut into cells when the first column is asked for."""
 
     text: bytes
     _marks: Places
@@ -103,10 +103,6 @@ class Block:
     def last(self) -> Places:
         """The last cell of each record."""
         return self._cells[3]
-
-    def cut(self) -> None:
-        """Cut the records into cells now."""
-        _ = self._cells
 
     def column(self, position: int) -> Cells:
         """A cell for each record; empty where the record is too short, or the cell too long."""

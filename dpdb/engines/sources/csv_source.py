@@ -6,8 +6,8 @@ A cell's value is a function of its own bytes and of its column's declaration.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Generator, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from dpdb.engines.protocol import Progress, Witness
@@ -15,7 +15,6 @@ from dpdb.engines.sources.csv_records import Block, blocks
 from dpdb.engines.sources.file_versions import PIECE, keyed, marks
 from dpdb.engines.sources.gathering import Gathering
 from dpdb.engines.sources.protocol import Loaded, Source, Version
-from dpdb.engines.sources.read_ahead import read_ahead
 from dpdb.policy.catalog import Table
 from dpdb.policy.csv_header import Header, column_positions, header_of
 from dpdb.policy.csv_stream import CsvStream, open_csv
@@ -71,8 +70,7 @@ class CsvSource(Source):
             seen = None if witness is None else keyed(witness.key)
             stream.hash = seen
             stream.read(header.length)
-            with closing(_records(stream, header, progress, cut=bool(read))) as records:
-                yield _OpenFile(self.table, header, read, records, version)
+            yield _OpenFile(self.table, header, read, _records(stream, header, progress), version)
         if witness is not None and seen is not None:
             witness.check(self.table.name, seen.hexdigest())
 
@@ -93,24 +91,9 @@ class _OpenFile:
         return Gathering.of(self.table, self.positions, self.header.punctuation)
 
 
-def _records(
-    stream: CsvStream, header: Header, progress: Progress | None, *, cut: bool
-) -> Generator[Block, None, None]:
-    """The records after the header, while `progress` is told how far they are read.
-
-    Some are read, and cut into cells if that is wanted, while those before them are in use.
-    """
-    for block, fraction in read_ahead(_prepared(stream, header, cut=cut)):
+def _records(stream: CsvStream, header: Header, progress: Progress | None) -> Iterator[Block]:
+    """The records after the header, while `progress` is told how far they are read."""
+    for block in blocks(stream, len(header.names), header.punctuation):
         yield block
         if progress is not None:
-            progress(fraction)
-
-
-def _prepared(
-    stream: CsvStream, header: Header, *, cut: bool
-) -> Generator[tuple[Block, float], None, None]:
-    """The records after the header, and how much of the file has been read with each block."""
-    for block in blocks(stream, len(header.names), header.punctuation):
-        if cut:
-            block.cut()
-        yield block, stream.fraction
+            progress(stream.fraction)

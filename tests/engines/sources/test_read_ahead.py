@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from threading import Event
+from threading import Event, Thread
+from unittest.mock import patch
 
 import pytest
 
@@ -31,20 +32,39 @@ def test_the_next_item_is_read_while_one_is_in_use():
 
 
 def test_what_is_left_off_is_closed():
-    closed = []
+    closed = Event()
 
     def items():
         try:
             yield from range(1, 9)
         finally:
-            closed.append(True)
+            closed.set()
 
-    read = items()
-    ahead = read_ahead(read)
+    ahead = read_ahead(items())
     next(ahead)
-    assert not closed
+    assert not closed.is_set()
     ahead.close()
-    assert closed
+    assert closed.wait(10)
+
+
+def test_what_is_left_off_may_be_closed_at_any_time():
+    """Python looks for garbage amid other work, such as that of starting another thread."""
+    left = read_ahead(item for item in range(1, 9))
+    next(left)
+    begun, start = [], Thread.start
+
+    def begin():
+        begun.append(next(read_ahead(item for item in range(1, 9))))
+
+    def close_and_start(thread):
+        left.close()
+        start(thread)
+
+    beginner = Thread(target=begin, daemon=True)
+    with patch.object(Thread, "start", close_and_start):
+        start(beginner)
+        beginner.join(10)
+    assert begun == [1]
 
 
 def test_an_error_is_passed_on():
