@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
@@ -18,6 +20,11 @@ MAX_CHAIN = 250
 """How many tokens may follow each other without a comma, AND, OR or WHEN.
 
 sqlglot nests each operator of such a chain one level deeper.
+"""
+MAX_WAITING = 8
+"""How many joins may wait for their conditions, in all of a statement.
+
+What follows such a join is read twice if no condition comes, also by each that waits in it.
 """
 
 
@@ -36,6 +43,7 @@ def read_tokens(text: str) -> list[Token]:
         raise TooLarge(f"a statement of {selects} SELECTs, {MAX_SELECTS} are allowed")
     _check_nesting(tokens, text)
     _check_chains(tokens, text)
+    _check_joins(tokens, text)
     return tokens
 
 
@@ -43,6 +51,10 @@ _OPENING = {TokenType.L_PAREN, TokenType.CASE, TokenType.L_BRACKET, TokenType.L_
 _CLOSING = {TokenType.R_PAREN, TokenType.END, TokenType.R_BRACKET, TokenType.R_BRACE}
 _PREFIX = {TokenType.NOT, TokenType.DASH, TokenType.PLUS, TokenType.TILDE}
 _BETWEEN_CHAINS = {TokenType.COMMA, TokenType.AND, TokenType.OR, TokenType.WHEN}
+_JOINS = {TokenType.JOIN, TokenType.STRAIGHT_JOIN}
+_CONDITIONS = {TokenType.ON, TokenType.USING}
+_BEFORE_NAMES = {TokenType.ALIAS, TokenType.DOT}
+"""After these any word is a name."""
 
 
 def _check_nesting(tokens: list[Token], text: str) -> None:
@@ -72,5 +84,27 @@ def _check_chains(tokens: list[Token], text: str) -> None:
             raise TooLarge(
                 f"more than {MAX_CHAIN} words and signs in one expression",
                 hint="parentheses make parts of it",
+                place=place_at(token.start, text),
+            )
+
+
+def _check_joins(tokens: list[Token], text: str) -> None:
+    """Refuse joins that wait for conditions; one within parentheses is for a join within them."""
+    total, around = 0, [0]
+    for before, token in pairwise([None, *tokens]):
+        assert token is not None
+        kind, previous = token.token_type, before and before.token_type
+        if kind in _JOINS and previous is not TokenType.CROSS:
+            total, around[-1] = total + 1, around[-1] + 1
+        elif kind in _CONDITIONS and previous not in _BEFORE_NAMES and around[-1]:
+            total, around[-1] = total - 1, around[-1] - 1
+        elif kind is TokenType.L_PAREN:
+            around.append(0)
+        elif kind is TokenType.R_PAREN and len(around) > 1:
+            around.pop()
+        if total > MAX_WAITING:
+            raise TooLarge(
+                f"more than {MAX_WAITING} joins wait for their ON",
+                hint="write ON after each table that is joined",
                 place=place_at(token.start, text),
             )

@@ -35,6 +35,8 @@ EXHAUSTING = {
     "more columns": f"SELECT {_wide(3000)} FROM t",
     "unions": "SELECT COUNT(*) FROM t" + " UNION SELECT COUNT(*) FROM t" * 600,
     "joins": "SELECT COUNT(*) FROM t" + " JOIN t" * 2400,
+    "joins without ON": "SELECT COUNT(*) FROM t" + " JOIN t" * 40,
+    "joins of what is called on": "SELECT COUNT(*) FROM t" + " JOIN t AS on" * 40,
     "subqueries": "SELECT COUNT(*) FROM t WHERE age > "
     + "(SELECT AVG(age) FROM t WHERE age > " * 30,
     "a long text": "SELECT COUNT(*) FROM t WHERE name = '" + "x" * 1_000_000 + "'",

@@ -21,7 +21,14 @@ from dpdb.session.public_rows import MAX_PUBLIC_CELLS, MAX_PUBLIC_ROWS
 from dpdb.sql.exact_answers import MAX_CELLS
 from dpdb.sql.expression_binder import MAX_LIST, MAX_PATTERN
 from dpdb.sql.scopes import MAX_OUTPUTS
-from dpdb.sql.tokens import MAX_CHAIN, MAX_LENGTH, MAX_NESTING, MAX_SELECTS, MAX_TOKENS
+from dpdb.sql.tokens import (
+    MAX_CHAIN,
+    MAX_LENGTH,
+    MAX_NESTING,
+    MAX_SELECTS,
+    MAX_TOKENS,
+    MAX_WAITING,
+)
 from dpdb.sql.trees import MAX_EXPRESSIONS, MAX_SUBQUERIES, MAX_WILDCARDS
 from tests.support.terminal import Terminal
 
@@ -109,8 +116,8 @@ def test_without_colour_there_are_no_escape_sequences() -> None:
 
 def test_sizes_in_the_manual_are_those_that_hold() -> None:
     limits = [
-        *(MAX_LENGTH, MAX_TOKENS, MAX_NESTING, MAX_CHAIN, MAX_EXPRESSIONS, MAX_SELECTS),
-        *(MAX_OUTPUTS, MAX_LIST, MAX_WILDCARDS),
+        *(MAX_LENGTH, MAX_TOKENS, MAX_NESTING, MAX_CHAIN, MAX_WAITING),
+        *(MAX_EXPRESSIONS, MAX_SELECTS, MAX_OUTPUTS, MAX_LIST, MAX_WILDCARDS),
         *(MAX_GROUPS, MAX_CANDIDATES, MAX_FAN_OUT, MAX_HELD, MAX_PUBLIC_HELD),
         *(MAX_PUBLIC_ROWS, MAX_PUBLIC_CELLS, MAX_CELLS, LONGEST_FILE),
     ]
