@@ -50,8 +50,8 @@ def go_over(
     if len(strands) == 1:
         return [one(strands[0], works[0])]
     with ThreadPoolExecutor(len(strands) - 1) as pool:
-        others = [pool.submit(one, *each) for each in zip(strands[1:], works[1:], strict=True)]
         try:
+            others = [pool.submit(one, *each) for each in zip(strands[1:], works[1:], strict=True)]
             first = one(strands[0], works[0])
             return [first, *(other.result() for other in others)]
         except BaseException:

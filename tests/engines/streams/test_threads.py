@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import count
-from threading import Barrier, current_thread
+from threading import Barrier, Event, current_thread
+from time import sleep
+from typing import Any
 
 import numpy as np
 import pytest
@@ -42,6 +45,29 @@ def test_an_error_ends_all_strands(spoilt: int) -> None:
     works[spoilt] = fail
     with pytest.raises(DataFileError, match="cannot be read"):
         go_over([count(), count()], works)
+
+
+def test_no_strand_goes_on_where_a_thread_cannot_be_started(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen, began, submit = list[int](), Event(), ThreadPoolExecutor.submit
+
+    def once(pool: ThreadPoolExecutor, *call: Any) -> Future[int]:
+        if began.is_set():
+            raise RuntimeError("can't start new thread")
+        started = submit(pool, *call)
+        assert began.wait(10)
+        return started
+
+    def work(number: int) -> None:
+        seen.append(number)
+        began.set()
+        sleep(0.001)
+
+    monkeypatch.setattr(ThreadPoolExecutor, "submit", once)
+    with pytest.raises(RuntimeError, match="can't start"):
+        go_over([iter(range(5_000)) for _ in range(3)], [work] * 3)
+    assert len(seen) < 5_000
 
 
 def test_no_thread_warns_of_what_rows_hold() -> None:
