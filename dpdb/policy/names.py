@@ -13,8 +13,8 @@ RESERVED = frozenset((
     "HAVING", "IF", "ILIKE", "INNER", "INSERT", "INTERSECT", "INTO", "JOIN", "LATERAL", "LIKE",
     "LIMIT", "LOCK", "NOT", "NOTNULL", "NULL", "OFFSET", "ON", "OR", "OUTER", "PARTITIONED_BY",
     "QUALIFY", "REGEXP", "RETURNING", "REVOKE", "RLIKE", "ROLLBACK", "ROLLUP", "SELECT",
-    "TABLESAMPLE", "THEN", "TRUE", "UNCACHE", "UNION", "USING", "VALUES", "WHEN", "WHERE",
-    "WINDOW", "WITH", "XOR",
+    "STRAIGHT_JOIN", "TABLESAMPLE", "THEN", "TRUE", "UNCACHE", "UNION", "USING", "VALUES", "WHEN",
+    "WHERE", "WINDOW", "WITH", "XOR",
 ))  # fmt: skip
 """The words that mean something else where they stand for a table or a column without quotes."""
 
