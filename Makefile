@@ -12,8 +12,8 @@ unexport PYTHONDONTWRITEBYTECODE
 run: .venv/run  ## private answers about the sample data
 	$(BIN)/dpdb sample_data/people.csv -f sample_data/queries.sql
 
-# Types are checked while the suite begins, or one of two cores would be idle.
-test: .venv/dev  ## lint, types, import floors and the whole suite
+# Types are checked while the tools of the tests are installed, or one of two cores would be idle.
+test: .venv/run  ## lint, types, import floors and the whole suite
 	$(MAKE) -j 2 lint suite
 
 # A third worker has the two cores while others wait for terminals. To make every assert show its
@@ -30,7 +30,7 @@ test-spark: .venv/dev  ## the engine for Spark, in this machine; it needs Java a
 	$(BIN)/python -m pip install --quiet --no-compile --editable '.[spark]'
 	$(BIN)/python -m pytest -n 0 tests/spark
 
-lint: .venv/dev
+lint: .venv/lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -55,8 +55,12 @@ data: .venv/run  ## make the files of sample_data anew
 	$(BIN)/python -c 'import matplotlib.figure, numpy, prompt_toolkit.shortcuts, rich.markdown, sqlglot'
 	touch $@
 
-.venv/dev: .venv/run
+.venv/lint: .venv/run
 	$(BIN)/python -m pip install --quiet --no-compile --upgrade 'pip>=25.1'
+	$(BIN)/python -m pip install --quiet --no-compile --group lint
+	touch $@
+
+.venv/dev: .venv/lint
 	$(BIN)/python -m pip install --quiet --no-compile --group dev
 	$(BIN)/python -c 'import dp_accounting, duckdb, hypothesis, IPython, opendp, pandas, pytest, scipy.stats'
 	touch $@
