@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from sqlglot.errors import TokenError
+from sqlglot.parser import Parser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from dpdb.errors import SyntaxFault, TooLarge
@@ -21,6 +22,8 @@ MAX_CHAIN = 250
 
 sqlglot nests each operator of such a chain one level deeper.
 """
+MAX_TYPES = 8
+"""How deeply what follows the names of types may be nested: sqlglot reads each of them twice."""
 MAX_WAITING = 8
 """How many joins may wait for their conditions, in all of a statement.
 
@@ -49,6 +52,7 @@ def read_tokens(text: str) -> list[Token]:
 
 _OPENING = {TokenType.L_PAREN, TokenType.CASE, TokenType.L_BRACKET, TokenType.L_BRACE}
 _CLOSING = {TokenType.R_PAREN, TokenType.END, TokenType.R_BRACKET, TokenType.R_BRACE}
+_CASE, _TYPE = TokenType.CASE, TokenType.UNKNOWN
 _PREFIX = {TokenType.NOT, TokenType.DASH, TokenType.PLUS, TokenType.TILDE}
 _BETWEEN_CHAINS = {TokenType.COMMA, TokenType.AND, TokenType.OR, TokenType.WHEN}
 _JOINS = {TokenType.JOIN, TokenType.STRAIGHT_JOIN}
@@ -58,13 +62,26 @@ _BEFORE_NAMES = {TokenType.ALIAS, TokenType.DOT}
 
 
 def _check_nesting(tokens: list[Token], text: str) -> None:
-    depth = run = 0
-    for token in tokens:
-        depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
-        run = run + 1 if token.token_type in _PREFIX else 0
-        if depth + run > MAX_NESTING:
+    """Refuse deep nesting; END is a name where it closes no CASE."""
+    around: list[TokenType] = []
+    run = 0
+    for before, token in pairwise([None, *tokens]):
+        assert token is not None
+        kind = token.token_type
+        if kind in _OPENING:
+            of_type = before is not None and before.token_type in Parser.TYPE_TOKENS
+            around.append(_TYPE if of_type else kind)
+        elif kind in _CLOSING and around and (kind is not TokenType.END or around[-1] is _CASE):
+            around.pop()
+        run = run + 1 if kind in _PREFIX else 0
+        if len(around) + run > MAX_NESTING:
             raise TooLarge(
                 f"nested deeper than {MAX_NESTING} levels", place=place_at(token.start, text)
+            )
+        if around.count(_TYPE) > MAX_TYPES:
+            raise TooLarge(
+                f"names of types are nested deeper than {MAX_TYPES} levels",
+                place=place_at(token.start, text),
             )
 
 

@@ -35,6 +35,8 @@ EXHAUSTING = {
     "more columns": f"SELECT {_wide(3000)} FROM t",
     "unions": "SELECT COUNT(*) FROM t" + " UNION SELECT COUNT(*) FROM t" * 600,
     "joins": "SELECT COUNT(*) FROM t" + " JOIN t" * 2400,
+    "names of types": "SELECT " + ", ".join(["DATE(" * 17 + "1" + ")" * 17] * 9) + " FROM t",
+    "a column called end": "SELECT " + "DATE(end, " * 40 + "1" + ")" * 40 + " FROM t",
     "joins without ON": "SELECT COUNT(*) FROM t" + " JOIN t" * 40,
     "joins of what is called on": "SELECT COUNT(*) FROM t" + " JOIN t AS on" * 40,
     "subqueries": "SELECT COUNT(*) FROM t WHERE age > "

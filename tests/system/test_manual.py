@@ -27,6 +27,7 @@ from dpdb.sql.tokens import (
     MAX_NESTING,
     MAX_SELECTS,
     MAX_TOKENS,
+    MAX_TYPES,
     MAX_WAITING,
 )
 from dpdb.sql.trees import MAX_EXPRESSIONS, MAX_SUBQUERIES, MAX_WILDCARDS
@@ -116,7 +117,7 @@ def test_without_colour_there_are_no_escape_sequences() -> None:
 
 def test_sizes_in_the_manual_are_those_that_hold() -> None:
     limits = [
-        *(MAX_LENGTH, MAX_TOKENS, MAX_NESTING, MAX_CHAIN, MAX_WAITING),
+        *(MAX_LENGTH, MAX_TOKENS, MAX_NESTING, MAX_CHAIN, MAX_TYPES, MAX_WAITING),
         *(MAX_EXPRESSIONS, MAX_SELECTS, MAX_OUTPUTS, MAX_LIST, MAX_WILDCARDS),
         *(MAX_GROUPS, MAX_CANDIDATES, MAX_FAN_OUT, MAX_HELD, MAX_PUBLIC_HELD),
         *(MAX_PUBLIC_ROWS, MAX_PUBLIC_CELLS, MAX_CELLS, LONGEST_FILE),
