@@ -23,7 +23,7 @@ suite: .venv/dev
 	$(BIN)/python -m pytest -n 3 --dist worksteal --assert=plain || \
 	{ $(BIN)/python -m pytest --last-failed --last-failed-no-failures=none; false; }
 
-test-long: .venv/dev  ## many random examples, and audits of 100,000 runs: under half an hour
+test-long: .venv/dev  ## many random examples, and audits of 100,000 runs: about half an hour
 	$(BIN)/python -m pytest -n 2 --dist worksteal tests/long --scale $(SCALE)
 
 test-spark: .venv/dev  ## the engine for Spark, in this machine; it needs Java and 500 MB
