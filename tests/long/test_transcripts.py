@@ -1,13 +1,16 @@
 """Neighbouring files, exact results overwritten: not a byte differs, whatever is asked.
 
 Each exact result is replaced by one constant in the representation that it came in, and there is
-no noise. The rows are then seen through that representation alone.
+no noise. The rows are then seen through that representation alone. Keys that are found in the data
+are rare.
 """
 
 from __future__ import annotations
 
 import re
 import time
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -15,7 +18,7 @@ import numpy as np
 import pytest
 
 from dpdb.engines.memory import engine as memory
-from dpdb.engines.protocol import Exact
+from dpdb.engines.protocol import Exact, KeyCounts, OpenEngine
 from dpdb.engines.streams import engine as streams
 from dpdb.interfaces.cli import main as cli
 from dpdb.privacy.noise import exponential, smooth
@@ -46,6 +49,17 @@ def _overwritten(cells, constant: int) -> Exact:
     return Exact(np.full_like(cells, constant))
 
 
+def _rare(engine: type[OpenEngine]) -> Callable[..., KeyCounts]:
+    """What finds keys in the data, each of them of one unit: those are never shown."""
+    found = engine.key_counts
+
+    def key_counts(*asked) -> KeyCounts:
+        keys = found(*asked)
+        return replace(keys, units=np.ones_like(keys.units))
+
+    return key_counts
+
+
 @pytest.fixture(autouse=True)
 def _without_noise(monkeypatch):
     """Of every selection the middle."""
@@ -71,6 +85,8 @@ def _transcript(folder: Path, files: list[str], asked: str, turn: int, capsys):
         patched.chdir(folder)
         for engine in (memory, streams):
             patched.setattr(engine, "Exact", lambda cells: _overwritten(cells, constant))
+        for opened in (memory.MemoryEngine, streams.StreamEngine):
+            patched.setattr(opened, "key_counts", _rare(opened))
         code = cli.main([*files, "-c", asked, "--format", form, *PLENTY])
     shown = capsys.readouterr()
     assert "dpdb failed" not in shown.out + shown.err
