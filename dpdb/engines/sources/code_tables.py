@@ -98,5 +98,5 @@ class DeclaredNumbers(Codes):
     def with_code(self, code: int) -> Bools:
         if code == self._table.missing:
             return super().with_code(code)
-        # What is greater than a NULL's mask is true, and not NULL.
+        # True is greater than false alone: the number is equal, and the cell is not NULL.
         return np.asarray(np.greater(self._numbers == self._table.steps[code], self._null))
