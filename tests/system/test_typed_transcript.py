@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import datetime
+import os
 from decimal import Decimal
+from unittest import mock
 
 import numpy as np
 import pyarrow
 import pytest
 
+from dpdb.engines.sources import parquet_reader
+from dpdb.engines.streams import engine
 from dpdb.interfaces.cli import main as cli
 from tests.support.typed_files import write_typed
 from tests.system.test_transcript import GROUPS, POLICIES, _first_difference, drowned
@@ -65,7 +69,12 @@ def spoilt(rows):
     ("kind", "declared"),
     [("parquet", "declared"), ("parquet", "units"), ("parquet", "none"), ("duckdb", "units")],
 )
-def test_other_rows_change_no_byte(tmp_path, capsys, kind, declared):
+def test_other_rows_change_no_byte(tmp_path, capsys, monkeypatch, kind, declared):
+    """Four threads share the few rows of a Parquet file, as they would those of a large one."""
+    monkeypatch.setattr(parquet_reader, "BATCH", 5)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: range(4), raising=False)
+    shared = mock.Mock(wraps=engine.go_over)
+    monkeypatch.setattr(engine, "go_over", shared)
     files = [table(BENIGN), table([*WORST, *BENIGN]), table([])]
     if kind == "parquet":  # DuckDB keeps neither
         files.append(spoilt(BENIGN))
@@ -83,6 +92,8 @@ def test_other_rows_change_no_byte(tmp_path, capsys, kind, declared):
         options = ["--json", "--on-error", "continue", "--epsilon", "10000", "--queries", "1000"]
         code = cli.main([str(path), "-c", ASKED, *options, "--delta", "0.001"])
         found.append((str(code), *capsys.readouterr()))
+    strands = {len(call.args[0]) for call in shared.call_args_list}
+    assert (4 in strands) == (kind == "parquet" and declared != "units")
     assert '"rows": [[' in found[0][1]
     assert "dpdb failed" not in found[0][1] + found[0][2]
     for transcript in found[1:]:
