@@ -209,7 +209,7 @@ class Book:
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """A transaction while which nobody else writes; what it raises undoes it."""
+        """A transaction, during which nobody else writes; what is raised in it undoes it."""
         try:
             self._connection.execute("BEGIN IMMEDIATE")
             yield
