@@ -198,7 +198,7 @@ class Book:
             )
 
     def _identities(self) -> tuple[object, object]:
-        """Those of the file and of its write-ahead log."""
+        """The identities of the file and of its write-ahead log."""
         return identity(self.path), identity(self.path.with_name(f"{self.path.name}-wal"))
 
     def _damaged(self) -> LedgerError:
