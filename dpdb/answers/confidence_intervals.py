@@ -29,7 +29,7 @@ from dpdb.plan.estimate import Estimate
 from dpdb.plan.expressions import Slot, slots
 from dpdb.plan.moments import Reading, value
 from dpdb.plan.plan import Plan, Release
-from dpdb.plan.query import Function, Output
+from dpdb.plan.query import COUNTS, Function, Output
 from dpdb.plan.statistics import Ranks
 from dpdb.privacy.bracket import Bracket
 from dpdb.privacy.mechanisms import Gaussian, Laplace
@@ -117,7 +117,7 @@ def interval_of(
     """
     function = estimate.aggregate.function
     if estimate.obstacle is not None:
-        counts = function in (Function.COUNT, Function.COUNT_DISTINCT)
+        counts = function in COUNTS
         return (np.zeros(1), np.zeros(1)) if counts else None
     if not estimate.releases:
         public = point(estimate, plan, draws)

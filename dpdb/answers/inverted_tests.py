@@ -14,7 +14,6 @@ import numpy as np
 
 from dpdb.answers.accepted_values import Line, last_accepted
 from dpdb.answers.estimates import (
-    SAMPLED,
     Array,
     Draws,
     at_least_one,
@@ -26,6 +25,7 @@ from dpdb.answers.noise_tails import TINY, Real, SumOfNoises
 from dpdb.plan.estimate import Estimate
 from dpdb.plan.moments import Place, Reading
 from dpdb.plan.plan import Plan
+from dpdb.plan.query import SAMPLED
 from dpdb.privacy.mechanisms import Gaussian, Laplace
 
 _PARTS = 2

@@ -169,6 +169,11 @@ Expr = (
 )
 
 
+def is_null_constant(expression: Expr) -> bool:
+    """Whether an expression is the constant NULL."""
+    return isinstance(expression, Literal) and expression.value is None
+
+
 def conjunction(*conditions: Expr | None) -> Expr | None:
     """The AND of the conditions that are not None; None if all are."""
     match [condition for condition in conditions if condition is not None]:

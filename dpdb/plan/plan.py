@@ -156,7 +156,7 @@ class Plan:
 
     @property
     def exact_releases(self) -> tuple[Release, ...]:
-        """Those of them that an engine gives exact results for: all but the selection of keys."""
+        """The fresh releases that need exact results of an engine: all but the choice of keys."""
         return tuple(each for each in self.fresh if not isinstance(each.statistic, KeyUnits))
 
     @property

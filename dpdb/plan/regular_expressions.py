@@ -67,7 +67,7 @@ class _Unions:
 
     @classmethod
     def of(cls, always: States, sets: list[States]) -> _Unions:
-        """Those of these sets, one for each state."""
+        """The unions of these sets, one for each state."""
         eights = (sets[place : place + 8] for place in range(0, len(sets), 8))
         return cls(always, tuple(map(_subset_unions, eights)))
 

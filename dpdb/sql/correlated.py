@@ -14,7 +14,7 @@ from sqlglot import exp
 from dpdb.errors import Unsupported
 from dpdb.plan.expressions import Call, ColumnRef, Expr, Literal, Slot, conjunction
 from dpdb.plan.per_unit import per_unit
-from dpdb.plan.query import Aggregate, Function
+from dpdb.plan.query import COUNTS, Aggregate
 from dpdb.plan.relations import Attached, Equality, Lookup, Scan
 from dpdb.plan.stability import names_of
 from dpdb.policy.catalog import Kind, Policy, Table
@@ -25,8 +25,6 @@ from dpdb.sql.rewriting import substituted
 from dpdb.sql.scopes import AnswerExpressions, RowExpressions
 from dpdb.sql.trees import only, place
 from dpdb.sql.views import Scope, SubqueryBinder
-
-_COUNTS = (Function.COUNT, Function.COUNT_DISTINCT)
 
 
 @dataclass(frozen=True)
@@ -96,7 +94,7 @@ class CorrelatedBinder:
         def value(leaf: Slot | ColumnRef) -> Expr:
             assert isinstance(leaf, Slot)
             column = ColumnRef(columns[leaf.index])
-            if aggregates[leaf.index].function not in _COUNTS:
+            if aggregates[leaf.index].function not in COUNTS:
                 return column
             return Call("coalesce", (column, Literal(0, Kind.INTEGER)), Kind.INTEGER)
 

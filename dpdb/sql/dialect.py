@@ -37,7 +37,7 @@ class Dpdb(Dialect):
     parser_class = Parser  # type: ignore[assignment]
 
 
-FUNCTION_NAMES = {
+_OTHER_NAMES = {
     "MEAN": "AVG",
     "SD": "STDDEV",
     "STD": "STDDEV",
@@ -116,7 +116,7 @@ def _translated(token: Token, following: Token | None) -> Token:
         token.comments and token.token_type is not TokenType.HINT
     ):
         token = _renamed(token, token.text)
-    name = FUNCTION_NAMES.get(token.text.upper())
+    name = _OTHER_NAMES.get(token.text.upper())
     called = following is not None and following.token_type is TokenType.L_PAREN
     if name is None or not called or token.token_type is not TokenType.VAR:
         return token

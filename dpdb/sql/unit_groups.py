@@ -11,11 +11,12 @@ from dpdb.plan.expressions import ColumnRef, Expr, Slot
 from dpdb.plan.held_rows import check_made
 from dpdb.plan.per_unit import PerUnit, per_unit
 from dpdb.plan.query import Output
-from dpdb.plan.relations import Join, Joined, JoinKind, Mark, Relation, Scan, scans
+from dpdb.plan.relations import Join, Joined, JoinKind, Mark, Relation
 from dpdb.plan.stability import THE_UNIT, Name, names_of
-from dpdb.policy.catalog import Policy, Table
+from dpdb.policy.catalog import Policy
 from dpdb.sql import group_by
 from dpdb.sql.arrangement import with_lookups
+from dpdb.sql.correlation import scans_of
 from dpdb.sql.noise_reports import refuse_intervals
 from dpdb.sql.rewriting import substituted
 from dpdb.sql.scopes import AnswerExpressions, Answers, RowExpressions
@@ -50,17 +51,9 @@ def groups_units(tree: exp.Select, scope: Scope, policy: Policy) -> bool:
 def _names(scope: Scope, policy: Policy) -> dict[str, Name]:
     """What the columns that a SELECT reads name."""
     names: dict[str, Name] = {}
-    for scan in scope_scans(scope):
+    for scan in scans_of(scope):
         names |= names_of(scan, policy)
     return names
-
-
-def scope_scans(scope: Scope) -> list[Scan]:
-    """The tables that a SELECT reads."""
-    if scope.parts:
-        return [part.scan for part in scope.parts]
-    table = scope.view.table
-    return [Scan(table)] if isinstance(table, Table) else list(scans(table.relation))
 
 
 def _naming(node: exp.Expr, tree: exp.Select, scope: Scope, names: dict[str, Name]) -> bool:

@@ -33,6 +33,7 @@ from dpdb.privacy.thresholding import Threshold
 from dpdb.privacy.walk import Walk
 
 _SHOWN_ATOMS = 8
+"""The most atoms of a histogram that are listed."""
 NAMES = {
     "laplace": "Laplace noise",
     "gaussian": "Gaussian noise",
@@ -42,6 +43,8 @@ NAMES = {
     "walk": "a walk over a ladder of values",
     "threshold": "a threshold on noisy numbers of units",
 }
+"""What the mechanisms are called here, where not by their own names."""
+
 CHANGES = {
     "laplace": "the most {} can change it",
     "gaussian": "the farthest {} can move it (ℓ2)",
@@ -51,6 +54,7 @@ CHANGES = {
     "walk": "the most {} can change how many rows are beyond a value",
     "threshold": "the most {} can change the numbers of units of all keys",
 }
+"""For each mechanism what its sensitivity is, of the rows that the braces stand for."""
 
 
 def tree(answer: AnswerRecord, given: Collection[str], columns: int | None = None) -> str:

@@ -15,16 +15,16 @@ from dpdb.vectors.columns import Codes, Numbers
 
 @dataclass(frozen=True)
 class Version:
-    """By what data are known to be those that they were: never by what is in them.
+    """What tells one version of the data from another, without a look at what is in them.
 
-    Of a file these are numbers that the system keeps of it.
+    For a file these are numbers that the system keeps of it.
     """
 
     marks: tuple[int, ...] = ()
 
 
 NO_DATA = Version()
-"""That of rows which are worked out from others."""
+"""The version of rows that are worked out from others."""
 
 
 @dataclass(frozen=True, repr=False)

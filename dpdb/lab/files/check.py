@@ -57,7 +57,7 @@ class RecordsCheck:
 
     rows: int
     header: Header | None = None
-    """That of a CSV file: in others there are no lines, and what follows cannot be."""
+    """The header of a CSV file; None for others, of which the fields below say nothing."""
     blank_lines: int = 0
     short_rows: int = 0
     long_rows: int = 0
