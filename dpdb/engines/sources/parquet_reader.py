@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow
 
+from dpdb.engines.sources.narrow_decimals import with_narrow_decimals
 from dpdb.engines.sources.typed_columns import BATCH, has_few_values
 from dpdb.engines.sources.typed_source import Batches, BatchReader
 from dpdb.policy.catalog import Table
@@ -62,7 +63,7 @@ class _Piece:
 def _pieces(path: Path, table: Table) -> Iterator[_Piece]:
     """All groups of a file: as many together as have no more rows than a batch, or one."""
     with open_parquet(path, table.path) as file:
-        metadata = file.metadata
+        metadata = with_narrow_decimals(file.metadata)
     groups, rows = list[int](), 0
     for group in range(metadata.num_row_groups):
         more = metadata.row_group(group).num_rows
