@@ -117,13 +117,23 @@ class Units:
 
     def order(self, rows: Array, sample_key: str) -> Array:
         """How to sort rows: by their unit's number, by their hash, by what breaks ties."""
-        ties = (
-            c.units[rows] if c.null is None else np.where(c.null[rows], np.inf, c.units[rows])
-            for c in reversed(self.ties)
-        )
-        hashes = np.frombuffer(b"".join(self._hashes(rows, sample_key)), dtype=">u8").reshape(-1, 2)
+        keys = (*self.hashes(rows, sample_key), *self.tied(rows))
         # The last of the keys is the first to be sorted by.
-        return np.lexsort((*ties, hashes[:, 1], hashes[:, 0], self.owners.numbers[rows]))
+        return np.lexsort((*reversed(keys), self.owners.numbers[rows]))
+
+    def hashes(self, rows: Array, sample_key: str) -> tuple[Array, Array]:
+        """The hashes of some rows: their first 64 bits, and their last."""
+        hashes = np.frombuffer(b"".join(self._hashes(rows, sample_key)), dtype=">u8").reshape(-1, 2)
+        return hashes[:, 0].astype(np.uint64), hashes[:, 1].astype(np.uint64)
+
+    def tied(self, rows: Array) -> tuple[Array, ...]:
+        """What breaks ties between rows of the same hash."""
+        return tuple(
+            each.units[rows]
+            if each.null is None
+            else np.where(each.null[rows], np.inf, each.units[rows])
+            for each in self.ties
+        )
 
     def _hashes(self, rows: Array, sample_key: str) -> Iterator[bytes]:
         for start in range(0, len(rows), _BLOCK):

@@ -26,16 +26,21 @@ class Part:
     frame: Frame
     rows: int
     units: Units | None
+    """None where rows need not be capped any more."""
 
     @classmethod
     def of(cls, table: Table, loaded: Loaded, slots: Mapping[Slot, AnyVector]) -> Part:
         """These rows; of a table with a unit they have all columns that are declared."""
-        units = None
-        if table.unit is not None:
-            owners = TableOwners((table,)).of(table, lambda *_: loaded.columns)
-            assert owners is not None
-            units = Units.of(table, loaded.columns, owners)
+        owners = TableOwners((table,)).of(table, lambda *_: loaded.columns)
+        if owners is None:
+            return cls.of_counted(loaded, slots)
+        units = Units.of(table, loaded.columns, owners)
         return cls(Frame(loaded.columns, slots), loaded.rows, units)
+
+    @classmethod
+    def of_counted(cls, loaded: Loaded, slots: Mapping[Slot, AnyVector]) -> Part:
+        """These rows, of which no unit has more than count."""
+        return cls(Frame(loaded.columns, slots), loaded.rows, None)
 
     def statistics(self, plan: Plan) -> Statistics:
         """What the rows come to."""
