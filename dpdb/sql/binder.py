@@ -21,6 +21,7 @@ from dpdb.plan.held_rows import check_counted
 from dpdb.plan.query import NO_OPTIONS, Options, Ordering, Output, Query
 from dpdb.plan.relations import Attached, Lookup
 from dpdb.policy.catalog import Policy
+from dpdb.policy.records import changed
 from dpdb.sql import derived_tables, group_by, sources, unions, unit_groups, windows
 from dpdb.sql.aggregates import is_aggregated
 from dpdb.sql.arrangement import with_lookups
@@ -92,7 +93,7 @@ class Binder:
                 hint="single rows are never shown",
             )
         query = bound if isinstance(bound, Query) else self._derived(bound, tree)
-        return replace(query, options=options)
+        return changed(query, options=options)
 
     def _derived(self, derived: Derived, tree: exp.Expr) -> Query:
         """The query of all answers that a derived table is computed from, each once."""
@@ -144,7 +145,7 @@ class Binder:
             unit_groups.refuse_single_units(keys, scope, self.policy, group)
         source, condition = sources.source_of(tree, scope, rows, self)
         table = agreed(terms, source, grouped=bool(tree.args.get("group") or keys))
-        scope = replace(scope, view=replace(scope.view, table=table))
+        scope = changed(scope, view=changed(scope.view, table=table))
         answers = AnswerExpressions(self, rows, scope, keys)
         outputs = self.outputs(tree, answers, written)
         check_distinct(tree, keys, outputs)
