@@ -19,7 +19,7 @@ from dpdb.plan.expressions import ColumnRef, Expr, Literal, Slot
 from dpdb.plan.facts import NO_FACTS, Facts
 from dpdb.plan.held_rows import check_counted
 from dpdb.plan.query import NO_OPTIONS, Options, Ordering, Output, Query
-from dpdb.plan.relations import Attached, Lookup
+from dpdb.plan.relations import Attached, Joined, Lookup
 from dpdb.policy.catalog import Policy
 from dpdb.policy.records import changed
 from dpdb.sql import derived_tables, group_by, sources, unions, unit_groups, windows
@@ -164,9 +164,10 @@ class Binder:
             aggregates=tuple(answers.aggregates),
             subqueries=tuple(self.subqueries),
         )
-        read = place(tree.args["from_"], self.text)
-        check_ignored(query, read, only_units=counts_only_units(terms))
-        check_counted(query.table, read)
+        if isinstance(query.table, Joined):
+            read = place(tree.args["from_"], self.text)
+            check_ignored(query, read, only_units=counts_only_units(terms))
+            check_counted(query.table, read)
         if not (query.aggregates or query.keys):
             raise Unsupported(
                 "a query needs an aggregate such as COUNT(*), or a GROUP BY",
