@@ -41,7 +41,8 @@ def answer_table(plan: Plan, points: Values, subqueries: Values, noisy: Noisy | 
     Without `noisy`, as in teaching mode, no cell has an interval.
     """
     frame = Frame({}, {**subqueries, **key_vectors(plan), **points})
-    frame = replace(frame, ends=_interval_ends(plan, noisy, frame))
+    if ends := _interval_ends(plan, noisy, frame):
+        frame = replace(frame, ends=ends)
     rows = in_order(plan.order, frame, _having(plan, frame), plan.cells)
     rows = rows[plan.offset : None if plan.limit is None else plan.offset + plan.limit]
     columns = (_column(plan, noisy, output, frame, rows) for output in plan.outputs)

@@ -24,6 +24,7 @@ from dpdb.plan.query import Options, Query
 from dpdb.plan.statistics import Total
 from dpdb.policy.budget import SMALLEST_DELTA
 from dpdb.policy.catalog import Policy
+from dpdb.policy.records import changed
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.gradual_release import levels
 from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace
@@ -108,7 +109,7 @@ def _usable(shares: Shares, query: Query) -> Shares:
 
 def _asked(share: BudgetShare, options: Options) -> BudgetShare:
     """The share with the ε and the δ that a query asks for."""
-    return replace(
+    return changed(
         share,
         epsilon=share.epsilon if options.epsilon is None else options.epsilon,
         delta=share.delta if options.delta is None else options.delta,

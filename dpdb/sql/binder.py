@@ -19,8 +19,9 @@ from dpdb.plan.expressions import ColumnRef, Expr, Literal, Slot
 from dpdb.plan.facts import NO_FACTS, Facts
 from dpdb.plan.held_rows import check_counted
 from dpdb.plan.query import NO_OPTIONS, Options, Ordering, Output, Query
-from dpdb.plan.relations import Attached, Lookup
+from dpdb.plan.relations import Attached, Joined, Lookup
 from dpdb.policy.catalog import Policy
+from dpdb.policy.records import changed
 from dpdb.sql import derived_tables, group_by, sources, unions, unit_groups, windows
 from dpdb.sql.aggregates import is_aggregated
 from dpdb.sql.arrangement import with_lookups
@@ -92,7 +93,7 @@ class Binder:
                 hint="single rows are never shown",
             )
         query = bound if isinstance(bound, Query) else self._derived(bound, tree)
-        return replace(query, options=options)
+        return changed(query, options=options)
 
     def _derived(self, derived: Derived, tree: exp.Expr) -> Query:
         """The query of all answers that a derived table is computed from, each once."""
@@ -144,7 +145,7 @@ class Binder:
             unit_groups.refuse_single_units(keys, scope, self.policy, group)
         source, condition = sources.source_of(tree, scope, rows, self)
         table = agreed(terms, source, grouped=bool(tree.args.get("group") or keys))
-        scope = replace(scope, view=replace(scope.view, table=table))
+        scope = changed(scope, view=changed(scope.view, table=table))
         answers = AnswerExpressions(self, rows, scope, keys)
         outputs = self.outputs(tree, answers, written)
         check_distinct(tree, keys, outputs)
@@ -163,9 +164,10 @@ class Binder:
             aggregates=tuple(answers.aggregates),
             subqueries=tuple(self.subqueries),
         )
-        read = place(tree.args["from_"], self.text)
-        check_ignored(query, read, only_units=counts_only_units(terms))
-        check_counted(query.table, read)
+        if isinstance(query.table, Joined):
+            read = place(tree.args["from_"], self.text)
+            check_ignored(query, read, only_units=counts_only_units(terms))
+            check_counted(query.table, read)
         if not (query.aggregates or query.keys):
             raise Unsupported(
                 "a query needs an aggregate such as COUNT(*), or a GROUP BY",

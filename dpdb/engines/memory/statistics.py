@@ -71,7 +71,7 @@ class Statistics:
         owners = owners if units is None else units.owners.numbers
         counted = CountedRows(frame, rows, self._masks[None], self._groups, plan.cells, owners)
         single = {value.name: counted.column(value) for value in single_values(plan)}
-        self._frame = replace(frame, columns={**frame.columns, **single})
+        self._frame = replace(frame, columns={**frame.columns, **single}) if single else frame
         self._sorted: dict[tuple[Expr, Expr | None, Grid], list[Array]] = {}
         self._steps: dict[tuple[Expr, Grid], Steps] = {}
         self._sums: dict[tuple[Expr, Expr | None, Grid, int, int], tuple[Array, Array]] = {}
