@@ -31,7 +31,7 @@ from dpdb.policy.catalog import Column, Kind, Table
 from dpdb.policy.csv_format import NO_QUOTES
 from dpdb.vectors.columns import Codes, Numbers
 
-BATCH = 1 << 18
+BATCH = 1 << 19
 """The rows of a batch."""
 _FEW = 2**16
 """Texts of which a column has no more are read as places in a dictionary."""

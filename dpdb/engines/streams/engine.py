@@ -29,7 +29,7 @@ from dpdb.policy.catalog import Table
 from dpdb.policy.storage import files_of
 from dpdb.vectors.vector import AnyVector
 
-BLOCK = 2**18
+BLOCK = 2**19
 """The rows of a block: what is held of them at a time is a few times what they take as columns."""
 PART = 2**25
 """The bytes of a file for each part of a table that has a unit."""
