@@ -6,7 +6,7 @@ average are both read from one pair of noisy values.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum, auto
 from fractions import Fraction
@@ -147,23 +147,29 @@ class Moments:
 
     def with_constants_times(self, factor: int) -> Moments:
         """The same, but for constants that are so many times as large."""
-        readings = (self.rows, self.count, self.total, self.squares, self.sum)
-        return Moments(
-            self.grid,
-            self.centre,
-            *(each and replace(each, constant=factor * each.constant) for each in readings),
+        return self._with(
+            each and replace(each, constant=factor * each.constant) for each in self._readings
         )
 
     def moved(self, by: int) -> Moments:
         """The same of releases whose indices are larger by so many."""
-        readings = (self.rows, self.count, self.total, self.squares, self.sum)
-        return Moments(self.grid, self.centre, *(each and each.moved(by) for each in readings))
+        return self._with(each and each.moved(by) for each in self._readings)
 
     def placed(self, places: Mapping[int, int]) -> Moments:
         """The same of those releases that have a place."""
-        readings = (self.rows, self.count, self.total, self.squares, self.sum)
-        kept = (r if r and r.releases <= places.keys() else None for r in readings)
-        return Moments(self.grid, self.centre, *(each and each.placed(places) for each in kept))
+        return self._with(
+            each.placed(places) if each and each.releases <= places.keys() else None
+            for each in self._readings
+        )
+
+    @property
+    def _readings(self) -> tuple[Reading | None, ...]:
+        """All readings, in the order of the fields."""
+        return self.rows, self.count, self.total, self.squares, self.sum
+
+    def _with(self, readings: Iterable[Reading | None]) -> Moments:
+        """The same with other readings, in the order of the fields."""
+        return Moments(self.grid, self.centre, *readings)
 
 
 NO_MOMENTS = Moments()

@@ -171,11 +171,17 @@ class Plan:
         return math.prod(len(values) for values in self.key_values if values)
 
     @property
+    def every_plan(self) -> Iterator[Plan]:
+        """The plans of subqueries and of theirs, which come first, and this one."""
+        for subplan in self.subplans:
+            yield from subplan.every_plan
+        yield self
+
+    @property
     def every_release(self) -> Iterator[Release]:
         """All releases that are drawn, in their order, those of subqueries first."""
-        for subplan in self.subplans:
-            yield from subplan.every_release
-        yield from self.fresh
+        for each in self.every_plan:
+            yield from each.fresh
 
     @property
     def settled(self) -> bool:
