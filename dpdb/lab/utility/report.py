@@ -84,8 +84,8 @@ def utility(
     thresholds: Sequence[Fraction],
     answers: Sequence[Sequence[Fraction]],
     *,
-    delta: Fraction | None = None,
-    number: int | None = None,
+    delta: Fraction | None,
+    number: int | None,
 ) -> Utility:
     """The utility of each query; `thresholds` and `answers` have an entry for each query."""
     queries = (
