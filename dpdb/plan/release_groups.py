@@ -235,14 +235,11 @@ def _error(
     return total
 
 
-Lowering = tuple[list[Release], Sequence[GroupMoments]]
-
-
 def _lowered(
     groups: Sequence[tuple[Aggregate, frozenset[Moment]]],
     share: BudgetShare,
     lowering: AggregateLowering,
-) -> Lowering:
+) -> tuple[list[Release], Sequence[GroupMoments]]:
     """Groups with the same share each: their releases, and what is read from all of them."""
     releases: list[Release] = []
     moments = []
