@@ -21,7 +21,7 @@ from dpdb.privacy.thresholding import Threshold
 from dpdb.privacy.walk import Walk
 
 _FEW = 4
-"""So many columns of one release are named."""
+"""How many columns of one release are named."""
 
 
 def reports(planned: Plan) -> tuple[ReleaseReport, ...]:

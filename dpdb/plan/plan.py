@@ -200,7 +200,7 @@ class Plan:
         return self.loss_given({})
 
     def loss_given(self, losses: Mapping[int, Loss]) -> Loss:
-        """The same with other losses of some releases; families add up by [McS09] Theorem 4."""
+        """The loss with other losses of some releases; families add up by [McS09] Theorem 4."""
         each = [losses.get(i, release.mechanism.loss) for i, release in enumerate(self.releases)]
 
         def of(releases: Iterable[int]) -> Loss:

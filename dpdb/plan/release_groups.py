@@ -185,7 +185,7 @@ def _subject(aggregate: Aggregate, asked: Asked, query: Query, context: Planning
 
 
 def _with_rows(needs: Needs, query: Query, context: PlanningContext) -> Needs:
-    """The same, but the number of all rows is read beside the vectors, where there are some.
+    """The needs, but that the number of all rows is read beside the vectors, where there are some.
 
     Under `replace` within one group a row that becomes NULL would move a number of NULLs as well.
     """
