@@ -29,7 +29,7 @@ from dpdb.plan.query import SAMPLED
 from dpdb.privacy.mechanisms import Gaussian, Laplace
 
 _PARTS = 2
-"""Into so many parts the interval of the mean is cut, at whose ends a variance is tested."""
+"""The parts into which the interval of the mean is cut, at whose ends a variance is tested."""
 _FOR_MEAN = 0.1
 """The part of the failure probability that the mean behind a variance has."""
 

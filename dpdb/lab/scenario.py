@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from dpdb.errors import DataFileError
 from dpdb.policy.budget import Budget, Neighbors
 from dpdb.policy.catalog import Column, Kind, Policy, Table
-from dpdb.policy.names import literal, written
+from dpdb.policy.names import quoted_text, written
 from dpdb.policy.reader import policy_for, read_policy
 
 Row = Sequence[object]
@@ -91,7 +91,7 @@ class Victim:
 
 
 @dataclass(frozen=True)
-class Measure:
+class SecretColumn:
     """A numeric column of a file, and the whole numbers that its bounds are nearest to."""
 
     column: Column
@@ -144,13 +144,13 @@ class DataFile:
                 for index, row in enumerate(self.rows):
                     text = row[self.place(column)]
                     if text and cells[text] == 1:
-                        return Victim(index, written(column.name), literal(text))
+                        return Victim(index, written(column.name), quoted_text(text))
         raise DataFileError("no cell of text singles out a row of this file")
 
-    def measure(self) -> Measure:
+    def measure(self) -> SecretColumn:
         """The last numeric column with bounds; the victim's cell in it is the secret."""
         measures = [
-            Measure(column, round(column.bounds[0]), round(column.bounds[1]))
+            SecretColumn(column, round(column.bounds[0]), round(column.bounds[1]))
             for column in self.table.columns
             if column.kind in (Kind.INTEGER, Kind.NUMBER) and column.bounds and not column.values
         ]

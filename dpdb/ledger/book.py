@@ -249,7 +249,7 @@ def anchor_of(lasting: LastingBudget) -> Anchor | None:
     return None if lasting.anchor is None else Anchor(lasting.anchor)
 
 
-def create(path: Path, first: Entry, anchor: Anchor | None = None) -> None:
+def create(path: Path, first: Entry, anchor: Anchor | None) -> None:
     """Make a ledger with one entry; it is there as a whole or not at all.
 
     Raises LedgerError where there is a file already, or an anchor, as then there was a ledger.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from dpdb.errors import DataFileError, did_you_mean
 from dpdb.policy.catalog import Table
-from dpdb.policy.names import literal, quoted
+from dpdb.policy.names import quoted, quoted_text
 from dpdb.policy.storage import files_of
 from dpdb.policy.stored_types import StoredColumn, names_in_file, stored_columns
 
@@ -56,7 +56,7 @@ def open_duckdb(path: Path) -> Iterator[DuckDBPyConnection]:
     (file,) = files_of(path)
     try:
         with duckdb.connect(":memory:", config=_SETTINGS) as connection:
-            connection.execute(f"ATTACH {literal(str(file.absolute()))} AS file (READ_ONLY)")
+            connection.execute(f"ATTACH {quoted_text(str(file.absolute()))} AS file (READ_ONLY)")
             connection.execute("SET enable_progress_bar = false")
             connection.execute("SET enable_external_access = false")
             connection.execute("SET lock_configuration = true")

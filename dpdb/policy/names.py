@@ -35,6 +35,6 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def literal(text: str) -> str:
+def quoted_text(text: str) -> str:
     """The text as a constant, in single quotes."""
     return "'" + text.replace("'", "''") + "'"

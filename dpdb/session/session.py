@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from dpdb.session.purchases import Purchase
 
 STATEMENTS = 32
-"""So many statements stay parsed: the prompt asks for the price of a text before it executes it."""
+"""How many statements stay parsed: the prompt asks for the price of a text it then executes."""
 
 
 class Session:

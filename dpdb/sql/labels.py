@@ -6,7 +6,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from dpdb.errors import SyntaxFault, Unsupported
-from dpdb.policy.names import literal, quoted
+from dpdb.policy.names import quoted, quoted_text
 from dpdb.sql.dialect import select_start
 from dpdb.sql.trees import place, place_at, start
 
@@ -56,7 +56,7 @@ def _label(tokens: list[Token]) -> str:
 def _spelling(token: Token, following: Token | None) -> str:
     match token.token_type:
         case TokenType.STRING:
-            return literal(token.text)
+            return quoted_text(token.text)
         case TokenType.IDENTIFIER:
             return quoted(token.text)
         case TokenType.VAR if following is None or following.token_type is not TokenType.L_PAREN:

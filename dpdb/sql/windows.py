@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from dpdb.errors import TypeMismatch, UnknownName, Unsupported
-from dpdb.plan.derived import Derived, Frame, Released, Selection, Window
+from dpdb.plan.derived import Derived, Frame, Selection, Window
 from dpdb.plan.expressions import Expr, Literal, Slot, slots
 from dpdb.plan.query import Ordering, Output, Query
 from dpdb.policy.catalog import Kind
@@ -216,7 +216,7 @@ def over_answer(
     query: Query,
     windows: tuple[Window, ...],
     qualify: Expr | None,
-    answering: Answering = Released,
+    answering: Answering,
 ) -> Derived:
     """A query with windows over its answer: the query without them, and what reads its answer.
 

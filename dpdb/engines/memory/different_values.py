@@ -13,7 +13,7 @@ from dpdb.engines.memory.coded_values import CodedValues
 from dpdb.vectors.vector import Array, Bools
 
 FEW = 2**16
-"""So many different values are counted one by one rather than sorted."""
+"""How many different values are counted one by one rather than sorted."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -59,7 +59,7 @@ def present(codes: Array, number: int) -> Bools:
 def different_among_few(
     values: CodedValues, groups: Array | None, counted: Bools | None, cells: int
 ) -> DifferentValues:
-    """The same where the codes have a small public range: each value of each cell is counted.
+    """The different values where codes have a small public range: each of each cell is counted.
 
     All rows are given, and which of them count; without groups there is one cell.
     """

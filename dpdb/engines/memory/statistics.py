@@ -215,7 +215,7 @@ class Statistics:
         return found
 
     def _plain_sums(self, total: Total, centre: int, power: int) -> tuple[Array, Array]:
-        """The same, worked out.
+        """The sums and numbers of `_power_sums`, worked out.
 
         Rows that are not counted are multiplied by zero, or put into the group past
         the last: that takes the same time however many there are, and a fraction of

@@ -30,7 +30,7 @@ class Part:
 
     @classmethod
     def of(cls, table: Table, loaded: Loaded, slots: Mapping[Slot, AnyVector]) -> Part:
-        """These rows; of a table with a unit they have all columns that are declared."""
+        """The rows that are loaded; those of a table with a unit have all declared columns."""
         owners = TableOwners((table,)).of(table, lambda *_: loaded.columns)
         if owners is None:
             return cls.of_counted(loaded, slots)
@@ -39,7 +39,7 @@ class Part:
 
     @classmethod
     def of_counted(cls, loaded: Loaded, slots: Mapping[Slot, AnyVector]) -> Part:
-        """These rows, of which no unit has more than count."""
+        """The rows that are loaded, of which no unit has more than count."""
         return cls(Frame(loaded.columns, slots), loaded.rows, None)
 
     def statistics(self, plan: Plan) -> Statistics:
