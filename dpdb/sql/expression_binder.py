@@ -70,9 +70,12 @@ class ExpressionBinder(ABC):
         """Where `node` stands in the statement."""
         return place(node, self.text)
 
-    def condition(self, node: exp.Expr) -> Expr:
+    def condition(self, node: exp.Expr, depth: int = 0) -> Expr:
         """A boolean expression."""
-        return types.of_kind(self.expression(node), Kind.BOOLEAN, self.place(node))
+        found = self.expression(node, depth)
+        if isinstance(found, types.CONDITIONS):
+            return found
+        return types.of_kind(found, Kind.BOOLEAN, self.place(node))
 
     def expression(self, node: exp.Expr, depth: int = 0) -> Expr:
         """Any allowed expression."""
@@ -94,7 +97,7 @@ class ExpressionBinder(ABC):
                 return self._chain(node, depth)
             case exp.Not():
                 only(node, self.text, "this")
-                return Not(self._boolean(node.this, depth))
+                return Not(self.condition(node.this, depth + 1))
             case _ if isinstance(node, PREDICATES):
                 return self._predicate(node, depth)
             case exp.Case() | exp.If():
@@ -109,9 +112,6 @@ class ExpressionBinder(ABC):
         if isinstance(node, exp.Func):
             return self._function(node, depth)
         raise Unsupported(f"{node_name(node)} is not supported", place=self.place(node))
-
-    def _boolean(self, node: exp.Expr, depth: int) -> Expr:
-        return types.of_kind(self.expression(node, depth + 1), Kind.BOOLEAN, self.place(node))
 
     def _number(self, node: exp.Expr, depth: int) -> Expr:
         return types.numeric(self.expression(node, depth + 1), self.place(node))
@@ -129,7 +129,7 @@ class ExpressionBinder(ABC):
         if isinstance(node, exp.DPipe):
             texts = [self.expression(operand, depth + 1) for operand in operands]
             return call("concat", texts, self.place(node))
-        conditions = [self._boolean(operand, depth) for operand in operands]
+        conditions = [self.condition(operand, depth + 1) for operand in operands]
         return logic("and" if isinstance(node, exp.And) else "or", conditions)
 
     def _arithmetic(self, node: exp.Expr, depth: int) -> Expr:
@@ -188,7 +188,7 @@ class ExpressionBinder(ABC):
             return IsNull(self.expression(node.this, depth + 1))
         if isinstance(node.expression, exp.Boolean):
             false = Literal(False, Kind.BOOLEAN)
-            operand = self._boolean(node.this, depth)
+            operand = self.condition(node.this, depth + 1)
             tested = operand if node.expression.this else Not(operand)
             return Call("coalesce", (tested, false), Kind.BOOLEAN)
         raise Unsupported("IS takes NULL, TRUE or FALSE", place=self.place(node))
@@ -238,7 +238,7 @@ class ExpressionBinder(ABC):
         branches = []
         for branch in ifs:
             if operand is None:
-                condition = self._boolean(branch.this, depth)
+                condition = self.condition(branch.this, depth + 1)
             else:
                 condition = self._compare("=", operand, branch.this, depth)
             branches.append((condition, self.expression(branch.args["true"], depth + 1)))

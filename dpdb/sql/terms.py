@@ -68,7 +68,7 @@ def with_key_terms(query: Query, terms: tuple[Option, ...]) -> Query:
 
     Declared groups are all shown. Of those that are found in the data a query can ask for some.
     """
-    found = bool(found_places(query.keys, query.where))
+    found = bool(terms) and bool(found_places(query.keys, query.where))
     for term in terms:
         if term.name == "group_selection_strategy":
             _check_strategy(term, found=found)

@@ -45,8 +45,11 @@ def read_tokens(text: str) -> list[Token]:
     selects = kinds.count(TokenType.SELECT)
     if selects > MAX_SELECTS:
         raise TooLarge(f"a statement of {selects} SELECTs, {MAX_SELECTS} are allowed")
-    _check_nesting(tokens, text)
-    _check_chains(tokens, text)
+    # Most statements have too few signs to be nested too deeply, and too few words for a chain.
+    if sum(map(_NESTING.__contains__, kinds)) > min(MAX_NESTING, MAX_TYPES):
+        _check_nesting(tokens, text)
+    if len(tokens) > MAX_CHAIN:
+        _check_chains(tokens, text)
     if not _JOINS.isdisjoint(kinds):
         _check_joins(tokens, text)
     return tokens
@@ -56,6 +59,7 @@ _OPENING = {TokenType.L_PAREN, TokenType.CASE, TokenType.L_BRACKET, TokenType.L_
 _CLOSING = {TokenType.R_PAREN, TokenType.END, TokenType.R_BRACKET, TokenType.R_BRACE}
 _CASE, _TYPE = TokenType.CASE, TokenType.UNKNOWN
 _PREFIX = {TokenType.NOT, TokenType.DASH, TokenType.PLUS, TokenType.TILDE}
+_NESTING = _OPENING | _PREFIX
 _BETWEEN_CHAINS = {TokenType.COMMA, TokenType.AND, TokenType.OR, TokenType.WHEN}
 _JOINS = {TokenType.JOIN, TokenType.STRAIGHT_JOIN}
 _CONDITIONS = {TokenType.ON, TokenType.USING}
