@@ -7,6 +7,7 @@ a file says of itself is given to the reader with this added.
 from __future__ import annotations
 
 from base64 import b64encode
+from collections.abc import Collection
 from io import BytesIO
 from typing import TYPE_CHECKING
 
@@ -28,11 +29,14 @@ _LIST_OF_ONE_PAIR, _TEXT = bytes([0x09, 2 * 5, 0x1C]), b"\x18"
 """In the same protocol the fifth field of the footer, with a list of one pair; a text follows."""
 
 
-def with_narrow_decimals(metadata: FileMetaData) -> FileMetaData:
-    """The same of a file, of which decimals that are stored in 32 or 64 bits are read so."""
+def with_narrow_decimals(metadata: FileMetaData, names: Collection[str]) -> FileMetaData:
+    """The same of a file, of which decimals that are stored in 32 or 64 bits are read so.
+
+    Only those in the columns called `names` matter.
+    """
     written = metadata.schema.to_arrow_schema()
     columns = map(metadata.schema.column, range(metadata.num_columns))
-    stored = {column.path: column.physical_type for column in columns}
+    stored = {each.path: each.physical_type for each in columns if each.path in names}
     types = [_narrow(field.type, stored.get(field.name)) for field in written]
     schema = pyarrow.schema(zip(written.names, types, strict=True))
     if schema.types == written.types:
