@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dpdb.engines.memory.changes import changes
+from dpdb.engines.memory.hash_order import hash_order
 from dpdb.vectors.vector import Array
 
 SMALL = 2**20
@@ -41,9 +42,9 @@ class LeastHashes:
         # Each array is taken out, so that it is freed when joined.
         joined = [np.concatenate([part.pop(0) for part in parts]) for _ in range(len(parts[0]))]
         rows, units, *keys = joined
-        # The last of the keys is the first to be sorted by.
-        order = np.lexsort((*reversed(keys), units))
-        first = np.flatnonzero(changes([units[order]], len(order)))
+        numbers = np.unique(units, return_inverse=True)[1]
+        order = hash_order(numbers, keys)
+        first = np.flatnonzero(changes([numbers[order]], len(order)))
         place = np.arange(len(order)) - np.repeat(first, np.diff(first, append=len(order)))
         kept = place < self.limit
         over = rows[order[~kept]]

@@ -61,6 +61,7 @@ def test_no_more_rows_of_a_unit_are_kept_than_count() -> None:
     """Those with the least keys, in whatever order they come."""
     chance = np.random.default_rng(6)
     units, first, second = (chance.integers(0, high, 500) for high in (20, 4, 1000))
+    first = first.astype(np.uint64) << np.uint64(40)
     over, least = list[int](), LeastHashes(3)
     with mock.patch("dpdb.engines.streams.least_hashes.SMALL", 50):
         for rows in np.array_split(np.arange(500), 30):
