@@ -78,9 +78,9 @@ def repeated_cells(array: pyarrow.DictionaryArray) -> tuple[Cells, Places]:
     return cells(texts), places_of(array)
 
 
-def places_of(array: pyarrow.DictionaryArray) -> Places:
+def places_of(array: pyarrow.DictionaryArray) -> NDArray[Any]:
     """The place of each row's value in the dictionary; that past its end where it is NULL."""
-    places = _plain(array.indices).astype(np.intp)
+    places = _plain(array.indices).astype(np.int32)
     np.copyto(places, len(array.dictionary), where=null_of(array.indices))
     return places
 
