@@ -69,7 +69,7 @@ class TypedColumns:
         }
 
     def block(self) -> dict[str, Numbers | Codes]:
-        """The columns of a batch that is not kept: its numbers need not be looked up yet."""
+        """The same of a batch that is not kept: its numbers need not be looked up yet."""
         return finished(self.builders)
 
 

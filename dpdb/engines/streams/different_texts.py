@@ -13,7 +13,7 @@ from dpdb.vectors.stored_texts import StoredTexts, TextNumbers
 from dpdb.vectors.vector import Array
 
 _WAITING = 2**26
-"""How many bytes of texts may wait before they are numbered together."""
+"""So many bytes of texts may wait before they are numbered together."""
 
 
 @dataclass(eq=False)

@@ -29,7 +29,7 @@ class Part:
 
     @classmethod
     def of(cls, table: Table, loaded: Loaded, slots: Mapping[Slot, AnyVector]) -> Part:
-        """The part that is loaded; of a table with a unit it has all columns that are declared."""
+        """These rows; of a table with a unit they have all columns that are declared."""
         units = None
         if table.unit is not None:
             owners = TableOwners((table,)).of(table, lambda *_: loaded.columns)
