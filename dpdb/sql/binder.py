@@ -30,7 +30,7 @@ from dpdb.sql.labels import column_names, labels_of
 from dpdb.sql.lists import columns
 from dpdb.sql.lookups import LookupBinder, check, read_inside
 from dpdb.sql.public_rows import are_asked_for, public_rows
-from dpdb.sql.scalar_subqueries import check_scalar, constant
+from dpdb.sql.scalar_subqueries import check_scalar, known_value
 from dpdb.sql.scopes import (
     Answers,
     Constants,
@@ -136,7 +136,7 @@ class Binder:
         if not isinstance(node.this, exp.Select):
             raise Unsupported("only a SELECT can be a subquery", place=place(node, self.text))
         query = self.within(rows=True).query(node.this)
-        if (known := constant(query, self.facts)) is not None:
+        if (known := known_value(query, self.facts)) is not None:
             return known
         check_scalar(query, node, self.text)
         if query not in self.subqueries:

@@ -17,7 +17,7 @@ from dpdb.plan.expressions import Expr, Slot, slots
 from dpdb.plan.query import Ordering, Output, Query
 from dpdb.sql import group_by
 from dpdb.sql.aggregates import is_aggregated
-from dpdb.sql.scalar_subqueries import constant
+from dpdb.sql.scalar_subqueries import known_value
 from dpdb.sql.scopes import (
     AnswerExpressions,
     Answers,
@@ -53,7 +53,7 @@ class Scalars:
         """The slot for the value of a scalar subquery, or the value of one of public tables."""
         only(node, self.text, "this")
         bound = self.binder.within(rows=self.constants).bound(node.this)
-        known = constant(bound, self.binder.facts) if self.constants else None
+        known = known_value(bound, self.binder.facts) if self.constants else None
         if known is not None:
             return known
         derived = Released(bound) if isinstance(bound, Query) else bound

@@ -13,7 +13,7 @@ from dpdb.plan.held_rows import check_counted
 from dpdb.plan.query import Query
 from dpdb.plan.relations import Joined
 from dpdb.policy.records import changed
-from dpdb.sql import group_by, sources, unit_groups, windows
+from dpdb.sql import group_by, sources, unit_groups
 from dpdb.sql.arrangement import with_lookups
 from dpdb.sql.distinct import check_distinct, distinct_keys
 from dpdb.sql.grouping_sets import by_levels
@@ -24,6 +24,7 @@ from dpdb.sql.terms import Option, agreed, counts_only_units, with_key_terms
 from dpdb.sql.trees import only, place
 from dpdb.sql.unmatched import check_ignored
 from dpdb.sql.views import Scope
+from dpdb.sql.windowed_answers import over_answer
 
 
 def table_query(
@@ -64,7 +65,7 @@ def table_query(
     if not (answers.windows or qualifying is not None or subtotals):
         return query
     answering = partial(by_levels, levels=levels, groupings=answers.groupings)
-    return windows.over_answer(
+    return over_answer(
         query, tuple(answers.windows), qualifying, answering if subtotals else Released
     )
 
