@@ -60,6 +60,9 @@ class StreamEngine(OpenEngine):
 
     def __post_init__(self) -> None:
         self._memory = MemoryEngine(self.progress, self.witness, self.tables)
+        # The C library keeps twice as much free memory as was once freed in one piece (mallopt(3)),
+        # and makes what is beyond that anew, page by page. This is more than a block's column has.
+        np.empty(2 * BLOCK)
 
     def streams(self, table: Table) -> bool:
         """Whether the rows of a table are read block by block."""
