@@ -21,7 +21,7 @@ from dpdb.engines.streams.parts import Part
 from dpdb.engines.streams.reading import Reading
 from dpdb.engines.streams.row_bits import RowBits
 from dpdb.engines.streams.threads import go_over, threads
-from dpdb.engines.streams.unit_parts import looks_at_units, part_of, rows_of
+from dpdb.engines.streams.unit_parts import caps_groups, looks_at_units, part_of, rows_of
 from dpdb.engines.streams.united_keys import UnitedKeys
 from dpdb.plan.expressions import Slot
 from dpdb.plan.plan import Plan
@@ -125,10 +125,10 @@ class StreamEngine(OpenEngine):
         )
 
     def _counted(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> RowBits | None:
-        """The rows that count, if units have several and need not be looked at as a whole."""
+        """The rows that count of a table with units, if these can be in any number of groups."""
         table = plan.table
         assert isinstance(table, Table)
-        if table.unit is None or looks_at_units(plan):
+        if table.unit is None or caps_groups(plan):
             return None
         capped = CappedRows.of(plan)
         if self._kept is None or self._kept[0] not in (capped, capped.for_all) or slots:
@@ -145,9 +145,17 @@ class StreamEngine(OpenEngine):
         if counted is not None:
             self._add_counted(after_filter(plan), slots, found, counted)
         elif table.unit is not None:
-            for number in range(self.parts(table)):
+            # Which of a unit's rows count depends on all declared columns.
+            names = frozenset(column.name for column in table.columns)
+            parts = self.parts(table)
+            for number in range(parts):
                 # No name holds a part, so that it is freed before the next one is gathered.
-                add_part(found, self._unit_part(table, number, slots), plan)
+                blocks = self._in_order(table, names)
+                add_part(
+                    found,
+                    Part.of(table, part_of(blocks, table.unit, number, parts), slots),
+                    plan,
+                )
         else:
             self._add_strands(plan, slots, found)
 
@@ -169,27 +177,33 @@ class StreamEngine(OpenEngine):
     def _add_counted(
         self, plan: Plan, slots: Mapping[Slot, AnyVector], found: Found, counted: RowBits
     ) -> None:
-        """Add the rows that count."""
-        table, first = plan.table, 0
+        """Add the rows that count, with units as they are or with those of each together."""
+        table = plan.table
         assert isinstance(table, Table)
-        for block in self._in_order(table, plan.column_names):
-            rows = rows_of(block, counted.within(first, block.rows))
-            add_part(found, Part.of_counted(rows, slots), plan)
+        if table.unit is not None and looks_at_units(plan):
+            names, parts = plan.column_names | {table.unit}, self.parts(table)
+            for number in range(parts):
+                blocks = self._those(table, names, counted)
+                add_part(
+                    found,
+                    Part.of_counted(part_of(blocks, table.unit, number, parts), slots, table.unit),
+                    plan,
+                )
+            return
+        for block in self._those(table, plan.column_names, counted):
+            add_part(found, Part.of_counted(block, slots), plan)
+
+    def _those(self, table: Table, names: frozenset[str], counted: RowBits) -> Iterator[Loaded]:
+        """The rows that count, some at a time."""
+        first = 0
+        for block in self._in_order(table, names):
+            yield rows_of(block, counted.within(first, block.rows))
             first += block.rows
 
     def _in_order(self, table: Table, names: frozenset[str]) -> Iterator[Loaded]:
         """All rows in their order, some at a time."""
         [blocks] = self._strands(table, names, 1)
         return blocks
-
-    def _unit_part(self, table: Table, number: int, slots: Mapping[Slot, AnyVector]) -> Part:
-        """One part of the rows of a table whose units a column names, which has whole units."""
-        assert table.unit is not None
-        # Which of a unit's rows count depends on all declared columns.
-        names = frozenset(column.name for column in table.columns)
-        blocks = self._in_order(table, names)
-        rows = part_of(blocks, table.unit, number, self.parts(table))
-        return Part.of(table, rows, slots)
 
     def _strands(self, table: Table, names: frozenset[str], most: int) -> list[Iterator[Loaded]]:
         """All rows, some at a time, in at most so many strands.

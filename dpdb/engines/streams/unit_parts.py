@@ -24,14 +24,20 @@ from dpdb.vectors.stored_texts import StoredTexts
 from dpdb.vectors.vector import Array
 
 
-def looks_at_units(plan: Plan) -> bool:
-    """Whether a plan needs the rows of a unit together, for more than to cap their number."""
+def caps_groups(plan: Plan) -> bool:
+    """Whether units are in so many groups at most, which is decided before their rows are capped.
+
+    It takes all rows of a unit to decide both.
+    """
     assert isinstance(plan.table, Table)
+    return bool(plan.keys and plan.table.groups_per_unit is not None)
+
+
+def looks_at_units(plan: Plan) -> bool:
+    """Whether a plan needs the rows of a unit that count together."""
     arguments = (estimate.aggregate.argument for estimate in plan.estimates)
-    return (
-        are_sought(plan.found)
-        or bool(plan.keys and plan.table.groups_per_unit is not None)
-        or any(isinstance(single_value(argument), UnitValue) for argument in arguments)
+    return are_sought(plan.found) or any(
+        isinstance(single_value(argument), UnitValue) for argument in arguments
     )
 
 

@@ -79,6 +79,9 @@ class Sized(StreamEngine):
     def size(self, table: Table) -> int:
         return 2 * capped_rows.ORDERED
 
+    def parts(self, table: Table) -> int:
+        return 3
+
 
 @pytest.fixture
 def read(monkeypatch: pytest.MonkeyPatch) -> list[set[str]]:
@@ -104,6 +107,8 @@ def test_what_is_read_follows_from_the_plan_and_the_size(
         "SELECT SUM(x) FROM t WHERE y > 0": [{"who", "y"}, ALL, ALL, ALL, {"x"}],
         "SELECT g, AVG(x) FROM t WHERE y > 0 GROUP BY g": [{"g", "x"}],
         "SELECT COUNT(DISTINCT who) FROM t WHERE y > 0": [{"who"}],
+        "SELECT SUM(x, contribution_bounds_per_group => (2, 9)) FROM t WHERE y > 0": [{"who", "x"}]
+        * 3,
         "SELECT COUNT(*) FROM t": [{"who"}, {"who"}, {"who"}, {"who"}, set()],
         "SELECT COUNT(DISTINCT who) FROM t": [{"who"}],
     }.items():
