@@ -10,6 +10,7 @@ from dpdb.engines.memory.row_blocks import row_blocks
 from dpdb.engines.memory.statistics import Statistics
 from dpdb.engines.protocol import WORD
 from dpdb.engines.rank_window import RankWindow
+from dpdb.engines.sources.grid_rounding import narrowest
 from dpdb.engines.streams.accumulator import Accumulator
 from dpdb.engines.streams.cell_values import CellValues, GrowingCellValues
 from dpdb.plan.statistics import Ranks
@@ -51,7 +52,9 @@ class RungCounts(Accumulator):
     _counts: Array = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self._rungs = np.array(self.statistic.rungs, dtype=WORD)
+        rungs = self.statistic.rungs
+        # Beside values of the same type they are looked up without a copy of these.
+        self._rungs = np.array(rungs, dtype=narrowest(min(rungs), max(rungs)))
         self._counts = np.zeros((self.cells, len(self._rungs)), dtype=WORD)
 
     @property
@@ -90,7 +93,7 @@ class RungCounts(Accumulator):
 
     def result(self) -> list[RankWindow]:
         order = np.argsort(self._rungs)
-        points = self._rungs[order]
+        points = self._rungs[order].astype(WORD)
         return [RankWindow(int(own.sum()), 0, points, own[order]) for own in self._counts]
 
 
