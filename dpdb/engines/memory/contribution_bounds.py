@@ -51,7 +51,7 @@ class Units:
 
     @classmethod
     def of(cls, table: Table, columns: Mapping[str, Numbers | Codes], owners: Owners) -> Units:
-        """Those of a table, its columns, and the owners of its rows."""
+        """The rows of a table, from its columns and the owners of the rows."""
         written, ties = [], []
         for declared in sorted(table.columns, key=lambda column: column.name):
             column = columns[declared.name]

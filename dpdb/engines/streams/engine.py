@@ -29,7 +29,7 @@ from dpdb.policy.catalog import Table
 from dpdb.policy.storage import files_of
 from dpdb.vectors.vector import AnyVector
 
-BLOCK = 2**18
+BLOCK = 2**19
 """The rows of a block: what is held of them at a time is a few times what they take as columns."""
 PART = 2**25
 """The bytes of a file for each part of a table that has a unit."""
@@ -60,6 +60,9 @@ class StreamEngine(OpenEngine):
 
     def __post_init__(self) -> None:
         self._memory = MemoryEngine(self.progress, self.witness, self.tables)
+        # The C library keeps twice as much free memory as was once freed in one piece (mallopt(3)),
+        # and makes what is beyond that anew, page by page. This is more than a block's column has.
+        np.empty(2 * BLOCK)
 
     def streams(self, table: Table) -> bool:
         """Whether the rows of a table are read block by block."""

@@ -32,7 +32,7 @@ class Part:
 
     @classmethod
     def of(cls, table: Table, loaded: Loaded, slots: Mapping[Slot, AnyVector]) -> Part:
-        """These rows; of a table with a unit they have all columns that are declared."""
+        """The rows that are loaded; those of a table with a unit have all declared columns."""
         owners = TableOwners((table,)).of(table, lambda *_: loaded.columns)
         if owners is None:
             return cls.of_counted(loaded, slots)
@@ -43,7 +43,7 @@ class Part:
     def of_counted(
         cls, loaded: Loaded, slots: Mapping[Slot, AnyVector], unit: str | None = None
     ) -> Part:
-        """These rows, of which no unit has more than count; whose they are is named by `unit`."""
+        """Loaded rows, of which no unit has more than count; `unit` names whose they are."""
         owners = None if unit is None else UnitNumbers().of(loaded.columns[unit])
         return cls(Frame(loaded.columns, slots), loaded.rows, None, owners)
 
