@@ -12,7 +12,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from dpdb.plan.expressions import (
     Call,
@@ -114,6 +114,7 @@ class Region:
         return False
 
 
+@lru_cache(maxsize=128)
 def region(table: Source, condition: Expr | None) -> Region:
     """A region that holds all rows of `table` for which `condition` is true."""
     return Region(table, {} if condition is None else _limits(condition, wanted=True))

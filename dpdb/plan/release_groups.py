@@ -135,18 +135,21 @@ def _over_one_filter(
         own = moments_of(aggregate) if subject[0] is not None else frozenset({Moment.ROWS})
         first.setdefault(subject, index)
         needs[subject] = needs.get(subject, frozenset()) | own
+
+    def groups(needs: Needs) -> tuple[ReleaseGroup, ...]:
+        way = _with_rows(needs, query, context)
+        return tuple(ReleaseGroup(first[subject], needed) for subject, needed in way.items())
+
+    if len(asked) == 1 or contribution_of(asked[0][1], query, context.policy).fixed:
+        return groups(needs)
     vectors = {
         subject: needed | {Moment.COUNT} if needed == {Moment.TOTAL} else needed
         for subject, needed in needs.items()
     }
-    ways = [
-        tuple(ReleaseGroup(first[subject], needed) for subject, needed in way.items())
-        for way in (_with_rows(needs, query, context), _with_rows(vectors, query, context))
-    ]
+    ways = [groups(needs), groups(vectors)]
     if all(aggregate.function in (Function.COUNT, Function.SUM) for _, aggregate in asked):
         ways.append(_one_by_one(asked))
-    fixed = contribution_of(asked[0][1], query, context.policy).fixed
-    if len(set(ways)) == 1 or len(asked) == 1 or fixed:
+    if len(set(ways)) == 1:
         return ways[0]
     return min(ways, key=lambda way: _error(way, asked, query, context))
 

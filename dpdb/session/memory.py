@@ -134,6 +134,8 @@ class Memory:
 
     def draws(self, plan: Plan) -> tuple[Array, ...]:
         """The noisy values of the releases that a plan recalls, in their order."""
+        if not plan.remembered:
+            return ()
         own = self._groups.get(_scope(plan), {}).get(plan.keys, {})
         others = self._others.get(_scope(plan), {}).get(plan.keys, {})
         return tuple(

@@ -83,7 +83,9 @@ class PublicAnswers:
 
     def _about(self, text: str, outputs: tuple[Output, ...]) -> Answer:
         columns = tuple(output.label for output in outputs)
-        return Answer(text, columns, (), self.balance, query=True, notes=(PUBLIC_NOTE,))
+        return Answer(
+            text, columns, (), self.balance, query=True, find_notes=lambda: (PUBLIC_NOTE,)
+        )
 
 
 def _with_rows(query: Query) -> Query:

@@ -152,7 +152,7 @@ class Session:
             return self._unprotected.explained(text, priced.query)
         query = self._asked(priced.query)
         rows = (lambda _: 1) if query.options.error is None else self._rows
-        return replace(self._explained(text, query, rows), releases=())
+        return replace(self._explained(text, query, rows), find_releases=tuple)
 
     def _execute(self, text: str) -> Answer:
         match self._statement(text):

@@ -69,9 +69,9 @@ class Unprotected:
             price, note = self.ledger.price(ComposedLoss.of(pure(epsilon)), None), LOCAL_NOTE
         return replace(
             self._about(text, planned, price),
-            releases=release_reports.unprotected_reports(planned, epsilon),
+            find_releases=lambda: release_reports.unprotected_reports(planned, epsilon),
             explain=True,
-            notes=(note,),
+            find_notes=lambda: (note,),
             plan=planned,
         )
 

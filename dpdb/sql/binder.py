@@ -19,6 +19,7 @@ from dpdb.plan.facts import NO_FACTS, Facts
 from dpdb.plan.query import NO_OPTIONS, Options, Ordering, Output, Query
 from dpdb.plan.relations import Attached, Lookup
 from dpdb.policy.catalog import Policy
+from dpdb.policy.records import changed
 from dpdb.sql import derived_tables, group_by, sources, unions, unit_groups, windows
 from dpdb.sql.aggregates import is_aggregated
 from dpdb.sql.correlated import CorrelatedBinder
@@ -89,7 +90,7 @@ class Binder:
                 hint="single rows are never shown",
             )
         query = bound if isinstance(bound, Query) else self._derived(bound, tree)
-        return replace(query, options=options)
+        return changed(query, options=options)
 
     def _derived(self, derived: Derived, tree: exp.Expr) -> Query:
         """The query of all answers that a derived table is computed from, each once."""

@@ -184,7 +184,7 @@ class AnswerExpressions(NamedExpressions):
             )
 
     def _aggregate(self, node: exp.Expr) -> Expr:
-        if (plain := without_report(node, self.place(node))) is not None:
+        if (plain := without_report(node, self.text)) is not None:
             return self._report(plain, self.place(node))
         found = of_two_columns(node, self.rows, lambda call: self._slot(call, node))
         if found is not None:

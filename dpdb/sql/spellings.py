@@ -187,7 +187,7 @@ def like_each(node: exp.Expr) -> exp.Expr | None:
 
 def write_out_ratios(tree: exp.Select, text: str) -> None:
     """Write RATIO_TO_REPORT(x) OVER (…) as x / SUM(x) OVER (…), which it is short for."""
-    for node in list(tree.find_all(exp.Window)):
+    for node in list(tree.find_all(exp.Window)) if "RATIO_TO_REPORT" in text.upper() else ():
         called = node.this
         if not isinstance(called, exp.Anonymous) or called.name.upper() != "RATIO_TO_REPORT":
             continue

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 
 from sqlglot import exp
@@ -12,6 +11,8 @@ from dpdb.plan.derived import Derived, Released
 from dpdb.plan.expressions import Expr
 from dpdb.plan.held_rows import check_counted
 from dpdb.plan.query import Query
+from dpdb.plan.relations import Joined
+from dpdb.policy.records import changed
 from dpdb.sql import group_by, sources, unit_groups
 from dpdb.sql.arrangement import with_lookups
 from dpdb.sql.distinct import check_distinct, distinct_keys
@@ -45,12 +46,13 @@ def table_query(
         unit_groups.refuse_single_units(keys, scope, binder.policy, group)
     source, condition = sources.source_of(tree, scope, rows, binder)
     table = agreed(terms, source, grouped=bool(tree.args.get("group") or keys))
-    scope = replace(scope, view=replace(scope.view, table=table))
+    scope = changed(scope, view=changed(scope.view, table=table))
     answers = AnswerExpressions(binder, rows, scope, keys)
     query, qualifying = _clauses(tree, written, answers, condition, binder)
-    read = place(tree.args["from_"], binder.text)
-    check_ignored(query, read, only_units=counts_only_units(terms))
-    check_counted(query.table, read)
+    if isinstance(query.table, Joined):
+        read = place(tree.args["from_"], binder.text)
+        check_ignored(query, read, only_units=counts_only_units(terms))
+        check_counted(query.table, read)
     if not (query.aggregates or query.keys):
         raise Unsupported(
             "a query needs an aggregate such as COUNT(*), or a GROUP BY",

@@ -15,9 +15,14 @@ from dpdb.plan.expressions import (
     Case,
     Cast,
     ColumnRef,
+    Compare,
     Expr,
+    InList,
     IsNull,
+    Like,
     Literal,
+    Logic,
+    Not,
     compare,
     is_null_constant,
     logic,
@@ -26,6 +31,9 @@ from dpdb.policy.catalog import Kind
 from dpdb.policy.numbers import days_of, iso_date
 from dpdb.policy.timestamps import FIRST_YEAR, LAST_YEAR, read_timestamp
 from dpdb.sql.literals import MAX_NUMBER
+
+CONDITIONS = (Compare, InList, IsNull, Like, Logic, Not)
+"""The expressions that are boolean and nothing else."""
 
 
 def numeric(expression: Expr, place: Place | None, *, dates: bool = False) -> Expr:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpdb.engines.memory import row_blocks
 from dpdb.engines.memory.changes import changes
 from dpdb.engines.memory.coded_values import CodedValues
+from dpdb.engines.memory.groups import count_codes
 from dpdb.vectors.vector import Array, Bools
 
 FEW = 2**16
@@ -66,15 +66,15 @@ def different_among_few(
     assert values.range is not None
     low, high = values.range
     size = high - low + 1
-    counts = np.zeros((cells + 1) * size, dtype=np.int64)
-    for block in row_blocks.row_blocks(len(values.codes)):
-        places = np.subtract(values.codes[block], low, dtype=np.intp)
-        if groups is not None:
-            places += np.multiply(groups[block], size, dtype=np.intp)
-        if counted is not None:
-            np.copyto(places, cells * size, where=~counted[block])
-        counts += np.bincount(places, minlength=len(counts))
-    present, codes = np.nonzero(counts.reshape(cells + 1, size)[:cells])
+    # So few bits wrap around on the way, and hold each place in the end.
+    narrow = np.min_scalar_type((cells + 1) * size)
+    places = values.codes.astype(narrow) - np.array(low).astype(narrow)
+    if groups is not None:
+        places += groups.astype(narrow) * narrow.type(size)
+    if counted is not None:
+        np.copyto(places, cells * size, where=~counted)
+    counts = count_codes(places, (cells + 1) * size).reshape(cells + 1, size)
+    present, codes = np.nonzero(counts[:cells])
     return DifferentValues(cells, present, codes + low)
 
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 RECENT = 20
 """How many entries `.history` shows."""
 FOREIGN = {
+    ".budget": "SHOW BUDGET; says what is left",
     ".headers": "answers always have a header; .mode csv is the plainest",
     ".open": "leave, and start dpdb with the file",
     ".import": "leave, and start dpdb with the file",
