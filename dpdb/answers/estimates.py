@@ -17,7 +17,7 @@ from dpdb.plan.expressions import Slot
 from dpdb.plan.found_keys import KeyRow
 from dpdb.plan.moments import Reading
 from dpdb.plan.plan import Plan, Release
-from dpdb.plan.query import Function
+from dpdb.plan.query import COUNTS, DEVIATIONS, SAMPLED, Function
 from dpdb.plan.statistics import Ranks
 from dpdb.policy.catalog import Kind, Value
 from dpdb.privacy.walk import Walk
@@ -117,7 +117,7 @@ def point(estimate: Estimate, plan: Plan, draws: Draws) -> AnyVector:
     """The estimate of an aggregate in each cell, in the column's unit."""
     releases = [plan.releases[index] for index in estimate.releases]
     if estimate.obstacle is not None:
-        counts = estimate.aggregate.function in (Function.COUNT, Function.COUNT_DISTINCT)
+        counts = estimate.aggregate.function in COUNTS
         return constant(0 if counts else None, estimate.aggregate.kind)
     moments = estimate.moments
     match estimate.aggregate.function:
@@ -204,13 +204,9 @@ def _variance(estimate: Estimate, draws: Draws) -> Array:
     return deviation(variance, estimate)
 
 
-SAMPLED = (Function.VAR_SAMP, Function.STDDEV_SAMP)
-"""The functions of a sample, which divide by the number of rows less one."""
-
-
 def deviation(variance: Array, estimate: Estimate) -> Array:
     """A variance in squared steps, as it is asked for: in the column's unit, or its root."""
     result = variance * float(grid_step(estimate)) ** 2
-    if estimate.aggregate.function in (Function.STDDEV_POP, Function.STDDEV_SAMP):
+    if estimate.aggregate.function in DEVIATIONS:
         result = np.sqrt(result)
     return _clamped(result, estimate)

@@ -28,7 +28,7 @@ def with_keys(plan: Plan, rows: tuple[KeyRow, ...]) -> Plan:
 
 
 def with_all_keys(plan: Plan, noisy: Noisy) -> Plan:
-    """The same for a plan and all of its subplans."""
+    """The plan and its subplans once it is known which keys are shown."""
     if noisy.subresults:
         below = zip(plan.subplans, noisy.subresults, strict=True)
         subplans = tuple(with_all_keys(*each) for each in below)

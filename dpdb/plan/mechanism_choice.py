@@ -29,7 +29,7 @@ from dpdb.privacy.sensitivity import Contribution
 from dpdb.privacy.walk import SPAN, Walk
 
 FEW_RUNGS = 64
-"""Up to so many rungs, the exponential mechanism finds MIN and MAX better than a walk does."""
+"""The most rungs among which the exponential mechanism finds MIN and MAX better than a walk."""
 
 
 def with_usual_noise(options: Options, share: BudgetShare) -> Options:

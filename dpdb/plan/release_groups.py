@@ -188,7 +188,7 @@ def _subject(aggregate: Aggregate, asked: Asked, query: Query, context: Planning
 
 
 def _with_rows(needs: Needs, query: Query, context: PlanningContext) -> Needs:
-    """The same, but the number of all rows is read beside the vectors, where there are some.
+    """The needs, but that the number of all rows is read beside the vectors, where there are some.
 
     Under `replace` within one group a row that becomes NULL would move a number of NULLs as well.
     """
@@ -238,14 +238,11 @@ def _error(
     return total
 
 
-Lowering = tuple[list[Release], Sequence[GroupMoments]]
-
-
 def _lowered(
     groups: Sequence[tuple[Aggregate, frozenset[Moment]]],
     share: BudgetShare,
     lowering: AggregateLowering,
-) -> Lowering:
+) -> tuple[list[Release], Sequence[GroupMoments]]:
     """Groups with the same share each: their releases, and what is read from all of them."""
     releases: list[Release] = []
     moments = []

@@ -195,7 +195,7 @@ class JointRanks(Ranks):
 
     @property
     def alone(self) -> Ranks:
-        """The same for `fraction` alone."""
+        """The ranks of which `fraction` alone is selected."""
         return Ranks(self.argument, self.where, self.grid, self.fraction)
 
 

@@ -1,4 +1,4 @@
-"""Answers from what was bought."""
+"""The answer to a statement, made from what was bought for it."""
 
 from __future__ import annotations
 

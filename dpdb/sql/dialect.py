@@ -37,7 +37,7 @@ class Dpdb(Dialect):
     parser_class = Parser  # type: ignore[assignment]
 
 
-FUNCTION_NAMES = {
+_OTHER_NAMES = {
     "MEAN": "AVG",
     "SD": "STDDEV",
     "STD": "STDDEV",
@@ -123,7 +123,7 @@ def _translated(token: Token, following: Token | None) -> Token:
         return token
     if token.token_type is not TokenType.VAR:
         return token
-    name = FUNCTION_NAMES.get(token.text.upper())
+    name = _OTHER_NAMES.get(token.text.upper())
     return token if name is None else _renamed(token, name)
 
 

@@ -2,38 +2,30 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from fractions import Fraction
 
 from sqlglot import exp
 
-from dpdb.errors import Place, StatementError, TooLarge, UnknownName, Unsupported, did_you_mean
+from dpdb.errors import StatementError, UnknownName, Unsupported, did_you_mean
 from dpdb.plan.expressions import (
     Arithmetic,
-    Call,
     Expr,
-    InList,
-    IsNull,
-    Like,
     Literal,
     Not,
-    compare,
     height,
     logic,
     size,
 )
-from dpdb.plan.folding import lower
 from dpdb.policy.catalog import Kind
 from dpdb.sql import casts, types
 from dpdb.sql.calls import call
 from dpdb.sql.date_functions import UNREAD, at_time_zone, date_call, shifted
 from dpdb.sql.functions import READ, named
-from dpdb.sql.literals import like_pattern, literal
-from dpdb.sql.spellings import like_each, respelled
-from dpdb.sql.trees import Effort, chain, check_depth, node_name, only, place
-
-MAX_LIST = 1_000
-MAX_PATTERN = 1_000
+from dpdb.sql.literals import literal
+from dpdb.sql.predicates import PREDICATES, PredicateBinder
+from dpdb.sql.spellings import respelled
+from dpdb.sql.trees import chain, check_depth, node_name, only
 
 COMPARISONS: dict[type[exp.Expr], str] = {
     exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",
@@ -46,16 +38,9 @@ ARITHMETIC: dict[type[exp.Expr], str] = {
     exp.Mod: "%",
 }
 
-PREDICATES = (exp.Between, exp.In, exp.Like, exp.ILike, exp.Escape, exp.Is, exp.NullSafeEQ,
-              exp.NullSafeNEQ)  # fmt: skip
 
-
-class ExpressionBinder(ABC):
+class ExpressionBinder(PredicateBinder):
     """Binds scalar expressions. A subclass says what their leaves may be."""
-
-    def __init__(self, text: str, effort: Effort):
-        self.text = text
-        self.effort = effort
 
     @abstractmethod
     def leaf(self, node: exp.Expr) -> Expr | None:
@@ -65,17 +50,6 @@ class ExpressionBinder(ABC):
     @abstractmethod
     def function_names(self) -> list[str]:
         """The names of the functions that may be called here, for "did you mean"."""
-
-    def place(self, node: exp.Expr) -> Place | None:
-        """Where `node` stands in the statement."""
-        return place(node, self.text)
-
-    def condition(self, node: exp.Expr, depth: int = 0) -> Expr:
-        """A boolean expression."""
-        found = self.expression(node, depth)
-        if isinstance(found, types.CONDITIONS):
-            return found
-        return types.of_kind(found, Kind.BOOLEAN, self.place(node))
 
     def expression(self, node: exp.Expr, depth: int = 0) -> Expr:
         """Any allowed expression."""
@@ -99,7 +73,7 @@ class ExpressionBinder(ABC):
                 only(node, self.text, "this")
                 return Not(self.condition(node.this, depth + 1))
             case _ if isinstance(node, PREDICATES):
-                return self._predicate(node, depth)
+                return self.predicate(node, depth)
             case exp.Case() | exp.If():
                 return self._case(node, depth)
             case exp.Cast() | exp.TryCast() | exp.AtTimeZone():
@@ -108,7 +82,8 @@ class ExpressionBinder(ABC):
             return self._arithmetic(node, depth)
         if type(node) in COMPARISONS:
             only(node, self.text, "this", "expression")
-            return self._compare(COMPARISONS[type(node)], node.this, node.expression, depth)
+            operator = COMPARISONS[type(node)]
+            return self.compared(operator, node.this, node.expression, depth)
         if isinstance(node, exp.Func):
             return self._function(node, depth)
         raise Unsupported(f"{node_name(node)} is not supported", place=self.place(node))
@@ -143,91 +118,6 @@ class ExpressionBinder(ABC):
             return types.date_arithmetic(operator, left, right, where)
         return types.arithmetic(operator, left, right, where)
 
-    def _compare(self, operator: str, left: exp.Expr, right: exp.Expr, depth: int) -> Expr:
-        sides = [self.expression(side, depth + 1) for side in (left, right)]
-        (first, second), _ = types.unify(sides, self.place(left))
-        return compare(operator, first, second)
-
-    def _predicate(self, node: exp.Expr, depth: int) -> Expr:
-        match node:
-            case exp.Between():
-                only(node, self.text, "this", "low", "high", "symmetric")
-                return self._between(node, depth)
-            case exp.In():
-                only(node, self.text, "this", "expressions")
-                return self._in(node, depth)
-            case exp.Is():
-                only(node, self.text, "this", "expression")
-                return self._is(node, depth)
-            case exp.NullSafeEQ() | exp.NullSafeNEQ():
-                only(node, self.text, "this", "expression")
-                sides = [self.expression(side, depth + 1) for side in (node.this, node.expression)]
-                alike = types.alike(sides, self.place(node))
-                return Not(alike) if isinstance(node, exp.NullSafeNEQ) else alike
-            case exp.Escape():
-                only(node, self.text, "this", "expression")
-                escape = self.expression(node.expression, depth + 1)
-                if not (isinstance(escape, Literal) and len(str(escape.value)) == 1):
-                    raise Unsupported("ESCAPE takes one character", place=self.place(node))
-                return self._like(node.this, str(escape.value), depth)
-        return self._like(node, "", depth)
-
-    def _between(self, node: exp.Between, depth: int) -> Expr:
-        """Between the ends in their order, and in either order where it is symmetric."""
-        low, high = node.args["low"], node.args["high"]
-        orders = [(low, high), (high, low)] if node.args.get("symmetric") else [(low, high)]
-        within = []
-        for start, end in orders:
-            above = self._compare("<=", start, node.this, depth)
-            below = self._compare("<=", node.this, end, depth)
-            within.append(logic("and", [above, below]))
-        return logic("or", within)
-
-    def _is(self, node: exp.Expr, depth: int) -> Expr:
-        if isinstance(node.expression, exp.Null):
-            return IsNull(self.expression(node.this, depth + 1))
-        if isinstance(node.expression, exp.Boolean):
-            false = Literal(False, Kind.BOOLEAN)
-            operand = self.condition(node.this, depth + 1)
-            tested = operand if node.expression.this else Not(operand)
-            return Call("coalesce", (tested, false), Kind.BOOLEAN)
-        raise Unsupported("IS takes NULL, TRUE or FALSE", place=self.place(node))
-
-    def _in(self, node: exp.Expr, depth: int) -> Expr:
-        items = node.expressions
-        if len(items) > MAX_LIST:
-            raise TooLarge(
-                f"a list of {len(items)} values, {MAX_LIST} are allowed", place=self.place(node)
-            )
-        parts = [self.expression(part, depth + 1) for part in (node.this, *items)]
-        (operand, *values), _ = types.unify(parts, self.place(node))
-        if not all(isinstance(value, Literal) for value in values):
-            return logic("or", [compare("=", operand, value) for value in values])
-        constants = {v.value for v in values if isinstance(v, Literal) and v.value is not None}
-        null = any(isinstance(v, Literal) and v.value is None for v in values)
-        return InList(operand, tuple(sorted(constants, key=repr)), null)
-
-    def _like(self, node: exp.Expr, escape: str, depth: int) -> Expr:
-        only(node, self.text, "this", "expression", "negate")
-        if (tests := like_each(node)) is not None:
-            return self.expression(tests, depth + 1)
-        operand, pattern = (
-            types.of_kind(self.expression(side, depth + 1), Kind.TEXT, self.place(side))
-            for side in (node.this, node.expression)
-        )
-        if not isinstance(pattern, Literal):
-            raise Unsupported("a LIKE pattern must be a constant", place=self.place(node))
-        if pattern.value is None:
-            return Literal(None, Kind.BOOLEAN)
-        written = str(pattern.value)
-        if len(written) > MAX_PATTERN:
-            raise TooLarge(f"a pattern longer than {MAX_PATTERN}", place=self.place(node))
-        self.effort.spend_pattern(written, node, self.text)
-        if isinstance(node, exp.ILike):
-            written, operand = lower(written), Call("lower", (operand,), Kind.TEXT)
-        like = Like(operand, like_pattern(written, escape))
-        return Not(like) if node.args.get("negate") else like
-
     def _case(self, node: exp.Expr, depth: int) -> Expr:
         if isinstance(node, exp.If):
             only(node, self.text, "this", "true", "false")
@@ -240,7 +130,7 @@ class ExpressionBinder(ABC):
             if operand is None:
                 condition = self.condition(branch.this, depth + 1)
             else:
-                condition = self._compare("=", operand, branch.this, depth)
+                condition = self.compared("=", operand, branch.this, depth)
             branches.append((condition, self.expression(branch.args["true"], depth + 1)))
         otherwise = (
             Literal(None, Kind.TEXT) if default is None else self.expression(default, depth + 1)

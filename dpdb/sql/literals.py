@@ -44,11 +44,11 @@ def _number_literal(node: exp.Expr, text: str) -> Literal:
     return Literal(value, Kind.NUMBER)
 
 
-def constant(node: exp.Expr | None) -> Fraction | None:
+def written_number(node: exp.Expr | None) -> Fraction | None:
     """The number that a node of a tree writes, perhaps with a sign; None where it is none."""
     match node:
         case exp.Neg(this=exp.Literal() as inner):
-            value = constant(inner)
+            value = written_number(inner)
             return None if value is None else -value
         case exp.Literal() if not node.is_string and len(node.name) <= MAX_DIGITS:
             return exact_number(node.name)

@@ -24,7 +24,7 @@ from dpdb.plan.expressions import (
     interval_ends,
     slots,
 )
-from dpdb.plan.query import Aggregate, Function
+from dpdb.plan.query import COUNTS, Aggregate
 from dpdb.plan.ranges import interval
 from dpdb.policy.catalog import Kind
 from dpdb.policy.numbers import decimal
@@ -85,16 +85,13 @@ _DIGITS = 15
 
 def _bounds(aggregate: Aggregate | None) -> str:
     """The bounds of the argument of an aggregate, as JSON."""
-    if aggregate is None or aggregate.argument is None or aggregate.function in _COUNTS:
+    if aggregate is None or aggregate.argument is None or aggregate.function in COUNTS:
         return "null"
     bounds = interval(aggregate.argument, {})
     if not bounds.bounded:
         return "null"
     low, high = (decimal(Fraction(end), _DIGITS) for end in (bounds.lower, bounds.upper))
     return f'{{"lower_bound": {low}, "upper_bound": {high}}}'
-
-
-_COUNTS = (Function.COUNT, Function.COUNT_DISTINCT)
 
 
 def _is_format(argument: exp.Expr) -> bool:

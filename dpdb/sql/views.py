@@ -33,7 +33,7 @@ from dpdb.sql.rewriting import substituted
 from dpdb.sql.trees import Effort, only, place
 
 _CHARACTERS = 100
-"""So many characters of a text are as much work as an expression."""
+"""How many characters of a text are as much work as an expression."""
 
 
 class SubqueryBinder(Protocol):

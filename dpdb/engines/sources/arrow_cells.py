@@ -51,10 +51,10 @@ def texts_of(array: pyarrow.Array) -> pyarrow.Array:
 
 def sizes_of(texts: pyarrow.Array) -> Places:
     """The bytes that each text has, if it is not NULL."""
-    return np.diff(_places(texts))
+    return np.diff(bounds_of(texts))
 
 
-def _places(texts: pyarrow.Array) -> Places:
+def bounds_of(texts: pyarrow.Array) -> Places:
     """Where each text starts among the bytes of all, and where the last one ends."""
     held = texts.buffers()[1] or bytes(8)
     return np.frombuffer(held, np.int64)[texts.offset : texts.offset + len(texts) + 1]
@@ -63,7 +63,7 @@ def _places(texts: pyarrow.Array) -> Places:
 def cells(array: pyarrow.Array) -> Cells:
     """The values as cells without quotes; NULL, and what is too long for a cell, are empty."""
     texts = texts_of(array)
-    content, places = texts.buffers()[2], _places(texts)
+    content, places = texts.buffers()[2], bounds_of(texts)
     first, last = int(places[0]), int(places[-1])
     held = b"" if content is None else memoryview(content)[first:last].tobytes()
     starts = places[:-1] - first + MARGIN
@@ -78,9 +78,9 @@ def repeated_cells(array: pyarrow.DictionaryArray) -> tuple[Cells, Places]:
     return cells(texts), places_of(array)
 
 
-def places_of(array: pyarrow.DictionaryArray) -> Places:
+def places_of(array: pyarrow.DictionaryArray) -> NDArray[Any]:
     """The place of each row's value in the dictionary; that past its end where it is NULL."""
-    places = _plain(array.indices).astype(np.intp)
+    places = _plain(array.indices).astype(np.int32)
     np.copyto(places, len(array.dictionary), where=null_of(array.indices))
     return places
 
@@ -164,11 +164,11 @@ def _decimals(array: pyarrow.Array) -> Floats:
 
 def _decimal_words(array: pyarrow.Array) -> NDArray[Any]:
     """Decimals of at most 18 digits as multiples of the step of their type."""
-    wide = array.cast(pyarrow.decimal128(array.type.precision, array.type.scale))
-    # The lowest of the words that a decimal of 128 bits consists of holds all of it.
-    word = np.int32 if array.type.precision <= _SHORT_WORD else np.int64
-    words = np.frombuffer(wide.buffers()[1], word)[:: 16 // word().itemsize]
-    return words[wide.offset : wide.offset + len(wide)]
+    kind, held = array.type, array.buffers()[1] or b""
+    # The lowest of the words that a decimal consists of holds all of it.
+    word = np.dtype(np.int32 if kind.precision <= _SHORT_WORD else np.int64)
+    words = np.frombuffer(held, word)[:: kind.byte_width // word.itemsize]
+    return words[array.offset : array.offset + len(array)]
 
 
 def _plain(array: pyarrow.Array) -> NDArray[Any]:

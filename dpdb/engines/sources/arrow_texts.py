@@ -11,11 +11,27 @@ import pyarrow
 from numpy.typing import NDArray
 from pyarrow import compute
 
-from dpdb.engines.sources.arrow_cells import TEXTS, bools, cells, null_of, places_of, sizes_of
+from dpdb.engines.sources.arrow_cells import (
+    TEXTS,
+    bools,
+    bounds_of,
+    cells,
+    null_of,
+    places_of,
+    sizes_of,
+)
+from dpdb.engines.sources.csv_records import Places
+from dpdb.engines.sources.text_hashes import followed, hashes
 from dpdb.policy.catalog import Value
 from dpdb.vectors import grammar
-from dpdb.vectors.stored_texts import StoredTexts, TextNumbers
+from dpdb.vectors.stored_texts import StoredTexts
 from dpdb.vectors.vector import Array, Bools
+
+_BLOCK = 2**15
+"""Texts that are hashed at a time: the copies for that stay in the cache."""
+
+_AFTER_THE_FIRST = -64
+"""As numbers with a sign the bytes below this are those of a character but its first."""
 
 
 class ArrowTexts(StoredTexts):
@@ -38,13 +54,6 @@ class ArrowTexts(StoredTexts):
     def followed_by(self, others: Sequence[ArrowTexts]) -> ArrowTexts:
         together = [self.texts, *(other.texts for other in others)]
         return ArrowTexts(pyarrow.concat_arrays(together), nullable=self.nullable)
-
-    @property
-    def size(self) -> int:
-        return int(self.texts.nbytes)
-
-    def numbers(self) -> ArrowNumbers:
-        return ArrowNumbers(nullable=self.nullable)
 
     @cached_property
     def codes(self) -> NDArray[Any]:
@@ -95,38 +104,48 @@ class ArrowTexts(StoredTexts):
             most | self._empty
         )
 
+    def hashes(self, factors: Array) -> Array:
+        found = np.empty(len(self.texts), dtype=np.uint64)
+        for first in range(0, len(found), _BLOCK):
+            rows = slice(first, first + _BLOCK)
+            found[rows] = self.within(rows)._hashes(factors)
+        return found
+
+    def _hashes(self, factors: Array) -> Array:
+        bounds, held = bounds_of(self.texts), self.texts.buffers()[2] or b""
+        raw = np.frombuffer(held, np.uint8)[bounds[0] : bounds[-1]]
+        starts, sizes = bounds[:-1] - bounds[0], np.where(self._empty, 0, np.diff(bounds))
+        found = hashes(followed(raw), starts, sizes, factors)
+        at = _replaced(raw, bounds - bounds[0])
+        found[at] = hashes(*_joined([text.encode() for text in _texts_at(self.texts, at)]), factors)
+        return found
+
     def _where(self, found: pyarrow.BooleanArray, *, empty: bool) -> Bools:
         """Whether each cell is found; of an empty one the policy and the condition say it."""
         answer = empty and not self.nullable
         return np.where(self._empty, answer, bools(found))
 
 
-class ArrowNumbers(TextNumbers):
-    """Numbers of texts, which are looked up for many columns at once."""
+def _replaced(raw: NDArray[np.uint8], bounds: Places) -> Places:
+    """The texts that mean something else than their bytes: a byte is NUL, or no part of UTF-8.
 
-    def __init__(self, *, nullable: bool) -> None:
-        self._nullable = nullable
-        self._known = pyarrow.array([], TEXTS)
+    They are found in bytes that follow each other, with where each starts and the last one ends.
+    """
+    escaped = raw.tobytes().decode("utf-8", "surrogateescape")
+    marked = np.frombuffer(escaped.encode("utf-8", "replace"), np.uint8)
+    special = (marked != raw) | (raw == 0)
+    # A character whose bytes are in two texts is in none of them.
+    inner = bounds[bounds < len(raw)]
+    torn = inner[raw.view(np.int8)[inner] < _AFTER_THE_FIRST]
+    special[torn] = special[torn - 1] = True
+    return np.flatnonzero(np.diff(np.flatnonzero(special).searchsorted(bounds)))
 
-    def of(self, columns: Sequence[StoredTexts]) -> list[Array]:
-        held = [column.texts for column in columns if isinstance(column, ArrowTexts)]
-        texts = [compute.fill_null(each, "") for each in held]
-        # What is known comes first, so that its numbers stay.
-        encoded = pyarrow.concat_arrays([self._known, *texts]).dictionary_encode()
-        ends = np.cumsum([len(self._known), *map(len, texts)])
-        self._known = encoded.dictionary
-        return np.split(places_of(encoded), ends[:-1])[1:]
 
-    def known(self) -> ArrowTexts:
-        return ArrowTexts(self._known, nullable=self._nullable)
-
-    def same(self) -> Array:
-        # Bytes that are not looked at here are a text that no others are.
-        at = np.flatnonzero(_special(self._known) | (sizes_of(self._known) == 0))
-        same, number_of = np.arange(len(self._known)), dict[str, int]()
-        for number, text in zip(at.tolist(), _texts_at(self._known, at), strict=True):
-            same[number] = number_of.setdefault(text, number)
-        return same
+def _joined(texts: Sequence[bytes]) -> tuple[NDArray[np.uint8], Places, Places]:
+    """The bytes of texts, with where each starts and its size."""
+    sizes = np.fromiter(map(len, texts), np.intp, len(texts))
+    raw = np.frombuffer(b"".join(texts), np.uint8)
+    return followed(raw), np.cumsum(sizes) - sizes, sizes
 
 
 def _decoded(texts: pyarrow.Array) -> list[str]:

@@ -24,14 +24,13 @@ from dpdb.engines.sources.arrow_cells import (
 )
 from dpdb.engines.sources.arrow_texts import ArrowTexts
 from dpdb.engines.sources.builder import Builder, NumberBuilder
-from dpdb.engines.sources.code_tables import DeclaredNumbers
 from dpdb.engines.sources.gathering import builders_of, finished
 from dpdb.engines.sources.grid_rounding import grid_of
 from dpdb.policy.catalog import Column, Kind, Table
 from dpdb.policy.csv_format import NO_QUOTES
 from dpdb.vectors.columns import Codes, Numbers
 
-BATCH = 1 << 18
+BATCH = 1 << 19
 """The rows of a batch."""
 _FEW = 2**16
 """Texts of which a column has no more are read as places in a dictionary."""
@@ -62,14 +61,12 @@ class TypedColumns:
     def finish(self) -> dict[str, Numbers | Codes]:
         """The columns of all batches that were added since they were last asked for."""
         return {
-            name: Codes(column.codes, column.values)
-            if isinstance(column, DeclaredNumbers)
-            else column
+            name: Codes(column.codes, column.values) if isinstance(column, Codes) else column
             for name, column in self.block().items()
         }
 
     def block(self) -> dict[str, Numbers | Codes]:
-        """The same of a batch that is not kept: its numbers need not be looked up yet."""
+        """The columns of a batch that is not kept: its codes need not be looked up yet."""
         return finished(self.builders)
 
 
