@@ -43,6 +43,8 @@ QUERIES = (
     "SELECT COUNT(*) FROM people WHERE name LIKE '%77%'",
     "SELECT COUNT(DISTINCT name) FROM people",
 )
+SCANNED = {"SELECT MAX(income) FROM people": "SELECT MAX(income + 0) FROM people"}
+"""What DuckDB is asked instead where it would look into a file's statistics and at no row."""
 COLD = (0, 3, 5, 6, 9, 12)
 """The places of those that are asked of fresh processes."""
 
@@ -119,9 +121,10 @@ def _rows(about: str, policy: Policy, exact: duckdb.DuckDBPyConnection, rounds: 
     private = session(policy)
     rows = []
     for query in QUERIES:
+        asked = SCANNED.get(query, query)
         turns: dict[str, Act] = {
             "dpdb": lambda query=query: private.execute(query),  # type: ignore[misc]
-            "DuckDB": lambda query=query: exact.execute(query).fetchall(),  # type: ignore[misc]
+            "DuckDB": lambda asked=asked: exact.execute(asked).fetchall(),  # type: ignore[misc]
         }
         taken = medians(turns, rounds)
         rows.append((_shown(query), *_compared(taken["dpdb"], taken["DuckDB"])))
@@ -129,6 +132,8 @@ def _rows(about: str, policy: Policy, exact: duckdb.DuckDBPyConnection, rounds: 
         f"streams: {about}, medians of {rounds} in turns, in ms",
         ("query", "dpdb", "DuckDB", "/ DuckDB", f"{FACTOR} x DuckDB"),
         rows,
+        "DuckDB is asked for MAX(income + 0): it would take the greatest value from the file's"
+        " statistics,\nof which dpdb makes no use, as its time would tell of rows.",
     )
 
 

@@ -42,14 +42,12 @@ class StoredTexts(Codes, ABC):
     def followed_by(self, others: Sequence[Self]) -> Self:
         """These cells, and after them those of other columns."""
 
-    @property
     @abstractmethod
-    def size(self) -> int:
-        """The bytes that the cells take."""
+    def hashes(self, factors: Array) -> Array:
+        """A number for each text, the same for the same one in all columns of one source.
 
-    @abstractmethod
-    def numbers(self) -> TextNumbers:
-        """Numbers for the texts of this column and of others from the same source."""
+        What is NULL has some number. Others differ, but for what chance may do to the factors.
+        """
 
     @property
     @abstractmethod
@@ -67,22 +65,6 @@ class StoredTexts(Codes, ABC):
     @abstractmethod
     def with_ends(self, first: str, last: str) -> Bools:
         """Which cells begin and end like this, one after the other; none that is NULL."""
-
-
-class TextNumbers(ABC):
-    """Numbers from 0 on for texts, the same for the same bytes whatever column they are in."""
-
-    @abstractmethod
-    def of(self, columns: Sequence[StoredTexts]) -> list[Array]:
-        """The numbers of the cells of each column; what is NULL or empty has some number."""
-
-    @abstractmethod
-    def known(self) -> StoredTexts:
-        """The texts that have numbers, in the order of these."""
-
-    @abstractmethod
-    def same(self) -> Array:
-        """For each number one that is the same wherever texts are, although bytes may differ."""
 
 
 Test = Callable[[StoredTexts], Vector]

@@ -71,7 +71,7 @@ class Statistics:
         owners = owners if units is None else units.owners.numbers
         counted = CountedRows(frame, rows, self._masks[None], self._groups, plan.cells, owners)
         single = {value.name: counted.column(value) for value in single_values(plan)}
-        self._frame = replace(frame, columns={**frame.columns, **single})
+        self._frame = replace(frame, columns={**frame.columns, **single}) if single else frame
         self._sorted: dict[tuple[Expr, Expr | None, Grid], list[Array]] = {}
         self._steps: dict[tuple[Expr, Grid], Steps] = {}
         self._sums: dict[tuple[Expr, Expr | None, Grid, int, int], tuple[Array, Array]] = {}
@@ -215,7 +215,7 @@ class Statistics:
         return found
 
     def _plain_sums(self, total: Total, centre: int, power: int) -> tuple[Array, Array]:
-        """The same, worked out.
+        """The sums and numbers of `_power_sums`, worked out.
 
         Rows that are not counted are multiplied by zero, or put into the group past
         the last: that takes the same time however many there are, and a fraction of
@@ -262,13 +262,16 @@ class Statistics:
         those = self._counted(values.codes, values.null, statistic.where)
         return different(those.groups, those.values, cells, values.texts)
 
-    def stored_texts(self, statistic: Distinct) -> tuple[Array | None, StoredTexts] | None:
-        """The groups of the rows that count, and their texts; None where these are coded."""
+    def hashes(self, statistic: Distinct, factors: Array) -> tuple[Array | None, Array] | None:
+        """The groups of the rows that count, and the hashes of their texts.
+
+        None where the values are no texts as a source has them.
+        """
         held = stored(statistic.argument, self._frame)
         if held is None:
             return None
-        counted = self._counted(np.arange(self._rows), held.null, statistic.where)
-        return counted.groups, held.taken(counted.values)
+        counted = self._counted(held.hashes(factors), held.null, statistic.where)
+        return counted.groups, counted.values
 
     def counted_steps(self, statistic: Ranks) -> tuple[Array | None, Array]:
         """The groups of the rows that count, and their values in steps of the grid."""

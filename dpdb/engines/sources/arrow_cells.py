@@ -51,10 +51,10 @@ def texts_of(array: pyarrow.Array) -> pyarrow.Array:
 
 def sizes_of(texts: pyarrow.Array) -> Places:
     """The bytes that each text has, if it is not NULL."""
-    return np.diff(_places(texts))
+    return np.diff(bounds_of(texts))
 
 
-def _places(texts: pyarrow.Array) -> Places:
+def bounds_of(texts: pyarrow.Array) -> Places:
     """Where each text starts among the bytes of all, and where the last one ends."""
     held = texts.buffers()[1] or bytes(8)
     return np.frombuffer(held, np.int64)[texts.offset : texts.offset + len(texts) + 1]
@@ -63,7 +63,7 @@ def _places(texts: pyarrow.Array) -> Places:
 def cells(array: pyarrow.Array) -> Cells:
     """The values as cells without quotes; NULL, and what is too long for a cell, are empty."""
     texts = texts_of(array)
-    content, places = texts.buffers()[2], _places(texts)
+    content, places = texts.buffers()[2], bounds_of(texts)
     first, last = int(places[0]), int(places[-1])
     held = b"" if content is None else memoryview(content)[first:last].tobytes()
     starts = places[:-1] - first + MARGIN
@@ -78,9 +78,9 @@ def repeated_cells(array: pyarrow.DictionaryArray) -> tuple[Cells, Places]:
     return cells(texts), places_of(array)
 
 
-def places_of(array: pyarrow.DictionaryArray) -> Places:
+def places_of(array: pyarrow.DictionaryArray) -> NDArray[Any]:
     """The place of each row's value in the dictionary; that past its end where it is NULL."""
-    places = _plain(array.indices).astype(np.intp)
+    places = _plain(array.indices).astype(np.int32)
     np.copyto(places, len(array.dictionary), where=null_of(array.indices))
     return places
 

@@ -11,11 +11,24 @@ import pyarrow
 from numpy.typing import NDArray
 from pyarrow import compute
 
-from dpdb.engines.sources.arrow_cells import TEXTS, bools, cells, null_of, places_of, sizes_of
+from dpdb.engines.sources.arrow_cells import (
+    TEXTS,
+    bools,
+    bounds_of,
+    cells,
+    null_of,
+    places_of,
+    sizes_of,
+)
+from dpdb.engines.sources.csv_records import Places
+from dpdb.engines.sources.text_hashes import followed, hashes
 from dpdb.policy.catalog import Value
 from dpdb.vectors import grammar
-from dpdb.vectors.stored_texts import StoredTexts, TextNumbers
+from dpdb.vectors.stored_texts import StoredTexts
 from dpdb.vectors.vector import Array, Bools
+
+_BLOCK = 2**15
+"""Texts that are hashed at a time: the copies for that stay in the cache."""
 
 
 class ArrowTexts(StoredTexts):
@@ -38,13 +51,6 @@ class ArrowTexts(StoredTexts):
     def followed_by(self, others: Sequence[ArrowTexts]) -> ArrowTexts:
         together = [self.texts, *(other.texts for other in others)]
         return ArrowTexts(pyarrow.concat_arrays(together), nullable=self.nullable)
-
-    @property
-    def size(self) -> int:
-        return int(self.texts.nbytes)
-
-    def numbers(self) -> ArrowNumbers:
-        return ArrowNumbers(nullable=self.nullable)
 
     @cached_property
     def codes(self) -> NDArray[Any]:
@@ -95,38 +101,57 @@ class ArrowTexts(StoredTexts):
             most | self._empty
         )
 
+    def hashes(self, factors: Array) -> Array:
+        found = np.empty(len(self.texts), dtype=np.uint64)
+        for first in range(0, len(found), _BLOCK):
+            rows = slice(first, first + _BLOCK)
+            found[rows] = self.within(rows)._hashes(factors)
+        return found
+
+    def _hashes(self, factors: Array) -> Array:
+        bounds = bounds_of(self.texts)
+        starts, sizes = bounds[:-1] - bounds[0], np.where(self._empty, 0, np.diff(bounds))
+        raw = _bytes_of(self.texts)
+        found = hashes(followed(raw), starts, sizes, factors)
+        at = _special_among(raw, starts, sizes)
+        others = self.texts.take(pyarrow.array(at))
+        others = compute.if_else(pyarrow.array(self._empty[at]), pyarrow.scalar("", TEXTS), others)
+        found[at] = hashes(*_as_they_mean(others), factors)
+        return found
+
     def _where(self, found: pyarrow.BooleanArray, *, empty: bool) -> Bools:
         """Whether each cell is found; of an empty one the policy and the condition say it."""
         answer = empty and not self.nullable
         return np.where(self._empty, answer, bools(found))
 
 
-class ArrowNumbers(TextNumbers):
-    """Numbers of texts, which are looked up for many columns at once."""
+def _bytes_of(texts: pyarrow.Array) -> NDArray[np.uint8]:
+    """The bytes of all texts, one after the other."""
+    bounds = bounds_of(texts)
+    return np.frombuffer(texts.buffers()[2] or b"", np.uint8)[bounds[0] : bounds[-1]]
 
-    def __init__(self, *, nullable: bool) -> None:
-        self._nullable = nullable
-        self._known = pyarrow.array([], TEXTS)
 
-    def of(self, columns: Sequence[StoredTexts]) -> list[Array]:
-        held = [column.texts for column in columns if isinstance(column, ArrowTexts)]
-        texts = [compute.fill_null(each, "") for each in held]
-        # What is known comes first, so that its numbers stay.
-        encoded = pyarrow.concat_arrays([self._known, *texts]).dictionary_encode()
-        ends = np.cumsum([len(self._known), *map(len, texts)])
-        self._known = encoded.dictionary
-        return np.split(places_of(encoded), ends[:-1])[1:]
+def _special_among(raw: NDArray[np.uint8], starts: Places, sizes: Places) -> Places:
+    """The texts in which a byte is NUL or beyond ASCII."""
+    # Of bytes with a sign those beyond ASCII are negative.
+    special = np.flatnonzero(raw.view(np.int8) <= 0)
+    before, upto = (special.searchsorted(places) for places in (starts, starts + sizes))
+    return np.flatnonzero(upto > before)
 
-    def known(self) -> ArrowTexts:
-        return ArrowTexts(self._known, nullable=self._nullable)
 
-    def same(self) -> Array:
-        # Bytes that are not looked at here are a text that no others are.
-        at = np.flatnonzero(_special(self._known) | (sizes_of(self._known) == 0))
-        same, number_of = np.arange(len(self._known)), dict[str, int]()
-        for number, text in zip(at.tolist(), _texts_at(self._known, at), strict=True):
-            same[number] = number_of.setdefault(text, number)
-        return same
+def _as_they_mean(texts: pyarrow.Array) -> tuple[NDArray[np.uint8], Places, Places]:
+    """What the texts of cells mean, as UTF-8: the bytes, where each starts, and its size.
+
+    NUL is what separates them, as it means another character in a cell. So what is no UTF-8
+    is replaced in each by itself.
+    """
+    texts = compute.replace_substring(texts, "\0", "\N{REPLACEMENT CHARACTER}")
+    empty, nul = (pyarrow.scalar(text, TEXTS) for text in ("", "\0"))
+    joined = _bytes_of(compute.binary_join_element_wise(texts, empty, nul)).tobytes()
+    raw = np.frombuffer(joined.decode("utf-8", "replace").encode(), np.uint8)
+    ends = np.flatnonzero(raw == 0)
+    starts = np.append(0, ends + 1)[: len(ends)]
+    return followed(raw), starts, ends - starts
 
 
 def _decoded(texts: pyarrow.Array) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -20,8 +21,13 @@ class Meanings:
 
     def __init__(self, read: Callable[[bytes], float], dtype: np.dtype[Any]) -> None:
         self._read = read
+        self._read_before = lru_cache(_REMEMBERED)(read)
         self._cells = DistinctCells()
         self._known: NDArray[Any] = np.empty(0, dtype)
+
+    def of_different(self, cells: Cells) -> NDArray[Any]:
+        """The meanings of cells that hardly repeat, such as those of a dictionary."""
+        return np.fromiter(map(self._read_before, cells.written()), self._known.dtype, len(cells))
 
     def of(self, cells: Cells) -> NDArray[Any]:
         """The meanings of all of these."""

@@ -32,14 +32,14 @@ class CodeTable:
     missing: int
     """The code of all other numbers, and of NULL."""
     codes: NDArray[Any]
-    """Those of all numbers from one below the least declared one to one above the greatest."""
+    """The codes of all numbers from one below the least declared one to one above the greatest."""
 
     @classmethod
     @lru_cache(maxsize=2**6)
     def of(
         cls, values: tuple[Value, ...], step: Fraction, missing: int, dtype: np.dtype[Any]
     ) -> CodeTable | None:
-        """That of declared values, and `missing` for all others.
+        """The table of declared values, in which all others have the code `missing`.
 
         None where a value is no multiple of the step, or they are far apart, or so far from zero
         that two multiples could have the same nearest double.

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpdb.engines.sources.builder import Builder, code_type, joined
 from dpdb.engines.sources.cell_meanings import Meanings
+from dpdb.engines.sources.code_parts import CodeParts
 from dpdb.engines.sources.coded_texts import coded_texts
 from dpdb.engines.sources.csv_records import Cells, Places
 from dpdb.engines.sources.distinct_cells import DistinctCells
 from dpdb.engines.sources.ordinal_builders import ChoiceBuilder, NumbersBuilder
-from dpdb.engines.sources.repeated_cells import at, used
+from dpdb.engines.sources.repeated_cells import RepeatedCodes, at, used
 from dpdb.policy.catalog import Column, Kind, Value
 from dpdb.policy.csv_format import ORDINARY, Punctuation
 from dpdb.vectors import grammar
@@ -45,7 +45,7 @@ class _WordBuilder:
 
     def __init__(self, column: Column, punctuation: Punctuation, *, exact: bool) -> None:
         self._values = (False, True) if column.values is None else column.values
-        missing = len(self._values) if column.nullable else 0
+        self._missing = missing = len(self._values) if column.nullable else 0
         code_of: dict[Value | None, int] = {v: code for code, v in enumerate(self._values)}
         read: Callable[[str], Value | None] = (
             grammar.boolean if column.kind is Kind.BOOLEAN else lambda text: text or None
@@ -57,13 +57,17 @@ class _WordBuilder:
             return code_of.get(read(grammar.text(raw, punctuation.quote)), missing)
 
         self._meanings = Meanings(code, code_type(self._values))
-        self._codes: list[NDArray[Any]] = []
+        self._parts = CodeParts(self._values)
 
     def add(self, column: Cells, places: Places | None = None) -> None:
-        self._codes.append(at(self._meanings.of(column), places))
+        if places is None:
+            self._parts.add(Codes(self._meanings.of(column), self._values))
+            return
+        codes = self._meanings.of_different(column)
+        self._parts.add(RepeatedCodes(places, codes, self._values, self._missing))
 
     def finish(self) -> Codes:
-        return Codes(joined(self._codes, code_type(self._values)), self._values)
+        return self._parts.finish()
 
 
 class _TextBuilder:

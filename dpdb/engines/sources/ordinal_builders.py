@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from dpdb.engines.sources.builder import Bools, code_type, joined
 from dpdb.engines.sources.cell_meanings import Meanings
+from dpdb.engines.sources.code_parts import CodeParts
 from dpdb.engines.sources.code_tables import CodeTable, DeclaredNumbers
 from dpdb.engines.sources.csv_records import Cells, Places
 from dpdb.engines.sources.grid_rounding import Floats, grid_of, nearest
@@ -149,14 +150,14 @@ class ChoiceBuilder(OrdinalBuilder):
         self._missing = len(column.values) if column.nullable else 0
         self._dtype = code_type(column.values)
         self._table = CodeTable.of(column.values, column.step, self._missing, self._dtype)
-        self._parts: list[Codes] = []
+        self._parts = CodeParts(column.values)
 
     def holds_multiples(self, step: Fraction) -> bool:
         return not self._exact and self._table is not None and step == self._step
 
     def add_multiples(self, multiples: NDArray[Any], null: Bools) -> None:
         assert self._table is not None
-        self._add(DeclaredNumbers(multiples, null, self._table))
+        self._parts.add(DeclaredNumbers(multiples, null, self._table))
 
     def _append(self, floats: Floats, places: Places | None = None) -> None:
         if self._kind.whole and self._table is not None:
@@ -164,12 +165,7 @@ class ChoiceBuilder(OrdinalBuilder):
         else:
             place, known = self._found(floats)
             codes = np.where(known, self._order[place], self._missing).astype(self._dtype)
-        self._add(Codes(at(codes, places), self._values))
-
-    def _add(self, part: Codes) -> None:
-        # Codes are the narrowest way to hold what is not the last part.
-        self._parts[-1:] = [Codes(last.codes, self._values) for last in self._parts[-1:]]
-        self._parts.append(part)
+        self._parts.add(Codes(at(codes, places), self._values))
 
     def _found(self, floats: Floats) -> tuple[NDArray[np.intp], Bools]:
         """The places of numbers among the sorted ones, and which are there."""
@@ -187,7 +183,4 @@ class ChoiceBuilder(OrdinalBuilder):
         return Fraction(self._values[self._order[place]]) if known else None
 
     def finish(self) -> Codes:
-        parts, self._parts = self._parts, []
-        if len(parts) == 1:
-            return parts[0]
-        return Codes(joined([part.codes for part in parts], self._dtype), self._values)
+        return self._parts.finish()

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpdb.engines.sources.builder import Bools
 from dpdb.engines.sources.csv_records import Cells, Places
+from dpdb.policy.catalog import Value
+from dpdb.vectors.columns import Codes
+from dpdb.vectors.stored import equal_to_any
 
 
 def at(values: NDArray[Any], places: Places | None) -> NDArray[Any]:
     """The values at some places; without places all of them."""
-    return values if places is None else values[places]
+    return values if places is None else values.take(places)
 
 
 def used(cells: Cells, places: Places) -> tuple[Cells, Places]:
@@ -20,3 +25,36 @@ def used(cells: Cells, places: Places) -> tuple[Cells, Places]:
     there = np.zeros(len(cells), dtype=np.bool_)
     there[places] = True
     return cells.among(np.flatnonzero(there)), (np.cumsum(there) - 1)[places]
+
+
+class RepeatedCodes(Codes):
+    """Codes that are looked up by the place of each row's cell when they are first asked for.
+
+    Which rows have one declared value is found without codes.
+    """
+
+    def __init__(
+        self, places: Places, table: NDArray[Any], values: tuple[Value, ...], missing: int
+    ) -> None:
+        self._places = places
+        self._table = table
+        self._values = values
+        self._missing = missing
+
+    @property
+    def values(self) -> tuple[Value, ...]:
+        return self._values
+
+    @cached_property
+    def codes(self) -> NDArray[Any]:
+        return self._table.take(self._places)
+
+    def within(self, rows: slice) -> RepeatedCodes:
+        return RepeatedCodes(self._places[rows], self._table, self._values, self._missing)
+
+    def with_code(self, code: int) -> Bools:
+        if code == self._missing:
+            return super().with_code(code)
+        # A dictionary has a value once, or not at all: then no row is at a place before the first.
+        found = np.flatnonzero(self._table == code).tolist() or [-1]
+        return equal_to_any(self._places, found)

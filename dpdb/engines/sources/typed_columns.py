@@ -24,7 +24,6 @@ from dpdb.engines.sources.arrow_cells import (
 )
 from dpdb.engines.sources.arrow_texts import ArrowTexts
 from dpdb.engines.sources.builder import Builder, NumberBuilder
-from dpdb.engines.sources.code_tables import DeclaredNumbers
 from dpdb.engines.sources.gathering import builders_of, finished
 from dpdb.engines.sources.grid_rounding import grid_of
 from dpdb.policy.catalog import Column, Kind, Table
@@ -62,14 +61,12 @@ class TypedColumns:
     def finish(self) -> dict[str, Numbers | Codes]:
         """The columns of all batches that were added since they were last asked for."""
         return {
-            name: Codes(column.codes, column.values)
-            if isinstance(column, DeclaredNumbers)
-            else column
+            name: Codes(column.codes, column.values) if isinstance(column, Codes) else column
             for name, column in self.block().items()
         }
 
     def block(self) -> dict[str, Numbers | Codes]:
-        """The same of a batch that is not kept: its numbers need not be looked up yet."""
+        """The columns of a batch that is not kept: its codes need not be looked up yet."""
         return finished(self.builders)
 
 

@@ -51,7 +51,7 @@ def _adds_up(statistic: Statistic) -> bool:
 
 
 def accumulators(releases: Sequence[Release], cells: int) -> list[Accumulator]:
-    """That of each release, whose statistic adds up, for an answer of so many cells.
+    """The accumulator of each release, whose statistic adds up, for an answer of so many cells.
 
     Releases of the same statistic have the same one.
     """
@@ -63,7 +63,7 @@ def accumulators(releases: Sequence[Release], cells: int) -> list[Accumulator]:
 
 
 def _accumulator(statistic: Statistic, mechanisms: Sequence[Mechanism], cells: int) -> Accumulator:
-    """That of a statistic at which these mechanisms look."""
+    """The accumulator of a statistic at which these mechanisms look."""
     match statistic:
         case Distinct():
             return _Different(statistic, cells)
@@ -120,12 +120,15 @@ class _Different(Accumulator):
     cells: int
     _numbers: dict[object, int] = field(default_factory=dict, repr=False)
     _found: GrowingCellValues = field(default_factory=GrowingCellValues, repr=False)
-    _stored: DifferentTexts = field(default_factory=DifferentTexts, repr=False)
+    _stored: DifferentTexts = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._stored = DifferentTexts(self.cells)
 
     def add(self, part: Statistics) -> None:
-        stored = part.stored_texts(self.statistic)
-        if stored is not None:
-            self._stored.add(*stored, self.cells)
+        hashed = part.hashes(self.statistic, self._stored.factors)
+        if hashed is not None:
+            self._stored.add(*hashed)
             return
         own = part.different(self.statistic)
         codes = own.codes if own.texts is None else self._numbered(own.codes, own.texts)
@@ -148,5 +151,7 @@ class _Different(Accumulator):
         return numbers[codes]
 
     def result(self) -> Array:
-        cells = self._stored.cells() if self._stored else self._found.all().cells
+        if self._stored:
+            return self._stored.per_cell().astype(WORD, copy=False)
+        cells = self._found.all().cells
         return np.bincount(cells, minlength=self.cells).astype(WORD, copy=False)

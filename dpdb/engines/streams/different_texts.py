@@ -1,88 +1,93 @@
-"""The different texts of each cell, where texts are as a source has them."""
+"""The different texts of each cell, of which hashes are kept."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from dpdb.engines.memory.changes import changes
-from dpdb.engines.streams.cell_values import CellValues, GrowingCellValues
-from dpdb.vectors.stored_texts import StoredTexts, TextNumbers
+from dpdb.engines.sources.text_hashes import random_factors
 from dpdb.vectors.vector import Array
 
-_WAITING = 2**26
-"""So many bytes of texts may wait before they are numbered together."""
+_SMALL = 2**18
+"""So many hashes may wait, however few are settled."""
+
+
+@dataclass(frozen=True, repr=False)
+class _Pairs:
+    """Cells, each with a text of it; one cell without groups."""
+
+    keys: Array
+    """What tells the pairs apart: a hash of the text, to which that of the cell is added."""
+    cells: Array | None
+
+    @classmethod
+    def once(cls, parts: Sequence[_Pairs]) -> _Pairs:
+        """Those of all parts, each once, and put in the order of their keys."""
+        keys = np.concatenate([part.keys for part in parts])
+        groups = [part.cells for part in parts if part.cells is not None]
+        if not groups:
+            keys.sort()
+            return cls(keys[changes([keys], len(keys))], None)
+        order = np.argsort(keys)
+        keys = keys[order]
+        new = changes([keys], len(keys))
+        return cls(keys[new], np.concatenate(groups)[order[new]])
 
 
 @dataclass(eq=False)
 class DifferentTexts:
-    """Pairs of a cell and the number of a text that there is in it."""
+    """Pairs of a cell and a text that there is in it: as many as there are, but no text itself.
 
-    _numbers: TextNumbers | None = field(default=None, repr=False)
-    _waiting: list[tuple[Array | None, StoredTexts]] = field(default_factory=list, repr=False)
-    _bytes: int = 0
-    _found: GrowingCellValues = field(default_factory=GrowingCellValues, repr=False)
+    Two of them are taken for one where they have the same key, which `text_hashes` says how
+    seldom they have. Noise has nothing to fear of that: a row still adds at most one pair, and
+    none that other rows have.
+    """
+
+    number: int
+    """That of the cells."""
+    factors: Array = field(default_factory=random_factors, repr=False)
+    """Those of hashes, which all copies have in common."""
+    _cell_hashes: Array = field(init=False, repr=False)
+    _settled: list[_Pairs] = field(default_factory=list, repr=False)
+    _waiting: list[_Pairs] = field(default_factory=list, repr=False)
+
+    def __post_init__(self) -> None:
+        self._cell_hashes = np.frombuffer(os.urandom(8 * self.number), np.uint64)
 
     def __bool__(self) -> bool:
         """Whether a part was added."""
-        return self._numbers is not None
+        return bool(self._settled or self._waiting)
 
-    def add(self, groups: Array | None, texts: StoredTexts, cells: int) -> None:
-        """Add rows by their groups, of which those from `cells` on are no cell."""
-        if groups is not None:
-            inside = np.flatnonzero(groups < cells)
-            groups, texts = groups[inside], texts.taken(inside)
-        if self._numbers is None:
-            self._numbers = texts.numbers()
-        self._waiting.append((groups, texts))
-        self._bytes += texts.size
-        if self._bytes > _WAITING:
-            self._settle()
+    def add(self, groups: Array | None, hashes: Array) -> None:
+        """Add rows by their groups, of which those past the last cell are no cell."""
+        if groups is None:
+            self._add(_Pairs.once([_Pairs(hashes, None)]))
+            return
+        inside = groups < self.number
+        cells = groups[inside].astype(np.int32)
+        self._add(_Pairs.once([_Pairs(hashes[inside] + self._cell_hashes[cells], cells)]))
 
     def join(self, other: DifferentTexts) -> None:
-        """Add what was added to another one."""
-        other._settle()
-        assert other._numbers is not None
-        if self._numbers is None:
-            self._numbers = other._numbers.known().numbers()
-        self._settle()
-        [numbers] = self._numbers.of([other._numbers.known()])
-        found = other._found.all()
-        self._found.add(CellValues.of(found.cells, numbers[found.values]))
+        """Add what was added to a copy of this one."""
+        self._add(other._all())
 
-    def cells(self) -> Array:
-        """The cell of each pair, each pair once."""
-        self._settle()
-        assert self._numbers is not None
-        found = self._found.all()
-        pairs = np.sort(found.cells << 32 | self._numbers.same()[found.values].astype(np.int64))
-        return np.asarray(pairs[changes([pairs], len(pairs))] >> 32)
+    def _add(self, part: _Pairs) -> None:
+        self._waiting.append(part)
+        settled = sum(len(each.keys) for each in self._settled)
+        if sum(len(each.keys) for each in self._waiting) > max(settled, _SMALL):
+            self._settled = [self._all()]
+            self._waiting.clear()
 
-    def _settle(self) -> None:
-        """Number the texts that are waiting."""
-        if not self._waiting:
-            return
-        assert self._numbers is not None
-        groups, texts = zip(*self._waiting, strict=True)
-        self._waiting, self._bytes = [], 0
-        new = _different(groups, self._numbers.of(texts))
-        ones = np.ones(len(new), dtype=np.int64)
-        self._found.add(CellValues(new >> 32, new & (2**32 - 1), ones))
+    def _all(self) -> _Pairs:
+        return _Pairs.once([*self._settled, *self._waiting])
 
-
-def _different(groups: Sequence[Array | None], numbers: Sequence[Array]) -> Array:
-    """Each cell, in the high bits, with each number in it, in order; one cell without groups."""
-    pairs = [
-        number | group.astype(np.int64) << 32
-        for group, number in zip(groups, numbers, strict=True)
-        if group is not None
-    ]
-    if not pairs:
-        there = np.zeros(1 + max(int(each.max(initial=-1)) for each in numbers), dtype=np.bool_)
-        for each in numbers:
-            there[each] = True
-        return np.flatnonzero(there)
-    ordered = np.sort(np.concatenate(pairs))
-    return np.asarray(ordered[changes([ordered], len(ordered))])
+    def per_cell(self) -> Array:
+        """How many different texts each cell has."""
+        found = self._all()
+        if found.cells is None:
+            return np.array([len(found.keys)])
+        return np.bincount(found.cells, minlength=self.number)

@@ -6,9 +6,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from dpdb.engines.memory.row_blocks import row_blocks
 from dpdb.engines.memory.statistics import Statistics
 from dpdb.engines.protocol import WORD
 from dpdb.engines.rank_window import RankWindow
+from dpdb.engines.sources.grid_rounding import narrowest
 from dpdb.engines.streams.accumulator import Accumulator
 from dpdb.engines.streams.cell_values import CellValues, GrowingCellValues
 from dpdb.plan.statistics import Ranks
@@ -46,41 +48,52 @@ class RungCounts(Accumulator):
 
     statistic: Ranks
     cells: int
+    _rungs: Array = field(init=False, repr=False)
     _counts: Array = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self._counts = np.zeros((self.cells, len(self.statistic.rungs)), dtype=WORD)
+        rungs = self.statistic.rungs
+        # Beside values of the same type they are looked up without a copy of these.
+        self._rungs = np.array(rungs, dtype=narrowest(min(rungs), max(rungs)))
+        self._counts = np.zeros((self.cells, len(self._rungs)), dtype=WORD)
+
+    @property
+    def _falls(self) -> bool:
+        """Whether the rungs fall, as they do on the way to the least value."""
+        return bool(self._rungs[0] > self._rungs[-1])
 
     def add(self, part: Statistics) -> None:
         groups, values = part.counted_steps(self.statistic)
-        if groups is None:
-            self._counts[0] += self._between(np.sort(values))
-            return
-        rungs = np.array(self.statistic.rungs)
-        # Rungs fall on the way to the least value, which are rising ones of negated values.
-        sign = -1 if rungs[0] > rungs[-1] else 1
-        places = np.searchsorted(sign * rungs, sign * values.astype(WORD)).clip(max=len(rungs) - 1)
-        inside = groups < self.cells
-        flat = groups[inside].astype(np.intp) * len(rungs) + places[inside]
-        counts = np.bincount(flat, minlength=self._counts.size)
-        self._counts += counts.reshape(self._counts.shape)
+        for block in row_blocks(len(values)):
+            if groups is None:
+                self._counts[0] += self._between(np.sort(values[block]))
+            else:
+                self._counts += self._by_cell(groups[block], values[block])
 
     def _between(self, ordered: Array) -> Array:
         """How many of sorted values stand at each rung: there are far more values than rungs."""
-        rungs, number = np.array(self.statistic.rungs), len(ordered)
-        if rungs[0] > rungs[-1]:
+        rungs, number = self._rungs, len(ordered)
+        if self._falls:
             reached = number - np.searchsorted(ordered, rungs, side="left")
         else:
             reached = np.searchsorted(ordered, rungs, side="right")
         reached[-1] = number
         return np.diff(reached, prepend=0)
 
+    def _by_cell(self, groups: Array, values: Array) -> Array:
+        """The same for each cell; rows of no cell are in a group past the last one."""
+        order, (cells, rungs) = np.argsort(values), self._counts.shape
+        places = np.repeat(np.arange(rungs), self._between(values[order]))
+        groups = groups[order[::-1] if self._falls else order].astype(np.intp)
+        counts = np.bincount(groups * rungs + places, minlength=(cells + 1) * rungs)
+        return counts[: cells * rungs].reshape(cells, rungs)
+
     def join(self, other: RungCounts) -> None:
         self._counts += other._counts
 
     def result(self) -> list[RankWindow]:
-        order = np.argsort(self.statistic.rungs)
-        points = np.array(self.statistic.rungs, dtype=WORD)[order]
+        order = np.argsort(self._rungs)
+        points = self._rungs[order].astype(WORD)
         return [RankWindow(int(own.sum()), 0, points, own[order]) for own in self._counts]
 
 

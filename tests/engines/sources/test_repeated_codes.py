@@ -1,0 +1,34 @@
+"""Codes of declared values whose cells are places in a dictionary."""
+
+from __future__ import annotations
+
+import pyarrow
+import pytest
+
+from dpdb.engines.sources.arrow_cells import repeated_cells
+from dpdb.engines.sources.column_builders import builder
+from dpdb.policy.catalog import Column, Kind
+
+VALUES = ("a", "b", "c", "\N{REPLACEMENT CHARACTER}")
+HELD = [b"b", b"x", b"\xff", b"a", b"b", b"\xfe", b"", b"a" * 10_001]
+PLACES = [0, 1, 2, 3, None, 4, 5, 6, 7, 0, None]
+
+
+def _dictionary() -> pyarrow.DictionaryArray:
+    """One that has a value twice, and values that mean the same."""
+    held = pyarrow.array(HELD, pyarrow.binary())
+    texts = pyarrow.StringArray.from_buffers(len(held), *held.buffers()[1:])
+    return pyarrow.DictionaryArray.from_arrays(pyarrow.array(PLACES, pyarrow.int8()), texts)
+
+
+@pytest.mark.parametrize("nullable", [False, True])
+def test_rows_with_a_value_are_found_as_they_are_by_codes(nullable: bool) -> None:
+    building = builder(Column("c", Kind.TEXT, values=VALUES, nullable=nullable))
+    building.add(*repeated_cells(_dictionary()))
+    column = building.finish()
+    found = [column.with_code(code).tolist() for code in range(len(VALUES) + 1)]
+    missing = len(VALUES) if nullable else 0
+    meant = [1, missing, 3, 0, missing, 1, 3, missing, missing, 1, missing]
+    assert column.codes.tolist() == meant
+    assert found == [[each == code for each in meant] for code in range(len(VALUES) + 1)]
+    assert column.within(slice(4, 6)).codes.tolist() == meant[4:6]
