@@ -27,11 +27,11 @@ from dpdb.answers.noise_tails import TINY, Real, SumOfNoises
 _DIGITS = 36
 """An end of an interval is exact to 2^-36 of the distance from the estimate to its bound."""
 _SECANTS = 16
-"""So many steps of a search follow secants, and those after them halve what is left."""
+"""How many steps of a search follow secants; those after them halve what is left."""
 _LEAST = 0.01
-"""So much of its room is left at least to a number that stays; otherwise it is half of it."""
+"""The least part of its room that a number which stays is left with; otherwise it is half of it."""
 _FEW = 16
-"""Up to so many ends are searched for one by one."""
+"""How many ends are searched for one by one; more are searched for together."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Line:
         return self._room(self.side * (self.value - x * self.slope), x, functions)
 
     def room_on_both_sides(self, x: Real, functions: ModuleType) -> Real:
-        """The same of whichever side the sum is on."""
+        """How much farther the sum could be if it is noise alone, on whichever side it is."""
         return self._room(abs(self.value - x * self.slope), x, functions)
 
     def _room(self, distance: Real, x: Real, functions: ModuleType) -> Real:
@@ -92,7 +92,7 @@ def last_accepted(line: Line, inside: Array, ends: Array) -> Array:
 
 
 def _search(line: Line, inside: Real, end: Real, functions: ModuleType) -> Real:
-    """The same by false position, which keeps an accepted and a rejected number.
+    """The last accepted number by false position, which keeps an accepted and a rejected one.
 
     Where one of them stays, its room counts less at the next step, by how much that of the other
     one has changed ([AB73]). Each step goes a little towards the middle, so that soon both are

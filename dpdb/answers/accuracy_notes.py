@@ -87,26 +87,27 @@ def _groups(planned: Plan) -> str:
 
 def atom_notes(planned: Plan) -> tuple[str, ...]:
     """EXPLAIN's notes on counts that are sums of atoms: how many each adds up, and its error."""
-    nested = tuple(note for subplan in planned.subplans for note in atom_notes(subplan))
-    own = (
+    return tuple(
         f"{each.label} adds up {len(each.atoms)} of {each.all_atoms} atoms: "
         f"± {each.margin:.0f}, {SURE}"
-        for index in range(len(planned.releases))
-        for each in atom_sums(planned, index)
+        for plan in planned.every_plan
+        for index in range(len(plan.releases))
+        for each in atom_sums(plan, index)
     )
-    return (*nested, *own)
 
 
 def parallel_notes(planned: Plan) -> tuple[str, ...]:
     """EXPLAIN's notes on releases over filters that exclude each other: their ε is spent once."""
-    nested = tuple(note for subplan in planned.subplans for note in parallel_notes(subplan))
-    own = []
-    for family in planned.parallel:
-        releases = {index for part in family for index in part}
-        shown = [each.label for each in planned.outputs if releases & planned.released_for(each)]
-        labels = ", ".join(dict.fromkeys(shown))
-        own.append(f"{labels}: no row passes two of the filters, so the same epsilon serves all")
-    return (*nested, *own)
+    notes = []
+    for plan in planned.every_plan:
+        for family in plan.parallel:
+            releases = {index for part in family for index in part}
+            shown = [each.label for each in plan.outputs if releases & plan.released_for(each)]
+            labels = ", ".join(dict.fromkeys(shown))
+            notes.append(
+                f"{labels}: no row passes two of the filters, so the same epsilon serves all"
+            )
+    return tuple(notes)
 
 
 def _way(release: Release) -> str:

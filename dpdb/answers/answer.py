@@ -21,9 +21,9 @@ class Answer(AnswerRecord):
     def to_pandas(self) -> pd.DataFrame:
         """The rows as a DataFrame; raises UsageError where pandas is not installed.
 
-        The type of a column follows from the query, never from what is in the column: `Int64`,
-        `Float64`, `boolean`, `str`, `datetime64[s]` for dates, `datetime64[us]` for timestamps;
-        whole numbers that do not fit 64 bits are `Float64`. A NULL is pandas' missing value.
+        The type of a column follows from the query: `Int64`, `Float64`, `boolean`, `str`,
+        `datetime64[s]` for dates, `datetime64[us]` for timestamps. Only where a whole number does
+        not fit 64 bits the column is `Float64`. A NULL is pandas' missing value.
         """
         from dpdb.answers.formats.data_frame import data_frame  # noqa: PLC0415 (pandas)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpdb.answers.noisy_table import NoisyColumn, NoisyTable, Rows, spread
+from dpdb.answers.noisy_table import Accuracy, NoisyColumn, NoisyTable, Rows, spread
 from dpdb.plan.derived import Join
 from dpdb.plan.expressions import Expr, Slot, slots
 from dpdb.plan.relations import JoinKind
@@ -74,12 +74,13 @@ def _with_nulls(column: NoisyColumn, rows: Rows, missing: Bools) -> NoisyColumn:
         values, null = spread(taken.values, len(rows)), spread(taken.null, len(rows))
         return Vector(np.where(missing, np.zeros_like(values), values), null | missing)
 
-    found = column.take(rows)
-    ends = None
-    if found.ends is not None and column.ends is not None:
-        low, high = (without(end) for end in column.ends)
+    def accuracy() -> Accuracy | None:
+        if column.accuracy is None:
+            return None
+        low, high = (without(end) for end in column.accuracy.ends)
         assert isinstance(low, Vector)
         assert isinstance(high, Vector)
-        ends = low, high
-    only_noise = None if found.only_noise is None else found.only_noise & ~missing
-    return NoisyColumn(without(column.values), column.kind, ends, only_noise)
+        flags = column.accuracy.only_noise
+        return Accuracy((low, high), None if flags is None else flags[rows] & ~missing)
+
+    return NoisyColumn(without(column.values), column.kind, accuracy)

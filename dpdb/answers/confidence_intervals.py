@@ -29,7 +29,7 @@ from dpdb.plan.estimate import Estimate
 from dpdb.plan.expressions import Slot, slots
 from dpdb.plan.moments import Reading, value
 from dpdb.plan.plan import Plan, Release
-from dpdb.plan.query import Function, Output
+from dpdb.plan.query import COUNTS, Function, Output
 from dpdb.plan.statistics import Ranks
 from dpdb.privacy.bracket import Bracket
 from dpdb.privacy.mechanisms import Gaussian, Laplace
@@ -59,11 +59,23 @@ def confidence_intervals(
     With `farther` the bounds where walks end are taken to be farther out: an end that moves with
     them tells nothing.
     """
-    expression = output.expression
-    aggregates = sorted(slots(expression, "aggregate"))
-    subqueries = plan.noisy_subqueries(output)
-    if not plan.has_noise(output) or not expression.kind.ordinal:
+    if not plan.has_noise(output) or not output.expression.kind.ordinal:
         return None
+    known = _known(plan, noisy, output, confidence, farther=farther)
+    bounds = None if known is None else bounds_of(output.expression, known, frame)
+    if bounds is None:
+        return None
+    undefined = ~(np.isfinite(bounds[0]) & np.isfinite(bounds[1]))
+    low, high = (numbers(np.where(undefined, 0.0, end), undefined) for end in bounds)
+    return low, high
+
+
+def _known(
+    plan: Plan, noisy: Noisy, output: Output, confidence: float, *, farther: bool
+) -> dict[Slot, Bounds] | None:
+    """The intervals of an expression's aggregates and subqueries; None where one has none."""
+    aggregates = sorted(slots(output.expression, "aggregate"))
+    subqueries = plan.noisy_subqueries(output)
     used = [index for at in aggregates for index in plan.estimates[at].releases]
     each = at_once(
         at_once(confidence, plan.competing_rows),
@@ -82,12 +94,7 @@ def confidence_intervals(
         if box is None:
             return None
         known[Slot("subquery", index, plan.subplans[index].outputs[0].expression.kind)] = box
-    bounds = bounds_of(expression, known, frame)
-    if bounds is None:
-        return None
-    low, high = bounds
-    undefined = ~(np.isfinite(low) & np.isfinite(high))
-    return tuple(numbers(np.where(undefined, 0.0, end), undefined) for end in (low, high))  # type: ignore[return-value]
+    return known
 
 
 def _of_subquery(plan: Plan, noisy: Noisy, confidence: float, *, farther: bool) -> Bounds | None:
@@ -117,7 +124,7 @@ def interval_of(
     """
     function = estimate.aggregate.function
     if estimate.obstacle is not None:
-        counts = function in (Function.COUNT, Function.COUNT_DISTINCT)
+        counts = function in COUNTS
         return (np.zeros(1), np.zeros(1)) if counts else None
     if not estimate.releases:
         public = point(estimate, plan, draws)

@@ -22,7 +22,7 @@ def bounding_notes(planned: Plan) -> tuple[str, ...]:
 
     So is there one for each aggregate of what units come to.
     """
-    plans = list(_with_subplans(planned))
+    plans = list(planned.every_plan)
     totals = [note for each in plans for note in _of_units(each)]
     caps = [_cap(each.table) for each in plans if each.table.unit is not None]
     clamps = [
@@ -34,12 +34,6 @@ def bounding_notes(planned: Plan) -> tuple[str, ...]:
         for column in _bounded(part.statistic.argument)
     ]
     return tuple(dict.fromkeys([*caps, *totals, *clamps]))
-
-
-def _with_subplans(planned: Plan) -> Iterator[Plan]:
-    for subplan in planned.subplans:
-        yield from _with_subplans(subplan)
-    yield planned
 
 
 def _cap(table: Source) -> str:

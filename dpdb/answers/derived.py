@@ -7,6 +7,8 @@ gives nothing more away ([DR14] Proposition 2.1).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -15,7 +17,15 @@ from dpdb.answers.answer_joins import joined
 from dpdb.answers.estimates import Noisy, points, scalar
 from dpdb.answers.group_rows import with_keys
 from dpdb.answers.groups import Groups, aggregated, grouped
-from dpdb.answers.noisy_table import NoisyColumn, NoisyTable, Rows, in_order, shown, spread
+from dpdb.answers.noisy_table import (
+    Accuracy,
+    NoisyColumn,
+    NoisyTable,
+    Rows,
+    in_order,
+    shown,
+    spread,
+)
 from dpdb.answers.rows import answer_table, empty_table
 from dpdb.plan.derived import Derived, Join, Released, Selection, UnionAll, Values, released
 from dpdb.plan.expressions import Expr, Slot
@@ -87,10 +97,7 @@ def _rows(derived: Derived, answers: Answers) -> NoisyTable:
 
 def _as_shown(table: NoisyTable) -> NoisyTable:
     """The answer with its values as they are shown."""
-    columns = (
-        NoisyColumn(shown(each.values, each.kind), each.kind, each.ends, each.only_noise)
-        for each in table.columns
-    )
+    columns = (replace(each, values=shown(each.values, each.kind)) for each in table.columns)
     return NoisyTable(tuple(columns), table.rows)
 
 
@@ -117,20 +124,26 @@ def _united(tables: Sequence[NoisyTable]) -> NoisyTable:
 
 def _chained(columns: Sequence[NoisyColumn], rows: Sequence[int]) -> NoisyColumn:
     """Columns of tables with so many rows as one; where one has no intervals, they are NULL."""
-    kind = columns[0].kind
     values = _concatenated([each.values for each in columns], rows)
-    if all(each.ends is None for each in columns):
-        return NoisyColumn(values, kind)
-    nothing = Vector(np.zeros(1), np.ones(1, dtype=np.bool_))
-    ends = [each.ends or (nothing, nothing) for each in columns]
+    return NoisyColumn(values, columns[0].kind, partial(_accuracy, columns, rows))
+
+
+def _accuracy(columns: Sequence[NoisyColumn], rows: Sequence[int]) -> Accuracy | None:
+    """How accurate they are, one after the other."""
+    found = [each.accuracy for each in columns]
+    if all(each is None for each in found):
+        return None
+    null = Vector(np.zeros(1), np.ones(1, dtype=np.bool_))
+    ends = [(null, null) if each is None else each.ends for each in found]
     low, high = (_concatenated([pair[side] for pair in ends], rows) for side in (0, 1))
     assert isinstance(low, Vector)
     assert isinstance(high, Vector)
     flags = (
-        np.zeros(number, dtype=np.bool_) if each.only_noise is None else each.only_noise
-        for each, number in zip(columns, rows, strict=True)
-    )
-    return NoisyColumn(values, kind, (low, high), np.concatenate([*flags]))
+        np.zeros(number, dtype=np.bool_) if each is None or each.only_noise is None
+        else each.only_noise
+        for each, number in zip(found, rows, strict=True)
+    )  # fmt: skip
+    return Accuracy((low, high), np.concatenate([*flags]))
 
 
 def _concatenated(vectors: Sequence[AnyVector], rows: Sequence[int]) -> AnyVector:

@@ -17,7 +17,7 @@ from dpdb.plan.expressions import Slot
 from dpdb.plan.found_keys import KeyRow
 from dpdb.plan.moments import Reading
 from dpdb.plan.plan import Plan, Release
-from dpdb.plan.query import Function
+from dpdb.plan.query import COUNTS, DEVIATIONS, SAMPLED, Function
 from dpdb.plan.statistics import Ranks
 from dpdb.policy.catalog import Kind, Value
 from dpdb.privacy.walk import Walk
@@ -115,10 +115,9 @@ def read(reading: Reading | None, draws: Draws) -> Array:
 
 def point(estimate: Estimate, plan: Plan, draws: Draws) -> AnyVector:
     """The estimate of an aggregate in each cell, in the column's unit."""
-    own = noisy_values(estimate, draws)
     releases = [plan.releases[index] for index in estimate.releases]
     if estimate.obstacle is not None:
-        counts = estimate.aggregate.function in (Function.COUNT, Function.COUNT_DISTINCT)
+        counts = estimate.aggregate.function in COUNTS
         return constant(0 if counts else None, estimate.aggregate.kind)
     moments = estimate.moments
     match estimate.aggregate.function:
@@ -133,14 +132,16 @@ def point(estimate: Estimate, plan: Plan, draws: Draws) -> AnyVector:
             return constant(None if found is None else as_text(found), Kind.TEXT)
         case Function.MODE:
             values = releases[0].statistic.values  # type: ignore[union-attr]
-            return vector(values, estimate.aggregate.kind).take(own[0].astype(np.intp))
+            places = noisy_values(estimate, draws)[0].astype(np.intp)
+            return vector(values, estimate.aggregate.kind).take(places)
         case Function.AVG:
             return numbers(average(read(moments.total, draws), number(estimate, draws), estimate))
         case Function.VAR_POP | Function.VAR_SAMP | Function.STDDEV_POP | Function.STDDEV_SAMP:
             return numbers(_variance(estimate, draws))
         case Function.MIN | Function.MAX if isinstance(releases[0].mechanism, Walk):
-            return numbers(scaled(rungs_after(own[0], releases[0], 1), step_of(releases[0])))
-    return numbers(scaled(own[0], step_of(releases[0])))
+            rungs = rungs_after(noisy_values(estimate, draws)[0], releases[0], 1)
+            return numbers(scaled(rungs, step_of(releases[0])))
+    return numbers(scaled(noisy_values(estimate, draws)[0], step_of(releases[0])))
 
 
 def rungs_after(stops: Array, release: Release, steps: int) -> Array:
@@ -203,13 +204,9 @@ def _variance(estimate: Estimate, draws: Draws) -> Array:
     return deviation(variance, estimate)
 
 
-SAMPLED = (Function.VAR_SAMP, Function.STDDEV_SAMP)
-"""The functions of a sample, which divide by the number of rows less one."""
-
-
 def deviation(variance: Array, estimate: Estimate) -> Array:
     """A variance in squared steps, as it is asked for: in the column's unit, or its root."""
     result = variance * float(grid_step(estimate)) ** 2
-    if estimate.aggregate.function in (Function.STDDEV_POP, Function.STDDEV_SAMP):
+    if estimate.aggregate.function in DEVIATIONS:
         result = np.sqrt(result)
     return _clamped(result, estimate)

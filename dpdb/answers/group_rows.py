@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from operator import is_not
 
 import numpy as np
 import numpy.typing as npt
@@ -27,10 +28,12 @@ def with_keys(plan: Plan, rows: tuple[KeyRow, ...]) -> Plan:
 
 
 def with_all_keys(plan: Plan, noisy: Noisy) -> Plan:
-    """The same for a plan and all of its subplans."""
+    """The plan and its subplans once it is known which keys are shown."""
     if noisy.subresults:
         below = zip(plan.subplans, noisy.subresults, strict=True)
-        plan = replace(plan, subplans=tuple(with_all_keys(*each) for each in below))
+        subplans = tuple(with_all_keys(*each) for each in below)
+        if any(map(is_not, subplans, plan.subplans)):
+            plan = replace(plan, subplans=subplans)
     return with_keys(plan, noisy.keys)
 
 

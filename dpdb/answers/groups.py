@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpdb.answers.noisy_table import Rows, rank_values, spread
-from dpdb.plan.query import Aggregate, Function
+from dpdb.plan.query import DEVIATIONS, SAMPLED, Aggregate, Function
 from dpdb.plan.single_aggregates import without_distinct
 from dpdb.vectors.evaluate import Frame, evaluate
 from dpdb.vectors.vector import (
@@ -110,7 +110,7 @@ def _modes(argument: AnyVector, ranks: Array, members: Sequence[Rows]) -> AnyVec
 def _value(aggregate: Aggregate, values: Array) -> float | None:
     """An aggregate of the values of one group, as SQL has it; None for NULL."""
     number = len(values)
-    sampled = aggregate.function in (Function.VAR_SAMP, Function.STDDEV_SAMP)
+    sampled = aggregate.function in SAMPLED
     if number < 1 + sampled:
         return None
     match aggregate.function:
@@ -126,5 +126,5 @@ def _value(aggregate: Aggregate, values: Array) -> float | None:
             assert aggregate.fraction is not None
             return float(np.quantile(values, float(aggregate.fraction)))
     variance = float(values.var(ddof=int(sampled)))
-    rooted = aggregate.function in (Function.STDDEV_POP, Function.STDDEV_SAMP)
+    rooted = aggregate.function in DEVIATIONS
     return variance**0.5 if rooted else variance

@@ -14,7 +14,6 @@ import numpy as np
 
 from dpdb.answers.accepted_values import Line, last_accepted
 from dpdb.answers.estimates import (
-    SAMPLED,
     Array,
     Draws,
     at_least_one,
@@ -26,10 +25,11 @@ from dpdb.answers.noise_tails import TINY, Real, SumOfNoises
 from dpdb.plan.estimate import Estimate
 from dpdb.plan.moments import Place, Reading
 from dpdb.plan.plan import Plan
+from dpdb.plan.query import SAMPLED
 from dpdb.privacy.mechanisms import Gaussian, Laplace
 
 _PARTS = 2
-"""Into so many parts the interval of the mean is cut, at whose ends a variance is tested."""
+"""The parts into which the interval of the mean is cut, at whose ends a variance is tested."""
 _FOR_MEAN = 0.1
 """The part of the failure probability that the mean behind a variance has."""
 

@@ -14,12 +14,11 @@ def key_notes(planned: Plan) -> tuple[str, ...]:
     """Notes on keys that were found in the data, and on an answer of declared ones alone."""
     if planned.keys and not planned.estimates and planned.found is None:
         return ("these are the keys that the policy declares, whether rows have them or not",)
-    return tuple(dict.fromkeys(_notes(planned)))
+    return tuple(dict.fromkeys(note for each in planned.every_plan for note in _notes(each)))
 
 
 def _notes(planned: Plan) -> Iterator[str]:
-    for subplan in planned.subplans:
-        yield from _notes(subplan)
+    """The notes on the keys of a plan, without its subqueries."""
     for index, release in enumerate(planned.releases):
         if not isinstance(release.statistic, KeyUnits):
             continue

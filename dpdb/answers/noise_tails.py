@@ -90,7 +90,7 @@ def log_laplace_tail(distance: Real, scales: Sequence[Real], functions: ModuleTy
 
 
 def _of_two(distance: Real, first: Real, second: Real, functions: ModuleType) -> Real:
-    """The same for two scales a > b: ln((a²·e^(-d/a) - b²·e^(-d/b)) / (a² - b²)).
+    """The logarithm for two scales a > b: ln((a²·e^(-d/a) - b²·e^(-d/b)) / (a² - b²)).
 
     [KKP01] section 2.3. With q = ln(b²/a²) it is ln((e^(q - d/b + d/a) - 1) / (e^q - 1)) - d/a, in
     which no digits cancel.
@@ -106,7 +106,7 @@ def _of_two(distance: Real, first: Real, second: Real, functions: ModuleType) ->
 
 
 def _of_three(distance: Real, scales: Sequence[Real], functions: ModuleType) -> Real:
-    """The same of Σ bᵢ⁴ / Π(bᵢ² - bⱼ²) · e^(-d/bᵢ), by partial fractions.
+    """The logarithm of Σ bᵢ⁴ / Π(bᵢ² - bⱼ²) · e^(-d/bᵢ), by partial fractions.
 
     The Laplace distribution of scale b has the characteristic function 1/(1 + b²t²), and products
     of these are sums of such with the weights above. Scales that are nearly the same are moved

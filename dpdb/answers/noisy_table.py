@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from dpdb.answers.record import Cell, CellColumn
+from dpdb.answers.record import Cell, CellAccuracy, CellColumn
 from dpdb.plan.query import Ordering
 from dpdb.policy.catalog import Kind
 from dpdb.policy.numbers import CALENDAR
@@ -22,21 +24,43 @@ Ends = tuple[Vector, Vector]
 """The lower and the upper ends of intervals."""
 
 
-@dataclass(frozen=True, repr=False)
-class NoisyColumn:
-    """One column of an answer: a value for each row, or a constant for all."""
+class Accuracy(NamedTuple):
+    """How accurate the values of a column are."""
 
-    values: AnyVector
-    kind: Kind
-    ends: Ends | None = None
+    ends: Ends
     only_noise: Bools | None = None
     """For each row, whether its interval is as wide as its bounds; None where none can be."""
 
+    def take(self, rows: Rows) -> Accuracy:
+        """The same in these rows."""
+        low, high = (end.take(rows) for end in self.ends)
+        return Accuracy((low, high), None if self.only_noise is None else self.only_noise[rows])
+
+
+@dataclass(frozen=True, repr=False)
+class NoisyColumn:
+    """One column of an answer: a value for each row, or a constant for all.
+
+    Its intervals are worked out when they are first asked for, as `record.AnswerRecord` says.
+    """
+
+    values: AnyVector
+    kind: Kind
+    find_accuracy: Callable[[], Accuracy | None] = lambda: None
+    """Gives how accurate the values are; None without intervals."""
+
+    @cached_property
+    def accuracy(self) -> Accuracy | None:
+        """How accurate the values are; None without intervals."""
+        return self.find_accuracy()
+
     def take(self, rows: Rows) -> NoisyColumn:
         """The column in these rows."""
-        ends = None if self.ends is None else (self.ends[0].take(rows), self.ends[1].take(rows))
-        only_noise = None if self.only_noise is None else self.only_noise[rows]
-        return NoisyColumn(self.values.take(rows), self.kind, ends, only_noise)
+
+        def accuracy() -> Accuracy | None:
+            return None if self.accuracy is None else self.accuracy.take(rows)
+
+        return NoisyColumn(self.values.take(rows), self.kind, accuracy)
 
 
 @dataclass(frozen=True, repr=False)
@@ -58,12 +82,16 @@ class NoisyTable:
         values = shown(column.values, column.kind)
         if unrounded:
             return CellColumn(_unrounded(values, column.kind, self.rows))
-        cells = _cells(values, column.kind, self.rows)
-        if column.ends is None:
-            return CellColumn(cells)
-        low, high = (_cells(shown(e, column.kind), column.kind, self.rows) for e in column.ends)
-        only_noise = None if column.only_noise is None else tuple(column.only_noise.tolist())
-        return CellColumn(cells, (low, high), only_noise)
+
+        def accuracy() -> CellAccuracy | None:
+            return None if column.accuracy is None else self._accuracy(column.accuracy, column.kind)
+
+        return CellColumn(_cells(values, column.kind, self.rows), accuracy)
+
+    def _accuracy(self, accuracy: Accuracy, kind: Kind) -> CellAccuracy:
+        low, high = (_cells(shown(end, kind), kind, self.rows) for end in accuracy.ends)
+        flags = accuracy.only_noise
+        return CellAccuracy((low, high), None if flags is None else tuple(flags.tolist()))
 
 
 def spread(values: Array | None, rows: int) -> Array:

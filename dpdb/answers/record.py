@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from fractions import Fraction
 from functools import cached_property
 from itertools import repeat
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from dpdb.ledger.protocol import FREE, Balance, Price
 from dpdb.policy.catalog import Kind
@@ -25,20 +25,39 @@ An end is None where only the bounds limit the exact value on its side.
 """
 
 
+class CellAccuracy(NamedTuple):
+    """How accurate the cells of a column are."""
+
+    ends: tuple[tuple[Cell, ...], tuple[Cell, ...]]
+    """The lower and the upper ends of their 95 % intervals."""
+    only_noise: tuple[bool, ...] | None = None
+    """For each cell, whether its interval is as wide as its bounds; None where none can be."""
+
+
 @dataclass(frozen=True, repr=False)
 class CellColumn:
     """One column of an answer: its cells, from the first row to the last."""
 
     cells: tuple[Cell, ...]
-    ends: tuple[tuple[Cell, ...], tuple[Cell, ...]] | None = None
-    """The lower and the upper ends of the cells' 95 % intervals; None without intervals."""
-    only_noise: tuple[bool, ...] | None = None
-    """For each cell, whether its interval is as wide as its bounds; None where none can be."""
+    find_accuracy: Callable[[], CellAccuracy | None] = lambda: None
+    """Gives how accurate the cells are; None without intervals."""
+
+    @cached_property
+    def accuracy(self) -> CellAccuracy | None:
+        """How accurate the cells are; None without intervals."""
+        return self.find_accuracy()
 
     @property
     def intervals(self) -> Iterable[CellInterval]:
         """The interval of each cell."""
-        return repeat(None, len(self.cells)) if self.ends is None else zip(*self.ends, strict=True)
+        if self.accuracy is None:
+            return repeat(None, len(self.cells))
+        return zip(*self.accuracy.ends, strict=True)
+
+    @property
+    def only_noise(self) -> tuple[bool, ...] | None:
+        """For each cell, whether its interval is as wide as its bounds; None where none can be."""
+        return None if self.accuracy is None else self.accuracy.only_noise
 
 
 def columns_of(rows: Sequence[tuple[Cell, ...]], number: int) -> tuple[CellColumn, ...]:
@@ -93,7 +112,12 @@ class Disclosure:
 
 @dataclass(frozen=True, repr=False)
 class AnswerRecord:
-    """A statement with its rows, their accuracy, its price and what is left of the budget."""
+    """A statement with its rows, their accuracy, its price and what is left of the budget.
+
+    Intervals, reports of releases and notes are worked out when they are first asked for. They are
+    functions of the noisy values and of the public plan, and so is the time that they take: when
+    that is, or whether at all, gives nothing more away ([DR14] Proposition 2.1).
+    """
 
     statement: str
     columns: tuple[str, ...]
@@ -105,7 +129,7 @@ class AnswerRecord:
     """The types of the columns of a query, from its plan; empty where no query is answered."""
     origins: tuple[Origin, ...] = ()
     """Where the columns of a query come from; empty where no query is answered."""
-    releases: tuple[ReleaseReport, ...] = ()
+    find_releases: Callable[[], tuple[ReleaseReport, ...]] = tuple
     cost: Price = FREE
     query: bool = False
     """Whether this answers a SELECT, rather than showing or setting something."""
@@ -116,8 +140,7 @@ class AnswerRecord:
     private: bool = True
     """Whether the answer is differentially private; in teaching mode none is."""
     revealed: tuple[Disclosure, ...] = ()
-    notes: tuple[str, ...] = ()
-    """Sentences on intervals, on an error asked for and, for EXPLAIN, on rows left out."""
+    find_notes: Callable[[], tuple[str, ...]] = tuple
     plan: Plan | None = None
     """The plan that EXPLAIN shows."""
 
@@ -126,6 +149,16 @@ class AnswerRecord:
         """The theorem that pays for the answers so far; after EXPLAIN, that for one more."""
         unpaid = self.plan if self.cost.queries else None
         return self.balance.theorem(unpaid.composed_loss if unpaid else NO_LOSS)
+
+    @cached_property
+    def releases(self) -> tuple[ReleaseReport, ...]:
+        """The reports of what was drawn, or of what EXPLAIN says would be."""
+        return self.find_releases()
+
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences on intervals, on an error asked for and, for EXPLAIN, on rows left out."""
+        return self.find_notes()
 
     @cached_property
     def rows(self) -> tuple[tuple[Cell, ...], ...]:

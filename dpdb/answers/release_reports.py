@@ -21,7 +21,7 @@ from dpdb.privacy.thresholding import Threshold
 from dpdb.privacy.walk import Walk
 
 _FEW = 4
-"""So many columns of one release are named."""
+"""How many columns of one release are named."""
 
 
 def reports(planned: Plan) -> tuple[ReleaseReport, ...]:
@@ -29,18 +29,13 @@ def reports(planned: Plan) -> tuple[ReleaseReport, ...]:
 
     The parts of one release have the same group number, and the ε of the group.
     """
-    return tuple(_reports(planned, count(1)))
+    groups = count(1)
+    return tuple(report for each in planned.every_plan for report in _own_reports(each, groups))
 
 
 def own_reports(planned: Plan) -> tuple[ReleaseReport, ...]:
     """A report for each part of each release of a plan, without its subqueries."""
     return tuple(_own_reports(planned, count(1)))
-
-
-def _reports(planned: Plan, groups: Iterator[int]) -> Iterator[ReleaseReport]:
-    for subplan in planned.subplans:
-        yield from _reports(subplan, groups)
-    yield from _own_reports(planned, groups)
 
 
 def _own_reports(planned: Plan, groups: Iterator[int]) -> Iterator[ReleaseReport]:
@@ -145,10 +140,9 @@ def unprotected_reports(planned: Plan, epsilon: Fraction | None) -> tuple[Releas
 
 def _aggregates(planned: Plan) -> Iterator[tuple[str, str]]:
     """The label and the name of each aggregate, subqueries first."""
-    for subplan in planned.subplans:
-        yield from _aggregates(subplan)
-    for index, estimate in enumerate(planned.estimates):
-        yield aggregate_label(planned, index), estimate.aggregate.function.value
+    for each in planned.every_plan:
+        for index, estimate in enumerate(each.estimates):
+            yield aggregate_label(each, index), estimate.aggregate.function.value
 
 
 def aggregate_label(planned: Plan, index: int) -> str:

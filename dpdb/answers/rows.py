@@ -7,14 +7,22 @@ post-processing, which gives nothing more away ([DR14] Proposition 2.1).
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 
 import numpy as np
 
 from dpdb.answers.confidence_intervals import confidence_intervals
 from dpdb.answers.estimates import Noisy, Values, vector
 from dpdb.answers.group_rows import group_order, key_vectors
-from dpdb.answers.noisy_table import Ends, NoisyColumn, NoisyTable, Rows, in_order, spread
+from dpdb.answers.noisy_table import (
+    Accuracy,
+    Ends,
+    NoisyColumn,
+    NoisyTable,
+    Rows,
+    in_order,
+    spread,
+)
 from dpdb.plan.expressions import IntervalEnd
 from dpdb.plan.plan import Plan
 from dpdb.plan.query import Output, ends_asked_for
@@ -33,7 +41,8 @@ def answer_table(plan: Plan, points: Values, subqueries: Values, noisy: Noisy | 
     Without `noisy`, as in teaching mode, no cell has an interval.
     """
     frame = Frame({}, {**subqueries, **key_vectors(plan), **points})
-    frame = replace(frame, ends=_interval_ends(plan, noisy, frame))
+    if ends := _interval_ends(plan, noisy, frame):
+        frame = replace(frame, ends=ends)
     rows = in_order(plan.order, frame, _having(plan, frame), plan.cells)
     rows = rows[plan.offset : None if plan.limit is None else plan.offset + plan.limit]
     columns = (_column(plan, noisy, output, frame, rows) for output in plan.outputs)
@@ -47,8 +56,8 @@ def empty_table(plan: Plan) -> NoisyTable:
 
 def _empty(plan: Plan, output: Output) -> NoisyColumn:
     kind, nothing = output.expression.kind, Vector(np.zeros(0))
-    measured = plan.has_noise(output) and kind.ordinal
-    return NoisyColumn(vector((), kind), kind, (nothing, nothing) if measured else None)
+    accuracy = Accuracy((nothing, nothing)) if plan.has_noise(output) and kind.ordinal else None
+    return NoisyColumn(vector((), kind), kind, lambda: accuracy)
 
 
 def _interval_ends(plan: Plan, noisy: Noisy | None, frame: Frame) -> dict[IntervalEnd, AnyVector]:
@@ -96,19 +105,26 @@ def _column(
     plan: Plan, noisy: Noisy | None, output: Output, frame: Frame, rows: Rows
 ) -> NoisyColumn:
     """One column of the answer in the groups `rows`, with its intervals."""
-    kind = output.expression.kind
     values = evaluate(output.expression, frame).take(rows)
+    find = partial(_accuracy, plan, noisy, output, frame, rows)
+    return NoisyColumn(values, output.expression.kind, find)
+
+
+@np.errstate(all="ignore")
+def _accuracy(
+    plan: Plan, noisy: Noisy | None, output: Output, frame: Frame, rows: Rows
+) -> Accuracy | None:
+    """How accurate a column is in the groups `rows`."""
     if noisy is None:
-        return NoisyColumn(values, kind)
+        return None
     ends, opened = _intervals(plan, noisy, output, frame)
     if ends is None or opened is None:
-        return NoisyColumn(values, kind)
+        return None
     if _is_walked(plan, output):
         only_noise = _without_ends(plan, output, ends, opened)
     else:
         only_noise = _only_noise(plan, output, *ends)
-    low, high = (end.take(rows) for end in opened)
-    return NoisyColumn(values, kind, (low, high), None if only_noise is None else only_noise[rows])
+    return Accuracy(opened, only_noise).take(rows)
 
 
 def _opened(plan: Plan, output: Output, ends: Ends, farther: Ends) -> Ends:

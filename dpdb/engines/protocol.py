@@ -109,7 +109,7 @@ class Witness(Protocol):
     @property
     @abstractmethod
     def key(self) -> bytes:
-        """That of the digests."""
+        """The key of the digests."""
 
     @abstractmethod
     def check(self, table: str, digest: str) -> None:

@@ -27,7 +27,7 @@ class AlteredDatabase:
         cells = tuple(
             replace(column, cells=tuple(map(self._cell, column.cells))) for column in answer.cells
         )
-        return replace(answer, cells=cells, releases=self.releases)
+        return replace(answer, cells=cells, find_releases=lambda: self.releases)
 
     def _cell(self, cell: Cell) -> Cell:
         if isinstance(cell, int | float) and not isinstance(cell, bool):

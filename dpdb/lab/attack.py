@@ -86,7 +86,7 @@ class Attack(ABC):
 
     @property
     def name(self) -> str:
-        """The name on the command line: that of its file, with hyphens."""
+        """The name on the command line: the name of its file, with hyphens."""
         return type(self).__module__.rpartition(".")[2].replace("_", "-")
 
     @abstractmethod

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 _SCALES, _DEVIATIONS = 30, 10
-"""A sum of noise is cut off beyond so many of its largest scale and of its standard deviation.
+"""A sum of noise is cut off beyond its largest scale and its standard deviation times these.
 
 What is beyond has less than e^-30 of the probability.
 """

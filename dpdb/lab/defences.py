@@ -98,7 +98,7 @@ class Protected(Defence):
         return session_of(policy, seeded(seed))
 
 
-def session_of(policy: Policy, noise: Noise | None = None, *, teach: bool = False) -> Session:
+def session_of(policy: Policy, noise: Noise | None, *, teach: bool = False) -> Session:
     """A session on the policy.
 
     Imported late: a student's process knows defences, opens no session, and starts sooner without.
@@ -108,10 +108,10 @@ def session_of(policy: Policy, noise: Noise | None = None, *, teach: bool = Fals
     return Session(policy, noise=noise, teach=teach)
 
 
-def unprotected(scenario: Scenario, directory: Path, noise: Noise | None = None) -> Session:
+def unprotected(scenario: Scenario, directory: Path) -> Session:
     """A session that answers exactly, with no limit on ε or queries."""
     policy = scenario.policy(directory, Fraction(1), MANY)
-    return with_settings(session_of(policy, noise, teach=True), ("SET dp = 'off'",))
+    return with_settings(session_of(policy, None, teach=True), ("SET dp = 'off'",))
 
 
 def with_settings(session: Session, settings: tuple[str, ...]) -> Session:

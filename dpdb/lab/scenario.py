@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,6 +14,7 @@ from tempfile import TemporaryDirectory
 from dpdb.errors import DataFileError
 from dpdb.policy.budget import Budget, Neighbors
 from dpdb.policy.catalog import Column, Kind, Policy, Table
+from dpdb.policy.names import quoted_text, written
 from dpdb.policy.reader import policy_for, read_policy
 
 Row = Sequence[object]
@@ -90,6 +90,20 @@ class Victim:
         return f"{self.column} != {self.text} OR {self.column} IS NULL"
 
 
+@dataclass(frozen=True)
+class SecretColumn:
+    """A numeric column of a file, and the whole numbers that its bounds are nearest to."""
+
+    column: Column
+    least: int
+    most: int
+
+    @property
+    def written(self) -> str:
+        """The column's name as SQL has it."""
+        return written(self.column.name)
+
+
 @dataclass(frozen=True, repr=False)
 class DataFile:
     """Somebody's own CSV file, on which an attack is tried."""
@@ -104,6 +118,11 @@ class DataFile:
 
         table = policy_for(path).tables[0]
         return cls(table, tuple(text_rows(table)))
+
+    @property
+    def written(self) -> str:
+        """The table's name as SQL has it."""
+        return written(self.table.name)
 
     @property
     def notice(self) -> str:
@@ -125,15 +144,15 @@ class DataFile:
                 for index, row in enumerate(self.rows):
                     text = row[self.place(column)]
                     if text and cells[text] == 1:
-                        return Victim(index, identifier(column.name), quoted(text))
+                        return Victim(index, written(column.name), quoted_text(text))
         raise DataFileError("no cell of text singles out a row of this file")
 
-    def measure(self) -> Column:
+    def measure(self) -> SecretColumn:
         """The last numeric column with bounds; the victim's cell in it is the secret."""
         measures = [
-            c
-            for c in self.table.columns
-            if c.kind in (Kind.INTEGER, Kind.NUMBER) and c.bounds and not c.values
+            SecretColumn(column, round(column.bounds[0]), round(column.bounds[1]))
+            for column in self.table.columns
+            if column.kind in (Kind.INTEGER, Kind.NUMBER) and column.bounds and not column.values
         ]
         if not measures:
             raise DataFileError(
@@ -154,14 +173,3 @@ class DataFile:
         """The file with some of its rows changed."""
         name = self.table.name
         return Scenario(self.table.columns, rows, truth, table=name, neighbors=neighbors)
-
-
-def quoted(text: str) -> str:
-    """A text as an SQL constant."""
-    return "'" + text.replace("'", "''") + "'"
-
-
-def identifier(name: str) -> str:
-    """A column's name as SQL writes it."""
-    plain = re.fullmatch(r"[A-Za-z_]\w*", name)
-    return name if plain else '"' + name.replace('"', '""') + '"'

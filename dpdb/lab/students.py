@@ -10,6 +10,7 @@ from dpdb.lab.people import names
 if TYPE_CHECKING:
     import numpy as np
 
+STUDENTS = 100
 LEVELS = 8
 """A grant is a whole number of thousands below this; all are equally likely."""
 
@@ -21,11 +22,11 @@ grant_k = {{ type = "integer", bounds = [0, {LEVELS - 1}], nullable = false }}
 """
 
 
-def students(rng: np.random.Generator, number: int = 100) -> list[tuple[str, str, str, int]]:
-    """`number` rows. The first is the only woman in physics; half are women, a fifth physicists."""
-    grants = rng.integers(LEVELS, size=number).tolist()
+def students(rng: np.random.Generator) -> list[tuple[str, str, str, int]]:
+    """A row for each: half are women, a fifth physicists; the first alone is both."""
+    grants = rng.integers(LEVELS, size=STUDENTS).tolist()
     rows = []
-    for i, (name, grant) in enumerate(zip(names(number), grants, strict=True)):
+    for i, (name, grant) in enumerate(zip(names(STUDENTS), grants, strict=True)):
         subject = "physics" if i % 5 == 0 else ("history", "law")[i % 2]
         woman = i == 0 or (subject != "physics" and i % 5 in (1, 2, 3))
         rows.append((name, "F" if woman else "M", subject, int(grant)))

@@ -198,7 +198,7 @@ class Book:
             )
 
     def _identities(self) -> tuple[object, object]:
-        """Those of the file and of its write-ahead log."""
+        """The identities of the file and of its write-ahead log."""
         return identity(self.path), identity(self.path.with_name(f"{self.path.name}-wal"))
 
     def _damaged(self) -> LedgerError:
@@ -209,7 +209,7 @@ class Book:
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """A transaction while which nobody else writes; what it raises undoes it."""
+        """A transaction, during which nobody else writes; what is raised in it undoes it."""
         try:
             self._connection.execute("BEGIN IMMEDIATE")
             yield
@@ -249,7 +249,7 @@ def anchor_of(lasting: LastingBudget) -> Anchor | None:
     return None if lasting.anchor is None else Anchor(lasting.anchor)
 
 
-def create(path: Path, first: Entry, anchor: Anchor | None = None) -> None:
+def create(path: Path, first: Entry, anchor: Anchor | None) -> None:
     """Make a ledger with one entry; it is there as a whole or not at all.
 
     Raises LedgerError where there is a file already, or an anchor, as then there was a ledger.

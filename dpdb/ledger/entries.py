@@ -56,7 +56,7 @@ class Decision:
     digests: Mapping[str, str]
     """For each table the keyed digest of its data."""
     key: str = field(repr=False)
-    """That of the digests, in hexadecimal."""
+    """The key of the digests, in hexadecimal."""
     since: int
     """The entry from which on the budget is spent."""
     version: int

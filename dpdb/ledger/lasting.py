@@ -37,7 +37,7 @@ class _Session:
 
     reader: StateReader
     version: int
-    """That of data and terms with which it began."""
+    """The version of data and terms with which it began."""
     pinned: PinnedData
     allowed: Decision | None = None
     """The decision whose terms were last found to allow the session: they need no second look."""

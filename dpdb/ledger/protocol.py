@@ -164,11 +164,11 @@ class Ledger(Protocol):
         return None
 
     def recording(self, statement: str) -> Ledger:
-        """This ledger, which records, if it keeps records, that charges are for `statement`."""
+        """The ledger as it records, if it keeps records, that charges are for `statement`."""
         return self
 
     def showing(self, loss: ComposedLoss) -> Ledger:
-        """This ledger, where the next statement shows the asker as much as `loss`.
+        """The ledger where the next statement shows the asker as much as `loss`.
 
         What it charges for can be less or more: a part of it was released to others before. Ledgers
         of one asker do not tell the two apart.

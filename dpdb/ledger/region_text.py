@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dpdb.plan.regions import ColumnLimit, Region, Span
+from dpdb.plan.regions import ColumnLimit, Region
+from dpdb.plan.spans import Span
 from dpdb.policy.catalog import Table
 
 RegionText = dict[str, Any]

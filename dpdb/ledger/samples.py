@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dpdb.plan.regions import ColumnLimit, Point, Region
+from dpdb.plan.regions import ColumnLimit, Region
+from dpdb.plan.spans import Point
 
 Sample = tuple[str, frozenset[tuple[str, Point]]]
 """The name of a table, and a value for each of its columns that a region limits."""

@@ -100,7 +100,7 @@ class Spent:
         )
 
     def with_grouped(self, charges: Iterable[tuple[ComposedLoss, Region, int]]) -> Spent:
-        """The same, with statements already counted in its sums as members of their groups.
+        """What is spent, with statements already counted in its sums as members of their groups.
 
         Each has its loss, its region and the index of its group, the first of them first. It is
         what `after` makes of them one by one.

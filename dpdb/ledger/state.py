@@ -35,7 +35,7 @@ class StateReader:
 
     book: Book
     tables: Sequence[Table]
-    """Those that regions are of."""
+    """The tables that regions are of."""
     _state: State | None = field(default=None, repr=False)
 
     def read(self, head: Sealed) -> State:

@@ -23,8 +23,9 @@ from dpdb.plan.expressions import (
     Not,
     columns_of,
 )
-from dpdb.plan.regions import EVERY_POINT, ColumnLimit, Limits, Point, region
+from dpdb.plan.regions import ColumnLimit, Limits, region
 from dpdb.plan.relations import Source
+from dpdb.plan.spans import EVERY_POINT, Point
 from dpdb.plan.statistics import Histogram
 from dpdb.policy.catalog import Column
 

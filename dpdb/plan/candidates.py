@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 
 from dpdb.errors import TooLarge
 from dpdb.plan.plan import Plan, Release
@@ -25,20 +24,16 @@ _WIDEST = 82
 
 def check_candidates(planned: Plan) -> None:
     """Raise TooLarge for a plan whose selections weigh too many candidates."""
-    number = sum(_candidate_counts(planned))
+    number = sum(
+        each.cells * candidate_count(release)
+        for each in planned.every_plan
+        for release in each.releases
+    )
     if number > MAX_CANDIDATES:
         raise TooLarge(
             f"selecting these values can take {number} candidates, {MAX_CANDIDATES} are allowed",
             hint="ask for fewer of them, for fewer groups, or with more epsilon",
         )
-
-
-def _candidate_counts(planned: Plan) -> Iterator[int]:
-    """The number of candidates of each release of a plan, for all groups, subqueries included."""
-    for subplan in planned.subplans:
-        yield from _candidate_counts(subplan)
-    for release in planned.releases:
-        yield planned.cells * candidate_count(release)
 
 
 def candidate_count(release: Release) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 from dpdb.policy.catalog import Column, Kind, Value
 
@@ -76,6 +77,14 @@ class Logic:
     operator: str
     operands: tuple[Expr, ...]
     kind: Kind = Kind.BOOLEAN
+
+    def __hash__(self) -> int:
+        """The hash of the fields, which is worked out once: filters are often looked up."""
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.operator, self.operands, self.kind))
 
 
 @dataclass(frozen=True)
@@ -167,6 +176,11 @@ Expr = (
     | Cast
     | IntervalEnd
 )
+
+
+def is_null_constant(expression: Expr) -> bool:
+    """Whether an expression is the constant NULL."""
+    return isinstance(expression, Literal) and expression.value is None
 
 
 def conjunction(*conditions: Expr | None) -> Expr | None:

@@ -167,7 +167,7 @@ class AggregateLowering:
         assert isinstance(self.query.table, Table)
         return self.context.rows(self.query.table)
 
-    @property
+    @cached_property
     def range(self) -> Interval:
         """Where the exact answer lies, whatever the rows are."""
         match self.aggregate.function:

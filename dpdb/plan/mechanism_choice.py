@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dpdb.errors import InvalidOption, Place, TooLarge
@@ -29,7 +29,20 @@ from dpdb.privacy.sensitivity import Contribution
 from dpdb.privacy.walk import SPAN, Walk
 
 FEW_RUNGS = 64
-"""Up to so many rungs, the exponential mechanism finds MIN and MAX better than a walk does."""
+"""The most rungs among which the exponential mechanism finds MIN and MAX better than a walk."""
+
+
+def with_usual_noise(options: Options, share: BudgetShare) -> Options:
+    """The options with the less noise on counts and sums that the share allows, if they name none.
+
+    That is Gaussian noise where its ρ is what is paid for, and Laplace noise elsewhere.
+    """
+    named = options.mechanism in ("laplace", "gaussian")
+    if named or not share.concentrated or share.delta < SMALLEST_DELTA:
+        return options
+    if options.noise_index or options.relative_error:  # these are for Laplace noise alone
+        return options
+    return replace(options, mechanism="gaussian")
 
 
 @dataclass(frozen=True)

@@ -243,7 +243,7 @@ class MomentLowering:
         *,
         rows: Reading | None = None,
     ) -> Moments:
-        """These readings, about the middle of the grid; the number is of all rows without NULLs."""
+        """The moments of these readings about the middle of a grid; `number` counts the values."""
         rows = rows if self.nullable else number
         about_zero = total + number * grid.centre
         return Moments(grid, grid.centre, rows, number, total, squares, about_zero)

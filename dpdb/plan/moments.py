@@ -6,7 +6,7 @@ average are both read from one pair of noisy values.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum, auto
 from fractions import Fraction
@@ -51,7 +51,7 @@ class Reading:
         return Reading.of(weights, self.constant)
 
     def moved(self, by: int) -> Reading:
-        """The same reading of releases whose indices are larger by so many."""
+        """The same reading of releases whose indices are larger by this number."""
         return self.placed({release: release + by for release in self.releases})
 
     @property
@@ -146,24 +146,30 @@ class Moments:
         return Fraction(1) if self.grid is None else self.grid.step
 
     def with_constants_times(self, factor: int) -> Moments:
-        """The same, but for constants that are so many times as large."""
-        readings = (self.rows, self.count, self.total, self.squares, self.sum)
-        return Moments(
-            self.grid,
-            self.centre,
-            *(each and replace(each, constant=factor * each.constant) for each in readings),
+        """The moments with constants that are this number of times as large."""
+        return self._with(
+            each and replace(each, constant=factor * each.constant) for each in self._readings
         )
 
     def moved(self, by: int) -> Moments:
-        """The same of releases whose indices are larger by so many."""
-        readings = (self.rows, self.count, self.total, self.squares, self.sum)
-        return Moments(self.grid, self.centre, *(each and each.moved(by) for each in readings))
+        """The moments as read from releases whose indices are larger by this number."""
+        return self._with(each and each.moved(by) for each in self._readings)
 
     def placed(self, places: Mapping[int, int]) -> Moments:
-        """The same of those releases that have a place."""
-        readings = (self.rows, self.count, self.total, self.squares, self.sum)
-        kept = (r if r and r.releases <= places.keys() else None for r in readings)
-        return Moments(self.grid, self.centre, *(each and each.placed(places) for each in kept))
+        """The moments that are read from releases with a place, at these places."""
+        return self._with(
+            each.placed(places) if each and each.releases <= places.keys() else None
+            for each in self._readings
+        )
+
+    @property
+    def _readings(self) -> tuple[Reading | None, ...]:
+        """All readings, in the order of the fields."""
+        return self.rows, self.count, self.total, self.squares, self.sum
+
+    def _with(self, readings: Iterable[Reading | None]) -> Moments:
+        """The moments of the same argument with other readings, in the order of the fields."""
+        return Moments(self.grid, self.centre, *readings)
 
 
 NO_MOMENTS = Moments()
@@ -182,5 +188,5 @@ class GroupMoments:
         return self.moments.of(moment) is not None
 
     def moved(self, by: int) -> GroupMoments:
-        """The same of releases whose indices are larger by so many."""
+        """What can be read from releases whose indices are larger by this number."""
         return replace(self, moments=self.moments.moved(by)) if by else self

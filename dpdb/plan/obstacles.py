@@ -15,6 +15,7 @@ from dpdb.plan.expressions import ColumnRef, Compare, Expr, InList, Literal, Log
 from dpdb.plan.regions import region
 from dpdb.plan.relations import Source
 from dpdb.policy.catalog import Column, Value
+from dpdb.policy.names import quoted_text
 
 MAX_VALUES = 10_000
 """The most declared values that are compared with a misspelt value."""
@@ -78,6 +79,4 @@ def _constants(column: Column, condition: Expr) -> Iterator[Value]:
 
 def _written(value: Value) -> str:
     """A value as SQL has it."""
-    if isinstance(value, str):
-        return "'" + value.replace("'", "''") + "'"
-    return str(value)
+    return quoted_text(value) if isinstance(value, str) else str(value)

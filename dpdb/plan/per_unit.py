@@ -16,7 +16,7 @@ from pathlib import Path
 
 from dpdb.errors import Unsupported
 from dpdb.plan.expressions import ColumnRef, Expr, columns_of, conjunction
-from dpdb.plan.query import Aggregate, Function
+from dpdb.plan.query import COUNTS, Aggregate, Function
 from dpdb.plan.ranges import interval, narrow, nullable
 from dpdb.plan.relations import Source, unit_columns
 from dpdb.plan.single_values import single_value
@@ -154,7 +154,7 @@ def unit_column(name: str, aggregate: Aggregate, where: Expr | None, most: int) 
             hint="COUNT, SUM, AVG, MIN and MAX are",
             place=aggregate.place,
         )
-    if function in (Function.COUNT, Function.COUNT_DISTINCT):
+    if function in COUNTS:
         always = argument is None and aggregate.where is None
         return Column(name, Kind.INTEGER, Fraction(int(always)), Fraction(most), nullable=False)
     assert argument is not None

@@ -156,7 +156,7 @@ class Plan:
 
     @property
     def exact_releases(self) -> tuple[Release, ...]:
-        """Those of them that an engine gives exact results for: all but the selection of keys."""
+        """The fresh releases that need exact results of an engine: all but the choice of keys."""
         return tuple(each for each in self.fresh if not isinstance(each.statistic, KeyUnits))
 
     @property
@@ -171,11 +171,17 @@ class Plan:
         return math.prod(len(values) for values in self.key_values if values)
 
     @property
+    def every_plan(self) -> Iterator[Plan]:
+        """The plans of subqueries and of theirs, which come first, and this one."""
+        for subplan in self.subplans:
+            yield from subplan.every_plan
+        yield self
+
+    @property
     def every_release(self) -> Iterator[Release]:
         """All releases that are drawn, in their order, those of subqueries first."""
-        for subplan in self.subplans:
-            yield from subplan.every_release
-        yield from self.fresh
+        for each in self.every_plan:
+            yield from each.fresh
 
     @property
     def settled(self) -> bool:
@@ -194,7 +200,7 @@ class Plan:
         return self.loss_given({})
 
     def loss_given(self, losses: Mapping[int, Loss]) -> Loss:
-        """The same with other losses of some releases; families add up by [McS09] Theorem 4."""
+        """The loss with other losses of some releases; families add up by [McS09] Theorem 4."""
         each = [losses.get(i, release.mechanism.loss) for i, release in enumerate(self.releases)]
 
         def of(releases: Iterable[int]) -> Loss:

@@ -26,6 +26,7 @@ from dpdb.plan.lowering import (
     PlanningContext,
     RowCount,
 )
+from dpdb.plan.mechanism_choice import with_usual_noise
 from dpdb.plan.plan import Plan, Release, ReleasedGroup, ReleaseFamily
 from dpdb.plan.query import Query
 from dpdb.plan.query_releases import MAX_GROUPS, QueryReleases
@@ -52,7 +53,8 @@ def plan(
     more than MAX_GROUPS groups or noisy values.
     """
     selections = number_of_selections(query)
-    context = PlanningContext(policy, rows, query.options, share, remembered, selections)
+    options = with_usual_noise(query.options, share)
+    context = PlanningContext(policy, rows, options, share, remembered, selections)
     # Subqueries are planned first, but their answers do not change the number of groups.
     values = _key_values(query, {}) if query.options.has_accuracy_goal else ()
     group_count = _most_groups(query, values)

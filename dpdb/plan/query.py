@@ -41,6 +41,16 @@ class Function(StrEnum):
     APPROX_BOUNDS = "approx_bounds"
 
 
+COUNTS = (Function.COUNT, Function.COUNT_DISTINCT)
+"""The functions that are 0, and not NULL, where no row counts."""
+
+SAMPLED = (Function.VAR_SAMP, Function.STDDEV_SAMP)
+"""The functions of a sample, which divide by the number of rows less one."""
+
+DEVIATIONS = (Function.STDDEV_SAMP, Function.STDDEV_POP)
+"""The functions that are the root of a variance."""
+
+
 @dataclass(frozen=True)
 class Aggregate:
     """An aggregate call: `argument` is None for COUNT(*), `where` is its FILTER.

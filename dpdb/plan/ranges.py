@@ -26,6 +26,7 @@ from dpdb.plan.expressions import (
     Logic,
     Slot,
     children,
+    is_null_constant,
 )
 from dpdb.plan.function_ranges import (
     function_range,
@@ -199,12 +200,8 @@ def _point(value: object) -> Interval:
 
 def _any_of(expressions: Sequence[Expr], known: Environment) -> Interval:
     """An interval that holds the values of all the expressions, NULL constants left out."""
-    parts = [interval(part, known) for part in expressions if not _is_null(part)]
+    parts = [interval(part, known) for part in expressions if not is_null_constant(part)]
     return hull(parts) if parts else EVERYTHING
-
-
-def _is_null(expression: Expr) -> bool:
-    return isinstance(expression, Literal) and expression.value is None
 
 
 def _cast(operand: Expr, kind: Kind, known: Environment) -> Interval:
@@ -279,7 +276,7 @@ def _extreme(call: Call, known: Environment) -> Interval:
 
     LEAST is at most, and GREATEST at least, every argument that is never NULL.
     """
-    parts = [(part, interval(part, known)) for part in call.arguments if not _is_null(part)]
+    parts = [(part, interval(part, known)) for part in call.arguments if not is_null_constant(part)]
     around = hull([limit for _, limit in parts]) if parts else EVERYTHING
     sure = [limit for part, limit in parts if not nullable(part)]
     match call.name:

@@ -9,11 +9,10 @@ separately. Conditions that do not (columns against columns, arithmetic, functio
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from dpdb.plan.expressions import (
     Call,
@@ -27,53 +26,11 @@ from dpdb.plan.expressions import (
     Not,
 )
 from dpdb.plan.relations import Source
+from dpdb.plan.spans import EVERY_POINT, NO_POINT, Point, Span, overlap
 from dpdb.policy.catalog import Column, Kind, Value
-
-Point = float | str
-"""A value as the engine compares it: a text, or a double (for booleans, too, and all times)."""
 
 _ROUNDING = Fraction(1, 2**40)
 """A bound on the relative rounding error of a double, with a wide margin."""
-
-
-@dataclass(frozen=True)
-class Span:
-    """A set of points: a union of intervals that include their lower and exclude their upper ends.
-
-    `turns` ascend, no two are equal, and each is the first point at which membership changes.
-    `below` says whether the points below all turns are in the set.
-    """
-
-    below: bool
-    turns: tuple[Point, ...] = ()
-
-    def __contains__(self, point: Point) -> bool:
-        return self.below is (bisect_right(self.turns, point) % 2 == 0)
-
-    def meets(self, other: Span) -> bool:
-        """Whether some point is in both sets.
-
-        The points in both form intervals, each of which begins where an interval of one of the sets
-        does. So few points are looked at where the sets have much in common.
-        """
-        below = self.below and other.below
-        return below or self._begins_within(other) or other._begins_within(self)
-
-    def _begins_within(self, other: Span) -> bool:
-        """Whether an interval of this set begins at a point of the other."""
-        for turn in self.turns[self.below :: 2]:
-            if other.below is (bisect_right(other.turns, turn) % 2 == 0):
-                return True
-        return False
-
-    @property
-    def complement(self) -> Span:
-        """The set of all other points."""
-        return Span(not self.below, self.turns)
-
-
-EVERY_POINT = Span(below=True)
-NO_POINT = Span(below=False)
 
 
 @dataclass(frozen=True)
@@ -93,7 +50,7 @@ class ColumnLimit:
             values = (False, True)
         if values is not None:
             points = [_stored(value) for value in values]
-            return _overlap([_point(column, point) for point in points if point in self.span], 1)
+            return overlap([_point(column, point) for point in points if point in self.span], 1)
         if column.bounds is None:
             return self.span
         lower, upper = column.bounds
@@ -103,7 +60,7 @@ class ColumnLimit:
             # The ends of the grid are rounded to doubles, so the span is wider than the bounds.
             around = column.step + max(abs(lower), abs(upper)) * _ROUNDING
             turns = float(lower - around), float(upper + around)
-        return _overlap([self.span, Span(below=False, turns=turns)], 2)
+        return overlap([self.span, Span(below=False, turns=turns)], 2)
 
     @property
     def holds_null(self) -> bool:
@@ -157,6 +114,7 @@ class Region:
         return False
 
 
+@lru_cache(maxsize=128)
 def region(table: Source, condition: Expr | None) -> Region:
     """A region that holds all rows of `table` for which `condition` is true."""
     return Region(table, {} if condition is None else _limits(condition, wanted=True))
@@ -180,7 +138,7 @@ def _limits(condition: Expr, *, wanted: bool) -> Limits:
         case ColumnRef(column=column):
             return _only(column, _compared("=", column, True), wanted)
         case InList(operand=ColumnRef(column=column), values=values, null=null):
-            listed = _overlap([_point(column, _stored(value)) for value in values], 1)
+            listed = overlap([_point(column, _stored(value)) for value in values], 1)
             # `x NOT IN (…, NULL)` is never true.
             return _only(column, (listed, NO_POINT if null else listed.complement), wanted)
         case IsNull(operand=ColumnRef(column=column)) if not column.guessed:
@@ -276,24 +234,5 @@ def _by_column(parts: Sequence[Limits]) -> dict[str, list[ColumnLimit]]:
 
 def _combined(limits: Sequence[ColumnLimit], needed: int) -> ColumnLimit:
     """The values that at least `needed` of the limits of one column allow."""
-    span = _overlap([limit.span for limit in limits], needed)
+    span = overlap([limit.span for limit in limits], needed)
     return ColumnLimit(limits[0].column, span, sum(limit.null for limit in limits) >= needed)
-
-
-def _overlap(spans: Sequence[Span], needed: int) -> Span:
-    """The set of points in at least `needed` of the spans, with as few turns as possible."""
-    changes: dict[Point, int] = {}
-    for span in spans:
-        change = -1 if span.below else 1
-        for turn in span.turns:
-            changes[turn] = changes.get(turn, 0) + change
-            change = -change
-    held = sum(span.below for span in spans)
-    inside = below = held >= needed
-    turns = []
-    for turn in sorted(changes):
-        held += changes[turn]
-        if (held >= needed) is not inside:
-            inside = not inside
-            turns.append(turn)
-    return Span(below, tuple(turns))

@@ -67,7 +67,7 @@ class _Unions:
 
     @classmethod
     def of(cls, always: States, sets: list[States]) -> _Unions:
-        """Those of these sets, one for each state."""
+        """The unions of these sets, one for each state."""
         eights = (sets[place : place + 8] for place in range(0, len(sets), 8))
         return cls(always, tuple(map(_subset_unions, eights)))
 
@@ -147,7 +147,7 @@ class Automaton:
         ]
         return _Unions.of(self._closure(self.first, at_end=at_end), followers)
 
-    def _closure(self, begin: int, *, at_start: bool = False, at_end: bool = False) -> States:
+    def _closure(self, begin: int, *, at_start: bool = False, at_end: bool) -> States:
         """The states that are reached without reading, with those that read or accept alone."""
         waiting, seen, kept = [begin], {begin}, 0
         while waiting:

@@ -135,18 +135,21 @@ def _over_one_filter(
         own = moments_of(aggregate) if subject[0] is not None else frozenset({Moment.ROWS})
         first.setdefault(subject, index)
         needs[subject] = needs.get(subject, frozenset()) | own
+
+    def groups(needs: Needs) -> tuple[ReleaseGroup, ...]:
+        way = _with_rows(needs, query, context)
+        return tuple(ReleaseGroup(first[subject], needed) for subject, needed in way.items())
+
+    if len(asked) == 1 or contribution_of(asked[0][1], query, context.policy).fixed:
+        return groups(needs)
     vectors = {
         subject: needed | {Moment.COUNT} if needed == {Moment.TOTAL} else needed
         for subject, needed in needs.items()
     }
-    ways = [
-        tuple(ReleaseGroup(first[subject], needed) for subject, needed in way.items())
-        for way in (_with_rows(needs, query, context), _with_rows(vectors, query, context))
-    ]
+    ways = [groups(needs), groups(vectors)]
     if all(aggregate.function in (Function.COUNT, Function.SUM) for _, aggregate in asked):
         ways.append(_one_by_one(asked))
-    fixed = contribution_of(asked[0][1], query, context.policy).fixed
-    if len(set(ways)) == 1 or len(asked) == 1 or fixed:
+    if len(set(ways)) == 1:
         return ways[0]
     return min(ways, key=lambda way: _error(way, asked, query, context))
 
@@ -185,7 +188,7 @@ def _subject(aggregate: Aggregate, asked: Asked, query: Query, context: Planning
 
 
 def _with_rows(needs: Needs, query: Query, context: PlanningContext) -> Needs:
-    """The same, but the number of all rows is read beside the vectors, where there are some.
+    """The needs, but that the number of all rows is read beside the vectors, where there are some.
 
     Under `replace` within one group a row that becomes NULL would move a number of NULLs as well.
     """
@@ -235,14 +238,11 @@ def _error(
     return total
 
 
-Lowering = tuple[list[Release], Sequence[GroupMoments]]
-
-
 def _lowered(
     groups: Sequence[tuple[Aggregate, frozenset[Moment]]],
     share: BudgetShare,
     lowering: AggregateLowering,
-) -> Lowering:
+) -> tuple[list[Release], Sequence[GroupMoments]]:
     """Groups with the same share each: their releases, and what is read from all of them."""
     releases: list[Release] = []
     moments = []

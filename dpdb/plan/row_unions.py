@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 
-from dpdb.plan.expressions import ColumnRef, Expr, Literal, columns_of
+from dpdb.plan.expressions import ColumnRef, Expr, Literal, columns_of, is_null_constant
 from dpdb.plan.per_unit import argument_grid, different
 from dpdb.plan.ranges import nullable
 from dpdb.plan.relations import Scan, Source, scans, unit_columns
@@ -156,15 +156,11 @@ def _column(
         return replace(column, lower=low, upper=high, values=values)
     if not kind.ordinal:
         return column
-    held = [each for each in zip(expressions, parts, strict=True) if not _is_null(each[0])]
+    held = [each for each in zip(expressions, parts, strict=True) if not is_null_constant(each[0])]
     grids = [argument_grid(expression, part.where) for expression, part in held]
     if not grids or None in grids:
         return replace(column, nullable=missing or kind is Kind.NUMBER)
     return _on_common_grid(column, [grid for grid in grids if grid is not None])
-
-
-def _is_null(expression: Expr) -> bool:
-    return isinstance(expression, Literal) and expression.value is None
 
 
 def _on_common_grid(column: Column, grids: Sequence[Grid]) -> Column:

@@ -36,7 +36,7 @@ class Sharing:
 
     @property
     def all_shares(self) -> int:
-        """The same, with the parts that subqueries have."""
+        """The number of equal parts of ε, those of subqueries included."""
         return self.shares + sum(each.all_shares for each in self.subqueries)
 
     @cached_property

@@ -59,7 +59,7 @@ class Shape:
     sure: int | None
     """No unit ever has more rows than so many; None where there is no such number."""
     nominal: int
-    """So many rows of a unit count unless a query asks for fewer."""
+    """How many rows of a unit count unless a query asks for fewer."""
     arithmetic: str
     keys: frozenset[Key]
     names: Mapping[str, Name]

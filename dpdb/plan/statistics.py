@@ -150,9 +150,9 @@ class Joint:
 
     def _ends(self, polynomial: list[int]) -> tuple[int, int]:
         """The least and greatest value of a polynomial in x - centre on the grid."""
-        if not self._totals:
+        total = next(iter(self._totals), None)
+        if total is None:
             return polynomial[0], polynomial[0]
-        total = self._totals[0]
         low, high = total.grid.lower - total.centre, total.grid.upper - total.centre
         return range_of(tuple(polynomial), low, high)
 
@@ -195,7 +195,7 @@ class JointRanks(Ranks):
 
     @property
     def alone(self) -> Ranks:
-        """The same for `fraction` alone."""
+        """The ranks of which `fraction` alone is selected."""
         return Ranks(self.argument, self.where, self.grid, self.fraction)
 
 

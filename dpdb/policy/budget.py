@@ -41,7 +41,7 @@ class Budget:
     composition: Composition = Composition.PURE
 
     def __hash__(self) -> int:
-        """The hash of the number of queries alone: a process has few budgets."""
+        """A hash of one field, as hashing fractions takes long: a process has few budgets."""
         return hash(self.queries)
 
 

@@ -121,6 +121,10 @@ class Table:
     server: ServerTable | None = None
     """The table of a server or cluster that has the rows; None where a file has them."""
 
+    def __hash__(self) -> int:
+        """The hash of the name alone, since a table can have many columns with many values."""
+        return hash(self.name)
+
     @property
     def storage(self) -> Storage:
         """What holds the rows."""

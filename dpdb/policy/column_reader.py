@@ -140,4 +140,4 @@ class ColumnReader:
                     return days_of(datetime.date.fromisoformat(value))
                 except ValueError:
                     pass
-        raise self.text.error(f"{shown(value)} is not a {kind}", where)
+        raise self.text.error(f"{shown(value)} is no {kind}", where)

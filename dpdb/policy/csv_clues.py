@@ -42,7 +42,7 @@ class FirstRecord:
 def first_record(
     text: str, separator: str, quote: str, *, strict: bool = True, one_line: bool = False
 ) -> FirstRecord | None:
-    """That of a text; None if all lines are blank.
+    """The first record of a text; None if all lines are blank.
 
     Raises csv.Error; for quotes that are left open, or followed by other text, only if `strict`.
     With `one_line` a quote that is open at the end of the line is an error, and the next line,

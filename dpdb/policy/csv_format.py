@@ -10,7 +10,7 @@ from dpdb.policy.encodings import canonical_name
 
 COMMA = ","
 SEPARATORS = {COMMA: "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
-"""Those that a header can tell, the likeliest first."""
+"""The separators that a header can tell, the likeliest first."""
 _TAB = "\t"
 _SEPARATOR_BY_SUFFIX = {".tsv": _TAB, ".tab": _TAB}
 _GZIP = ".gz"
@@ -18,7 +18,7 @@ _GZIP = ".gz"
 
 @dataclass(frozen=True)
 class Punctuation:
-    """The bytes of a file that are no text: each is one of ASCII, and there may be no quote."""
+    """The marks of a file, each one byte of ASCII; the quote is empty where nothing is quoted."""
 
     separator: bytes = b","
     quote: bytes = b'"'
@@ -26,9 +26,9 @@ class Punctuation:
 
 
 ORDINARY = Punctuation()
-"""That of most files."""
+"""The punctuation of most files."""
 NO_QUOTES = Punctuation(quote=b"")
-"""That of texts which stand by themselves, as those of typed columns do."""
+"""The punctuation of texts that stand by themselves, as those of typed columns do."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class CsvFormat:
             raise InvalidOption("quote is another character than separator and decimal")
 
     def punctuation(self, separator: str) -> Punctuation:
-        """That of a file with this separator."""
+        """The punctuation of a file with this separator."""
         return Punctuation(separator.encode(), self.quote.encode(), self.decimal.encode())
 
 

@@ -18,7 +18,7 @@ from dpdb.policy.encodings import UTF8, Transcoder, transcoder
 
 
 class Hash(Protocol):
-    """What is told of bytes, piece by piece."""
+    """A hash of bytes that come piece by piece."""
 
     def update(self, data: bytes, /) -> object:
         """Take the next bytes into account."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from dpdb.errors import DataFileError, did_you_mean
 from dpdb.policy.catalog import Table
+from dpdb.policy.names import quoted, quoted_text
 from dpdb.policy.storage import files_of
 from dpdb.policy.stored_types import StoredColumn, names_in_file, stored_columns
 
@@ -55,7 +56,7 @@ def open_duckdb(path: Path) -> Iterator[DuckDBPyConnection]:
     (file,) = files_of(path)
     try:
         with duckdb.connect(":memory:", config=_SETTINGS) as connection:
-            connection.execute(f"ATTACH {_literal(str(file.absolute()))} AS file (READ_ONLY)")
+            connection.execute(f"ATTACH {quoted_text(str(file.absolute()))} AS file (READ_ONLY)")
             connection.execute("SET enable_progress_bar = false")
             connection.execute("SET enable_external_access = false")
             connection.execute("SET lock_configuration = true")
@@ -93,14 +94,3 @@ def check_duckdb(table: Table) -> None:
     """Raise DataFileError where the file does not have the table with the declared columns."""
     with open_duckdb(table.path) as connection:
         names_in_file(table, duckdb_columns(connection, table))
-
-
-def quoted(name: str) -> str:
-    """A name of the policy or of the file as an identifier of SQL."""
-    doubled = name.replace('"', '""')
-    return f'"{doubled}"'
-
-
-def _literal(text: str) -> str:
-    doubled = text.replace("'", "''")
-    return f"'{doubled}'"

@@ -61,7 +61,7 @@ class Transcoder(Protocol):
     """Makes the bytes of a file, given in order, into those of UTF-8."""
 
     def feed(self, data: bytes, *, final: bool) -> bytes:
-        """What can be said of these bytes and those kept back before; all of it if `final`."""
+        """The UTF-8 of these bytes and of those kept back before; it keeps none back if `final`."""
 
 
 def canonical_name(name: str) -> str:

@@ -23,11 +23,11 @@ class LastingBudget:
     anchor: Path | None = None
     """A file elsewhere that tells an older copy of the ledger; None where there is none."""
     window: int | None = None
-    """For how many days the budget is; then it is renewed. None where it is for good."""
+    """After how many days the budget is renewed; None where it is for good."""
 
     @property
     def duration(self) -> str:
-        """For how long ε is."""
+        """How long one ε has to last, in words."""
         match self.window:
             case None:
                 return "for good"
@@ -37,5 +37,5 @@ class LastingBudget:
 
 
 def is_name(text: object) -> bool:
-    """Whether a budget, or an analyst, can be called so."""
+    """Whether a text can be the name of a budget, or of an analyst."""
     return isinstance(text, str) and 0 < len(text) <= LONGEST_NAME and text.isprintable()

@@ -1,4 +1,4 @@
-"""Names of tables and columns as they are written in SQL, so that hints can be pasted."""
+"""Names and texts as they are written in SQL, so that hints can be pasted."""
 
 from __future__ import annotations
 
@@ -33,3 +33,8 @@ def written(name: str) -> str:
 def quoted(name: str) -> str:
     """The name in double quotes, as every name can be written."""
     return '"' + name.replace('"', '""') + '"'
+
+
+def quoted_text(text: str) -> str:
+    """The text as a constant, in single quotes."""
+    return "'" + text.replace("'", "''") + "'"

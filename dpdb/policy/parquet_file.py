@@ -15,8 +15,9 @@ from dpdb.policy.stored_types import StoredColumn, names_in_file, stored_columns
 if TYPE_CHECKING:
     from pyarrow.parquet import FileMetaData, ParquetFile
 
-_BUFFER = 1 << 20
-"""The bytes that are read ahead of a column, so that a large group of rows is never held whole."""
+_BUFFER = 1 << 16
+"""The bytes that are read ahead of a column: a large group of rows is never held whole, and what is
+read stays in the cache until it is decoded."""
 
 
 @contextmanager

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from psycopg import Connection
 
 _ENCODINGS = ("UTF8", "SQL_ASCII", "LATIN1")
-"""Those of which every text becomes UTF-8, or is passed on as it is: no text of a row can fail."""
+"""The encodings in which no text of a row can fail: it becomes UTF-8, or is passed on as it is."""
 
 _SETTINGS = """
 SELECT set_config(name, value, false)

@@ -17,9 +17,9 @@ _USUAL_SCHEMA = "public"
 class ServerTable:
     """A table of a PostgreSQL server, or of the catalog of a Spark cluster.
 
-    Of PostgreSQL `address` is what libpq takes: a database's URI, of which the parts that are left
-    out are told by the environment. Of Spark it is that of the cluster's master: `spark://`, which
-    is followed by nothing where the environment tells it.
+    In PostgreSQL `address` is the URI of a database, as libpq takes it: parts that are left out
+    come from the environment. In Spark it is the URI of the cluster's master, or `spark://` alone
+    where the environment names the master.
     """
 
     address: str

@@ -73,7 +73,7 @@ def undeclared_server_table(server: ServerTable) -> Table:
     return _typed(table, stored)
 
 
-def undeclared_table(csv: Path, form: CsvFormat, names: Sequence[str] = ()) -> Table:
+def undeclared_table(csv: Path, form: CsvFormat, names: Sequence[str]) -> Table:
     """The table of a CSV file of whose columns nothing is known but names."""
     if form.header:
         names = csv_header.read_header(csv, form).names

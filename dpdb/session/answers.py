@@ -1,4 +1,4 @@
-"""Answers from what was bought."""
+"""The answer to a statement, made from what was bought for it."""
 
 from __future__ import annotations
 
@@ -37,17 +37,19 @@ def bought(
         cells=cells,
         kinds=tuple(output.expression.kind for output in planned.outputs),
         origins=release_reports.origins(planned),
-        releases=release_reports.reports(before),
+        find_releases=lambda: release_reports.reports(before),
         cost=FREE if repeat else purchase.price,
         balance=balance,
         query=True,
         repeat=repeat,
         private=private,
         revealed=purchase.result.revealed if reveal else (),
-        notes=purchase.notes
-        + key_notes(planned)
-        + bounds_notes(planned, noisy.draws)
-        + bin_notes(planned)
-        + accuracy_notes.interval_notes(planned)
-        + accuracy_notes.only_noise_notes(columns, cells),
+        find_notes=lambda: (
+            *purchase.notes,
+            *key_notes(planned),
+            *bounds_notes(planned, noisy.draws),
+            *bin_notes(planned),
+            *accuracy_notes.interval_notes(planned),
+            *accuracy_notes.only_noise_notes(columns, cells),
+        ),
     )

@@ -25,7 +25,7 @@ from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.accounting.composition import NO_LOSS
 from dpdb.session.executor import NoisyResult
 from dpdb.session.purchases import OpenExecutor, Purchase
-from dpdb.session.query_plans import plans_of, usual_share, with_usual_noise
+from dpdb.session.query_plans import plans_of, usual_share
 from dpdb.sql.statements import Assign, Select
 
 if TYPE_CHECKING:
@@ -163,8 +163,7 @@ class Batches:
     def _alone(self, asked: Asked, rows: RowCount) -> Plan:
         """The plan of a query by itself."""
         try:
-            query = with_usual_noise(asked.query, asked.share)
-            return plans_of(query, self.policy, asked.share, rows)[-1]
+            return plans_of(asked.query, self.policy, asked.share, rows)[-1]
         except DpdbError as error:
             error.statement = asked.text
             raise
@@ -172,8 +171,7 @@ class Batches:
     def _parts_of(self, statements: JointQuery, rows: RowCount) -> dict[Query, _Part]:
         """The queries that are drawn together, with the joint plan."""
         share = statements.joint_share
-        query = with_usual_noise(statements.query, share)
-        (plan,) = plans_of(query, self.policy, share, rows)
+        (plan,) = plans_of(statements.query, self.policy, share, rows)
         joint = _Joint(plan, len(statements.members))
         return {
             member: _Part(joint, *statements.part(plan, member, self.policy, rows))

@@ -17,14 +17,16 @@ def explained(text: str, planned: Plan, options: Options, price: Price, balance:
         statement=text,
         columns=tuple(output.label for output in planned.outputs),
         cells=(),
-        releases=release_reports.reports(planned),
+        find_releases=lambda: release_reports.reports(planned),
         cost=price,
         balance=balance,
         query=True,
         explain=True,
-        notes=key_notes(planned)
-        + bin_notes(planned)
-        + accuracy_notes.plan_notes(options, planned)
-        + contribution_notes.bounding_notes(planned),
+        find_notes=lambda: (
+            *key_notes(planned),
+            *bin_notes(planned),
+            *accuracy_notes.plan_notes(options, planned),
+            *contribution_notes.bounding_notes(planned),
+        ),
         plan=planned,
     )

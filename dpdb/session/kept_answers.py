@@ -39,7 +39,7 @@ class KeptAnswer:
     remembered: tuple[ReleasedGroup, ...]
     """The groups that it recalled: their values come first among those of the purchase."""
     keys: tuple[Expr, ...]
-    """Those of the cells in which it was drawn."""
+    """The keys of the cells in which it was drawn."""
     groups: tuple[tuple[int, ReleasedGroup], ...]
     """The groups that were drawn, each with the index of its first release."""
     series: tuple[str, ...] = ()

@@ -12,13 +12,9 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from dpdb.plan.query import Function
+from dpdb.plan.query import COUNTS, DEVIATIONS, SAMPLED, Function
 
 Array = npt.NDArray[np.float64]
-
-
-COUNTS = (Function.COUNT, Function.COUNT_DISTINCT)
-"""The statistics that are 0, and not undefined, where there are no values."""
 
 
 def statistic(function: Function, values: Array, fraction: float = 0.5) -> float:
@@ -101,8 +97,8 @@ def _of_variance(function: Function, values: Array) -> float:
 
 def _variance_or_deviation(function: Function, values: Array) -> float:
     """The variance or the standard deviation; 0 for one row."""
-    sample = function in (Function.VAR_SAMP, Function.STDDEV_SAMP)
+    sample = function in SAMPLED
     squares = float(((values - values.mean()) ** 2).sum())
     variance = squares / max(len(values) - 1 if sample else len(values), 1)
-    deviation = function in (Function.STDDEV_SAMP, Function.STDDEV_POP)
+    deviation = function in DEVIATIONS
     return math.sqrt(variance) if deviation else variance

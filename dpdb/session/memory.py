@@ -70,14 +70,14 @@ class Memory:
     store: ReleaseStore | None = None
     """What keeps what was released for later sessions, too."""
     tables: tuple[Table, ...] = ()
-    """Those of the policy."""
+    """The tables of the policy."""
     has_series: bool = True
     """Whether noise of one scale leads to noise of another: other sources round scales."""
     _series: AllSeries = field(default_factory=AllSeries)
     _purchases: dict[object, KeptAnswer] = field(default_factory=dict)
     _groups: dict[Scope, Groups] = field(default_factory=dict)
     _others: dict[Scope, Groups] = field(default_factory=dict)
-    """Those that others were told, by the same."""
+    """The groups that others were told, by the same."""
     _derivations: dict[ReleasedGroup, Derivation] = field(default_factory=dict)
     """What follows for the query that was last asked about."""
     _columns: dict[Scope, dict[str, Column]] = field(default_factory=dict)
@@ -134,6 +134,8 @@ class Memory:
 
     def draws(self, plan: Plan) -> tuple[Array, ...]:
         """The noisy values of the releases that a plan recalls, in their order."""
+        if not plan.remembered:
+            return ()
         own = self._groups.get(_scope(plan), {}).get(plan.keys, {})
         others = self._others.get(_scope(plan), {}).get(plan.keys, {})
         return tuple(

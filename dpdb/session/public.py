@@ -83,7 +83,9 @@ class PublicAnswers:
 
     def _about(self, text: str, outputs: tuple[Output, ...]) -> Answer:
         columns = tuple(output.label for output in outputs)
-        return Answer(text, columns, (), self.balance, query=True, notes=(PUBLIC_NOTE,))
+        return Answer(
+            text, columns, (), self.balance, query=True, find_notes=lambda: (PUBLIC_NOTE,)
+        )
 
 
 def _with_rows(query: Query) -> Query:
@@ -124,10 +126,7 @@ def _of_groups_with_rows(query: Query) -> Query:
 
 def _check(planned: Plan) -> None:
     """Refuse aggregates that are a text or a boolean."""
-    for subplan in planned.subplans:
-        _check(subplan)
-    for estimate in planned.estimates:
-        aggregate = estimate.aggregate
+    for aggregate in (e.aggregate for each in planned.every_plan for e in each.estimates):
         if aggregate.kind in (Kind.TEXT, Kind.BOOLEAN):
             raise Unsupported(
                 f"{aggregate.function.upper()} of a {aggregate.kind} is not answered exactly",

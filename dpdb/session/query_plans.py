@@ -22,14 +22,13 @@ from dpdb.plan.plan import Plan, Release, ReleasedGroup
 from dpdb.plan.planner import plan
 from dpdb.plan.query import Options, Query
 from dpdb.plan.statistics import Total
-from dpdb.policy.budget import SMALLEST_DELTA
 from dpdb.policy.catalog import Policy
+from dpdb.policy.records import changed
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.gradual_release import levels
 from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace
 from dpdb.privacy.thresholding import Threshold
 from dpdb.privacy.walk import Walk
-from dpdb.sql.option_names import MECHANISMS
 
 Shares = tuple[BudgetShare, ...]
 Plans = tuple[Plan, ...]
@@ -57,8 +56,7 @@ def possible_plans(
     for even in _usable(shares, query):
         share = _asked(even, query.options)
         try:
-            asked = with_usual_noise(query, share)
-            found.append(plans_of(asked, policy, share, rows, remembered))
+            found.append(plans_of(query, policy, share, rows, remembered))
         except TooLarge as refusal:
             refusals.append(refusal)
     if not found:
@@ -86,19 +84,6 @@ def usual_share(query: Query, balance: Balance) -> BudgetShare:
     return _asked(balance.share if balance.share in usable else usable[0], query.options)
 
 
-def with_usual_noise(query: Query, share: BudgetShare) -> Query:
-    """The query with the less noise on counts and sums that the share allows, if it names none.
-
-    That is Gaussian noise where its ρ is what is paid for.
-    """
-    options = query.options
-    if options.mechanism in MECHANISMS:
-        return query
-    laplace_only = options.noise_index or options.relative_error or share.delta < SMALLEST_DELTA
-    mechanism = "gaussian" if share.concentrated and not laplace_only else "laplace"
-    return replace(query, options=replace(options, mechanism=mechanism))
-
-
 def _usable(shares: Shares, query: Query) -> Shares:
     """The shares by which a query can be planned: some noise needs the only one that has a δ."""
     options = query.options
@@ -108,7 +93,7 @@ def _usable(shares: Shares, query: Query) -> Shares:
 
 def _asked(share: BudgetShare, options: Options) -> BudgetShare:
     """The share with the ε and the δ that a query asks for."""
-    return replace(
+    return changed(
         share,
         epsilon=share.epsilon if options.epsilon is None else options.epsilon,
         delta=share.delta if options.delta is None else options.delta,
@@ -122,7 +107,7 @@ def plans_of(
     rows: RowCount,
     remembered: tuple[ReleasedGroup, ...] = (),
 ) -> Plans:
-    """The plans of a query that may spend `share`, with the noise that its options name."""
+    """The plans of a query that may spend `share`."""
     shares = [share]
     if query.options.relative_error is not None:
         shares = [replace(share, epsilon=epsilon) for epsilon in levels(share.epsilon)]

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from dpdb.session.purchases import Purchase
 
 STATEMENTS = 32
-"""So many statements stay parsed: the prompt asks for the price of a text before it executes it."""
+"""How many statements stay parsed: the prompt asks for the price of a text it then executes."""
 
 
 class Session:
@@ -152,7 +152,7 @@ class Session:
             return self._unprotected.explained(text, priced.query)
         query = self._asked(priced.query)
         rows = (lambda _: 1) if query.options.error is None else self._rows
-        return replace(self._explained(text, query, rows), releases=())
+        return replace(self._explained(text, query, rows), find_releases=tuple)
 
     def _execute(self, text: str) -> Answer:
         match self._statement(text):
@@ -189,7 +189,7 @@ class Session:
     def _engine(self) -> OpenEngine:
         """Made when first needed: numpy takes longer to import than the prompt to appear.
 
-        There is no other way to the rows.
+        There is no other way to private rows.
         """
         self._gate.opens_on_tick()
         if self._loaded_engine is None:

@@ -22,10 +22,11 @@ from dpdb.answers.record import Disclosure
 from dpdb.answers.rows import answer_table
 from dpdb.plan.expressions import Slot
 from dpdb.plan.plan import Plan
+from dpdb.plan.query import COUNTS
 from dpdb.plan.statistics import Joint, Ranks
 from dpdb.privacy.mechanisms import Smooth
 from dpdb.privacy.noise import smooth
-from dpdb.session.local_sensitivity import COUNTS, sensitivity, statistic
+from dpdb.session.local_sensitivity import sensitivity, statistic
 from dpdb.vectors.vector import AnyVector, finite
 
 if TYPE_CHECKING:

@@ -69,9 +69,9 @@ class Unprotected:
             price, note = self.ledger.price(ComposedLoss.of(pure(epsilon)), None), LOCAL_NOTE
         return replace(
             self._about(text, planned, price),
-            releases=release_reports.unprotected_reports(planned, epsilon),
+            find_releases=lambda: release_reports.unprotected_reports(planned, epsilon),
             explain=True,
-            notes=(note,),
+            find_notes=lambda: (note,),
             plan=planned,
         )
 
@@ -121,12 +121,9 @@ def unprotected_cells(
 
 def _check(planned: Plan) -> None:
     """Refuse aggregates of texts and booleans, which have no local sensitivity."""
-    for subplan in planned.subplans:
-        _check(subplan)
-    for estimate in planned.estimates:
-        kind = estimate.aggregate.kind
-        if kind in (Kind.TEXT, Kind.BOOLEAN):
+    for aggregate in (e.aggregate for each in planned.every_plan for e in each.estimates):
+        if aggregate.kind in (Kind.TEXT, Kind.BOOLEAN):
             raise Unsupported(
-                f"{estimate.aggregate.function.upper()} of a {kind} needs privacy on",
-                place=estimate.aggregate.place,
+                f"{aggregate.function.upper()} of a {aggregate.kind} needs privacy on",
+                place=aggregate.place,
             )

@@ -14,6 +14,7 @@ from dpdb.plan.query import Aggregate, Function
 from dpdb.plan.relations import Source
 from dpdb.plan.single_aggregates import of_different, of_units
 from dpdb.policy.catalog import Kind
+from dpdb.policy.records import changed
 from dpdb.sql import types
 from dpdb.sql.contribution_bounds import bounded
 from dpdb.sql.named_arguments import has_named_arguments
@@ -109,7 +110,7 @@ def aggregate(node: exp.Expr, rows: ExpressionBinder, table: Source) -> Aggregat
     if isinstance(call, _OF_DIFFERENT) and isinstance(call.this, exp.Distinct):
         call, distinct = _without_distinct(call, rows), True
     found = _plain(call, rows)
-    found = replace(found, where=conjunction(found.where, condition))
+    found = changed(found, where=conjunction(found.where, condition))
     if bounds is not None:
         return of_units(_of_numbers(found), bounds.low, bounds.high, table.rows_per_unit)
     return of_different(_of_numbers(found)) if distinct else found
@@ -274,4 +275,4 @@ def _typed(aggregate: Aggregate) -> Aggregate:
             fitted = types.numeric(argument, where, dates=True)
         case _:
             fitted = types.numeric(argument, where)
-    return replace(aggregate, argument=fitted)
+    return changed(aggregate, argument=fitted)

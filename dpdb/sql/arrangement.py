@@ -28,7 +28,7 @@ from dpdb.plan.relations import (
 )
 from dpdb.plan.stability import THE_UNIT, Owner, Shape, name_of, shape
 from dpdb.policy.catalog import Policy, Table
-from dpdb.sql.unmatched import refusal
+from dpdb.sql.unmatched import refusal_of_unmatched
 from dpdb.sql.views import Part
 
 
@@ -186,10 +186,10 @@ class _Arrangement:
         left, unit = self._shape, self.policy.unit
         if part.scan.table.public:
             if part.kind is JoinKind.FULL and left.owner is not Owner.PUBLIC:
-                raise refusal(part.alias, unit, part.place)
+                raise refusal_of_unmatched(part.alias, unit, part.place)
             return
         if left.owner is Owner.PUBLIC:
-            raise refusal(self.parts[0].alias, unit, part.place)
+            raise refusal_of_unmatched(self.parts[0].alias, unit, part.place)
         here = " and ".join(each.alias for each in self.parts)
         if Owner.ROW in (left.owner, shape(part.scan, self.policy, self.facts).owner):
             alone = part.alias if part.scan.table.unit is None else here

@@ -8,41 +8,39 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
 from dpdb.errors import TypeMismatch, Unsupported
-from dpdb.plan.derived import Derived, Released, derived_query
+from dpdb.plan.derived import Derived, derived_query
 from dpdb.plan.expressions import ColumnRef, Expr, Literal, Slot
 from dpdb.plan.facts import NO_FACTS, Facts
-from dpdb.plan.held_rows import check_counted
 from dpdb.plan.query import NO_OPTIONS, Options, Ordering, Output, Query
 from dpdb.plan.relations import Attached, Lookup
 from dpdb.policy.catalog import Policy
+from dpdb.policy.records import changed
 from dpdb.sql import derived_tables, group_by, sources, unions, unit_groups, windows
 from dpdb.sql.aggregates import is_aggregated
-from dpdb.sql.arrangement import with_lookups
 from dpdb.sql.correlated import CorrelatedBinder
 from dpdb.sql.correlation import is_correlated
 from dpdb.sql.dialect import select_tree
-from dpdb.sql.distinct import check_distinct, distinct_keys
 from dpdb.sql.exact_answers import public_list, with_exact_rows
-from dpdb.sql.grouping_sets import by_levels
 from dpdb.sql.labels import column_names, labels_of
 from dpdb.sql.lists import columns
 from dpdb.sql.lookups import LookupBinder, check, read_inside
-from dpdb.sql.public_keys import with_public_keys
 from dpdb.sql.public_rows import are_asked_for, public_rows
-from dpdb.sql.scalar_subqueries import check_scalar, constant
-from dpdb.sql.scopes import AnswerExpressions, Answers, Constants, RowExpressions, hint_for_rows
+from dpdb.sql.scalar_subqueries import check_scalar, known_value
+from dpdb.sql.scopes import (
+    Answers,
+    Constants,
+)
 from dpdb.sql.semi_joins import write_out_semi_joins
 from dpdb.sql.spellings import write_out_ratios
-from dpdb.sql.terms import Option, agreed, counts_only_units, with_key_terms
+from dpdb.sql.table_queries import table_query
+from dpdb.sql.terms import Option
 from dpdb.sql.top_values import with_groups
 from dpdb.sql.trees import Effort, only, place
-from dpdb.sql.unmatched import check_ignored
 from dpdb.sql.views import Scope, View
 from dpdb.sql.without_from import single_row
 
@@ -92,7 +90,7 @@ class Binder:
                 hint="single rows are never shown",
             )
         query = bound if isinstance(bound, Query) else self._derived(bound, tree)
-        return replace(query, options=options)
+        return changed(query, options=options)
 
     def _derived(self, derived: Derived, tree: exp.Expr) -> Query:
         """The query of all answers that a derived table is computed from, each once."""
@@ -127,60 +125,7 @@ class Binder:
             return sources.row_view(tree, scope, self)
         if self.rows and are_asked_for(tree, scope):
             return public_rows(tree, written, scope, self, terms)
-        return self._aggregated(tree, written, scope, terms)
-
-    def _aggregated(
-        self, tree: exp.Select, written: list[str], scope: Scope, terms: tuple[Option, ...]
-    ) -> Query | Derived:
-        """The query that a SELECT with aggregates asks of a table."""
-        only(tree, self.text, "expressions", "from_", "joins", "where", "group", "having",
-             "order", "limit", "offset", "with_", "qualify", "distinct")  # fmt: skip
-        rows = RowExpressions(self, scope)
-        levels = group_by.levels(tree, scope, rows)
-        keys = tuple(dict.fromkeys(key for level in levels for key in level))
-        keys = keys or distinct_keys(tree, rows)
-        if keys:
-            group = place(tree.args.get("group") or tree, self.text)
-            unit_groups.refuse_single_units(keys, scope, self.policy, group)
-        source, condition = sources.source_of(tree, scope, rows, self)
-        table = agreed(terms, source, grouped=bool(tree.args.get("group") or keys))
-        scope = replace(scope, view=replace(scope.view, table=table))
-        answers = AnswerExpressions(self, rows, scope, keys)
-        outputs = self.outputs(tree, answers, written)
-        check_distinct(tree, keys, outputs)
-        having, qualify = tree.args.get("having"), tree.args.get("qualify")
-        kept = answers.condition(having.this) if having else None
-        qualifying = answers.condition(qualify.this) if qualify else None
-        query = Query(
-            table=with_lookups(table, self.lookups, self.policy, self.facts),
-            outputs=outputs,
-            where=condition,
-            keys=keys,
-            having=kept,
-            order=tuple(self.orderings(tree, answers, outputs)),
-            limit=self.count(tree.args.get("limit")),
-            offset=self.count(tree.args.get("offset")) or 0,
-            aggregates=tuple(answers.aggregates),
-            subqueries=tuple(self.subqueries),
-        )
-        read = place(tree.args["from_"], self.text)
-        check_ignored(query, read, only_units=counts_only_units(terms))
-        check_counted(query.table, read)
-        if not (query.aggregates or query.keys):
-            raise Unsupported(
-                "a query needs an aggregate such as COUNT(*), or a GROUP BY",
-                hint=hint_for_rows(query.table),
-            )
-        if len(levels) <= 1:  # A subtotal counts the rows of keys that are NULL, too.
-            query = with_public_keys(query, self.policy, self.facts)
-        query = with_key_terms(query, terms)
-        subtotals = len(levels) > 1 or answers.groupings
-        if not (answers.windows or qualifying is not None or subtotals):
-            return query
-        answering = partial(by_levels, levels=levels, groupings=answers.groupings)
-        return windows.over_answer(
-            query, tuple(answers.windows), qualifying, answering if subtotals else Released
-        )
+        return table_query(tree, written, scope, self, terms)
 
     def subquery(self, node: exp.Subquery) -> Expr:
         """The slot of a scalar subquery, which is a constant to the query around it.
@@ -191,7 +136,7 @@ class Binder:
         if not isinstance(node.this, exp.Select):
             raise Unsupported("only a SELECT can be a subquery", place=place(node, self.text))
         query = self.within(rows=True).query(node.this)
-        if (known := constant(query, self.facts)) is not None:
+        if (known := known_value(query, self.facts)) is not None:
             return known
         check_scalar(query, node, self.text)
         if query not in self.subqueries:

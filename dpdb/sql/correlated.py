@@ -13,11 +13,11 @@ from sqlglot import exp
 
 from dpdb.errors import Unsupported
 from dpdb.plan.expressions import Call, ColumnRef, Expr, Literal, Slot, conjunction
-from dpdb.plan.per_unit import per_unit
-from dpdb.plan.query import Aggregate, Function
+from dpdb.plan.per_unit import PerUnit, per_unit
+from dpdb.plan.query import COUNTS, Aggregate
 from dpdb.plan.relations import Attached, Equality, Lookup, Scan
 from dpdb.plan.stability import names_of
-from dpdb.policy.catalog import Kind, Policy, Table
+from dpdb.policy.catalog import Column, Kind, Policy, Table
 from dpdb.sql.correlation import Correlated, is_of_one_unit, reads, split, taken_names
 from dpdb.sql.joins import leaf_view, new_leaf
 from dpdb.sql.noise_reports import refuse_intervals
@@ -26,7 +26,20 @@ from dpdb.sql.scopes import AnswerExpressions, RowExpressions
 from dpdb.sql.trees import only, place
 from dpdb.sql.views import Scope, SubqueryBinder
 
-_COUNTS = (Function.COUNT, Function.COUNT_DISTINCT)
+
+@dataclass(frozen=True)
+class _Asked:
+    """What a subquery asks of the rows of its table."""
+
+    value: Expr
+    """One expression, of `aggregates`."""
+    aggregates: Sequence[Aggregate]
+    on: Sequence[Equality]
+    """The equalities with the rows around it."""
+    keys: Sequence[Column]
+    """The columns of the table in these equalities."""
+    rest: Expr | None
+    """The condition on the rows of the table alone."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +54,30 @@ class CorrelatedBinder:
 
     def value(self, tree: exp.Select, inner: Scope) -> tuple[Attached, Expr]:
         """The table that is attached to the rows that ask, and the value that is read from it."""
+        table = self._table(tree, inner)
+        taken = taken_names(self.outer) | {each.right.leaf for each in self.before}
+        scan = Scan(table, new_leaf(table, taken))
+        asked = self._asked(tree, inner, scan)
+        self._check_units(asked.on, scan, tree)
+        grouped = self._by_unit(asked, scan)
+        attached = Scan(grouped, new_leaf(grouped, taken))
+        equal = tuple(
+            (there, ColumnRef(attached.column(column)))
+            for (there, _), column in zip(asked.on, grouped.key_columns, strict=True)
+        )
+        columns = [attached.column(c, nullable=True) for c in grouped.aggregate_columns]
+
+        def value(leaf: Slot | ColumnRef) -> Expr:
+            assert isinstance(leaf, Slot)
+            column = ColumnRef(columns[leaf.index])
+            if asked.aggregates[leaf.index].function not in COUNTS:
+                return column
+            return Call("coalesce", (column, Literal(0, Kind.INTEGER)), Kind.INTEGER)
+
+        return Attached(attached, equal), substituted(asked.value, value)
+
+    def _table(self, tree: exp.Select, inner: Scope) -> Table:
+        """The private table that the subquery reads."""
         text, table = self.binder.text, inner.view.table
         several = isinstance(self.outer, Correlated) or inner.parts
         if several or not isinstance(table, Table) or table.public:
@@ -50,8 +87,11 @@ class CorrelatedBinder:
                 place=place(tree, text),
             )
         only(tree, text, "expressions", "from_", "where")
-        taken = taken_names(self.outer) | {each.right.leaf for each in self.before}
-        scan = Scan(table, new_leaf(table, taken))
+        return table
+
+    def _asked(self, tree: exp.Select, inner: Scope, scan: Scan) -> _Asked:
+        """What the subquery asks of the rows of its table."""
+        text = self.binder.text
         view = leaf_view(inner.view, scan, 0, outer=False)
         names = dict.fromkeys(inner.names, view.columns)
         scope = Correlated(view, names, self.binder, tree, outer=self.outer)
@@ -71,36 +111,25 @@ class CorrelatedBinder:
                 "under equalities with them",
                 place=place(tree, text),
             )
-        self._check_units(on, scan, tree)
+        return _Asked(found[0], aggregates, on, keys, rest)
+
+    def _by_unit(self, asked: _Asked, scan: Scan) -> PerUnit:
+        """The table of the aggregates of each unit, in the names of the table that is scanned."""
+        assert isinstance(scan.table, Table)
         inside = names_of(scan, self.policy)
 
         def raw(expression: Expr) -> Expr:
             """The expression in the names of the table."""
             return substituted(expression, lambda leaf: _raw(leaf, scan))
 
-        named = tuple((_raw(ColumnRef(key), scan), inside.get(key.name)) for key in keys)
-        grouped = per_unit(
-            table,
-            None if rest is None else raw(rest),
+        named = tuple((_raw(ColumnRef(key), scan), inside.get(key.name)) for key in asked.keys)
+        return per_unit(
+            scan.table,
+            None if asked.rest is None else raw(asked.rest),
             tuple((key, name) for key, name in named if isinstance(key, ColumnRef)),
-            tuple((each.function, _in_names(each, raw)) for each in aggregates),
+            tuple((each.function, _in_names(each, raw)) for each in asked.aggregates),
             self.policy.sample_key,
         )
-        attached = Scan(grouped, new_leaf(grouped, taken))
-        equal = tuple(
-            (there, ColumnRef(attached.column(column)))
-            for (there, _), column in zip(on, grouped.key_columns, strict=True)
-        )
-        columns = [attached.column(c, nullable=True) for c in grouped.aggregate_columns]
-
-        def value(leaf: Slot | ColumnRef) -> Expr:
-            assert isinstance(leaf, Slot)
-            column = ColumnRef(columns[leaf.index])
-            if aggregates[leaf.index].function not in _COUNTS:
-                return column
-            return Call("coalesce", (column, Literal(0, Kind.INTEGER)), Kind.INTEGER)
-
-        return Attached(attached, equal), substituted(found[0], value)
 
     def _check_units(self, on: Sequence[Equality], scan: Scan, tree: exp.Select) -> None:
         """Refuse an aggregate of the rows of other units."""

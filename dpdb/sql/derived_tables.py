@@ -7,7 +7,6 @@ around it reads the noisy rows, so it may do with them whatever SQL can say.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 from sqlglot import exp
 
@@ -18,9 +17,15 @@ from dpdb.plan.expressions import Expr, Slot, slots
 from dpdb.plan.query import Ordering, Output, Query
 from dpdb.sql import group_by
 from dpdb.sql.aggregates import is_aggregated
-from dpdb.sql.scalar_subqueries import constant
-from dpdb.sql.scopes import AnswerExpressions, Answers, NoisyRowExpressions, RowExpressions
-from dpdb.sql.sources import SelectBinder
+from dpdb.sql.scalar_subqueries import known_value
+from dpdb.sql.scopes import (
+    AnswerExpressions,
+    Answers,
+    NoisyRowExpressions,
+    RowExpressions,
+    condition_in,
+)
+from dpdb.sql.select_binder import SelectBinder
 from dpdb.sql.terms import Option, agreed
 from dpdb.sql.trees import only, place
 from dpdb.sql.views import Scope
@@ -31,37 +36,11 @@ _CLAUSES = (
 )  # fmt: skip
 
 
-class DerivedBinder(SelectBinder, Protocol):
-    """The binder of a SELECT, as far as one over answers needs it."""
-
-    def outputs(
-        self,
-        tree: exp.Select,
-        answers: Answers,
-        written: list[str],
-    ) -> tuple[Output, ...]:
-        """The columns of the answer, with their labels as `written`."""
-        ...
-
-    def orderings(
-        self,
-        tree: exp.Select | exp.Union,
-        answers: Answers,
-        outputs: tuple[Output, ...],
-    ) -> list[Ordering]:
-        """The terms of ORDER BY."""
-        ...
-
-    def count(self, node: exp.Expr | None) -> int | None:
-        """The number in LIMIT or OFFSET."""
-        ...
-
-
 @dataclass
 class Scalars:
     """Binds the scalar subqueries of a SELECT over answers: they are answers, too."""
 
-    binder: DerivedBinder
+    binder: SelectBinder
     found: list[Derived] = field(default_factory=list)
     constants: bool = True
     """Whether the value of a subquery of public tables is a constant, and no answer."""
@@ -74,7 +53,7 @@ class Scalars:
         """The slot for the value of a scalar subquery, or the value of one of public tables."""
         only(node, self.text, "this")
         bound = self.binder.within(rows=self.constants).bound(node.this)
-        known = constant(bound, self.binder.facts) if self.constants else None
+        known = known_value(bound, self.binder.facts) if self.constants else None
         if known is not None:
             return known
         derived = Released(bound) if isinstance(bound, Query) else bound
@@ -108,7 +87,7 @@ def selection(
     tree: exp.Select,
     written: list[str],
     scope: Scope,
-    binder: DerivedBinder,
+    binder: SelectBinder,
     terms: tuple[Option, ...] = (),
 ) -> Selection:
     """What a SELECT computes from the rows of a derived table, the view of `scope`."""
@@ -118,34 +97,17 @@ def selection(
     assert view.derived is not None
     scope = replace(scope, binder=scalars)
     rows = RowExpressions(scalars, scope)
-    where = tree.args.get("where")
-    condition = None if where is None else rows.condition(where.this)
-    grouped = is_aggregated(tree)
-    levels = group_by.levels(tree, scope, rows)
-    if len(levels) > 1:
-        raise Unsupported(
-            "ROLLUP, CUBE and GROUPING SETS are for the SELECT that reads a table",
-            hint="UNION ALL joins the answers of several GROUP BY",
-            place=place(tree.args["group"], binder.text),
-        )
-    keys = levels[0]
+    condition, grouped = condition_in(tree, "where", rows), is_aggregated(tree)
+    keys = _keys(tree, scope, rows)
     answers: Answers
     if grouped:
         answers = AnswerExpressions(scalars, rows, scope, keys)
     else:
         answers = NoisyRowExpressions(scalars, scope)
     outputs = binder.outputs(tree, answers, written)
-    having, qualify = tree.args.get("having"), tree.args.get("qualify")
-    kept = answers.condition(having.this) if having else None
-    qualifying = answers.condition(qualify.this) if qualify else None
+    kept, qualifying = condition_in(tree, "having", answers), condition_in(tree, "qualify", answers)
     order = tuple(binder.orderings(tree, answers, outputs))
-    if (distinct := tree.args.get("distinct")) is not None:
-        only(distinct, binder.text)
-        if not {each.expression for each in order} <= {each.expression for each in outputs}:
-            raise Unsupported(
-                "with DISTINCT, ORDER BY takes columns of the answer",
-                place=place(tree.args["order"], binder.text),
-            )
+    distinct = _is_distinct(tree, outputs, order, binder.text)
     if isinstance(answers, AnswerExpressions) and answers.groupings:
         raise Unsupported(
             "GROUPING is for the SELECT that reads a table",
@@ -163,12 +125,40 @@ def selection(
         having=kept,
         windows=tuple(answers.windows),
         qualify=qualifying,
-        distinct=distinct is not None,
+        distinct=distinct,
         order=order,
         limit=binder.count(tree.args.get("limit")),
         offset=binder.count(tree.args.get("offset")) or 0,
         scalars=tuple(scalars.found),
     )
+
+
+def _keys(tree: exp.Select, scope: Scope, rows: RowExpressions) -> tuple[Expr, ...]:
+    """What GROUP BY names."""
+    levels = group_by.levels(tree, scope, rows)
+    if len(levels) > 1:
+        raise Unsupported(
+            "ROLLUP, CUBE and GROUPING SETS are for the SELECT that reads a table",
+            hint="UNION ALL joins the answers of several GROUP BY",
+            place=place(tree.args["group"], rows.text),
+        )
+    return levels[0]
+
+
+def _is_distinct(
+    tree: exp.Select, outputs: tuple[Output, ...], order: tuple[Ordering, ...], text: str
+) -> bool:
+    """Whether of equal rows one is kept; their order is then that of columns of the answer."""
+    distinct = tree.args.get("distinct")
+    if distinct is None:
+        return False
+    only(distinct, text)
+    if not {each.expression for each in order} <= {each.expression for each in outputs}:
+        raise Unsupported(
+            "with DISTINCT, ORDER BY takes columns of the answer",
+            place=place(tree.args["order"], text),
+        )
+    return True
 
 
 def check_terms(terms: tuple[Option, ...], scope: Scope) -> None:

@@ -37,7 +37,7 @@ class Dpdb(Dialect):
     parser_class = Parser  # type: ignore[assignment]
 
 
-FUNCTION_NAMES = {
+_OTHER_NAMES = {
     "MEAN": "AVG",
     "SD": "STDDEV",
     "STD": "STDDEV",
@@ -99,8 +99,11 @@ def parse(tokens: list[Token], text: str) -> list[exp.Expr | None]:
     TOP is a keyword only where SELECT stands before it and a number behind: it may name a column.
     """
     for select, word, number in zip(tokens, tokens[1:], tokens[2:], strict=False):
-        kinds = select.token_type, number.token_type
-        if kinds == (TokenType.SELECT, TokenType.NUMBER) and word.text.upper() == "TOP":
+        if (
+            select.token_type is TokenType.SELECT
+            and number.token_type is TokenType.NUMBER
+            and word.text.upper() == "TOP"
+        ):
             word.token_type = TokenType.TOP
     readable = around_their_calls(tokens)
     following = [*readable[1:], None]
@@ -116,11 +119,12 @@ def _translated(token: Token, following: Token | None) -> Token:
         token.comments and token.token_type is not TokenType.HINT
     ):
         token = _renamed(token, token.text)
-    name = FUNCTION_NAMES.get(token.text.upper())
-    called = following is not None and following.token_type is TokenType.L_PAREN
-    if name is None or not called or token.token_type is not TokenType.VAR:
+    if following is None or following.token_type is not TokenType.L_PAREN:
         return token
-    return _renamed(token, name)
+    if token.token_type is not TokenType.VAR:
+        return token
+    name = _OTHER_NAMES.get(token.text.upper())
+    return token if name is None else _renamed(token, name)
 
 
 def _renamed(token: Token, name: str) -> Token:

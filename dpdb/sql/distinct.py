@@ -9,7 +9,7 @@ from sqlglot import exp
 from dpdb.errors import Unsupported
 from dpdb.plan.expressions import Expr, Slot, columns_of
 from dpdb.plan.query import Output
-from dpdb.sql.aggregates import is_aggregate
+from dpdb.sql.aggregates import has_aggregate
 from dpdb.sql.scopes import RowExpressions
 from dpdb.sql.trees import only, place
 
@@ -20,7 +20,7 @@ def distinct_keys(tree: exp.Select, rows: RowExpressions) -> tuple[Expr, ...]:
     With aggregates it has one row, and no keys.
     """
     distinct = tree.args.get("distinct")
-    if distinct is None or any(map(_has_aggregate, tree.expressions)):
+    if distinct is None or any(map(has_aggregate, tree.expressions)):
         return ()
     only(distinct, rows.text)
     return tuple(dict.fromkeys(key for key in _items(tree, rows) if columns_of(key)))
@@ -35,10 +35,6 @@ def check_distinct(tree: exp.Select, keys: Sequence[Expr], outputs: Sequence[Out
             "DISTINCT would make one row of several groups",
             hint="leave it out, or list all keys of GROUP BY",
         )
-
-
-def _has_aggregate(item: exp.Expr) -> bool:
-    return any(is_aggregate(part) for part in item.walk())
 
 
 def _items(tree: exp.Select, rows: RowExpressions) -> Iterator[Expr]:

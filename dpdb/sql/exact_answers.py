@@ -24,7 +24,7 @@ from dpdb.plan.facts import Facts
 from dpdb.plan.query import Output, PublicRows, Query
 from dpdb.policy.catalog import Kind
 from dpdb.sql import types
-from dpdb.sql.expression_binder import MAX_LIST
+from dpdb.sql.predicates import MAX_LIST
 from dpdb.sql.views import View, derived_view
 
 MAX_CELLS = 200_000

@@ -7,33 +7,25 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from dpdb.errors import Place, StatementError, TooLarge, UnknownName, Unsupported, did_you_mean
+from dpdb.errors import Place, StatementError, UnknownName, Unsupported, did_you_mean
 from dpdb.plan.expressions import (
     Arithmetic,
-    Call,
     Expr,
-    InList,
-    IsNull,
-    Like,
     Literal,
     Not,
-    compare,
     height,
     logic,
     size,
 )
-from dpdb.plan.folding import lower
 from dpdb.policy.catalog import Kind
 from dpdb.sql import casts, types
 from dpdb.sql.calls import call
 from dpdb.sql.date_functions import UNREAD, at_time_zone, date_call, shifted
 from dpdb.sql.functions import READ, named
-from dpdb.sql.literals import like_pattern, literal
-from dpdb.sql.spellings import like_each, respelled
+from dpdb.sql.literals import literal
+from dpdb.sql.predicates import PREDICATES, Predicates
+from dpdb.sql.spellings import respelled
 from dpdb.sql.trees import Effort, chain, check_depth, node_name, only, place
-
-MAX_LIST = 1_000
-MAX_PATTERN = 1_000
 
 COMPARISONS: dict[type[exp.Expr], str] = {
     exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",
@@ -45,9 +37,6 @@ ARITHMETIC: dict[type[exp.Expr], str] = {
     exp.Div: "/",
     exp.Mod: "%",
 }
-
-PREDICATES = (exp.Between, exp.In, exp.Like, exp.ILike, exp.Escape, exp.Is, exp.NullSafeEQ,
-              exp.NullSafeNEQ)  # fmt: skip
 
 
 class ExpressionBinder(ABC):
@@ -70,9 +59,12 @@ class ExpressionBinder(ABC):
         """Where `node` stands in the statement."""
         return place(node, self.text)
 
-    def condition(self, node: exp.Expr) -> Expr:
+    def condition(self, node: exp.Expr, depth: int = 0) -> Expr:
         """A boolean expression."""
-        return types.of_kind(self.expression(node), Kind.BOOLEAN, self.place(node))
+        found = self.expression(node, depth)
+        if isinstance(found, types.CONDITIONS):
+            return found
+        return types.of_kind(found, Kind.BOOLEAN, self.place(node))
 
     def expression(self, node: exp.Expr, depth: int = 0) -> Expr:
         """Any allowed expression."""
@@ -94,9 +86,9 @@ class ExpressionBinder(ABC):
                 return self._chain(node, depth)
             case exp.Not():
                 only(node, self.text, "this")
-                return Not(self._boolean(node.this, depth))
+                return Not(self.condition(node.this, depth + 1))
             case _ if isinstance(node, PREDICATES):
-                return self._predicate(node, depth)
+                return self._predicates(depth).predicate(node)
             case exp.Case() | exp.If():
                 return self._case(node, depth)
             case exp.Cast() | exp.TryCast() | exp.AtTimeZone():
@@ -105,13 +97,11 @@ class ExpressionBinder(ABC):
             return self._arithmetic(node, depth)
         if type(node) in COMPARISONS:
             only(node, self.text, "this", "expression")
-            return self._compare(COMPARISONS[type(node)], node.this, node.expression, depth)
+            operator = COMPARISONS[type(node)]
+            return self._predicates(depth).compared(operator, node.this, node.expression)
         if isinstance(node, exp.Func):
             return self._function(node, depth)
         raise Unsupported(f"{node_name(node)} is not supported", place=self.place(node))
-
-    def _boolean(self, node: exp.Expr, depth: int) -> Expr:
-        return types.of_kind(self.expression(node, depth + 1), Kind.BOOLEAN, self.place(node))
 
     def _number(self, node: exp.Expr, depth: int) -> Expr:
         return types.numeric(self.expression(node, depth + 1), self.place(node))
@@ -129,7 +119,7 @@ class ExpressionBinder(ABC):
         if isinstance(node, exp.DPipe):
             texts = [self.expression(operand, depth + 1) for operand in operands]
             return call("concat", texts, self.place(node))
-        conditions = [self._boolean(operand, depth) for operand in operands]
+        conditions = [self.condition(operand, depth + 1) for operand in operands]
         return logic("and" if isinstance(node, exp.And) else "or", conditions)
 
     def _arithmetic(self, node: exp.Expr, depth: int) -> Expr:
@@ -143,90 +133,9 @@ class ExpressionBinder(ABC):
             return types.date_arithmetic(operator, left, right, where)
         return types.arithmetic(operator, left, right, where)
 
-    def _compare(self, operator: str, left: exp.Expr, right: exp.Expr, depth: int) -> Expr:
-        sides = [self.expression(side, depth + 1) for side in (left, right)]
-        (first, second), _ = types.unify(sides, self.place(left))
-        return compare(operator, first, second)
-
-    def _predicate(self, node: exp.Expr, depth: int) -> Expr:
-        match node:
-            case exp.Between():
-                only(node, self.text, "this", "low", "high", "symmetric")
-                return self._between(node, depth)
-            case exp.In():
-                only(node, self.text, "this", "expressions")
-                return self._in(node, depth)
-            case exp.Is():
-                only(node, self.text, "this", "expression")
-                return self._is(node, depth)
-            case exp.NullSafeEQ() | exp.NullSafeNEQ():
-                only(node, self.text, "this", "expression")
-                sides = [self.expression(side, depth + 1) for side in (node.this, node.expression)]
-                alike = types.alike(sides, self.place(node))
-                return Not(alike) if isinstance(node, exp.NullSafeNEQ) else alike
-            case exp.Escape():
-                only(node, self.text, "this", "expression")
-                escape = self.expression(node.expression, depth + 1)
-                if not (isinstance(escape, Literal) and len(str(escape.value)) == 1):
-                    raise Unsupported("ESCAPE takes one character", place=self.place(node))
-                return self._like(node.this, str(escape.value), depth)
-        return self._like(node, "", depth)
-
-    def _between(self, node: exp.Between, depth: int) -> Expr:
-        """Between the ends in their order, and in either order where it is symmetric."""
-        low, high = node.args["low"], node.args["high"]
-        orders = [(low, high), (high, low)] if node.args.get("symmetric") else [(low, high)]
-        within = []
-        for start, end in orders:
-            above = self._compare("<=", start, node.this, depth)
-            below = self._compare("<=", node.this, end, depth)
-            within.append(logic("and", [above, below]))
-        return logic("or", within)
-
-    def _is(self, node: exp.Expr, depth: int) -> Expr:
-        if isinstance(node.expression, exp.Null):
-            return IsNull(self.expression(node.this, depth + 1))
-        if isinstance(node.expression, exp.Boolean):
-            false = Literal(False, Kind.BOOLEAN)
-            operand = self._boolean(node.this, depth)
-            tested = operand if node.expression.this else Not(operand)
-            return Call("coalesce", (tested, false), Kind.BOOLEAN)
-        raise Unsupported("IS takes NULL, TRUE or FALSE", place=self.place(node))
-
-    def _in(self, node: exp.Expr, depth: int) -> Expr:
-        items = node.expressions
-        if len(items) > MAX_LIST:
-            raise TooLarge(
-                f"a list of {len(items)} values, {MAX_LIST} are allowed", place=self.place(node)
-            )
-        parts = [self.expression(part, depth + 1) for part in (node.this, *items)]
-        (operand, *values), _ = types.unify(parts, self.place(node))
-        if not all(isinstance(value, Literal) for value in values):
-            return logic("or", [compare("=", operand, value) for value in values])
-        constants = {v.value for v in values if isinstance(v, Literal) and v.value is not None}
-        null = any(isinstance(v, Literal) and v.value is None for v in values)
-        return InList(operand, tuple(sorted(constants, key=repr)), null)
-
-    def _like(self, node: exp.Expr, escape: str, depth: int) -> Expr:
-        only(node, self.text, "this", "expression", "negate")
-        if (tests := like_each(node)) is not None:
-            return self.expression(tests, depth + 1)
-        operand, pattern = (
-            types.of_kind(self.expression(side, depth + 1), Kind.TEXT, self.place(side))
-            for side in (node.this, node.expression)
-        )
-        if not isinstance(pattern, Literal):
-            raise Unsupported("a LIKE pattern must be a constant", place=self.place(node))
-        if pattern.value is None:
-            return Literal(None, Kind.BOOLEAN)
-        written = str(pattern.value)
-        if len(written) > MAX_PATTERN:
-            raise TooLarge(f"a pattern longer than {MAX_PATTERN}", place=self.place(node))
-        self.effort.spend_pattern(written, node, self.text)
-        if isinstance(node, exp.ILike):
-            written, operand = lower(written), Call("lower", (operand,), Kind.TEXT)
-        like = Like(operand, like_pattern(written, escape))
-        return Not(like) if node.args.get("negate") else like
+    def _predicates(self, depth: int) -> Predicates:
+        """What binds the predicates whose operands are one level below `depth`."""
+        return Predicates(self.text, self.effort, lambda part: self.expression(part, depth + 1))
 
     def _case(self, node: exp.Expr, depth: int) -> Expr:
         if isinstance(node, exp.If):
@@ -238,9 +147,9 @@ class ExpressionBinder(ABC):
         branches = []
         for branch in ifs:
             if operand is None:
-                condition = self._boolean(branch.this, depth)
+                condition = self.condition(branch.this, depth + 1)
             else:
-                condition = self._compare("=", operand, branch.this, depth)
+                condition = self._predicates(depth).compared("=", operand, branch.this)
             branches.append((condition, self.expression(branch.args["true"], depth + 1)))
         otherwise = (
             Literal(None, Kind.TEXT) if default is None else self.expression(default, depth + 1)

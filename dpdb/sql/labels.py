@@ -6,6 +6,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from dpdb.errors import SyntaxFault, Unsupported
+from dpdb.policy.names import quoted, quoted_text
 from dpdb.sql.dialect import select_start
 from dpdb.sql.trees import place, place_at, start
 
@@ -55,9 +56,9 @@ def _label(tokens: list[Token]) -> str:
 def _spelling(token: Token, following: Token | None) -> str:
     match token.token_type:
         case TokenType.STRING:
-            return "'" + token.text.replace("'", "''") + "'"
+            return quoted_text(token.text)
         case TokenType.IDENTIFIER:
-            return '"' + token.text.replace('"', '""') + '"'
+            return quoted(token.text)
         case TokenType.VAR if following is None or following.token_type is not TokenType.L_PAREN:
             return token.text
     return token.text.upper()

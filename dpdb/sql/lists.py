@@ -17,7 +17,7 @@ from sqlglot import exp
 from dpdb.errors import TooLarge, TypeMismatch, Unsupported
 from dpdb.policy.numbers import decimal
 from dpdb.sql.aggregates import NAMED_QUANTILES, PERCENTILES
-from dpdb.sql.literals import constant
+from dpdb.sql.literals import written_number
 from dpdb.sql.named_arguments import has_named_arguments
 from dpdb.sql.trees import only, place
 
@@ -134,7 +134,7 @@ def _constants(several: exp.Array, text: str) -> list[tuple[str, exp.Expr]]:
     """The numbers of a list, with each as it is written."""
     only(several, text, "expressions")
     _check_number(len(several.expressions), several, text)
-    if None in map(constant, several.expressions):
+    if None in map(written_number, several.expressions):
         raise TypeMismatch("a list of numbers is needed here", place=place(several, text))
     return [(each.sql(), each) for each in several.expressions]
 
@@ -192,7 +192,7 @@ def _bins(
 
     As in DuckDB a bin holds its upper end.
     """
-    numbers = [constant(end) or Fraction(0) for _, end in ends]
+    numbers = [written_number(end) or Fraction(0) for _, end in ends]
     if any(low >= high for low, high in pairwise(numbers)):
         raise TypeMismatch("the ends of the bins must rise", place=place(several, text))
     name = argument.sql() if isinstance(argument, exp.Column) else "x"

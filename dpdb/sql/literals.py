@@ -28,26 +28,27 @@ def literal(node: exp.Literal | exp.Boolean | exp.Null, text: str) -> Literal:
     only(node, text, "this", "is_string")
     if node.args.get("is_string"):
         return Literal(str(node.this), Kind.TEXT)
-    return _number_literal(str(node.this), place(node, text))
+    return _number_literal(node, text)
 
 
-def _number_literal(text: str, where: Place | None) -> Literal:
-    """The exact number that `text` writes."""
-    value = exact_number(text) if len(text) <= MAX_DIGITS else None
+def _number_literal(node: exp.Expr, text: str) -> Literal:
+    """The exact number that a node writes."""
+    digits = str(node.this)
+    value = exact_number(digits) if len(digits) <= MAX_DIGITS else None
     if value is None:
-        raise TypeMismatch("this number cannot be read", place=where)
+        raise TypeMismatch("this number cannot be read", place=place(node, text))
     if abs(value) > MAX_NUMBER:
-        raise TooLarge("this number is too large", place=where)
-    if value.denominator == 1 and "." not in text and "e" not in text.lower():
+        raise TooLarge("this number is too large", place=place(node, text))
+    if value.denominator == 1 and "." not in digits and "e" not in digits.lower():
         return Literal(int(value), Kind.INTEGER)
     return Literal(value, Kind.NUMBER)
 
 
-def constant(node: exp.Expr | None) -> Fraction | None:
+def written_number(node: exp.Expr | None) -> Fraction | None:
     """The number that a node of a tree writes, perhaps with a sign; None where it is none."""
     match node:
         case exp.Neg(this=exp.Literal() as inner):
-            value = constant(inner)
+            value = written_number(inner)
             return None if value is None else -value
         case exp.Literal() if not node.is_string and len(node.name) <= MAX_DIGITS:
             return exact_number(node.name)

@@ -19,8 +19,8 @@ from dpdb.sql.aggregates import is_aggregate
 from dpdb.sql.correlation import Correlated, certain_scans_of, is_of_one_unit, split, taken_names
 from dpdb.sql.joins import leaf_view, new_leaf
 from dpdb.sql.made_lookups import MadeRows, is_made
-from dpdb.sql.scopes import RowExpressions
-from dpdb.sql.sources import SelectBinder
+from dpdb.sql.scopes import RowExpressions, condition_in
+from dpdb.sql.select_binder import SelectBinder
 from dpdb.sql.trees import only, place
 from dpdb.sql.views import Scope, SubqueryBinder, View
 
@@ -102,15 +102,14 @@ class LookupBinder:
         self, tree: exp.Select, item: exp.Expr | None, inner: Scope, taken: set[str]
     ) -> tuple[Scan, Expr | None, Expr | None]:
         """A table, the condition on its rows and those around, and the value of an item."""
-        table, where = inner.view.table, tree.args.get("where")
+        table = inner.view.table
         assert isinstance(table, Table)
         scan = Scan(table, new_leaf(table, taken))
         view = leaf_view(inner.view, scan, 0, outer=False)
         names = dict.fromkeys(inner.names, view.columns)
         scope = Correlated(view, names, self.binder, tree, outer=self.outer)
         rows = RowExpressions(self.binder, scope)
-        asked = rows.condition(where.this) if where is not None else None
-        condition = conjunction(scope.condition(view.where), asked)
+        condition = conjunction(scope.condition(view.where), condition_in(tree, "where", rows))
         return scan, condition, None if item is None else rows.expression(item)
 
     def _check_units(self, found: Lookup, node: exp.Exists | exp.In) -> None:

@@ -22,7 +22,7 @@ from dpdb.sql.arrangement import joined, with_lookups
 from dpdb.sql.correlation import Correlated, is_of
 from dpdb.sql.rewriting import substituted
 from dpdb.sql.scopes import RowExpressions
-from dpdb.sql.sources import SelectBinder
+from dpdb.sql.select_binder import SelectBinder
 from dpdb.sql.trees import place
 from dpdb.sql.unmatched import check_matched
 from dpdb.sql.views import Columns, Scope, View

@@ -24,17 +24,18 @@ from dpdb.plan.expressions import (
     interval_ends,
     slots,
 )
-from dpdb.plan.query import Aggregate, Function
+from dpdb.plan.query import COUNTS, Aggregate
 from dpdb.plan.ranges import interval
 from dpdb.policy.catalog import Kind
 from dpdb.policy.numbers import decimal
 from dpdb.sql.calls import call
 from dpdb.sql.named_arguments import has_named_arguments
+from dpdb.sql.trees import place
 
 _FORMAT = "report_format"
 
 
-def without_report(node: exp.Expr, where: Place | None) -> exp.Expr | None:
+def without_report(node: exp.Expr, text: str) -> exp.Expr | None:
     """The aggregate that a report is asked of; None where none is."""
     if not has_named_arguments(node):
         return None
@@ -43,7 +44,7 @@ def without_report(node: exp.Expr, where: Place | None) -> exp.Expr | None:
     if not formats:
         return None
     if len(formats) > 1 or formats[0].expression.name.upper() != "JSON":
-        raise UnknownName("report_format is 'JSON'", place=where)
+        raise UnknownName("report_format is 'JSON'", place=place(node, text))
     others = [each for each in arguments if each is not formats[0]]
     plain: exp.Expr = inner.copy() if not others else node.copy()
     if others:
@@ -84,16 +85,13 @@ _DIGITS = 15
 
 def _bounds(aggregate: Aggregate | None) -> str:
     """The bounds of the argument of an aggregate, as JSON."""
-    if aggregate is None or aggregate.argument is None or aggregate.function in _COUNTS:
+    if aggregate is None or aggregate.argument is None or aggregate.function in COUNTS:
         return "null"
     bounds = interval(aggregate.argument, {})
     if not bounds.bounded:
         return "null"
     low, high = (decimal(Fraction(end), _DIGITS) for end in (bounds.lower, bounds.upper))
     return f'{{"lower_bound": {low}, "upper_bound": {high}}}'
-
-
-_COUNTS = (Function.COUNT, Function.COUNT_DISTINCT)
 
 
 def _is_format(argument: exp.Expr) -> bool:

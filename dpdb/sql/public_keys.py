@@ -39,7 +39,7 @@ from dpdb.plan.relations import (
 )
 from dpdb.policy.catalog import Policy, Value
 from dpdb.sql.arrangement import joined
-from dpdb.sql.expression_binder import MAX_LIST
+from dpdb.sql.predicates import MAX_LIST
 from dpdb.sql.views import Part
 
 Rows = tuple[tuple[Value, ...], ...]

@@ -9,8 +9,8 @@ from dpdb.plan.query import PublicRows
 from dpdb.sql import sources
 from dpdb.sql.aggregates import is_aggregated
 from dpdb.sql.arrangement import with_lookups
-from dpdb.sql.derived_tables import DerivedBinder
 from dpdb.sql.scopes import NoisyRowExpressions
+from dpdb.sql.select_binder import SelectBinder
 from dpdb.sql.terms import Option, agreed
 from dpdb.sql.trees import only, place
 from dpdb.sql.views import Scope
@@ -26,7 +26,7 @@ def public_rows(
     tree: exp.Select,
     written: list[str],
     scope: Scope,
-    binder: DerivedBinder,
+    binder: SelectBinder,
     terms: tuple[Option, ...],
 ) -> PublicRows:
     """The rows that a SELECT shows, in the order of the file where it gives none.

@@ -10,7 +10,7 @@ from dpdb.sql.trees import node_name, place
 NAMES = ("HISTOGRAM", "APPROX_TOP_COUNT", "EVERY")
 """The aggregates whose names sqlglot does not know."""
 _LISTS = (exp.ApproxQuantiles, exp.ApproxTopK, exp.ApproxTopSum)
-"""Those that give a list, of the names that it knows."""
+"""The aggregates that give a list, of those that sqlglot knows."""
 _DECIDED_BY_ONE = (exp.LogicalOr, exp.LogicalAnd)
 
 

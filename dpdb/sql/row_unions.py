@@ -16,7 +16,7 @@ from dpdb.plan.row_unions import Part, RowUnion, row_union
 from dpdb.plan.row_windows import WindowedRows
 from dpdb.policy.catalog import Table
 from dpdb.sql import types
-from dpdb.sql.sources import SelectBinder
+from dpdb.sql.select_binder import SelectBinder
 from dpdb.sql.trees import place
 from dpdb.sql.views import View
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Protocol
 
 from sqlglot import exp
 
@@ -25,9 +24,10 @@ from dpdb.plan.held_rows import check_made
 from dpdb.plan.relations import Joined, is_full
 from dpdb.plan.row_unions import names_in, rows_read
 from dpdb.plan.row_windows import PICKS, RANKINGS, TOTALS, windowed_rows
-from dpdb.policy.catalog import Kind, Policy
+from dpdb.policy.catalog import Kind
 from dpdb.sql.rewriting import substituted
 from dpdb.sql.scopes import RowExpressions
+from dpdb.sql.select_binder import SelectBinder
 from dpdb.sql.trees import only, place
 from dpdb.sql.views import Columns, Scope, SubqueryBinder, View
 from dpdb.sql.windows import window
@@ -38,12 +38,6 @@ WINDOWED = (
     "PARTITION BY a column that names a unit, or aggregate in the outer SELECT, with GROUP BY",
 )
 """The message and the hint where a window is over more than the rows of a unit."""
-
-
-class PolicyBinder(SubqueryBinder, Protocol):
-    """The binder of a SELECT, as far as one with windows needs it."""
-
-    policy: Policy
 
 
 class WindowedExpressions(RowExpressions):
@@ -111,7 +105,7 @@ def windowed_view(
     view: View,
     qualify: Expr | None,
     windows: Sequence[Window],
-    binder: PolicyBinder,
+    binder: SelectBinder,
     where: Place | None,
 ) -> View:
     """The view, of which columns have windows in them, as one of a table that has their values."""
@@ -138,7 +132,7 @@ def windowed_view(
 
 
 def _check(
-    view: View, windows: Sequence[Window], binder: PolicyBinder, where: Place | None
+    view: View, windows: Sequence[Window], binder: SelectBinder, where: Place | None
 ) -> None:
     """Refuse windows that would look at the rows of several units."""
     source, names = view.table, names_in(view.table, binder.policy)

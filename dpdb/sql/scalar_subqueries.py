@@ -20,7 +20,7 @@ from dpdb.sql.trees import place
 from dpdb.sql.views import View
 
 
-def constant(bound: Query | Derived | View, facts: Facts) -> Literal | None:
+def known_value(bound: Query | Derived | View, facts: Facts) -> Literal | None:
     """The value of a subquery that reads public tables alone; None where it reads others."""
     if isinstance(bound, View):
         return None

@@ -66,8 +66,29 @@ class RowExpressions(ExpressionBinder):
         return None
 
 
+def condition_in(tree: exp.Select, name: str, expressions: ExpressionBinder) -> Expr | None:
+    """The condition in WHERE, HAVING or QUALIFY; None where a SELECT has no such clause."""
+    found = tree.args.get(name)
+    return expressions.condition(found.this) if found else None
+
+
+class NamedExpressions(ExpressionBinder):
+    """Binds expressions in which the columns of a SELECT list may have their names."""
+
+    aliases: dict[str, Expr]
+
+    def ordering(self, node: exp.Expr) -> Expr:
+        """A term of ORDER BY; a name by itself is an alias rather than a column."""
+        name = node.unnest()
+        alias = self._alias(name) if isinstance(name, exp.Column) else None
+        return self.expression(node) if alias is None else alias
+
+    def _alias(self, node: exp.Column) -> Expr | None:
+        return None if node.args.get("table") else self.aliases.get(node.name.casefold())
+
+
 @dataclass
-class AnswerExpressions(ExpressionBinder):
+class AnswerExpressions(NamedExpressions):
     """Binds expressions over the answer: their leaves are aggregates, keys, aliases, subqueries.
 
     A column hides an alias of its name, as in PostgreSQL and DuckDB.
@@ -163,7 +184,7 @@ class AnswerExpressions(ExpressionBinder):
             )
 
     def _aggregate(self, node: exp.Expr) -> Expr:
-        if (plain := without_report(node, self.place(node))) is not None:
+        if (plain := without_report(node, self.text)) is not None:
             return self._report(plain, self.place(node))
         found = of_two_columns(node, self.rows, lambda call: self._slot(call, node))
         if found is not None:
@@ -195,15 +216,6 @@ class AnswerExpressions(ExpressionBinder):
             place=self.place(node),
         )
 
-    def ordering(self, node: exp.Expr) -> Expr:
-        """A term of ORDER BY; a name by itself is an alias rather than a column."""
-        name = node.unnest()
-        alias = self._alias(name) if isinstance(name, exp.Column) else None
-        return self.expression(node) if alias is None else alias
-
-    def _alias(self, node: exp.Column) -> Expr | None:
-        return None if node.args.get("table") else self.aliases.get(node.name.casefold())
-
     def _name(self, node: exp.Column) -> Expr:
         alias = self._alias(node)
         if alias is not None and not self.scope.has(node.name):
@@ -232,7 +244,7 @@ def _is_of_answer(node: exp.Expr) -> bool:
     return any(is_aggregate(part) or isinstance(part, exp.Subquery) for part in node.walk())
 
 
-class NoisyRowExpressions(RowExpressions):
+class NoisyRowExpressions(NamedExpressions, RowExpressions):
     """Binds the columns of a SELECT over answers: windows may be in them, and aliases."""
 
     def __init__(self, binder: SubqueryBinder, scope: Scope):
@@ -253,15 +265,6 @@ class NoisyRowExpressions(RowExpressions):
         """The columns that * stands for."""
         only(node.this if isinstance(node, exp.Column) else node, self.text)
         return [Output(name, expression) for name, expression in self._scope.all_columns(node)]
-
-    def ordering(self, node: exp.Expr) -> Expr:
-        """A term of ORDER BY; a name by itself is an alias rather than a column."""
-        name = node.unnest()
-        alias = self._alias(name) if isinstance(name, exp.Column) else None
-        return self.expression(node) if alias is None else alias
-
-    def _alias(self, node: exp.Column) -> Expr | None:
-        return None if node.args.get("table") else self.aliases.get(node.name.casefold())
 
 
 Answers = AnswerExpressions | NoisyRowExpressions

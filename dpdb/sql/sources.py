@@ -8,17 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Protocol
 
 from sqlglot import exp
 
 from dpdb.errors import Place, UnknownName, Unsupported
-from dpdb.plan.derived import Derived, Released
+from dpdb.plan.derived import Released
 from dpdb.plan.expressions import Expr, conjunction
-from dpdb.plan.facts import Facts
 from dpdb.plan.query import Output, PublicRows, Query
-from dpdb.plan.relations import Attached, Lookup, Source
-from dpdb.policy.catalog import Policy
+from dpdb.plan.relations import Source
 from dpdb.policy.names import suggestion
 from dpdb.sql.answer_joins import scope_of_answers
 from dpdb.sql.arrangement import joined, with_lookups
@@ -26,11 +23,11 @@ from dpdb.sql.exact_answers import as_answer
 from dpdb.sql.group_by import position
 from dpdb.sql.joins import Item, scope_of
 from dpdb.sql.row_windows import ROW_BY_ROW, WINDOWED, WindowedExpressions, windowed_view
-from dpdb.sql.scopes import RowExpressions
-from dpdb.sql.terms import Option
+from dpdb.sql.scopes import RowExpressions, condition_in
+from dpdb.sql.select_binder import SelectBinder
 from dpdb.sql.trees import only, place
 from dpdb.sql.unmatched import check_matched
-from dpdb.sql.views import Scope, SubqueryBinder, View, derived_view, whole
+from dpdb.sql.views import Scope, View, derived_view, whole
 
 SCHEMAS = ("main", "public")
 """What a table's name may be qualified with: DuckDB's and PostgreSQL's default."""
@@ -45,37 +42,6 @@ _REFUSED = {
     "windows": WINDOWED,
 }
 """For each clause that is not row by row the message and the hint."""
-
-
-class SelectBinder(SubqueryBinder, Protocol):
-    """The binder of a SELECT."""
-
-    policy: Policy
-    facts: Facts
-    views: Mapping[str, View]
-    """The tables that WITH names here."""
-    subqueries: list[Query]
-    lookups: list[Lookup | Attached]
-
-    def within(self, *, rows: bool = False) -> SelectBinder:
-        """A binder for a SELECT in FROM or WITH, which sees the same tables.
-
-        With `rows` it may ask for rows of public tables.
-        """
-        ...
-
-    def bound(
-        self, tree: exp.Expr, terms: tuple[Option, ...] = (), *, row_by_row: bool = False
-    ) -> Query | Derived | View:
-        """What a SELECT is: a query of a table, or a table that is derived from answers.
-
-        One that reads a table `row_by_row`, as those within FROM and WITH may, is a view.
-        """
-        ...
-
-    def check_items(self, tree: exp.Select) -> None:
-        """Refuse a SELECT list in which something is missing, or which is too long."""
-        ...
 
 
 def with_views(tree: exp.Query, binder: SelectBinder) -> Mapping[str, View]:
@@ -125,8 +91,7 @@ def source_of(
     tree: exp.Select, scope: Scope, rows: RowExpressions, binder: SelectBinder
 ) -> tuple[Source, Expr | None]:
     """What a SELECT reads, and under which condition: that of its view, and its own."""
-    given, where = scope.condition(scope.view.where), tree.args.get("where")
-    condition = conjunction(given, rows.condition(where.this) if where else None)
+    condition = conjunction(scope.condition(scope.view.where), condition_in(tree, "where", rows))
     if not scope.parts:
         return scope.view.table, condition
     return joined(scope.parts, condition, binder.policy, binder.facts)

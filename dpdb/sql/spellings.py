@@ -9,7 +9,7 @@ from sqlglot import exp
 from dpdb.errors import TypeMismatch, Unsupported
 from dpdb.sql.date_functions import UNREAD
 from dpdb.sql.date_texts import date_text
-from dpdb.sql.literals import constant
+from dpdb.sql.literals import written_number
 from dpdb.sql.trees import only, place
 
 SPELLINGS = [
@@ -132,7 +132,7 @@ def _bucket(node: exp.WidthBucket, text: str) -> exp.Expr:
     """WIDTH_BUCKET(x, low, high, n): in which of n equal parts x is; 0 below, and n + 1 above."""
     only(node, text, "this", "min_value", "max_value", "num_buckets")
     names = ("min_value", "max_value", "num_buckets")
-    numbers = [constant(node.args.get(name)) for name in names]
+    numbers = [written_number(node.args.get(name)) for name in names]
     low, high, parts = (-1 if number is None else number for number in numbers)
     if None in numbers or low >= high or parts < 1 or parts.denominator != 1:
         raise TypeMismatch(
@@ -187,7 +187,7 @@ def like_each(node: exp.Expr) -> exp.Expr | None:
 
 def write_out_ratios(tree: exp.Select, text: str) -> None:
     """Write RATIO_TO_REPORT(x) OVER (…) as x / SUM(x) OVER (…), which it is short for."""
-    for node in list(tree.find_all(exp.Window)):
+    for node in list(tree.find_all(exp.Window)) if "RATIO_TO_REPORT" in text.upper() else ():
         called = node.this
         if not isinstance(called, exp.Anonymous) or called.name.upper() != "RATIO_TO_REPORT":
             continue

@@ -15,6 +15,7 @@ from dpdb.plan.group_keys import found_places
 from dpdb.plan.query import Query
 from dpdb.plan.relations import Joined, Source, unit_columns
 from dpdb.policy.catalog import Table
+from dpdb.policy.records import changed
 from dpdb.sql import option_names
 from dpdb.sql.literals import number
 
@@ -44,14 +45,14 @@ def agreed(terms: tuple[Option, ...], table: Source, *, grouped: bool) -> Source
                 groups = _at_most(term, table, groups or table.rows_per_unit)
     capped = grouped and groups is not None and groups < rows
     if not isinstance(table, Joined):
-        return replace(table, rows_per_unit=rows, groups_per_unit=groups if capped else None)
+        return changed(table, rows_per_unit=rows, groups_per_unit=groups if capped else None)
     if capped:
         raise InvalidOption(
             f"the {rows} rows of a unit can be in more groups than {groups}",
             hint=f"max_rows_contributed = {groups} keeps each unit within so many groups",
             place=terms[0].place,
         )
-    return replace(table, rows_per_unit=rows)
+    return changed(table, rows_per_unit=rows)
 
 
 def counts_only_units(terms: tuple[Option, ...]) -> bool:
@@ -67,7 +68,7 @@ def with_key_terms(query: Query, terms: tuple[Option, ...]) -> Query:
 
     Declared groups are all shown. Of those that are found in the data a query can ask for some.
     """
-    found = bool(found_places(query.keys, query.where))
+    found = bool(terms) and bool(found_places(query.keys, query.where))
     for term in terms:
         if term.name == "group_selection_strategy":
             _check_strategy(term, found=found)

@@ -41,12 +41,17 @@ def read_tokens(text: str) -> list[Token]:
         raise SyntaxFault("a string, name or comment is not closed, or not text") from None
     if len(tokens) > MAX_TOKENS:
         raise TooLarge(f"a statement of {len(tokens)} tokens, {MAX_TOKENS} are allowed")
-    selects = sum(token.token_type is TokenType.SELECT for token in tokens)
+    kinds = [token.token_type for token in tokens]
+    selects = kinds.count(TokenType.SELECT)
     if selects > MAX_SELECTS:
         raise TooLarge(f"a statement of {selects} SELECTs, {MAX_SELECTS} are allowed")
-    _check_nesting(tokens, text)
-    _check_chains(tokens, text)
-    _check_joins(tokens, text)
+    # Most statements have too few signs to be nested too deeply, and too few words for a chain.
+    if sum(map(_NESTING.__contains__, kinds)) > min(MAX_NESTING, MAX_TYPES):
+        _check_nesting(tokens, text)
+    if len(tokens) > MAX_CHAIN:
+        _check_chains(tokens, text)
+    if not _JOINS.isdisjoint(kinds):
+        _check_joins(tokens, text)
     return tokens
 
 
@@ -54,6 +59,7 @@ _OPENING = {TokenType.L_PAREN, TokenType.CASE, TokenType.L_BRACKET, TokenType.L_
 _CLOSING = {TokenType.R_PAREN, TokenType.END, TokenType.R_BRACKET, TokenType.R_BRACE}
 _CASE, _TYPE = TokenType.CASE, TokenType.UNKNOWN
 _PREFIX = {TokenType.NOT, TokenType.DASH, TokenType.PLUS, TokenType.TILDE}
+_NESTING = _OPENING | _PREFIX
 _BETWEEN_CHAINS = {TokenType.COMMA, TokenType.AND, TokenType.OR, TokenType.WHEN}
 _JOINS = {TokenType.JOIN, TokenType.STRAIGHT_JOIN}
 _CONDITIONS = {TokenType.ON, TokenType.USING}
@@ -64,21 +70,22 @@ _BEFORE_NAMES = {TokenType.ALIAS, TokenType.DOT}
 def _check_nesting(tokens: list[Token], text: str) -> None:
     """Refuse deep nesting; END is a name where it closes no CASE."""
     around: list[TokenType] = []
-    run = 0
+    run = types = 0
     for before, token in pairwise([None, *tokens]):
         assert token is not None
         kind = token.token_type
         if kind in _OPENING:
             of_type = before is not None and before.token_type in Parser.TYPE_TOKENS
             around.append(_TYPE if of_type else kind)
+            types += of_type
         elif kind in _CLOSING and around and (kind is not TokenType.END or around[-1] is _CASE):
-            around.pop()
+            types -= around.pop() is _TYPE
         run = run + 1 if kind in _PREFIX else 0
         if len(around) + run > MAX_NESTING:
             raise TooLarge(
                 f"nested deeper than {MAX_NESTING} levels", place=place_at(token.start, text)
             )
-        if around.count(_TYPE) > MAX_TYPES:
+        if types > MAX_TYPES:
             raise TooLarge(
                 f"names of types are nested deeper than {MAX_TYPES} levels",
                 place=place_at(token.start, text),

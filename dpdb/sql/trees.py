@@ -86,8 +86,8 @@ def start(node: exp.Expr) -> int:
     parts: list[object] = [node]
     for part in parts:
         if isinstance(part, exp.Expr):
-            if "start" in part.meta:
-                starts.append(part.meta["start"])
+            if (first := part.meta.get("start")) is not None:
+                starts.append(first)
             parts.extend(part.args.values())
         elif isinstance(part, list):
             parts.extend(part)

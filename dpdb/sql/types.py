@@ -15,16 +15,25 @@ from dpdb.plan.expressions import (
     Case,
     Cast,
     ColumnRef,
+    Compare,
     Expr,
+    InList,
     IsNull,
+    Like,
     Literal,
+    Logic,
+    Not,
     compare,
+    is_null_constant,
     logic,
 )
 from dpdb.policy.catalog import Kind
 from dpdb.policy.numbers import days_of, iso_date
 from dpdb.policy.timestamps import FIRST_YEAR, LAST_YEAR, read_timestamp
 from dpdb.sql.literals import MAX_NUMBER
+
+CONDITIONS = (Compare, InList, IsNull, Like, Logic, Not)
+"""The expressions that are boolean and nothing else."""
 
 
 def numeric(expression: Expr, place: Place | None, *, dates: bool = False) -> Expr:
@@ -94,7 +103,7 @@ def unify(expressions: list[Expr], place: Place | None) -> tuple[list[Expr], Kin
     """The expressions converted to one common type, and that type."""
     expressions = _truths(expressions)
     firm = [e.kind for e in expressions if not _loose(e)]
-    kinds = set(firm) or {e.kind for e in expressions if not _is_null(e)} or {Kind.TEXT}
+    kinds = set(firm) or {e.kind for e in expressions if not is_null_constant(e)} or {Kind.TEXT}
     if kinds & {Kind.DATE, Kind.TIMESTAMP}:
         # A string beside a date is a date: people write WHERE born < '1990-01-01'.
         kinds -= {Kind.TEXT} if _only_literal_text(expressions) else set()
@@ -127,11 +136,9 @@ def _truths(expressions: list[Expr]) -> list[Expr]:
 
 def _loose(expression: Expr) -> bool:
     """Whether the expression takes the type of the others: NULL and undeclared columns do."""
-    return _is_null(expression) or (isinstance(expression, ColumnRef) and expression.column.guessed)
-
-
-def _is_null(expression: Expr) -> bool:
-    return isinstance(expression, Literal) and expression.value is None
+    return is_null_constant(expression) or (
+        isinstance(expression, ColumnRef) and expression.column.guessed
+    )
 
 
 def _only_literal_text(expressions: list[Expr]) -> bool:

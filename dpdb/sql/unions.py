@@ -10,15 +10,15 @@ from dpdb.plan.expressions import Cast, Expr, Literal, Slot, slots
 from dpdb.plan.query import Output, Query
 from dpdb.policy.catalog import Kind
 from dpdb.sql import sources
-from dpdb.sql.derived_tables import DerivedBinder
 from dpdb.sql.row_unions import rows_of_all
 from dpdb.sql.scopes import NoisyRowExpressions
+from dpdb.sql.select_binder import SelectBinder
 from dpdb.sql.trees import node_name, only, place
 from dpdb.sql.views import Scope, View, derived_view
 
 
 def union(
-    tree: exp.SetOperation, binder: DerivedBinder, *, row_by_row: bool = False
+    tree: exp.SetOperation, binder: SelectBinder, *, row_by_row: bool = False
 ) -> Derived | View:
     """The rows of the two sides of a UNION ALL; without ALL, each different row once.
 
@@ -49,7 +49,7 @@ def union(
     return _ordered(tree, joined, binder)
 
 
-def _side(bound: Query | Derived | View, node: exp.Expr, binder: DerivedBinder) -> Derived:
+def _side(bound: Query | Derived | View, node: exp.Expr, binder: SelectBinder) -> Derived:
     """The answer that one side of a UNION gives."""
     if isinstance(bound, View):
         raise Unsupported(
@@ -64,7 +64,7 @@ def _members(side: Derived) -> tuple[Derived, ...]:
     return side.inputs if isinstance(side, UnionAll) else (side,)
 
 
-def _kind(sides: list[Derived], index: int, tree: exp.Expr, binder: DerivedBinder) -> Kind:
+def _kind(sides: list[Derived], index: int, tree: exp.Expr, binder: SelectBinder) -> Kind:
     """The type of a column, to which whole numbers and NULLs are converted."""
     kinds = {side.columns[index][1] for side in sides if not _is_null(side, index)}
     if kinds == {Kind.INTEGER, Kind.NUMBER}:
@@ -101,7 +101,7 @@ def _converted(side: Derived, kinds: list[Kind]) -> Derived:
     return Selection(side, tuple(Output(name, fitted(i, kind)) for i, (name, kind) in columns))
 
 
-def _ordered(tree: exp.Union, rows: UnionAll, binder: DerivedBinder) -> Derived:
+def _ordered(tree: exp.Union, rows: UnionAll, binder: SelectBinder) -> Derived:
     """The rows as DISTINCT, ORDER BY and LIMIT leave them."""
     clauses = [tree.args.get(name) for name in ("distinct", "order", "limit", "offset")]
     if not any(clauses):

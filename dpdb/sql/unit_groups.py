@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from sqlglot import exp
 
 from dpdb.errors import Place, StatementError, Unsupported
@@ -11,15 +9,17 @@ from dpdb.plan.expressions import ColumnRef, Expr, Slot
 from dpdb.plan.held_rows import check_made
 from dpdb.plan.per_unit import PerUnit, per_unit
 from dpdb.plan.query import Output
-from dpdb.plan.relations import Join, Joined, JoinKind, Mark, Relation, Scan, scans
+from dpdb.plan.relations import Join, Joined, JoinKind, Mark, Relation
 from dpdb.plan.stability import THE_UNIT, Name, names_of
-from dpdb.policy.catalog import Policy, Table
+from dpdb.policy.catalog import Policy
 from dpdb.sql import group_by
 from dpdb.sql.arrangement import with_lookups
+from dpdb.sql.correlation import scans_of
 from dpdb.sql.noise_reports import refuse_intervals
 from dpdb.sql.rewriting import substituted
-from dpdb.sql.scopes import AnswerExpressions, Answers, RowExpressions
-from dpdb.sql.sources import SelectBinder, source_of
+from dpdb.sql.scopes import AnswerExpressions, RowExpressions, condition_in
+from dpdb.sql.select_binder import SelectBinder
+from dpdb.sql.sources import source_of
 from dpdb.sql.trees import only, place
 from dpdb.sql.unmatched import check_matched
 from dpdb.sql.views import Scope, View, called
@@ -28,14 +28,6 @@ _TWICE = (
     "aggregate twice: SELECT AVG(n) FROM (SELECT customer_id, COUNT(*) AS n FROM orders"
     " GROUP BY customer_id)"
 )
-
-
-class GroupBinder(SelectBinder, Protocol):
-    """The binder of a SELECT, as far as one with groups needs it."""
-
-    def outputs(self, tree: exp.Select, answers: Answers, written: list[str]) -> tuple[Output, ...]:
-        """The columns of the answer, with their labels as `written`."""
-        ...
 
 
 def groups_units(tree: exp.Select, scope: Scope, policy: Policy) -> bool:
@@ -50,17 +42,9 @@ def groups_units(tree: exp.Select, scope: Scope, policy: Policy) -> bool:
 def _names(scope: Scope, policy: Policy) -> dict[str, Name]:
     """What the columns that a SELECT reads name."""
     names: dict[str, Name] = {}
-    for scan in scope_scans(scope):
+    for scan in scans_of(scope):
         names |= names_of(scan, policy)
     return names
-
-
-def scope_scans(scope: Scope) -> list[Scan]:
-    """The tables that a SELECT reads."""
-    if scope.parts:
-        return [part.scan for part in scope.parts]
-    table = scope.view.table
-    return [Scan(table)] if isinstance(table, Table) else list(scans(table.relation))
 
 
 def _naming(node: exp.Expr, tree: exp.Select, scope: Scope, names: dict[str, Name]) -> bool:
@@ -81,7 +65,7 @@ def _naming(node: exp.Expr, tree: exp.Select, scope: Scope, names: dict[str, Nam
 
 
 def unit_view(
-    tree: exp.Select, written: list[str], scope: Scope, binder: GroupBinder, policy: Policy
+    tree: exp.Select, written: list[str], scope: Scope, binder: SelectBinder, policy: Policy
 ) -> View:
     """The view of a SELECT that groups by what names a unit."""
     for clause in ("limit", "offset"):
@@ -105,8 +89,7 @@ def unit_view(
     source, condition = source_of(tree, scope, rows, binder)
     check_matched(source, place(tree, binder.text))
     answers = AnswerExpressions(binder, rows, scope, tuple(plain))
-    outputs, having = binder.outputs(tree, answers, written), tree.args.get("having")
-    kept = answers.condition(having.this) if having else None
+    outputs, kept = binder.outputs(tree, answers, written), condition_in(tree, "having", answers)
     asked = [*(each.expression for each in outputs), *(() if kept is None else (kept,))]
     refuse_intervals(asked, policy.unit, place(tree, binder.text))
     if binder.subqueries:

@@ -16,7 +16,7 @@ from dpdb.plan.relations import Joined, Source, scans
 from dpdb.plan.single_values import SingleValue
 
 
-def refusal(public: str, unit: str, where: Place | None) -> Unsupported:
+def refusal_of_unmatched(public: str, unit: str, where: Place | None) -> Unsupported:
     """The error for rows of a public table that would be there for want of a match."""
     return Unsupported(
         f"a row of {public} without a match would tell that no {unit} has one",
@@ -45,13 +45,13 @@ def check_ignored(query: Query, where: Place | None, *, only_units: bool) -> Non
     )
     of_public = (not private & set(columns_of(key)) for key in query.keys)
     if not (ignored and all(of_public)):
-        raise refusal(source.unmatched, source.unit_in_words, where)
+        raise refusal_of_unmatched(source.unmatched, source.unit_in_words, where)
 
 
 def check_matched(source: Source, where: Place | None) -> None:
     """Refuse a table within FROM that would have public rows without a match."""
     if isinstance(source, Joined) and source.unmatched is not None:
-        raise refusal(source.unmatched, source.unit_in_words, where)
+        raise refusal_of_unmatched(source.unmatched, source.unit_in_words, where)
 
 
 def _is_null_without(expression: Expr, private: Iterable[str]) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Protocol
 
 from sqlglot import exp
@@ -32,7 +33,7 @@ from dpdb.sql.rewriting import substituted
 from dpdb.sql.trees import Effort, only, place
 
 _CHARACTERS = 100
-"""So many characters of a text are as much work as an expression."""
+"""How many characters of a text are as much work as an expression."""
 
 
 class SubqueryBinder(Protocol):
@@ -91,6 +92,7 @@ def derived_view(derived: Derived) -> View:
     return View(next(released(derived)).table, columns, derived=derived)
 
 
+@lru_cache(maxsize=64)
 def whole(table: Table) -> View:
     """All rows and columns of a table."""
     return View(table, tuple((column.name, ColumnRef(column)) for column in table.columns))

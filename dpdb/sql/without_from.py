@@ -7,15 +7,16 @@ from sqlglot import exp
 from dpdb.errors import Unsupported
 from dpdb.plan.derived import Selection
 from dpdb.plan.query import Output
-from dpdb.sql.derived_tables import DerivedBinder, Scalars, check_terms
+from dpdb.sql.derived_tables import Scalars, check_terms
 from dpdb.sql.scopes import NoisyRowExpressions
+from dpdb.sql.select_binder import SelectBinder
 from dpdb.sql.terms import Option
 from dpdb.sql.trees import only, place
 from dpdb.sql.views import Scope, View, derived_view
 
 
 def single_row(
-    tree: exp.Select, written: list[str], binder: DerivedBinder, terms: tuple[Option, ...]
+    tree: exp.Select, written: list[str], binder: SelectBinder, terms: tuple[Option, ...]
 ) -> Selection:
     """The one row that a SELECT without FROM computes from answers.
 
@@ -46,7 +47,7 @@ def single_row(
 
 
 def _computed(
-    tree: exp.Select, written: list[str], binder: DerivedBinder, *, constants: bool
+    tree: exp.Select, written: list[str], binder: SelectBinder, *, constants: bool
 ) -> tuple[Scalars, NoisyRowExpressions, tuple[Output, ...]]:
     """The columns of a SELECT, with the subqueries and windows that they are computed from."""
     scalars = Scalars(binder, constants=constants)

@@ -13,7 +13,7 @@ from dpdb.vectors.columns import Codes, Numbers
 from dpdb.vectors.vector import Array, Bools, Vector, truth
 
 FEW = 8
-"""So many constants are looked for one by one."""
+"""How many constants are looked for one by one."""
 
 
 def tested(held: Numbers, test: Callable[[Any], Any]) -> Vector:

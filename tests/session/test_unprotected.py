@@ -201,3 +201,10 @@ def test_declared_keys_alone_are_given_as_they_are(make: Make, setting: str) -> 
     answer = make(setting).execute("SELECT DISTINCT age FROM t")
     assert [age for (age,) in answer.rows] == [*range(101)]
     assert answer.cost.epsilon == 0
+
+
+def test_distinct_keys_stand_beside_a_constant_of_a_subquery(make: Make) -> None:
+    answer = make("dp = off").execute(
+        "SELECT DISTINCT age > 40 AS old, (SELECT COUNT(*) FROM t) AS n FROM t ORDER BY old"
+    )
+    assert answer.rows == ((False, 4), (True, 4))

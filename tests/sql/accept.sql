@@ -22,6 +22,7 @@ SELECT REGEXP_MATCHES(name, '^A') AS begins, COUNT(*) FROM people GROUP BY 1;
 SELECT DISTINCT zip FROM people;
 SELECT DISTINCT zip, FLOOR(age / 10) * 10 AS decade, 5 FROM people WHERE age >= 30 ORDER BY decade;
 SELECT DISTINCT COUNT(*) FROM people;
+SELECT DISTINCT zip, (SELECT COUNT(*) FROM people) AS everybody FROM people;
 SELECT DISTINCT zip, COUNT(*) FROM people GROUP BY zip;
 SELECT zip FROM people GROUP BY zip;
 SELECT name, COUNT(*) FROM people GROUP BY name;

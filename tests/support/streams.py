@@ -10,7 +10,13 @@ import numpy as np
 
 from dpdb.engines.protocol import Exact
 from dpdb.engines.sources.protocol import Loaded
-from dpdb.engines.streams import accumulators, refined_windows
+from dpdb.engines.streams import (
+    accumulators,
+    capped_rows,
+    least_hashes,
+    refined_windows,
+    unit_counts,
+)
 from dpdb.engines.streams.engine import StreamEngine, can_stream
 from dpdb.engines.streams.rank_windows import AllValues
 from dpdb.plan.expressions import Slot
@@ -38,12 +44,20 @@ class SmallBlocks(StreamEngine):
     def parts(self, table: Table) -> int:
         return 3
 
+    def size(self, table: Table) -> int:
+        return 2 * capped_rows.ORDERED
+
     def exact(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> tuple[Exact, ...]:
-        """Windows hold all values, however few of them a mechanism looks at."""
+        """Windows hold all values, however few of them a mechanism looks at.
+
+        Units have four counters in common, and rows wait for few others to be put in order.
+        """
         with (
             mock.patch.object(accumulators, "_reach", return_value=2**40),
             mock.patch.object(accumulators, "RungCounts", AllValues),
             mock.patch.object(refined_windows, "BUCKETS", 2**7),
+            mock.patch.object(unit_counts, "MOST", 4),
+            mock.patch.object(least_hashes, "SMALL", 3),
         ):
             return super().exact(plan, slots)
 

@@ -19,7 +19,7 @@ from dpdb.plan.query_releases import MAX_GROUPS
 from dpdb.plan.stability import MAX_FAN_OUT
 from dpdb.session.public_rows import MAX_PUBLIC_CELLS, MAX_PUBLIC_ROWS
 from dpdb.sql.exact_answers import MAX_CELLS
-from dpdb.sql.expression_binder import MAX_LIST, MAX_PATTERN
+from dpdb.sql.predicates import MAX_LIST, MAX_PATTERN
 from dpdb.sql.scopes import MAX_OUTPUTS
 from dpdb.sql.tokens import (
     MAX_CHAIN,

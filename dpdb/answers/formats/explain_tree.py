@@ -19,7 +19,7 @@ from dpdb.answers.formats.relation_tree import origin_of_bounds, source_lines
 from dpdb.answers.record import AnswerRecord, ReleaseReport
 from dpdb.answers.release_reports import EXACT, LOCAL, atom_sums
 from dpdb.errors import folded
-from dpdb.plan.expressions import Call, Cast, ColumnRef, Expr, children
+from dpdb.plan.expressions import Call, Cast, ColumnRef, columns_of
 from dpdb.plan.plan import Mechanism, Plan, Release
 from dpdb.plan.single_values import DistinctValue, UnitValue, single_value
 from dpdb.plan.statistics import Histogram, Joint, Ranks, Total
@@ -33,6 +33,7 @@ from dpdb.privacy.thresholding import Threshold
 from dpdb.privacy.walk import Walk
 
 _SHOWN_ATOMS = 8
+"""The most atoms of a histogram that are listed."""
 NAMES = {
     "laplace": "Laplace noise",
     "gaussian": "Gaussian noise",
@@ -42,6 +43,8 @@ NAMES = {
     "walk": "a walk over a ladder of values",
     "threshold": "a threshold on noisy numbers of units",
 }
+"""What the mechanisms are called here, where not by their own names."""
+
 CHANGES = {
     "laplace": "the most {} can change it",
     "gaussian": "the farthest {} can move it (ℓ2)",
@@ -51,6 +54,7 @@ CHANGES = {
     "walk": "the most {} can change how many rows are beyond a value",
     "threshold": "the most {} can change the numbers of units of all keys",
 }
+"""For each mechanism what its sensitivity is, of the rows that the braces stand for."""
 
 
 def tree(answer: AnswerRecord, given: Collection[str], columns: int | None = None) -> str:
@@ -74,7 +78,7 @@ def tree(answer: AnswerRecord, given: Collection[str], columns: int | None = Non
             lines += folded(_title(reports), columns, lead, stem)
             facts = list(_facts(each, reports, total, given))
             lines += _branches(facts, stem, columns)
-    for plan in _plans(answer.plan):
+    for plan in answer.plan.every_plan:
         lines += source_lines(plan.table)
     if not lines:
         known = "the number of rows is public here"
@@ -128,17 +132,9 @@ class _Drawn:
 
 def _releases(plan: Plan) -> Iterator[_Drawn]:
     """Every release, in the order of drawing."""
-    for subplan in plan.subplans:
-        yield from _releases(subplan)
-    for index in range(len(plan.releases)):
-        yield _Drawn(plan, index)
-
-
-def _plans(plan: Plan) -> Iterator[Plan]:
-    """A plan and those of its subqueries, which come first."""
-    for subplan in plan.subplans:
-        yield from _plans(subplan)
-    yield plan
+    for each in plan.every_plan:
+        for index in range(len(each.releases)):
+            yield _Drawn(each, index)
 
 
 def _title(reports: Sequence[ReleaseReport]) -> str:
@@ -254,8 +250,8 @@ def _bounds(drawn: _Drawn, statistic: Total | Ranks, given: Collection[str]) -> 
             return f"{shown}, {source}"
         case Call(name="clamp"):
             return f"{shown}, by CLAMP"
-    columns = dict.fromkeys(printable(name) for name in _columns(argument))
-    return f"{shown}, worked out from {', '.join(columns) or 'constants'}"
+    columns = ", ".join(map(printable, columns_of(argument)))
+    return f"{shown}, worked out from {columns or 'constants'}"
 
 
 def _shift(statistic: Total | Ranks) -> str:
@@ -263,13 +259,6 @@ def _shift(statistic: Total | Ranks) -> str:
     if isinstance(statistic, Ranks) or not statistic.centre:
         return ""
     return f"; each less {figure(statistic.centre * statistic.grid.step)}"
-
-
-def _columns(expression: Expr) -> Iterator[str]:
-    if isinstance(expression, ColumnRef):
-        yield expression.column.name
-    for child in children(expression):
-        yield from _columns(child)
 
 
 def _span(bounds: tuple[Fraction, Fraction], kind: Kind) -> str:

@@ -57,7 +57,7 @@ def _accuracy(answer: AnswerRecord) -> Iterator[str]:
     noisy = [
         (reach, abs(cell))
         for column in answer.cells
-        if column.ends is not None
+        if column.accuracy is not None
         for cell, interval in zip(column.cells, column.intervals, strict=True)
         if isinstance(cell, int | float) and (reach := margin(cell, interval)) is not None
     ]

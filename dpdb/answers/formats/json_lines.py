@@ -14,8 +14,7 @@ from dpdb.policy.budget import Composition
 
 def as_json(answer: AnswerRecord) -> str:
     """One object on one line."""
-    balance, cost = answer.balance, answer.cost
-    budget = balance.budget
+    cost = answer.cost
     fields: dict[str, Any] = {
         "statement": answer.statement,
         "columns": answer.columns,
@@ -31,19 +30,7 @@ def as_json(answer: AnswerRecord) -> str:
                 "queries": cost.queries,
             },
         }
-    fields["budget"] = {
-        "epsilon": float(budget.epsilon),
-        "epsilon_left": float(balance.epsilon_left),
-        "delta": float(budget.delta),
-        "delta_left": float(balance.delta_left),
-        "queries": budget.queries,
-        "queries_left": balance.queries_left,
-    }
-    if budget.composition is not Composition.PURE:
-        fields["budget"] |= {
-            "composition": str(budget.composition),
-            "theorem": str(answer.theorem),
-        }
+    fields["budget"] = _budget(answer)
     if answer.query:
         fields |= {"private": answer.private, "repeat": answer.repeat}
     if answer.explain:
@@ -56,6 +43,21 @@ def as_json(answer: AnswerRecord) -> str:
             for shown in answer.revealed
         ]
     return dumped(fields)
+
+
+def _budget(answer: AnswerRecord) -> dict[str, Any]:
+    balance, budget = answer.balance, answer.balance.budget
+    fields: dict[str, Any] = {
+        "epsilon": float(budget.epsilon),
+        "epsilon_left": float(balance.epsilon_left),
+        "delta": float(budget.delta),
+        "delta_left": float(balance.delta_left),
+        "queries": budget.queries,
+        "queries_left": balance.queries_left,
+    }
+    if budget.composition is not Composition.PURE:
+        fields |= {"composition": str(budget.composition), "theorem": str(answer.theorem)}
+    return fields
 
 
 def error_as_json(statement: str, error: DpdbError) -> str:

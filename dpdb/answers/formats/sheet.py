@@ -48,7 +48,7 @@ def _ends(column: CellColumn, origin: Origin) -> tuple[tuple[Cell, ...], tuple[C
     if origin is Origin.EXACT:
         return column.cells, column.cells
     nothing: tuple[Cell, ...] = (None,) * len(column.cells)
-    return (nothing, nothing) if column.ends is None else column.ends
+    return (nothing, nothing) if column.accuracy is None else column.accuracy.ends
 
 
 def _explained(answer: AnswerRecord) -> tuple[list[str], tuple[CellColumn, ...]]:

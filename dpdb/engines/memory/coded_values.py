@@ -24,7 +24,7 @@ class CodedValues:
     range: tuple[int, int] | None = None
     """The least and the greatest code, where that is public."""
     texts: Sequence[object] | None = None
-    """What the codes are places in, where that follows from the rows."""
+    """The values that the codes number, where these come from the rows."""
 
 
 def stored(argument: Expr, frame: Frame) -> StoredTexts | None:

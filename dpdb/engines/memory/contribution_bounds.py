@@ -18,59 +18,23 @@ on the hash: whatever it is, no unit has more rows left than its cap.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from hashlib import md5
 
 import numpy as np
 
+from dpdb.engines.memory.hash_order import hash_order
 from dpdb.engines.memory.keys import NONE
+from dpdb.engines.memory.md5 import digests_of_letters
 from dpdb.engines.memory.owners import Owners
-from dpdb.policy.catalog import Table, Value
+from dpdb.engines.memory.written import Written, utf8
+from dpdb.policy.catalog import Table
 from dpdb.vectors.columns import Codes, Numbers
-from dpdb.vectors.stored_texts import StoredTexts
 from dpdb.vectors.vector import Array, Bools
 
 _BLOCK = 2**16
-"""Rows whose texts are held at a time."""
-
-
-@dataclass(frozen=True, repr=False)
-class Written:
-    """A column whose values can be written as text."""
-
-    column: Numbers | Codes
-    step: Fraction
-
-    def texts(self, rows: Array) -> list[str]:
-        """Its values in some rows, as they are hashed."""
-        if isinstance(self.column, Codes):
-            column = self.column
-            if isinstance(column, StoredTexts):
-                column, rows = column.taken(rows), np.arange(len(rows))
-            # Each value is written once, however many of the rows have it.
-            codes, place = np.unique(column.codes[rows], return_inverse=True)
-            values = (*column.values, None)
-            written = [text_of(values[code], self.step) for code in codes.tolist()]
-            return [written[at] for at in place.tolist()]
-        texts = list(map(str, self.column.units[rows].tolist()))
-        if self.column.null is not None:
-            for at in np.flatnonzero(self.column.null[rows]).tolist():
-                texts[at] = "~"
-        return texts
-
-
-def text_of(value: Value | None, step: Fraction = Fraction(1)) -> str:
-    """A value as it is hashed; numbers in multiples of a step."""
-    match value:
-        case None:
-            return "~"
-        case bool():
-            return str(int(value))
-        case str():
-            return hashed(value).hex()
-    return str(Fraction(value) / step)
+"""Rows whose letters are held at a time."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -87,7 +51,7 @@ class Units:
 
     @classmethod
     def of(cls, table: Table, columns: Mapping[str, Numbers | Codes], owners: Owners) -> Units:
-        """Those of a table, its columns, and the owners of its rows."""
+        """The rows of a table, from its columns and the owners of the rows."""
         written, ties = [], []
         for declared in sorted(table.columns, key=lambda column: column.name):
             column = columns[declared.name]
@@ -117,27 +81,40 @@ class Units:
 
     def order(self, rows: Array, sample_key: str) -> Array:
         """How to sort rows: by their unit's number, by their hash, by what breaks ties."""
-        ties = (
-            c.units[rows] if c.null is None else np.where(c.null[rows], np.inf, c.units[rows])
-            for c in reversed(self.ties)
-        )
-        hashes = np.frombuffer(b"".join(self._hashes(rows, sample_key)), dtype=">u8").reshape(-1, 2)
-        # The last of the keys is the first to be sorted by.
-        return np.lexsort((*ties, hashes[:, 1], hashes[:, 0], self.owners.numbers[rows]))
+        keys = (*self.hashes(rows, sample_key), *self.tied(rows))
+        return hash_order(self.owners.numbers[rows], keys)
 
-    def _hashes(self, rows: Array, sample_key: str) -> Iterator[bytes]:
+    def hashes(self, rows: Array, sample_key: str) -> tuple[Array, Array]:
+        """The hashes of some rows: their first 64 bits, and their last."""
+        digests = np.empty((len(rows), 16), dtype=np.uint8)
         for start in range(0, len(rows), _BLOCK):
-            block = rows[start : start + _BLOCK]
-            own = (column.texts(block) for column in self.written)
-            for texts in zip(self.owner_texts(block), *own, strict=True):
-                yield hashed("|".join((sample_key, *texts)))
+            block = slice(start, start + _BLOCK)
+            letters = self._letters(rows[block])
+            digests[block] = digests_of_letters(utf8(f"{sample_key}|"), letters)
+        halves = digests.view(">u8").astype(np.uint64)
+        return halves[:, 0], halves[:, 1]
+
+    def tied(self, rows: Array) -> tuple[Array, ...]:
+        """What breaks ties between rows of the same hash."""
+        return tuple(
+            each.units[rows]
+            if each.null is None
+            else np.where(each.null[rows], np.inf, each.units[rows])
+            for each in self.ties
+        )
+
+    def _letters(self, rows: Array) -> Array:
+        """The unit and the columns of some rows as they are hashed, with | between them."""
+        bars = np.full((len(rows), 1), ord("|"), dtype=np.uint8)
+        letters = [self.named.letters(self._rows_that_name(rows))]
+        for column in self.written:
+            letters += [bars, column.letters(rows)]
+        return np.concatenate(letters, axis=1)
 
     def owner_texts(self, rows: Array) -> list[str]:
         """What the units of some rows are called, as it is hashed."""
-        return self.named.texts(rows if self.owners.rows is None else self.owners.rows[rows])
+        return self.named.texts(self._rows_that_name(rows))
 
-
-def hashed(text: str) -> bytes:
-    """The md5 of a text's UTF-8."""
-    # Nothing that a row holds may raise, be it no proper text.
-    return md5(text.encode("utf-8", "surrogatepass"), usedforsecurity=False).digest()
+    def _rows_that_name(self, rows: Array) -> Array:
+        """The rows of the column with names that say whose some rows are."""
+        return rows if self.owners.rows is None else self.owners.rows[rows]

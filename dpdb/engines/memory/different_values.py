@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpdb.engines.memory import row_blocks
 from dpdb.engines.memory.changes import changes
 from dpdb.engines.memory.coded_values import CodedValues
+from dpdb.engines.memory.groups import count_codes
 from dpdb.vectors.vector import Array, Bools
 
 FEW = 2**16
-"""So many different values are counted one by one rather than sorted."""
+"""How many different values are counted one by one rather than sorted."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -21,12 +21,12 @@ class DifferentValues:
     """Pairs of a cell and a value that there is in it, each pair once."""
 
     number: int
-    """That of the cells."""
+    """The number of cells."""
     cells: Array
     codes: Array
     """What stands for the values."""
     texts: Sequence[object] | None = None
-    """What the codes are places in, where that follows from the rows."""
+    """The values that the codes number, where these come from the rows."""
 
     def per_cell(self) -> Array:
         """How many different values each cell has."""
@@ -36,7 +36,10 @@ class DifferentValues:
 def different(
     groups: Array | None, codes: Array, cells: int, texts: Sequence[object] | None
 ) -> DifferentValues:
-    """Those of rows that count, by the groups of these; rows of no cell are in a group past it."""
+    """The different values of the rows that count, in the cells that `groups` says.
+
+    A row of no cell is in the group past the last one.
+    """
     if groups is None:
         found = _ordered(codes) if texts is None else np.flatnonzero(present(codes, len(texts)))
         return DifferentValues(cells, np.zeros(len(found), dtype=np.intp), found, texts)
@@ -56,22 +59,22 @@ def present(codes: Array, number: int) -> Bools:
 def different_among_few(
     values: CodedValues, groups: Array | None, counted: Bools | None, cells: int
 ) -> DifferentValues:
-    """The same where the codes have a small public range: each value of each cell is counted.
+    """The different values where codes have a small public range: each of each cell is counted.
 
     All rows are given, and which of them count; without groups there is one cell.
     """
     assert values.range is not None
     low, high = values.range
     size = high - low + 1
-    counts = np.zeros((cells + 1) * size, dtype=np.int64)
-    for block in row_blocks.row_blocks(len(values.codes)):
-        places = np.subtract(values.codes[block], low, dtype=np.intp)
-        if groups is not None:
-            places += np.multiply(groups[block], size, dtype=np.intp)
-        if counted is not None:
-            np.copyto(places, cells * size, where=~counted[block])
-        counts += np.bincount(places, minlength=len(counts))
-    present, codes = np.nonzero(counts.reshape(cells + 1, size)[:cells])
+    # So few bits wrap around on the way, and hold each place in the end.
+    narrow = np.min_scalar_type((cells + 1) * size)
+    places = values.codes.astype(narrow) - np.array(low).astype(narrow)
+    if groups is not None:
+        places += groups.astype(narrow) * narrow.type(size)
+    if counted is not None:
+        np.copyto(places, cells * size, where=~counted)
+    counts = count_codes(places, (cells + 1) * size).reshape(cells + 1, size)
+    present, codes = np.nonzero(counts[:cells])
     return DifferentValues(cells, present, codes + low)
 
 

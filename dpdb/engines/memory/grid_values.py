@@ -27,7 +27,7 @@ class Steps:
 
 
 def on_grid(argument: Expr, grid: Grid, frame: Frame, rows: int) -> Steps:
-    """Those of an argument: as they are stored, or worked out."""
+    """The values of an argument as steps of a grid: as they are stored, or worked out."""
     if isinstance(argument, ColumnRef):
         column = frame.columns[argument.column.name]
         if isinstance(column, Numbers) and column.step == grid.step:

@@ -14,9 +14,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from dpdb.engines.memory.contribution_bounds import Units, hashed, text_of
+from dpdb.engines.memory.contribution_bounds import Units
 from dpdb.engines.memory.key_numbers import numbered, whole
 from dpdb.engines.memory.keys import NONE
+from dpdb.engines.memory.written import hashed, text_of
 from dpdb.plan.plan import Plan
 from dpdb.policy.catalog import Kind
 from dpdb.vectors.evaluate import Frame, evaluate

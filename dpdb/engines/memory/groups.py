@@ -17,6 +17,9 @@ from dpdb.vectors.columns import Codes, Numbers
 from dpdb.vectors.evaluate import Frame, evaluate
 from dpdb.vectors.vector import AnyVector, Array, Bools, TextVector, array
 
+_BYTES = 2**8
+"""The number of different bytes."""
+
 
 def group_codes(plan: Plan, frame: Frame, rows: int) -> Array:
     """For every row the index of its cell; rows outside all cells get one past the last."""
@@ -164,10 +167,20 @@ def _atom_codes(histogram: Histogram, masks: Sequence[Bools]) -> Array:
 
 def count_codes(codes: Array, number: int) -> Array:
     """How often each code below `number` is there; the copies for that stay in the cache."""
+    if codes.dtype == np.uint8 and number <= _BYTES and len(codes) > _BYTES**2:
+        return _count_bytes(np.ascontiguousarray(codes))[:number]
     counts = np.zeros(number, dtype=np.int64)
     for block in row_blocks(len(codes)):
         counts += np.bincount(codes[block], minlength=number)[:number]
     return counts
+
+
+def _count_bytes(codes: Array) -> Array:
+    """How often each byte is there: pairs of them are counted, in half as many steps."""
+    even = len(codes) // 2 * 2
+    pairs = np.bincount(codes[:even].view(np.uint16), minlength=_BYTES**2).reshape(_BYTES, _BYTES)
+    last = np.bincount(codes[even:], minlength=_BYTES)
+    return np.asarray(pairs.sum(axis=0) + pairs.sum(axis=1) + last)
 
 
 def sorted_by_group(groups: Array | None, values: Array, cells: int | None) -> list[Array]:

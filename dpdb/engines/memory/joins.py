@@ -21,7 +21,7 @@ from dpdb.vectors.vector import AnyVector, Array
 PIECE = 2**20
 """About so many rows are joined at a time."""
 _BASE = 2**18
-"""So many rows of the first table are taken at a time."""
+"""How many rows of the first table are taken at a time."""
 
 
 @dataclass(frozen=True, repr=False)

@@ -8,8 +8,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpdb.engines.memory.contribution_bounds import Written, hashed
 from dpdb.engines.memory.owners import Owners
+from dpdb.engines.memory.written import Written, hashed
 from dpdb.plan.expressions import Expr, Slot, columns_of
 from dpdb.plan.relations import Scan
 from dpdb.vectors.columns import Codes, Numbers

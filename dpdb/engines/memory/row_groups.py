@@ -101,7 +101,7 @@ class RowGroups:
     def _of_doubles(
         self, function: Function, values: Array, counted: Bools, number: Array
     ) -> Array:
-        """The same of doubles without bounds, which are added in ascending order."""
+        """SUM, MIN, MAX or the mean of doubles without bounds, added in ascending order."""
         if function in (Function.MIN, Function.MAX):
             return self._extreme(function, values, counted, np.inf)
         ascending = np.where(counted, values, 0.0)[np.lexsort((values, self._groups))]

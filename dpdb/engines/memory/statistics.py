@@ -71,7 +71,7 @@ class Statistics:
         owners = owners if units is None else units.owners.numbers
         counted = CountedRows(frame, rows, self._masks[None], self._groups, plan.cells, owners)
         single = {value.name: counted.column(value) for value in single_values(plan)}
-        self._frame = replace(frame, columns={**frame.columns, **single})
+        self._frame = replace(frame, columns={**frame.columns, **single}) if single else frame
         self._sorted: dict[tuple[Expr, Expr | None, Grid], list[Array]] = {}
         self._steps: dict[tuple[Expr, Grid], Steps] = {}
         self._sums: dict[tuple[Expr, Expr | None, Grid, int, int], tuple[Array, Array]] = {}
@@ -215,7 +215,7 @@ class Statistics:
         return found
 
     def _plain_sums(self, total: Total, centre: int, power: int) -> tuple[Array, Array]:
-        """The same, worked out.
+        """The sums and numbers of `_power_sums`, worked out.
 
         Rows that are not counted are multiplied by zero, or put into the group past
         the last: that takes the same time however many there are, and a fraction of

@@ -164,11 +164,11 @@ def _decimals(array: pyarrow.Array) -> Floats:
 
 def _decimal_words(array: pyarrow.Array) -> NDArray[Any]:
     """Decimals of at most 18 digits as multiples of the step of their type."""
-    wide = array.cast(pyarrow.decimal128(array.type.precision, array.type.scale))
-    # The lowest of the words that a decimal of 128 bits consists of holds all of it.
-    word = np.int32 if array.type.precision <= _SHORT_WORD else np.int64
-    words = np.frombuffer(wide.buffers()[1], word)[:: 16 // word().itemsize]
-    return words[wide.offset : wide.offset + len(wide)]
+    kind, held = array.type, array.buffers()[1] or b""
+    # The lowest of the words that a decimal consists of holds all of it.
+    word = np.dtype(np.int32 if kind.precision <= _SHORT_WORD else np.int64)
+    words = np.frombuffer(held, word)[:: kind.byte_width // word.itemsize]
+    return words[array.offset : array.offset + len(array)]
 
 
 def _plain(array: pyarrow.Array) -> NDArray[Any]:

@@ -17,7 +17,7 @@ Bools = NDArray[np.bool_]
 
 _ONES = 0x0101_0101_0101_0101
 HIGH_BITS = np.uint64(0x80 * _ONES)
-"""Those of all bytes."""
+"""The high bits of all bytes."""
 _LAST_BYTES = np.array([2**64 - 2 ** (64 - 8 * n) for n in range(9)], dtype=np.uint64)
 """For n from 0 to 8 the bits of the last n of eight bytes, which are the highest."""
 

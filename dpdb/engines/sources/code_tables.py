@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -32,13 +32,14 @@ class CodeTable:
     missing: int
     """The code of all other numbers, and of NULL."""
     codes: NDArray[Any]
-    """Those of all numbers from one below the least declared one to one above the greatest."""
+    """The codes of all numbers from one below the least declared one to one above the greatest."""
 
     @classmethod
+    @lru_cache(maxsize=2**6)
     def of(
         cls, values: tuple[Value, ...], step: Fraction, missing: int, dtype: np.dtype[Any]
     ) -> CodeTable | None:
-        """That of declared values, and `missing` for all others.
+        """The table of declared values, in which all others have the code `missing`.
 
         None where a value is no multiple of the step, or they are far apart, or so far from zero
         that two multiples could have the same nearest double.
@@ -98,5 +99,6 @@ class DeclaredNumbers(Codes):
     def with_code(self, code: int) -> Bools:
         if code == self._table.missing:
             return super().with_code(code)
+        equal = self._numbers == self._table.steps[code]
         # True is greater than false alone: the number is equal, and the cell is not NULL.
-        return np.asarray(np.greater(self._numbers == self._table.steps[code], self._null))
+        return np.asarray(np.greater(equal, self._null, out=equal))

@@ -154,7 +154,7 @@ class DistinctCells:
 
     @property
     def _words(self) -> _Words:
-        """Those of all cells in the order of their numbers."""
+        """The words of all cells in the order of their numbers."""
         return _Words(self._tails.values, self._heads.values, self._counts.values)
 
     def _differ(self, words: _Words, numbers: Places) -> Bools:

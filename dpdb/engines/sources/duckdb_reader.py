@@ -10,7 +10,8 @@ import pyarrow
 from dpdb.engines.sources.typed_columns import BATCH
 from dpdb.engines.sources.typed_source import Batches, BatchReader
 from dpdb.policy.catalog import Table
-from dpdb.policy.duckdb_file import duckdb_columns, open_duckdb, quoted, rows_of
+from dpdb.policy.duckdb_file import duckdb_columns, open_duckdb, rows_of
+from dpdb.policy.names import quoted
 from dpdb.policy.storage import files_of
 from dpdb.policy.stored_types import names_in_file
 

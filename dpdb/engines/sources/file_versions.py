@@ -20,7 +20,7 @@ def keyed(key: bytes) -> hmac.HMAC:
 
 
 def marks(status: os.stat_result) -> tuple[int, ...]:
-    """What the system keeps of a file, by which it is known to be the one that it was."""
+    """Numbers that the system keeps of a file, which change when the file does."""
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 

@@ -62,8 +62,8 @@ class Grid:
         limits = np.iinfo(multiples.dtype)
         if not limits.min <= self.lowest <= self.highest <= limits.max:
             multiples = multiples.astype(np.int64)
-        clipped: NDArray[Any] = np.clip(multiples, self.lowest, self.highest)
-        return clipped.astype(self.dtype, copy=False)
+        kept: NDArray[Any] = np.empty(len(multiples), self.dtype)
+        return np.clip(multiples, self.lowest, self.highest, out=kept, casting="unsafe")
 
     def units(self, numbers: Floats) -> NDArray[Any]:
         """The nearest multiples, halves to even, kept on the grid."""

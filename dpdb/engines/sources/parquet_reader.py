@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, groupby
+from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow
 
+from dpdb.engines.sources.narrow_decimals import with_narrow_decimals
 from dpdb.engines.sources.typed_columns import BATCH, has_few_values
 from dpdb.engines.sources.typed_source import Batches, BatchReader
 from dpdb.policy.catalog import Table
@@ -44,49 +45,68 @@ class ParquetReader(BatchReader):
         return batches
 
     def strands(self, table: Table, names: Collection[str], most: int) -> list[Batches]:
-        pieces = [piece for path in self.files(table) for piece in _pieces(path, table)]
+        pieces = [
+            piece for path in self.files(table) for piece in _pieces(_File.of(path, table, names))
+        ]
         left = iter(pieces)
         return [_read(left, table, names) for _ in range(max(1, min(most, len(pieces))))]
+
+
+@dataclass(frozen=True, eq=False)
+class _File:
+    """A file, and what is read of it."""
+
+    path: Path
+    metadata: FileMetaData
+    """What the file says of itself."""
+    columns: tuple[str, ...]
+    """As the file calls them."""
+    dictionaries: frozenset[str]
+    """The columns whose texts are read as places in a dictionary."""
+
+    @classmethod
+    def of(cls, path: Path, table: Table, names: Collection[str]) -> _File:
+        """That of the columns which the policy calls `names`."""
+        with open_parquet(path, table.path) as file:
+            metadata = file.metadata
+            stored = stored_columns(metadata.schema.to_arrow_schema())
+            held = names_in_file(table, stored)
+            columns = tuple(held[name] for name in names)
+            metadata = with_narrow_decimals(metadata, columns)
+        texts = {column.name for column in stored if column.type is StoredType.TEXT}
+        few = {held[column.name] for column in table.columns if has_few_values(column)}
+        return cls(path, metadata, columns, frozenset(texts & few))
 
 
 @dataclass(frozen=True)
 class _Piece:
     """Groups of rows of one file, which are read one after the other."""
 
-    path: Path
-    metadata: FileMetaData
-    """What the file says of itself."""
+    file: _File
     groups: tuple[int, ...]
 
 
-def _pieces(path: Path, table: Table) -> Iterator[_Piece]:
+def _pieces(file: _File) -> Iterator[_Piece]:
     """All groups of a file: as many together as have no more rows than a batch, or one."""
-    with open_parquet(path, table.path) as file:
-        metadata = file.metadata
     groups, rows = list[int](), 0
-    for group in range(metadata.num_row_groups):
-        more = metadata.row_group(group).num_rows
+    for group in range(file.metadata.num_row_groups):
+        more = file.metadata.row_group(group).num_rows
         if groups and rows + more > BATCH:
-            yield _Piece(path, metadata, tuple(groups))
+            yield _Piece(file, tuple(groups))
             groups, rows = [], 0
         groups.append(group)
         rows += more
     if groups:
-        yield _Piece(path, metadata, tuple(groups))
+        yield _Piece(file, tuple(groups))
 
 
 def _read(left: Iterator[_Piece], table: Table, names: Collection[str]) -> Batches:
     """The rows of each piece that is next when the one before it has been read."""
-    for path, pieces in groupby(left, key=attrgetter("path")):
-        first = next(pieces)
-        stored = stored_columns(first.metadata.schema.to_arrow_schema())
-        held = names_in_file(table, stored)
-        read = [held[name] for name in names]
-        texts = {column.name for column in stored if column.type is StoredType.TEXT}
-        few = {held[column.name] for column in table.columns if has_few_values(column)}
-        with open_parquet(path, table.path, texts & few, first.metadata) as file:
-            for piece in chain([first], pieces):
-                found = file.iter_batches(BATCH, piece.groups, read, use_threads=False)
+    for file, pieces in groupby(left, key=attrgetter("file")):
+        read = file.columns
+        with open_parquet(file.path, table.path, file.dictionaries, file.metadata) as opened:
+            for piece in pieces:
+                found = opened.iter_batches(BATCH, piece.groups, read, use_threads=False)
                 for batch in _whole(found):
                     yield pyarrow.record_batch([batch.column(each) for each in read], [*names])
 

@@ -77,7 +77,7 @@ class PostgresSource(Source):
             yield from blocks(written, len(names))
 
     def _told(self, names: Collection[str], progress: Progress | None) -> Iterator[Block]:
-        """The same, while `progress` is told how far they are read."""
+        """The records, while `progress` is told how far they are read."""
         done, rows = 0, self._rows() if progress is not None else 0
         for block in self.records(names):
             yield block

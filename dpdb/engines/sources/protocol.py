@@ -15,16 +15,16 @@ from dpdb.vectors.columns import Codes, Numbers
 
 @dataclass(frozen=True)
 class Version:
-    """By what data are known to be those that they were: never by what is in them.
+    """What tells one version of the data from another, without a look at what is in them.
 
-    Of a file these are numbers that the system keeps of it.
+    For a file these are numbers that the system keeps of it.
     """
 
     marks: tuple[int, ...] = ()
 
 
 NO_DATA = Version()
-"""That of rows which are worked out from others."""
+"""The version of rows that are worked out from others."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -69,7 +69,7 @@ class Source(Protocol):
         progress: Progress | None = None,
         witness: Witness | None = None,
     ) -> Iterator[Loaded]:
-        """The same rows in the same order, some at a time.
+        """The rows that `load` returns, in the same order, some at a time.
 
         Put together, the blocks are what `load` returns, but for `Codes` of texts, whose values
         are those of the block alone. All blocks have the same version, or DataFileError is raised.
@@ -83,7 +83,7 @@ class Source(Protocol):
         progress: Progress | None = None,
         witness: Witness | None = None,
     ) -> list[Iterator[Loaded]]:
-        """The same blocks, each in one of at most so many strands.
+        """The blocks of `blocks`, each in one of at most `most` strands.
 
         Each strand can be gone over in a thread of its own, at the same time as others. Which
         blocks it has is not known before.

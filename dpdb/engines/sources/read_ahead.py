@@ -11,7 +11,7 @@ Item = TypeVar("Item")
 
 
 def read_ahead(items: Generator[Item, None, None]) -> Generator[Item, None, None]:
-    """The same items; a thread prepares the next one while one is in use.
+    """The items as they come; a thread prepares the next one while one is in use.
 
     If nobody wants the rest, the thread ends with the item that it prepares. There is nothing to
     be done then: a generator may be closed amid any other work of the process, whenever Python

@@ -18,10 +18,9 @@ class ServerMoment:
     """What is seen of a database from when it is first asked about until the session ends."""
 
     number: int = 0
-    """Is counted up where the connection broke, and with it the moment passed."""
+    """Is counted up when the connection breaks, as the moment has passed then."""
     digests: dict[tuple[str, bytes], str] = field(default_factory=dict)
-    """Those that were worked out, by the policy's name of a table, as it declares columns, and key.
-    """
+    """The digests that were worked out, by the table's name in the policy and the key."""
     _connection: Connection | None = None
 
     def of(self, table: ServerTable) -> Connection:

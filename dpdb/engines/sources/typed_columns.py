@@ -30,7 +30,7 @@ from dpdb.policy.catalog import Column, Kind, Table
 from dpdb.policy.csv_format import NO_QUOTES
 from dpdb.vectors.columns import Codes, Numbers
 
-BATCH = 1 << 18
+BATCH = 1 << 19
 """The rows of a batch."""
 _FEW = 2**16
 """Texts of which a column has no more are read as places in a dictionary."""
@@ -66,7 +66,7 @@ class TypedColumns:
         }
 
     def block(self) -> dict[str, Numbers | Codes]:
-        """The same of a batch that is not kept: its codes need not be looked up yet."""
+        """The columns of a batch that is not kept: its codes need not be looked up yet."""
         return finished(self.builders)
 
 

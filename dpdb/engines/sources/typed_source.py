@@ -38,7 +38,7 @@ class BatchReader(Protocol):
         """The columns called `names`, under these names: some rows at a time."""
 
     def strands(self, table: Table, names: Collection[str], _most: int) -> list[Batches]:
-        """The same batches, each in one of at most so many strands.
+        """The batches of `batches`, each in one of several strands; there is only one by default.
 
         Threads can read several strands at once, which share what is still to be read.
         """

@@ -103,7 +103,7 @@ class SparkEngine(OpenEngine):
             raise has_changed(table)
 
     def _version(self, table: Table) -> Version:
-        """That of the table's files, whose digest the witness has been shown."""
+        """The version of the table's files, whose digest the witness has been shown."""
         source = open_source(table)
         if table.name not in self._versions and self.witness is not None:
             self.witness.check(table.name, source.digest(self.witness.key))

@@ -51,7 +51,7 @@ def _adds_up(statistic: Statistic) -> bool:
 
 
 def accumulators(releases: Sequence[Release], cells: int) -> list[Accumulator]:
-    """That of each release, whose statistic adds up, for an answer of so many cells.
+    """The accumulator of each release, whose statistic adds up, for an answer of so many cells.
 
     Releases of the same statistic have the same one.
     """
@@ -63,7 +63,7 @@ def accumulators(releases: Sequence[Release], cells: int) -> list[Accumulator]:
 
 
 def _accumulator(statistic: Statistic, mechanisms: Sequence[Mechanism], cells: int) -> Accumulator:
-    """That of a statistic at which these mechanisms look."""
+    """The accumulator of a statistic at which these mechanisms look."""
     match statistic:
         case Distinct():
             return _Different(statistic, cells)

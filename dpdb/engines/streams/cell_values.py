@@ -11,7 +11,7 @@ from dpdb.engines.memory.changes import changes
 from dpdb.vectors.vector import Array
 
 _SMALL = 2**16
-"""So many values may wait, however few are settled."""
+"""How many values may wait, however few are settled."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -25,7 +25,7 @@ class CellValues:
 
     @classmethod
     def of(cls, cells: Array, values: Array, counts: Array | None = None) -> CellValues:
-        """The same of pairs in any order, which may repeat."""
+        """The pairs in order and each once, from pairs in any order, which may repeat."""
         order = np.lexsort((values, cells)) if cells.any() else np.argsort(values, kind="stable")
         cells, values = cells[order], values[order]
         first = np.flatnonzero(changes((cells, values), len(order)))
@@ -37,7 +37,7 @@ class CellValues:
 
     @classmethod
     def of_rows(cls, groups: Array | None, values: Array, cells: int) -> CellValues:
-        """The same of rows, by their groups; rows of no cell are in a group past the last one."""
+        """The pairs of rows, by their groups; rows of no cell are in a group past the last one."""
         if groups is None:
             found, counts = np.unique(values, return_counts=True)
             return cls(np.zeros(len(found), dtype=np.intp), found, counts.astype(np.int64))
@@ -46,7 +46,7 @@ class CellValues:
 
     @classmethod
     def together(cls, parts: Sequence[CellValues]) -> CellValues:
-        """The same of all parts."""
+        """The pairs of all parts."""
         joined = (
             np.concatenate([getattr(part, name) for part in parts])
             for name in ("cells", "values", "counts")

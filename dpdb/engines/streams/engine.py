@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -14,11 +15,13 @@ from dpdb.engines.memory.keys import declared_of
 from dpdb.engines.protocol import CountedValues, Exact, KeyCounts, OpenEngine, Progress, Witness
 from dpdb.engines.sources.protocol import Loaded, Version, has_changed
 from dpdb.engines.streams.accumulators import accumulators, adds_up
+from dpdb.engines.streams.capped_rows import CappedRows, after_filter
 from dpdb.engines.streams.found import Found, add_part, join
 from dpdb.engines.streams.parts import Part
 from dpdb.engines.streams.reading import Reading
+from dpdb.engines.streams.row_bits import RowBits
 from dpdb.engines.streams.threads import go_over, threads
-from dpdb.engines.streams.unit_parts import part_of
+from dpdb.engines.streams.unit_parts import caps_groups, looks_at_units, part_of, rows_of
 from dpdb.engines.streams.united_keys import UnitedKeys
 from dpdb.plan.expressions import Slot
 from dpdb.plan.plan import Plan
@@ -26,7 +29,7 @@ from dpdb.policy.catalog import Table
 from dpdb.policy.storage import files_of
 from dpdb.vectors.vector import AnyVector
 
-BLOCK = 2**18
+BLOCK = 2**19
 """The rows of a block: what is held of them at a time is a few times what they take as columns."""
 PART = 2**25
 """The bytes of a file for each part of a table that has a unit."""
@@ -38,9 +41,10 @@ class StreamEngine(OpenEngine):
 
     A block is cut by the number of its rows. Where each row is a unit, blocks are added up as they
     come: each thread holds one at a time, and besides sums of public size, the windows of
-    quantiles, and the different values or keys that are counted. Rows of units that a column names
-    are gathered part by part. Joins, tables that are made of others, public tables and what
-    teaching shows are the memory engine's.
+    quantiles, and the different values or keys that are counted. Where a column names the units, it
+    is found out first which rows count, and kept for further plans with the same filter. Only where
+    a plan needs all rows of a unit together are they gathered, part by part. Joins, tables that are
+    made of others, public tables and what teaching shows are the memory engine's.
     """
 
     progress: Progress | None = None
@@ -51,22 +55,28 @@ class StreamEngine(OpenEngine):
     """How many go over a table at once."""
     _memory: MemoryEngine = field(init=False, repr=False)
     _versions: dict[str, tuple[Version, int]] = field(default_factory=dict, repr=False)
+    _kept: tuple[CappedRows, RowBits] | None = field(default=None, repr=False)
+    """The rows that counted last of a table with units."""
 
     def __post_init__(self) -> None:
         self._memory = MemoryEngine(self.progress, self.witness, self.tables)
+        # The C library keeps twice as much free memory as was once freed in one piece (mallopt(3)),
+        # and makes what is beyond that anew, page by page. This is more than a block's column has.
+        np.empty(2 * BLOCK)
 
     def streams(self, table: Table) -> bool:
         """Whether the rows of a table are read block by block."""
         return table.is_streamed and can_stream(table)
 
     def parts(self, table: Table) -> int:
-        """In how many parts units are gathered: as many as the size of the files asks for.
+        """In how many parts units are gathered: as many as the size of the files asks for."""
+        return 1 + self.size(table) // PART
 
-        The size of a server's table is not asked for.
-        """
+    def size(self, table: Table) -> int:
+        """The bytes of a table's files; the size of a server's table is not asked for."""
         if table.server is not None:
-            return 1
-        return 1 + sum(path.stat().st_size for path in files_of(table.path)) // PART
+            return 0
+        return sum(path.stat().st_size for path in files_of(table.path))
 
     def rows(self, table: Table) -> int:
         """The number of rows, which is public where it is asked for."""
@@ -86,8 +96,9 @@ class StreamEngine(OpenEngine):
         cells = plan.cells if plan.keys else 1
         results = accumulators(plan.exact_releases, cells)
         waiting = list(dict.fromkeys(results))
+        counted = self._counted(plan, slots)
         while waiting:
-            self._add_up(plan, slots, waiting)
+            self._add_up(plan, slots, waiting, counted)
             waiting = [each for each in waiting if not each.settle()]
         return tuple(Exact(each.result()) for each in results)
 
@@ -97,7 +108,7 @@ class StreamEngine(OpenEngine):
         if not self._goes_over(plan):
             return self._memory.key_counts(plan, slots)
         keys = UnitedKeys()
-        self._add_up(plan, slots, keys)
+        self._add_up(plan, slots, keys, self._counted(plan, slots))
         return keys.all()
 
     def values(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> list[CountedValues]:
@@ -113,33 +124,86 @@ class StreamEngine(OpenEngine):
             and (table.unit is None or self.parts(table) > 1)
         )
 
-    def _add_up(self, plan: Plan, slots: Mapping[Slot, AnyVector], found: Found) -> None:
-        """Add all rows of the plan's table to what is found."""
+    def _counted(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> RowBits | None:
+        """The rows that count of a table with units, if these can be in any number of groups."""
         table = plan.table
         assert isinstance(table, Table)
-        if table.unit is not None:
-            for number in range(self.parts(table)):
+        if table.unit is None or caps_groups(plan):
+            return None
+        capped = CappedRows.of(plan)
+        if self._kept is None or self._kept[0] not in (capped, capped.for_all) or slots:
+            bits = capped.bits(partial(self._in_order, table), slots, self.size(table))
+            self._kept = capped, bits
+        return self._kept[1]
+
+    def _add_up(
+        self, plan: Plan, slots: Mapping[Slot, AnyVector], found: Found, counted: RowBits | None
+    ) -> None:
+        """Add all rows of the plan's table to what is found, or those that count."""
+        table = plan.table
+        assert isinstance(table, Table)
+        if counted is not None:
+            self._add_counted(after_filter(plan), slots, found, counted)
+        elif table.unit is not None:
+            # Which of a unit's rows count depends on all declared columns.
+            names = frozenset(column.name for column in table.columns)
+            parts = self.parts(table)
+            for number in range(parts):
                 # No name holds a part, so that it is freed before the next one is gathered.
-                add_part(found, self._unit_part(table, number, slots), plan)
-            return
+                blocks = self._in_order(table, names)
+                add_part(
+                    found,
+                    Part.of(table, part_of(blocks, table.unit, number, parts), slots),
+                    plan,
+                )
+        else:
+            self._add_strands(plan, slots, found)
+
+    def _add_strands(self, plan: Plan, slots: Mapping[Slot, AnyVector], found: Found) -> None:
+        """Add all rows of a table, each of which is a unit."""
+        table = plan.table
+        assert isinstance(table, Table)
         strands = self._strands(table, plan.column_names, self.threads)
         each = [found, *(deepcopy(found) for _ in strands[1:])]
 
         def adding(own: Found) -> Callable[[Loaded], None]:
-            return lambda block: add_part(own, Part.of(table, block, slots), plan)
+            return lambda block: add_part(own, Part.of_counted(block, slots), plan)
 
         parts = go_over(strands, [adding(own) for own in each])
         for number, own in zip(parts[1:], each[1:], strict=True):
             if number:
                 join(found, own)
 
-    def _unit_part(self, table: Table, number: int, slots: Mapping[Slot, AnyVector]) -> Part:
-        """One part of the rows of a table whose units a column names, which has whole units."""
-        assert table.unit is not None
-        # Which of a unit's rows count depends on all declared columns.
-        names = frozenset(column.name for column in table.columns)
+    def _add_counted(
+        self, plan: Plan, slots: Mapping[Slot, AnyVector], found: Found, counted: RowBits
+    ) -> None:
+        """Add the rows that count, with units as they are or with those of each together."""
+        table = plan.table
+        assert isinstance(table, Table)
+        if table.unit is not None and looks_at_units(plan):
+            names, parts = plan.column_names | {table.unit}, self.parts(table)
+            for number in range(parts):
+                blocks = self._those(table, names, counted)
+                add_part(
+                    found,
+                    Part.of_counted(part_of(blocks, table.unit, number, parts), slots, table.unit),
+                    plan,
+                )
+            return
+        for block in self._those(table, plan.column_names, counted):
+            add_part(found, Part.of_counted(block, slots), plan)
+
+    def _those(self, table: Table, names: frozenset[str], counted: RowBits) -> Iterator[Loaded]:
+        """The rows that count, some at a time."""
+        first = 0
+        for block in self._in_order(table, names):
+            yield rows_of(block, counted.within(first, block.rows))
+            first += block.rows
+
+    def _in_order(self, table: Table, names: frozenset[str]) -> Iterator[Loaded]:
+        """All rows in their order, some at a time."""
         [blocks] = self._strands(table, names, 1)
-        return Part.of(table, part_of(blocks, table.unit, number, self.parts(table)), slots)
+        return blocks
 
     def _strands(self, table: Table, names: frozenset[str], most: int) -> list[Iterator[Loaded]]:
         """All rows, some at a time, in at most so many strands.

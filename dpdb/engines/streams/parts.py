@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from dpdb.engines.memory.contribution_bounds import Units
 from dpdb.engines.memory.counted_rows import counted_rows
 from dpdb.engines.memory.found_keys import key_counts
-from dpdb.engines.memory.owners import TableOwners
+from dpdb.engines.memory.owners import TableOwners, UnitNumbers
 from dpdb.engines.memory.statistics import Statistics
 from dpdb.engines.protocol import KeyCounts
 from dpdb.engines.sources.protocol import Loaded
@@ -16,7 +16,7 @@ from dpdb.plan.expressions import Slot
 from dpdb.plan.plan import Plan
 from dpdb.policy.catalog import Table
 from dpdb.vectors.evaluate import Frame
-from dpdb.vectors.vector import AnyVector
+from dpdb.vectors.vector import AnyVector, Array
 
 
 @dataclass(frozen=True, repr=False)
@@ -26,23 +26,32 @@ class Part:
     frame: Frame
     rows: int
     units: Units | None
+    """None where rows need not be capped any more."""
+    owners: Array | None = None
+    """The number of each row's unit; None where nothing looks at it."""
 
     @classmethod
     def of(cls, table: Table, loaded: Loaded, slots: Mapping[Slot, AnyVector]) -> Part:
-        """These rows; of a table with a unit they have all columns that are declared."""
-        units = None
-        if table.unit is not None:
-            owners = TableOwners((table,)).of(table, lambda *_: loaded.columns)
-            assert owners is not None
-            units = Units.of(table, loaded.columns, owners)
-        return cls(Frame(loaded.columns, slots), loaded.rows, units)
+        """The rows that are loaded; those of a table with a unit have all declared columns."""
+        owners = TableOwners((table,)).of(table, lambda *_: loaded.columns)
+        if owners is None:
+            return cls.of_counted(loaded, slots)
+        units = Units.of(table, loaded.columns, owners)
+        return cls(Frame(loaded.columns, slots), loaded.rows, units, owners.numbers)
+
+    @classmethod
+    def of_counted(
+        cls, loaded: Loaded, slots: Mapping[Slot, AnyVector], unit: str | None = None
+    ) -> Part:
+        """Loaded rows, of which no unit has more than count; `unit` names whose they are."""
+        owners = None if unit is None else UnitNumbers().of(loaded.columns[unit])
+        return cls(Frame(loaded.columns, slots), loaded.rows, None, owners)
 
     def statistics(self, plan: Plan) -> Statistics:
         """What the rows come to."""
-        return Statistics(plan, self.frame, self.rows, self.units)
+        return Statistics(plan, self.frame, self.rows, self.units, self.owners)
 
     def key_counts(self, plan: Plan) -> KeyCounts:
         """The keys that are found in the rows that count."""
         counted = counted_rows(plan, self.frame, self.rows, self.units)
-        owners = None if self.units is None else self.units.owners.numbers
-        return key_counts(plan, self.frame, self.rows, counted, owners)
+        return key_counts(plan, self.frame, self.rows, counted, self.owners)

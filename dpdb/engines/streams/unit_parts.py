@@ -8,41 +8,50 @@ over all rows.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from zlib import crc32
 
 import numpy as np
 
-from dpdb.engines.memory.keys import is_text, named_numbers, translated
+from dpdb.engines.memory.keys import translated
 from dpdb.engines.memory.leaves import taken
 from dpdb.engines.sources.protocol import Loaded
+from dpdb.engines.streams.unit_counts import unit_hashes
+from dpdb.plan.found_keys import are_sought
+from dpdb.plan.plan import Plan
+from dpdb.plan.single_values import UnitValue, single_value
+from dpdb.policy.catalog import Table
 from dpdb.vectors.columns import Codes, Numbers
 from dpdb.vectors.stored_texts import StoredTexts
 from dpdb.vectors.vector import Array
 
-_SPREAD = np.uint64(0x9E3779B97F4A7C15)
-"""Numbers that follow each other are spread where they are multiplied by this odd one."""
+
+def caps_groups(plan: Plan) -> bool:
+    """Whether units are in so many groups at most, which is decided before their rows are capped.
+
+    It takes all rows of a unit to decide both.
+    """
+    assert isinstance(plan.table, Table)
+    return bool(plan.keys and plan.table.groups_per_unit is not None)
+
+
+def looks_at_units(plan: Plan) -> bool:
+    """Whether a plan needs the rows of a unit that count together."""
+    arguments = (estimate.aggregate.argument for estimate in plan.estimates)
+    return are_sought(plan.found) or any(
+        isinstance(single_value(argument), UnitValue) for argument in arguments
+    )
 
 
 def part_of(blocks: Iterable[Loaded], unit: str, number: int, parts: int) -> Loaded:
     """Of all blocks, one at least, the rows of the units of one part."""
     chosen = []
     for block in blocks:
-        part = _hashes(block.columns[unit]) % np.uint64(parts)
-        chosen.append(_rows(block, np.flatnonzero(part == number)))
+        part = unit_hashes(block.columns[unit]) % parts
+        chosen.append(rows_of(block, np.flatnonzero(part == number)))
     return _together(chosen)
 
 
-def _hashes(column: Numbers | Codes) -> Array:
-    """A number for each row, equal where the column names the same unit."""
-    if is_text(column):
-        assert isinstance(column, Codes)
-        texts = [str(value).encode("utf-8", "surrogatepass") for value in column.values]
-        return np.asarray(np.array([*map(crc32, texts), 0], dtype=np.uint64)[column.codes])
-    values, _ = named_numbers(column)
-    return np.asarray((values.astype(np.int64).astype(np.uint64) * _SPREAD) >> np.uint64(32))
-
-
-def _rows(block: Loaded, rows: Array) -> Loaded:
+def rows_of(block: Loaded, rows: Array) -> Loaded:
+    """Some rows of a block."""
     columns = {name: taken(column, rows) for name, column in block.columns.items()}
     return Loaded(columns, len(rows), block.version)
 

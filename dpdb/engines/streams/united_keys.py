@@ -12,7 +12,7 @@ from dpdb.engines.protocol import WORD, KeyCounts
 from dpdb.vectors.vector import AnyVector, Array, TextVector, Vector, text_merge
 
 _SMALL = 2**16
-"""So many keys may wait, however few are settled."""
+"""How many keys may wait, however few are settled."""
 
 
 @dataclass

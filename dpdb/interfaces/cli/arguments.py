@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
@@ -139,16 +140,17 @@ def _number(text: str) -> Fraction:
 
 def epsilon(text: str) -> Fraction:
     """A privacy loss, as an argument."""
-    return _valid(lambda: valid_epsilon(_number(text)))
+    return _valid(text, valid_epsilon)
 
 
 def _delta(text: str) -> Fraction:
-    return _valid(lambda: valid_delta(_number(text)))
+    return _valid(text, valid_delta)
 
 
-def _valid(check: object) -> Fraction:
+def _valid(text: str, valid: Callable[[Fraction], Fraction]) -> Fraction:
+    """The number that an argument writes, as `valid` accepts it."""
     try:
-        return check()  # type: ignore[operator,no-any-return]
+        return valid(_number(text))
     except InvalidOption as error:
         raise argparse.ArgumentTypeError(error.message) from None
 

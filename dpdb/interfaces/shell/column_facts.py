@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dpdb.answers.formats.escape import printable
 from dpdb.policy.catalog import Column, Kind, Value
+from dpdb.policy.names import quoted_text
 from dpdb.policy.numbers import decimal
 from dpdb.policy.timestamps import iso_text
 
@@ -37,4 +38,4 @@ def value_text(value: Value, kind: Kind) -> str:
 def constant(value: Value, kind: Kind) -> str:
     """A declared value as it is written in SQL."""
     text = value if isinstance(value, str) else value_text(value, kind)
-    return "'" + text.replace("'", "''") + "'" if kind is Kind.TEXT or kind.temporal else text
+    return quoted_text(text) if kind is Kind.TEXT or kind.temporal else text

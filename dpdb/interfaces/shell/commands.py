@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 from dpdb.answers.formats.escape import printable
 from dpdb.errors import DpdbError, UnknownName, UsageError, did_you_mean
 from dpdb.interfaces.shell.chart import chart
-from dpdb.interfaces.shell.console import Console
+from dpdb.interfaces.shell.console import Console, Entry
 from dpdb.interfaces.shell.entries import Command, Sql, entries, interjection
 from dpdb.interfaces.shell.help import help_on
 from dpdb.interfaces.shell.scripts import statements
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 RECENT = 20
 """How many entries `.history` shows."""
 FOREIGN = {
+    ".budget": "SHOW BUDGET; says what is left",
     ".headers": "answers always have a header; .mode csv is the plainest",
     ".open": "leave, and start dpdb with the file",
     ".import": "leave, and start dpdb with the file",
@@ -31,7 +32,7 @@ FOREIGN = {
     "\\copy": ".mode csv and .once FILE write an answer to a file",
     "\\e": "Ctrl-X Ctrl-E opens what is typed in your editor",
 }
-"""Commands of other shells that have no like here, and what to do instead."""
+"""Commands of other shells that have no counterpart here, and what to do instead."""
 
 Run = Callable[[Console, str], bool]
 
@@ -61,7 +62,7 @@ def run_typed(shell: Shell, text: str) -> str:
     return before + "\n"
 
 
-def run_all(console: Console, todo: Iterable[Command | Sql | DpdbError]) -> bool:
+def run_all(console: Console, todo: Iterable[Entry]) -> bool:
     """Run entries up to the first that fails; returns whether all succeeded."""
     waiting = iter(todo)
     for entry in waiting:
@@ -72,7 +73,7 @@ def run_all(console: Console, todo: Iterable[Command | Sql | DpdbError]) -> bool
     return True
 
 
-def run(console: Console, entry: Command | Sql | DpdbError) -> bool:
+def run(console: Console, entry: Entry) -> bool:
     """Run an entry, or show what is wrong with it; returns whether it succeeded."""
     match entry:
         case Sql():

@@ -43,6 +43,8 @@ EXPECTING = ("SELECT", "WHERE", "AND", "OR", "NOT", "BY", "HAVING", "WHEN", "THE
 """The words and signs after which an operand is expected."""
 FOLLOWING = {"GROUP": ("BY",), "ORDER": ("BY",), "IS": ("NULL", "NOT NULL", "TRUE", "FALSE"),
              "EXPLAIN": ("SELECT",), "SHOW": ("BUDGET", "HISTORY", "TABLES", "ALL")}  # fmt: skip
+_FILE_COMMANDS = (".read", ".plan", ".output", ".once")
+"""The commands that a file is named after."""
 
 
 class ShellCompleter(Completer):
@@ -68,7 +70,7 @@ class ShellCompleter(Completer):
         name, space, argument = line.partition(" ")
         if not space:
             yield from _matching(name, [(n, n, meaning) for n, meaning in self._commands.items()])
-        elif name in self._commands and name in (".read", ".output", ".once"):
+        elif name in self._commands and name in _FILE_COMMANDS:
             yield from self._paths.get_completions(Document(argument), event)
         elif name == ".schema":
             yield from _matching(argument, self._tables())

@@ -29,9 +29,10 @@ QUESTION = "SELECT SUM(smokes) FROM people WHERE name = 'Abel Woods'"
 
 
 def _needed(epsilon: float) -> int:
-    """How many answers at ε each have a mean that is off by less than a half in 95 of 100.
+    """How many answers at ε each lead to a right guess in 95 of 100.
 
-    To one side, that is. The mean of n has nearly a normal distribution of variance 2/(nε²).
+    The guess is wrong where their mean is off by a half or more, to the one side that matters.
+    The mean of n has nearly a normal distribution of variance 2/(nε²).
     """
     return round(2 * (1.645 / 0.5 / epsilon) ** 2)
 

@@ -10,7 +10,7 @@ from dpdb.lab import chances
 from dpdb.lab.attack import Attack, Scales, Scenes, Task
 from dpdb.lab.database import Database, number
 from dpdb.lab.people import names
-from dpdb.lab.scenario import DataFile, Scenario, identifier
+from dpdb.lab.scenario import DataFile, Scenario
 from dpdb.lab.transcript import Guess
 
 if TYPE_CHECKING:
@@ -25,9 +25,9 @@ DRAWN_AT = 5
 """The ε of which the story tells."""
 _QUERIES = 2
 _HIDDEN = _QUERIES * MOST
-"""k·Δf of the sum that leaves him out: there or not, a row adds up to MOST."""
+"""k·Δf of the sum that leaves him out, in which a row adds MOST at most, or nothing."""
 HIS_AGE, PAPERS_SCALE = 33, 26
-"""Of Abel Woods in sample_data/people.csv, and k·Δf/ε of the paper's replay."""
+"""The age of Abel Woods in sample_data/people.csv, and k·Δf/ε of the paper's replay."""
 
 
 def _off_by(distance: float, scale: float) -> float:
@@ -37,7 +37,7 @@ def _off_by(distance: float, scale: float) -> float:
 
 
 _OFF = math.log(20) * _HIDDEN / DRAWN_AT / ((OTHERS + 1) * (LEAST + MOST) / 2)
-"""Of the sum, what 95 of 100 draws of that noise keep within."""
+"""The share of the sum that 95 of 100 draws of that noise are smaller than."""
 
 
 @dataclass(frozen=True)
@@ -120,21 +120,20 @@ class Differencing(Attack):
         return chances.of_nearest(scales, self.most - self.least + 1) if scales else 1.0
 
     def on(self, file: DataFile) -> tuple[Attack, Scenes]:
-        victim, column = file.victim(), file.measure()
-        assert column.bounds is not None
-        low, high = (round(bound) for bound in column.bounds)
+        victim, measure = file.victim(), file.measure()
+        name, low, high = measure.column.name, measure.least, measure.most
 
         def scenario(rng: np.random.Generator) -> Scenario:
             value = int(rng.integers(low, high + 1))
-            rows = file.with_cell(victim.index, column, value)
+            rows = file.with_cell(victim.index, measure.column, value)
             return file.scenario(rows, value, "replace")
 
         whose = f"of the row of {file.table.name} with {victim.alone}"
         attack = replace(
             self,
             notice=file.notice,
-            title=f"Differencing: what is the {column.name} {whose}?",
-            secret=f"The {column.name} {whose}: in each trial another whole number from {low} to "
+            title=f"Differencing: what is the {name} {whose}?",
+            secret=f"The {name} {whose}: in each trial another whole number from {low} to "
             f"{high}, all as likely. The other rows stay as they are.",
             idea=f"Neither of two sums over {len(file.rows)} rows says anything about one of them. "
             "Their difference does, if the second leaves out this one alone.",
@@ -150,8 +149,8 @@ class Differencing(Attack):
                     "beyond.",
                 ),
             ),
-            table=identifier(file.table.name),
-            measure=identifier(column.name),
+            table=file.written,
+            measure=measure.written,
             others=victim.others,
             least=low,
             most=high,

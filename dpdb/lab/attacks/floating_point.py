@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 GRID = 2.0**-52
 """`random.uniform(-1, 1)` gives whole multiples of this, and nothing between them."""
 NEAR = 6
-"""So many multiples either side are tried: more than rounding can be off."""
+"""How many multiples either side are tried: more than rounding can be off."""
 QUESTIONS = 4
 TELLING = 0.81
 """How many of the foil's answers are impossible in the other row."""

@@ -31,7 +31,7 @@ AREAS = (2138, 2139, 2140, 2141)
 FIRST_BORN, YEARS = 1930, 50
 DIAGNOSES = ("asthma", "cancer", "diabetes", "flu")
 CROWD = 5
-"""So many patients at least share area, sex and decade of birth once these are blurred."""
+"""How many patients at least share area, sex and decade of birth once these are blurred."""
 
 
 @dataclass(frozen=True)

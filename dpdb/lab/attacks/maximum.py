@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 YOUNGEST, OLDEST = 18, 65
 MIDDLE = (YOUNGEST + OLDEST) // 2
 OTHERS = 200
-POOREST_RICH, RICH = 3_000_000, (4_000_000, 9_000_000)
-"""All but one own less than the one; what the richest owns lies between the others."""
+RICH, RICHEST = 3_000_000, (4_000_000, 9_000_000)
+"""Everybody but the richest owns less than the first; the richest owns between the other two."""
 LEAST, MOST = -1_000_000, 10_000_000
 """The bounds of what anybody can own."""
 
@@ -75,8 +75,8 @@ class Maximum(Attack):
     def scenario(self, rng: np.random.Generator) -> Scenario:
         incomes = rng.lognormal(10.7, 0.5, OTHERS + 1).clip(0, 900_000).round().tolist()
         ages = rng.integers(YOUNGEST, OLDEST + 1, OTHERS + 1).tolist()
-        worths = rng.integers(0, POOREST_RICH, OTHERS).tolist()
-        worths.append(int(rng.integers(*RICH)))
+        worths = rng.integers(0, RICH, OTHERS).tolist()
+        worths.append(int(rng.integers(*RICHEST)))
         rows = zip(names(OTHERS + 1), ages, map(int, incomes), worths, strict=True)
         return Scenario(COLUMNS, list(rows), ages[-1])
 
@@ -97,8 +97,8 @@ class Maximum(Attack):
         import numpy as np  # noqa: PLC0415 (a list of attacks does without)
 
         rank, *_, of_sum, of_count = scales
-        worths = np.sort(rng.integers(0, POOREST_RICH, (trials, OTHERS)), axis=1)[:, ::-1]
-        richest = rng.integers(*RICH, (trials, 1))
+        worths = np.sort(rng.integers(0, RICH, (trials, OTHERS)), axis=1)[:, ::-1]
+        richest = rng.integers(*RICHEST, (trials, 1))
         ages = rng.integers(YOUNGEST, OLDEST + 1, (trials, OTHERS + 1))
         # The maximum is chosen above all, or in the gap below the n-th largest: exp(-n/scale)
         # as likely for each of its values.

@@ -10,7 +10,7 @@ from dpdb.lab import chances
 from dpdb.lab.attack import Attack, Scales, Scenes, Task
 from dpdb.lab.database import Database, number
 from dpdb.lab.people import names
-from dpdb.lab.scenario import DataFile, Scenario, identifier
+from dpdb.lab.scenario import DataFile, Scenario
 from dpdb.lab.transcript import Guess
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ class Membership(Attack):
             title=f"Membership by count: is {victim.alone} in {file.table.name}?",
             secret=f"Whether the row with {victim.alone} is in {file.table.name}: a coin decides, "
             f"anew in each trial. The other {len(without)} rows stay as they are.",
-            table=identifier(file.table.name),
+            table=file.written,
             who=victim.alone,
         )
         return attack, scenario

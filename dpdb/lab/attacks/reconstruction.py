@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 PEOPLE = 100
 QUERIES = 400
 ROOMS = 20
-"""In the model so many rooms of people are asked the same questions."""
+"""How many rooms of people are asked the same questions in the model."""
 
 
 class Reconstruction(Attack):

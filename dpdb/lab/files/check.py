@@ -57,7 +57,7 @@ class RecordsCheck:
 
     rows: int
     header: Header | None = None
-    """That of a CSV file: in others there are no lines, and what follows cannot be."""
+    """The header of a CSV file; None for others, of which the fields below say nothing."""
     blank_lines: int = 0
     short_rows: int = 0
     long_rows: int = 0
@@ -193,7 +193,7 @@ def _units(table: Table, tables: tuple[Table, ...]) -> UnitsCheck | None:
 
 
 def report(found: TableCheck) -> Iterator[str]:
-    """The lines that tell the custodian of it."""
+    """The lines that tell the custodian what was found."""
     table, records = found.table, found.records
     yield f"{table.name}: {records.rows:,} rows in {table.place}, {_form(found)}"
     remarks = [*_record_lines(records)]

@@ -33,7 +33,7 @@ class SuggestedType:
     """Whether several rows have the same value."""
 
 
-def suggested_type(cells: Sequence[str], decimal: str = ".") -> SuggestedType:
+def suggested_type(cells: Sequence[str], decimal: str) -> SuggestedType:
     """The type that nearly all of a column's cells have; text if there is none.
 
     Empty cells and placeholders say nothing. One other cell, or one in twenty, may be wrong.

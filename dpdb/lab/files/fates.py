@@ -14,7 +14,7 @@ from dpdb.vectors import grammar
 
 
 class Fate(Enum):
-    """What can become of a cell; most of it is that the column has none."""
+    """What can become of a cell; most fates leave the column without its value."""
 
     READ = "read"
     REPLACED = "text with bytes that the encoding does not know"
@@ -70,7 +70,7 @@ class FateOf:
         return fate if whole or fate.kept else Fate.UNDECODABLE
 
     def text(self, raw: bytes) -> str:
-        """What a cell reads."""
+        """The text of a cell, without its quotes."""
         return grammar.text(raw, self._quote)
 
     def _fate(self, text: str) -> Fate:

@@ -15,12 +15,10 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from dpdb import manual
 from dpdb.answers.formats.escape import printable
 from dpdb.lab.pages.rates import rates
-from dpdb.lab.pages.report import Report, Success, counted
+from dpdb.lab.pages.report import HEADINGS, Report, Success, counted
 from dpdb.lab.plots.style import DARK, LIGHT, MARKS, SHAPES, declared
 from dpdb.lab.plots.svg import in_page
 
-HEADINGS = {"off": "Without privacy", "foil": "With another defence:", "private": "With privacy,"}
-"""How the runs are headed, by the side of the defence."""
 _LONGEST = 130
 """How many letters of a statement are shown."""
 

@@ -20,6 +20,8 @@ from dpdb.lab.trial import Known, Rate, Trials
 
 _COLOURS = {Side.OFF: ("s0",), Side.FOIL: ("s2", "soft"), Side.PRIVATE: ("s1", "s3", "s4", "soft")}
 """The colours of defences: red, amber, blue and others; where they do not suffice they recur."""
+HEADINGS = {"off": "Without privacy", "foil": "With another defence:", "private": "With privacy,"}
+"""How the runs are headed, by the side of the defence."""
 _ROUNDING = 1e-9
 """A rate that is worked out can be above its ceiling by so much through the rounding of doubles."""
 SHOWN_FIRST = 2

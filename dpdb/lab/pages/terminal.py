@@ -6,7 +6,7 @@ import textwrap
 
 from dpdb.answers.formats.escape import printable
 from dpdb.lab.attack import Task
-from dpdb.lab.pages.report import Act, Line, Report, Success, counted
+from dpdb.lab.pages.report import HEADINGS, Act, Line, Report, Success, counted
 from dpdb.lab.plots.terminal import WIDTH, figure_text
 
 _BAR = 40
@@ -49,9 +49,6 @@ def wrapped(text: str, first: str = "  ") -> str:
     return textwrap.fill(
         printable(text), WIDTH, initial_indent=first, subsequent_indent=" " * len(first)
     )
-
-
-HEADINGS = {"off": "Without privacy", "foil": "With another defence:", "private": "With privacy,"}
 
 
 def _act(act: Act) -> str:

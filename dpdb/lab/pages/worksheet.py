@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dpdb.lab.pages.html import HEADINGS, templates
-from dpdb.lab.pages.report import Report
+from dpdb.lab.pages.html import templates
+from dpdb.lab.pages.report import HEADINGS, Report
 
 
 def page(report: Report, pages: Sequence[str] = ()) -> str:

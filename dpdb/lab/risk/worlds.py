@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpdb.errors import TooLarge, Unsupported
-from dpdb.plan.query import Function
+from dpdb.plan.query import DEVIATIONS, SAMPLED, Function
 
 Array = npt.NDArray[np.float64]
 Rows = npt.NDArray[Any]
@@ -252,7 +252,7 @@ def _statistic(function: Function, values: Array, fraction: Fraction | None) -> 
         case Function.QUANTILE if fraction is not None:
             return _Quantile(values, fraction)
         case Function.VAR_SAMP | Function.VAR_POP | Function.STDDEV_SAMP | Function.STDDEV_POP:
-            sample = function in (Function.VAR_SAMP, Function.STDDEV_SAMP)
-            root = function in (Function.STDDEV_SAMP, Function.STDDEV_POP)
+            sample = function in SAMPLED
+            root = function in DEVIATIONS
             return _Spread(values, sample, root)
     raise Unsupported(f"the possible worlds of {function.upper()} are not worked out")

@@ -30,12 +30,17 @@ class ComposedEpsilon:
     concentrated: float
 
 
+def check_delta(delta: Fraction) -> None:
+    """Refuse a δ that is too small to compute with, or 1 as a double."""
+    if delta < SMALLEST_DELTA or float(delta) >= 1:
+        raise InvalidOption("delta must be above 0, from 1e-100, and below 1")
+
+
 def composed_epsilon(epsilon: Fraction, queries: int, delta: Fraction) -> ComposedEpsilon:
     """The composed ε of `queries` Laplace releases of `epsilon` each."""
     if not 1 <= queries <= LARGEST_QUERIES:
         raise InvalidOption("queries is a whole number, at least 1")
-    if not SMALLEST_DELTA <= delta < 1:
-        raise InvalidOption("delta must be above 0, from 1e-100, and below 1")
+    check_delta(delta)
     sums = ComposedLoss(*(queries * part for part in ComposedLoss.of(pure(epsilon)).parts))
     return ComposedEpsilon(
         queries,

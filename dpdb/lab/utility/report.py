@@ -13,8 +13,7 @@ from dpdb.lab.utility.accuracy import (
     noise_quantile,
     relative_error,
 )
-from dpdb.lab.utility.composition import ComposedEpsilon, composed_epsilon
-from dpdb.policy.budget import SMALLEST_DELTA
+from dpdb.lab.utility.composition import ComposedEpsilon, check_delta, composed_epsilon
 from dpdb.privacy.gaussian_calibration import analytic_sigma, classic_sigma
 
 
@@ -71,8 +70,7 @@ def deviations(mechanism: Differential, delta: Fraction) -> Deviations:
     """The σ of one query; δ is at least 10^-100, and below 1."""
     if len(mechanism.sensitivities) != 1:
         raise InvalidOption("Gaussian noise is worked out for one query")
-    if delta < SMALLEST_DELTA or float(delta) >= 1:
-        raise InvalidOption("delta must be above 0, from 1e-100, and below 1")
+    check_delta(delta)
     needed = float(mechanism.sensitivities[0]), float(mechanism.epsilon), float(delta)
     classic = classic_sigma(*needed) if mechanism.epsilon <= 1 else None
     return Deviations(float(delta), classic, analytic_sigma(*needed))
@@ -84,8 +82,8 @@ def utility(
     thresholds: Sequence[Fraction],
     answers: Sequence[Sequence[Fraction]],
     *,
-    delta: Fraction | None = None,
-    number: int | None = None,
+    delta: Fraction | None,
+    number: int | None,
 ) -> Utility:
     """The utility of each query; `thresholds` and `answers` have an entry for each query."""
     queries = (

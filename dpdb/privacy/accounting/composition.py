@@ -16,7 +16,7 @@ from functools import lru_cache, reduce
 from operator import add
 
 from dpdb.policy.budget import LARGEST_EPSILON
-from dpdb.privacy.accounting.loss import Loss
+from dpdb.privacy.accounting.loss import Loss, plus
 from dpdb.privacy.accounting.zcdp import concentrated_epsilon
 
 _ZERO = Fraction(0)
@@ -72,9 +72,7 @@ class ComposedLoss:
 
     def __add__(self, other: ComposedLoss) -> ComposedLoss:
         """The sums of statements that see the same rows."""
-        # Most losses have some parts that are zero, and sums of fractions take long.
-        both = zip(self.parts, other.parts, strict=True)
-        return ComposedLoss(*((a + b if a else b) if b else a for a, b in both))
+        return ComposedLoss(*map(plus, self.parts, other.parts))
 
     def __sub__(self, other: ComposedLoss) -> ComposedLoss:
         both = zip(self.parts, other.parts, strict=True)

@@ -12,8 +12,8 @@ from functools import lru_cache
 
 from dpdb.privacy.search import crossing
 
-SMALLEST_EPSILON = Fraction(1, 10**30)
-SMALLEST_DELTA = Fraction(1, 10**300)
+_LEAST_EPSILON = Fraction(1, 10**30)
+_LEAST_DELTA = Fraction(1, 10**300)
 """The least ε and δ for which the searches, which compute in doubles, are accurate."""
 
 
@@ -61,9 +61,9 @@ def concentrated_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
     return crossing(lambda rho: concentrated_delta(rho, epsilon) > delta)[0]
 
 
-def check_domain(delta: Fraction, epsilon: Fraction = SMALLEST_EPSILON) -> None:
+def check_domain(delta: Fraction, epsilon: Fraction = _LEAST_EPSILON) -> None:
     """Refuse a δ outside [10^-300, 1) and an ε below 10^-30."""
-    if not SMALLEST_DELTA <= delta < 1:
+    if not _LEAST_DELTA <= delta < 1:
         raise ValueError("delta must be at least 1e-300 and below 1")
-    if epsilon < SMALLEST_EPSILON:
+    if epsilon < _LEAST_EPSILON:
         raise ValueError("epsilon must be at least 1e-30")

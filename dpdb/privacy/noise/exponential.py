@@ -57,7 +57,7 @@ def binary_weights(distances: npt.NDArray[np.int64], rate: Fraction) -> Weights:
 
 
 def weights(distances: npt.NDArray[np.int64], rate: Fraction) -> list[int]:
-    """The same as Python's integers."""
+    """The integer weights of `binary_weights`, as Python's integers."""
     return binary_weights(distances, rate).whole()
 
 

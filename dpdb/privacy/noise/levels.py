@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     Values = npt.NDArray[Any]
 
 Bounds = Callable[[int], tuple[Fraction, Fraction]]
-"""A chance, from below and from above, by so many binary digits of each r."""
+"""A chance, from below and from above, by this number of binary digits of each r."""
 _WORD = 64
 
 
@@ -126,7 +126,7 @@ def _between(step: Step, *, same: bool) -> Bounds:
 
 
 def _ratio(step: Step, scale: Fraction | None, digits: int) -> tuple[Fraction, Fraction]:
-    """r = exp(-1/scale), from below and from above, by so many binary digits that matter."""
+    """r = exp(-1/scale), from below and from above, by this number of binary digits that matter."""
     exponent = step.rate(scale) / step.unit
     bits = digits + 2 * int(exponent)  # e < 4, so that r begins with no more zeros than these
     first = exp_digits(exponent, bits)

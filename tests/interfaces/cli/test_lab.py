@@ -127,6 +127,19 @@ def test_on_a_file_of_ones_own(
     assert told["successes"][1]["rate"] < 1
 
 
+def test_on_a_column_whose_name_is_a_word_of_sql(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "t.csv"
+    file.write_text("all,case\nAnn,3\nBob,4\n", encoding="utf-8")
+    file.with_suffix(".toml").write_text(
+        '[tables.t.columns]\nall = { type = "text" }\ncase = { type = "integer", bounds = [0, 9] }\n',
+        encoding="utf-8",
+    )
+    told = json.loads(printed(capsys, "differencing", "--data", str(file), "--json", *QUICK))
+    assert told["successes"][0]["rate"] == 1
+
+
 def test_on_the_sample_of_the_paper(capsys: pytest.CaptureFixture[str]) -> None:
     data = str(SAMPLES / "people.csv")
     told = json.loads(

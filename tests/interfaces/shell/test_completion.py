@@ -224,12 +224,13 @@ def test_small_letters_stay_small(completer: ShellCompleter) -> None:
     assert "where" in offered(completer, "select count(*) from people wh")
 
 
-def test_file_names_after_read(
-    completer: ShellCompleter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("name", [name for name, each in COMMANDS.items() if each.files])
+def test_file_names_after_the_commands_for_files(
+    name: str, completer: ShellCompleter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "queries.sql").touch()
     monkeypatch.chdir(tmp_path)
-    assert offered(completer, ".read que") == ["ries.sql"]
+    assert offered(completer, f"{name} que") == ["ries.sql"]
 
 
 def test_never_a_value_from_the_rows(completer: ShellCompleter) -> None:

@@ -231,7 +231,8 @@ def test_help_on_a_command(make: Make, capsys: pytest.CaptureFixture[str]) -> No
 
 
 @pytest.mark.parametrize(("line", "hint"), [
-    (".headers on", "answers always have a header"), (".dump", "single rows are never shown"),
+    (".headers on", "answers always have a header"), (".budget", "SHOW BUDGET;"),
+    (".dump", "single rows are never shown"),
     ("\\e", "opens what is typed"), ("\\copy t to x", ".mode csv and .once FILE"),
     (".tabels", "did you mean .tables?"), ("\\foo", ".help lists them"),
 ])  # fmt: skip

@@ -15,7 +15,7 @@ from dpdb.answers.answer import Answer
 from dpdb.answers.formats.explain_tree import tree
 from dpdb.answers.formats.footer import footer
 from dpdb.answers.formats.render import as_table
-from dpdb.answers.record import CellColumn, ReleaseReport
+from dpdb.answers.record import CellAccuracy, CellColumn, ReleaseReport
 from dpdb.errors import MissingBounds, Place, SyntaxFault, UnknownName, error_text
 from dpdb.interfaces.shell.banner import greeting
 from dpdb.interfaces.shell.chart import chart
@@ -188,7 +188,7 @@ def answer(rows: list[tuple[str, float]], margins: list[float], columns: list[st
         tuple(count - margin for count, margin in zip(counts, margins, strict=True)),
         tuple(count + margin for count, margin in zip(counts, margins, strict=True)),
     )
-    cells = (CellColumn(keys), CellColumn(counts, ends))
+    cells = (CellColumn(keys), CellColumn(counts, lambda: CellAccuracy(ends)))
     return Answer("", tuple(columns), cells, FULL, query=True)
 
 
@@ -206,7 +206,9 @@ def test_chart() -> None:
 def test_chart_marks_what_is_only_noise() -> None:
     plain = answer([("a", 5.0), ("b", 5.0)], [5, 1], ["k", "AVG(x)"])
     keys, means = plain.cells
-    flagged = replace(plain, cells=(keys, replace(means, only_noise=(True, False))))
+    assert means.accuracy is not None
+    accuracy = means.accuracy._replace(only_noise=(True, False))
+    flagged = replace(plain, cells=(keys, replace(means, find_accuracy=lambda: accuracy)))
     first, second = chart(flagged, "", 60).split("\n")[1:]
     assert first.endswith("5.0 ± 5.0 (only noise)")
     assert second.endswith(" 5.0 ± 1.0")
@@ -226,7 +228,9 @@ def quote(cost: str, *margins: float | None, balance: Balance = FULL) -> Answer:
         for margin in margins
     )
     price = Price(Fraction(cost), Fraction(0), 1)
-    return Answer("", (), (), balance, releases=drawn, cost=price, query=True, explain=True)
+    return Answer(
+        "", (), (), balance, find_releases=lambda: drawn, cost=price, query=True, explain=True
+    )
 
 
 @pytest.mark.parametrize(("balance", "priced", "width", "text", "refused"), [

@@ -1,0 +1,123 @@
+"""Predicates: comparisons, BETWEEN, IN, IS and LIKE, whose operands are bound elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from dpdb.errors import Place, TooLarge, Unsupported
+from dpdb.plan.expressions import Call, Expr, InList, IsNull, Like, Literal, Not, compare, logic
+from dpdb.plan.folding import lower
+from dpdb.policy.catalog import Kind
+from dpdb.sql import types
+from dpdb.sql.literals import like_pattern
+from dpdb.sql.spellings import like_each
+from dpdb.sql.trees import Effort, only, place
+
+MAX_LIST = 1_000
+"""The most values that IN takes."""
+MAX_PATTERN = 1_000
+"""The most characters of a pattern."""
+PREDICATES = (exp.Between, exp.In, exp.Like, exp.ILike, exp.Escape, exp.Is, exp.NullSafeEQ,
+              exp.NullSafeNEQ)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Predicates:
+    """Binds predicates with operands as `bind` gives them."""
+
+    text: str
+    effort: Effort
+    bind: Callable[[exp.Expr], Expr]
+
+    def compared(self, operator: str, left: exp.Expr, right: exp.Expr) -> Expr:
+        """One side compared with the other, of one kind."""
+        sides = [self.bind(side) for side in (left, right)]
+        (first, second), _ = types.unify(sides, self._place(left))
+        return compare(operator, first, second)
+
+    def predicate(self, node: exp.Expr) -> Expr:
+        """One of the `PREDICATES`."""
+        match node:
+            case exp.Between():
+                only(node, self.text, "this", "low", "high", "symmetric")
+                return self._between(node)
+            case exp.In():
+                only(node, self.text, "this", "expressions")
+                return self._in(node)
+            case exp.Is():
+                only(node, self.text, "this", "expression")
+                return self._is(node)
+            case exp.NullSafeEQ() | exp.NullSafeNEQ():
+                only(node, self.text, "this", "expression")
+                sides = [self.bind(side) for side in (node.this, node.expression)]
+                alike = types.alike(sides, self._place(node))
+                return Not(alike) if isinstance(node, exp.NullSafeNEQ) else alike
+            case exp.Escape():
+                only(node, self.text, "this", "expression")
+                escape = self.bind(node.expression)
+                if not (isinstance(escape, Literal) and len(str(escape.value)) == 1):
+                    raise Unsupported("ESCAPE takes one character", place=self._place(node))
+                return self._like(node.this, str(escape.value))
+        return self._like(node, "")
+
+    def _between(self, node: exp.Between) -> Expr:
+        """Between the ends in their order, and in either order where it is symmetric."""
+        low, high = node.args["low"], node.args["high"]
+        orders = [(low, high), (high, low)] if node.args.get("symmetric") else [(low, high)]
+        within = []
+        for start, end in orders:
+            above = self.compared("<=", start, node.this)
+            below = self.compared("<=", node.this, end)
+            within.append(logic("and", [above, below]))
+        return logic("or", within)
+
+    def _is(self, node: exp.Expr) -> Expr:
+        if isinstance(node.expression, exp.Null):
+            return IsNull(self.bind(node.this))
+        if isinstance(node.expression, exp.Boolean):
+            false = Literal(False, Kind.BOOLEAN)
+            operand = types.of_kind(self.bind(node.this), Kind.BOOLEAN, self._place(node.this))
+            tested = operand if node.expression.this else Not(operand)
+            return Call("coalesce", (tested, false), Kind.BOOLEAN)
+        raise Unsupported("IS takes NULL, TRUE or FALSE", place=self._place(node))
+
+    def _in(self, node: exp.Expr) -> Expr:
+        items = node.expressions
+        if len(items) > MAX_LIST:
+            raise TooLarge(
+                f"a list of {len(items)} values, {MAX_LIST} are allowed", place=self._place(node)
+            )
+        parts = [self.bind(part) for part in (node.this, *items)]
+        (operand, *values), _ = types.unify(parts, self._place(node))
+        if not all(isinstance(value, Literal) for value in values):
+            return logic("or", [compare("=", operand, value) for value in values])
+        constants = {v.value for v in values if isinstance(v, Literal) and v.value is not None}
+        null = any(isinstance(v, Literal) and v.value is None for v in values)
+        return InList(operand, tuple(sorted(constants, key=repr)), null)
+
+    def _like(self, node: exp.Expr, escape: str) -> Expr:
+        only(node, self.text, "this", "expression", "negate")
+        if (tests := like_each(node)) is not None:
+            return self.bind(tests)
+        operand, pattern = (
+            types.of_kind(self.bind(side), Kind.TEXT, self._place(side))
+            for side in (node.this, node.expression)
+        )
+        if not isinstance(pattern, Literal):
+            raise Unsupported("a LIKE pattern must be a constant", place=self._place(node))
+        if pattern.value is None:
+            return Literal(None, Kind.BOOLEAN)
+        written = str(pattern.value)
+        if len(written) > MAX_PATTERN:
+            raise TooLarge(f"a pattern longer than {MAX_PATTERN}", place=self._place(node))
+        self.effort.spend_pattern(written, node, self.text)
+        if isinstance(node, exp.ILike):
+            written, operand = lower(written), Call("lower", (operand,), Kind.TEXT)
+        like = Like(operand, like_pattern(written, escape))
+        return Not(like) if node.args.get("negate") else like
+
+    def _place(self, node: exp.Expr) -> Place | None:
+        return place(node, self.text)

@@ -1,0 +1,71 @@
+"""Decimals that a Parquet file has in 32 or 64 bits, or in bytes: read so, and the same numbers."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+from dpdb.engines.sources.narrow_decimals import with_narrow_decimals
+from dpdb.engines.sources.opening import open_source
+from dpdb.engines.sources.parquet_reader import ParquetReader
+from dpdb.policy.catalog import Kind, Table
+from tests.support.csv_files import ordinal, plain
+
+X = ordinal(Kind.NUMBER, -1000, 1000, step="0.01")
+
+
+def written(path, *, digits=9, as_integers=True, stored=True):
+    """A table with a file of three rows, among whose columns are decimals of so many digits."""
+    decimals = [Decimal("1.25"), Decimal("-99999.99"), None]
+    rows = pyarrow.table(
+        {
+            "before": pyarrow.array([{"a": 1, "b": 2}] * 3),
+            "x": pyarrow.array(decimals, pyarrow.decimal128(digits, 2)),
+            "long": pyarrow.array([1, 2, 3], pyarrow.decimal128(38, 0)),
+            "t": pyarrow.array(["a", "b", "a"]).dictionary_encode(),
+        },
+        # So much that a length takes several bytes.
+        metadata={"note": "n" * 20_000},
+    )
+    pyarrow.parquet.write_table(
+        rows, path, store_decimal_as_integer=as_integers, store_schema=stored, row_group_size=2
+    )
+    return Table("t", path, (X,)), rows
+
+
+@pytest.mark.parametrize(("digits", "bits"), [(7, 32), (9, 32), (10, 64), (18, 64)])
+@pytest.mark.parametrize("stored", [False, True])
+def test_integers_are_read_as_they_are(tmp_path, digits, bits, stored):
+    table, rows = written(tmp_path / "t.parquet", digits=digits, stored=stored)
+    batches = list(ParquetReader().batches(table, ["x"]))
+    assert {batch.column("x").type.bit_width for batch in batches} == {bits}
+    found = [value.as_py() for batch in batches for value in batch.column("x")]
+    assert found == rows["x"].to_pylist()
+    held = open_source(table).load(["x"]).columns["x"]
+    assert plain(held) == [125, -100_000, None]
+
+
+def test_other_columns_are_what_they_were(tmp_path):
+    table, rows = written(tmp_path / "t.parquet")
+    metadata = with_narrow_decimals(pyarrow.parquet.read_metadata(table.path), ["x", "t"])
+    found = pyarrow.parquet.ParquetFile(table.path, metadata=metadata).read()
+    assert found.schema.field("x").type == pyarrow.decimal32(9, 2)
+    assert found.drop_columns("x").equals(rows.drop_columns("x"))
+
+
+@pytest.mark.parametrize("digits", [9, 18, 38])
+def test_bytes_are_left_alone(tmp_path, digits):
+    """There can be more of them than the digits need, and what they hold can be too long."""
+    table, _ = written(tmp_path / "t.parquet", digits=digits, as_integers=False)
+    metadata = pyarrow.parquet.read_metadata(table.path)
+    assert with_narrow_decimals(metadata, ["x"]) is metadata
+    assert plain(open_source(table).load(["x"]).columns["x"]) == [125, -100_000, None]
+
+
+def test_what_is_not_read_is_left_alone(tmp_path):
+    table, _ = written(tmp_path / "t.parquet")
+    metadata = pyarrow.parquet.read_metadata(table.path)
+    assert with_narrow_decimals(metadata, ["t", "long"]) is metadata

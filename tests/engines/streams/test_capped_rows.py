@@ -1,0 +1,132 @@
+"""Which rows of units count in a stream, and what is read to find it out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+import pytest
+
+from dpdb.engines.memory.engine import MemoryEngine
+from dpdb.engines.sources.csv_source import CsvSource
+from dpdb.engines.sources.protocol import Loaded
+from dpdb.engines.streams import capped_rows
+from dpdb.engines.streams.engine import StreamEngine
+from dpdb.engines.streams.least_hashes import LeastHashes
+from dpdb.engines.streams.row_bits import RowBits
+from dpdb.engines.streams.unit_counts import UnitCounts
+from dpdb.plan.expressions import Slot
+from dpdb.policy.catalog import Kind, Table
+from dpdb.vectors.columns import Numbers
+from dpdb.vectors.vector import Vector
+from tests.engines.conformance.test_engine import CAPS, table
+from tests.support.exactly import planned, raw
+from tests.support.streams import SmallBlocks
+
+ALL = {"who", "g", "x", "y", "z", "d", "q", "b", "huge"}
+FEW = [f"u{number % 3},a,{number},,,,,," for number in range(4)]
+MANY = [f"u{number % 3},b,{number},,,,,," for number in range(40)]
+
+
+def test_bits_are_those_of_blocks_of_any_length() -> None:
+    chance = np.random.default_rng(5)
+    blocks = [chance.random(length) < 0.5 for length in (3, 0, 8, 21, 1, 64)]
+    rows, bits = np.concatenate(blocks), RowBits.of(iter(blocks))
+    taken = np.flatnonzero(rows)[::3]
+    bits.remove(taken)
+    rows[taken] = False
+    for first in range(len(rows)):
+        for number in range(len(rows) - first):
+            found = bits.within(first, number)
+            assert found.tolist() == np.flatnonzero(rows[first : first + number]).tolist()
+
+
+def test_a_counter_is_never_less_than_the_rows_of_its_units() -> None:
+    """As many as 300 rows, of which a byte would lose 256."""
+    numbers = np.concatenate([np.full(300, 7), np.arange(1000), np.arange(1000), [-(2**53)]])
+    column = Numbers(numbers, Fraction(1), None, 0)
+    counts = UnitCounts(2, size=1)
+    places = counts.places(column)
+    for block in np.array_split(places, 4):
+        counts.add(block)
+    overfull = counts.may_be_overfull(places)
+    assert overfull[numbers == 7].all()
+    assert not overfull.all()
+
+
+def test_no_more_rows_of_a_unit_are_kept_than_count() -> None:
+    """Those with the least keys, in whatever order they come."""
+    chance = np.random.default_rng(6)
+    units, first, second = (chance.integers(0, high, 500) for high in (20, 4, 1000))
+    first = first.astype(np.uint64) << np.uint64(40)
+    over, least = list[int](), LeastHashes(3)
+    with mock.patch("dpdb.engines.streams.least_hashes.SMALL", 50):
+        for rows in np.array_split(np.arange(500), 30):
+            over += least.add(rows, units[rows], (first[rows], second[rows])).tolist()
+            assert sum(len(each[0]) for each in least._settled) <= 60
+    over += least.settle().tolist()
+    order = np.lexsort((second, first, units)).tolist()
+    expected = [row for unit in range(20) for row in [r for r in order if units[r] == unit][3:]]
+    assert sorted(over) == sorted(expected)
+
+
+class Sized(StreamEngine):
+    """Streams a small file as if it were a large one."""
+
+    def size(self, table: Table) -> int:
+        return 2 * capped_rows.ORDERED
+
+    def parts(self, table: Table) -> int:
+        return 3
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> list[set[str]]:
+    """The columns of each pass over a file."""
+    passes, original = list[set[str]](), CsvSource.blocks
+
+    def blocks(self: CsvSource, names: frozenset[str], *rest: object) -> Iterator[Loaded]:
+        passes.append(set(names))
+        return original(self, names, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(CsvSource, "blocks", blocks)
+    return passes
+
+
+@pytest.mark.parametrize("rows", [[], FEW, MANY])
+def test_what_is_read_follows_from_the_plan_and_the_size(
+    tmp_path: Path, read: list[set[str]], rows: list[str]
+) -> None:
+    """Whether no unit has more rows than count, or all have; a further plan reads its own."""
+    policy = table(tmp_path, rows, CAPS["two"] + '\nengine = "stream"')
+    engine = Sized()
+    for text, passes in {
+        "SELECT SUM(x) FROM t WHERE y > 0": [{"who", "y"}, ALL, ALL, ALL, {"x"}],
+        "SELECT g, AVG(x) FROM t WHERE y > 0 GROUP BY g": [{"g", "x"}],
+        "SELECT COUNT(DISTINCT who) FROM t WHERE y > 0": [{"who"}],
+        "SELECT SUM(x, contribution_bounds_per_group => (2, 9)) FROM t WHERE y > 0": [{"who", "x"}]
+        * 3,
+        "SELECT COUNT(*) FROM t": [{"who"}, {"who"}, {"who"}, {"who"}, set()],
+        "SELECT COUNT(DISTINCT who) FROM t": [{"who"}],
+    }.items():
+        read.clear()
+        raw(text, policy, engine)
+        assert read == passes, text
+
+
+def test_a_filter_with_a_noisy_value_is_tested_for_each_plan(tmp_path: Path) -> None:
+    """What is kept of one plan does not serve another one with another value."""
+    policy = table(tmp_path, FEW, CAPS["two"] + '\nengine = "stream"')
+    asked = planned("SELECT COUNT(*) FROM t WHERE x > (SELECT AVG(x) FROM t)", policy)
+    engine, slot = Sized(), Slot("subquery", 0, Kind.NUMBER)
+    found = [engine.exact(asked, {slot: Vector(np.array([value]))}) for value in (-1.0, 2.0)]
+    assert [exact.cells.tolist() for [exact] in found] == [[4], [1]]
+
+
+def test_rows_of_the_same_hash_are_in_the_order_of_numbers_without_a_step(tmp_path: Path) -> None:
+    policy = table(tmp_path, [f"ann,a,1,,{9 - row},,,," for row in range(9)], CAPS["two"])
+    text = "SELECT SUM(CLAMP(z, 0, 9)) FROM t"
+    assert raw(text, policy, SmallBlocks()) == raw(text, policy, MemoryEngine())
