@@ -9,7 +9,7 @@ from hashlib import md5
 
 import numpy as np
 
-from dpdb.engines.memory.md5 import digests_of, letters_of
+from dpdb.engines.memory.md5 import digests, digests_of
 from dpdb.policy.catalog import Value
 from dpdb.vectors.columns import Codes, Numbers
 from dpdb.vectors.stored_texts import StoredTexts
@@ -17,7 +17,7 @@ from dpdb.vectors.vector import Array, Bools
 
 _NULL = "~"
 _MINUS, _ZERO = b"-0"
-_HEX = np.array([[*f"{byte:02x}".encode()] for byte in range(256)], dtype=np.uint8)
+_HEX = np.array([f"{byte:02x}".encode() for byte in range(256)]).view(np.uint16)
 """The two digits of each byte."""
 
 
@@ -40,12 +40,15 @@ class Written:
         if isinstance(self.column, Numbers):
             null = None if self.column.null is None else self.column.null[rows]
             return _digits(self.column.units[rows], null)
-        column = self.column
-        if isinstance(column, StoredTexts):
-            column, rows = column.taken(rows), np.arange(len(rows))
+        if isinstance(self.column, StoredTexts):
+            column = self.column.taken(rows)
+            letters = _in_hexadecimal(digests(*column.utf8()))
+            letters[column.null] = 0
+            letters[column.null, 0] = ord(_NULL)
+            return letters
         # Each value is written once, however many of the rows have it.
-        codes, place = np.unique(column.codes[rows], return_inverse=True)
-        values = (*column.values, None)
+        codes, place = np.unique(self.column.codes[rows], return_inverse=True)
+        values = (*self.column.values, None)
         return _letters_of([values[code] for code in codes.tolist()], self.step)[place]
 
 
@@ -71,11 +74,17 @@ def _letters_of(values: Sequence[Value | None], step: Fraction) -> Array:
     """The letters of different values of one kind, of which NULL is the last."""
     texts = [value for value in values if isinstance(value, str)]
     if not texts:
-        return letters_of([text_of(value, step).encode() for value in values])
+        written = [text_of(value, step).encode() for value in values]
+        width = max(map(len, written), default=1)
+        return np.array(written, dtype=f"S{width}").view(np.uint8).reshape(-1, width)
     letters = np.zeros((len(values), 32), dtype=np.uint8)
     letters[:, 0] = ord(_NULL)
-    letters[: len(texts)] = _HEX[digests_of([*map(utf8, texts)])].reshape(-1, 32)
+    letters[: len(texts)] = _in_hexadecimal(digests_of([*map(utf8, texts)]))
     return letters
+
+
+def _in_hexadecimal(found: Array) -> Array:
+    return _HEX.take(found).view(np.uint8)
 
 
 def text_of(value: Value | None, step: Fraction = Fraction(1)) -> str:

@@ -109,15 +109,17 @@ class ArrowTexts(StoredTexts):
         return found
 
     def _hashes(self, factors: Array) -> Array:
+        raw, starts, sizes = self.utf8()
+        return hashes(followed(raw), starts, sizes, factors)
+
+    def utf8(self) -> tuple[Array, Array, Array]:
         bounds = bounds_of(self.texts)
         starts, sizes = bounds[:-1] - bounds[0], np.where(self._empty, 0, np.diff(bounds))
         raw = _bytes_of(self.texts)
-        found = hashes(followed(raw), starts, sizes, factors)
         at = _special_among(raw, starts, sizes)
-        others = self.texts.take(pyarrow.array(at))
-        others = compute.if_else(pyarrow.array(self._empty[at]), pyarrow.scalar("", TEXTS), others)
-        found[at] = hashes(*_as_they_mean(others), factors)
-        return found
+        meant, starts[at], sizes[at] = _as_they_mean(self.texts.take(pyarrow.array(at)))
+        starts[at] += len(raw)
+        return np.concatenate([raw, meant]), starts, sizes
 
     def _where(self, found: pyarrow.BooleanArray, *, empty: bool) -> Bools:
         """Whether each cell is found; of an empty one the policy and the condition say it."""
@@ -151,7 +153,7 @@ def _as_they_mean(texts: pyarrow.Array) -> tuple[NDArray[np.uint8], Places, Plac
     raw = np.frombuffer(joined.decode("utf-8", "replace").encode(), np.uint8)
     ends = np.flatnonzero(raw == 0)
     starts = np.append(0, ends + 1)[: len(ends)]
-    return followed(raw), starts, ends - starts
+    return raw, starts, ends - starts
 
 
 def _decoded(texts: pyarrow.Array) -> list[str]:
