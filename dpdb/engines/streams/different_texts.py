@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -25,14 +24,15 @@ class _Pairs:
     cells: Array | None
 
     @classmethod
-    def once(cls, parts: Sequence[_Pairs]) -> _Pairs:
-        """The pairs of all parts, each once, and put in the order of their keys."""
+    def once(cls, parts: list[_Pairs]) -> _Pairs:
+        """The pairs of all parts, which are taken out, each once and in the order of their keys."""
         keys = np.concatenate([part.keys for part in parts])
         groups = [part.cells for part in parts if part.cells is not None]
-        if not groups:
+        cells = np.concatenate(groups) if groups else None
+        parts.clear()
+        if cells is None:
             keys.sort()
             return cls(keys[changes([keys], len(keys))], None)
-        cells = np.concatenate(groups)
         order = np.argsort(keys)
         keys, cells = keys[order], cells[order]
         new = changes([keys], len(keys))
@@ -73,7 +73,7 @@ class DifferentTexts:
             self._add(_Pairs.once([_Pairs(hashes, None)]))
             return
         inside = groups < self.number
-        cells = groups[inside].astype(np.int32)
+        cells = groups[inside].astype(np.min_scalar_type(self.number))
         self._add(_Pairs.once([_Pairs(hashes[inside] + self._cell_hashes[cells], cells)]))
 
     def join(self, other: DifferentTexts) -> None:
@@ -84,11 +84,14 @@ class DifferentTexts:
         self._waiting.append(part)
         settled = sum(len(each.keys) for each in self._settled)
         if sum(len(each.keys) for each in self._waiting) > max(settled, _SMALL):
-            self._settled = [self._all()]
-            self._waiting.clear()
+            self._all()
 
     def _all(self) -> _Pairs:
-        return _Pairs.once([*self._settled, *self._waiting])
+        """All pairs, which then are settled."""
+        self._waiting += self._settled
+        self._settled = []
+        self._settled = [_Pairs.once(self._waiting)]
+        return self._settled[0]
 
     def per_cell(self) -> Array:
         """How many different texts each cell has."""

@@ -32,3 +32,11 @@ def test_rows_with_a_value_are_found_as_they_are_by_codes(nullable: bool) -> Non
     assert column.codes.tolist() == meant
     assert found == [[each == code for each in meant] for code in range(len(VALUES) + 1)]
     assert column.within(slice(4, 6)).codes.tolist() == meant[4:6]
+
+
+def test_null_has_a_place_beside_as_many_values_as_there_are_indices() -> None:
+    values = tuple(map(str, range(128)))
+    indices = pyarrow.array([127, None, 0], pyarrow.int8())
+    building = builder(Column("c", Kind.TEXT, values=values))
+    building.add(*repeated_cells(pyarrow.DictionaryArray.from_arrays(indices, list(values))))
+    assert building.finish().codes.tolist() == [127, 128, 0]
