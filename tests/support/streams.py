@@ -13,7 +13,7 @@ from dpdb.engines.sources.protocol import Loaded
 from dpdb.engines.streams import (
     accumulators,
     capped_rows,
-    least_hashes,
+    gathered,
     refined_windows,
     unit_counts,
 )
@@ -57,7 +57,7 @@ class SmallBlocks(StreamEngine):
             mock.patch.object(accumulators, "RungCounts", AllValues),
             mock.patch.object(refined_windows, "BUCKETS", 2**7),
             mock.patch.object(unit_counts, "MOST", 4),
-            mock.patch.object(least_hashes, "SMALL", 3),
+            mock.patch.object(gathered, "FEW", 1),
         ):
             return super().exact(plan, slots)
 

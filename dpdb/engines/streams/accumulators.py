@@ -11,8 +11,9 @@ from dpdb.engines.memory.different_values import present
 from dpdb.engines.memory.statistics import Statistics
 from dpdb.engines.protocol import WORD
 from dpdb.engines.streams.accumulator import Accumulator
-from dpdb.engines.streams.cell_values import CellValues, GrowingCellValues
+from dpdb.engines.streams.cell_values import CellValues
 from dpdb.engines.streams.different_texts import DifferentTexts
+from dpdb.engines.streams.gathered import Gathered
 from dpdb.engines.streams.rank_windows import AllValues, RungCounts
 from dpdb.engines.streams.refined_windows import RefinedWindows
 from dpdb.plan.plan import Mechanism, Plan, Release
@@ -119,7 +120,9 @@ class _Different(Accumulator):
     statistic: Distinct
     cells: int
     _numbers: dict[object, int] = field(default_factory=dict, repr=False)
-    _found: GrowingCellValues = field(default_factory=GrowingCellValues, repr=False)
+    _found: Gathered[CellValues] = field(
+        default_factory=lambda: Gathered(CellValues.together), repr=False
+    )
     _stored: DifferentTexts = field(init=False, repr=False)
 
     def __post_init__(self) -> None:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from dpdb.engines.memory.changes import changes
 from dpdb.vectors.vector import Array
-
-_SMALL = 2**16
-"""How many values may wait, however few are settled."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -52,23 +49,3 @@ class CellValues:
             for name in ("cells", "values", "counts")
         )
         return cls.of(*joined)
-
-
-@dataclass
-class GrowingCellValues:
-    """Cell values to which more are added: they are put in order when they have doubled."""
-
-    _settled: list[CellValues] = field(default_factory=list, repr=False)
-    _waiting: list[CellValues] = field(default_factory=list, repr=False)
-
-    def add(self, part: CellValues) -> None:
-        """Add the values of a part."""
-        self._waiting.append(part)
-        settled = sum(len(each.values) for each in self._settled)
-        if sum(len(each.values) for each in self._waiting) > max(settled, _SMALL):
-            self._settled = [self.all()]
-            self._waiting.clear()
-
-    def all(self) -> CellValues:
-        """All that were added: of one part at least."""
-        return CellValues.together([*self._settled, *self._waiting])

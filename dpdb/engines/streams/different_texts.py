@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from dpdb.engines.memory.changes import changes
 from dpdb.engines.sources.text_hashes import random_factors
+from dpdb.engines.streams.gathered import Gathered
 from dpdb.vectors.vector import Array
-
-_SMALL = 2**18
-"""So many hashes may wait, however few are settled."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -24,15 +23,14 @@ class _Pairs:
     cells: Array | None
 
     @classmethod
-    def once(cls, parts: list[_Pairs]) -> _Pairs:
-        """The pairs of all parts, which are taken out, each once and in the order of their keys."""
+    def once(cls, parts: Sequence[_Pairs]) -> _Pairs:
+        """The pairs of all parts, each once and in the order of their keys."""
         keys = np.concatenate([part.keys for part in parts])
         groups = [part.cells for part in parts if part.cells is not None]
-        cells = np.concatenate(groups) if groups else None
-        parts.clear()
-        if cells is None:
+        if not groups:
             keys.sort()
             return cls(keys[changes([keys], len(keys))], None)
+        cells = np.concatenate(groups)
         order = np.argsort(keys)
         keys, cells = keys[order], cells[order]
         new = changes([keys], len(keys))
@@ -57,45 +55,31 @@ class DifferentTexts:
     factors: Array = field(default_factory=random_factors, repr=False)
     """The factors of the hashes, which all copies have in common."""
     _cell_hashes: Array = field(init=False, repr=False)
-    _settled: list[_Pairs] = field(default_factory=list, repr=False)
-    _waiting: list[_Pairs] = field(default_factory=list, repr=False)
+    _pairs: Gathered[_Pairs] = field(default_factory=lambda: Gathered(_Pairs.once), repr=False)
 
     def __post_init__(self) -> None:
         self._cell_hashes = np.frombuffer(os.urandom(8 * self.number), np.uint64)
 
     def __bool__(self) -> bool:
         """Whether a part was added."""
-        return bool(self._settled or self._waiting)
+        return bool(self._pairs)
 
     def add(self, groups: Array | None, hashes: Array) -> None:
         """Add rows by their groups, of which those past the last cell are no cell."""
         if groups is None:
-            self._add(_Pairs.once([_Pairs(hashes, None)]))
+            self._pairs.add(_Pairs.once([_Pairs(hashes, None)]))
             return
         inside = groups < self.number
         cells = groups[inside].astype(np.min_scalar_type(self.number))
-        self._add(_Pairs.once([_Pairs(hashes[inside] + self._cell_hashes[cells], cells)]))
+        self._pairs.add(_Pairs.once([_Pairs(hashes[inside] + self._cell_hashes[cells], cells)]))
 
     def join(self, other: DifferentTexts) -> None:
         """Add what was added to a copy of this one."""
-        self._add(other._all())
-
-    def _add(self, part: _Pairs) -> None:
-        self._waiting.append(part)
-        settled = sum(len(each.keys) for each in self._settled)
-        if sum(len(each.keys) for each in self._waiting) > max(settled, _SMALL):
-            self._all()
-
-    def _all(self) -> _Pairs:
-        """All pairs, which then are settled."""
-        self._waiting += self._settled
-        self._settled = []
-        self._settled = [_Pairs.once(self._waiting)]
-        return self._settled[0]
+        self._pairs.add(other._pairs.all())
 
     def per_cell(self) -> Array:
         """How many different texts each cell has."""
-        found = self._all()
+        found = self._pairs.all()
         if found.cells is None:
             return np.array([len(found.keys)])
         return np.bincount(found.cells, minlength=self.number)

@@ -8,10 +8,10 @@ import numpy as np
 
 from dpdb.engines.memory.changes import changes
 from dpdb.engines.memory.hash_order import hash_order
+from dpdb.engines.streams.gathered import Gathered
 from dpdb.vectors.vector import Array
 
-SMALL = 2**20
-"""So many rows may wait, however few are settled."""
+_Ordered = tuple[Array, ...]
 
 
 @dataclass
@@ -24,26 +24,35 @@ class LeastHashes:
     limit: int
     ties: bool = False
     """Whether rows are kept, too, whose key is that of the last row within the cap."""
-    _settled: list[tuple[Array, ...]] = field(default_factory=list, repr=False)
+    _kept: Gathered[_Ordered] = field(init=False, repr=False)
     """Numbers of rows, their units, and what they are ordered by."""
-    _waiting: list[tuple[Array, ...]] = field(default_factory=list, repr=False)
+    _over: list[Array] = field(default_factory=list, repr=False)
+
+    def __post_init__(self) -> None:
+        self._kept = Gathered(self._within)
 
     def add(self, rows: Array, units: Array, keys: tuple[Array, ...]) -> Array:
         """Add rows of units, which are ordered by `keys`; returns the rows that count no more."""
-        # A table has no more rows than 32 bits can number.
-        self._waiting.append((rows.astype(np.int32), units, *keys))
-        settled = sum(len(each[0]) for each in self._settled)
-        if sum(len(each[0]) for each in self._waiting) > max(settled // 2, SMALL):
-            return self.settle()
-        return rows[:0]
+        self._kept.add((rows, units, *keys))
+        return self._taken_out()
 
     def settle(self) -> Array:
         """Keep no more rows of a unit than its cap; returns the others."""
-        parts = [list(each) for each in (*self._settled, *self._waiting)]
-        self._settled.clear()
-        self._waiting.clear()
+        self._kept.all()
+        return self._taken_out()
+
+    def _taken_out(self) -> Array:
+        """The rows that were found to be past the cap since they were last asked for."""
+        over = np.concatenate([np.empty(0, dtype=np.intp), *self._over])
+        self._over.clear()
+        return over
+
+    def _within(self, parts: list[_Ordered]) -> _Ordered:
+        """The rows of all parts that are kept."""
+        arrays = [list(part) for part in parts]
+        parts.clear()
         # Each array is taken out, so that it is freed when joined.
-        joined = [np.concatenate([part.pop(0) for part in parts]) for _ in range(len(parts[0]))]
+        joined = [np.concatenate([each.pop(0) for each in arrays]) for _ in arrays[0].copy()]
         rows, units, *keys = joined
         numbers = np.unique(units, return_inverse=True)[1]
         order = hash_order(numbers, keys)
@@ -55,7 +64,6 @@ class LeastHashes:
             kept = ordered <= np.repeat(last, sizes)
         else:
             kept = np.arange(len(order)) - np.repeat(first, sizes) < self.limit
-        over = rows[order[~kept]]
+        self._over.append(rows[order[~kept]])
         order = order[kept]
-        self._settled.append(tuple(each[order] for each in joined))
-        return np.asarray(over)
+        return tuple(each[order] for each in joined)

@@ -12,7 +12,8 @@ from dpdb.engines.protocol import WORD
 from dpdb.engines.rank_window import RankWindow
 from dpdb.engines.sources.grid_rounding import narrowest
 from dpdb.engines.streams.accumulator import Accumulator
-from dpdb.engines.streams.cell_values import CellValues, GrowingCellValues
+from dpdb.engines.streams.cell_values import CellValues
+from dpdb.engines.streams.gathered import Gathered
 from dpdb.plan.statistics import Ranks
 from dpdb.vectors.vector import Array
 
@@ -23,7 +24,9 @@ class AllValues(Accumulator):
 
     statistic: Ranks
     cells: int
-    _found: GrowingCellValues = field(default_factory=GrowingCellValues, repr=False)
+    _found: Gathered[CellValues] = field(
+        default_factory=lambda: Gathered(CellValues.together), repr=False
+    )
 
     def add(self, part: Statistics) -> None:
         groups, values = part.counted_steps(self.statistic)

@@ -17,7 +17,8 @@ from dpdb.engines.memory.statistics import Statistics
 from dpdb.engines.protocol import WORD
 from dpdb.engines.rank_window import RankWindow
 from dpdb.engines.streams.accumulator import Accumulator
-from dpdb.engines.streams.cell_values import CellValues, GrowingCellValues
+from dpdb.engines.streams.cell_values import CellValues
+from dpdb.engines.streams.gathered import Gathered
 from dpdb.engines.streams.rank_windows import windows
 from dpdb.plan.statistics import Ranks
 from dpdb.vectors.vector import Array
@@ -83,7 +84,9 @@ class RefinedWindows(Accumulator):
     """How many of them there are so far."""
     _first: _Interval = field(init=False, repr=False)
     _last: _Interval = field(init=False, repr=False)
-    _kept: GrowingCellValues = field(default_factory=GrowingCellValues, repr=False)
+    _kept: Gathered[CellValues] = field(
+        default_factory=lambda: Gathered(CellValues.together), repr=False
+    )
 
     def __post_init__(self) -> None:
         grid, buckets = self.statistic.grid, max(2, min(BUCKETS, COUNTERS // self.cells))

@@ -9,41 +9,36 @@ import numpy as np
 
 from dpdb.engines.memory.key_numbers import numbered
 from dpdb.engines.protocol import WORD, KeyCounts
+from dpdb.engines.streams.gathered import Gathered
 from dpdb.vectors.vector import AnyVector, Array, TextVector, Vector, text_merge
-
-_SMALL = 2**16
-"""How many keys may wait, however few are settled."""
 
 
 @dataclass
 class UnitedKeys:
     """Keys with their numbers of units, which add up over parts that have no unit in common."""
 
-    _settled: list[KeyCounts] = field(default_factory=list, repr=False)
-    _waiting: list[KeyCounts] = field(default_factory=list, repr=False)
+    _parts: Gathered[KeyCounts] = field(default_factory=lambda: Gathered(_united), repr=False)
 
     def add(self, found: KeyCounts) -> None:
         """Add the keys of a part."""
         columns = tuple((_at(vector, found.rows), kind) for vector, kind in found.columns)
-        self._waiting.append(KeyCounts(found.units, np.arange(len(found.rows)), columns))
-        settled = sum(len(each.units) for each in self._settled)
-        if sum(len(each.units) for each in self._waiting) > max(settled, _SMALL):
-            self._settled = [self.all()]
-            self._waiting.clear()
+        self._parts.add(KeyCounts(found.units, np.arange(len(found.rows)), columns))
 
     def all(self) -> KeyCounts:
         """The keys of all parts, of which there is one at least, in their order."""
-        parts = [*self._settled, *self._waiting]
-        kinds = [kind for _, kind in parts[0].columns]
-        vectors = [
-            _together([part.columns[place][0] for part in parts]) for place in range(len(kinds))
-        ]
-        units = np.concatenate([part.units for part in parts])
-        groups, first = numbered(vectors, np.arange(len(units)))
-        sums = np.zeros(len(first), dtype=WORD)
-        np.add.at(sums, groups, units)
-        columns = tuple((_at(v, first), kind) for v, kind in zip(vectors, kinds, strict=True))
-        return KeyCounts(sums, np.arange(len(first)), columns)
+        return self._parts.all()
+
+
+def _united(parts: Sequence[KeyCounts]) -> KeyCounts:
+    """The keys of all parts in their order."""
+    kinds = [kind for _, kind in parts[0].columns]
+    vectors = [_together([part.columns[place][0] for part in parts]) for place in range(len(kinds))]
+    units = np.concatenate([part.units for part in parts])
+    groups, first = numbered(vectors, np.arange(len(units)))
+    sums = np.zeros(len(first), dtype=WORD)
+    np.add.at(sums, groups, units)
+    columns = tuple((_at(v, first), kind) for v, kind in zip(vectors, kinds, strict=True))
+    return KeyCounts(sums, np.arange(len(first)), columns)
 
 
 def _at(vector: AnyVector, rows: Array) -> AnyVector:

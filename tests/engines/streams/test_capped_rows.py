@@ -62,10 +62,10 @@ def test_no_more_rows_of_a_unit_are_kept_than_count() -> None:
     units, first, second = (chance.integers(0, high, 500) for high in (20, 4, 1000))
     first = first.astype(np.uint64) << np.uint64(40)
     over, least = list[int](), LeastHashes(3)
-    with mock.patch("dpdb.engines.streams.least_hashes.SMALL", 50):
+    with mock.patch("dpdb.engines.streams.gathered.FEW", 2):
         for rows in np.array_split(np.arange(500), 30):
             over += least.add(rows, units[rows], (first[rows], second[rows])).tolist()
-            assert sum(len(each[0]) for each in least._settled) <= 60
+            assert sum(len(each[0]) for each in least._kept._settled) <= 60
     over += least.settle().tolist()
     order = np.lexsort((second, first, units)).tolist()
     expected = [row for unit in range(20) for row in [r for r in order if units[r] == unit][3:]]

@@ -12,7 +12,7 @@ import pytest
 
 from dpdb.engines.memory.engine import MemoryEngine
 from dpdb.engines.sources.arrow_texts import ArrowTexts
-from dpdb.engines.streams import different_texts
+from dpdb.engines.streams import gathered
 from dpdb.engines.streams.engine import StreamEngine
 from dpdb.policy.catalog import Column, Kind, Policy, Table
 from tests.support.exactly import raw
@@ -67,14 +67,14 @@ def test_no_dictionary_is_made_of_what_is_looked_for_in_bytes(policy: Policy) ->
                 raw(f"SELECT COUNT(*) FROM t WHERE {condition}", policy, StreamEngine())
 
 
-@pytest.mark.parametrize("waiting", [0, 2**18])
+@pytest.mark.parametrize("waiting", [0, 8])
 @pytest.mark.parametrize("engine", [SmallBlocks, StreamEngine])
 def test_different_texts_are_counted_by_cell(
     policy: Policy, engine: type[StreamEngine], waiting: int
 ) -> None:
-    """However many hashes wait before they are settled; groups of declared keys, and none."""
+    """However many parts wait before they are put together; groups of declared keys, and none."""
     text = "SELECT g, COUNT(DISTINCT c), COUNT(DISTINCT c) FILTER (WHERE g > 1) FROM t GROUP BY g"
-    with mock.patch.object(different_texts, "_SMALL", waiting):
+    with mock.patch.object(gathered, "FEW", waiting):
         for asked in (text, "SELECT COUNT(DISTINCT c) FROM t WHERE c LIKE 'q%'"):
             assert raw(asked, policy, engine()) == raw(asked, policy, MemoryEngine())
 
