@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from hashlib import md5
-from itertools import compress
 from math import floor, sin
 
 import numpy as np
@@ -19,8 +18,8 @@ _FEW = 2**10
 """For so few messages, the calls of 64 steps take longer than the messages by themselves."""
 _BLOCK = 64
 """The bytes that are worked into the state at once."""
-_SHORT = 119
-"""The letters of two blocks."""
+_LONGEST = 16
+"""The blocks of the longest messages that are worked on together."""
 _ROWS = 2**12
 """The messages that are worked on at once, so that they stay in the cache."""
 _START = (0x67452301, 0xEFCDAB89, 0x98BADCFE, 0x10325476)
@@ -32,13 +31,8 @@ _WORDS = ((1, 0), (5, 1), (3, 5), (7, 0))
 
 def digests_of(messages: Sequence[bytes]) -> Array:
     """The md5 of messages, as rows of 16 bytes."""
-    found = np.empty((len(messages), 16), dtype=np.uint8)
-    # Long ones would make the rows of all others as long.
-    short = np.array([len(each) <= _SHORT and 0 not in each for each in messages], dtype=np.bool_)
-    for place in np.flatnonzero(~short).tolist():
-        found[place] = _digest(messages[place])
-    found[short] = digests_of_letters(b"", letters_of(list(compress(messages, short.tolist()))))
-    return found
+    sizes = np.fromiter(map(len, messages), np.int64, len(messages))
+    return digests(np.frombuffer(b"".join(messages), np.uint8), np.cumsum(sizes) - sizes, sizes)
 
 
 def digests_of_letters(prefix: bytes, letters: Array) -> Array:
@@ -46,55 +40,44 @@ def digests_of_letters(prefix: bytes, letters: Array) -> Array:
 
     `letters` has a row of bytes for each message, in which a zero is no letter.
     """
-    found = np.empty((len(letters), 16), dtype=np.uint8)
-    if len(letters) < _FEW:
-        for place, row in enumerate(letters):
-            found[place] = _digest(prefix + row.tobytes().replace(b"\0", b""))
-        return found
-    for start in range(0, len(letters), _ROWS):
-        rows = slice(start, start + _ROWS)
-        found[rows] = _together(*_padded(prefix, letters[rows]))
-    return found
-
-
-def letters_of(messages: Sequence[bytes]) -> Array:
-    """Messages without zeros as rows of letters."""
-    width = max(map(len, messages), default=0)
-    return np.array([*messages], dtype=f"S{width + 1}").view(np.uint8).reshape(-1, width + 1)
-
-
-def _digest(message: bytes) -> Array:
-    return np.frombuffer(md5(message, usedforsecurity=False).digest(), dtype=np.uint8)
-
-
-def _padded(prefix: bytes, letters: Array) -> tuple[Array, Array]:
-    """The messages in whole blocks, and how many blocks each has ([Riv92] sections 3.1, 3.2)."""
     there = letters != 0
     sizes = np.count_nonzero(there, axis=1)
-    lengths = sizes + len(prefix)
-    blocks = (lengths + 8) // _BLOCK + 1
-    padded = np.empty((len(letters), _BLOCK * int(blocks.max())), dtype=np.uint8)
+    return digests(letters[there], np.cumsum(sizes) - sizes, sizes, prefix)
+
+
+def digests(raw: Array, starts: Array, sizes: Array, prefix: bytes = b"") -> Array:
+    """The same of messages that are so many bytes from a start on, after a common beginning."""
+    found = np.empty((len(starts), 16), dtype=np.uint8)
+    followed = np.append(raw, np.zeros(_LONGEST * _BLOCK, dtype=np.uint8))
+    blocks = (sizes + (len(prefix) + 8)) // _BLOCK + 1
+    for number in np.unique(blocks).tolist():
+        places = np.flatnonzero(blocks == number)
+        if len(places) < _FEW or number > _LONGEST:
+            for place in places.tolist():
+                message = raw[starts[place] : starts[place] + sizes[place]].tobytes()
+                digest = md5(prefix + message, usedforsecurity=False).digest()
+                found[place] = np.frombuffer(digest, dtype=np.uint8)
+            continue
+        for first in range(0, len(places), _ROWS):
+            rows = places[first : first + _ROWS]
+            padded = _padded(prefix, followed, starts[rows], sizes[rows], number)
+            words = np.ascontiguousarray(padded.view("<u4").T)
+            found[rows] = np.ascontiguousarray(_state(words).T).view(np.uint8)
+    return found
+
+
+def _padded(prefix: bytes, followed: Array, starts: Array, sizes: Array, blocks: int) -> Array:
+    """Messages in so many blocks ([Riv92] sections 3.1, 3.2)."""
+    padded = np.empty((len(starts), _BLOCK * blocks), dtype=np.uint8)
     padded[:, : len(prefix)] = np.frombuffer(prefix, dtype=np.uint8)
     own = padded[:, len(prefix) :]
-    # Letters of all messages follow each other; those of the next ones become zeros.
-    following = np.append(letters[there], np.zeros(own.shape[1], dtype=np.uint8))
-    starts = np.cumsum(sizes) - sizes
-    own[:] = sliding_window_view(following, own.shape[1])[starts]
+    # What follows a message becomes zeros.
+    own[:] = sliding_window_view(followed, own.shape[1])[starts]
     own *= np.arange(own.shape[1], dtype=np.int32) < sizes[:, np.newaxis].astype(np.int32)
-    rows = np.arange(len(letters))
-    padded[rows, lengths] = 0x80
-    padded.view("<u8")[rows, blocks * (_BLOCK // 8) - 1] = lengths * 8
-    return padded, blocks
-
-
-def _together(padded: Array, blocks: Array) -> Array:
-    """The digests of messages in whole blocks."""
-    found = np.empty((len(padded), 16), dtype=np.uint8)
-    for number in np.unique(blocks).tolist():
-        rows = np.flatnonzero(blocks == number)
-        words = np.ascontiguousarray(padded[rows, : _BLOCK * number].view("<u4").T)
-        found[rows] = np.ascontiguousarray(_state(words).T).view(np.uint8)
-    return found
+    lengths = sizes + len(prefix)
+    padded[np.arange(len(starts)), lengths] = 0x80
+    padded.view("<u8")[:, -1] = lengths * 8
+    return padded
 
 
 def _state(words: Array) -> Array:

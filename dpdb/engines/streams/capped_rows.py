@@ -2,15 +2,19 @@
 
 A first pass reads that column and those of the filter, and counts the rows of units by a hash.
 Where a counter is within the cap, so are all units that it stands for, and their rows count as they
-are. In a second pass the other rows are ordered by their hashes, unit by unit: for these are needed
-all declared columns. From then on there is a bit for each row, and a plan is worked out from the
-rows that count as if each were a unit.
+are. The other rows are ordered unit by unit, by their hashes: for these are needed all declared
+columns. From then on there is a bit for each row, and a plan is worked out from the rows that count
+as if each were a unit.
 
-How many passes there are follows from the size of the table's files, which everybody knows who may
-list it: in each one the rows of some units are ordered, so that memory is bounded even if all have
-more rows than count. No pass is left out where there are none. One more row of a unit can have its
-other rows ordered, too, and those of units with which it shares a counter; that takes the time
-of some rows, as the row does itself.
+Memory holds the rows of some units at a time. Of a small file one pass orders all. Of a larger one
+a pass keeps a byte for each row, the first of its hash; turn by turn, a pass over the units takes
+out the rows whose byte is greater than that of as many others as count; and the few units for which
+bytes do not decide are ordered in a last pass.
+
+How many passes there are, and of what, follows from the plan and from the size of the table's
+files, which everybody knows who may list it. No pass is left out where no unit has too many rows.
+One more row of a unit can have its other rows ordered, too, and those of units with which it shares
+a counter; that takes the time of some rows, as the row does itself.
 """
 
 from __future__ import annotations
@@ -37,7 +41,9 @@ from dpdb.vectors.evaluate import Frame
 from dpdb.vectors.vector import AnyVector, Array, Bools
 
 ORDERED = 2**28
-"""The bytes of files for each pass in which rows are ordered."""
+"""The bytes of files for each turn in which rows of some units are ordered."""
+_BUT_A_BYTE = np.uint64(56)
+"""The bits of a hash that is kept in 64, without the first eight."""
 
 Read = Callable[[frozenset[str]], Iterator[Loaded]]
 """Reads columns of all rows, in their order."""
@@ -67,17 +73,31 @@ class CappedRows:
 
     def bits(self, read: Read, slots: Mapping[Slot, AnyVector], size: int) -> RowBits:
         """The rows that count of a table whose files have so many bytes."""
-        counts = UnitCounts(self.table.rows_per_unit, size)
+        counts, turns = UnitCounts(self.table.rows_per_unit, size), 1 + size // ORDERED
         bits = RowBits.of(self._passed(read, slots, counts))
-        passes = 1 + size // ORDERED
-        for number in range(passes):
-            self._order(read, counts, bits, number, passes)
+        if self.alike:
+            self._take_turns(read, counts, bits, turns, None)
+            return bits
+        if turns > 1:
+            self._take_turns(read, counts, bits, turns, self._first_bytes(read, counts, bits))
+            counts = UnitCounts(self.table.rows_per_unit, size)
+            for block, _, rows in self._rows(read, frozenset({self._unit}), bits):
+                counts.add(self._hashes(block, rows))
+        least, numbers = LeastHashes(self.table.rows_per_unit), UnitNumbers()
+        for block, first, rows in self._contested(read, self._declared, counts, bits):
+            units = _units(block.columns[self._unit], rows, numbers)
+            bits.remove(least.add(rows + first, units, self._keys(block, rows)))
+        bits.remove(least.settle())
         return bits
 
     @property
     def _unit(self) -> str:
         assert self.table.unit is not None
         return self.table.unit
+
+    @property
+    def _declared(self) -> frozenset[str]:
+        return frozenset(column.name for column in self.table.columns)
 
     def _passed(
         self, read: Read, slots: Mapping[Slot, AnyVector], counts: UnitCounts
@@ -90,31 +110,69 @@ class CappedRows:
             passed = names_unit(unit)
             if where is not None:
                 passed &= row_blocks.mask(where, Frame(block.columns, slots), block.rows)
-            counts.add(counts.places(unit)[passed])
+            counts.add(unit_hashes(unit)[passed])
             yield passed
 
-    def _order(
-        self, read: Read, counts: UnitCounts, bits: RowBits, number: int, passes: int
-    ) -> None:
-        """Take out the rows past the caps, of the units whose turn it is in this pass."""
-        least, numbers, first = LeastHashes(self.table.rows_per_unit), UnitNumbers(), 0
-        names = {self._unit} if self.alike else {column.name for column in self.table.columns}
-        for block in read(frozenset(names)):
-            unit = block.columns[self._unit]
-            rows = bits.within(first, block.rows)
-            rows = rows[counts.may_be_overfull(counts.places(unit)[rows])]
-            rows = rows[unit_hashes(unit)[rows] % passes == number]
-            keys = () if self.alike else self._keys(block, rows)
-            over = least.add(rows + first, _units(unit, rows, numbers), keys)
-            bits.remove(over)
+    def _rows(
+        self, read: Read, names: frozenset[str], bits: RowBits
+    ) -> Iterator[tuple[Loaded, int, Array]]:
+        """Each block, how many rows are before it, and which of its own have a bit."""
+        first = 0
+        for block in read(names):
+            yield block, first, bits.within(first, block.rows)
             first += block.rows
-        bits.remove(least.settle())
+
+    def _contested(
+        self, read: Read, names: frozenset[str], counts: UnitCounts, bits: RowBits
+    ) -> Iterator[tuple[Loaded, int, Array]]:
+        """The same with the rows of units that may have more than count."""
+        for block, first, rows in self._rows(read, names, bits):
+            yield block, first, rows[counts.may_be_overfull(self._hashes(block, rows))]
+
+    def _hashes(self, block: Loaded, rows: Array) -> Array:
+        """Those of the units of some rows."""
+        return unit_hashes(taken(block.columns[self._unit], rows))
+
+    def _first_bytes(self, read: Read, counts: UnitCounts, bits: RowBits) -> Array:
+        """The first byte of the hash of each contested row."""
+        found = []
+        for block, _, rows in self._contested(read, self._declared, counts, bits):
+            first, _ = self._units_of(block).hashes(rows, self.sample_key)
+            found.append((first >> _BUT_A_BYTE).astype(np.uint8))
+        return np.concatenate(found)
+
+    def _take_turns(
+        self, read: Read, counts: UnitCounts, bits: RowBits, turns: int, first_bytes: Array | None
+    ) -> None:
+        """Take out rows past the caps, of some units in each turn.
+
+        Without bytes any rows do; with them, rows stay that have the same as the last that counts.
+        """
+        before = bits.copy()
+        for turn in range(turns):
+            least = LeastHashes(self.table.rows_per_unit, ties=first_bytes is not None)
+            numbers, done = UnitNumbers(), 0
+            blocks = self._contested(read, frozenset({self._unit}), counts, before)
+            for block, first, rows in blocks:
+                own = self._hashes(block, rows) % turns == turn
+                keys: tuple[Array, ...] = ()
+                if first_bytes is not None:
+                    chosen = first_bytes[done : done + len(rows)][own]
+                    keys = (chosen.astype(np.uint64) << _BUT_A_BYTE,)
+                done += len(rows)
+                units = _units(block.columns[self._unit], rows[own], numbers)
+                bits.remove(least.add(rows[own] + first, units, keys))
+            bits.remove(least.settle())
 
     def _keys(self, block: Loaded, rows: Array) -> tuple[Array, ...]:
         """What rows of one unit are ordered by."""
-        nobody = Owners(np.empty(0, dtype=np.int32), block.columns[self._unit])
-        units = Units.of(self.table, block.columns, nobody)
+        units = self._units_of(block)
         return (*units.hashes(rows, self.sample_key), *units.tied(rows))
+
+    def _units_of(self, block: Loaded) -> Units:
+        """What the hashes of rows are made of."""
+        nobody = Owners(np.empty(0, dtype=np.int32), block.columns[self._unit])
+        return Units.of(self.table, block.columns, nobody)
 
 
 def after_filter(plan: Plan) -> Plan:

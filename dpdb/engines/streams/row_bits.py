@@ -28,6 +28,10 @@ class RowBits:
             left = left[whole:]
         return cls(np.concatenate([*packed, np.packbits(left)]))
 
+    def copy(self) -> RowBits:
+        """The same rows, which stay when others are taken out."""
+        return RowBits(self._bits.copy())
+
     def within(self, first: int, rows: int) -> Array:
         """The numbers, from `first` on, of those among so many rows after that one."""
         byte = first // 8

@@ -37,22 +37,21 @@ class UnitCounts:
         taken = min(max(2 ** self.size.bit_length() // 4, FEWEST), MOST)
         self._counts = np.zeros(taken // kind.itemsize, dtype=kind)
 
-    def places(self, column: Numbers | Codes) -> Array:
-        """The place of the unit that each row names."""
-        bits = len(self._counts).bit_length() - 1
-        return unit_hashes(column) >> np.uint32(_HASH_BITS - bits)
-
-    def add(self, places: Array) -> None:
-        """Count a row for each place."""
-        ordered = np.sort(places)
+    def add(self, hashes: Array) -> None:
+        """Count a row for the unit of each hash."""
+        ordered = np.sort(self._places(hashes))
         first = np.flatnonzero(changes([ordered], len(ordered)))
         there, more = ordered[first], np.diff(first, append=len(ordered))
         sums = self._counts[there] + more
         self._counts[there] = np.minimum(sums, self.limit + 1)
 
-    def may_be_overfull(self, places: Array) -> Bools:
-        """Where a unit may have more rows than count."""
-        return np.asarray(self._counts[places] > self.limit)
+    def may_be_overfull(self, hashes: Array) -> Bools:
+        """Where the unit of a hash may have more rows than count."""
+        return np.asarray(self._counts[self._places(hashes)] > self.limit)
+
+    def _places(self, hashes: Array) -> Array:
+        bits = len(self._counts).bit_length() - 1
+        return hashes >> np.uint32(_HASH_BITS - bits)
 
 
 def unit_hashes(column: Numbers | Codes) -> Array:

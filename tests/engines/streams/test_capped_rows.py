@@ -17,7 +17,7 @@ from dpdb.engines.streams import capped_rows
 from dpdb.engines.streams.engine import StreamEngine
 from dpdb.engines.streams.least_hashes import LeastHashes
 from dpdb.engines.streams.row_bits import RowBits
-from dpdb.engines.streams.unit_counts import UnitCounts
+from dpdb.engines.streams.unit_counts import UnitCounts, unit_hashes
 from dpdb.plan.expressions import Slot
 from dpdb.policy.catalog import Kind, Table
 from dpdb.vectors.columns import Numbers
@@ -48,11 +48,10 @@ def test_a_counter_is_never_less_than_the_rows_of_its_units() -> None:
     """As many as 300 rows, of which a byte would lose 256."""
     numbers = np.concatenate([np.full(300, 7), np.arange(1000), np.arange(1000), [-(2**53)]])
     column = Numbers(numbers, Fraction(1), None, 0)
-    counts = UnitCounts(2, size=1)
-    places = counts.places(column)
-    for block in np.array_split(places, 4):
+    counts, hashes = UnitCounts(2, size=1), unit_hashes(column)
+    for block in np.array_split(hashes, 4):
         counts.add(block)
-    overfull = counts.may_be_overfull(places)
+    overfull = counts.may_be_overfull(hashes)
     assert overfull[numbers == 7].all()
     assert not overfull.all()
 
@@ -104,7 +103,7 @@ def test_what_is_read_follows_from_the_plan_and_the_size(
     policy = table(tmp_path, rows, CAPS["two"] + '\nengine = "stream"')
     engine = Sized()
     for text, passes in {
-        "SELECT SUM(x) FROM t WHERE y > 0": [{"who", "y"}, ALL, ALL, ALL, {"x"}],
+        "SELECT SUM(x) FROM t WHERE y > 0": [{"who", "y"}, ALL, *[{"who"}] * 4, ALL, {"x"}],
         "SELECT g, AVG(x) FROM t WHERE y > 0 GROUP BY g": [{"g", "x"}],
         "SELECT COUNT(DISTINCT who) FROM t WHERE y > 0": [{"who"}],
         "SELECT SUM(x, contribution_bounds_per_group => (2, 9)) FROM t WHERE y > 0": [{"who", "x"}]
@@ -130,3 +129,11 @@ def test_rows_of_the_same_hash_are_in_the_order_of_numbers_without_a_step(tmp_pa
     policy = table(tmp_path, [f"ann,a,1,,{9 - row},,,," for row in range(9)], CAPS["two"])
     text = "SELECT SUM(CLAMP(z, 0, 9)) FROM t"
     assert raw(text, policy, SmallBlocks()) == raw(text, policy, MemoryEngine())
+
+
+def test_rows_are_told_apart_where_the_first_byte_of_their_hashes_is_the_same(
+    tmp_path: Path,
+) -> None:
+    policy = table(tmp_path, [f"u{row % 7},,,,,,,,{row}" for row in range(7_000)], CAPS["two"])
+    text = "SELECT SUM(huge) FROM t"
+    assert raw(text, policy, SmallBlocks(block=500)) == raw(text, policy, MemoryEngine())
