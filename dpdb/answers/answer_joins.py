@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dpdb.answers.noisy_table import Accuracy, NoisyColumn, NoisyTable, Rows, spread
+from dpdb.answers.record import Detail
 from dpdb.plan.derived import Join
 from dpdb.plan.expressions import Expr, Slot, slots
 from dpdb.plan.relations import JoinKind
@@ -83,4 +84,4 @@ def _with_nulls(column: NoisyColumn, rows: Rows, missing: Bools) -> NoisyColumn:
         flags = column.accuracy.only_noise
         return Accuracy((low, high), None if flags is None else flags[rows] & ~missing)
 
-    return NoisyColumn(without(column.values), column.kind, accuracy)
+    return NoisyColumn(without(column.values), column.kind, Detail(accuracy))

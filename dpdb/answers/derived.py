@@ -26,6 +26,7 @@ from dpdb.answers.noisy_table import (
     shown,
     spread,
 )
+from dpdb.answers.record import Detail
 from dpdb.answers.rows import answer_table, empty_table
 from dpdb.plan.derived import Derived, Join, Released, Selection, UnionAll, Values, released
 from dpdb.plan.expressions import Expr, Slot
@@ -125,7 +126,7 @@ def _united(tables: Sequence[NoisyTable]) -> NoisyTable:
 def _chained(columns: Sequence[NoisyColumn], rows: Sequence[int]) -> NoisyColumn:
     """Columns of tables with so many rows as one; where one has no intervals, they are NULL."""
     values = _concatenated([each.values for each in columns], rows)
-    return NoisyColumn(values, columns[0].kind, partial(_accuracy, columns, rows))
+    return NoisyColumn(values, columns[0].kind, Detail(partial(_accuracy, columns, rows)))
 
 
 def _accuracy(columns: Sequence[NoisyColumn], rows: Sequence[int]) -> Accuracy | None:

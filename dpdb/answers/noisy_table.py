@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from dpdb.answers.record import Cell, CellAccuracy, CellColumn
+from dpdb.answers.record import Cell, CellAccuracy, CellColumn, Detail
 from dpdb.plan.query import Ordering
 from dpdb.policy.catalog import Kind
 from dpdb.policy.numbers import CALENDAR
@@ -39,20 +38,16 @@ class Accuracy(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class NoisyColumn:
-    """One column of an answer: a value for each row, or a constant for all.
-
-    Its intervals are worked out when they are first asked for, as `record.AnswerRecord` says.
-    """
+    """One column of an answer: a value for each row, or a constant for all."""
 
     values: AnyVector
     kind: Kind
-    find_accuracy: Callable[[], Accuracy | None] = lambda: None
-    """Gives how accurate the values are; None without intervals."""
+    accuracy_detail: Detail[Accuracy | None] = Detail.of(None)  # noqa: RUF009 (it never changes)
 
-    @cached_property
+    @property
     def accuracy(self) -> Accuracy | None:
         """How accurate the values are; None without intervals."""
-        return self.find_accuracy()
+        return self.accuracy_detail.value
 
     def take(self, rows: Rows) -> NoisyColumn:
         """The column in these rows."""
@@ -60,7 +55,7 @@ class NoisyColumn:
         def accuracy() -> Accuracy | None:
             return None if self.accuracy is None else self.accuracy.take(rows)
 
-        return NoisyColumn(self.values.take(rows), self.kind, accuracy)
+        return NoisyColumn(self.values.take(rows), self.kind, Detail(accuracy))
 
 
 @dataclass(frozen=True, repr=False)
@@ -86,7 +81,7 @@ class NoisyTable:
         def accuracy() -> CellAccuracy | None:
             return None if column.accuracy is None else self._accuracy(column.accuracy, column.kind)
 
-        return CellColumn(_cells(values, column.kind, self.rows), accuracy)
+        return CellColumn(_cells(values, column.kind, self.rows), Detail(accuracy))
 
     def _accuracy(self, accuracy: Accuracy, kind: Kind) -> CellAccuracy:
         low, high = (_cells(shown(end, kind), kind, self.rows) for end in accuracy.ends)

@@ -8,7 +8,7 @@ from enum import Enum, auto
 from fractions import Fraction
 from functools import cached_property
 from itertools import repeat
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from dpdb.ledger.protocol import FREE, Balance, Price
 from dpdb.policy.catalog import Kind
@@ -25,6 +25,32 @@ An end is None where only the bounds limit the exact value on its side.
 """
 
 
+T = TypeVar("T")
+
+
+class Detail(Generic[T]):
+    """A detail of an answer, which is worked out when it is first asked for.
+
+    A copy for another process has its value, and nothing of what it is worked out from.
+    """
+
+    def __init__(self, find: Callable[[], T]):
+        self._find = find
+
+    @classmethod
+    def of(cls, value: T) -> Detail[T]:
+        """The detail with a value that is known already."""
+        return cls(lambda: value)
+
+    @cached_property
+    def value(self) -> T:
+        """What it comes to."""
+        return self._find()
+
+    def __reduce__(self) -> tuple[Callable[[T], Detail[T]], tuple[T]]:
+        return self.of, (self.value,)
+
+
 class CellAccuracy(NamedTuple):
     """How accurate the cells of a column are."""
 
@@ -39,13 +65,12 @@ class CellColumn:
     """One column of an answer: its cells, from the first row to the last."""
 
     cells: tuple[Cell, ...]
-    find_accuracy: Callable[[], CellAccuracy | None] = lambda: None
-    """Gives how accurate the cells are; None without intervals."""
+    accuracy_detail: Detail[CellAccuracy | None] = Detail.of(None)  # noqa: RUF009 (it never changes)
 
-    @cached_property
+    @property
     def accuracy(self) -> CellAccuracy | None:
         """How accurate the cells are; None without intervals."""
-        return self.find_accuracy()
+        return self.accuracy_detail.value
 
     @property
     def intervals(self) -> Iterable[CellInterval]:
@@ -129,7 +154,7 @@ class AnswerRecord:
     """The types of the columns of a query, from its plan; empty where no query is answered."""
     origins: tuple[Origin, ...] = ()
     """Where the columns of a query come from; empty where no query is answered."""
-    find_releases: Callable[[], tuple[ReleaseReport, ...]] = tuple
+    release_detail: Detail[tuple[ReleaseReport, ...]] = Detail.of(())  # noqa: RUF009
     cost: Price = FREE
     query: bool = False
     """Whether this answers a SELECT, rather than showing or setting something."""
@@ -140,7 +165,7 @@ class AnswerRecord:
     private: bool = True
     """Whether the answer is differentially private; in teaching mode none is."""
     revealed: tuple[Disclosure, ...] = ()
-    find_notes: Callable[[], tuple[str, ...]] = tuple
+    note_detail: Detail[tuple[str, ...]] = Detail.of(())  # noqa: RUF009
     plan: Plan | None = None
     """The plan that EXPLAIN shows."""
 
@@ -150,15 +175,15 @@ class AnswerRecord:
         unpaid = self.plan if self.cost.queries else None
         return self.balance.theorem(unpaid.composed_loss if unpaid else NO_LOSS)
 
-    @cached_property
+    @property
     def releases(self) -> tuple[ReleaseReport, ...]:
         """The reports of what was drawn, or of what EXPLAIN says would be."""
-        return self.find_releases()
+        return self.release_detail.value
 
-    @cached_property
+    @property
     def notes(self) -> tuple[str, ...]:
         """Sentences on intervals, on an error asked for and, for EXPLAIN, on rows left out."""
-        return self.find_notes()
+        return self.note_detail.value
 
     @cached_property
     def rows(self) -> tuple[tuple[Cell, ...], ...]:

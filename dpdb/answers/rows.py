@@ -23,6 +23,7 @@ from dpdb.answers.noisy_table import (
     in_order,
     spread,
 )
+from dpdb.answers.record import Detail
 from dpdb.plan.expressions import IntervalEnd
 from dpdb.plan.plan import Plan
 from dpdb.plan.query import Output, ends_asked_for
@@ -57,7 +58,7 @@ def empty_table(plan: Plan) -> NoisyTable:
 def _empty(plan: Plan, output: Output) -> NoisyColumn:
     kind, nothing = output.expression.kind, Vector(np.zeros(0))
     accuracy = Accuracy((nothing, nothing)) if plan.has_noise(output) and kind.ordinal else None
-    return NoisyColumn(vector((), kind), kind, lambda: accuracy)
+    return NoisyColumn(vector((), kind), kind, Detail.of(accuracy))
 
 
 def _interval_ends(plan: Plan, noisy: Noisy | None, frame: Frame) -> dict[IntervalEnd, AnyVector]:
@@ -106,8 +107,8 @@ def _column(
 ) -> NoisyColumn:
     """One column of the answer in the groups `rows`, with its intervals."""
     values = evaluate(output.expression, frame).take(rows)
-    find = partial(_accuracy, plan, noisy, output, frame, rows)
-    return NoisyColumn(values, output.expression.kind, find)
+    accuracy = Detail(partial(_accuracy, plan, noisy, output, frame, rows))
+    return NoisyColumn(values, output.expression.kind, accuracy)
 
 
 @np.errstate(all="ignore")

@@ -7,8 +7,7 @@ import keyword
 import shlex
 from typing import TYPE_CHECKING, NoReturn
 
-from dpdb.answers.formats.escape import printable
-from dpdb.errors import UsageError
+from dpdb.errors import UsageError, printable
 from dpdb.interfaces.cli.arguments import add_session_arguments, policy_for_arguments
 from dpdb.policy.table_files import remarks
 from dpdb.session.connect import session_on

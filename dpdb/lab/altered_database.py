@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from dpdb.answers.answer import Answer
-from dpdb.answers.record import Cell, ReleaseReport
+from dpdb.answers.record import Cell, Detail, ReleaseReport
 from dpdb.lab.database import Database
 
 
@@ -27,7 +27,7 @@ class AlteredDatabase:
         cells = tuple(
             replace(column, cells=tuple(map(self._cell, column.cells))) for column in answer.cells
         )
-        return replace(answer, cells=cells, find_releases=lambda: self.releases)
+        return replace(answer, cells=cells, release_detail=Detail.of(self.releases))
 
     def _cell(self, cell: Cell) -> Cell:
         if isinstance(cell, int | float) and not isinstance(cell, bool):

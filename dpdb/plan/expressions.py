@@ -205,16 +205,13 @@ def logic(operator: str, operands: list[Expr]) -> Expr:
     """The AND or OR of the operands, flattened, without repetitions, and sorted."""
     flat: dict[Expr, None] = {}
     for operand in operands:
-        inner = operand.operands if _is(operand, operator) else (operand,)  # type: ignore[union-attr]
-        flat.update(dict.fromkeys(inner))
+        if isinstance(operand, Logic) and operand.operator == operator:
+            flat.update(dict.fromkeys(operand.operands))
+        else:
+            flat[operand] = None
     if len(flat) == 1:
         return next(iter(flat))
     return Logic(operator, _sorted(flat))
-
-
-def _is(expression: Expr, operator: str) -> bool:
-    """Whether `expression` is an AND or OR with this operator."""
-    return isinstance(expression, Logic) and expression.operator == operator
 
 
 def _sorted(operands: Iterable[Expr]) -> tuple[Expr, ...]:

@@ -114,12 +114,12 @@ class Region:
         return False
 
 
-@lru_cache(maxsize=128)
 def region(table: Source, condition: Expr | None) -> Region:
     """A region that holds all rows of `table` for which `condition` is true."""
     return Region(table, {} if condition is None else _limits(condition, wanted=True))
 
 
+@lru_cache(maxsize=256)
 def _limits(condition: Expr, *, wanted: bool) -> Limits:
     """The limits of the rows for which `condition` is true, or false if not `wanted`.
 
@@ -153,10 +153,7 @@ _TURNED = {"=": "=", "<>": "<>", "<": ">", "<=": ">="}
 """The operator of a comparison whose two sides are exchanged."""
 
 Verdicts = tuple[Span, Span]
-"""(points for which a condition on one column is true, points for which it is false).
-
-NULL is in neither set.
-"""
+"""The points where a condition on one column is true, and where it is false; NULL is in neither."""
 
 
 def _only(column: Column, verdicts: Verdicts, wanted: bool) -> Limits:

@@ -12,7 +12,7 @@ Record = TypeVar("Record", bound="DataclassInstance")
 
 
 def changed(record: Record, **fields: object) -> Record:
-    """The record with these fields: itself where it has them, with what it has worked out."""
+    """The record with these fields; the same object where it has them, with what it keeps."""
     for name, value in fields.items():
         if getattr(record, name) is not value:
             return replace(record, **fields)

@@ -7,6 +7,7 @@ from dpdb.answers.answer import Answer
 from dpdb.answers.derived import noisy_table
 from dpdb.answers.group_rows import with_all_keys
 from dpdb.answers.key_notes import key_notes
+from dpdb.answers.record import Detail
 from dpdb.answers.suggested_bounds import bin_notes, bounds_notes
 from dpdb.ledger.protocol import FREE, Balance
 from dpdb.plan.plan import Plan
@@ -37,19 +38,21 @@ def bought(
         cells=cells,
         kinds=tuple(output.expression.kind for output in planned.outputs),
         origins=release_reports.origins(planned),
-        find_releases=lambda: release_reports.reports(before),
+        release_detail=Detail(lambda: release_reports.reports(before)),
         cost=FREE if repeat else purchase.price,
         balance=balance,
         query=True,
         repeat=repeat,
         private=private,
         revealed=purchase.result.revealed if reveal else (),
-        find_notes=lambda: (
-            *purchase.notes,
-            *key_notes(planned),
-            *bounds_notes(planned, noisy.draws),
-            *bin_notes(planned),
-            *accuracy_notes.interval_notes(planned),
-            *accuracy_notes.only_noise_notes(columns, cells),
+        note_detail=Detail(
+            lambda: (
+                *purchase.notes,
+                *key_notes(planned),
+                *bounds_notes(planned, noisy.draws),
+                *bin_notes(planned),
+                *accuracy_notes.interval_notes(planned),
+                *accuracy_notes.only_noise_notes(columns, cells),
+            )
         ),
     )

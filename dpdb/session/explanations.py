@@ -5,6 +5,7 @@ from __future__ import annotations
 from dpdb.answers import accuracy_notes, contribution_notes, release_reports
 from dpdb.answers.answer import Answer
 from dpdb.answers.key_notes import key_notes
+from dpdb.answers.record import Detail
 from dpdb.answers.suggested_bounds import bin_notes
 from dpdb.ledger.protocol import Balance, Price
 from dpdb.plan.plan import Plan
@@ -17,16 +18,18 @@ def explained(text: str, planned: Plan, options: Options, price: Price, balance:
         statement=text,
         columns=tuple(output.label for output in planned.outputs),
         cells=(),
-        find_releases=lambda: release_reports.reports(planned),
+        release_detail=Detail(lambda: release_reports.reports(planned)),
         cost=price,
         balance=balance,
         query=True,
         explain=True,
-        find_notes=lambda: (
-            *key_notes(planned),
-            *bin_notes(planned),
-            *accuracy_notes.plan_notes(options, planned),
-            *contribution_notes.bounding_notes(planned),
+        note_detail=Detail(
+            lambda: (
+                *key_notes(planned),
+                *bin_notes(planned),
+                *accuracy_notes.plan_notes(options, planned),
+                *contribution_notes.bounding_notes(planned),
+            )
         ),
         plan=planned,
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from dpdb.answers import release_reports
 from dpdb.answers.answer import Answer
-from dpdb.answers.record import Origin
+from dpdb.answers.record import Detail, Origin
 from dpdb.errors import Unsupported
 from dpdb.plan.derived import (
     Derived,
@@ -84,7 +84,7 @@ class PublicAnswers:
     def _about(self, text: str, outputs: tuple[Output, ...]) -> Answer:
         columns = tuple(output.label for output in outputs)
         return Answer(
-            text, columns, (), self.balance, query=True, find_notes=lambda: (PUBLIC_NOTE,)
+            text, columns, (), self.balance, query=True, note_detail=Detail.of((PUBLIC_NOTE,))
         )
 
 

@@ -9,7 +9,7 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 from dpdb.answers.answer import Answer
-from dpdb.answers.record import Cell, columns_of
+from dpdb.answers.record import Cell, Detail, columns_of
 from dpdb.errors import Unsupported, printable
 from dpdb.ledger.protocol import FREE, Balance, Price
 from dpdb.plan.plan import Plan
@@ -152,7 +152,7 @@ class Session:
             return self._unprotected.explained(text, priced.query)
         query = self._asked(priced.query)
         rows = (lambda _: 1) if query.options.error is None else self._rows
-        return replace(self._explained(text, query, rows), find_releases=tuple)
+        return replace(self._explained(text, query, rows), release_detail=Detail.of(()))
 
     def _execute(self, text: str) -> Answer:
         match self._statement(text):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from dpdb.answers import release_reports
 from dpdb.answers.answer import Answer
+from dpdb.answers.record import Detail
 from dpdb.errors import InvalidOption, Unsupported
 from dpdb.ledger.protocol import FREE
 from dpdb.plan.plan import Plan
@@ -69,9 +70,9 @@ class Unprotected:
             price, note = self.ledger.price(ComposedLoss.of(pure(epsilon)), None), LOCAL_NOTE
         return replace(
             self._about(text, planned, price),
-            find_releases=lambda: release_reports.unprotected_reports(planned, epsilon),
+            release_detail=Detail.of(release_reports.unprotected_reports(planned, epsilon)),
             explain=True,
-            find_notes=lambda: (note,),
+            note_detail=Detail.of((note,)),
             plan=planned,
         )
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from fractions import Fraction
 
 from sqlglot import exp
 
-from dpdb.errors import Place, StatementError, UnknownName, Unsupported, did_you_mean
+from dpdb.errors import StatementError, UnknownName, Unsupported, did_you_mean
 from dpdb.plan.expressions import (
     Arithmetic,
     Expr,
@@ -23,9 +23,9 @@ from dpdb.sql.calls import call
 from dpdb.sql.date_functions import UNREAD, at_time_zone, date_call, shifted
 from dpdb.sql.functions import READ, named
 from dpdb.sql.literals import literal
-from dpdb.sql.predicates import PREDICATES, Predicates
+from dpdb.sql.predicates import PREDICATES, PredicateBinder
 from dpdb.sql.spellings import respelled
-from dpdb.sql.trees import Effort, chain, check_depth, node_name, only, place
+from dpdb.sql.trees import chain, check_depth, node_name, only
 
 COMPARISONS: dict[type[exp.Expr], str] = {
     exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",
@@ -39,12 +39,8 @@ ARITHMETIC: dict[type[exp.Expr], str] = {
 }
 
 
-class ExpressionBinder(ABC):
+class ExpressionBinder(PredicateBinder):
     """Binds scalar expressions. A subclass says what their leaves may be."""
-
-    def __init__(self, text: str, effort: Effort):
-        self.text = text
-        self.effort = effort
 
     @abstractmethod
     def leaf(self, node: exp.Expr) -> Expr | None:
@@ -54,17 +50,6 @@ class ExpressionBinder(ABC):
     @abstractmethod
     def function_names(self) -> list[str]:
         """The names of the functions that may be called here, for "did you mean"."""
-
-    def place(self, node: exp.Expr) -> Place | None:
-        """Where `node` stands in the statement."""
-        return place(node, self.text)
-
-    def condition(self, node: exp.Expr, depth: int = 0) -> Expr:
-        """A boolean expression."""
-        found = self.expression(node, depth)
-        if isinstance(found, types.CONDITIONS):
-            return found
-        return types.of_kind(found, Kind.BOOLEAN, self.place(node))
 
     def expression(self, node: exp.Expr, depth: int = 0) -> Expr:
         """Any allowed expression."""
@@ -88,7 +73,7 @@ class ExpressionBinder(ABC):
                 only(node, self.text, "this")
                 return Not(self.condition(node.this, depth + 1))
             case _ if isinstance(node, PREDICATES):
-                return self._predicates(depth).predicate(node)
+                return self.predicate(node, depth)
             case exp.Case() | exp.If():
                 return self._case(node, depth)
             case exp.Cast() | exp.TryCast() | exp.AtTimeZone():
@@ -98,7 +83,7 @@ class ExpressionBinder(ABC):
         if type(node) in COMPARISONS:
             only(node, self.text, "this", "expression")
             operator = COMPARISONS[type(node)]
-            return self._predicates(depth).compared(operator, node.this, node.expression)
+            return self.compared(operator, node.this, node.expression, depth)
         if isinstance(node, exp.Func):
             return self._function(node, depth)
         raise Unsupported(f"{node_name(node)} is not supported", place=self.place(node))
@@ -133,10 +118,6 @@ class ExpressionBinder(ABC):
             return types.date_arithmetic(operator, left, right, where)
         return types.arithmetic(operator, left, right, where)
 
-    def _predicates(self, depth: int) -> Predicates:
-        """What binds the predicates whose operands are one level below `depth`."""
-        return Predicates(self.text, self.effort, lambda part: self.expression(part, depth + 1))
-
     def _case(self, node: exp.Expr, depth: int) -> Expr:
         if isinstance(node, exp.If):
             only(node, self.text, "this", "true", "false")
@@ -149,7 +130,7 @@ class ExpressionBinder(ABC):
             if operand is None:
                 condition = self.condition(branch.this, depth + 1)
             else:
-                condition = self._predicates(depth).compared("=", operand, branch.this)
+                condition = self.compared("=", operand, branch.this, depth)
             branches.append((condition, self.expression(branch.args["true"], depth + 1)))
         otherwise = (
             Literal(None, Kind.TEXT) if default is None else self.expression(default, depth + 1)

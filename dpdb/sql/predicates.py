@@ -1,9 +1,8 @@
-"""Predicates: comparisons, BETWEEN, IN, IS and LIKE, whose operands are bound elsewhere."""
+"""The binder of predicates: comparisons, BETWEEN, IN, IS and LIKE."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
 
 from sqlglot import exp
 
@@ -24,100 +23,111 @@ PREDICATES = (exp.Between, exp.In, exp.Like, exp.ILike, exp.Escape, exp.Is, exp.
               exp.NullSafeNEQ)  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Predicates:
-    """Binds predicates with operands as `bind` gives them."""
+class PredicateBinder(ABC):
+    """Binds predicates. A subclass binds their operands."""
 
-    text: str
-    effort: Effort
-    bind: Callable[[exp.Expr], Expr]
+    def __init__(self, text: str, effort: Effort):
+        self.text = text
+        self.effort = effort
 
-    def compared(self, operator: str, left: exp.Expr, right: exp.Expr) -> Expr:
+    @abstractmethod
+    def expression(self, node: exp.Expr, depth: int = 0) -> Expr:
+        """Any allowed expression."""
+
+    def place(self, node: exp.Expr) -> Place | None:
+        """Where `node` stands in the statement."""
+        return place(node, self.text)
+
+    def condition(self, node: exp.Expr, depth: int = 0) -> Expr:
+        """A boolean expression."""
+        found = self.expression(node, depth)
+        if isinstance(found, types.CONDITIONS):
+            return found
+        return types.of_kind(found, Kind.BOOLEAN, self.place(node))
+
+    def compared(self, operator: str, left: exp.Expr, right: exp.Expr, depth: int) -> Expr:
         """One side compared with the other, of one kind."""
-        sides = [self.bind(side) for side in (left, right)]
-        (first, second), _ = types.unify(sides, self._place(left))
+        sides = [self.expression(side, depth + 1) for side in (left, right)]
+        (first, second), _ = types.unify(sides, self.place(left))
         return compare(operator, first, second)
 
-    def predicate(self, node: exp.Expr) -> Expr:
+    def predicate(self, node: exp.Expr, depth: int) -> Expr:
         """One of the `PREDICATES`."""
         match node:
             case exp.Between():
                 only(node, self.text, "this", "low", "high", "symmetric")
-                return self._between(node)
+                return self._between(node, depth)
             case exp.In():
                 only(node, self.text, "this", "expressions")
-                return self._in(node)
+                return self._in(node, depth)
             case exp.Is():
                 only(node, self.text, "this", "expression")
-                return self._is(node)
+                return self._is(node, depth)
             case exp.NullSafeEQ() | exp.NullSafeNEQ():
                 only(node, self.text, "this", "expression")
-                sides = [self.bind(side) for side in (node.this, node.expression)]
-                alike = types.alike(sides, self._place(node))
+                sides = [self.expression(side, depth + 1) for side in (node.this, node.expression)]
+                alike = types.alike(sides, self.place(node))
                 return Not(alike) if isinstance(node, exp.NullSafeNEQ) else alike
             case exp.Escape():
                 only(node, self.text, "this", "expression")
-                escape = self.bind(node.expression)
+                escape = self.expression(node.expression, depth + 1)
                 if not (isinstance(escape, Literal) and len(str(escape.value)) == 1):
-                    raise Unsupported("ESCAPE takes one character", place=self._place(node))
-                return self._like(node.this, str(escape.value))
-        return self._like(node, "")
+                    raise Unsupported("ESCAPE takes one character", place=self.place(node))
+                return self._like(node.this, str(escape.value), depth)
+        return self._like(node, "", depth)
 
-    def _between(self, node: exp.Between) -> Expr:
+    def _between(self, node: exp.Between, depth: int) -> Expr:
         """Between the ends in their order, and in either order where it is symmetric."""
         low, high = node.args["low"], node.args["high"]
         orders = [(low, high), (high, low)] if node.args.get("symmetric") else [(low, high)]
         within = []
         for start, end in orders:
-            above = self.compared("<=", start, node.this)
-            below = self.compared("<=", node.this, end)
+            above = self.compared("<=", start, node.this, depth)
+            below = self.compared("<=", node.this, end, depth)
             within.append(logic("and", [above, below]))
         return logic("or", within)
 
-    def _is(self, node: exp.Expr) -> Expr:
+    def _is(self, node: exp.Expr, depth: int) -> Expr:
         if isinstance(node.expression, exp.Null):
-            return IsNull(self.bind(node.this))
+            return IsNull(self.expression(node.this, depth + 1))
         if isinstance(node.expression, exp.Boolean):
             false = Literal(False, Kind.BOOLEAN)
-            operand = types.of_kind(self.bind(node.this), Kind.BOOLEAN, self._place(node.this))
+            operand = self.condition(node.this, depth + 1)
             tested = operand if node.expression.this else Not(operand)
             return Call("coalesce", (tested, false), Kind.BOOLEAN)
-        raise Unsupported("IS takes NULL, TRUE or FALSE", place=self._place(node))
+        raise Unsupported("IS takes NULL, TRUE or FALSE", place=self.place(node))
 
-    def _in(self, node: exp.Expr) -> Expr:
+    def _in(self, node: exp.Expr, depth: int) -> Expr:
         items = node.expressions
         if len(items) > MAX_LIST:
             raise TooLarge(
-                f"a list of {len(items)} values, {MAX_LIST} are allowed", place=self._place(node)
+                f"a list of {len(items)} values, {MAX_LIST} are allowed", place=self.place(node)
             )
-        parts = [self.bind(part) for part in (node.this, *items)]
-        (operand, *values), _ = types.unify(parts, self._place(node))
+        parts = [self.expression(part, depth + 1) for part in (node.this, *items)]
+        (operand, *values), _ = types.unify(parts, self.place(node))
         if not all(isinstance(value, Literal) for value in values):
             return logic("or", [compare("=", operand, value) for value in values])
         constants = {v.value for v in values if isinstance(v, Literal) and v.value is not None}
         null = any(isinstance(v, Literal) and v.value is None for v in values)
         return InList(operand, tuple(sorted(constants, key=repr)), null)
 
-    def _like(self, node: exp.Expr, escape: str) -> Expr:
+    def _like(self, node: exp.Expr, escape: str, depth: int) -> Expr:
         only(node, self.text, "this", "expression", "negate")
         if (tests := like_each(node)) is not None:
-            return self.bind(tests)
+            return self.expression(tests, depth + 1)
         operand, pattern = (
-            types.of_kind(self.bind(side), Kind.TEXT, self._place(side))
+            types.of_kind(self.expression(side, depth + 1), Kind.TEXT, self.place(side))
             for side in (node.this, node.expression)
         )
         if not isinstance(pattern, Literal):
-            raise Unsupported("a LIKE pattern must be a constant", place=self._place(node))
+            raise Unsupported("a LIKE pattern must be a constant", place=self.place(node))
         if pattern.value is None:
             return Literal(None, Kind.BOOLEAN)
         written = str(pattern.value)
         if len(written) > MAX_PATTERN:
-            raise TooLarge(f"a pattern longer than {MAX_PATTERN}", place=self._place(node))
+            raise TooLarge(f"a pattern longer than {MAX_PATTERN}", place=self.place(node))
         self.effort.spend_pattern(written, node, self.text)
         if isinstance(node, exp.ILike):
             written, operand = lower(written), Call("lower", (operand,), Kind.TEXT)
         like = Like(operand, like_pattern(written, escape))
         return Not(like) if node.args.get("negate") else like
-
-    def _place(self, node: exp.Expr) -> Place | None:
-        return place(node, self.text)

@@ -13,7 +13,7 @@ from dpdb.answers.accuracy_notes import (
     planned_error_notes,
     relative_error_notes,
 )
-from dpdb.answers.record import CellAccuracy, CellColumn
+from dpdb.answers.record import CellAccuracy, CellColumn, Detail
 from dpdb.plan.query import Options
 from dpdb.privacy.accounting.accountants import BudgetShare
 from tests.support.plans import planned
@@ -69,8 +69,8 @@ def test_which_columns_are_only_noise(
     flags: list[tuple[bool, bool]], expected: tuple[str, ...]
 ) -> None:
     cells = (1,) * len(flags)
-    found = [CellAccuracy((cells, cells), tuple(row[i] for row in flags)) for i in range(2)]
-    columns = [CellColumn(cells, lambda accuracy=each: accuracy) for each in found]
+    each = [CellAccuracy((cells, cells), tuple(row[i] for row in flags)) for i in range(2)]
+    columns = [CellColumn(cells, Detail.of(accuracy)) for accuracy in each]
     assert only_noise_notes(["a", "b"], columns) == expected
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache, partial
@@ -458,6 +458,15 @@ MISTAKES: list[Mapping[str, object]] = [
 ]  # fmt: skip
 
 
+@pytest.fixture
+def nothing_kept() -> Iterator[None]:
+    """Limits are worked out with the mistake, and after it without."""
+    regions._limits.cache_clear()
+    yield
+    regions._limits.cache_clear()
+
+
+@pytest.mark.usefixtures("nothing_kept")
 @pytest.mark.parametrize("mistake", MISTAKES, ids=",".join)
 def test_mistakes_would_be_found(
     world: World, monkeypatch: pytest.MonkeyPatch, mistake: Mapping[str, object]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import warnings
 from pathlib import Path
 
@@ -49,3 +50,12 @@ def test_what_is_told_later_is_what_would_have_been_told_at_once() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert [(a.intervals, a.notes, a.releases) for a in kept] == told
+
+
+def test_a_copy_for_another_process_has_what_is_told_and_no_plan() -> None:
+    for answer in map(opened().execute, QUERIES):
+        sent = pickle.dumps(answer)
+        assert b"dpdb.plan" not in sent
+        copy = pickle.loads(sent)
+        assert (copy.rows, copy.intervals) == (answer.rows, answer.intervals)
+        assert (copy.notes, copy.releases) == (answer.notes, answer.releases)

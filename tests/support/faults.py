@@ -163,8 +163,8 @@ ROWS = (
         "of one person's rows the smallest are kept",
         "a cap that selects",
         [Change("engines.memory.contribution_bounds:Units.order",
-                "hashes = np.frombuffer(", "return np.lexsort((self.written[-1].column.units[rows], "
-                "self.owners.numbers[rows])); hashes = np.frombuffer(")],
+                "keys = (*self", "return np.lexsort((self.written[-1].column.units[rows], "
+                "self.owners.numbers[rows])); keys = (*self")],
         "engines/test_contribution_bounds.py::test_the_mean_of_what_is_kept_is_the_mean",
     ),
     Mutant(

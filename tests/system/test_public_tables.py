@@ -126,7 +126,7 @@ def test_answers_are_exact_and_cost_nothing(session: Session, text: str) -> None
     assert answer.notes == ("public data, exact",)
     assert answer.private
     assert not answer.releases
-    assert all(column.ends is None for column in answer.cells)
+    assert all(column.accuracy is None for column in answer.cells)
     price = session.price(text)
     assert (answer.cost, price.epsilon, price.queries) == (price, 0, 0)
     assert (session.balance.epsilon_left, session.balance.queries_left) == (1, 10)

@@ -6,8 +6,8 @@ import datetime
 import math
 from fractions import Fraction
 
-from dpdb.answers.formats.escape import printable
 from dpdb.answers.record import Cell, CellInterval
+from dpdb.errors import printable
 from dpdb.policy.timestamps import DAY, HOUR, MINUTE, SECOND, read_timestamp
 
 NULL = "NULL"

@@ -1,10 +1,6 @@
-"""Names and texts made harmless for a terminal, a spreadsheet or Markdown."""
+"""Texts made harmless for a spreadsheet; `errors.printable` makes them so for a terminal."""
 
 from __future__ import annotations
-
-from dpdb.errors import printable
-
-__all__ = ["printable", "spreadsheet"]
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 

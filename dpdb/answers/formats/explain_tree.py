@@ -11,14 +11,13 @@ from fractions import Fraction
 from itertools import groupby
 
 from dpdb.answers.formats.cell_text import figure
-from dpdb.answers.formats.escape import printable
 from dpdb.answers.formats.footer import footer
 from dpdb.answers.formats.noise_facts import noise_facts
 from dpdb.answers.formats.part_formulas import formulas, readings
 from dpdb.answers.formats.relation_tree import origin_of_bounds, source_lines
 from dpdb.answers.record import AnswerRecord, ReleaseReport
 from dpdb.answers.release_reports import EXACT, LOCAL, atom_sums
-from dpdb.errors import folded
+from dpdb.errors import folded, printable
 from dpdb.plan.expressions import Call, Cast, ColumnRef, columns_of
 from dpdb.plan.plan import Mechanism, Plan, Release
 from dpdb.plan.single_values import DistinctValue, UnitValue, single_value

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator
 
 from dpdb.answers.formats.cell_text import margin
-from dpdb.answers.formats.escape import printable
 from dpdb.answers.record import AnswerRecord
+from dpdb.errors import printable
 from dpdb.policy.budget import Composition
 from dpdb.policy.numbers import decimal
 from dpdb.privacy.accounting.composition import Theorem

@@ -6,9 +6,8 @@ import json
 from fractions import Fraction
 from typing import Any
 
-from dpdb.answers.formats.escape import printable
 from dpdb.answers.record import AnswerRecord, ReleaseReport
-from dpdb.errors import DpdbError
+from dpdb.errors import DpdbError, printable
 from dpdb.policy.budget import Composition
 
 

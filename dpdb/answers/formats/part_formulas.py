@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from dpdb.answers.formats.cell_text import figure
-from dpdb.answers.formats.escape import printable
 from dpdb.answers.release_reports import promised_error
+from dpdb.errors import printable
 from dpdb.plan.confidence import CONFIDENCE
 from dpdb.plan.expressions import Slot
 from dpdb.plan.plan import Plan

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from dpdb.answers.formats.escape import printable
+from dpdb.errors import printable
 from dpdb.plan.expressions import ColumnRef, Expr, columns_of
 from dpdb.plan.per_unit import PerUnit
 from dpdb.plan.relations import Equality, Join, Joined, Mark, Relation, Scan, Source, scans

@@ -6,12 +6,12 @@ import csv
 import io
 from typing import Protocol
 
-from dpdb.answers.formats.escape import printable, spreadsheet
+from dpdb.answers.formats.escape import spreadsheet
 from dpdb.answers.formats.footer import NOT_PRIVATE, footer, revealed
 from dpdb.answers.formats.json_lines import as_json
 from dpdb.answers.formats.sheet import is_numeric, sheet, text_sheet
 from dpdb.answers.record import AnswerRecord, Cell
-from dpdb.errors import display_width
+from dpdb.errors import display_width, printable
 
 
 def as_csv(answer: AnswerRecord, *, intervals: bool = False) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dpdb.answers.formats.cell_text import NULL, cell_text, end_text
-from dpdb.answers.formats.escape import printable
 from dpdb.answers.formats.json_lines import number
 from dpdb.answers.record import AnswerRecord, Cell, CellColumn, Origin, columns_of
+from dpdb.errors import printable
 
 ONLY_NOISE = "only noise"
 ENDS = ("_low", "_high")

@@ -13,10 +13,12 @@ from dpdb.engines.memory.md5 import digests, digests_of
 from dpdb.policy.catalog import Value
 from dpdb.vectors.columns import Codes, Numbers
 from dpdb.vectors.stored_texts import StoredTexts
-from dpdb.vectors.vector import Array, Bools
+from dpdb.vectors.vector import Array
 
 _NULL = "~"
 _MINUS, _ZERO = b"-0"
+_LONGEST = len("-2.2250738585072014e-308")
+"""The letters that a double takes at most."""
 _HEX = np.array([f"{byte:02x}".encode() for byte in range(256)]).view(np.uint16)
 """The two digits of each byte."""
 
@@ -38,8 +40,7 @@ class Written:
     def letters(self, rows: Array) -> Array:
         """The same: a row of bytes for each, in which a zero is no letter."""
         if isinstance(self.column, Numbers):
-            null = None if self.column.null is None else self.column.null[rows]
-            return _digits(self.column.units[rows], null)
+            return _letters_of_numbers(self.column, rows)
         if isinstance(self.column, StoredTexts):
             column = self.column.taken(rows)
             letters = _in_hexadecimal(digests(*column.utf8()))
@@ -52,7 +53,23 @@ class Written:
         return _letters_of([values[code] for code in codes.tolist()], self.step)[place]
 
 
-def _digits(numbers: Array, null: Bools | None) -> Array:
+def _letters_of_numbers(column: Numbers, rows: Array) -> Array:
+    """The letters of a column of numbers in some rows."""
+    units = column.units[rows]
+    letters = _in_decimals(units) if column.step is None else _digits(units)
+    if column.null is not None:
+        null = column.null[rows]
+        letters[null] = 0
+        letters[null, 0] = ord(_NULL)
+    return letters
+
+
+def _in_decimals(doubles: Array) -> Array:
+    """Doubles with the fewest digits that tell them apart."""
+    return doubles.astype(f"S{_LONGEST}").view(np.uint8).reshape(-1, _LONGEST)
+
+
+def _digits(numbers: Array) -> Array:
     """Whole numbers as decimal digits, with zeros between the sign and the first one."""
     width = len(str(np.iinfo(numbers.dtype).max))
     letters = np.zeros((len(numbers), 1 + width), dtype=np.uint8)
@@ -64,9 +81,6 @@ def _digits(numbers: Array, null: Bools | None) -> Array:
         # The last digit stands alone where the number is zero.
         letters[:, place] = digit if place == width else digit * (left > 0)
         left = rest
-    if null is not None:
-        letters[null] = 0
-        letters[null, 0] = ord(_NULL)
     return letters
 
 

@@ -30,6 +30,9 @@ from dpdb.vectors.vector import Array, Bools
 _BLOCK = 2**15
 """Texts that are hashed at a time: the copies for that stay in the cache."""
 
+_AFTER_THE_FIRST = -64
+"""As numbers with a sign the bytes below this are those of a character but its first."""
+
 
 class ArrowTexts(StoredTexts):
     """Texts of which each means what the cell of a CSV file would that has its bytes.
@@ -109,17 +112,24 @@ class ArrowTexts(StoredTexts):
         return found
 
     def _hashes(self, factors: Array) -> Array:
-        raw, starts, sizes = self.utf8()
-        return hashes(followed(raw), starts, sizes, factors)
+        raw, starts, sizes, at, meant = self._as_they_mean()
+        found = hashes(followed(raw), starts, sizes, factors)
+        found[at] = hashes(*_joined(meant), factors)
+        return found
 
     def utf8(self) -> tuple[Array, Array, Array]:
-        bounds = bounds_of(self.texts)
+        raw, starts, sizes, at, meant = self._as_they_mean()
+        replaced, places, sizes[at] = _joined(meant)
+        starts[at] = places + len(raw)
+        return np.concatenate([raw, replaced]), starts, sizes
+
+    def _as_they_mean(self) -> tuple[Array, Array, Array, Array, list[bytes]]:
+        """The bytes, where each text starts, its size, and the texts that mean something else."""
+        bounds, held = bounds_of(self.texts), self.texts.buffers()[2] or b""
+        raw = np.frombuffer(held, np.uint8)[bounds[0] : bounds[-1]]
         starts, sizes = bounds[:-1] - bounds[0], np.where(self._empty, 0, np.diff(bounds))
-        raw = _bytes_of(self.texts)
-        at = _special_among(raw, starts, sizes)
-        meant, starts[at], sizes[at] = _as_they_mean(self.texts.take(pyarrow.array(at)))
-        starts[at] += len(raw)
-        return np.concatenate([raw, meant]), starts, sizes
+        at = _replaced(raw, bounds - bounds[0])
+        return raw, starts, sizes, at, [text.encode() for text in _texts_at(self.texts, at)]
 
     def _where(self, found: pyarrow.BooleanArray, *, empty: bool) -> Bools:
         """Whether each cell is found; of an empty one the policy and the condition say it."""
@@ -127,33 +137,26 @@ class ArrowTexts(StoredTexts):
         return np.where(self._empty, answer, bools(found))
 
 
-def _bytes_of(texts: pyarrow.Array) -> NDArray[np.uint8]:
-    """The bytes of all texts, one after the other."""
-    bounds = bounds_of(texts)
-    return np.frombuffer(texts.buffers()[2] or b"", np.uint8)[bounds[0] : bounds[-1]]
+def _replaced(raw: NDArray[np.uint8], bounds: Places) -> Places:
+    """The texts that mean something else than their bytes: a byte is NUL, or no part of UTF-8.
 
-
-def _special_among(raw: NDArray[np.uint8], starts: Places, sizes: Places) -> Places:
-    """The texts in which a byte is NUL or beyond ASCII."""
-    # Of bytes with a sign those beyond ASCII are negative.
-    special = np.flatnonzero(raw.view(np.int8) <= 0)
-    before, upto = (special.searchsorted(places) for places in (starts, starts + sizes))
-    return np.flatnonzero(upto > before)
-
-
-def _as_they_mean(texts: pyarrow.Array) -> tuple[NDArray[np.uint8], Places, Places]:
-    """What the texts of cells mean, as UTF-8: the bytes, where each starts, and its size.
-
-    NUL is what separates them, as it means another character in a cell. So what is no UTF-8
-    is replaced in each by itself.
+    They are found in bytes that follow each other, with where each starts and the last one ends.
     """
-    texts = compute.replace_substring(texts, "\0", "\N{REPLACEMENT CHARACTER}")
-    empty, nul = (pyarrow.scalar(text, TEXTS) for text in ("", "\0"))
-    joined = _bytes_of(compute.binary_join_element_wise(texts, empty, nul)).tobytes()
-    raw = np.frombuffer(joined.decode("utf-8", "replace").encode(), np.uint8)
-    ends = np.flatnonzero(raw == 0)
-    starts = np.append(0, ends + 1)[: len(ends)]
-    return raw, starts, ends - starts
+    escaped = raw.tobytes().decode("utf-8", "surrogateescape")
+    marked = np.frombuffer(escaped.encode("utf-8", "replace"), np.uint8)
+    special = (marked != raw) | (raw == 0)
+    # A character whose bytes are in two texts is in none of them.
+    inner = bounds[bounds < len(raw)]
+    torn = inner[raw.view(np.int8)[inner] < _AFTER_THE_FIRST]
+    special[torn] = special[torn - 1] = True
+    return np.flatnonzero(np.diff(np.flatnonzero(special).searchsorted(bounds)))
+
+
+def _joined(texts: Sequence[bytes]) -> tuple[NDArray[np.uint8], Places, Places]:
+    """The bytes of texts, with where each starts and its size."""
+    sizes = np.fromiter(map(len, texts), np.intp, len(texts))
+    raw = np.frombuffer(b"".join(texts), np.uint8)
+    return followed(raw), np.cumsum(sizes) - sizes, sizes
 
 
 def _decoded(texts: pyarrow.Array) -> list[str]:

@@ -30,9 +30,9 @@ _LIST_OF_ONE_PAIR, _TEXT = bytes([0x09, 2 * 5, 0x1C]), b"\x18"
 
 
 def with_narrow_decimals(metadata: FileMetaData, names: Collection[str]) -> FileMetaData:
-    """The same of a file, of which decimals that are stored in 32 or 64 bits are read so.
+    """What a file says of itself, by which decimals in 32 or 64 bits are read in as many.
 
-    Only those in the columns called `names` matter.
+    Columns that are not called `names` are read as before.
     """
     written = metadata.schema.to_arrow_schema()
     columns = map(metadata.schema.column, range(metadata.num_columns))

@@ -26,31 +26,36 @@ class _Pairs:
 
     @classmethod
     def once(cls, parts: Sequence[_Pairs]) -> _Pairs:
-        """Those of all parts, each once, and put in the order of their keys."""
+        """The pairs of all parts, each once, and put in the order of their keys."""
         keys = np.concatenate([part.keys for part in parts])
         groups = [part.cells for part in parts if part.cells is not None]
         if not groups:
             keys.sort()
             return cls(keys[changes([keys], len(keys))], None)
+        cells = np.concatenate(groups)
         order = np.argsort(keys)
-        keys = keys[order]
+        keys, cells = keys[order], cells[order]
         new = changes([keys], len(keys))
-        return cls(keys[new], np.concatenate(groups)[order[new]])
+        if (changes([cells], len(keys)) & ~new).any():  # Two cells have a key in common.
+            order = np.lexsort((cells, keys))
+            keys, cells = keys[order], cells[order]
+            new = changes([keys, cells], len(keys))
+        return cls(keys[new], cells[new])
 
 
 @dataclass(eq=False)
 class DifferentTexts:
     """Pairs of a cell and a text that there is in it: as many as there are, but no text itself.
 
-    Two of them are taken for one where they have the same key, which `text_hashes` says how
-    seldom they have. Noise has nothing to fear of that: a row still adds at most one pair, and
-    none that other rows have.
+    Two pairs of one cell are taken for one where they have the same key, and `text_hashes` says
+    how seldom that is. Noise has nothing to fear of it: a row still adds one pair at most, and
+    never takes the place of a pair of another cell.
     """
 
     number: int
-    """That of the cells."""
+    """The number of cells."""
     factors: Array = field(default_factory=random_factors, repr=False)
-    """Those of hashes, which all copies have in common."""
+    """The factors of the hashes, which all copies have in common."""
     _cell_hashes: Array = field(init=False, repr=False)
     _settled: list[_Pairs] = field(default_factory=list, repr=False)
     _waiting: list[_Pairs] = field(default_factory=list, repr=False)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 
-from dpdb.answers.formats.escape import printable
+from dpdb.errors import printable
 from dpdb.lab.files.check import check, report
 from dpdb.lab.risk.page import NOTICE
 from dpdb.session.connect import policy_of

@@ -13,8 +13,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from dpdb.answers.formats.escape import printable
-from dpdb.errors import InvalidOption, UsageError
+from dpdb.errors import InvalidOption, UsageError, printable
 from dpdb.interfaces.cli.arguments import separator
 from dpdb.lab.files.draft import Draft, drafts
 from dpdb.policy.catalog import Kind, Table

@@ -8,8 +8,7 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from dpdb.answers.formats.escape import printable
-from dpdb.errors import DataFileError, UsageError
+from dpdb.errors import DataFileError, UsageError, printable
 from dpdb.interfaces.cli import lab_arguments as kinds
 from dpdb.interfaces.cli.arguments import data_file
 from dpdb.lab.scenario import DataFile

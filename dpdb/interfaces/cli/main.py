@@ -11,8 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpdb.answers.formats.escape import printable
-from dpdb.errors import DpdbError
+from dpdb.errors import DpdbError, printable
 from dpdb.interfaces.cli.arguments import parser, policy_for_arguments, with_statement
 from dpdb.interfaces.cli.batch import Batch, scripted
 from dpdb.interfaces.cli.restricted import check_restricted

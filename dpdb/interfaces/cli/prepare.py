@@ -7,8 +7,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from dpdb.answers.formats.escape import printable
-from dpdb.errors import UsageError
+from dpdb.errors import UsageError, printable
 from dpdb.lab.files.draft import drafts
 from dpdb.policy.catalog import Table
 from dpdb.policy.csv_format import CsvFormat

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from wcwidth import wcswidth
 
-from dpdb.answers.formats.escape import printable
+from dpdb.errors import printable
 from dpdb.interfaces.shell import column_facts
 from dpdb.interfaces.shell.terminal import cut
 from dpdb.ledger.protocol import Balance

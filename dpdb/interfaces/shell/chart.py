@@ -8,10 +8,9 @@ from wcwidth import wcswidth
 
 from dpdb.answers.answer import Answer
 from dpdb.answers.formats.cell_text import cell_text
-from dpdb.answers.formats.escape import printable
 from dpdb.answers.formats.footer import NOT_PRIVATE
 from dpdb.answers.formats.sheet import ONLY_NOISE
-from dpdb.errors import UnknownName, UsageError, did_you_mean
+from dpdb.errors import UnknownName, UsageError, did_you_mean, printable
 
 NARROWEST = 10
 """The least width of the bars, in columns of the terminal."""

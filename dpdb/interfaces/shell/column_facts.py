@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpdb.answers.formats.escape import printable
+from dpdb.errors import printable
 from dpdb.policy.catalog import Column, Kind, Value
 from dpdb.policy.names import quoted_text
 from dpdb.policy.numbers import decimal

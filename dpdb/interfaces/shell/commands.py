@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from dpdb.answers.formats.escape import printable
-from dpdb.errors import DpdbError, UnknownName, UsageError, did_you_mean
+from dpdb.errors import DpdbError, UnknownName, UsageError, did_you_mean, printable
 from dpdb.interfaces.shell.chart import chart
 from dpdb.interfaces.shell.console import Console, Entry
 from dpdb.interfaces.shell.entries import Command, Sql, entries, interjection

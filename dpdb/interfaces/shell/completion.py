@@ -9,7 +9,7 @@ from prompt_toolkit.document import Document
 
 from dpdb import manual
 from dpdb.answers.declarations import named_by
-from dpdb.answers.formats.escape import printable
+from dpdb.errors import printable
 from dpdb.interfaces.shell import column_facts
 from dpdb.interfaces.shell.acceptance import is_accepted
 from dpdb.interfaces.shell.cursor_context import Context, context

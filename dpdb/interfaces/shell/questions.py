@@ -17,8 +17,7 @@ from prompt_toolkit.completion import (
 from prompt_toolkit.document import Document
 
 from dpdb.answers.answer import Answer
-from dpdb.answers.formats.escape import printable
-from dpdb.errors import DpdbError, InvalidOption, UnknownName, did_you_mean
+from dpdb.errors import DpdbError, InvalidOption, UnknownName, did_you_mean, printable
 from dpdb.interfaces.shell import column_facts
 from dpdb.interfaces.shell.completion import ShellCompleter
 from dpdb.interfaces.shell.terminal import Ask, tell, tell_error

@@ -13,7 +13,7 @@ from functools import cache
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from dpdb import manual
-from dpdb.answers.formats.escape import printable
+from dpdb.errors import printable
 from dpdb.lab.pages.rates import rates
 from dpdb.lab.pages.report import HEADINGS, Report, Success, counted
 from dpdb.lab.plots.style import DARK, LIGHT, MARKS, SHAPES, declared

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 
-from dpdb.answers.formats.escape import printable
+from dpdb.errors import printable
 from dpdb.lab.attack import Task
 from dpdb.lab.pages.report import HEADINGS, Act, Line, Report, Success, counted
 from dpdb.lab.plots.terminal import WIDTH, figure_text

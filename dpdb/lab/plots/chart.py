@@ -16,7 +16,7 @@ from matplotlib.patches import Patch, PathPatch
 from matplotlib.path import Path
 from matplotlib.ticker import NullLocator, PercentFormatter
 
-from dpdb.answers.formats.escape import printable
+from dpdb.errors import printable
 from dpdb.lab.plots.figures import Bars, Chart, Lines, Tiles
 from dpdb.lab.plots.style import LIGHT, SERIES, TILES
 

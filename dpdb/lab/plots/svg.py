@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from xml.etree import ElementTree
 
-from dpdb.answers.formats.escape import printable
+from dpdb.errors import printable
 from dpdb.lab.plots.chart import rendered
 from dpdb.lab.plots.figures import Chart
 from dpdb.lab.plots.style import LIGHT, alone

@@ -12,7 +12,7 @@ import textwrap
 from dataclasses import replace
 from string import ascii_lowercase
 
-from dpdb.answers.formats.escape import printable
+from dpdb.errors import printable
 from dpdb.lab.plots.axis import Axis, marked, roomy, tight
 from dpdb.lab.plots.braille import ACROSS, DOWN, characters, spots, trace
 from dpdb.lab.plots.figures import Figure, Lines, Tiles

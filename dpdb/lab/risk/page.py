@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from tabulate import tabulate
 
-from dpdb.answers.formats.escape import printable
+from dpdb.errors import printable
 from dpdb.lab.risk.adversary import LARGEST, Adversary, exceeding
 
 NOTICE = "For the custodian's eyes, not to be published: exact, worked out from every row."

@@ -48,6 +48,17 @@ def test_integers_are_read_as_they_are(tmp_path, digits, bits, stored):
     assert plain(held) == [125, -100_000, None]
 
 
+def test_integers_of_too_many_digits_are_read_as_they_are(tmp_path):
+    """What a file declares of its values may be wrong; it is no row that decides what is read."""
+    integers = pyarrow.array([2**31 - 1, -(2**31), 999], pyarrow.int32())
+    held = pyarrow.Array.from_buffers(pyarrow.decimal32(3, 2), 3, integers.buffers())
+    path = tmp_path / "t.parquet"
+    pyarrow.parquet.write_table(pyarrow.table({"x": held}), path, store_decimal_as_integer=True)
+    wide = ordinal(Kind.NUMBER, -(10**9), 10**9, step="0.01")
+    found = open_source(Table("t", path, (wide,))).load(["x"]).columns["x"]
+    assert plain(found) == [2**31 - 1, -(2**31), 999]
+
+
 def test_other_columns_are_what_they_were(tmp_path):
     table, rows = written(tmp_path / "t.parquet")
     metadata = with_narrow_decimals(pyarrow.parquet.read_metadata(table.path), ["x", "t"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import product
 
 import numpy as np
 import pyarrow
@@ -25,7 +26,7 @@ def test_hashes_are_those_of_what_cells_mean() -> None:
     """Many bytes that are no UTF-8 mean the same; a text that is too long means nothing."""
     draw = random.Random(7)
     raws = [b"".join(draw.choices(UNITS, k=draw.randrange(6))) for _ in range(3_000)]
-    raws += [b"a" * 10_001, b"\xff" * 10_001]
+    raws += [b"a" * 10_001, *(b"\xff" * size for size in (9_999, 10_000, 10_001))]
     found = _texts(raws).hashes(random_factors()).tolist()
     meant = [grammar.text(raw, b"") if len(raw) <= grammar.LONGEST else "" for raw in raws]
     assert len(set(meant)) < len(set(raws))
@@ -34,11 +35,30 @@ def test_hashes_are_those_of_what_cells_mean() -> None:
 
 def test_each_byte_and_the_size_matter() -> None:
     """In texts of one piece, of several, and of so many that their hashes are cut into pieces."""
-    sizes = [0, 1, 3, 4, 5, *range(PIECE - 2, PIECE + 3), 63, 64, 65, 129, 1_025, 9_999, 10_000]
+    sizes = [
+        0,
+        1,
+        3,
+        4,
+        5,
+        *range(30, 35),
+        64,
+        65,
+        *range(PIECE - 2, PIECE + 3),
+        1_025,
+        9_999,
+        10_000,
+    ]
     same = [b"x" * size for size in sizes]
     places = [(size, at) for size in sizes if size for at in {0, size // 3, size - 2, size - 1}]
     changed = {b"x" * at + b"y" + b"x" * (size - at - 1) for size, at in places if at >= 0}
     raws = [*same, *sorted(changed)]
+    assert len(set(_texts(raws).hashes(random_factors()).tolist())) == len(raws)
+
+
+def test_the_upper_halves_of_sums_are_used() -> None:
+    """In the lower ones hardly a bit depends on the last byte of each word."""
+    raws = [b"".join(words) for words in product([b"xxxa", b"xxxq"], repeat=8)]
     assert len(set(_texts(raws).hashes(random_factors()).tolist())) == len(raws)
 
 

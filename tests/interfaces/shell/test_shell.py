@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from dpdb.answers.answer import Answer
-from dpdb.answers.formats.escape import printable
-from dpdb.errors import MissingBounds
+from dpdb.errors import MissingBounds, printable
 from dpdb.interfaces.cli.main import main
 from dpdb.interfaces.shell import prompt
 from dpdb.interfaces.shell.commands import COMMANDS, run_typed

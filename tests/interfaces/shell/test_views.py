@@ -15,7 +15,7 @@ from dpdb.answers.answer import Answer
 from dpdb.answers.formats.explain_tree import tree
 from dpdb.answers.formats.footer import footer
 from dpdb.answers.formats.render import as_table
-from dpdb.answers.record import CellAccuracy, CellColumn, ReleaseReport
+from dpdb.answers.record import CellAccuracy, CellColumn, Detail, ReleaseReport
 from dpdb.errors import MissingBounds, Place, SyntaxFault, UnknownName, error_text
 from dpdb.interfaces.shell.banner import greeting
 from dpdb.interfaces.shell.chart import chart
@@ -188,7 +188,7 @@ def answer(rows: list[tuple[str, float]], margins: list[float], columns: list[st
         tuple(count - margin for count, margin in zip(counts, margins, strict=True)),
         tuple(count + margin for count, margin in zip(counts, margins, strict=True)),
     )
-    cells = (CellColumn(keys), CellColumn(counts, lambda: CellAccuracy(ends)))
+    cells = (CellColumn(keys), CellColumn(counts, Detail.of(CellAccuracy(ends))))
     return Answer("", tuple(columns), cells, FULL, query=True)
 
 
@@ -208,7 +208,7 @@ def test_chart_marks_what_is_only_noise() -> None:
     keys, means = plain.cells
     assert means.accuracy is not None
     accuracy = means.accuracy._replace(only_noise=(True, False))
-    flagged = replace(plain, cells=(keys, replace(means, find_accuracy=lambda: accuracy)))
+    flagged = replace(plain, cells=(keys, replace(means, accuracy_detail=Detail.of(accuracy))))
     first, second = chart(flagged, "", 60).split("\n")[1:]
     assert first.endswith("5.0 ± 5.0 (only noise)")
     assert second.endswith(" 5.0 ± 1.0")
@@ -229,7 +229,7 @@ def quote(cost: str, *margins: float | None, balance: Balance = FULL) -> Answer:
     )
     price = Price(Fraction(cost), Fraction(0), 1)
     return Answer(
-        "", (), (), balance, find_releases=lambda: drawn, cost=price, query=True, explain=True
+        "", (), (), balance, release_detail=Detail.of(drawn), cost=price, query=True, explain=True
     )
 
 
