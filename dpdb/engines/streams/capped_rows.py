@@ -8,8 +8,9 @@ as if each were a unit.
 
 Memory holds the rows of some units at a time. Of a small file one pass orders all. Of a larger one
 a pass keeps a byte for each row, the first of its hash; turn by turn, a pass over the units takes
-out the rows whose byte is greater than that of as many others as count; and the few units for which
-bytes do not decide are ordered in a last pass.
+out the rows whose byte is greater than that of as many others as count; and a last pass orders the
+units for which bytes do not decide: few, but for those with equal rows. Of none of them it keeps
+more rows than count.
 
 How many passes there are, and of what, follows from the plan and from the size of the table's
 files, which everybody knows who may list it. No pass is left out where no unit has too many rows.
