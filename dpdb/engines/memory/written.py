@@ -54,13 +54,17 @@ def _letters_of_numbers(column: Numbers, rows: Array) -> Array:
     """The letters of a column of numbers in some rows."""
     units = column.units[rows]
     # Without a step they are doubles, written with the fewest digits that tell them apart.
-    letters = _digits(units) if column.step is not None else units.astype(_DOUBLE).view(np.uint8)
-    letters = letters.reshape(len(rows), -1)
+    letters = _digits(units) if column.step is not None else _letters_of_doubles(units)
     if column.null is not None:
         null = column.null[rows]
         letters[null] = 0
         letters[null, 0] = ord(_NULL)
     return letters
+
+
+def _letters_of_doubles(numbers: Array) -> Array:
+    written = numbers.astype(_DOUBLE)
+    return written.view(np.uint8).reshape(len(numbers), written.itemsize)
 
 
 def _digits(numbers: Array) -> Array:
