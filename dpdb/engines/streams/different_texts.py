@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -23,14 +22,15 @@ class _Pairs:
     cells: Array | None
 
     @classmethod
-    def once(cls, parts: Sequence[_Pairs]) -> _Pairs:
-        """The pairs of all parts, each once and in the order of their keys."""
+    def once(cls, parts: list[_Pairs]) -> _Pairs:
+        """The pairs of all parts, which are taken out, each once and in the order of their keys."""
         keys = np.concatenate([part.keys for part in parts])
         groups = [part.cells for part in parts if part.cells is not None]
-        if not groups:
+        cells = np.concatenate(groups) if groups else None
+        parts.clear()
+        if cells is None:
             keys.sort()
             return cls(keys[changes([keys], len(keys))], None)
-        cells = np.concatenate(groups)
         order = np.argsort(keys)
         keys, cells = keys[order], cells[order]
         new = changes([keys], len(keys))

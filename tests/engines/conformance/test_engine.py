@@ -125,6 +125,22 @@ def test_a_unit_has_no_more_rows_than_its_cap(open_engine: OpenEngine, tmp_path:
     assert sum(counts) == 4
 
 
+def test_a_number_names_a_unit_in_one_group_or_in_several(
+    open_engine: OpenEngine, tmp_path: Path
+) -> None:
+    """Where no unit is in more groups than count, nothing is left to be hashed."""
+    policy = (
+        '[tables.t]\nunit = "id"\nrows_per_unit = 9\ngroups_per_unit = 1\n[tables.t.columns]\n'
+        'id = { type = "integer" }\ng = { type = "text", values = ["a", "b"] }\n'
+    )
+    for name, rows, most in [("one", "1,a\n1,a\n2,b\n", 3), ("two", "1,a\n1,b\n2,b\n", 2)]:
+        asked = write(
+            tmp_path, name, f"id,g\n{rows}", policy.replace("[tables.t", f"[tables.{name}")
+        )
+        [counts] = raw(f"SELECT COUNT(*) FROM {name} GROUP BY g", asked, open_engine())
+        assert sum(counts) == most
+
+
 def test_a_subquery_s_value_is_a_constant(open_engine: OpenEngine, tmp_path: Path) -> None:
     policy, engine = table(tmp_path, ROWS), open_engine()
     text = "SELECT COUNT(*) FROM t WHERE x > (SELECT AVG(x) FROM t)"
