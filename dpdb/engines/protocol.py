@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpdb.engines.rank_window import RankWindow
+from dpdb.errors import DataFileError
 
 if TYPE_CHECKING:
     from dpdb.plan.expressions import Slot
@@ -27,6 +28,7 @@ Progress = Callable[[float], None]
 """Is told the fraction of a file that has been read, from 0 to 1."""
 
 MAX_ROWS = 2**31
+"""The rows of the largest table, to which the words of sums are cut."""
 
 WORD: np.dtype[Any] = np.dtype(np.int64)
 _ENDLESS: np.dtype[Any] = np.dtype(object)
@@ -41,6 +43,11 @@ def representation(largest: int) -> np.dtype[Any]:
     has no say in it, or whatever treats the two differently would tell of it.
     """
     return WORD if largest * MAX_ROWS < 2**62 else _ENDLESS
+
+
+def too_large(table: Table) -> DataFileError:
+    """The error of a table that has more rows than any may."""
+    return DataFileError(f"{table.place} has more than {MAX_ROWS} rows")
 
 
 @dataclass(frozen=True, repr=False)

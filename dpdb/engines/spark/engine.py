@@ -8,7 +8,16 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dpdb.engines.memory.keys import declared_of
-from dpdb.engines.protocol import CountedValues, Exact, KeyCounts, OpenEngine, Progress, Witness
+from dpdb.engines.protocol import (
+    MAX_ROWS,
+    CountedValues,
+    Exact,
+    KeyCounts,
+    OpenEngine,
+    Progress,
+    Witness,
+    too_large,
+)
 from dpdb.engines.sources.file_versions import version_of
 from dpdb.engines.sources.opening import open_source
 from dpdb.engines.sources.parquet_reader import ParquetReader
@@ -98,6 +107,8 @@ class SparkEngine(OpenEngine):
             join(task.found, found)
         if table.server is None and rows != ParquetReader().rows(table):
             raise DataFileError(f"Spark does not read all rows of {table.place}")
+        if rows > MAX_ROWS:
+            raise too_large(table)
         seen = (self._version(table), rows)
         if before != seen[0] or self._versions.setdefault(table.name, seen) != seen:
             raise has_changed(table)

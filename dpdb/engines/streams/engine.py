@@ -12,7 +12,16 @@ import numpy as np
 
 from dpdb.engines.memory.engine import MemoryEngine
 from dpdb.engines.memory.keys import declared_of
-from dpdb.engines.protocol import CountedValues, Exact, KeyCounts, OpenEngine, Progress, Witness
+from dpdb.engines.protocol import (
+    MAX_ROWS,
+    CountedValues,
+    Exact,
+    KeyCounts,
+    OpenEngine,
+    Progress,
+    Witness,
+    too_large,
+)
 from dpdb.engines.sources.protocol import Loaded, Version, has_changed
 from dpdb.engines.streams.accumulators import accumulators, adds_up
 from dpdb.engines.streams.capped_rows import CappedRows, after_filter
@@ -220,7 +229,9 @@ class StreamEngine(OpenEngine):
         return [reading.strand(blocks, self.block) for blocks in strands]
 
     def _check(self, table: Table, version: Version, rows: int) -> None:
-        """Refuse a table of which other data have been seen."""
+        """Refuse a table of which other data have been seen, or of more rows than sums hold."""
+        if rows > MAX_ROWS:
+            raise too_large(table)
         if self._versions.setdefault(table.name, (version, rows)) != (version, rows):
             raise has_changed(table)
 

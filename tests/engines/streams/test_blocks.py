@@ -111,6 +111,14 @@ def test_a_table_that_changes_between_two_queries_is_refused(tmp_path: Path) -> 
         engine.exact(plan, {})
 
 
+def test_a_table_of_more_rows_than_sums_hold_is_refused(tmp_path: Path) -> None:
+    policy = table(tmp_path, HELD, 'engine = "stream"')
+    plan = planned("SELECT COUNT(*) FROM t", policy)
+    few = mock.patch("dpdb.engines.streams.engine.MAX_ROWS", 3)
+    with few, pytest.raises(DataFileError, match=r"has more than \d+ rows"):
+        StreamEngine().exact(plan, {})
+
+
 def test_a_table_without_a_row_has_zero_of_everything(tmp_path: Path) -> None:
     policy = table(tmp_path, [])
     for text in STATEMENTS[::3]:
