@@ -11,7 +11,7 @@ from dpdb.engines.memory.different_values import present
 from dpdb.engines.memory.statistics import Statistics
 from dpdb.engines.protocol import WORD
 from dpdb.engines.streams.accumulator import Accumulator
-from dpdb.engines.streams.cell_values import CellValues
+from dpdb.engines.streams.cell_values import CellPairs
 from dpdb.engines.streams.different_texts import DifferentTexts
 from dpdb.engines.streams.gathered import Gathered
 from dpdb.engines.streams.rank_windows import AllValues, RungCounts
@@ -120,8 +120,8 @@ class _Different(Accumulator):
     statistic: Distinct
     cells: int
     _numbers: dict[object, int] = field(default_factory=dict, repr=False)
-    _found: Gathered[CellValues] = field(
-        default_factory=lambda: Gathered(CellValues.together), repr=False
+    _found: Gathered[CellPairs] = field(
+        default_factory=lambda: Gathered(CellPairs.together), repr=False
     )
     _stored: DifferentTexts = field(init=False, repr=False)
 
@@ -135,7 +135,7 @@ class _Different(Accumulator):
             return
         own = part.different(self.statistic)
         codes = own.codes if own.texts is None else self._numbered(own.codes, own.texts)
-        self._found.add(CellValues.of(own.cells, codes))
+        self._found.add(self._pairs(own.cells, codes))
 
     def join(self, other: _Different) -> None:
         if other._stored:
@@ -144,7 +144,10 @@ class _Different(Accumulator):
         found = other._found.all()
         texts = [*other._numbers]
         codes = self._numbered(found.values, texts) if texts else found.values
-        self._found.add(CellValues.of(found.cells, codes))
+        self._found.add(self._pairs(found.cells, codes))
+
+    def _pairs(self, cells: Array | None, codes: Array) -> CellPairs:
+        return CellPairs(None if self.cells == 1 else cells, codes)
 
     def _numbered(self, codes: Array, texts: Sequence[object]) -> Array:
         known, used = self._numbers, np.flatnonzero(present(codes, len(texts)))
@@ -156,5 +159,4 @@ class _Different(Accumulator):
     def result(self) -> Array:
         if self._stored:
             return self._stored.per_cell().astype(WORD, copy=False)
-        cells = self._found.all().cells
-        return np.bincount(cells, minlength=self.cells).astype(WORD, copy=False)
+        return self._found.all().per_cell(self.cells).astype(WORD, copy=False)

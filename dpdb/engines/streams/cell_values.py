@@ -1,4 +1,4 @@
-"""Values in the cells of an answer, each with how often it is there."""
+"""Values in the cells of an answer: each with how often it is there, or once."""
 
 from __future__ import annotations
 
@@ -49,3 +49,33 @@ class CellValues:
             for name in ("cells", "values", "counts")
         )
         return cls.of(*joined)
+
+
+@dataclass(frozen=True, repr=False)
+class CellPairs:
+    """Pairs of a cell and a value; after they are put together each pair once."""
+
+    cells: Array | None
+    """None where there is one cell."""
+    values: Array
+
+    @classmethod
+    def together(cls, parts: list[CellPairs]) -> CellPairs:
+        """The pairs of all parts, which are taken out, each once and in order."""
+        values = np.concatenate([part.values for part in parts])
+        named = [part.cells for part in parts if part.cells is not None]
+        cells = np.concatenate(named) if named else None
+        parts.clear()
+        if cells is None:
+            values.sort()
+            return cls(None, values[changes([values], len(values))])
+        order = np.lexsort((values, cells))
+        cells, values = cells[order], values[order]
+        new = changes([cells, values], len(order))
+        return cls(cells[new], values[new])
+
+    def per_cell(self, cells: int) -> Array:
+        """How many pairs each cell has."""
+        if self.cells is None:
+            return np.array([len(self.values)])
+        return np.bincount(self.cells, minlength=cells)
