@@ -47,6 +47,12 @@ class Detail(Generic[T]):
         """What it comes to."""
         return self._find()
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Detail) and self.value == other.value
+
+    def __hash__(self) -> int:
+        return hash(self.value)
+
     def __reduce__(self) -> tuple[Callable[[T], Detail[T]], tuple[T]]:
         return self.of, (self.value,)
 

@@ -59,3 +59,5 @@ def test_a_copy_for_another_process_has_what_is_told_and_no_plan() -> None:
         copy = pickle.loads(sent)
         assert (copy.rows, copy.intervals) == (answer.rows, answer.intervals)
         assert (copy.notes, copy.releases) == (answer.notes, answer.releases)
+        assert copy == answer
+        assert hash(copy) == hash(answer)
