@@ -189,7 +189,7 @@ def test_a_check_counts_values(run: Run, tmp_path: Path, policy: Path, kind: str
     rows = ROWS.append_column("wide", [["x" * 10_001, "", "7"]])
     path = write_typed(tmp_path, "people", rows, kind)
     policy.write_text(
-        POLICY.format(path=path).replace("65", "35") + 'wide = { type = "integer" }\n'
+        POLICY.replace("65", "35").format(path=path) + 'wide = { type = "integer" }\n'
     )
     form = "DuckDB" if kind == "duckdb" else "Parquet"
     assert run("check", policy).out.splitlines()[2:] == [
