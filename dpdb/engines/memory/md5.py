@@ -36,7 +36,7 @@ def digests_of(messages: Sequence[bytes]) -> Array:
 
 
 def digests_of_letters(prefix: bytes, letters: Array) -> Array:
-    """The same of messages with a common beginning.
+    """The md5 of messages with a common beginning, as rows of 16 bytes.
 
     `letters` has a row of bytes for each message, in which a zero is no letter.
     """
@@ -46,7 +46,7 @@ def digests_of_letters(prefix: bytes, letters: Array) -> Array:
 
 
 def digests(raw: Array, starts: Array, sizes: Array, prefix: bytes = b"") -> Array:
-    """The same of messages that are so many bytes from a start on, after a common beginning."""
+    """The md5 of messages cut out of `raw`, each after the prefix, as rows of 16 bytes."""
     found = np.empty((len(starts), 16), dtype=np.uint8)
     followed = np.append(raw, np.zeros(_LONGEST * _BLOCK, dtype=np.uint8))
     blocks = (sizes + (len(prefix) + 8)) // _BLOCK + 1

@@ -38,7 +38,7 @@ class Written:
         return written.split("\n")[:-1]
 
     def letters(self, rows: Array) -> Array:
-        """The same: a row of bytes for each, in which a zero is no letter."""
+        """Its values in some rows as rows of bytes, in which a zero is no letter."""
         if isinstance(self.column, Numbers):
             return _letters_of_numbers(self.column, rows)
         if isinstance(self.column, StoredTexts):

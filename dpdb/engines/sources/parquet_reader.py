@@ -66,7 +66,7 @@ class _File:
 
     @classmethod
     def of(cls, path: Path, table: Table, names: Collection[str]) -> _File:
-        """That of the columns which the policy calls `names`."""
+        """The file, to be read for the columns that the policy calls `names`."""
         with open_parquet(path, table.path) as file:
             metadata = file.metadata
             stored = stored_columns(metadata.schema.to_arrow_schema())

@@ -68,7 +68,7 @@ def hashes(raw: NDArray[np.uint8], starts: Places, sizes: Places, factors: Words
 
 
 def followed(raw: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """The same bytes and those that must follow the last text, in whole words."""
+    """The bytes of texts with the zeros that must follow the last one, in whole words."""
     room = np.zeros((len(raw) + 7 >> 3 << 3) + PIECE, dtype=np.uint8)
     room[: len(raw)] = raw
     return room

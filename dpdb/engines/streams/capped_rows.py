@@ -62,14 +62,14 @@ class CappedRows:
 
     @classmethod
     def of(cls, plan: Plan) -> CappedRows:
-        """That of a plan."""
+        """What decides it for a plan."""
         assert isinstance(plan.table, Table)
         alike = after_filter(plan).column_names <= {plan.table.unit}
         return cls(plan.table, plan.where, plan.sample_key, alike)
 
     @property
     def for_all(self) -> CappedRows:
-        """That which serves all plans with the same filter."""
+        """What decides it for all plans with the same filter."""
         return replace(self, alike=False)
 
     def bits(self, read: Read, slots: Mapping[Slot, AnyVector], size: int) -> RowBits:
@@ -126,12 +126,12 @@ class CappedRows:
     def _contested(
         self, read: Read, names: frozenset[str], counts: UnitCounts, bits: RowBits
     ) -> Iterator[tuple[Loaded, int, Array]]:
-        """The same with the rows of units that may have more than count."""
+        """Each block, how many rows are before it, and its rows of units that may have too many."""
         for block, first, rows in self._rows(read, names, bits):
             yield block, first, rows[counts.may_be_overfull(self._hashes(block, rows))]
 
     def _hashes(self, block: Loaded, rows: Array) -> Array:
-        """Those of the units of some rows."""
+        """The hashes of the units of some rows."""
         return unit_hashes(taken(block.columns[self._unit], rows))
 
     def _first_bytes(self, read: Read, counts: UnitCounts, bits: RowBits) -> Array:

@@ -84,7 +84,7 @@ class RungCounts(Accumulator):
         return np.diff(reached, prepend=0)
 
     def _by_cell(self, groups: Array, values: Array) -> Array:
-        """The same for each cell; rows of no cell are in a group past the last one."""
+        """The counts of each cell; rows of no cell are in a group past the last one."""
         order, (cells, rungs) = np.argsort(values), self._counts.shape
         places = np.repeat(np.arange(rungs), self._between(values[order]))
         groups = groups[order[::-1] if self._falls else order].astype(np.intp)

@@ -19,7 +19,7 @@ class RowBits:
 
     @classmethod
     def of(cls, blocks: Iterable[Bools]) -> RowBits:
-        """Those that are true in blocks, which follow each other."""
+        """The rows that are true in blocks, which follow each other."""
         packed, left = list[Array](), np.empty(0, dtype=np.bool_)
         for block in blocks:
             left = np.concatenate([left, block])
@@ -29,7 +29,7 @@ class RowBits:
         return cls(np.concatenate([*packed, np.packbits(left)]))
 
     def copy(self) -> RowBits:
-        """The same rows, which stay when others are taken out."""
+        """A copy, whose rows stay when some are taken out here."""
         return RowBits(self._bits.copy())
 
     def within(self, first: int, rows: int) -> Array:
