@@ -14,7 +14,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from dpdb.vectors.vector import Array
 
-_FEW = 2**10
+_FEW = 2**8
 """For so few messages, the calls of 64 steps take longer than the messages by themselves."""
 _BLOCK = 64
 """The bytes that are worked into the state at once."""
