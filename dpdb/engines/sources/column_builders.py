@@ -45,7 +45,7 @@ class _WordBuilder:
 
     def __init__(self, column: Column, punctuation: Punctuation, *, exact: bool) -> None:
         self._values = (False, True) if column.values is None else column.values
-        self._missing = missing = len(self._values) if column.nullable else 0
+        missing = len(self._values) if column.nullable else 0
         code_of: dict[Value | None, int] = {v: code for code, v in enumerate(self._values)}
         read: Callable[[str], Value | None] = (
             grammar.boolean if column.kind is Kind.BOOLEAN else lambda text: text or None
@@ -64,7 +64,7 @@ class _WordBuilder:
             self._parts.add(Codes(self._meanings.of(column), self._values))
             return
         codes = self._meanings.of_different(column)
-        self._parts.add(RepeatedCodes(places, codes, self._values, self._missing))
+        self._parts.add(RepeatedCodes(places, codes, self._values))
 
     def finish(self) -> Codes:
         return self._parts.finish()

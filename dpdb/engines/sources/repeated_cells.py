@@ -12,7 +12,6 @@ from dpdb.engines.sources.builder import Bools
 from dpdb.engines.sources.csv_records import Cells, Places
 from dpdb.policy.catalog import Value
 from dpdb.vectors.columns import Codes
-from dpdb.vectors.stored import equal_to_any
 
 
 def at(values: NDArray[Any], places: Places | None) -> NDArray[Any]:
@@ -33,13 +32,10 @@ class RepeatedCodes(Codes):
     Which rows have one declared value is found without codes.
     """
 
-    def __init__(
-        self, places: Places, table: NDArray[Any], values: tuple[Value, ...], missing: int
-    ) -> None:
+    def __init__(self, places: Places, table: NDArray[Any], values: tuple[Value, ...]) -> None:
         self._places = places
         self._table = table
         self._values = values
-        self._missing = missing
 
     @property
     def values(self) -> tuple[Value, ...]:
@@ -50,11 +46,8 @@ class RepeatedCodes(Codes):
         return self._table.take(self._places)
 
     def within(self, rows: slice) -> RepeatedCodes:
-        return RepeatedCodes(self._places[rows], self._table, self._values, self._missing)
+        return RepeatedCodes(self._places[rows], self._table, self._values)
 
     def with_code(self, code: int) -> Bools:
-        if code == self._missing:
-            return super().with_code(code)
-        # A dictionary has a value once, or not at all: then no row is at a place before the first.
-        found = np.flatnonzero(self._table == code).tolist() or [-1]
-        return equal_to_any(self._places, found)
+        # Several cells may mean one value: however many do, each row is looked up once.
+        return np.asarray((self._table == code).take(self._places))

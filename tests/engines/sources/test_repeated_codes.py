@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow
 import pytest
 
 from dpdb.engines.sources.arrow_cells import repeated_cells
 from dpdb.engines.sources.column_builders import builder
+from dpdb.engines.sources.repeated_cells import RepeatedCodes
 from dpdb.policy.catalog import Column, Kind
+from tests.engines.test_counted_work import Noted
 
 VALUES = ("a", "b", "c", "\N{REPLACEMENT CHARACTER}")
 HELD = [b"b", b"x", b"\xff", b"a", b"b", b"\xfe", b"", b"a" * 10_001]
@@ -32,6 +35,16 @@ def test_rows_with_a_value_are_found_as_they_are_by_codes(nullable: bool) -> Non
     assert column.codes.tolist() == meant
     assert found == [[each == code for each in meant] for code in range(len(VALUES) + 1)]
     assert column.within(slice(4, 6)).codes.tolist() == meant[4:6]
+
+
+@pytest.mark.parametrize("table", [[1, 1, 1], [0, 1, 1], [0, 0, 1], [0, 0, 0]])
+def test_steps_do_not_follow_how_many_cells_mean_a_value(table: list[int]) -> None:
+    places = np.array([0, 1, 2, 1], dtype=np.int32).view(Noted)
+    column = RepeatedCodes(places, np.array(table, dtype=np.uint8), ("a", "b"))
+    Noted.notes.clear()
+    found = column.with_code(0)
+    assert Noted.notes == []  # One look-up, which is asked of the table.
+    assert found.tolist() == [table[place] == 0 for place in (0, 1, 2, 1)]
 
 
 def test_null_has_a_place_beside_as_many_values_as_there_are_indices() -> None:
