@@ -14,7 +14,16 @@ from dpdb.ledger.analysts import analyst
 from dpdb.ledger.book import Book, Sealed, open_book
 from dpdb.ledger.entries import Charge, Decision, Entry
 from dpdb.ledger.kept import Kept, ReleaseStore, SealedRelease
-from dpdb.ledger.protocol import Balance, Ledger, PinnedData, Price, Receipt, Recorded
+from dpdb.ledger.protocol import (
+    QUERIES_IN_ALL,
+    Balance,
+    Ledger,
+    PinnedData,
+    Price,
+    QueryLimit,
+    Receipt,
+    Recorded,
+)
 from dpdb.ledger.spending import Spent, covered_price, price_between
 from dpdb.ledger.state import State, StateReader, decision_of, totals_of
 from dpdb.ledger.terms import check_session
@@ -123,6 +132,17 @@ class LastingLedger(Ledger, ReleaseStore):
             delta_left=max(min(part.delta_left for part in parts), Fraction(0)),
             queries_left=max(parts[0].queries_left, 0),
         )
+
+    @property
+    def query_limits(self) -> tuple[QueryLimit, ...]:
+        """The session has one, and the budget where its terms say so."""
+        assert self.policy.lasting is not None
+        most = self.policy.lasting.queries_in_all
+        with self._session.lock:
+            in_all = self._read(self._last()).spent.queries
+            asked = self._session.queries
+        own = QueryLimit("queries of this session", self.policy.budget.queries, asked)
+        return (own,) if most is None else (own, QueryLimit(QUERIES_IN_ALL, most, in_all))
 
     def history(self) -> tuple[Recorded, ...]:
         """The analyst's last charges, up to LONGEST_HISTORY."""

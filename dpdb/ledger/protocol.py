@@ -104,6 +104,20 @@ class Balance:
         return accountant(self.budget).theorem(self.sums + more)
 
 
+QUERIES_IN_ALL = "queries in all"
+"""The limit that all sessions of a lasting budget share."""
+
+
+@dataclass(frozen=True)
+class QueryLimit:
+    """A limit of queries, and how many it has counted."""
+
+    name: str
+    most: int | None
+    """None where queries are counted, and any number may be asked."""
+    asked: int
+
+
 @dataclass(frozen=True)
 class Recorded:
     """A charge, as a ledger has recorded it for whoever asked."""
@@ -148,6 +162,13 @@ class Ledger(Protocol):
     @abstractmethod
     def balance(self) -> Balance:
         """The budget, and what is left of it."""
+
+    @property
+    def query_limits(self) -> tuple[QueryLimit, ...]:
+        """The limits that hold: with a budget of its own, a session has one."""
+        balance = self.balance
+        most = balance.budget.queries
+        return (QueryLimit("queries", most, most - balance.queries_left),)
 
     @property
     def pinned(self) -> PinnedData | None:

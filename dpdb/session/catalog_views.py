@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from fractions import Fraction
 
 from dpdb.answers import declarations
 from dpdb.answers.record import Cell
 from dpdb.errors import UnknownName, Unsupported
-from dpdb.ledger.protocol import Balance, Ledger, Recorded
+from dpdb.ledger.protocol import Balance, Ledger, QueryLimit, Recorded
 from dpdb.policy.budget import SMALLEST_DELTA, Budget, Composition
 from dpdb.policy.catalog import Policy
 from dpdb.policy.names import suggestion
@@ -45,7 +46,7 @@ def listing(
         case ShowBudget():
             balance = ledger.balance
             share = balance.share.epsilon if settings.epsilon is None else settings.epsilon
-            return BUDGET_COLUMNS, budget_rows(balance, share)
+            return BUDGET_COLUMNS, budget_rows(balance, share, ledger.query_limits)
         case ShowHistory():
             return HISTORY_COLUMNS, history_rows(ledger.history())
         case ShowTables():
@@ -56,14 +57,13 @@ def listing(
             return declarations.COLUMN_COLUMNS, column_rows(policy, statement)
 
 
-def budget_rows(balance: Balance, share: Fraction) -> Rows:
+def budget_rows(balance: Balance, share: Fraction, limits: Iterable[QueryLimit]) -> Rows:
     """Total, spent and left of the budget, and the session's ε by each composition theorem."""
     budget, delta = balance.budget, balance.budget.delta
-    queries = budget.queries
     rows: list[tuple[Cell, ...]] = [
         _amount("epsilon", budget.epsilon, balance.epsilon_left),
         _amount("delta", delta, balance.delta_left),
-        ("queries", queries, queries - balance.queries_left, balance.queries_left),
+        *map(_queries, limits),
         ("epsilon per query", float(share), None, None),
     ]
     if delta < SMALLEST_DELTA:
@@ -124,6 +124,11 @@ def column_rows(policy: Policy, statement: Describe) -> Rows:
         hint = suggestion(statement.table, known, "tables")
         raise UnknownName(f"no table {statement.table}", hint=hint, place=statement.place)
     return tuple(declarations.column_row(table, column) for column in table.columns)
+
+
+def _queries(limit: QueryLimit) -> tuple[Cell, ...]:
+    left = None if limit.most is None else limit.most - limit.asked
+    return limit.name, limit.most, limit.asked, left
 
 
 def _amount(name: str, total: Fraction, left: Fraction) -> tuple[Cell, ...]:

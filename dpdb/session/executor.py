@@ -17,7 +17,7 @@ from dpdb.answers.derived import subquery_answers
 from dpdb.answers.estimates import Draws, Noisy
 from dpdb.answers.group_rows import with_keys
 from dpdb.answers.record import Disclosure
-from dpdb.errors import InternalError
+from dpdb.errors import STAYS_PAID, InternalError
 from dpdb.plan.found_keys import KeyRow, are_sought
 from dpdb.plan.plan import Plan, Release
 from dpdb.plan.statistics import Ranks, Tally
@@ -56,7 +56,7 @@ def check_receipt(shared: Shared, receipt: Receipt) -> None:
     if not receipt.covers(shared.loss, shared.plan.region):
         raise InternalError(
             "this plan would reveal more than was charged for, and nothing was drawn",
-            hint="what it cost stays paid",
+            hint=STAYS_PAID,
         )
 
 

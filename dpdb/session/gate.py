@@ -11,7 +11,7 @@ from collections.abc import Callable
 from threading import Lock
 
 from dpdb.answers.answer import Answer
-from dpdb.errors import DpdbError, InternalError, Place
+from dpdb.errors import DpdbError, Place, reportable
 from dpdb.session.tick import wait_for_tick
 
 
@@ -40,18 +40,15 @@ class Gate:
             self._ticks = False
             try:
                 return execute(text)
-            except DpdbError as error:
-                # What is wrong with the statement as a whole is shown at its beginning.
-                error.place = error.place or Place(1, 1)
-                error.statement = text or error.statement
-                raise
-            except Exception:
-                # Its text could hold a cell: neither message nor traceback goes further.
-                failed = InternalError(
-                    "dpdb failed to answer this statement", hint="what it cost stays paid"
-                )
-                failed.statement = text
-                raise failed from None
+            except Exception as error:
+                raise _of_statement(text, reportable(error)) from None
             finally:
                 if self._ticks:
                     wait_for_tick(started)
+
+
+def _of_statement(text: str, error: DpdbError) -> DpdbError:
+    """The error as one of this statement: of all of it, if the error knows no other place."""
+    error.place = error.place or Place(1, 1)
+    error.statement = text or error.statement
+    return error

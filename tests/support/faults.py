@@ -272,8 +272,7 @@ ROWS = (
     Mutant(
         "a fault's message with what it stumbled over",
         "errors that only one row",
-        [Change("session.gate:Gate.answer", "except Exception:", "except Exception as fault:"),
-         Change("session.gate:Gate.answer", '"dpdb failed to answer this statement"', "str(fault)")],
+        [Change("errors:reportable", '"dpdb failed to answer this statement"', "str(error)")],
         "audit/test_nothing_shows_rows.py::test_a24_a_fault_of_ours_shows_no_cell",
     ),
     Mutant(

@@ -48,6 +48,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
+    except MemoryError:
+        print("error: this machine has too little memory", file=sys.stderr)
+        return 1
     except OSError as error:
         # Where the reader of a pipe is gone, there is nobody to report an error to.
         if not isinstance(error, BrokenPipeError):

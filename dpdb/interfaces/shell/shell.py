@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpdb.answers.answer import Answer
-from dpdb.errors import DpdbError
+from dpdb.errors import DpdbError, reportable
 from dpdb.interfaces.shell.console import Console
 from dpdb.interfaces.shell.entries import Sql
 from dpdb.interfaces.shell.preload import Preload
@@ -90,7 +90,8 @@ class Shell(Console):
             self._progress.restart()
             answer = self.session.execute(text)
             shown = self.answer_text(answer)
-        except DpdbError as error:
+        except Exception as failure:
+            error = reportable(failure)
             tell_error(*statement.presentable(error))
             return False
         except KeyboardInterrupt:
