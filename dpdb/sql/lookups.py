@@ -195,15 +195,24 @@ def check(node: exp.Exists | exp.In, text: str) -> exp.Select:
          "distinct")  # fmt: skip
     if tree.args.get("distinct"):  # Whether there is a row does not depend on it.
         only(tree.args["distinct"], text)
-    if not tree.args.get("group") and any(
-        is_aggregate(part) for item in tree.expressions for part in item.walk()
-    ):
+    if tree.args.get("from_") is None:
+        raise Unsupported(
+            "EXISTS and IN look into a table, and this SELECT reads FROM none",
+            hint="compare with the value itself, as in x = (SELECT …) or x IN (1, 2)",
+            place=place(node, text),
+        )
+    if not tree.args.get("group") and any(map(_has_aggregate, tree.expressions)):
         raise Unsupported(
             "an aggregate always gives a row, so that EXISTS and IN would look at no single one",
             hint="SELECT a column, or 1, under WHERE",
             place=place(node, text),
         )
     return tree
+
+
+def _has_aggregate(item: exp.Expr) -> bool:
+    """Whether an item computes with an aggregate: one in a subquery is the subquery's."""
+    return any(map(is_aggregate, item.walk(prune=lambda node: isinstance(node, exp.Query))))
 
 
 def read_inside(tree: exp.Select, inside: SelectBinder) -> Scope | Bound:
