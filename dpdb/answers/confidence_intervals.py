@@ -27,7 +27,7 @@ from dpdb.answers.noise_tails import margin_of
 from dpdb.plan.confidence import CONFIDENCE, at_once
 from dpdb.plan.estimate import Estimate
 from dpdb.plan.expressions import Slot, slots
-from dpdb.plan.moments import Reading, value
+from dpdb.plan.moments import Combination, value
 from dpdb.plan.plan import Plan, Release
 from dpdb.plan.query import COUNTS, Function, Output
 from dpdb.plan.statistics import Ranks
@@ -202,14 +202,14 @@ def _beyond_a_rung(
 
 
 def _around(
-    reading: Reading | None, plan: Plan, draws: Draws, confidence: float
+    combination: Combination | None, plan: Plan, draws: Draws, confidence: float
 ) -> tuple[Array, Array]:
-    """The whole numbers within the noise's margin around a reading, in steps of the grid.
+    """The whole numbers within the noise's margin around a combination, in steps of the grid.
 
     What is read is a whole number but for the noise.
     """
-    assert reading is not None
-    reach = margin_of(reading, plan, confidence)
-    values = read(reading, draws)
+    assert combination is not None
+    reach = margin_of(combination, plan, confidence)
+    values = read(combination, draws)
     rounding = 1e-9 * reach
     return np.ceil(values - reach - rounding), np.floor(values + reach + rounding)

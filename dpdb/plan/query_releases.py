@@ -20,7 +20,7 @@ from dpdb.plan.lowering import (
     contribution_of,
 )
 from dpdb.plan.mechanism_choice import MechanismChoice
-from dpdb.plan.moments import GroupMoments, Moments, Reading, value
+from dpdb.plan.moments import Combination, GroupMoments, Moments, value
 from dpdb.plan.plan import Release, ReleasedGroup, ReleaseFamily
 from dpdb.plan.query import Query
 from dpdb.plan.ranges import Environment
@@ -172,7 +172,7 @@ class QueryReleases:
         """The estimates of counts that are drawn together."""
         for member, added in zip(group.members, group.added, strict=True):
             parts = (0,) if added is None else added
-            number = sum((value(release, part) for part in parts), Reading())
+            number = sum((value(release, part) for part in parts), Combination())
             self.estimates[member] = Estimate(
                 self.query.aggregates[member],
                 (release,),

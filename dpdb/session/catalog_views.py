@@ -31,7 +31,7 @@ from dpdb.sql.statements import (
     ShowTables,
 )
 
-Rows = tuple[tuple[Cell, ...], ...]
+CellRows = tuple[tuple[Cell, ...], ...]
 BUDGET_COLUMNS = ("budget", "total", "spent", "left")
 HISTORY_COLUMNS = ("time", "statement", "epsilon", "delta")
 TABLE_COLUMNS = ("table", "columns", "unit")
@@ -40,7 +40,7 @@ SETTING_COLUMNS = ("setting", "value", "meaning")
 
 def listing(
     statement: Listed, policy: Policy, ledger: Ledger, settings: Settings, *, teach: bool
-) -> tuple[tuple[str, ...], Rows]:
+) -> tuple[tuple[str, ...], CellRows]:
     """The columns and the rows that a statement lists."""
     match statement:
         case ShowBudget():
@@ -57,7 +57,7 @@ def listing(
             return declarations.COLUMN_COLUMNS, column_rows(policy, statement)
 
 
-def budget_rows(balance: Balance, share: Fraction, limits: Iterable[QueryLimit]) -> Rows:
+def budget_rows(balance: Balance, share: Fraction, limits: Iterable[QueryLimit]) -> CellRows:
     """Total, spent and left of the budget, and the session's ε by each composition theorem."""
     budget, delta = balance.budget, balance.budget.delta
     rows: list[tuple[Cell, ...]] = [
@@ -91,7 +91,7 @@ def _epsilon_by(theorem: Theorem, budget: Budget, sums: ComposedLoss) -> Fractio
             return concentrated(sums, keeper.slack) if sums.rho_delta <= keeper.delta else None
 
 
-def history_rows(history: tuple[Recorded, ...] | None) -> Rows:
+def history_rows(history: tuple[Recorded, ...] | None) -> CellRows:
     """SHOW HISTORY: the asker's own statements; raises Unsupported where none are recorded."""
     if history is None:
         raise Unsupported(
@@ -108,7 +108,7 @@ def utc_time(seconds: int) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
-def table_rows(policy: Policy) -> Rows:
+def table_rows(policy: Policy) -> CellRows:
     """SHOW TABLES: each table, how many columns are declared for it, and whom a row is about."""
     return tuple(
         (table.name, len(table.columns), "public" if table.public else table.unit_as_written)
@@ -116,7 +116,7 @@ def table_rows(policy: Policy) -> Rows:
     )
 
 
-def column_rows(policy: Policy, statement: Describe) -> Rows:
+def column_rows(policy: Policy, statement: Describe) -> CellRows:
     """DESCRIBE: what is declared about each column of a table."""
     table = policy.table(statement.table)
     if table is None:

@@ -31,13 +31,13 @@ from dpdb.policy.table_files import check_file, undeclared_server_table
 if TYPE_CHECKING:
     from dpdb.session.session import Session
 
-Source = str | Path | Policy
+DataSource = str | Path | Policy
 """A data file, the address of a server's table, a policy file, or a policy."""
 Choice = TypeVar("Choice", bound=StrEnum)
 
 
 def connect(
-    *sources: Source,
+    *sources: DataSource,
     epsilon: Number | None = None,
     delta: Number | None = None,
     queries: int | None = None,
@@ -84,7 +84,7 @@ def connect(
 
 
 def policy_of(
-    *sources: Source,
+    *sources: DataSource,
     epsilon: Number | None = None,
     delta: Number | None = None,
     queries: int | None = None,
@@ -158,7 +158,7 @@ def valid_seed(seed: int | None, *, teach: bool) -> int | None:
     return seed
 
 
-def _policy(source: Source, form: CsvFormat | None, names: Sequence[str]) -> Policy:
+def _policy(source: DataSource, form: CsvFormat | None, names: Sequence[str]) -> Policy:
     """The policy of a source; `form` and `names` are of a CSV file that has none."""
     if isinstance(source, Policy):
         return source

@@ -11,9 +11,9 @@ from dpdb.answers.answer import Answer
 from dpdb.answers.record import Detail, Origin
 from dpdb.errors import Unsupported
 from dpdb.plan.derived import (
+    AnswerJoin,
     Derived,
     DerivedQuery,
-    Join,
     Released,
     Selection,
     UnionAll,
@@ -106,7 +106,7 @@ def _derived_with_rows(derived: Derived) -> Derived:
             return derived
         case UnionAll(inputs=several):
             return UnionAll(tuple(map(_derived_with_rows, several)))
-        case Join(left=left, right=right):
+        case AnswerJoin(left=left, right=right):
             return replace(derived, left=_derived_with_rows(left), right=_derived_with_rows(right))
         case Selection(input=only, scalars=scalars):
             several = tuple(map(_derived_with_rows, scalars))

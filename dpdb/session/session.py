@@ -28,7 +28,7 @@ from dpdb.session.memory import Chosen, Memory, Shelf
 from dpdb.session.public import PublicAnswers
 from dpdb.session.public_facts import PublicFacts
 from dpdb.session.settings import Settings
-from dpdb.session.unprotected import Unprotected
+from dpdb.session.unprotected import UnprotectedAnswers
 from dpdb.sql.statements import Assign, Select, statement
 
 if TYPE_CHECKING:
@@ -203,9 +203,9 @@ class Session:
         return Executor(self._engine, self._noise, self.teach, known)
 
     @property
-    def _unprotected(self) -> Unprotected:
+    def _unprotected(self) -> UnprotectedAnswers:
         """Answers where teaching mode has switched privacy off."""
-        return Unprotected(
+        return UnprotectedAnswers(
             self._known, self.settings, self._ledger, self._noise, lambda: self._engine
         )
 

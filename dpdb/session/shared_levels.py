@@ -117,7 +117,7 @@ class Shared:
         )
 
 
-Cells = tuple[object, ...]
+ReleasedCells = tuple[object, ...]
 """The rows that releases are about, and the keys of their cells."""
 
 
@@ -130,7 +130,9 @@ class AllSeries:
 
     _series: dict[object, dict[str, Series]] = field(default_factory=dict)
 
-    def add(self, cells: Cells, levels: Iterable[tuple[Release, str, Array]], analyst: str) -> None:
+    def add(
+        self, cells: ReleasedCells, levels: Iterable[tuple[Release, str, Array]], analyst: str
+    ) -> None:
         """Take note of levels that an analyst was shown: releases, names of series, and values."""
         for release, name, values in levels:
             if has_levels(release):
@@ -139,7 +141,7 @@ class AllSeries:
                 named = self._series.setdefault(_subject(cells, release), {})
                 named.setdefault(name, Series(name, sensitivity)).add(scale, values, analyst)
 
-    def shared(self, cells: Cells, plan: Plan, asker: str) -> Shared:
+    def shared(self, cells: ReleasedCells, plan: Plan, asker: str) -> Shared:
         """What of a plan was told before, by the series with the finest levels."""
         steps: dict[int, tuple[Series, Step]] = {}
         for index in range(plan.recalled, len(plan.releases)):
@@ -156,7 +158,7 @@ class AllSeries:
         return Shared(plan, asker, steps)
 
 
-def _subject(cells: Cells, release: Release) -> tuple[object, ...]:
+def _subject(cells: ReleasedCells, release: Release) -> tuple[object, ...]:
     mechanism = release.mechanism
     sensitivity = mechanism.sensitivity if isinstance(mechanism, Laplace) else None
     return cells, release.statistic, release.unit, sensitivity

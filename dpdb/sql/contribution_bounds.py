@@ -30,7 +30,7 @@ _COUNTS = (exp.Count, exp.CountIf)
 
 
 @dataclass(frozen=True)
-class Bounds:
+class ContributionBounds:
     """The bounds of what the rows of a unit come to in a group."""
 
     low: Fraction
@@ -39,7 +39,7 @@ class Bounds:
 
 def bounded(
     node: exp.Expr, rows: ExpressionBinder, table: Source
-) -> tuple[exp.Expr, Bounds | None]:
+) -> tuple[exp.Expr, ContributionBounds | None]:
     """The aggregate with named arguments at `node` as one without.
 
     Its argument is clamped, where the bounds are those of a row; otherwise they are given back.
@@ -65,7 +65,7 @@ def bounded(
     if counts and greatest >= most and least <= (1 if most == 1 else 0):
         return inner, None
     if per_group and summed and most > 1 and not isinstance(inner.this, exp.Distinct):
-        return inner, Bounds(least, greatest)
+        return inner, ContributionBounds(least, greatest)
     if counts:
         raise _unclamped_count(greatest, most, where)
     if most > 1:

@@ -26,7 +26,7 @@ from dpdb.sql.scopes import (
     condition_in,
 )
 from dpdb.sql.select_binder import SelectBinder
-from dpdb.sql.terms import Option, agreed
+from dpdb.sql.terms import WrittenOption, agreed
 from dpdb.sql.trees import only, place
 from dpdb.sql.views import Scope
 
@@ -88,7 +88,7 @@ def selection(
     written: list[str],
     scope: Scope,
     binder: SelectBinder,
-    terms: tuple[Option, ...] = (),
+    terms: tuple[WrittenOption, ...] = (),
 ) -> Selection:
     """What a SELECT computes from the rows of a derived table, the view of `scope`."""
     only(tree, binder.text, *_CLAUSES)
@@ -161,7 +161,7 @@ def _is_distinct(
     return True
 
 
-def check_terms(terms: tuple[Option, ...], scope: Scope) -> None:
+def check_terms(terms: tuple[WrittenOption, ...], scope: Scope) -> None:
     """Refuse an option that would change what the releases read, which have been bound already."""
     if agreed(terms, scope.view.table, grouped=True) != scope.view.table:
         raise InvalidOption(

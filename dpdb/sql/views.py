@@ -59,11 +59,11 @@ class SubqueryBinder(Protocol):
         ...
 
 
-Columns = tuple[tuple[str, Expr], ...]
+ViewColumns = tuple[tuple[str, Expr], ...]
 """The names, of which several can be the same and some empty, with their expressions."""
 
 
-def called(name: str, columns: Columns) -> list[Expr]:
+def called(name: str, columns: ViewColumns) -> list[Expr]:
     """The different columns of that name, first exactly, then in any case."""
     folded = name.casefold()
     matches = [column for column in columns if column[0].casefold() == folded]
@@ -76,7 +76,7 @@ class View:
     """The rows of a table or of joined tables for which `where` is true, and their columns."""
 
     table: Source
-    columns: Columns
+    columns: ViewColumns
     where: Expr | None = None
     subqueries: tuple[Query, ...] = ()
     """The scalar subqueries that `columns` and `where` refer to through slots."""
@@ -99,7 +99,7 @@ def whole(table: Table) -> View:
 
 
 @dataclass(frozen=True)
-class Part:
+class TableInJoin:
     """One of the tables that a SELECT joins."""
 
     scan: Scan
@@ -117,12 +117,12 @@ class Scope:
     """The view that a SELECT reads, and the names by which its columns are known."""
 
     view: View
-    names: Mapping[str, Columns]
+    names: Mapping[str, ViewColumns]
     """The columns of each table, by the names that may qualify them."""
     binder: SubqueryBinder
     source: exp.Expr
     """The view's place in FROM."""
-    parts: tuple[Part, ...] = ()
+    parts: tuple[TableInJoin, ...] = ()
     """The tables that are to be joined; none where there is only one."""
 
     def condition(self, where: Expr | None) -> Expr | None:
@@ -165,7 +165,7 @@ class Scope:
             self.binder.effort.spend(size(expression), node, self.binder.text)
             yield name, self._taken(expression, node)
 
-    def _columns(self, node: exp.Column) -> Columns:
+    def _columns(self, node: exp.Column) -> ViewColumns:
         """The columns among which the column is: those of the table that qualifies its name."""
         qualifier = node.args.get("table")
         if qualifier is None:

@@ -13,7 +13,7 @@ from dpdb.interfaces.shell.commands import COMMANDS, run
 from dpdb.interfaces.shell.console import Console, Entry
 from dpdb.interfaces.shell.entries import Sql, entries
 from dpdb.interfaces.shell.scripts import statements
-from dpdb.interfaces.shell.settings import Settings
+from dpdb.interfaces.shell.settings import ShellSettings
 from dpdb.interfaces.shell.terminal import tell, tell_error
 from dpdb.policy.catalog import Policy
 
@@ -29,7 +29,7 @@ class Batch(Console):
     def __init__(
         self,
         policy: Policy,
-        settings: Settings,
+        settings: ShellSettings,
         session: Session,
         inputs: Iterable[Path],
         *,

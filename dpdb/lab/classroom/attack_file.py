@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Game(Protocol):
+class Referee(Protocol):
     """What draws a secret, and counts who found it out; any `Attack` does."""
 
     def scenario(self, rng: np.random.Generator) -> Scenario: ...
@@ -34,11 +34,11 @@ class AttackFile(Attack):
     """An attack whose `run` is a student's.
 
     It is played in `player`, a process that never had the data or the truth. They come from
-    `game`: from another process that runs the same file, or from an attack of the catalogue.
+    the `referee`: from another process that runs the same file, or from an attack of the catalogue.
     """
 
-    def __init__(self, name: str, told: Description, game: Game, player: StudentProcess):
-        self._name, self._game, self._player = name, game, player
+    def __init__(self, name: str, told: Description, referee: Referee, player: StudentProcess):
+        self._name, self._referee, self._player = name, referee, player
         self.title = told.story.get("title", name)
         self.source = told.story.get("source", f"{name}.py")
         self.secret, self.idea, self.remedy = (
@@ -54,7 +54,7 @@ class AttackFile(Attack):
         return self._name
 
     def scenario(self, rng: np.random.Generator) -> Scenario:
-        return self._game.scenario(rng)
+        return self._referee.scenario(rng)
 
     def run(self, session: Database, rng: np.random.Generator) -> Guess:
         done = self._player.ask(Run(_seed(rng)), session)
@@ -66,7 +66,7 @@ class AttackFile(Attack):
 
     def score(self, guess: object, truth: object) -> tuple[int, int]:
         try:
-            return self._game.score(guess, truth)
+            return self._referee.score(guess, truth)
         except (AssertionError, ArithmeticError, LookupError, TypeError, ValueError):
             # An attack of the catalogue counts on guesses of the kind that it makes itself.
             raise self._player.error("its guess is not of the kind that is asked for") from None
