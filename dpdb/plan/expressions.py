@@ -161,21 +161,9 @@ class IntervalEnd:
 
 
 Expr = (
-    Literal
-    | ColumnRef
-    | Slot
-    | Arithmetic
-    | Compare
-    | Logic
-    | Not
-    | IsNull
-    | InList
-    | Like
-    | Case
-    | Call
-    | Cast
-    | IntervalEnd
-)
+    Literal | ColumnRef | Slot | Arithmetic | Compare | Logic | Not | IsNull | InList | Like | Case
+    | Call | Cast | IntervalEnd
+)  # fmt: skip
 
 
 def is_null_constant(expression: Expr) -> bool:

@@ -17,10 +17,11 @@ from dpdb.plan.mechanism_choice import MechanismChoice
 from dpdb.plan.missing_bounds import missing_bounds
 from dpdb.plan.moment_lowering import SQUARES_LIMIT, MomentLowering
 from dpdb.plan.moments import NO_MOMENTS, Moment, Moments, moments_of
+from dpdb.plan.owners import unit_columns
 from dpdb.plan.plan import Release, ReleasedGroup
 from dpdb.plan.query import NO_OPTIONS, Aggregate, Function, Options, Query
 from dpdb.plan.ranges import Environment, interval, narrow, nullable
-from dpdb.plan.relations import Joined, unit_columns
+from dpdb.plan.relations import Joined
 from dpdb.plan.single_aggregates import number_of_values
 from dpdb.plan.single_values import DistinctValue, UnitValue, single_value
 from dpdb.plan.statistics import Distinct, Grid, Ranks, Tally, fit_grid, reach_of, step_of

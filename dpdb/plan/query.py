@@ -18,7 +18,8 @@ from dpdb.plan.expressions import (
     size,
 )
 from dpdb.plan.obstacles import Obstacle, obstacle
-from dpdb.plan.relations import Source, columns_of_owner
+from dpdb.plan.owners import columns_of_owner
+from dpdb.plan.relations import Source
 from dpdb.plan.single_values import single_value, stored_columns
 from dpdb.policy.catalog import Column, Kind
 

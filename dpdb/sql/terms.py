@@ -12,8 +12,9 @@ from sqlglot.tokenizer_core import Token
 
 from dpdb.errors import InvalidOption, Place
 from dpdb.plan.group_keys import found_places
+from dpdb.plan.owners import unit_columns
 from dpdb.plan.query import Query
-from dpdb.plan.relations import Joined, Source, unit_columns
+from dpdb.plan.relations import Joined, Source
 from dpdb.policy.catalog import Table
 from dpdb.policy.records import changed
 from dpdb.sql import option_names
