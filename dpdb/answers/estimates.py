@@ -42,7 +42,7 @@ class Noisy:
     subqueries: SlotVectors
     subresults: tuple[Noisy, ...] = ()
     keys: tuple[KeyRow, ...] = ()
-    """The keys that are shown, of those that are found in the data; they are in no repr."""
+    """The keys found in the data that are shown; they are in no repr."""
 
 
 @np.errstate(all="ignore")

@@ -18,7 +18,7 @@ from dpdb.vectors.vector import AnyVector
 
 
 def with_keys(plan: Plan, rows: tuple[KeyRow, ...]) -> Plan:
-    """The plan once it is known which keys are shown, of those that are found in the data."""
+    """The plan once it is known which of the keys found in the data are shown."""
     if plan.found is None or not are_sought(plan.found):
         return plan
     shown = replace(plan, found=replace(plan.found, shown=rows))

@@ -87,7 +87,7 @@ class NoisyMoments:
 
     @cached_property
     def _places(self) -> list[PartIndex]:
-        """Where the noises are: those of all moments."""
+        """The places of all noises that the moments have."""
         moments = self.estimate.moments
         combinations = (moments.count, moments.total, moments.squares)
         return sorted({place for each in combinations if each for place, _ in each.weights})

@@ -183,7 +183,7 @@ def conjunction(*conditions: Expr | None) -> Expr | None:
 
 
 def conjuncts(condition: Expr | None) -> tuple[Expr, ...]:
-    """The conditions that all hold where a condition does."""
+    """The operands of an AND, or the condition itself; none if there is none."""
     if isinstance(condition, Logic) and condition.operator == "and":
         return condition.operands
     return () if condition is None else (condition,)

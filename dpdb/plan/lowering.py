@@ -66,7 +66,7 @@ def contribution_of(
 ) -> Contribution:
     """How the rows of one privacy unit can enter the aggregate, in one of `group_count` groups.
 
-    Of these, so many `parts` are within each group of the query's GROUP BY.
+    So many `parts` of these groups are within each group of the query's GROUP BY.
     """
     argument = aggregate.argument
     optional = (
@@ -149,9 +149,9 @@ class AggregateLowering:
 
     @property
     def moments(self) -> MomentLowering:
-        """The lowering of the argument's moments, which COUNT, SUM and the like are made of.
+        """The lowering of the argument's moments, from which COUNT, SUM and the like are computed.
 
-        It is not kept, as it refers to this object: such a circle would keep a session's rows.
+        It is not cached: it refers to this object, and such a circle would keep a session's rows.
         """
         argument = self.aggregate.argument
         return MomentLowering(

@@ -37,8 +37,8 @@ def unit_columns(source: Source, *, always: bool = False) -> frozenset[str]:
 def columns_of_owner(source: Source) -> frozenset[str]:
     """The names of the columns that are the same in all rows of a unit, or NULL in all.
 
-    They are those of tables with one row for each unit, and what unique lookups find for them in
-    public tables. Groups by such columns have each unit in one of them.
+    They are the columns of tables with one row for each unit, and those that unique lookups find
+    for them in public tables. A group by such columns has all rows of a unit or none.
     """
     return _of_owner(source.relation if isinstance(source, Joined) else Scan(source))
 

@@ -65,7 +65,7 @@ class QueryReleases:
     def recall(self) -> None:
         """Take what follows from remembered groups.
 
-        Where several tell the number of rows, it is combined from all of them.
+        Where several of them tell the number of rows, their values are combined.
         """
         before = recalled(self.query, self.context)
         more = beside(before, self.query, self.context)

@@ -78,9 +78,8 @@ class Join:
 class Lookup:
     """What EXISTS and IN look for: rows of a table for which `on` is equal and `rest` is true.
 
-    Of a private table only rows of the owner's count. With `compared`, which is of IN, a row also
-    has to be equal in that; where no row is, but one may be for all that is known, the answer is
-    NULL, as SQL has it.
+    In a private table only the owner's rows are looked at. For IN, the row also has to be equal in
+    `compared`. Where no row is, but a NULL leaves it open, the answer is NULL, as in SQL.
     """
 
     right: Scan

@@ -72,7 +72,7 @@ class RowUnion(Table):
 
     @property
     def arithmetic(self) -> str:
-        """How the cap on a unit's rows follows from those of the parts, such as `20 + 20`."""
+        """How the cap on a unit's rows is worked out, such as `20 + 20`."""
         return " + ".join(str(part.source.rows_per_unit) for part in self.parts)
 
 

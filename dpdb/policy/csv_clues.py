@@ -27,7 +27,7 @@ _FOREIGN = (
     (b"\x1f\x8b", "is compressed by gzip", "give it a name that ends in .gz"),
 )
 _FIRST_BYTES = 64
-"""As many as are searched for byte-order marks."""
+"""How many bytes are searched for byte-order marks."""
 
 
 @dataclass(frozen=True)

@@ -159,7 +159,7 @@ def valid_seed(seed: int | None, *, teach: bool) -> int | None:
 
 
 def _policy(source: DataSource, form: CsvFormat | None, names: Sequence[str]) -> Policy:
-    """The policy of a source; `form` and `names` are of a CSV file that has none."""
+    """The policy of a source; `form` and `names` say how a CSV file without a policy is read."""
     if isinstance(source, Policy):
         return source
     if is_server_address(str(source)):

@@ -81,7 +81,8 @@ class View:
     subqueries: tuple[Query, ...] = ()
     """The scalar subqueries that `columns` and `where` refer to through slots."""
     derived: Derived | None = None
-    """Where the rows are those of answers: what computes them. `table` is one that they are of."""
+    """What computes the rows from answers, if they are an answer's; `table` is one of its tables.
+    """
 
 
 def derived_view(derived: Derived) -> View:

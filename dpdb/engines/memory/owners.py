@@ -34,11 +34,11 @@ class Owners:
     """The units of the rows of one table."""
 
     numbers: Array
-    """Of each row the number of its unit, as int32; NONE where it is nobody's."""
+    """For each row the number of its unit, as int32; NONE where it is nobody's."""
     names: Numbers | Codes
     """The column that names the units: the table's own, or that of the table a chain ends in."""
     rows: Array | None = None
-    """Of each row the row that `names` is of; None where that is the row itself."""
+    """For each row the row that `names` refers to; None where that is the row itself."""
 
     def of_rows(self, places: Array) -> Owners:
         """The units of some rows."""
