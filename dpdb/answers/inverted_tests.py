@@ -13,14 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from dpdb.answers.accepted_values import NoisyLine, last_accepted
-from dpdb.answers.estimates import (
-    Array,
-    Draws,
-    at_least_one,
-    deviation,
-    grid_step,
-    read,
-)
+from dpdb.answers.estimates import Array, Draws, at_least_one, deviation, grid_step, read
 from dpdb.answers.noise_tails import TINY, Real, SumOfNoises
 from dpdb.plan.estimate import Estimate
 from dpdb.plan.moments import Combination, PartIndex

@@ -175,10 +175,7 @@ def aggregate_bounds(bare: Column, function: Function, grid: Grid, most: int) ->
         step = grid_step(low, high) if bare.kind is Kind.NUMBER else step
     fitted = fit_grid(step, low, high, MAGNITUDE_LIMIT)
     return replace(
-        bare,
-        lower=fitted.lower * fitted.step,
-        upper=fitted.upper * fitted.step,
-        step=fitted.step,
+        bare, lower=fitted.lower * fitted.step, upper=fitted.upper * fitted.step, step=fitted.step
     )
 
 

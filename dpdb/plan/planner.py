@@ -22,10 +22,7 @@ from dpdb.plan.found_keys import FoundKeys
 from dpdb.plan.group_keys import found_places, is_found, key_values
 from dpdb.plan.intervals import Interval
 from dpdb.plan.key_selection import number_of_selections, selects_keys
-from dpdb.plan.lowering import (
-    PlanningContext,
-    RowCount,
-)
+from dpdb.plan.lowering import PlanningContext, RowCount
 from dpdb.plan.mechanism_choice import with_usual_noise
 from dpdb.plan.plan import Plan, Release, ReleasedGroup, ReleaseFamily
 from dpdb.plan.query import Query

@@ -9,14 +9,7 @@ from fractions import Fraction
 from functools import cached_property
 
 from dpdb.errors import Place
-from dpdb.plan.expressions import (
-    Expr,
-    IntervalEnd,
-    columns_of,
-    conjunction,
-    interval_ends,
-    size,
-)
+from dpdb.plan.expressions import Expr, IntervalEnd, columns_of, conjunction, interval_ends, size
 from dpdb.plan.obstacles import Obstacle, obstacle
 from dpdb.plan.owners import columns_of_owner
 from dpdb.plan.relations import Source

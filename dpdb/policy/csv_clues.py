@@ -10,13 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dpdb.errors import DataFileError, InvalidOption
-from dpdb.policy.csv_format import (
-    COMMA,
-    SEPARATORS,
-    CsvFormat,
-    separator_by_name,
-    valid_separator,
-)
+from dpdb.policy.csv_format import COMMA, SEPARATORS, CsvFormat, separator_by_name, valid_separator
 from dpdb.policy.csv_stream import open_csv
 from dpdb.policy.encodings import MARKED, MARKS, UTF8
 

@@ -80,11 +80,7 @@ READ = (
 )  # fmt: skip
 """The arguments of nodes that `ARGUMENTS` reads, or that say nothing more."""
 
-_OWN = {
-    "CLAMP": "clamp",
-    "REGEXP_CONTAINS": "regexp_contains",
-    "REGEXP_MATCHES": "regexp_contains",
-}
+_OWN = {"CLAMP": "clamp", "REGEXP_CONTAINS": "regexp_contains", "REGEXP_MATCHES": "regexp_contains"}
 """The functions that are not sqlglot's, by the names that they are written with."""
 _SIDES = {"LEADING": "ltrim", "TRAILING": "rtrim", "BOTH": "trim", "": "trim"}
 

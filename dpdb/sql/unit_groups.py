@@ -152,7 +152,5 @@ def refuse_single_units(
             name, unit = key.column.name, policy.unit
             one = unit if names[name] == THE_UNIT else f"row of a {unit}"
             raise Unsupported(
-                f"{name} names a {one}: each group would be one {one}",
-                hint=_TWICE,
-                place=where,
+                f"{name} names a {one}: each group would be one {one}", hint=_TWICE, place=where
             )

@@ -15,16 +15,7 @@ from sqlglot import exp
 
 from dpdb.errors import Place, UnknownName, Unsupported
 from dpdb.plan.derived import Derived, released
-from dpdb.plan.expressions import (
-    ColumnRef,
-    Expr,
-    InList,
-    Like,
-    Literal,
-    Slot,
-    children,
-    size,
-)
+from dpdb.plan.expressions import ColumnRef, Expr, InList, Like, Literal, Slot, children, size
 from dpdb.plan.query import Query
 from dpdb.plan.relations import JoinKind, Scan, Source
 from dpdb.policy.catalog import Kind, Table

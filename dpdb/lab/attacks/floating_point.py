@@ -123,10 +123,7 @@ class FloatingPoint(Attack):
             Tiles(
                 f"The next {len(doubles)} doubles after the foil's answer",
                 ("possible, and impossible in the other row", "impossible", "possible in both"),
-                [
-                    TileRow("0 + noise", _kinds(zero, one)),
-                    TileRow("1 + noise", _kinds(one, zero)),
-                ],
+                [TileRow("0 + noise", _kinds(zero, one)), TileRow("1 + noise", _kinds(one, zero))],
             ),
         )
 
