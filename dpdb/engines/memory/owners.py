@@ -14,13 +14,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpdb.engines.memory.keys import (
-    NONE,
-    Columns,
-    is_text,
-    named_numbers,
-    rows_named,
-)
+from dpdb.engines.memory.keys import NONE, Columns, is_text, named_numbers, rows_named
 from dpdb.policy.catalog import Reference, Table, Value
 from dpdb.vectors.columns import Codes, Numbers
 from dpdb.vectors.vector import Array
