@@ -8,7 +8,6 @@ from __future__ import annotations
 import numpy as np
 
 from dpdb.answers.estimates import (
-    Array,
     Draws,
     Noisy,
     average,
@@ -36,7 +35,7 @@ from dpdb.privacy.mechanisms import Gaussian, Laplace
 from dpdb.privacy.thresholding import Threshold
 from dpdb.privacy.walk import Walk
 from dpdb.vectors.evaluate import Frame
-from dpdb.vectors.vector import Vector, numbers
+from dpdb.vectors.vector import Array, Vector, numbers
 
 
 def confidence_intervals(

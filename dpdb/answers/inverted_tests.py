@@ -13,13 +13,14 @@ from functools import cached_property
 import numpy as np
 
 from dpdb.answers.accepted_values import NoisyLine, last_accepted
-from dpdb.answers.estimates import Array, Draws, at_least_one, deviation, grid_step, read
+from dpdb.answers.estimates import Draws, at_least_one, deviation, grid_step, read
 from dpdb.answers.noise_tails import TINY, Real, SumOfNoises
 from dpdb.plan.estimate import Estimate
 from dpdb.plan.moments import Combination, PartIndex
 from dpdb.plan.plan import Plan
 from dpdb.plan.query import SAMPLED
 from dpdb.privacy.mechanisms import Gaussian, Laplace
+from dpdb.vectors.vector import Array
 
 _PARTS = 2
 """The parts into which the interval of the mean is cut, at whose ends a variance is tested."""

@@ -20,8 +20,9 @@ from dpdb.policy.catalog import Column
 from dpdb.session.plan_text import read, text_of, written
 
 if TYPE_CHECKING:
-    from dpdb.answers.estimates import Array, Draws, Noisy
+    from dpdb.answers.estimates import Draws, Noisy
     from dpdb.session.purchases import Purchase
+    from dpdb.vectors.vector import Array
 
 _DTYPES = ("int64", "object")
 """The types of noisy values: whole numbers all."""

@@ -23,7 +23,7 @@ from dpdb.session.shared_levels import AllSeries, Shared
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dpdb.answers.estimates import Array, Draws
+    from dpdb.answers.estimates import Draws
     from dpdb.ledger.kept import ReleaseStore
     from dpdb.ledger.protocol import Balance
     from dpdb.plan.lowering import RowCount
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from dpdb.plan.relations import Source
     from dpdb.policy.catalog import Column, Policy, Table
     from dpdb.session.purchases import Purchase
+    from dpdb.vectors.vector import Array
 
 
 @dataclass(frozen=True, repr=False)
@@ -58,8 +59,8 @@ MOST_OTHERS = 8
 """How many of the groups that others were told are tried."""
 Scope = tuple[str, int, int | None, Expr | None]
 """The rows that releases are about: so many of a unit in so many groups, under a filter."""
-Keys = tuple[Expr, ...]
-Groups = dict[Keys, "dict[ReleasedGroup, Draws]"]
+CellKeys = tuple[Expr, ...]
+Groups = dict[CellKeys, "dict[ReleasedGroup, Draws]"]
 """Groups by the keys of their cells, with their noisy values."""
 
 

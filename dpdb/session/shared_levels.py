@@ -21,9 +21,9 @@ from dpdb.privacy.levels import Step, step_to
 from dpdb.privacy.mechanisms import Laplace
 
 if TYPE_CHECKING:
-    from dpdb.answers.estimates import Array
     from dpdb.ledger.protocol import Ledger
     from dpdb.plan.regions import Region
+    from dpdb.vectors.vector import Array
 
 
 NO_NEWS = Loss()
