@@ -110,9 +110,9 @@ def _public(values: Values) -> NoisyTable:
         return NoisyTable(tuple(nothing), number).take(np.arange(number))
     cells = zip(values.columns, zip(*values.rows, strict=True), strict=True)
     columns = ([constant(cell, kind) for cell in each] for (_, kind), each in cells)
-    found = (_concatenated(each, [1] * number) for each in columns)
+    columns_as_one = (_concatenated(each, [1] * number) for each in columns)
     kinds = (kind for _, kind in values.columns)
-    pairs = zip(found, kinds, strict=True)
+    pairs = zip(columns_as_one, kinds, strict=True)
     return NoisyTable(tuple(NoisyColumn(*pair) for pair in pairs), number)
 
 
@@ -131,18 +131,18 @@ def _chained(columns: Sequence[NoisyColumn], rows: Sequence[int]) -> NoisyColumn
 
 def _accuracy(columns: Sequence[NoisyColumn], rows: Sequence[int]) -> Accuracy | None:
     """How accurate they are, one after the other."""
-    found = [each.accuracy for each in columns]
-    if all(each is None for each in found):
+    accuracies = [each.accuracy for each in columns]
+    if all(each is None for each in accuracies):
         return None
     null = Vector(np.zeros(1), np.ones(1, dtype=np.bool_))
-    ends = [(null, null) if each is None else each.ends for each in found]
+    ends = [(null, null) if each is None else each.ends for each in accuracies]
     low, high = (_concatenated([pair[side] for pair in ends], rows) for side in (0, 1))
     assert isinstance(low, Vector)
     assert isinstance(high, Vector)
     flags = (
         np.zeros(number, dtype=np.bool_) if each is None or each.only_noise is None
         else each.only_noise
-        for each, number in zip(found, rows, strict=True)
+        for each, number in zip(accuracies, rows, strict=True)
     )  # fmt: skip
     return Accuracy((low, high), np.concatenate([*flags]))
 
@@ -187,12 +187,12 @@ def _selected(selection: Selection, answers: NoisyTables) -> NoisyTable:
     rows = np.arange(number)
     if selection.qualify is not None:
         rows = _passing(selection.qualify, frame, number)
-    found = [_output(each.expression, selection, table, frame) for each in selection.outputs]
+    columns = [_output(each.expression, selection, table, frame) for each in selection.outputs]
     if selection.distinct:
-        rows = _first_of_each(found, rows, number)
+        rows = _first_of_each(columns, rows, number)
     rows = in_order(selection.order, frame, rows, number)
     end = None if selection.limit is None else selection.offset + selection.limit
-    return NoisyTable(tuple(found), number).take(rows[selection.offset : end])
+    return NoisyTable(tuple(columns), number).take(rows[selection.offset : end])
 
 
 def _frame(table: NoisyTable, scalars: Mapping[Slot, AnyVector]) -> Frame:

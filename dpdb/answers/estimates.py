@@ -66,7 +66,7 @@ def regrouped(how: Regrouping, draws: Draws) -> tuple[Array, ...]:
     left = [place for place, fixed in enumerate(how.fixed) if fixed is None]
     order = [left.index(place) for place in how.order]
     added = [place for place in range(len(left)) if place not in order]
-    found = []
+    regrouped_draws = []
     for values in draws:
         inner = values.shape[1:]
         cells = values.reshape((*how.shape, *inner))[taken]
@@ -75,8 +75,8 @@ def regrouped(how: Regrouping, draws: Draws) -> tuple[Array, ...]:
         if added:
             axes = tuple(range(len(order), len(left)))
             ordered = ordered.astype(object).sum(axis=axes, keepdims=True)
-        found.append(np.asarray(ordered).reshape(-1, *inner))
-    return tuple(found)
+        regrouped_draws.append(np.asarray(ordered).reshape(-1, *inner))
+    return tuple(regrouped_draws)
 
 
 def vector(values: Sequence[Value | None], kind: Kind) -> AnyVector:
@@ -125,8 +125,8 @@ def point(estimate: Estimate, plan: Plan, draws: Draws) -> AnyVector:
         case Function.SUM:
             return numbers(scaled(np.rint(read(moments.sum, draws)), grid_step(estimate)))
         case Function.APPROX_BOUNDS:
-            found = suggested(estimate, plan, draws)
-            return constant(None if found is None else as_text(found), Kind.TEXT)
+            bounds = suggested(estimate, plan, draws)
+            return constant(None if bounds is None else as_text(bounds), Kind.TEXT)
         case Function.MODE:
             values = releases[0].statistic.values  # type: ignore[union-attr]
             places = noisy_values(estimate, draws)[0].astype(np.intp)

@@ -89,8 +89,8 @@ class NoisyMoments:
     @cached_property
     def _mechanisms(self) -> list[Laplace | Gaussian]:
         """The mechanism of each noise."""
-        found = [self.plan.releases[release].mechanism for release, _ in self._places]
-        return [each for each in found if isinstance(each, Laplace | Gaussian)]
+        mechanisms = [self.plan.releases[release].mechanism for release, _ in self._places]
+        return [each for each in mechanisms if isinstance(each, Laplace | Gaussian)]
 
 
 def mean_interval(
@@ -173,9 +173,9 @@ def _variances(
         divisor = NoisySum(divisor.value - 1, divisor.weights)
     line = noisy.line(square, divisor, np.where(downwards, 1.0, -1.0), confidence)
     ends = np.where(downwards, 0.0, most + ((high - low) / 2) ** 2)
-    found = last_accepted(line, square.value / np.maximum(divisor.value, 1), ends)
-    least = _least_between(found[: _PARTS + 1], part)
-    greatest = found[_PARTS + 1 :].max(axis=0)
+    farthest = last_accepted(line, square.value / np.maximum(divisor.value, 1), ends)
+    least = _least_between(farthest[: _PARTS + 1], part)
+    greatest = farthest[_PARTS + 1 :].max(axis=0)
     # An end beyond the bound opposite says that no variance is accepted; then all are possible.
     least, greatest = np.where(least > most, 0, least), np.where(greatest < 0, most, greatest)
     return np.maximum(least, 0), np.minimum(greatest, most)

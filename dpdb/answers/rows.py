@@ -65,13 +65,13 @@ def _empty(plan: Plan, output: Output) -> NoisyColumn:
 
 def _interval_ends(plan: Plan, noisy: Noisy | None, frame: Frame) -> dict[IntervalEnd, AnyVector]:
     """The ends of intervals that the columns, HAVING and ORDER BY ask for; NULL without any."""
-    found: dict[IntervalEnd, AnyVector] = {}
+    vectors: dict[IntervalEnd, AnyVector] = {}
     for end in ends_asked_for(plan.outputs, plan.having, plan.order):
         ends = None
         if noisy is not None:
             _, ends = _intervals(plan, noisy, Output("", end.operand), frame)
-        found[end] = constant(None, end.kind) if ends is None else ends[end.upper]
-    return found
+        vectors[end] = constant(None, end.kind) if ends is None else ends[end.upper]
+    return vectors
 
 
 def _intervals(

@@ -21,8 +21,8 @@ Samples = Mapping[Sample, tuple[int, ...]]
 def sample(region: Region) -> Sample | None:
     """The sample of a region; None where a column has no value within its limit, but NULL."""
     values = {name: _value(limit) for name, limit in region.limits.items()}
-    found = frozenset((name, value) for name, value in values.items() if value is not None)
-    return (region.table.name, found) if len(found) == len(values) else None
+    points = frozenset((name, value) for name, value in values.items() if value is not None)
+    return (region.table.name, points) if len(points) == len(values) else None
 
 
 def _value(limit: ColumnLimit) -> Point | None:

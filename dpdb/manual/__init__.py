@@ -80,11 +80,11 @@ def topic(wanted: str) -> str:
     name = ALIASES.get(wanted, wanted.casefold())
     if name in PAGES:
         return page(name).strip()
-    found = {section.topic: section.text for each in PAGES for section in sections(each)}
-    if name not in found:
-        hint = did_you_mean(name, [*PAGES, *found]) or f"pages are {', '.join(PAGES)}"
+    texts = {section.topic: section.text for each in PAGES for section in sections(each)}
+    if name not in texts:
+        hint = did_you_mean(name, [*PAGES, *texts]) or f"pages are {', '.join(PAGES)}"
         raise UsageError(f"no help on {wanted}", hint=hint)
-    return found[name]
+    return texts[name]
 
 
 def contents() -> str:

@@ -59,8 +59,8 @@ def histogram(table: Source, where: Expr | None, conditions: Sequence[Expr]) -> 
         ]
         if len(boxes) > _MAX_BOXES:
             return None
-    found = {atom for atom, _ in boxes if any(atom)}
-    return Histogram(tuple(conditions), tuple(sorted(found))) if len(found) <= MAX_ATOMS else None
+    atoms = {atom for atom, _ in boxes if any(atom)}
+    return Histogram(tuple(conditions), tuple(sorted(atoms))) if len(atoms) <= MAX_ATOMS else None
 
 
 def _divided(box: _Box, within: _Box, *, exact: bool) -> Iterator[tuple[bool, _Box]]:

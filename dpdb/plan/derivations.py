@@ -102,9 +102,9 @@ def _regrouped(query: Query, kept: KeptOver, *, same: bool = False) -> Iterator[
     With `same`, those too that are kept as they are needed.
     """
     for of in kept(query.where):
-        found = _regrouping(of, query, {})
-        if found is not None and (same or of.keys != query.keys):
-            yield found
+        regrouping = _regrouping(of, query, {})
+        if regrouping is not None and (same or of.keys != query.keys):
+            yield regrouping
     for condition, rest in _without_one(query.where):
         match condition:
             case Compare(operator="=", left=key, right=Literal(value=value)) if value is not None:
@@ -114,9 +114,9 @@ def _regrouped(query: Query, kept: KeptOver, *, same: bool = False) -> Iterator[
             case _:
                 continue
         for of in kept(conjunction(*rest)):
-            found = _regrouping(of, query, {key: value})
-            if found is not None:
-                yield found
+            regrouping = _regrouping(of, query, {key: value})
+            if regrouping is not None:
+                yield regrouping
 
 
 def _regrouping(of: KeptGroup, query: Query, fixed: Mapping[Expr, Value]) -> Regrouping | None:

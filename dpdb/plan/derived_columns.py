@@ -51,9 +51,9 @@ def _is_noisy(expression: Expr, selection: Selection) -> bool:
 
 def _reads(expression: Expr, roles: tuple[str, ...], noisy: tuple[bool, ...]) -> bool:
     """Whether an expression has a slot of these roles, or one of a noisy column."""
-    found = [part for part in _parts(expression) if isinstance(part, Slot)]
-    return any(each.role in roles for each in found) or any(
-        each.role == "column" and noisy[each.index] for each in found
+    parts = [part for part in _parts(expression) if isinstance(part, Slot)]
+    return any(each.role in roles for each in parts) or any(
+        each.role == "column" and noisy[each.index] for each in parts
     )
 
 

@@ -48,8 +48,8 @@ def told_by_keys(query: Query) -> tuple[int, ...]:
     These are COUNT(DISTINCT unit), and COUNT(*) where a unit has one row. With declared keys beside
     those that are found there are none, as each of the latter has several groups.
     """
-    found = len(found_places(query.keys, query.where))
-    if not selects_keys(query) or found < len(query.keys):
+    undeclared = len(found_places(query.keys, query.where))
+    if not selects_keys(query) or undeclared < len(query.keys):
         return ()
     told = (index for index, each in enumerate(query.aggregates) if _counts_units(each, query))
     return tuple(index for index in told if query.obstacles[index] is None)

@@ -24,10 +24,10 @@ def missing_bounds(aggregate: Aggregate, known: Environment) -> MissingBounds:
         what, name = named.column.name, written(named.column.name)
         dated = named.kind.temporal  # the command line has no dates, nor have powers of two
         option = "" if dated else f" or --bounds {shlex.quote(f'{what}=LOW:HIGH')},"
-        found = "" if dated else f"; for some epsilon APPROX_BOUNDS({name}) suggests some"
+        suggestion = "" if dated else f"; for some epsilon APPROX_BOUNDS({name}) suggests some"
         hint = (
             f"declare bounds for {what} in the policy,{option} "
-            f"or write CLAMP({name}, low, high), or WHERE {name} BETWEEN low AND high{found}"
+            f"or write CLAMP({name}, low, high), or WHERE {name} BETWEEN low AND high{suggestion}"
         )
     message = f"{what} has no bounds, so one row could change the answer without limit"
     return MissingBounds(message, hint=hint, place=aggregate.place)

@@ -71,5 +71,5 @@ def _looked_up(join: Join, right: Scan, known: frozenset[str]) -> frozenset[str]
     }
     key = {right.name(column) for column in right.table.columns if column.name in right.table.key}
     alone = len(join.on) == len(key) and join.rest is None
-    found = bool(key) and key <= equal and (alone or join.kind is JoinKind.INNER)
-    return frozenset(map(right.name, right.table.columns)) if found else frozenset()
+    unique = bool(key) and key <= equal and (alone or join.kind is JoinKind.INNER)
+    return frozenset(map(right.name, right.table.columns)) if unique else frozenset()

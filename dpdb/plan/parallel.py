@@ -39,11 +39,11 @@ def families(query: Query, filters: Mapping[int, Expr | None]) -> list[Family]:
     by_filter: dict[Expr | None, list[int]] = {}
     for place, where in filters.items():
         by_filter.setdefault(where, []).append(place)
-    found: list[list[tuple[Region, tuple[int, ...]]]] = []
+    groups: list[list[tuple[Region, tuple[int, ...]]]] = []
     for where, members in by_filter.items():
         own = region(query.table, conjunction(query.where, where))
-        family = next((f for f in found if all(own.excludes(other) for other, _ in f)), None)
+        family = next((f for f in groups if all(own.excludes(other) for other, _ in f)), None)
         if family is None:
-            found.append(family := [])
+            groups.append(family := [])
         family.append((own, tuple(members)))
-    return [Family(tuple(m for _, m in family)) for family in found if len(family) > 1]
+    return [Family(tuple(m for _, m in family)) for family in groups if len(family) > 1]

@@ -223,9 +223,9 @@ class _Parser:
 
 def _other_case(low: str, high: str) -> CharacterRanges:
     """The ASCII letters within a range, in their other case."""
-    found = []
+    ranges = []
     for first, last, by in (("a", "z", -32), ("A", "Z", 32)):
         begin, end = max(low, first), min(high, last)
         if begin <= end:
-            found.append((chr(ord(begin) + by), chr(ord(end) + by)))
-    return tuple(found)
+            ranges.append((chr(ord(begin) + by), chr(ord(end) + by)))
+    return tuple(ranges)

@@ -46,44 +46,44 @@ def possible_values(
     def of(part: Expr) -> Values | None:
         return possible_values(part, of_column, known)
 
-    found: Values | None = None
+    values: Values | None = None
     match expression:
         case Literal(value=value):
-            found = () if value is None else (value,)
+            values = () if value is None else (value,)
         case ColumnRef():
-            found = of_column(expression)
+            values = of_column(expression)
         case Case(branches=branches, default=default):
-            found = _union(of(part) for part in (*(value for _, value in branches), default))
+            values = _union(of(part) for part in (*(value for _, value in branches), default))
         case Call(name="coalesce" | "least" | "greatest", arguments=arguments):
-            found = _union(map(of, arguments))
+            values = _union(map(of, arguments))
         case Call(name="nullif" | "months_later" as name, arguments=(first, second)):
-            found = _without(of(first), second) if name == "nullif" else _later(of(first), second)
+            values = _without(of(first), second) if name == "nullif" else _later(of(first), second)
         case Call(name=name, arguments=(text, *constants)) if name in TEXT_CHANGES:
-            found = _changed(of(text), name, constants)
+            values = _changed(of(text), name, constants)
         case Call(name="date_trunc" | "timestamp_trunc", arguments=(Literal(value=unit), date)):
-            found = _starts(str(unit), date.kind, interval(date, known))
+            values = _starts(str(unit), date.kind, interval(date, known))
         case Call(name="round", arguments=(_, Literal(value=int(digits)))) if digits < 0:
-            found = _multiples(10**-digits, interval(expression, known))
+            values = _multiples(10**-digits, interval(expression, known))
         case Arithmetic(operator=symbol, left=left, right=right):
-            found = _combined(symbol, of(left), of(right), expression.kind)
+            values = _combined(symbol, of(left), of(right), expression.kind)
         case Cast(operand=operand, kind=Kind.TEXT):
-            found = _written(of(operand), operand.kind)
-    if found is None and expression.kind is Kind.BOOLEAN:
+            values = _written(of(operand), operand.kind)
+    if values is None and expression.kind is Kind.BOOLEAN:
         return False, True
-    if found is None and expression.kind.whole:
+    if values is None and expression.kind.whole:
         stamped = expression.kind is Kind.TIMESTAMP
         step = int(timestamp_step(expression)) if stamped else 1
-        found = _multiples(step, interval(expression, known))
-    return found if found is None or len(found) <= MAX_VALUES else None
+        values = _multiples(step, interval(expression, known))
+    return values if values is None or len(values) <= MAX_VALUES else None
 
 
 def _union(parts: Iterable[Values | None]) -> Values | None:
-    found: dict[Value, None] = {}
+    values: dict[Value, None] = {}
     for part in parts:
         if part is None:
             return None
-        found.update(dict.fromkeys(part))
-    return tuple(found)
+        values.update(dict.fromkeys(part))
+    return tuple(values)
 
 
 def _without(values: Values | None, second: Expr) -> Values | None:

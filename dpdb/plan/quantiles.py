@@ -29,13 +29,13 @@ def shown_confidences(
     An interval that is made of several, in rows among which noise chooses, needs more of each
     (see `answers.confidence_intervals`). Without a `confidence` nothing is shown.
     """
-    found: dict[int, float] = {}
+    confidences: dict[int, float] = {}
     for expression in query.measured if confidence is not None else ():
         parts = sum(len(slots(expression, each)) for each in ("aggregate", "subquery"))
         for index in slots(expression, role):
             each = at_once(confidence or 0.0, parts * competing, independent=False)
-            found[index] = max(each, found.get(index, 0.0))
-    return found
+            confidences[index] = max(each, confidences.get(index, 0.0))
+    return confidences
 
 
 def together(query: Query, context: PlanningContext) -> dict[int, tuple[int, ...]]:
@@ -51,12 +51,12 @@ def together(query: Query, context: PlanningContext) -> dict[int, tuple[int, ...
     for index, (each, obstacle) in enumerate(zip(query.aggregates, query.obstacles, strict=True)):
         if each.function is Function.QUANTILE and each.fraction not in (0, 1) and not obstacle:
             alike.setdefault((each.argument, each.where), []).append(index)
-    found: dict[int, tuple[int, ...]] = {}
+    together_with: dict[int, tuple[int, ...]] = {}
     for indices in alike.values():
         if len(indices) > 1:
             rising = sorted(indices, key=lambda index: query.aggregates[index].fraction or 0)
-            found |= dict.fromkeys(indices, tuple(rising))
-    return found
+            together_with |= dict.fromkeys(indices, tuple(rising))
+    return together_with
 
 
 class LoweredTogether(NamedTuple):

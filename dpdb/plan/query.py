@@ -147,8 +147,8 @@ class Query:
     def obstacles(self) -> tuple[Obstacle | None, ...]:
         """For each aggregate why no row can pass WHERE and its FILTER; None where one might."""
         filters = {each.where for each in self.aggregates}
-        found = {each: obstacle(self.table, conjunction(self.where, each)) for each in filters}
-        return tuple(found[each.where] for each in self.aggregates)
+        by_filter = {each: obstacle(self.table, conjunction(self.where, each)) for each in filters}
+        return tuple(by_filter[each.where] for each in self.aggregates)
 
     @property
     def public(self) -> bool:

@@ -34,7 +34,7 @@ def recalled(query: Query, context: PlanningContext) -> dict[int, ReleasedGroup]
     share = context.share.part(Fraction(1, max(number, 1)))
     gaussian = context.options.mechanism == "gaussian"
     cells = 2 if query.keys else 1  # all numbers of cells but one are alike
-    found: dict[int, ReleasedGroup] = {}
+    groups_by_index: dict[int, ReleasedGroup] = {}
     derived: ReleasedGroup | None = None
     for index, aggregate in enumerate(query.aggregates):
         own = AggregateLowering(context, query, aggregate, {}, cells, share)
@@ -47,9 +47,9 @@ def recalled(query: Query, context: PlanningContext) -> dict[int, ReleasedGroup]
                 enough &= derived in (None, group) and _is_as_good(group, own)
             if enough:
                 derived = derived if group.source is None else group
-                found[index] = group
+                groups_by_index[index] = group
                 break
-    return found
+    return groups_by_index
 
 
 def may_serve(query: Query, groups: Iterable[ReleasedGroup]) -> bool:
@@ -69,14 +69,14 @@ def beside(
     wheres = {query.aggregates[index].where for index in gaining}
     kinds = {type(each.mechanism) for group in before.values() for each in group.releases}
     derived = any(group.source is not None for group in before.values())
-    found: list[ReleasedGroup] = []
+    chosen: list[ReleasedGroup] = []
     for group in context.remembered:
         alike = {type(each.mechanism) for each in group.releases} == kinds
         tells = group.read.where in wheres and group.read.tells(Moment.ROWS)
         if alike and tells and group not in before.values() and not (derived and group.source):
             derived = derived or group.source is not None
-            found.append(group)
-    return tuple(found[:MOST_BESIDE])
+            chosen.append(group)
+    return tuple(chosen[:MOST_BESIDE])
 
 
 def _is_enough(loss: Loss, share: BudgetShare, *, gaussian: bool) -> bool:

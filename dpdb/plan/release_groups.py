@@ -69,7 +69,7 @@ def release_groups(
     needed = {index: moments_of(query.aggregates[index]) for index in noisy}
     if context.options.has_accuracy_goal:
         return tuple(ReleaseGroup(index, needed[index]) for index in noisy)
-    found = [ReleaseGroup(index, needed[index]) for index in noisy if not needed[index]]
+    groups = [ReleaseGroup(index, needed[index]) for index in noisy if not needed[index]]
     asked = [(index, query.aggregates[index]) for index in noisy if needed[index]]
     counts = []
     for where in dict.fromkeys(aggregate.where for _, aggregate in asked):
@@ -77,9 +77,9 @@ def release_groups(
         if all(aggregate.function is Function.COUNT for _, aggregate in over):
             counts += [index for index, _ in over]
         else:
-            found += _over_one_filter(over, query, context)
-    found += _of_counts(counts, len(found), query, context)
-    return tuple(sorted(found, key=lambda group: group.aggregate))
+            groups += _over_one_filter(over, query, context)
+    groups += _of_counts(counts, len(groups), query, context)
+    return tuple(sorted(groups, key=lambda group: group.aggregate))
 
 
 def _of_counts(

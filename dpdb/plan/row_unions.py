@@ -175,16 +175,16 @@ def _on_common_grid(column: Column, grids: Sequence[Grid]) -> Column:
 
 def _values(expressions: Iterable[Expr]) -> tuple[Value, ...] | None:
     """The values that columns declare, and constants; None where others may be there."""
-    found: dict[Value, None] = {}
+    listed: dict[Value, None] = {}
     for each in expressions:
         match each:
             case ColumnRef(column=Column(values=values)) if values is not None:
-                found.update(dict.fromkeys(values))
+                listed.update(dict.fromkeys(values))
             case Literal(value=value):
-                found.update({} if value is None else {value: None})
+                listed.update({} if value is None else {value: None})
             case _:
                 return None
-    return tuple(found) or None
+    return tuple(listed) or None
 
 
 def _common(steps: Iterable[Fraction]) -> Fraction:

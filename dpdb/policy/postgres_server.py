@@ -133,10 +133,10 @@ def columns_on_server(table: ServerTable) -> tuple[StoredColumn, ...]:
 def server_columns(connection: Connection, table: ServerTable) -> tuple[StoredColumn, ...]:
     """The columns of a table, as the database declares them; that is public, as a header is."""
     with server_errors(table):
-        found = connection.execute(_TABLE, (table.schema, table.table)).fetchone()
-        if found is None:
+        row = connection.execute(_TABLE, (table.schema, table.table)).fetchone()
+        if row is None:
             raise DataFileError(f"{table.place}: there is no such table")
-        identifier, stored = found
+        identifier, stored = row
         if not stored:
             raise DataFileError(
                 f"{table.place} is a view or in another server, where reading a row can fail",
@@ -150,6 +150,6 @@ def _stored_type(name: str, category: str, built_in: bool, modifier: int) -> Sto
     """The stored type of a type of PostgreSQL; `modifier` holds the digits of a numeric."""
     if category == "e":
         return StoredType.TEXT
-    found = _TYPES.get(name, StoredType.OTHER) if built_in else StoredType.OTHER
+    stored = _TYPES.get(name, StoredType.OTHER) if built_in else StoredType.OTHER
     whole = modifier >= 4 and (modifier - 4) & 0x7FF == 0
-    return StoredType.INTEGER if found is StoredType.DECIMAL and whole else found
+    return StoredType.INTEGER if stored is StoredType.DECIMAL and whole else stored

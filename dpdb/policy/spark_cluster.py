@@ -97,11 +97,11 @@ def names_whole_units(table: Table, stored: Sequence[StoredColumn]) -> None:
     if table.unit is None or table.chain is not None or table.public:
         return
     name = names_in_file(table, stored)[table.unit]
-    found = next(column.type for column in stored if column.name == name)
-    written = found is StoredType.TEXT and table.unit_kind is not Kind.TEXT
-    if written or found is StoredType.FLOAT:
+    stored_type = next(column.type for column in stored if column.name == name)
+    written = stored_type is StoredType.TEXT and table.unit_kind is not Kind.TEXT
+    if written or stored_type is StoredType.FLOAT:
         raise DataFileError(
-            f"{table.place}: {table.unit} holds {found.value}, "
+            f"{table.place}: {table.unit} holds {stored_type.value}, "
             f"of which several could name the same unit of type {table.unit_kind}",
             hint='declare it as type = "text"' if written else "store it as integers or decimals",
         )
@@ -117,8 +117,8 @@ def _stored_rows(table: Table) -> DataFrame:
         name = _name_in_catalog(table.server)
         if not session.catalog.tableExists(name):
             raise DataFileError(f"{table.place}: there is no such table")
-        found = session.catalog.getTable(name)
-        if found.isTemporary or found.tableType == "VIEW":
+        entry = session.catalog.getTable(name)
+        if entry.isTemporary or entry.tableType == "VIEW":
             raise DataFileError(
                 f"{table.place} is a view, where reading a row can fail", hint="name a table"
             )

@@ -49,10 +49,10 @@ def files_of(path: Path) -> tuple[Path, ...]:
 
     Messages name the pattern alone: the names of its files could be made of values.
     """
-    found = data_files(path)
-    if not found:
+    paths = data_files(path)
+    if not paths:
         raise DataFileError(f"no file matches {path}")
-    return tuple(_regular(each, path) for each in found)
+    return tuple(_regular(each, path) for each in paths)
 
 
 def _regular(path: Path, named: Path) -> Path:

@@ -89,18 +89,18 @@ def names_in_file(table: Table, stored: Sequence[StoredColumn]) -> dict[str, str
     names = [column.name for column in stored]
     positions = column_positions(table, names)
     for column in table.columns:
-        found = stored[positions[column.name]]
-        if names.count(found.name) > 1:
-            raise DataFileError(f"{table.place}: several columns are called {found.name}")
-        if found.type not in _READ_AS[column.kind]:
-            raise _unreadable(table, column, found)
+        in_file = stored[positions[column.name]]
+        if names.count(in_file.name) > 1:
+            raise DataFileError(f"{table.place}: several columns are called {in_file.name}")
+        if in_file.type not in _READ_AS[column.kind]:
+            raise _unreadable(table, column, in_file)
     return {name: names[at] for name, at in positions.items()}
 
 
-def _unreadable(table: Table, column: Column, found: StoredColumn) -> DataFileError:
-    hint = None if found.kind is None else f'declare it as type = "{found.kind}"'
+def _unreadable(table: Table, column: Column, in_file: StoredColumn) -> DataFileError:
+    hint = None if in_file.kind is None else f'declare it as type = "{in_file.kind}"'
     return DataFileError(
-        f"{table.place}: {column.name} holds {found.type.value}, "
+        f"{table.place}: {column.name} holds {in_file.type.value}, "
         f"which are not read as type {column.kind}",
         hint=hint,
     )

@@ -41,5 +41,5 @@ def table_of(query: PublicRows, frame: Frame, number: int) -> NoisyTable:
             hint=f"LIMIT {MAX_PUBLIC_CELLS // len(query.outputs)}",
         )
     columns = (each.expression for each in query.outputs)
-    found = (NoisyColumn(evaluate(each, frame).take(rows), each.kind) for each in columns)
-    return NoisyTable(tuple(found), len(rows))
+    shown = (NoisyColumn(evaluate(each, frame).take(rows), each.kind) for each in columns)
+    return NoisyTable(tuple(shown), len(rows))

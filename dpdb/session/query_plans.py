@@ -51,17 +51,17 @@ def possible_plans(
     number of rows of a table, where that is public; what follows from the `remembered` groups is
     not drawn again. Raises TooLarge where all of them are.
     """
-    found: list[Plans] = []
+    possible: list[Plans] = []
     refusals: list[TooLarge] = []
     for even in _usable(shares, query):
         share = _asked(even, query.options)
         try:
-            found.append(plans_of(query, policy, share, rows, remembered))
+            possible.append(plans_of(query, policy, share, rows, remembered))
         except TooLarge as refusal:
             refusals.append(refusal)
-    if not found:
+    if not possible:
         raise refusals[0]
-    return tuple(found)
+    return tuple(possible)
 
 
 def best_plans(possible: Sequence[Plans], balance: Balance) -> Plans:

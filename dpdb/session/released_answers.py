@@ -38,11 +38,11 @@ def _read_again(
     subplans: list[Plan] = []
     read: list[Purchase] = []
     for each, subplan in zip(query.subqueries, alone.plans[-1].subplans, strict=True):
-        found = choose(replace(each, options=query.options))
-        plan = found.plans[-1]
-        if not (found.is_free or plan.settled):
+        answer = choose(replace(each, options=query.options))
+        plan = answer.plans[-1]
+        if not (answer.is_free or plan.settled):
             return alone
-        read.append(found.before or _recalled(draws(plan)))
+        read.append(answer.before or _recalled(draws(plan)))
         # Noise decides here which rows are shown, and not where the answer was asked for alone.
         subplans.append(replace(plan, competing_rows=subplan.competing_rows))
     from dpdb.answers.estimates import Noisy  # noqa: PLC0415 (numpy)

@@ -109,11 +109,11 @@ def aggregate(node: exp.Expr, rows: ExpressionBinder, table: Source) -> Aggregat
         call, bounds = bounded(call, rows, table)
     if isinstance(call, _OF_DIFFERENT) and isinstance(call.this, exp.Distinct):
         call, distinct = _without_distinct(call, rows), True
-    found = _plain(call, rows)
-    found = changed(found, where=conjunction(found.where, condition))
+    plain = _plain(call, rows)
+    plain = changed(plain, where=conjunction(plain.where, condition))
     if bounds is not None:
-        return of_units(_of_numbers(found), bounds.low, bounds.high, table.rows_per_unit)
-    return of_different(_of_numbers(found)) if distinct else found
+        return of_units(_of_numbers(plain), bounds.low, bounds.high, table.rows_per_unit)
+    return of_different(_of_numbers(plain)) if distinct else plain
 
 
 _OF_DIFFERENT = (exp.Sum, exp.Avg)
@@ -131,12 +131,12 @@ def _without_distinct(call: exp.Expr, rows: ExpressionBinder) -> exp.Expr:
     return plain
 
 
-def _of_numbers(found: Aggregate) -> Aggregate:
+def _of_numbers(aggregate: Aggregate) -> Aggregate:
     """The aggregate, if it counts or has a number as argument: dates have no totals."""
-    counts = found.function is Function.COUNT
-    if not counts and found.argument is not None and found.argument.kind.temporal:
-        raise TypeMismatch("a number is needed here", place=found.place)
-    return found
+    counts = aggregate.function is Function.COUNT
+    if not counts and aggregate.argument is not None and aggregate.argument.kind.temporal:
+        raise TypeMismatch("a number is needed here", place=aggregate.place)
+    return aggregate
 
 
 def _plain(node: exp.Expr, rows: ExpressionBinder) -> Aggregate:

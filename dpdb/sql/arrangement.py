@@ -161,14 +161,14 @@ class _Arrangement:
     def _equalities(self, conditions: Iterable[Expr], scan: Scan) -> list[Equality]:
         """What the conditions say is equal in a scan and in what is joined so far."""
         names = _names(scan)
-        found: dict[Equality, None] = {}
+        equalities: dict[Equality, None] = {}
         for condition in conditions:
             for equal in _equal_for_sure(condition):
                 for one, other in ((equal.left, equal.right), (equal.right, equal.left)):
                     here, there = set(columns_of(one)), set(columns_of(other))
                     if here and there and here <= self.done and there <= names:
-                        found[one, other] = None
-        return sorted(found, key=repr)
+                        equalities[one, other] = None
+        return sorted(equalities, key=repr)
 
     @property
     def _shape(self) -> Shape:

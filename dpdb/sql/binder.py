@@ -167,9 +167,9 @@ class Binder:
             if known is not None:
                 return known
         asking = LookupBinder(self, self.policy, scope, self.lookups, inside)
-        found = asking.lookup(node, operand, inner)
-        self.lookups.append(found)
-        return ColumnRef(found.column)
+        lookup = asking.lookup(node, operand, inner)
+        self.lookups.append(lookup)
+        return ColumnRef(lookup.column)
 
     def index_of(self, query: Query, node: exp.Expr) -> int:
         """The number of a view's subquery among those of the SELECT, which reads it at `node`."""

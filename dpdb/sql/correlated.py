@@ -99,19 +99,19 @@ class CorrelatedBinder:
         condition = rows.condition(tree.args["where"].this)
         on, rest = split(conjunction(scope.condition(view.where), condition), scan)
         answers = AnswerExpressions(self.binder, rows, scope, ())
-        found = [answers.expression(item.unalias()) for item in tree.expressions]
-        refuse_intervals(found, self.policy.unit, place(tree, text))
+        items = [answers.expression(item.unalias()) for item in tree.expressions]
+        refuse_intervals(items, self.policy.unit, place(tree, text))
         aggregates = answers.aggregates
         parts = [part for each in aggregates for part in (each.argument, each.where) if part]
         own = all(reads(part, scan) <= {True} for part in (*parts, *([rest] if rest else ())))
         keys = [here.column for _, here in on if isinstance(here, ColumnRef)]
-        if len(found) != 1 or not aggregates or not own or len(keys) != len(on):
+        if len(items) != 1 or not aggregates or not own or len(keys) != len(on):
             raise Unsupported(
                 "a subquery that compares with the rows around it is one aggregate, "
                 "under equalities with them",
                 place=place(tree, text),
             )
-        return _Asked(found[0], aggregates, on, keys, rest)
+        return _Asked(items[0], aggregates, on, keys, rest)
 
     def _by_unit(self, asked: _Asked, scan: Scan) -> PerUnit:
         """The table of the aggregates of each unit, in the names of the table that is scanned."""

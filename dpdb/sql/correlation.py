@@ -73,14 +73,14 @@ def certain_scans_of(scope: Scope) -> Iterable[Scan]:
     if not scope.parts:
         table = scope.view.table
         return [Scan(table)] if isinstance(table, Table) else list(certain_scans(table.relation))
-    found: list[Scan] = []
+    certain: list[Scan] = []
     for part in scope.parts:
         match part.kind:
             case JoinKind.INNER:
-                found.append(part.scan)
+                certain.append(part.scan)
             case JoinKind.FULL:
-                found.clear()
-    return found
+                certain.clear()
+    return certain
 
 
 def split(condition: Expr | None, scan: Scan) -> tuple[list[Equality], Expr | None]:

@@ -202,12 +202,12 @@ def leaf_view(view: View, scan: Scan, subqueries: int, *, outer: bool) -> View:
         return ColumnRef(scan.column(leaf.column, nullable=outer))
 
     def column(expression: Expr) -> Expr:
-        found = substituted(expression, new)
-        if not outer or isinstance(found, ColumnRef):
-            return found
+        moved = substituted(expression, new)
+        if not outer or isinstance(moved, ColumnRef):
+            return moved
         # Without a match the whole expression is NULL, and not what it makes of NULLs.
-        nothing = Literal(None, found.kind)
-        return Case(((ColumnRef(scan.presence), found),), nothing, found.kind)
+        nothing = Literal(None, moved.kind)
+        return Case(((ColumnRef(scan.presence), moved),), nothing, moved.kind)
 
     where = None if view.where is None else substituted(view.where, new)
     columns = tuple((name, column(expression)) for name, expression in view.columns)

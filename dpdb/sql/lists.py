@@ -87,8 +87,8 @@ def element(node: exp.Bracket, text: str) -> exp.Expr | None:
 
     A plain number counts from 1, as in DuckDB, but from 0 after BigQuery's APPROX_QUANTILES.
     """
-    found = elements(node.this, text)
-    if found is None:
+    listed = elements(node.this, text)
+    if listed is None:
         return None
     only(node, text, "this", "expressions")
     index, first = node.expressions[0], 1
@@ -99,12 +99,12 @@ def element(node: exp.Bracket, text: str) -> exp.Expr | None:
         first = counted_from.get(str(index.this).upper(), first)
         index = index.expressions[0]
     at = int(index.name) - first if _is_whole(index) and len(node.expressions) == 1 else -1
-    if not 0 <= at < len(found):
-        last = len(found) - 1 + first
+    if not 0 <= at < len(listed):
+        last = len(listed) - 1 + first
         raise TypeMismatch(
             f"an element of this list has a number from {first} to {last}", place=place(node, text)
         )
-    return found[at].call
+    return listed[at].call
 
 
 def _is_whole(node: exp.Expr) -> bool:
@@ -125,9 +125,9 @@ def _with(node: exp.Expr, **parts: object) -> exp.Expr:
 
 
 def _each(
-    found: list[Element] | None, around: Callable[[exp.Expr], exp.Expr]
+    listed: list[Element] | None, around: Callable[[exp.Expr], exp.Expr]
 ) -> list[Element] | None:
-    return None if found is None else [Element(each.name, around(each.call)) for each in found]
+    return None if listed is None else [Element(each.name, around(each.call)) for each in listed]
 
 
 def _constants(several: exp.Array, text: str) -> list[tuple[str, exp.Expr]]:

@@ -73,15 +73,15 @@ class LookupBinder:
         if operand is not None and value is not None:
             (left, right), _ = types.unify([operand, value], where)
             compared = left, right
-        found = Lookup(scan, tuple(on), rest, compared)
-        if isinstance(scan.table, RowUnion) and scan.table.public and found.pair_condition:
+        bound = Lookup(scan, tuple(on), rest, compared)
+        if isinstance(scan.table, RowUnion) and scan.table.public and bound.pair_condition:
             raise Unsupported(
                 "rows of several public tables are looked up by equalities alone",
                 hint="join the public tables in FROM",
                 place=where,
             )
-        self._check_units(found, node)
-        return found
+        self._check_units(bound, node)
+        return bound
 
     def _of_groups(
         self, bound: BoundSelect, taken: set[str], where: Place | None
@@ -112,34 +112,34 @@ class LookupBinder:
         condition = conjunction(scope.condition(view.where), condition_in(tree, "where", rows))
         return scan, condition, None if item is None else rows.expression(item)
 
-    def _check_units(self, found: Lookup, node: exp.Exists | exp.In) -> None:
+    def _check_units(self, lookup: Lookup, node: exp.Exists | exp.In) -> None:
         """Refuse what would tell of other units' rows."""
-        if found.right.table.public:
+        if lookup.right.table.public:
             return
         unit = self.policy.unit
 
         def of_one_unit(pair: Equality | None) -> bool:
-            return pair is not None and is_of_one_unit(pair, self.outer, found.right, self.policy)
+            return pair is not None and is_of_one_unit(pair, self.outer, lookup.right, self.policy)
 
-        if any(map(of_one_unit, found.on)):
+        if any(map(of_one_unit, lookup.on)):
             return
-        if not of_one_unit(found.compared):
+        if not of_one_unit(lookup.compared):
             raise Unsupported(
                 f"whether another {unit} has such a row is private",
                 hint=f"compare what names the {unit}, too, as in WHERE o.id = c.id; "
                 "or ask for a COUNT(*) of its own",
                 place=place(node, self.binder.text),
             )
-        assert found.compared is not None
+        assert lookup.compared is not None
         if _is_condition(node):
             return
-        if not _is_known(found.compared[1], found):
+        if not _is_known(lookup.compared[1], lookup):
             raise Unsupported(
                 f"a NULL of another {unit} would make NOT IN NULL for all",
                 hint="add WHERE … IS NOT NULL to the subquery, or use NOT EXISTS",
                 place=place(node, self.binder.text),
             )
-        if not self._is_there(found.compared[0]):
+        if not self._is_there(lookup.compared[0]):
             raise Unsupported(
                 f"whether NOT IN is NULL for a NULL would depend on the rows of every {unit}",
                 hint="use NOT EXISTS, with the equality in its WHERE",
@@ -167,11 +167,11 @@ def _select(node: exp.Exists | exp.In, text: str) -> exp.Select:
     return tree
 
 
-def _is_known(expression: Expr, found: Lookup) -> bool:
+def _is_known(expression: Expr, lookup: Lookup) -> bool:
     """Whether it is never NULL: it names the unit, or the rows with NULL are left out."""
     assert isinstance(expression, ColumnRef)
-    name, table = expression.column.name.removeprefix(f"{found.right.leaf}."), found.right.table
-    if name == table.unit or Not(IsNull(expression)) in conjuncts(found.rest):
+    name, table = expression.column.name.removeprefix(f"{lookup.right.leaf}."), lookup.right.table
+    if name == table.unit or Not(IsNull(expression)) in conjuncts(lookup.rest):
         return True
     if not isinstance(table, RowUnion):
         return False

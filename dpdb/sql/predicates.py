@@ -40,10 +40,10 @@ class PredicateBinder(ABC):
 
     def condition(self, node: exp.Expr, depth: int = 0) -> Expr:
         """A boolean expression."""
-        found = self.expression(node, depth)
-        if isinstance(found, types.CONDITIONS):
-            return found
-        return types.of_kind(found, Kind.BOOLEAN, self.place(node))
+        expression = self.expression(node, depth)
+        if isinstance(expression, types.CONDITIONS):
+            return expression
+        return types.of_kind(expression, Kind.BOOLEAN, self.place(node))
 
     def compared(self, operator: str, left: exp.Expr, right: exp.Expr, depth: int) -> Expr:
         """One side compared with the other, of one kind."""

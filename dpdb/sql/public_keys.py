@@ -51,8 +51,8 @@ def with_public_keys(query: Query, policy: Policy, facts: Facts) -> Query:
     if not isinstance(source, Joined) or source.public:
         return query
     lists = [_listed(key, source.relation, query.where, policy, facts) for key in query.keys]
-    found = [each for each in lists if each is not None]
-    query = replace(query, where=conjunction(query.where, *found))
+    conditions = [each for each in lists if each is not None]
+    query = replace(query, where=conjunction(query.where, *conditions))
     combined = _combined(query, source.relation, policy, facts)
     return replace(query, having=conjunction(query.having, combined))
 
@@ -70,17 +70,17 @@ def _combined(query: Query, relation: Relation, policy: Policy, facts: Facts) ->
     relation = _matched(relation, tuple(keys.values()))
     equalities = list(_equalities(relation))
     public = [scan for scan in certain_scans(relation) if scan.table.public]
-    found: dict[tuple[Scan, ...], dict[Slot, Expr]] = {}
+    by_tables: dict[tuple[Scan, ...], dict[Slot, Expr]] = {}
     for slot, key in keys.items():
         equal = [a if b == key else b for a, b in equalities if key in (a, b)]
         of_each = ((each, _together(each, public, equalities)) for each in (key, *equal))
         if known := next(((each, scans) for each, scans in of_each if scans), None):
-            found.setdefault(known[1], {})[slot] = known[0]
+            by_tables.setdefault(known[1], {})[slot] = known[0]
     held = [*(compare("=", *pair) for pair in equalities), *conjuncts(query.where)]
     return conjunction(
         *(
             _row_of(read, _rows(tuple(read.values()), scans, _own(held, scans), policy, facts))
-            for scans, read in found.items()
+            for scans, read in by_tables.items()
             if len(read) > 1
         )
     )
@@ -179,16 +179,18 @@ def _together(
     key: Expr, public: Sequence[Scan], equalities: Sequence[Equality]
 ) -> tuple[Scan, ...]:
     """The public tables that a key reads, with those that they are joined with; none if private."""
-    found = [scan for scan in public if _reads(key, [scan])]
-    if not found or slots(key, "subquery"):
+    tables = [scan for scan in public if _reads(key, [scan])]
+    if not tables or slots(key, "subquery"):
         return ()
     for _ in public:
         for scan in public:
             pairs = (compare("=", *pair) for pair in equalities)
-            linked = any(_reads(pair, [*found, scan]) for pair in pairs if not _reads(pair, found))
-            if scan not in found and linked:
-                found.append(scan)
-    return tuple(scan for scan in public if scan in found)
+            linked = any(
+                _reads(pair, [*tables, scan]) for pair in pairs if not _reads(pair, tables)
+            )
+            if scan not in tables and linked:
+                tables.append(scan)
+    return tuple(scan for scan in public if scan in tables)
 
 
 def _reads(expression: Expr, scans: Sequence[Scan]) -> bool:

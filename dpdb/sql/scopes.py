@@ -60,8 +60,8 @@ class RowExpressions(ExpressionBinder):
 
 def condition_in(tree: exp.Select, name: str, expressions: ExpressionBinder) -> Expr | None:
     """The condition in WHERE, HAVING or QUALIFY; None where a SELECT has no such clause."""
-    found = tree.args.get(name)
-    return expressions.condition(found.this) if found else None
+    clause = tree.args.get(name)
+    return expressions.condition(clause.this) if clause else None
 
 
 class NamedExpressions(ExpressionBinder):
@@ -178,9 +178,9 @@ class AnswerExpressions(NamedExpressions):
     def _aggregate(self, node: exp.Expr) -> Expr:
         if (plain := without_report(node, self.text)) is not None:
             return self._report(plain, self.place(node))
-        found = of_two_columns(node, self.rows, lambda call: self._slot(call, node))
-        if found is not None:
-            return found
+        computed = of_two_columns(node, self.rows, lambda call: self._slot(call, node))
+        if computed is not None:
+            return computed
         call = aggregate(node, self.rows, self.scope.view.table)
         if self.scope.view.derived is not None and isinstance(
             single_value(call.argument), UnitValue

@@ -15,13 +15,13 @@ _KINDS = ("SEMI", "ANTI")
 def write_out_semi_joins(tree: exp.Select, text: str) -> None:
     """Move the semi joins of a SELECT, and its anti joins, from FROM into WHERE."""
     joins = tree.args.get("joins") or []
-    found = [join for join in joins if join.kind in _KINDS and join.side in ("", "LEFT")]
+    semi_joins = [join for join in joins if join.kind in _KINDS and join.side in ("", "LEFT")]
     # Other joins may keep rows without any on their left, and WHERE would leave these out.
-    if not found or any(join.side in ("RIGHT", "FULL") for join in joins):
+    if not semi_joins or any(join.side in ("RIGHT", "FULL") for join in joins):
         return
-    tree.set("joins", [join for join in joins if not any(join is each for each in found)])
+    tree.set("joins", [join for join in joins if not any(join is each for each in semi_joins)])
     before, where = tree.args["from_"].this, tree.args.get("where")
-    tests = [_lookup(join, before.alias_or_name, text) for join in found]
+    tests = [_lookup(join, before.alias_or_name, text) for join in semi_joins]
     conditions = [*([exp.Paren(this=where.this)] if where else []), *tests]
     tree.set("where", exp.Where(this=_all(conditions)))
 

@@ -43,7 +43,7 @@ MAX_DISTANCE = 100_000
 """The most rows that a frame reaches, and that LAG and LEAD look back or ahead."""
 
 
-def window(node: exp.Window, inside: ExpressionBinder, found: list[Window]) -> Slot:
+def window(node: exp.Window, inside: ExpressionBinder, windows: list[Window]) -> Slot:
     """The slot of a window function, one of those `found`; `inside` binds what is in it."""
     text = inside.text
     only(node, text, "this", "partition_by", "order", "spec", "over")
@@ -60,11 +60,11 @@ def window(node: exp.Window, inside: ExpressionBinder, found: list[Window]) -> S
     each = Window(function, arguments, kind, partition, order, frame, where)
     if any(slots(part, "window") for part in each.parts):
         raise Unsupported("a window cannot be inside another", place=inside.place(node))
-    if each not in found:
-        if len(found) == MAX_WINDOWS:
+    if each not in windows:
+        if len(windows) == MAX_WINDOWS:
             raise Unsupported(f"more than {MAX_WINDOWS} windows", place=inside.place(node))
-        found.append(each)
-    return Slot("window", found.index(each), kind)
+        windows.append(each)
+    return Slot("window", windows.index(each), kind)
 
 
 def _orderings(order: exp.Expr | None, inside: ExpressionBinder) -> list[Ordering]:

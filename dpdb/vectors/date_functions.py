@@ -24,9 +24,9 @@ def date_call(call: Call, arguments: list[Vector]) -> Vector:
 def _result(call: Call, days: Array) -> Array:
     match call.name, call.arguments:
         case "date_trunc", (Literal(value=unit), _):
-            found = STARTS[str(unit)](days)
+            values = STARTS[str(unit)](days)
         case "months_later", (_, Literal(value=int(months))):
-            found = months_later(days, months)
+            values = months_later(days, months)
         case _:
-            found = PARTS[call.name](days)
-    return np.asarray(found)
+            values = PARTS[call.name](days)
+    return np.asarray(values)

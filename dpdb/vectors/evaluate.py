@@ -162,11 +162,11 @@ def _evaluate(expression: Expr, frame: Frame) -> AnyVector:
             return apply(expression, [evaluate(a, frame) for a in arguments])
         case Arithmetic(operator=symbol, left=left, right=right):
             a, b = _numbers(left, frame), _numbers(right, frame)
-            found, null = _ARITHMETIC[symbol](a.values, b.values), either(a.null, b.null)
+            result, null = _ARITHMETIC[symbol](a.values, b.values), either(a.null, b.null)
             if not stays_finite(expression):
-                return finite(found, null)
+                return finite(result, null)
             # Sums and differences of numbers other than -0.0 are never -0.0 (IEEE 754, 6.3).
-            return Vector(found if symbol in "+-" else one_zero(found), null)
+            return Vector(result if symbol in "+-" else one_zero(result), null)
     return _condition(expression, frame)
 
 

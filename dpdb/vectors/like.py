@@ -41,10 +41,10 @@ def _has(first: str, searches: Sequence[Search], last: str, text: str) -> bool:
     if end < place or not (text.startswith(first) and text.endswith(last)):
         return False
     for search in searches:
-        found = search(text, place, end)
-        if found is None:
+        match = search(text, place, end)
+        if match is None:
             return False
-        place = found.end()
+        place = match.end()
     return True
 
 

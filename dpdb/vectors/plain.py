@@ -18,8 +18,8 @@ def plain_values(vector: AnyVector, kind: Kind, places: npt.NDArray[np.intp]) ->
         texts = [*vector.dictionary, None]
         return [texts[code] for code in vector.codes[places].tolist()]
     values = vector.values[places].tolist()
-    found: list[Value | None] = [v if kind is Kind.BOOLEAN else int(v) for v in values]
+    plain: list[Value | None] = [v if kind is Kind.BOOLEAN else int(v) for v in values]
     if vector.null is None:
-        return found
+        return plain
     missing = vector.null[places].tolist()
-    return [None if no else value for no, value in zip(missing, found, strict=True)]
+    return [None if no else value for no, value in zip(missing, plain, strict=True)]

@@ -73,8 +73,8 @@ def _within(
     null: Bools | None,
 ) -> Vector:
     """The function of the numbers inside its domain, NULL outside; it has a value at `filler`."""
-    found = _each(function, np.where(inside, values, filler))
-    return finite(found, either(null, ~inside))
+    result = _each(function, np.where(inside, values, filler))
+    return finite(result, either(null, ~inside))
 
 
 def _power(base: Array, exponent: Array, null: Bools | None) -> Vector:

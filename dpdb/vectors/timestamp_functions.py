@@ -46,5 +46,5 @@ def _moments(timestamps: Vector) -> tuple[Array, Bools]:
     return np.where(outside, 0.0, timestamps.values).astype(np.int64), outside
 
 
-def _vector(found: Array, null: Bools | None) -> Vector:
-    return numbers(np.asarray(found).astype(np.float64), null)
+def _vector(values: Array, null: Bools | None) -> Vector:
+    return numbers(np.asarray(values).astype(np.float64), null)

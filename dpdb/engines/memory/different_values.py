@@ -41,8 +41,10 @@ def different(
     A row of no cell is in the group past the last one.
     """
     if groups is None:
-        found = _ordered(codes) if texts is None else np.flatnonzero(present(codes, len(texts)))
-        return DifferentValues(cells, np.zeros(len(found), dtype=np.intp), found, texts)
+        codes_once = (
+            _ordered(codes) if texts is None else np.flatnonzero(present(codes, len(texts)))
+        )
+        return DifferentValues(cells, np.zeros(len(codes_once), dtype=np.intp), codes_once, texts)
     order = np.lexsort((codes, groups))
     groups, codes = groups[order], codes[order]
     new = changes((groups, codes), len(order)) & (groups < cells)
@@ -51,9 +53,9 @@ def different(
 
 def present(codes: Array, number: int) -> Bools:
     """Which of the whole numbers below a number are among the codes."""
-    found = np.zeros(number, dtype=np.bool_)
-    found[codes] = True
-    return found
+    is_there = np.zeros(number, dtype=np.bool_)
+    is_there[codes] = True
+    return is_there
 
 
 def different_among_few(

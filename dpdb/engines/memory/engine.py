@@ -123,8 +123,8 @@ class MemoryEngine(OpenEngine):
     ) -> tuple[Frame, Rows]:
         """The columns that the plan reads of the rows that count, and these rows."""
         leaves = self._leaves(source, plan.column_names, slots)
-        found = JoinedRows(source, plan.where, plan.sample_key, leaves)
-        rows = found.all() if source.public else found.counted()
+        joined = JoinedRows(source, plan.where, plan.sample_key, leaves)
+        rows = joined.all() if source.public else joined.counted()
         return leaves.frame(rows, plan.column_names), rows
 
     def _leaves(

@@ -26,18 +26,18 @@ def group_codes(plan: Plan, frame: Frame, rows: int) -> Array:
     declared = declared_codes(plan, frame, rows)
     if plan.found is None:
         return declared
-    found, number = shown_codes(plan, frame, rows), plan.declared_groups
-    outside = (found == len(plan.found.shown or ())) | (declared == number)
-    return np.where(outside, plan.cells, found * number + declared)
+    shown, number = shown_codes(plan, frame, rows), plan.declared_groups
+    outside = (shown == len(plan.found.shown or ())) | (declared == number)
+    return np.where(outside, plan.cells, shown * number + declared)
 
 
 def declared_codes(plan: Plan, frame: Frame, rows: int) -> Array:
     """For every row the index of its group by the declared keys, or their number."""
-    found = () if plan.found is None else plan.found.places
+    undeclared = () if plan.found is None else plan.found.places
     declared = [
         (key, values)
         for place, (key, values) in enumerate(zip(plan.keys, plan.key_values, strict=True))
-        if place not in found
+        if place not in undeclared
     ]
     places = [
         places_among(frame.columns[key.column.name], values)
@@ -114,20 +114,20 @@ def _places_of(key: Expr, values: tuple[Value, ...], frame: Frame, rows: int) ->
     return places
 
 
-def _indices(found: AnyVector, values: tuple[Value, ...], kind: Kind) -> Array:
+def _indices(vector: AnyVector, values: tuple[Value, ...], kind: Kind) -> Array:
     """The index of each value found; where it is NULL, or none of the `values`, their number."""
-    if isinstance(found, TextVector):
+    if isinstance(vector, TextVector):
         index = {value: place for place, value in enumerate(values)}
-        known = [index.get(text, len(values)) for text in found.dictionary]
-        return np.array([*known, len(values)])[found.codes]
+        known = [index.get(text, len(values)) for text in vector.dictionary]
+        return np.array([*known, len(values)])[vector.codes]
     if not values:
-        return np.zeros(len(found.values), dtype=np.int64)
+        return np.zeros(len(vector.values), dtype=np.int64)
     listed = array(values, kind)
     order = np.argsort(listed)
-    near = np.searchsorted(listed[order], found.values).clip(max=len(listed) - 1)
+    near = np.searchsorted(listed[order], vector.values).clip(max=len(listed) - 1)
     places = order[near]
-    outside = listed[places] != found.values
-    return np.where(outside if found.null is None else outside | found.null, len(values), places)
+    outside = listed[places] != vector.values
+    return np.where(outside if vector.null is None else outside | vector.null, len(values), places)
 
 
 def atom_counts(

@@ -35,14 +35,14 @@ class JoinedRows:
 
     def counted(self) -> Rows:
         """The rows that count: of each unit at most its cap."""
-        found: list[Rows] = []
+        pieces: list[Rows] = []
         fresh = 0
         for piece in self._rows(self.source.relation):
-            found.append(self._passing(piece))
-            fresh += len(found[-1])
+            pieces.append(self._passing(piece))
+            fresh += len(pieces[-1])
             if fresh > PIECE:
-                found, fresh = [self._capped(found)], 0
-        return self._capped(found)
+                pieces, fresh = [self._capped(pieces)], 0
+        return self._capped(pieces)
 
     def all(self) -> Rows:
         """All rows, for what is worked out per unit."""

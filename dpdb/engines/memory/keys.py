@@ -52,8 +52,8 @@ def rows_named(wanted: Numbers | Codes, keys: Numbers | Codes) -> Array:
     values, named = named_numbers(keys)
     rows = np.flatnonzero(named)
     rows = rows[np.argsort(values[rows])].astype(np.int32)
-    found, there = places_of(wanted, values[rows])
-    return np.where(there, np.append(rows, np.int32(NONE))[found], np.int32(NONE))
+    places, there = places_of(wanted, values[rows])
+    return np.where(there, np.append(rows, np.int32(NONE))[places], np.int32(NONE))
 
 
 def places_of(wanted: Numbers | Codes, ascending: Array) -> tuple[Array, Bools]:

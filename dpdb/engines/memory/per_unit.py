@@ -36,14 +36,14 @@ class GroupedRows:
     @cached_property
     def _keys(self) -> list[Array]:
         """The keys as numbers, equal where the values are; NULL is a value of its own."""
-        found: list[Array] = []
+        arrays: list[Array] = []
         for key in self.table.keys:
             column = self.frame.columns[key.column.name]
             if isinstance(column, Codes):
-                found.append(column.codes)
+                arrays.append(column.codes)
             else:
-                found += [column.units, *([] if column.null is None else [column.null])]
-        return found
+                arrays += [column.units, *([] if column.null is None else [column.null])]
+        return arrays
 
     @cached_property
     def _starts(self) -> Array:

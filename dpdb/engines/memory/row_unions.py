@@ -41,12 +41,12 @@ class PassedRows:
 
 def columns_of_all(table: RowUnion, parts: Sequence[PassedRows]) -> dict[str, Numbers | Codes]:
     """The columns of a table, with the rows of one part after those of another."""
-    found: dict[str, Numbers | Codes] = {}
+    columns: dict[str, Numbers | Codes] = {}
     for at, column in enumerate(table.columns):
         expressions = (part.columns[at] for part in table.parts)
         held = [_held(column, *each) for each in zip(expressions, parts, strict=True)]
-        found[column.name] = one_after_the_other(held)
-    return found
+        columns[column.name] = one_after_the_other(held)
+    return columns
 
 
 def owners_of_all(parts: Sequence[PassedRows]) -> Owners:
@@ -66,9 +66,9 @@ def one_after_the_other(columns: Sequence[Numbers | Codes]) -> Numbers | Codes:
         units = np.concatenate([column.units for column in numbers])
         return Numbers(units, numbers[0].step, _nulls(numbers), numbers[0].filler)
     # Of two columns that name units one has declared values, and the other has none.
-    found = [named_numbers(column) for column in columns]
-    named: Bools = np.concatenate([there for _, there in found])
-    values_of_all = np.where(named, np.concatenate([values for values, _ in found]), 0.0)
+    named_values = [named_numbers(column) for column in columns]
+    named: Bools = np.concatenate([there for _, there in named_values])
+    values_of_all = np.where(named, np.concatenate([values for values, _ in named_values]), 0.0)
     return Numbers(values_of_all.astype(np.int64), Fraction(1), ~named, 0)
 
 

@@ -78,8 +78,8 @@ class RowsOfUnits:
         assert isinstance(value, ColumnRef)
         source, inside = _sources(window, rows)
         chosen = rows.order[np.where(inside, source, 0)] if self._rows else rows.order
-        found = taken(self.columns[value.column.name], chosen[back])
-        return with_nulls(found, ~inside[back])
+        picked = taken(self.columns[value.column.name], chosen[back])
+        return with_nulls(picked, ~inside[back])
 
     def _total(self, column: Column, window: Window, rows: OrderedRows, back: Array) -> Numbers:
         """COUNT, SUM, AVG, MIN or MAX of the rows in the frame, clamped to the column's bounds."""
@@ -93,18 +93,18 @@ class RowsOfUnits:
             vector = evaluate(argument, self._frame)
             assert isinstance(vector, Vector)
             values = np.broadcast_to(vector.values, self._rows)[rows.order]
-            found = _extremes(window, values, counted, ranges, np.inf)
-            return made_column(column, np.where(number == 0, 0.0, found)[back], missing)
+            totals = _extremes(window, values, counted, ranges, np.inf)
+            return made_column(column, np.where(number == 0, 0.0, totals)[back], missing)
         steps = on_grid(argument, grid, self._frame, self._rows)
         values = np.broadcast_to(steps.values, self._rows)[rows.order].astype(np.int64)
         largest = max(abs(grid.lower), abs(grid.upper))
         if window.function in ("min", "max"):
-            found = _extremes(window, values, counted, ranges, largest + 1)
+            totals = _extremes(window, values, counted, ranges, largest + 1)
         else:
-            found = sums(np.where(counted, values, 0).astype(representation(largest)), ranges)
+            totals = sums(np.where(counted, values, 0).astype(representation(largest)), ranges)
         if window.function == "avg":
-            found = found.astype(np.float64) / np.maximum(number, 1)
-        return made_column(column, rescaled(found, grid, column)[back], missing)
+            totals = totals.astype(np.float64) / np.maximum(number, 1)
+        return made_column(column, rescaled(totals, grid, column)[back], missing)
 
     def _counted(self, window: Window) -> Bools:
         """The rows that an aggregate counts: its FILTER holds, and its argument is not NULL."""
@@ -118,11 +118,11 @@ class RowsOfUnits:
 
     def _partition(self, window: Window) -> list[Array]:
         """What the rows of a partition have in common, as numbers; NULL is a value of its own."""
-        found: list[Array] = []
+        arrays: list[Array] = []
         for each in window.partition:
             values = coded(each, self._frame)
-            found += [values.codes, *([] if values.null is None else [values.null])]
-        return [np.broadcast_to(each, self._rows) for each in found]
+            arrays += [values.codes, *([] if values.null is None else [values.null])]
+        return [np.broadcast_to(each, self._rows) for each in arrays]
 
     def _keys(self, ordering: Ordering) -> list[Array]:
         """What rows are sorted by, as ascending numbers: whether there is NULL, and the value."""

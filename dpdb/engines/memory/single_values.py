@@ -52,12 +52,12 @@ class CountedRows:
         order, starts = self._in_order(passed, self.owners[passed])
         aggregate = Aggregate(Function(value.function), value.argument, value.where)
         groups = RowGroups(self.frame, self.rows, order, starts, None)
-        found, first = groups.aggregated(value, aggregate), order[starts]
+        aggregated, first = groups.aggregated(value, aggregate), order[starts]
         null = np.ones(self.rows, dtype=np.bool_)
-        null[first] = np.False_ if found.null is None else found.null
-        units = np.full(self.rows, found.filler, dtype=np.int64)
-        units[first] = found.units
-        return Numbers(units, found.step, null, found.filler)
+        null[first] = np.False_ if aggregated.null is None else aggregated.null
+        units = np.full(self.rows, aggregated.filler, dtype=np.int64)
+        units[first] = aggregated.units
+        return Numbers(units, aggregated.step, null, aggregated.filler)
 
     def _different(self, value: SingleValue) -> Numbers | Codes:
         assert value.argument is not None

@@ -147,8 +147,8 @@ class Statistics:
 
     def _histogram(self, statistic: Histogram) -> Array:
         """For each cell the numbers of rows in its atoms."""
-        found = map(self._where_also, statistic.conditions)
-        masks = [np.broadcast_to(np.True_ if m is None else m, self._rows) for m in found]
+        conditions = map(self._where_also, statistic.conditions)
+        masks = [np.broadcast_to(np.True_ if m is None else m, self._rows) for m in conditions]
         return atom_counts(statistic, masks, self._groups, self._cells)
 
     def _number(self, mask: Bools | None) -> int:
@@ -209,10 +209,10 @@ class Statistics:
     def _power_sums(self, total: Total, centre: int, power: int) -> tuple[Array, Array]:
         """For each cell Σ (x - centre)^power over the counted rows of a total, and their number."""
         key = (total.argument, total.where, total.grid, centre, power)
-        found = self._sums.get(key)
-        if found is None:
-            found = self._sums[key] = self._plain_sums(total, centre, power)
-        return found
+        sums = self._sums.get(key)
+        if sums is None:
+            sums = self._sums[key] = self._plain_sums(total, centre, power)
+        return sums
 
     def _plain_sums(self, total: Total, centre: int, power: int) -> tuple[Array, Array]:
         """The sums and numbers of `_power_sums`, worked out.
@@ -245,10 +245,10 @@ class Statistics:
 
     def _on_grid(self, argument: Expr, grid: Grid) -> Steps:
         key = (argument, grid)
-        found = self._steps.get(key)
-        if found is None:
-            found = self._steps[key] = on_grid(argument, grid, self._frame, self._rows)
-        return found
+        steps = self._steps.get(key)
+        if steps is None:
+            steps = self._steps[key] = on_grid(argument, grid, self._frame, self._rows)
+        return steps
 
     def different(self, statistic: Distinct) -> DifferentValues:
         """The values that there are in each cell, each once."""

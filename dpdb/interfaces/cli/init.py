@@ -61,13 +61,13 @@ def main(words: list[str]) -> int:
         raise UsageError(error.message, hint=error.hint) from None
     if options.file.endswith(".toml"):
         raise UsageError(f"{options.file} is a policy already", hint="dpdb check FILE.toml")
-    found = drafts(options.file, form)
-    text = policy_text(found, options.output)
+    tables = drafts(options.file, form)
+    text = policy_text(tables, options.output)
     if options.output is None:
         print(text, end="")
     else:
         _write(options.output, text)
-    for note in [note for each in found for note in each.notes]:
+    for note in [note for each in tables for note in each.notes]:
         print(f"note: {printable(note)}", file=sys.stderr)
     if options.output is not None:
         print(f"wrote {printable(str(options.output))}: check each line, and give bounds to the "
@@ -106,25 +106,25 @@ def _write(output: Path, text: str) -> None:
         raise UsageError(f"cannot write {output}: {error.strerror}") from None
 
 
-def policy_text(found: Sequence[Draft], output: Path | None) -> str:
+def policy_text(tables: Sequence[Draft], output: Path | None) -> str:
     """The text of a policy that is written to `output`, or beside the file: bounds left open."""
-    table = found[0].table
+    table = tables[0].table
     reason = "" if table.storage.typed else _READ_OFF_ROWS
     file = table.path.name if table.server is None else table.place
     header = _HEADER.format(file=_plain(file), reason=reason)
-    return header + "".join(_table_text(each, output) for each in found)
+    return header + "".join(_table_text(each, output) for each in tables)
 
 
-def _table_text(found: Draft, output: Path | None) -> str:
-    table = found.table
-    units = ", ".join(_plain(name) for name in found.units)
+def _table_text(draft: Draft, output: Path | None) -> str:
+    table = draft.table
+    units = ", ".join(_plain(name) for name in draft.units)
     text = _TABLE.format(
         table=_key(table.name),
         place=_place(table, output),
-        format="".join(f"{line}\n" for line in _format_lines(found)),
+        format="".join(f"{line}\n" for line in _format_lines(draft)),
         units=f"# by their names perhaps: {units}\n" if units else "",
     )
-    columns = zip(table.columns, found.types, strict=True)
+    columns = zip(table.columns, draft.types, strict=True)
     return text + "".join(_lines(column.name, suggested.kind) for column, suggested in columns)
 
 
@@ -138,9 +138,9 @@ def _place(table: Table, output: Path | None) -> str:
     return f"path = {_string(path.as_posix())}"
 
 
-def _format_lines(found: Draft) -> list[str]:
+def _format_lines(draft: Draft) -> list[str]:
     """The keys that say how the file is written, where it is not as most are."""
-    form, lines = found.table.csv, []
+    form, lines = draft.table.csv, []
     if form.separator is not None:
         lines.append(f"separator = {_string(form.separator)}")
     if form.encoding is not None:

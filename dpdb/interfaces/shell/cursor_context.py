@@ -65,17 +65,17 @@ class Context:
 
         PERCENTILE_CONT(q) WITHIN GROUP (ORDER BY x) is another way to write QUANTILE_CONT(x, q).
         """
-        found, depth = [], 0
+        names, depth = [], 0
         for before, part in reversed(list(pairwise(self.tokens))):
             depth += _nesting(part)
             if depth < 0:
                 depth = 0
                 name = "QUANTILE_CONT" if before.upper() == "GROUP" else before.upper()
                 if name.isidentifier() and name not in KEYWORDS:
-                    found.append(name)
+                    names.append(name)
             elif depth == 0 and part.upper() == "SELECT":
                 break
-        return tuple(found)
+        return tuple(names)
 
     @property
     def opens_table(self) -> bool:
@@ -151,7 +151,7 @@ def _keys(tokens: list[str]) -> tuple[str, ...]:
 
 def _named(tokens: list[str]) -> tuple[str, ...]:
     """The names before `AS (…)` and before `(…) AS (…)`, where the parentheses are closed."""
-    found: list[str] = []
+    names: list[str] = []
     opened: list[tuple[str, bool]] = []
     subject = ""  # the name before the parentheses that were closed last
     words = [token for token in tokens if token.upper() != "MATERIALIZED"]
@@ -162,8 +162,8 @@ def _named(tokens: list[str]) -> tuple[str, ...]:
             opened.append((before, False))
         elif word == ")" and opened:
             subject, table = opened.pop()
-            found += [subject] * table
-    return tuple(dict.fromkeys(found))
+            names += [subject] * table
+    return tuple(dict.fromkeys(names))
 
 
 def _nesting(part: str) -> int:

@@ -41,12 +41,12 @@ def _below(
     if not node.children:
         return [(node.place, select_value(values, grid, node.fraction, mechanism, noise))]
     point, cut = select_cut(values, grid, node.fraction, mechanism, noise)
-    found = [(node.place, point)]
+    quantiles = [(node.place, point)]
     if node.lower is not None:
-        found += _below(values[:cut], (grid[0], point), halves, node.lower, noise)
+        quantiles += _below(values[:cut], (grid[0], point), halves, node.lower, noise)
     if node.upper is not None:
-        found += _below(values[cut:], (point, grid[1]), halves, node.upper, noise)
-    return found
+        quantiles += _below(values[cut:], (point, grid[1]), halves, node.upper, noise)
+    return quantiles
 
 
 def select_cut(
