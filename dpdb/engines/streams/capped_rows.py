@@ -87,7 +87,7 @@ class CappedRows:
         least, numbers = LeastHashes(self.table.rows_per_unit), UnitNumbers()
         for block, first, rows in self._contested(read, self._declared, counts, bits):
             units = _units(block.columns[self._unit], rows, numbers)
-            bits.remove(least.add(rows + first, units, self._keys(block, rows)))
+            bits.remove(least.add(rows + first, units, self._row_hashes(block, rows)))
         bits.remove(least.settle())
         return bits
 
@@ -138,8 +138,7 @@ class CappedRows:
         """The first byte of the hash of each contested row."""
         found = []
         for block, _, rows in self._contested(read, self._declared, counts, bits):
-            first, _ = self._units_of(block).hashes(rows, self.sample_key)
-            found.append((first >> _BUT_A_BYTE).astype(np.uint8))
+            found.append((self._row_hashes(block, rows) >> _BUT_A_BYTE).astype(np.uint8))
         return np.concatenate(found)
 
     def _take_turns(
@@ -156,24 +155,19 @@ class CappedRows:
             blocks = self._contested(read, frozenset({self._unit}), counts, before)
             for block, first, rows in blocks:
                 own = self._hashes(block, rows) % turns == turn
-                keys: tuple[Array, ...] = ()
+                hashes = np.zeros(np.count_nonzero(own), dtype=np.uint64)
                 if first_bytes is not None:
                     chosen = first_bytes[done : done + len(rows)][own]
-                    keys = (chosen.astype(np.uint64) << _BUT_A_BYTE,)
+                    hashes = chosen.astype(np.uint64) << _BUT_A_BYTE
                 done += len(rows)
                 units = _units(block.columns[self._unit], rows[own], numbers)
-                bits.remove(least.add(rows[own] + first, units, keys))
+                bits.remove(least.add(rows[own] + first, units, hashes))
             bits.remove(least.settle())
 
-    def _keys(self, block: Loaded, rows: Array) -> tuple[Array, ...]:
-        """What rows of one unit are ordered by."""
-        units = self._units_of(block)
-        return (*units.hashes(rows, self.sample_key), *units.tied(rows))
-
-    def _units_of(self, block: Loaded) -> Units:
-        """What the hashes of rows are made of."""
+    def _row_hashes(self, block: Loaded, rows: Array) -> Array:
+        """The hashes of some rows."""
         nobody = Owners(np.empty(0, dtype=np.int32), block.columns[self._unit])
-        return Units.of(self.table, block.columns, nobody)
+        return Units.of(self.table, block.columns, nobody, self.sample_key).hashes(rows)
 
 
 def after_filter(plan: Plan) -> Plan:

@@ -161,9 +161,7 @@ class StreamEngine(OpenEngine):
                 # No name holds a part, so that it is freed before the next one is gathered.
                 blocks = self._in_order(table, names)
                 add_part(
-                    found,
-                    Part.of(table, part_of(blocks, table.unit, number, parts), slots),
-                    plan,
+                    found, Part.of(plan, part_of(blocks, table.unit, number, parts), slots), plan
                 )
         else:
             self._add_strands(plan, slots, found)

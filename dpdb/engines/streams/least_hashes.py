@@ -11,7 +11,7 @@ from dpdb.engines.memory.hash_order import hash_order
 from dpdb.engines.streams.gathered import Gathered
 from dpdb.vectors.vector import Array
 
-_Ordered = tuple[Array, ...]
+_Ordered = tuple[Array, Array, Array]
 
 
 @dataclass
@@ -23,17 +23,17 @@ class LeastHashes:
 
     limit: int
     ties: bool = False
-    """Whether rows are kept, too, whose key is that of the last row within the cap."""
+    """Whether rows are kept, too, whose hash is that of the last row within the cap."""
     _kept: Gathered[_Ordered] = field(init=False, repr=False)
-    """Numbers of rows, their units, and what they are ordered by."""
+    """Numbers of rows, their units and their hashes."""
     _over: list[Array] = field(default_factory=list, repr=False)
 
     def __post_init__(self) -> None:
         self._kept = Gathered(self._within)
 
-    def add(self, rows: Array, units: Array, keys: tuple[Array, ...]) -> Array:
-        """Add rows of units, which are ordered by `keys`; returns the rows that count no more."""
-        self._kept.add((rows, units, *keys))
+    def add(self, rows: Array, units: Array, hashes: Array) -> Array:
+        """Add rows of units; returns the rows that count no more."""
+        self._kept.add((rows, units, hashes))
         return self._taken_out()
 
     def settle(self) -> Array:
@@ -53,17 +53,17 @@ class LeastHashes:
         parts.clear()
         # Each array is taken out, so that it is freed when joined.
         joined = [np.concatenate([each.pop(0) for each in arrays]) for _ in arrays[0].copy()]
-        rows, units, *keys = joined
+        rows, units, hashes = joined
         numbers = np.unique(units, return_inverse=True)[1]
-        order = hash_order(numbers, keys)
+        order = hash_order(numbers, hashes)
         first = np.flatnonzero(changes([numbers[order]], len(order)))
         sizes = np.diff(first, append=len(order))
         if self.ties:
-            ordered = keys[0][order]
+            ordered = hashes[order]
             last = ordered[first + np.minimum(sizes, self.limit) - 1]
             kept = ordered <= np.repeat(last, sizes)
         else:
             kept = np.arange(len(order)) - np.repeat(first, sizes) < self.limit
         self._over.append(rows[order[~kept]])
         order = order[kept]
-        return tuple(each[order] for each in joined)
+        return rows[order], units[order], hashes[order]

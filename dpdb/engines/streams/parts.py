@@ -31,12 +31,14 @@ class Part:
     """The number of each row's unit; None where nothing looks at it."""
 
     @classmethod
-    def of(cls, table: Table, loaded: Loaded, slots: Mapping[Slot, AnyVector]) -> Part:
-        """The rows that are loaded; those of a table with a unit have all declared columns."""
+    def of(cls, plan: Plan, loaded: Loaded, slots: Mapping[Slot, AnyVector]) -> Part:
+        """The loaded rows of a plan's table; those of one with units have all declared columns."""
+        table = plan.table
+        assert isinstance(table, Table)
         owners = TableOwners((table,)).of(table, lambda *_: loaded.columns)
         if owners is None:
             return cls.of_counted(loaded, slots)
-        units = Units.of(table, loaded.columns, owners)
+        units = Units.of(table, loaded.columns, owners, plan.sample_key)
         return cls(Frame(loaded.columns, slots), loaded.rows, units, owners.numbers)
 
     @classmethod
