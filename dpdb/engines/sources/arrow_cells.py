@@ -25,6 +25,7 @@ _WHOLE_DOUBLES = 2**53
 _SHORT_WORD, _LONGEST_WORD = 9, 18
 """The most digits of decimals that are held in 32 and in 64 bits."""
 TEXTS = pyarrow.large_string()
+"""The type of all texts here: they have 64 bits for their places, so any number can be together."""
 _PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 """The units of timestamps."""
 
