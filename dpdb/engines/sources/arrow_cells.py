@@ -61,6 +61,13 @@ def bounds_of(texts: pyarrow.Array) -> Places:
     return np.frombuffer(held, np.int64)[texts.offset : texts.offset + len(texts) + 1]
 
 
+def bytes_of(texts: pyarrow.Array) -> tuple[NDArray[np.uint8], Places]:
+    """The bytes of all texts, and where each starts among them and the last one ends."""
+    bounds = bounds_of(texts)
+    raw = np.frombuffer(texts.buffers()[2] or b"", np.uint8)[bounds[0] : bounds[-1]]
+    return raw, bounds - bounds[0]
+
+
 def cells(array: pyarrow.Array) -> Cells:
     """The values as cells without quotes; NULL, and what is too long for a cell, are empty."""
     texts = texts_of(array)
