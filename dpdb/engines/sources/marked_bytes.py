@@ -46,6 +46,11 @@ class MarkedBytes:
         return np.asarray(self.sums[at] + np.bitwise_count(below))
 
 
+def places_with(marks: Bools, bounds: Places) -> Places:
+    """The texts with a mark, of which each begins where the one before it ends."""
+    return np.flatnonzero(np.diff(MarkedBytes.of(marks).before(bounds)))
+
+
 def begins_with(part: bytes, raw: NDArray[np.uint8]) -> Bools:
     """Where the part begins among the bytes; it has one byte at least."""
     begins = np.zeros(len(raw), dtype=np.bool_)
