@@ -309,6 +309,15 @@ def test_every_help_fits_a_screen(
         assert all(any(line.startswith(f"  {name}") for line in lines) for name in COMMANDS)
 
 
+@pytest.mark.parametrize("topic", ["", "settings", "epsilon"])
+def test_help_is_folded_in_a_narrow_window(
+    make: Make, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, topic: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    run_typed(make(), f".help {topic}")
+    assert max(map(len, capsys.readouterr().err.splitlines())) <= 60
+
+
 def test_no_help_on_it(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
     run_typed(make(), ".help epsilom")
     assert "did you mean epsilon?" in capsys.readouterr().err
