@@ -21,8 +21,8 @@ from types import ModuleType
 import numpy as np
 
 from dpdb.answers import single_numbers
-from dpdb.answers.estimates import Array
 from dpdb.answers.noise_tails import TINY, Real, SumOfNoises
+from dpdb.vectors.vector import Array
 
 _DIGITS = 36
 """An end of an interval is exact to 2^-36 of the distance from the estimate to its bound."""

@@ -176,7 +176,8 @@ def _selected(selection: Selection, answers: NoisyTables) -> NoisyTable:
     rows = np.arange(number)
     if selection.having is not None:
         rows = _passing(selection.having, frame, number)
-        frame, number = _taken(frame, rows), len(rows)
+        number = len(rows)
+        frame = Frame({}, {slot: vector.take(rows) for slot, vector in frame.slots.items()})
         table = table if selection.grouped else table.take(rows)
     over = {
         Slot("window", index, each.kind): windows.values(each, frame, number)
@@ -201,10 +202,6 @@ def _frame(table: NoisyTable, scalars: Mapping[Slot, AnyVector]) -> Frame:
         for index, column in enumerate(table.columns)
     }
     return Frame({}, {**scalars, **columns})
-
-
-def _taken(frame: Frame, rows: RowIndices) -> Frame:
-    return Frame({}, {slot: vector.take(rows) for slot, vector in frame.slots.items()})
 
 
 def _passing(condition: Expr, frame: Frame, number: int) -> RowIndices:

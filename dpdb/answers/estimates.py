@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from dpdb.answers.suggested_bounds import as_text, suggested
 from dpdb.plan.derivations import Regrouping
@@ -22,9 +20,8 @@ from dpdb.plan.statistics import Ranks
 from dpdb.policy.catalog import Kind, Value
 from dpdb.privacy.walk import Walk
 from dpdb.vectors.evaluate import Frame, evaluate
-from dpdb.vectors.vector import AnyVector, TextVector, Vector, array, constant, numbers
+from dpdb.vectors.vector import AnyVector, Array, TextVector, Vector, array, constant, numbers
 
-Array = npt.NDArray[Any]
 Draws = Sequence[Array]
 """For each release its noisy values: whole numbers of grid steps.
 
@@ -42,7 +39,7 @@ class Noisy:
     subqueries: SlotVectors
     subresults: tuple[Noisy, ...] = ()
     keys: tuple[KeyRow, ...] = ()
-    """The keys that are shown, of those that are found in the data; they are in no repr."""
+    """The keys found in the data that are shown; they are in no repr."""
 
 
 @np.errstate(all="ignore")

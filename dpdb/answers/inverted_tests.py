@@ -13,20 +13,14 @@ from functools import cached_property
 import numpy as np
 
 from dpdb.answers.accepted_values import NoisyLine, last_accepted
-from dpdb.answers.estimates import (
-    Array,
-    Draws,
-    at_least_one,
-    deviation,
-    grid_step,
-    read,
-)
+from dpdb.answers.estimates import Draws, at_least_one, deviation, grid_step, read
 from dpdb.answers.noise_tails import TINY, Real, SumOfNoises
 from dpdb.plan.estimate import Estimate
 from dpdb.plan.moments import Combination, PartIndex
 from dpdb.plan.plan import Plan
 from dpdb.plan.query import SAMPLED
 from dpdb.privacy.mechanisms import Gaussian, Laplace
+from dpdb.vectors.vector import Array
 
 _PARTS = 2
 """The parts into which the interval of the mean is cut, at whose ends a variance is tested."""
@@ -87,7 +81,7 @@ class NoisyMoments:
 
     @cached_property
     def _places(self) -> list[PartIndex]:
-        """Where the noises are: those of all moments."""
+        """The places of all noises that the moments have."""
         moments = self.estimate.moments
         combinations = (moments.count, moments.total, moments.squares)
         return sorted({place for each in combinations if each for place, _ in each.weights})

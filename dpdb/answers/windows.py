@@ -21,7 +21,7 @@ class _Partition:
 
     rows: RowIndices
     peers: RowIndices
-    """For each of them which of the different values of ORDER BY it has, from 0 on."""
+    """For each row the place of its value among the different values of ORDER BY, from 0 on."""
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -119,7 +119,7 @@ _RANKS: dict[str, Callable[[_Partition, Window], Array]] = {
 
 
 def _neighbours(window: Window, frame: Frame, parts: list[_Partition], number: int) -> AnyVector:
-    """The value so many rows before or after, and the default where there is no such row."""
+    """The value a number of rows before or after, or the default where there is no such row."""
     value, default = alike([evaluate(each, frame) for each in window.arguments[:2]])
     distance = _literal(window, 2) * (-1 if window.function == "lag" else 1)
     source = np.full(number, -1)

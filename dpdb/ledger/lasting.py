@@ -33,11 +33,11 @@ from dpdb.policy.catalog import Policy
 from dpdb.privacy.accounting.composition import ComposedLoss
 
 LONGEST_STATEMENT = 1000
-"""As many characters of a statement are recorded with its charge."""
+"""How many characters of a statement are recorded with its charge."""
 LONGEST_HISTORY = 100
-"""As many charges of an analyst are shown, the last ones."""
+"""How many charges of an analyst are shown: the last ones."""
 CLOCKS_DIFFER = 3600
-"""By as many seconds a clock may be behind the last entry, as clocks are set right at times."""
+"""By how many seconds a clock may be behind the last entry, as clocks are set right at times."""
 
 
 @dataclass
@@ -169,7 +169,7 @@ class LastingLedger(Ledger, ReleaseStore):
             return self.book.keep(release, self.pinned.key, after)
 
     def _versioned(self, scope: str) -> str:
-        """The scope within this version of data and terms: what is of another says nothing."""
+        """The scope within this version of data and terms, as other versions have their own."""
         return f"{self._session.version} {scope}"
 
     def price(self, loss: ComposedLoss, region: Region | None, queries: int = 1) -> Price:

@@ -94,7 +94,7 @@ class Balance:
     def strain(self, loss: ComposedLoss) -> Fraction:
         """How many even parts of what is left a loss would take; 1 if it takes no more than one.
 
-        Every query that is left can have an even part: they are as many.
+        There is an even part for each query that is left.
         """
         part = accountant(self.budget).part_taken(loss, self.sums)
         return max(part * max(self.queries_left, 1), Fraction(1))

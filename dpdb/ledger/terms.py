@@ -47,7 +47,7 @@ def described(policy: Policy) -> TermTexts:
 
 
 def budget_in(terms: TermTexts) -> Budget:
-    """The budget that a description is of."""
+    """The budget that these terms describe."""
     return Budget(
         Fraction(terms["epsilon"]),
         Fraction(terms["delta"]),
@@ -57,12 +57,12 @@ def budget_in(terms: TermTexts) -> Budget:
 
 
 def neighbors_in(terms: TermTexts) -> Neighbors:
-    """The neighbour relation that a description is of."""
+    """The neighbour relation that these terms name."""
     return Neighbors(terms["neighbors"])
 
 
 def tables_in(terms: TermTexts) -> tuple[Table, ...]:
-    """The tables that a description is of; their files are anywhere."""
+    """The tables that these terms describe; their files are anywhere."""
     return tuple(
         Table(
             name,

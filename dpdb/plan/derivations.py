@@ -29,7 +29,7 @@ from dpdb.plan.single_values import single_value
 from dpdb.policy.catalog import Kind, Value
 
 _MOST_PAIRS = 16
-"""As many wholes are paired with parts: the latest ones."""
+"""How many wholes are paired with parts: the latest ones."""
 _EXACT = 2**53
 """Whole numbers below this are different doubles, as which comparisons see them."""
 

@@ -1,4 +1,4 @@
-"""How the answer of an aggregate follows from releases, and what is known of it without them."""
+"""How an aggregate is computed from releases, and what is known of it without them."""
 
 from __future__ import annotations
 

@@ -13,12 +13,7 @@ from dpdb.plan.count_groups import CountGroup
 from dpdb.plan.estimate import Estimate
 from dpdb.plan.intervals import Interval
 from dpdb.plan.key_selection import key_release, key_share, told_by_keys
-from dpdb.plan.lowering import (
-    NO_SHARE,
-    AggregateLowering,
-    PlanningContext,
-    contribution_of,
-)
+from dpdb.plan.lowering import NO_SHARE, AggregateLowering, PlanningContext, contribution_of
 from dpdb.plan.mechanism_choice import MechanismChoice
 from dpdb.plan.moments import Combination, GroupMoments, Moments, value
 from dpdb.plan.plan import Release, ReleasedGroup, ReleaseFamily
@@ -65,7 +60,7 @@ class QueryReleases:
     def recall(self) -> None:
         """Take what follows from remembered groups.
 
-        Where several tell the number of rows, it is combined from all of them.
+        Where several of them tell the number of rows, their values are combined.
         """
         before = recalled(self.query, self.context)
         more = beside(before, self.query, self.context)

@@ -14,9 +14,10 @@ from fractions import Fraction
 from pathlib import Path
 
 from dpdb.plan.expressions import ColumnRef, Expr, Literal, columns_of, is_null_constant
+from dpdb.plan.owners import unit_columns
 from dpdb.plan.per_unit import argument_grid, different
 from dpdb.plan.ranges import nullable
-from dpdb.plan.relations import Scan, Source, scans, unit_columns
+from dpdb.plan.relations import Scan, Source, scans
 from dpdb.plan.stability import Name, names_of
 from dpdb.plan.statistics import Grid, fit_grid
 from dpdb.policy.catalog import Column, Kind, Policy, Reference, Table, Value
@@ -71,7 +72,7 @@ class RowUnion(Table):
 
     @property
     def arithmetic(self) -> str:
-        """How the cap on a unit's rows follows from those of the parts, such as `20 + 20`."""
+        """How the cap on a unit's rows is worked out, such as `20 + 20`."""
         return " + ".join(str(part.source.rows_per_unit) for part in self.parts)
 
 

@@ -22,14 +22,7 @@ from dpdb.privacy.accounting.composition import (
     sequential,
 )
 from dpdb.session.settings import Settings
-from dpdb.sql.statements import (
-    Describe,
-    Listed,
-    ShowBudget,
-    ShowHistory,
-    ShowSettings,
-    ShowTables,
-)
+from dpdb.sql.statements import Describe, Listed, ShowBudget, ShowHistory, ShowSettings, ShowTables
 
 CellRows = tuple[tuple[Cell, ...], ...]
 BUDGET_COLUMNS = ("budget", "total", "spent", "left")

@@ -30,10 +30,11 @@ class Gate:
     def answer(self, text: str, execute: Callable[[str], Answer]) -> Answer:
         """The answer to the statement `text`; raises DpdbError, which says what statement failed.
 
-        Of several statements `text` is empty, and the error says itself which one it was.
+        Where several statements are planned together `text` is empty, and the error says which one
+        it was.
 
-        The next statement is let in when this one has left: otherwise its time would tell when
-        this one's answer was ready.
+        The next statement is let in when this one has left: otherwise its time would tell when this
+        one's answer was ready.
         """
         started = time.monotonic()
         with self._lock:

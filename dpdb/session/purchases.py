@@ -42,7 +42,7 @@ class Purchase:
 
 
 class Keeping(Protocol):
-    """Where what is bought for a query is kept, before it is shown."""
+    """Keeps what is bought for a query, before it is shown."""
 
     def shared(self, plan: Plan) -> Shared:
         """What of a plan's releases somebody was told before."""

@@ -233,7 +233,7 @@ class Session:
         return released_answers.chosen(query, choose, memory.draws)
 
     def _shelf(self, chosen: Chosen) -> Shelf:
-        """Where what is bought with these plans is kept."""
+        """The shelf on which what is bought with these plans is kept."""
         return Shelf(self._memory, chosen, alone=self.settings.repeats_are_paid)
 
     def _select(self, text: str, query: Query) -> Answer:

@@ -31,10 +31,7 @@ from dpdb.sql.lists import columns
 from dpdb.sql.lookups import LookupBinder, check, read_inside
 from dpdb.sql.public_rows import are_asked_for, public_rows
 from dpdb.sql.scalar_subqueries import check_scalar, known_value
-from dpdb.sql.scopes import (
-    Answers,
-    Constants,
-)
+from dpdb.sql.scopes import Answers, Constants
 from dpdb.sql.semi_joins import write_out_semi_joins
 from dpdb.sql.spellings import write_out_ratios
 from dpdb.sql.table_queries import table_query

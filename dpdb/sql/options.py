@@ -12,13 +12,7 @@ from dpdb.errors import InvalidOption, Place, SyntaxFault, UnknownName, did_you_
 from dpdb.plan.query import NO_OPTIONS, Options
 from dpdb.policy.budget import valid_delta, valid_epsilon
 from dpdb.sql.literals import number
-from dpdb.sql.option_names import (
-    INTERVALS,
-    MECHANISMS,
-    OPTIONS,
-    SENSITIVITIES,
-    TERMS,
-)
+from dpdb.sql.option_names import INTERVALS, MECHANISMS, OPTIONS, SENSITIVITIES, TERMS
 from dpdb.sql.terms import WrittenOption
 from dpdb.sql.trees import place_at
 

@@ -178,7 +178,7 @@ def _equalities(relation: Relation) -> Iterator[Equality]:
 def _together(
     key: Expr, public: Sequence[Scan], equalities: Sequence[Equality]
 ) -> tuple[Scan, ...]:
-    """The public tables that a key is of, with those that they are joined with; none if private."""
+    """The public tables that a key reads, with those that they are joined with; none if private."""
     found = [scan for scan in public if _reads(key, [scan])]
     if not found or slots(key, "subquery"):
         return ()

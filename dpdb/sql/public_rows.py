@@ -33,18 +33,8 @@ def public_rows(
 
     Those of several tables are in an order that follows from these.
     """
-    only(
-        tree,
-        binder.text,
-        "expressions",
-        "from_",
-        "joins",
-        "where",
-        "order",
-        "limit",
-        "offset",
-        "with_",
-    )
+    only(tree, binder.text, "expressions", "from_", "joins", "where", "order", "limit", "offset",
+         "with_")  # fmt: skip
     rows = NoisyRowExpressions(binder, scope)
     source, condition = sources.source_of(tree, scope, rows, binder)
     table = agreed(terms, source, grouped=False)

@@ -36,11 +36,7 @@ _CUT = (
     f"{ROW_BY_ROW}: LIMIT would choose among the rows of all",
     "leave ORDER BY and LIMIT to the outer SELECT",
 )
-_REFUSED = {
-    "limit": _CUT,
-    "offset": _CUT,
-    "windows": WINDOWED,
-}
+_REFUSED = {"limit": _CUT, "offset": _CUT, "windows": WINDOWED}
 """For each clause that is not row by row the message and the hint."""
 
 

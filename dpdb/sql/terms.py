@@ -12,8 +12,9 @@ from sqlglot.tokenizer_core import Token
 
 from dpdb.errors import InvalidOption, Place
 from dpdb.plan.group_keys import found_places
+from dpdb.plan.owners import unit_columns
 from dpdb.plan.query import Query
-from dpdb.plan.relations import Joined, Source, unit_columns
+from dpdb.plan.relations import Joined, Source
 from dpdb.policy.catalog import Table
 from dpdb.policy.records import changed
 from dpdb.sql import option_names
@@ -56,7 +57,7 @@ def agreed(terms: tuple[WrittenOption, ...], table: Source, *, grouped: bool) ->
 
 
 def counts_only_units(terms: tuple[WrittenOption, ...]) -> bool:
-    """Whether groups are asked for as public: then rows that are of no unit count for nothing.
+    """Whether groups are asked for as public: rows that belong to no unit then count for nothing.
 
     In BigQuery the public side of an outer join lists the groups so, each with what units have.
     """
@@ -66,7 +67,8 @@ def counts_only_units(terms: tuple[WrittenOption, ...]) -> bool:
 def with_key_terms(query: Query, terms: tuple[WrittenOption, ...]) -> Query:
     """The query with the terms on which of its groups are shown.
 
-    Declared groups are all shown. Of those that are found in the data a query can ask for some.
+    Declared groups are all shown. A query can ask for some of the groups that are found in the
+    data.
     """
     found = bool(terms) and bool(found_places(query.keys, query.where))
     for term in terms:

@@ -15,16 +15,7 @@ from sqlglot import exp
 
 from dpdb.errors import Place, UnknownName, Unsupported
 from dpdb.plan.derived import Derived, released
-from dpdb.plan.expressions import (
-    ColumnRef,
-    Expr,
-    InList,
-    Like,
-    Literal,
-    Slot,
-    children,
-    size,
-)
+from dpdb.plan.expressions import ColumnRef, Expr, InList, Like, Literal, Slot, children, size
 from dpdb.plan.query import Query
 from dpdb.plan.relations import JoinKind, Scan, Source
 from dpdb.policy.catalog import Kind, Table
@@ -81,7 +72,8 @@ class View:
     subqueries: tuple[Query, ...] = ()
     """The scalar subqueries that `columns` and `where` refer to through slots."""
     derived: Derived | None = None
-    """Where the rows are those of answers: what computes them. `table` is one that they are of."""
+    """What computes the rows from answers, if they are an answer's; `table` is one of its tables.
+    """
 
 
 def derived_view(derived: Derived) -> View:

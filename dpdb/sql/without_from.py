@@ -38,11 +38,7 @@ def single_row(
     first = scalars.found[0]
     check_terms(terms, Scope(derived_view(first), {}, scalars, tree))
     return Selection(
-        first,
-        outputs,
-        grouped=True,
-        windows=tuple(answers.windows),
-        scalars=tuple(scalars.found),
+        first, outputs, grouped=True, windows=tuple(answers.windows), scalars=tuple(scalars.found)
     )
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from dpdb import manual
-from dpdb.lab.attack import Exercise
+from dpdb.lab.attack import StudentTask
 from dpdb.lab.catalogue import find
 from dpdb.lab.curve import curve
 from dpdb.lab.pages import html
@@ -195,7 +195,7 @@ def test_names_from_a_file_cannot_act(reports: list[Report]) -> None:
     figure = Lines(hostile, hostile, [ChartLine(hostile, [(0, 0), (1, 1)])])
     names = ("title", "source", "secret", "idea", "remedy", "version", "name", "notice", "honest")
     told = replace(
-        told, acts=acts, successes=successes, figures=(figure,), tasks=(Exercise(hostile, hostile),),
+        told, acts=acts, successes=successes, figures=(figure,), tasks=(StudentTask(hostile, hostile),),
         **dict.fromkeys(names, hostile),
     )  # fmt: skip
     # Of the title: twice; of the name once, of a task twice, of an act 7 times; of a figure: its heading.

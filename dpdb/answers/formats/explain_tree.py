@@ -53,7 +53,7 @@ CHANGES = {
     "walk": "the most {} can change how many rows are beyond a value",
     "threshold": "the most {} can change the numbers of units of all keys",
 }
-"""For each mechanism what its sensitivity is, of the rows that the braces stand for."""
+"""For each mechanism what its sensitivity measures; the braces stand for the rows."""
 
 
 def tree(answer: AnswerRecord, given: Collection[str], columns: int | None = None) -> str:

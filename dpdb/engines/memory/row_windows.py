@@ -52,7 +52,7 @@ class RowsOfUnits:
 
     @cached_property
     def _tie_breaks(self) -> Array:
-        """Of each row its place among those of its unit by a hash of its values."""
+        """For each row its place among the rows of its unit by a hash of its values."""
         assert self.table.rows is not None
         units = Units.of(self.table.rows, self.columns, self.owners, self.table.sample_key)
         places = np.empty(self._rows, dtype=np.int64)

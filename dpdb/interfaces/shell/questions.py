@@ -36,7 +36,7 @@ SUMMARIES = ("count", "sum", "mean", "min", "max", "median", "variance", "sd")
 
 
 _SUFFIXES = (".csv", ".tsv", ".gz", ".parquet", ".duckdb", ".toml")
-"""Of the files that the prompt offers."""
+"""The endings of the files that the prompt offers."""
 
 
 def ask_until(ask: Ask, question: str, read: Callable[[str], T], completer: Completer | None) -> T:

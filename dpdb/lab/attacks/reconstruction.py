@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from dpdb.lab import chances
-from dpdb.lab.attack import Attack, Exercise, Scales
+from dpdb.lab.attack import Attack, Scales, StudentTask
 from dpdb.lab.controls import Rounded
 from dpdb.lab.database import Database, number
 from dpdb.lab.least_squares import estimates
@@ -59,19 +59,19 @@ class Reconstruction(Attack):
         "accurately: what differential privacy adds is the account of how much has been told."
     )
     tasks = (
-        Exercise(
+        StudentTask(
             "How many questions are enough? The second picture shows it for each defence.",
             f"Exact counts need {PEOPLE}, as many as there are people, and at 80 nearly everybody "
             f"is found. Counts rounded to fives, and noise at ε = 1 each, need 200 for 96 people "
             f"and {QUERIES} for practically all. Under a budget no number is enough.",
         ),
-        Exercise(
+        StudentTask(
             "Ask 40 questions instead of 400, with ten times the ε for each. Who wins?",
             "Hardly anybody. At ε = 5 the noise of each falls from 80 to 8, and 40 answers find "
             "about 54 of 100 people, as 400 find about 52. Even exact ones would find only 79: 40 "
             "equations leave 60 of 100 unknowns open.",
         ),
-        Exercise(
+        StudentTask(
             "The US census of 2010 was reconstructed in this way from its published tables "
             "(Garfinkel, Abowd, Martindale, Understanding Database Reconstruction Attacks on "
             "Public Data, 2019). What did the bureau do about it?",

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from dpdb.lab import chances
-from dpdb.lab.attack import Attack, Exercise, Scales
+from dpdb.lab.attack import Attack, Scales, StudentTask
 from dpdb.lab.controls import Sticky
 from dpdb.lab.database import Database, Refused, number
 from dpdb.lab.people import names
@@ -65,12 +65,12 @@ class StickyNoise(Attack):
         "out in spite of both, with a median of 304 questions a person."
     )
     tasks = (
-        Exercise(
+        StudentTask(
             "Does the foil notice if the same two conditions stand the other way round? Does dpdb?",
             "Both do: the foil adds one noise for each condition, in whatever order, and dpdb "
             "compares what the filter means, so that the second answer is a free repeat.",
         ),
-        Exercise(
+        StudentTask(
             f"Why does averaging over age <= {NOBODYS}, age <= {NOBODYS + 1} and so on not do "
             "without the opposites? Which part of the noise would stay?",
             "The noise of the two conditions that never change, the name and smokes = 1: it is the "
@@ -78,7 +78,7 @@ class StickyNoise(Attack):
             f"deviation of {_SHARED:g}, twice what there is to be found out. The opposites have "
             "the same two, and taking them away leaves what averages out.",
         ),
-        Exercise(
+        StudentTask(
             "How could the foil find out that a condition selects everybody, and what would its "
             "answer to that give away?",
             "Only by looking at the rows. Then it behaves in one way if somebody over "

@@ -11,7 +11,7 @@ from dpdb.lab.attack import Attack
 from dpdb.lab.classroom.descriptions import STORY, Description, description, scenario
 from dpdb.lab.classroom.plain import Unfit, from_json, plain
 from dpdb.lab.classroom.process import NOWHERE, StudentProcess
-from dpdb.lab.classroom.requests import Count, Deal, Describe, Run
+from dpdb.lab.classroom.requests import CountRight, Deal, DescribeFile, Run
 from dpdb.lab.database import Database
 from dpdb.lab.scenario import Scenario
 from dpdb.lab.transcript import Guess
@@ -88,7 +88,7 @@ class Dealer:
         return checked(self._process, lambda: self._counted(guess, truth))
 
     def _counted(self, guess: object, truth: object) -> tuple[int, int]:
-        match self._process.ask(Count(plain(guess), plain(truth))):
+        match self._process.ask(CountRight(plain(guess), plain(truth))):
             case [int(hits), int(tries)] if 0 <= hits <= tries and tries > 0:
                 return hits, tries
         raise Unfit("score returns (right guesses, guesses), two whole numbers")
@@ -105,7 +105,7 @@ def opened(
             return processes.enter_context(StudentProcess(path, seconds, shown))
 
         player = started()
-        described = player.ask(Describe())
+        described = player.ask(DescribeFile())
         told = checked(player, lambda: description(described))
         if task is None:
             yield AttackFile(path.stem, told, Dealer(started()), player)

@@ -11,7 +11,7 @@ from typing import Any
 from dpdb import __version__
 from dpdb.answers.answer import Answer
 from dpdb.answers.record import Cell, CellInterval
-from dpdb.lab.attack import Exercise
+from dpdb.lab.attack import StudentTask
 from dpdb.lab.curve import Point
 from dpdb.lab.defences import Defence, Side
 from dpdb.lab.plots.figures import Figure, Lines
@@ -105,7 +105,7 @@ class Report:
     baseline: float | None
     figures: tuple[Figure, ...]
     remedy: str
-    tasks: tuple[Exercise, ...]
+    tasks: tuple[StudentTask, ...]
     honest: str = ""
     """The question whose error the curve shows."""
     curve: tuple[Point, ...] = ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 
 from dpdb.errors import printable
-from dpdb.lab.attack import Exercise
+from dpdb.lab.attack import StudentTask
 from dpdb.lab.pages.report import HEADINGS, Act, Report, ReportLine, Success, counted
 from dpdb.lab.plots.terminal import WIDTH, figure_text
 
@@ -29,7 +29,7 @@ def page(report: Report) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _task(task: Exercise) -> str:
+def _task(task: StudentTask) -> str:
     question = wrapped(task.question, first="  • ")
     return f"{question}\n{wrapped(task.solution, first='    → ')}"
 
