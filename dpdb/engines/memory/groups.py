@@ -183,6 +183,13 @@ def _count_bytes(codes: Array) -> Array:
     return np.asarray(pairs.sum(axis=0) + pairs.sum(axis=1) + last)
 
 
+def tallies(groups: Array | None, places: Array, width: int, cells: int) -> list[Array]:
+    """For each cell how often each place below `width` is there."""
+    flat = (0 if groups is None else groups.astype(np.int64)) * width + places.astype(np.int64)
+    counts = np.bincount(flat, minlength=(cells + 1) * width)[: cells * width]
+    return list(counts.reshape(cells, width))
+
+
 def sorted_by_group(groups: Array | None, values: Array, cells: int | None) -> list[Array]:
     """The values of each cell, sorted."""
     if groups is None or cells is None:
