@@ -54,14 +54,16 @@ def coded(argument: Expr, frame: Frame) -> CodedValues:
 
 
 def identities(vector: AnyVector) -> Array:
-    """A number for every row, equal where the values are."""
+    """A number for every row, equal where the values are, and in their order."""
     if isinstance(vector, TextVector):
-        return np.asarray(_different_texts(vector)[1][vector.codes])
+        texts = np.array([*vector.dictionary, ""], dtype=object)
+        return np.asarray(np.unique(texts, return_inverse=True)[1][vector.codes])
     return vector.values
 
 
 def _different_texts(vector: TextVector) -> tuple[Sequence[object], Array]:
-    """The texts of a dictionary in order, each once, and the place of each of its codes there."""
-    dictionary = np.array([*vector.dictionary, ""], dtype=object)
-    texts, places = np.unique(dictionary, return_inverse=True)
-    return texts.tolist(), places
+    """The texts of a dictionary, each once, and the place of each of its codes among them."""
+    texts = [*vector.dictionary, ""]
+    place_of = {text: place for place, text in enumerate(dict.fromkeys(texts))}
+    places = np.fromiter(map(place_of.__getitem__, texts), np.intp, len(texts))
+    return [*place_of], places

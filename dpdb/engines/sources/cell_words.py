@@ -35,4 +35,9 @@ def words_before(cells: Cells, places: Places) -> Words:
 
 def keep_last(words: Words, counts: NDArray[Any]) -> None:
     """Make all but the last so many bytes of each word zero, in place; eight or more are all."""
-    words &= _LAST_BYTES[np.clip(counts, 0, 8)]
+    words &= _LAST_BYTES.take(counts, mode="clip")
+
+
+def fill_up(words: Words, counts: NDArray[Any]) -> Words:
+    """The words with ones instead of the zeros before their last so many bytes."""
+    return words | (~_LAST_BYTES.take(counts, mode="clip") & alike(1))

@@ -10,7 +10,7 @@ own bytes alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -45,6 +45,13 @@ class Cells:
     text: bytes
     starts: Places
     ends: Places
+
+    @classmethod
+    def of(cls, written: Sequence[bytes]) -> Cells:
+        """Cells that have these bytes."""
+        sizes = np.fromiter(map(len, written), np.intp, len(written))
+        ends = MARGIN - 1 + np.cumsum(sizes + 1)
+        return cls(b"".join((_BEFORE, _AFTER.join(written), _AFTER)), ends - sizes, ends)
 
     def __len__(self) -> int:
         return len(self.starts)
