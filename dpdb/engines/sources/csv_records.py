@@ -111,6 +111,11 @@ class Block:
         """The last cell of each record."""
         return self._cells[3]
 
+    def cut(self) -> Block:
+        """The same records, once they are cut into cells."""
+        assert self._cells
+        return self
+
     def column(self, position: int) -> Cells:
         """A cell for each record; empty where the record is too short, or the cell too long."""
         starts, ends, first, last = self._cells
