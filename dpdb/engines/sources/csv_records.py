@@ -25,7 +25,7 @@ Places = NDArray[np.intp]
 
 BLOCK = 1 << 20
 """Bytes that are read at a time; more where a record is longer."""
-MARGIN = 16
+MARGIN = 32
 """Bytes before the first record of a block, so that what stands before a cell can be looked at."""
 _BEFORE, _AFTER = b"\n" * MARGIN, b"\n"
 _LF, _CR = b"\n\r"
