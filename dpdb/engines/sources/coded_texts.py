@@ -5,7 +5,7 @@ Many questions read the codes alone, such as how many texts there are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, overload
 
 import numpy as np
@@ -17,16 +17,15 @@ from dpdb.engines.sources.packed_cells import PackedCells
 
 
 class FoundTexts(Sequence[str]):
-    """Texts, each once and in no order: first those of plain cells, then further ones."""
+    """Texts, each once and in no order, of which `make` makes so many."""
 
-    def __init__(self, plain: PackedCells, further: Sequence[str]) -> None:
-        self._plain = plain
-        self._further = further
-        self._length = len(plain) + len(further)
+    def __init__(self, number: int, make: Callable[[], Iterable[str]]) -> None:
+        self._number = number
+        self._make = make
         self._made: tuple[str, ...] | None = None
 
     def __len__(self) -> int:
-        return self._length
+        return self._number
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._texts())
@@ -41,11 +40,11 @@ class FoundTexts(Sequence[str]):
         return self._texts()[place]
 
     def _texts(self) -> tuple[str, ...]:
-        plain = self._plain
+        # Another thread may make them, too: it holds what they are made of for so long.
+        make = self._make
         if self._made is None:
-            self._made = (*plain.texts(), *self._further)
-            # Another thread may have come so far, which holds them until it needs them no more.
-            self._plain = plain.among(np.empty(0, np.intp))
+            self._made = tuple(make())
+            self._make = tuple
         return self._made
 
 
@@ -57,20 +56,25 @@ def coded_texts(
     `read` says what the text of a cell is, None if it has none; of a plain one it is not asked.
     The code after the last text stands for None.
     """
-    number = len(distinct)
-    special = np.flatnonzero(~distinct.packed.plain(quote))
+    plain = distinct.packed.plain(quote)
+    special = np.flatnonzero(~plain)
     texts = [read(raw) for raw in distinct.cells(special).written()]
     # A text that has to be read may be that of a plain cell, too, and then gets the code of that.
     written = Cells.of([(text or "").encode() for text in texts])
     simple = PackedCells.of(written).plain(quote)
     same = distinct.numbers(written.among(np.flatnonzero(simple)))
-    plain = distinct.packed.plain(quote)
+    known = len(plain)
+    plain = np.append(plain, np.ones(len(distinct) - known, dtype=np.bool_))
     codes = np.cumsum(plain) - 1
-    others = [text for text, known in zip(texts, simple.tolist(), strict=True) if not known]
+    others = [texts[place] for place in np.flatnonzero(~simple).tolist()]
     further = tuple(text for text in dict.fromkeys(others) if text is not None)
-    found = FoundTexts(distinct.packed.among(np.flatnonzero(plain)), further)
-    last = range(len(found) - len(further), len(found) + 1)
-    code_of = dict(zip((*further, None), last, strict=True))
+    packed, first = distinct.packed, int(np.count_nonzero(plain))
+    number = first + len(further)
+    code_of = dict(zip((*further, None), range(first, number + 1), strict=True))
     codes[special[simple]] = codes[same]
     codes[special[~simple]] = [code_of[text] for text in others]
-    return found, codes[:number].astype(np.min_scalar_type(len(found)))
+
+    def make() -> Iterable[str]:
+        return (*packed.among(np.flatnonzero(plain)).texts(), *further)
+
+    return FoundTexts(number, make), codes[:known].astype(np.min_scalar_type(number))

@@ -25,7 +25,7 @@ Places = NDArray[np.intp]
 
 BLOCK = 1 << 20
 """Bytes that are read at a time; more where a record is longer."""
-MARGIN = 16
+MARGIN = 32
 """Bytes before the first record of a block, so that what stands before a cell can be looked at."""
 _BEFORE, _AFTER = b"\n" * MARGIN, b"\n"
 _LF, _CR = b"\n\r"
@@ -110,6 +110,11 @@ class Block:
     def last(self) -> Places:
         """The last cell of each record."""
         return self._cells[3]
+
+    def cut(self) -> Block:
+        """The same records, once they are cut into cells."""
+        assert self._cells
+        return self
 
     def column(self, position: int) -> Cells:
         """A cell for each record; empty where the record is too short, or the cell too long."""

@@ -16,6 +16,7 @@ from dpdb.engines.sources.cell_words import (
     alike,
     fill_up,
     keep_last,
+    rows_before,
     words_before,
 )
 from dpdb.engines.sources.csv_records import Cells, Places, runs
@@ -25,7 +26,7 @@ _TAIL = 16
 """The bytes of a cell's last two words."""
 _HALF = np.uint64(32)
 _FACTORS = np.frombuffer(os.urandom(8 * (LONGEST // 8 + 4)), "<u8") | np.uint64(1)
-LAST, BEFORE, SIZE, HEAD = range(4)
+SIZE, HEAD, BEFORE, LAST = range(4)
 _BYTE = np.uint64(0xFF)
 _END = "\xff"
 """A character of one byte that no plain cell has."""
@@ -35,9 +36,9 @@ _END = "\xff"
 class PackedCells:
     """Cells as words of eight bytes.
 
-    The rows of `tails` have the last word, the one before it, the size in bytes, and where in
-    `heads` the words start that come before. There are `counts` of these. The first word of a cell
-    is filled up with zeros.
+    The rows of `tails` have the size in bytes, where in `heads` the first words start, of which
+    there are `counts`, the word before the last, and the last one. The first word of a cell is
+    filled up with zeros.
     """
 
     tails: Words
@@ -49,9 +50,10 @@ class PackedCells:
         sizes = cells.ends - cells.starts
         counts = np.maximum(sizes + (7 - _TAIL), 0) >> 3
         long = np.flatnonzero(counts > 0)
-        tails = np.empty((len(sizes), 4), dtype=np.uint64)
-        tails[:, LAST] = _cut(words_before(cells, cells.ends), sizes)
-        tails[:, BEFORE] = _cut(words_before(cells, cells.ends - 8), sizes - 8)
+        # Four words are read at once, of which two are not kept.
+        tails = rows_before(cells, cells.ends)
+        keep_last(tails[:, LAST], sizes)
+        keep_last(tails[:, BEFORE], sizes - 8)
         tails[:, SIZE] = sizes
         tails[:, HEAD] = 0
         each = counts[long]
@@ -81,8 +83,10 @@ class PackedCells:
     def among(self, rows: Places) -> PackedCells:
         """The words of these rows' cells."""
         tails, counts = self.tails.take(rows, axis=0), self.counts[rows]
-        heads = self.heads[runs(tails[:, HEAD].astype(np.intp), counts)]
-        tails[:, HEAD] = np.cumsum(counts) - counts
+        long = np.flatnonzero(counts)
+        each = counts[long]
+        heads = self.heads[runs(tails[long, HEAD].astype(np.intp), each)]
+        tails[long, HEAD] = np.cumsum(each) - each
         return PackedCells(tails, heads, counts)
 
     def plain(self, quote: bytes) -> Bools:
