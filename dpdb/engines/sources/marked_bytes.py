@@ -1,7 +1,8 @@
 """Marked bytes, counted up to many places at once: the work is the same whichever are marked.
 
-A mark is a bit of a word, and of each word it is known how many marks are before it. To these are
-added, for a place within the word, the marks on the lower bits.
+A word stands for 32 bytes. Its lower half has their marks, a bit for each, and its upper half how
+many marks are before them. So one look-up finds all that counts for a place: that number, and the
+bits below its own.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ from numpy.typing import NDArray
 from dpdb.engines.sources.cell_words import Bools, Words
 from dpdb.engines.sources.csv_records import Places
 
-_WORD = 6
-"""A word has two to this power of bits."""
+_HALF = np.uint64(32)
 _ONE = np.uint64(1)
+_WORD = 5
+"""A word stands for two to this power of bytes."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -24,26 +26,28 @@ class MarkedBytes:
     """Which of some bytes that follow each other are marked."""
 
     words: Words
-    """A bit for each byte, and one more at least, from the lowest of the first word on."""
-    sums: Places
-    """How many are marked before each word."""
 
     @classmethod
     def of(cls, marks: Bools) -> MarkedBytes:
         """The bytes with these marks."""
-        words: Words = np.zeros((len(marks) >> _WORD) + 1, dtype="<u8")
-        bits = np.packbits(marks, bitorder="little")
-        words.view(np.uint8)[: len(bits)] = bits
-        sums = np.zeros(len(words), dtype=np.intp)
-        np.cumsum(np.bitwise_count(words[:-1]), out=sums[1:])
-        return cls(words, sums)
+        bits = np.zeros((len(marks) >> _WORD) + 1, dtype="<u4")
+        packed = np.packbits(marks, bitorder="little")
+        bits.view(np.uint8)[: len(packed)] = packed
+        sums = np.zeros(len(bits), dtype=np.uint64)
+        np.cumsum(np.bitwise_count(bits[:-1]), out=sums[1:])
+        return cls((sums << _HALF) | bits)
 
-    def before(self, places: Places) -> Places:
-        """How many are marked before each place, which may be that after the last byte."""
-        at = places >> _WORD
+    def before(self, places: Places) -> Words:
+        """How many are marked before each place, which may be that after the last byte.
+
+        It is the number modulo 2^32, which is more than a text has bytes.
+        """
+        found: Words = self.words[places >> _WORD]
         below = (_ONE << (places & 2**_WORD - 1).astype(np.uint64)) - _ONE
-        below &= self.words[at]
-        return np.asarray(self.sums[at] + np.bitwise_count(below))
+        below &= found
+        found >>= _HALF
+        found += np.bitwise_count(below)
+        return found
 
 
 def places_with(marks: Bools, bounds: Places) -> Places:
@@ -57,7 +61,7 @@ def begins_with(part: bytes, raw: NDArray[np.uint8]) -> Bools:
     if len(part) > len(raw):
         return begins
     inner = begins[: len(raw) - len(part) + 1]
-    inner[:] = True
-    for at, byte in enumerate(part):
+    np.equal(raw[: len(inner)], part[0], out=inner)
+    for at, byte in enumerate(part[1:], 1):
         inner &= raw[at : at + len(inner)] == byte
     return begins
