@@ -12,21 +12,22 @@ _HALF = np.uint64(32)
 """Half of the bits of a hash; a unit's number takes no more."""
 
 
-def within_cap(units: Array, limit: int, hashes: Callable[[Array], Array]) -> Bools:
+def within_cap(units: Array, limit: int | Array, hashes: Callable[[Array], Array]) -> Bools:
     """Which rows are among the `limit` of their unit that have the least hashes.
 
-    `units` has a number for the unit of each row; hashes are asked for the rows of units that have
-    too many.
+    `units` has a number for the unit of each row; `limit` is one for each unit, or for all of them.
+    Hashes are asked for the rows of units that have too many.
     """
     sizes = np.bincount(units)
-    overfull = sizes > limit
+    limits = np.broadcast_to(limit, len(sizes))
+    overfull = sizes > limits
     contested = np.flatnonzero(overfull[units])
     ranked = contested[hash_order(units[contested], hashes(contested))]
     # They stand unit by unit now, in the order of the units' numbers.
     lengths = sizes[overfull]
     place = np.arange(len(ranked)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
     kept = np.ones(len(units), dtype=np.bool_)
-    kept[ranked[place >= limit]] = False
+    kept[ranked[place >= np.repeat(limits[overfull], lengths)]] = False
     return kept
 
 

@@ -129,7 +129,7 @@ class HashedColumn:
         """The terms of some rows."""
         column = self.column
         if isinstance(column, Numbers):
-            terms = self.place.terms(_words(column.units[rows]))
+            terms = self.place.terms(fresh_words(column.units[rows]))
             null = None if column.null is None else column.null[rows]
         elif isinstance(column, StoredTexts):
             texts = column.taken(rows)
@@ -177,11 +177,11 @@ def text_words(texts: Sequence[str], factors: Words) -> Words:
     return hashes(raw, np.cumsum(sizes) - sizes, sizes, factors)
 
 
-def _words(numbers: Array) -> Words:
-    """Fresh words for whole numbers, or for doubles, of which zero has one sign."""
+def fresh_words(numbers: Array) -> Words:
+    """New words for whole numbers, or for doubles, of which zero has one sign."""
     if numbers.dtype.kind == "f":
         return np.asarray((numbers + 0.0).view(np.uint64))
-    return np.asarray(numbers.astype(np.int64).view(np.uint64))
+    return numbers.astype(np.int64).view(np.uint64)
 
 
 def _word(value: Value, step: Fraction) -> int:

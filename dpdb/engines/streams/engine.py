@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
+import pyarrow
 
 from dpdb.engines.memory.engine import MemoryEngine
 from dpdb.engines.memory.keys import declared_of
@@ -210,7 +211,10 @@ class StreamEngine(OpenEngine):
     def _in_order(self, table: Table, names: frozenset[str]) -> Iterator[Loaded]:
         """All rows in their order, some at a time."""
         [blocks] = self._strands(table, names, 1)
-        return blocks
+        for block in blocks:
+            yield block
+            # Arrow keeps what threads have freed, which can be more than a pass holds.
+            pyarrow.default_memory_pool().release_unused()
 
     def _strands(self, table: Table, names: frozenset[str], most: int) -> list[Iterator[Loaded]]:
         """All rows, some at a time, in at most so many strands.

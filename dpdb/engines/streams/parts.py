@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from dpdb.engines.memory.contribution_bounds import Units
 from dpdb.engines.memory.counted_rows import counted_rows
 from dpdb.engines.memory.found_keys import key_counts
-from dpdb.engines.memory.owners import TableOwners, UnitNumbers
+from dpdb.engines.memory.owners import TableOwners
 from dpdb.engines.memory.statistics import Statistics
 from dpdb.engines.protocol import KeyCounts
 from dpdb.engines.sources.protocol import Loaded
+from dpdb.engines.streams.unit_words import numbered, unit_words
 from dpdb.plan.expressions import Slot
 from dpdb.plan.plan import Plan
 from dpdb.policy.catalog import Table
@@ -46,7 +47,7 @@ class Part:
         cls, loaded: Loaded, slots: Mapping[Slot, AnyVector], unit: str | None = None
     ) -> Part:
         """Loaded rows, of which no unit has more than count; `unit` names whose they are."""
-        owners = None if unit is None else UnitNumbers().of(loaded.columns[unit])
+        owners = None if unit is None else numbered(unit_words(loaded.columns[unit]))
         return cls(Frame(loaded.columns, slots), loaded.rows, None, owners)
 
     def statistics(self, plan: Plan) -> Statistics:
