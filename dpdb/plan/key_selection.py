@@ -111,7 +111,8 @@ def threshold(query: Query, context: PlanningContext, share: BudgetShare) -> Thr
 
 def _check(key: Expr, query: Query, context: PlanningContext, share: BudgetShare) -> None:
     """Refuse a key that is no key, and any without δ."""
-    name = written(key.column.name) if isinstance(key, ColumnRef) else "this expression"
+    listed = written(key.column.name) if isinstance(key, ColumnRef) else "…"
+    name = listed if isinstance(key, ColumnRef) else "this expression"
     if key.kind is Kind.NUMBER:
         raise Unsupported(
             f"{name} has no declared values to group by, and numbers with decimals are no keys",
@@ -124,6 +125,6 @@ def _check(key: Expr, query: Query, context: PlanningContext, share: BudgetShare
     of_whom = "rows" if query.table.unit is None else f"different {query.table.unit_in_words}"
     raise Unsupported(
         f"{name} has no declared values to group by, and keys found in the data need delta",
-        hint="list them as values in the policy, or --delta 1e-6: shown are then keys of about "
-        f"{units} {of_whom} or more",
+        hint=f"list them as values in the policy, or some in the query, WHERE {listed} IN (…); or "
+        f"--delta 1e-6: shown are then keys of about {units} {of_whom} or more",
     )

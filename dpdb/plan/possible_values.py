@@ -54,8 +54,9 @@ def possible_values(
             values = of_column(expression)
         case Case(branches=branches, default=default):
             values = _union(of(part) for part in (*(value for _, value in branches), default))
-        case Call(name="coalesce" | "least" | "greatest", arguments=arguments):
+        case Call(name="coalesce" | "least" | "greatest", arguments=arguments, kind=kind):
             values = _union(map(of, arguments))
+            values = _within(values, interval(expression, known)) if kind.whole else values
         case Call(name="nullif" | "months_later" as name, arguments=(first, second)):
             values = _without(of(first), second) if name == "nullif" else _later(of(first), second)
         case Call(name=name, arguments=(text, *constants)) if name in TEXT_CHANGES:
@@ -84,6 +85,13 @@ def _union(parts: Iterable[Values | None]) -> Values | None:
             return None
         values.update(dict.fromkeys(part))
     return tuple(values)
+
+
+def _within(values: Values | None, limits: Interval) -> Values | None:
+    """The whole numbers in an interval, in ascending order."""
+    if values is None:
+        return None
+    return tuple(sorted(v for v in values if limits.lower <= int(v) <= limits.upper))
 
 
 def _without(values: Values | None, second: Expr) -> Values | None:

@@ -113,6 +113,9 @@ def separator_of(path: Path, form: CsvFormat, start: str) -> tuple[str, int, tup
     if likeliest == COMMA or cells[likeliest] < 2:
         return COMMA, skipped, ()
     guess = f"cells are separated by {SEPARATORS[likeliest]}, by the look of the first line"
+    if (likeliest, form.decimal) == (";", "."):
+        # Where commas are decimal marks, they separate no cells.
+        guess += '; numbers such as 12,50 need a policy with decimal = ","'
     return likeliest, skipped, (guess,)
 
 

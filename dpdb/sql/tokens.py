@@ -10,6 +10,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from dpdb.errors import SyntaxFault, TooLarge
 from dpdb.sql.dialect import tokenize
+from dpdb.sql.splitting import unclosed
 from dpdb.sql.trees import place_at
 
 MAX_LENGTH = 100_000
@@ -38,7 +39,10 @@ def read_tokens(text: str) -> list[Token]:
     try:
         tokens = tokenize(text)
     except TokenError:
-        raise SyntaxFault("a string, name or comment is not closed, or not text") from None
+        start = unclosed(text)
+        where = None if start is None else place_at(start, text)
+        message = "a string, name or comment is not closed, or not text"
+        raise SyntaxFault(message, place=where) from None
     if len(tokens) > MAX_TOKENS:
         raise TooLarge(f"a statement of {len(tokens)} tokens, {MAX_TOKENS} are allowed")
     kinds = [token.token_type for token in tokens]

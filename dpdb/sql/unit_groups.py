@@ -12,6 +12,7 @@ from dpdb.plan.query import Output
 from dpdb.plan.relations import Join, Joined, JoinKind, Mark, Relation
 from dpdb.plan.stability import THE_UNIT, Name, names_of
 from dpdb.policy.catalog import Policy
+from dpdb.policy.names import written
 from dpdb.sql import group_by
 from dpdb.sql.arrangement import with_lookups
 from dpdb.sql.correlation import scans_of
@@ -23,11 +24,6 @@ from dpdb.sql.sources import source_of
 from dpdb.sql.trees import only, place
 from dpdb.sql.unmatched import check_matched
 from dpdb.sql.views import Scope, View, called
-
-_TWICE = (
-    "aggregate twice: SELECT AVG(n) FROM (SELECT customer_id, COUNT(*) AS n FROM orders"
-    " GROUP BY customer_id)"
-)
 
 
 def groups_units(tree: exp.Select, scope: Scope, policy: Policy) -> bool:
@@ -160,5 +156,18 @@ def refuse_single_units(
             name, unit = key.column.name, policy.unit
             one = unit if names[name] == THE_UNIT else f"row of a {unit}"
             raise Unsupported(
-                f"{name} names a {one}: each group would be one {one}", hint=_TWICE, place=where
+                f"{name} names a {one}: each group would be one {one}",
+                hint=_twice(name, scope),
+                place=where,
             )
+
+
+def _twice(name: str, scope: Scope) -> str:
+    """The hint to aggregate twice, in the names of the statement where it reads one table."""
+    key, rows = "customer_id", "orders"
+    if isinstance(scope.source, exp.Table) and not scope.parts:
+        key, rows = written(name), written(scope.source.name)
+    return (  # It is shown, and not run.
+        f"aggregate twice: SELECT AVG(n) FROM (SELECT {key}, COUNT(*) AS n"  # noqa: S608
+        f" FROM {rows} GROUP BY {key})"
+    )

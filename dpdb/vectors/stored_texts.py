@@ -49,13 +49,6 @@ class StoredTexts(Codes, ABC):
         What is NULL has some number. Others differ, but for what chance may do to the factors.
         """
 
-    @abstractmethod
-    def utf8(self) -> tuple[Array, Array, Array]:
-        """Bytes, and for each text where its UTF-8 starts among them and its size.
-
-        What is NULL or empty has none.
-        """
-
     @property
     @abstractmethod
     def null(self) -> Bools:

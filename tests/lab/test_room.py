@@ -199,6 +199,8 @@ def test_at_a_terminal_it_is_played(folder: Path) -> None:
 def test_bits_are_typed_in_at_a_terminal(tmp_path: Path) -> None:
     with Terminal("lab", "room", "--delay", "0", home=tmp_path) as terminal:
         terminal.wait("30 secret bits, 0 or 1; Enter tosses coins:")
+        terminal.send(f"{TYPED[:9]}o\r")
+        terminal.wait("error: secret bits are zeros and ones")
         terminal.send(f"{TYPED[:10]}\r")
         screen = terminal.end()
     assert "10 secret bits, typed in." in screen

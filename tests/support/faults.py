@@ -143,7 +143,7 @@ ROWS = (
         "as many rows of one person as there are",
         "one person, many rows",
         [Change("engines.memory.contribution_bounds:Units.capped",
-                "kept[ranked[place >= limit]] = False", "pass")],
+                "kept[rows] = stays", "pass")],
         "audit/test_bounded_influence.py::test_a11_one_person_with_many_rows_counts_as_declared",
     ),
     Mutant(
@@ -162,9 +162,8 @@ ROWS = (
     Mutant(
         "of one person's rows the smallest are kept",
         "a cap that selects",
-        [Change("engines.memory.contribution_bounds:Units.order",
-                "keys = (*self", "return np.lexsort((self.written[-1].column.units[rows], "
-                "self.owners.numbers[rows])); keys = (*self")],
+        [Change("engines.memory.contribution_bounds:Units.hashes", "return row_hashes(",
+                "return self.columns[-2].column.units[rows].astype(np.uint64); return row_hashes(")],
         "engines/test_contribution_bounds.py::test_the_mean_of_what_is_kept_is_the_mean",
     ),
     Mutant(

@@ -30,7 +30,6 @@ class JoinedRows:
 
     source: Joined
     where: Expr | None
-    sample_key: str
     leaves: Leaves
 
     def counted(self) -> Rows:
@@ -50,7 +49,7 @@ class JoinedRows:
 
     def _capped(self, parts: Sequence[Rows]) -> Rows:
         rows = Rows.joined(parts)
-        return self.leaves.capped(rows, self.source.rows_per_unit, self.sample_key)
+        return self.leaves.capped(rows, self.source.rows_per_unit)
 
     def _passing(self, rows: Rows) -> Rows:
         return rows if self.where is None else rows.take(self.leaves.true(self.where, rows))
@@ -80,7 +79,7 @@ class JoinedRows:
         rows = Rows({scan.leaf: numbers[owned]}, owners[owned])
         if self.source.entering is None:
             return rows
-        return self.leaves.capped(rows, self.source.entering, self.sample_key)
+        return self.leaves.capped(rows, self.source.entering)
 
     def _joined(self, join: Join) -> Iterator[Rows]:
         right = self._scanned(join.right)

@@ -36,8 +36,11 @@ class Owners:
 
     def of_rows(self, places: Array) -> Owners:
         """The units of some rows."""
-        named = places if self.rows is None else self.rows[places]
-        return Owners(self.numbers[places], self.names, named)
+        return Owners(self.numbers[places], self.names, self.naming(places))
+
+    def naming(self, places: Array) -> Array:
+        """The rows of `names` that say whose some rows are."""
+        return places if self.rows is None else self.rows[places]
 
 
 def each_its_own(rows: int) -> Owners:
