@@ -162,7 +162,7 @@ def _combined(symbol: str, left: Values | None, right: Values | None, kind: Kind
 
 
 def _exists(value: Value, kind: Kind) -> bool:
-    """Whether there is such a date or timestamp."""
+    """Whether the calendar has this date or timestamp."""
     first, last = CALENDAR if kind is Kind.DATE else TIMESTAMPS
     return first <= int(value) <= last
 

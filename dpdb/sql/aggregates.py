@@ -137,7 +137,7 @@ def _without_distinct(call: exp.Expr, rows: ExpressionBinder) -> exp.Expr:
 
 
 def _of_numbers(found: Aggregate) -> Aggregate:
-    """The aggregate, if it is of numbers: of dates neither totals nor bounds are any."""
+    """The aggregate, if it counts or has a number as argument: dates have no totals."""
     counts = found.function is Function.COUNT
     if not counts and found.argument is not None and found.argument.kind.temporal:
         raise TypeMismatch("a number is needed here", place=found.place)

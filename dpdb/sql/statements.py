@@ -18,7 +18,7 @@ from dpdb.sql.dialect import select_tree
 from dpdb.sql.literals import number
 from dpdb.sql.option_names import SETTINGS, TEACHING
 from dpdb.sql.options import read_options
-from dpdb.sql.terms import Option
+from dpdb.sql.terms import WrittenOption
 from dpdb.sql.tokens import read_tokens
 from dpdb.sql.trees import place_at
 
@@ -165,7 +165,9 @@ def _select(text: str, policy: Policy, facts: Facts, words: _Words, skip: int) -
     return bind(tokens, text, policy, options, terms, facts=facts)
 
 
-def _without_options(words: _Words, skip: int) -> tuple[list[Token], Options, tuple[Option, ...]]:
+def _without_options(
+    words: _Words, skip: int
+) -> tuple[list[Token], Options, tuple[WrittenOption, ...]]:
     """The tokens of the SELECT after `skip` tokens, without its OPTIONS, and the options."""
     tokens = words.tokens[skip:]
     select = _outermost_select(tokens)
@@ -173,7 +175,7 @@ def _without_options(words: _Words, skip: int) -> tuple[list[Token], Options, tu
         before = words.tokens[0].text.upper()
         raise Unsupported(f"{before} is followed by SELECT", place=words.place(skip))
     options, first = NO_OPTIONS, select + 4
-    terms: tuple[Option, ...] = ()
+    terms: tuple[WrittenOption, ...] = ()
     if [token.text.upper() for token in tokens[select + 1 : first]] in _CLAUSES:
         inside = list(takewhile(lambda t: t.token_type is not TokenType.R_PAREN, tokens[first:]))
         end = first + len(inside)

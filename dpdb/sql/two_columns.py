@@ -110,7 +110,7 @@ class _Pairs:
 
     @property
     def intercept(self) -> Expr:
-        """Where that line begins, at x = 0."""
+        """The value of that line at x = 0."""
         return _minus(self.average(self.y), _times(self.slope, self.average(self.x)))
 
     @property

@@ -222,6 +222,10 @@ SELECT SUM(x) FROM (SELECT loose AS x FROM visits) AS t;
 --- Subqueries that are more than one private value
 -- Unsupported 1:35 whether another unit has such a row is private
 SELECT COUNT(*) FROM people WHERE age IN (SELECT age FROM people);
+-- Unsupported this SELECT reads FROM none
+SELECT COUNT(*) FROM people WHERE age IN (SELECT (SELECT MAX(age) FROM people));
+-- Unsupported has such a row is private
+SELECT COUNT(*) FROM people WHERE age IN (SELECT (SELECT MAX(age) FROM people) FROM people);
 -- Unsupported 1:50 always
 SELECT COUNT(*) FROM people WHERE EXISTS (SELECT COUNT(*) FROM people);
 -- Unsupported

@@ -9,12 +9,12 @@ from wcwidth import wcswidth
 
 from dpdb import manual
 from dpdb.errors import folded
-from dpdb.interfaces.shell.settings import SETTINGS, Settings
+from dpdb.interfaces.shell.settings import SETTINGS, ShellSettings
 from dpdb.interfaces.shell.terminal import width
 from dpdb.manual.terminal import rendered
 
 
-def help_on(topic: str, settings: Settings, commands: Mapping[str, str]) -> str:
+def help_on(topic: str, settings: ShellSettings, commands: Mapping[str, str]) -> str:
     """The manual on a topic, or the help of one of the `commands`; without a topic, the list."""
     if not topic:
         return _overview(commands)
@@ -28,7 +28,7 @@ def help_on(topic: str, settings: Settings, commands: Mapping[str, str]) -> str:
     return rendered(manual.topic(topic), width(), color=color)
 
 
-def _values(name: str, settings: Settings) -> list[str]:
+def _values(name: str, settings: ShellSettings) -> list[str]:
     """The values that a setting can have, and which it has; nothing for another command."""
     if name not in SETTINGS:
         return []
@@ -47,7 +47,7 @@ def _overview(commands: Mapping[str, str]) -> str:
     )
 
 
-def _settings(settings: Settings) -> str:
+def _settings(settings: ShellSettings) -> str:
     rows: list[str] = []
     for setting in SETTINGS.values():
         rows.append(f"  .{setting.name:<10} {'|'.join(setting.values)}")

@@ -27,7 +27,7 @@ from dpdb.interfaces.shell.console import Console
 from dpdb.interfaces.shell.entries import finished, interjection, open_statement
 from dpdb.interfaces.shell.highlight import STYLE, DpdbLexer
 from dpdb.interfaces.shell.history import open_history
-from dpdb.interfaces.shell.settings import Settings
+from dpdb.interfaces.shell.settings import ShellSettings
 from dpdb.interfaces.shell.shell import Shell
 from dpdb.interfaces.shell.terminal import Ask, cut, tell, width
 from dpdb.interfaces.shell.toolbar import REFUSED, toolbar
@@ -72,7 +72,7 @@ def _one_turn(shell: Shell, read: Read, pending: str) -> str | None:
         return None
 
 
-def asker(settings: Settings) -> Ask:
+def asker(settings: ShellSettings) -> Ask:
     """A function that asks questions; Ctrl-D there is the same as Ctrl-C."""
 
     def ask(question: str, completer: Completer | None) -> str:
@@ -117,7 +117,7 @@ def _is_run(text: str) -> bool:
     return finished(text) or interjection(text) is not None
 
 
-def _depth(settings: Settings) -> ColorDepth | None:
+def _depth(settings: ShellSettings) -> ColorDepth | None:
     return None if settings.is_on("color") else ColorDepth.DEPTH_1_BIT
 
 

@@ -38,7 +38,7 @@ _IN_SQL = {"avg": "mean", "stddev": "sd", "var": "variance"}
 
 
 _SUFFIXES = (".csv", ".tsv", ".gz", ".parquet", ".duckdb", ".toml")
-"""Of the files that the prompt offers."""
+"""The endings of the files that the prompt offers."""
 
 
 def ask_until(ask: Ask, question: str, read: Callable[[str], T], completer: Completer | None) -> T:

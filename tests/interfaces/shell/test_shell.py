@@ -16,7 +16,7 @@ from dpdb.errors import MissingBounds, printable
 from dpdb.interfaces.cli.main import main
 from dpdb.interfaces.shell import prompt
 from dpdb.interfaces.shell.commands import COMMANDS, run_typed
-from dpdb.interfaces.shell.settings import Settings
+from dpdb.interfaces.shell.settings import ShellSettings
 from dpdb.interfaces.shell.shell import Shell
 from dpdb.ledger.protocol import Balance
 from dpdb.policy.budget import Budget, Neighbors
@@ -53,7 +53,7 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
         def open_session(progress: object) -> Session:
             return Session(policy, noise=Noiseless())
 
-        return Shell(policy, Settings(), lambda question, _: next(given), open_session,
+        return Shell(policy, ShellSettings(), lambda question, _: next(given), open_session,
                      inputs=inputs)  # fmt: skip
 
     return build
