@@ -14,12 +14,14 @@ from dpdb.answers.record import CellColumn
 from dpdb.answers.release_reports import atom_sums, has_margin, release_labels
 from dpdb.plan.confidence import CONFIDENCE, at_once
 from dpdb.plan.derived_columns import has_intervals
-from dpdb.plan.expressions import columns_of, conjunction, slots
+from dpdb.plan.expressions import Cast, ColumnRef, columns_of, conjunction, slots
 from dpdb.plan.found_keys import are_sought
 from dpdb.plan.obstacles import hint
 from dpdb.plan.plan import Plan, Release
 from dpdb.plan.query import Options
 from dpdb.plan.statistics import JointRanks, Ranks
+from dpdb.policy.catalog import Column, Kind
+from dpdb.policy.names import written
 from dpdb.policy.numbers import decimal
 from dpdb.privacy.bracket import Bracket
 from dpdb.privacy.mechanisms import Smooth
@@ -133,6 +135,15 @@ def _walk_notes(shown: _Shown) -> Iterator[str]:
     )
     few = walk.rows_needed(len(statistic.rungs))
     yield f"{shown.column}: of fewer than about {few} rows the {name} is near the {end} bound"
+    match statistic.argument:
+        case Cast(
+            operand=ColumnRef(column=Column(guessed=True, bounds=None) as column), kind=Kind.NUMBER
+        ):
+            called = written(column.name)
+            yield (
+                f"{shown.column}: {called} is read as a number; of dates ask for "
+                f"{name}(CAST({called} AS DATE))"
+            )
 
 
 class _Shown(NamedTuple):

@@ -61,7 +61,7 @@ from dpdb.policy.timestamps import DAY
 Environment = Mapping[str | Slot | Cast, Interval]
 """Intervals that are known besides the declarations.
 
-The keys are names of columns, slots, and casts of undeclared columns to numbers.
+The keys are names of columns, slots, and casts of undeclared columns to numbers and dates.
 """
 
 
@@ -177,7 +177,7 @@ def _name(expression: Expr) -> str | Cast | None:
             | Cast(operand=ColumnRef(column=Column(kind=Kind.TIMESTAMP) as column), kind=Kind.DATE)
         ):
             return column.name
-        case Cast(operand=ColumnRef(column=column), kind=Kind.NUMBER) if column.guessed:
+        case Cast(operand=ColumnRef(column=column), kind=kind) if column.guessed and kind.ordinal:
             return expression
     return None
 
@@ -185,7 +185,7 @@ def _name(expression: Expr) -> str | Cast | None:
 def _meet(expression: Expr, limit: Interval, known: Environment) -> Environment:
     """`known` with the interval of `expression`, if that is a column, narrowed to `limit`."""
     match expression:
-        case Cast(operand=ColumnRef() as moment, kind=Kind.DATE):
+        case Cast(operand=ColumnRef(kind=Kind.TIMESTAMP) as moment, kind=Kind.DATE):
             return _meet(moment, Interval(limit.lower * DAY, limit.upper * DAY + DAY - 1), known)
     name = _name(expression)
     return known if name is None else {**known, name: interval(expression, known).meet(limit)}

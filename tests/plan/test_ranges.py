@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+import dpdb
 from dpdb.errors import MissingBounds
 from dpdb.session.session import Session
 
@@ -85,3 +88,24 @@ def test_conditions_give_bounds(session: Session, condition: str, sensitivity: f
 def test_no_bounds_no_sum(session: Session, item: str) -> None:
     with pytest.raises(MissingBounds):
         session.execute(f"EXPLAIN SELECT {item} FROM visits")
+
+
+def test_conditions_give_bounds_to_dates_that_nobody_declared(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("d,at\n2024-01-02,2024-01-02 10:00:00\n", encoding="utf-8")
+    undeclared = dpdb.connect(tmp_path / "t.csv", queries=10)
+    for condition, days in (
+        ("d BETWEEN DATE '2024-01-01' AND DATE '2024-01-04'", [1, 2, 3, 4]),
+        ("d > DATE '2024-01-01' AND d < DATE '2024-01-04'", [2, 3]),
+        ("CAST(d AS DATE) IN ('2024-01-03', '2024-01-04')", [3, 4]),
+    ):
+        where = f"FROM t WHERE {condition}"
+        (mean, _) = undeclared.execute(f"EXPLAIN SELECT AVG(CAST(d AS DATE)) {where}").releases
+        assert float(mean.sensitivity) == len(days) - 1
+        answer = undeclared.execute(f"SELECT CAST(d AS DATE) AS day, COUNT(*) {where} GROUP BY day")
+        assert [row[0] for row in answer.rows] == [f"2024-01-{day:02}" for day in days]
+    hours = "CAST(at AS TIMESTAMP) BETWEEN '2024-01-02 09:00:00' AND '2024-01-02 10:30:00'"
+    answer = undeclared.execute(
+        "SELECT DATE_TRUNC('hour', CAST(at AS TIMESTAMP)) AS hour, COUNT(*) FROM t"
+        f" WHERE {hours} GROUP BY hour"
+    )
+    assert [row[0] for row in answer.rows] == ["2024-01-02 09:00:00", "2024-01-02 10:00:00"]

@@ -58,7 +58,7 @@ STYLE = Style.from_dict(
         "pygments.name.decorator": "ansimagenta",
         "pygments.literal.string": "ansigreen",
         "pygments.literal.number": "ansiyellow",
-        "pygments.comment": "italic ansigray",
+        "pygments.comment": "italic ansibrightblack",
         "pygments.error": "ansired",
         "pygments.operator": "",
         "refused": "bg:ansired ansiwhite noreverse",

@@ -66,3 +66,17 @@ def test_a_question_without_a_policy(run: Run, tmp_path: Path) -> None:
     asked = run(path, "--epsilon", 10_000, "--queries", 1, "--json", "-c", query)
     assert asked.rows == [[198]]  # two of the 200 heights are not known
     assert asked.err.count("note: ") == 2
+
+
+def test_dates_without_a_policy_are_not_taken_for_numbers_without_a_word(
+    run: Run, tmp_path: Path
+) -> None:
+    path = tmp_path / "visits.csv"
+    path.write_text("first day,pay\n2024-01-31,5\n", encoding="utf-8")
+    explained = run(path, "-c", 'EXPLAIN SELECT MIN("first day") FROM visits').out
+    meant = 'MIN(CAST("first day" AS DATE))'
+    assert f'"first day" is read as a number; of dates ask for {meant}\n' in explained
+    for text, options in ((meant, ()), ("MIN(pay)", ("--bounds", "pay=0:9"))):
+        asked = run(path, *options, "-c", f"EXPLAIN SELECT {text} FROM visits")
+        assert asked.code == 0
+        assert "is read as" not in asked.out
