@@ -120,14 +120,14 @@ def _read(left: Iterator[_Piece], table: Table) -> Batches:
 
 
 def _whole(pieces: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-    """Batches of so many rows as are asked for, but for the last.
+    """Batches of an eighth of the rows that are asked for at least, but for the last.
 
     Where a dictionary is that of a group of rows, what is read ends with the group.
     """
     waiting: list[pyarrow.RecordBatch] = []
     for piece in pieces:
         waiting.append(piece)
-        if sum(each.num_rows for each in waiting) >= BATCH:
+        if 8 * sum(each.num_rows for each in waiting) >= BATCH:
             yield _joined(waiting)
             waiting.clear()
     if waiting:
