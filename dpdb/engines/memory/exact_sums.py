@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from dpdb.engines.protocol import representation
+from dpdb.vectors.vector import Array
 
-Array = npt.NDArray[Any]
 _LIMB = 36
 """Bits of a limb: a block of 2^17 of them, added as doubles, stays exact below 2^53."""
 _CACHED = 2**16

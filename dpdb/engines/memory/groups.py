@@ -58,7 +58,7 @@ def declared_codes(plan: Plan, frame: Frame, rows: int) -> Array:
 
 
 def shown_codes(plan: Plan, frame: Frame, rows: int) -> Array:
-    """For every row the place of its keys among those shown, or their number if it is no such."""
+    """For each row the place of its keys among those shown, or their number if they are none."""
     assert plan.found is not None
     shown = plan.found.shown or ()
     prefixes = np.zeros(len(shown), dtype=np.int64)

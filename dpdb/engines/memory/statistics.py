@@ -151,7 +151,7 @@ class Statistics:
         return self._rows if mask is None else int(np.count_nonzero(mask))
 
     def _null(self, argument: Expr | None) -> Bools | None:
-        """Where the argument is NULL; of a column that is known without its values."""
+        """Where the argument is NULL; a column knows it without its values."""
         if argument is None:
             return None
         if isinstance(argument, ColumnRef):

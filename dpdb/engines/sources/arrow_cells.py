@@ -25,6 +25,7 @@ _WHOLE_DOUBLES = 2**53
 _SHORT_WORD, _LONGEST_WORD = 9, 18
 """The most digits of decimals that are held in 32 and in 64 bits."""
 TEXTS = pyarrow.large_string()
+"""The type of all texts here: they have 64 bits for their places, so any number can be together."""
 _PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 """The units of timestamps."""
 
@@ -58,6 +59,13 @@ def bounds_of(texts: pyarrow.Array) -> Places:
     """Where each text starts among the bytes of all, and where the last one ends."""
     held = texts.buffers()[1] or bytes(8)
     return np.frombuffer(held, np.int64)[texts.offset : texts.offset + len(texts) + 1]
+
+
+def bytes_of(texts: pyarrow.Array) -> tuple[NDArray[np.uint8], Places]:
+    """The bytes of all texts, and where each starts among them and the last one ends."""
+    bounds = bounds_of(texts)
+    raw = np.frombuffer(texts.buffers()[2] or b"", np.uint8)[bounds[0] : bounds[-1]]
+    return raw, bounds - bounds[0]
 
 
 def cells(array: pyarrow.Array) -> Cells:

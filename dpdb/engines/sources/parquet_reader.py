@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow
 
+from dpdb.engines.sources.arrow_schema import with_types_to_read
 from dpdb.engines.sources.file_versions import state_of
-from dpdb.engines.sources.narrow_decimals import with_narrow_decimals
 from dpdb.engines.sources.typed_columns import BATCH, has_few_values
 from dpdb.engines.sources.typed_source import Batches, BatchReader
 from dpdb.policy.catalog import Table
@@ -72,7 +72,7 @@ class _File:
             stored = stored_columns(metadata.schema.to_arrow_schema())
             held = names_in_file(table, stored)
             columns = {name: held[name] for name in names}
-            metadata = with_narrow_decimals(metadata, columns.values())
+            metadata = with_types_to_read(metadata, columns.values())
         texts = {column.name for column in stored if column.type is StoredType.TEXT}
         few = {held[column.name] for column in table.columns if has_few_values(column)}
         return cls(path, metadata, columns, frozenset(texts & few))
