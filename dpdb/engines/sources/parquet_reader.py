@@ -36,22 +36,14 @@ class ParquetReader(BatchReader):
         return files_of(table.path)
 
     def rows(self, table: Table) -> int:
-        total = 0
-        for path in self.files(table):
-            with open_parquet(path, table.path) as file:
-                total += file.metadata.num_rows
-        return total
+        return sum(file.metadata.num_rows for file in _files(table, frozenset()))
 
     def batches(self, table: Table, names: Collection[str]) -> Batches:
         [batches] = self.strands(table, names, 1)
         return batches
 
     def strands(self, table: Table, names: Collection[str], most: int) -> list[Batches]:
-        read = frozenset(names)
-        files = (
-            _File.of(path, state_of(path, table.path), table, read) for path in self.files(table)
-        )
-        pieces = [piece for file in files for piece in _pieces(file)]
+        pieces = [piece for file in _files(table, frozenset(names)) for piece in _pieces(file)]
         left = iter(pieces)
         return [_read(left, table) for _ in range(max(1, min(most, len(pieces))))]
 
@@ -84,6 +76,12 @@ class _File:
         texts = {column.name for column in stored if column.type is StoredType.TEXT}
         few = {held[column.name] for column in table.columns if has_few_values(column)}
         return cls(path, metadata, columns, frozenset(texts & few))
+
+
+def _files(table: Table, names: frozenset[str]) -> Iterator[_File]:
+    """The files of a table, to be read for these columns."""
+    for path in files_of(table.path):
+        yield _File.of(path, state_of(path, table.path), table, names)
 
 
 @dataclass(frozen=True)
@@ -120,14 +118,14 @@ def _read(left: Iterator[_Piece], table: Table) -> Batches:
 
 
 def _whole(pieces: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-    """Batches of so many rows as are asked for, but for the last.
+    """Batches of an eighth of the rows that are asked for at least, but for the last.
 
     Where a dictionary is that of a group of rows, what is read ends with the group.
     """
     waiting: list[pyarrow.RecordBatch] = []
     for piece in pieces:
         waiting.append(piece)
-        if sum(each.num_rows for each in waiting) >= BATCH:
+        if 8 * sum(each.num_rows for each in waiting) >= BATCH:
             yield _joined(waiting)
             waiting.clear()
     if waiting:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Generator, Iterator
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
@@ -15,7 +15,7 @@ from dpdb.engines.protocol import Progress, Witness
 from dpdb.engines.sources.file_versions import digest_of, version_of
 from dpdb.engines.sources.protocol import Loaded, Source, Version, has_changed
 from dpdb.engines.sources.read_ahead import read_ahead
-from dpdb.engines.sources.typed_columns import TypedColumns, names_of_texts, stored_texts
+from dpdb.engines.sources.typed_columns import BATCH, TypedColumns, names_of_texts, stored_texts
 from dpdb.policy.catalog import Table
 
 Batches = Generator[pyarrow.RecordBatch, None, None]
@@ -63,9 +63,10 @@ class TypedSource(Source):
         rows = 0 if names else self.reader.rows(self.table)
         if names:
             told = self._told(progress)
-            for batch in read_ahead(self.reader.batches(self.table, names)):
-                rows += columns.add(batch)
-                told(batch.num_rows)
+            for together in read_ahead(_together(self.reader.batches(self.table, names))):
+                more = sum(map(columns.add, together))
+                rows += more
+                told(more)
         self._check(version)
         return Loaded(columns.finish(), rows, version)
 
@@ -89,8 +90,9 @@ class TypedSource(Source):
         if not names:
             return [self._counted(version)]
         told, strands = self._told(progress), self.reader.strands(self.table, names, most)
+        together = [*map(_together, strands)]
         # Of several threads one reads while another works.
-        read = strands if len(strands) > 1 else map(read_ahead, strands)
+        read = together if len(strands) > 1 else map(read_ahead, together)
         return [self._strand(batches, names, version, told) for batches in read]
 
     def _counted(self, version: Version) -> Iterator[Loaded]:
@@ -99,16 +101,16 @@ class TypedSource(Source):
 
     def _strand(
         self,
-        batches: Batches,
+        batches: Iterator[Sequence[pyarrow.RecordBatch]],
         names: Collection[str],
         version: Version,
         told: Callable[[int], None],
     ) -> Iterator[Loaded]:
         texts = names_of_texts(self.table, names)
         columns = TypedColumns.of(self.table, {*names} - texts)
-        for batch in batches:
-            rows = columns.add(batch)
-            stored = stored_texts(self.table, texts, batch)
+        for together in batches:
+            rows = sum(map(columns.add, together))
+            stored = stored_texts(self.table, texts, together)
             yield Loaded({**columns.block(), **stored}, rows, version)
             told(rows)
         self._check(version)
@@ -144,3 +146,16 @@ class TypedSource(Source):
                 progress(min(done / rows, 1.0))
 
         return told
+
+
+def _together(batches: Batches) -> Generator[list[pyarrow.RecordBatch], None, None]:
+    """Batches that have half as many rows together as one can have at least, but for the last."""
+    waiting, rows = list[pyarrow.RecordBatch](), 0
+    for batch in batches:
+        waiting.append(batch)
+        rows += batch.num_rows
+        if 2 * rows >= BATCH:
+            yield waiting
+            waiting, rows = [], 0
+    if waiting:
+        yield waiting

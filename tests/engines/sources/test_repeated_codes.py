@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow
 import pytest
 
-from dpdb.engines.sources.arrow_cells import repeated_cells
+from dpdb.engines.sources.arrow_cells import looked_up, null_of, repeated_cells
 from dpdb.engines.sources.column_builders import builder
 from dpdb.engines.sources.repeated_cells import RepeatedCodes
 from dpdb.policy.catalog import Column, Kind
@@ -53,3 +53,19 @@ def test_null_has_a_place_beside_as_many_values_as_there_are_indices() -> None:
     building = builder(Column("c", Kind.TEXT, values=values))
     building.add(*repeated_cells(pyarrow.DictionaryArray.from_arrays(indices, list(values))))
     assert building.finish().codes.tolist() == [127, 128, 0]
+
+
+@pytest.mark.parametrize("first", [0, 1, 8, 13, 20])
+@pytest.mark.parametrize("values", [[None, 1, 2, None] * 5, [1] * 20])
+def test_null_is_found_wherever_an_array_begins(first: int, values: list[int | None]) -> None:
+    """Arrow keeps no bits where no value is NULL."""
+    array = pyarrow.array(values)
+    assert null_of(array[first:]).tolist() == [value is None for value in values[first:]]
+
+
+@pytest.mark.parametrize("held", [np.bool_, np.uint8, np.int16, np.int32, np.float64])
+@pytest.mark.parametrize("word", [np.int32, np.int64])
+def test_a_table_is_looked_up_as_numpy_does(held: type, word: type) -> None:
+    table, places = np.array([0, 1, 5, -7]).astype(held), np.array([3, 0, 0, 2, 1], dtype=word)
+    found = looked_up(table, places[1:])
+    assert (found.dtype, found.tolist()) == (table.dtype, table[places[1:]].tolist())

@@ -7,7 +7,7 @@ import pyarrow
 import pytest
 
 from dpdb.engines.memory.engine import MemoryEngine
-from dpdb.engines.sources import duckdb_reader, parquet_reader
+from dpdb.engines.sources import duckdb_reader, parquet_reader, typed_source
 from dpdb.engines.sources.opening import open_source
 from dpdb.errors import DataFileError
 from dpdb.policy.catalog import Column, Kind, Table
@@ -28,6 +28,11 @@ def source(tmp_path, request):
     return open_source(Table("t", write_typed(tmp_path, "t", rows(9), request.param), COLUMNS))
 
 
+def batches_of(monkeypatch, number):
+    for module in (parquet_reader, duckdb_reader, typed_source):
+        monkeypatch.setattr(module, "BATCH", number)
+
+
 def rewritten(source, table):
     """Another table in the place of the one that the source reads."""
     kind = "parts" if "*" in source.table.path.name else source.table.path.suffix[1:]
@@ -37,8 +42,7 @@ def rewritten(source, table):
 
 @pytest.mark.parametrize(("kind", "number"), [("parquet", 50), ("parts", 50), ("duckdb", 5000)])
 def test_blocks_put_together_are_the_table(tmp_path, monkeypatch, kind, number):
-    monkeypatch.setattr(parquet_reader, "BATCH", 7)
-    monkeypatch.setattr(duckdb_reader, "BATCH", 2048)
+    batches_of(monkeypatch, 2048 if kind == "duckdb" else 7)
     table = Table("t", write_typed(tmp_path, "t", rows(number), kind), COLUMNS)
     source, seen = open_source(table), []
     whole = source.load(["x", "t"], seen.append)
@@ -51,13 +55,14 @@ def test_blocks_put_together_are_the_table(tmp_path, monkeypatch, kind, number):
         assert [cell for block in blocks for cell in plain(block.columns[name])] == plain(column)
 
 
-def test_a_batch_is_not_cut_where_a_dictionary_ends(tmp_path, monkeypatch):
+@pytest.mark.parametrize(("most", "cut"), [(7, [6, 4]), (64, [10])])
+def test_a_block_is_not_cut_where_a_dictionary_ends(tmp_path, monkeypatch, most, cut):
     """There are three rows in each group of rows, which has a dictionary of its own."""
-    monkeypatch.setattr(parquet_reader, "BATCH", 7)
+    batches_of(monkeypatch, most)
     few = Column("t", Kind.TEXT, values=("t1", "t2"))
     table = Table("t", write_typed(tmp_path, "t", rows(10)), (integer(), few))
     blocks = list(open_source(table).blocks(["x", "t"]))
-    assert [block.rows for block in blocks] == [6, 4]
+    assert [block.rows for block in blocks] == cut
     assert [cell for block in blocks for cell in plain(block.columns["t"])] == [
         text if text in few.values else None for text in (f"t{i % 7}" for i in range(10))
     ]
@@ -65,7 +70,7 @@ def test_a_batch_is_not_cut_where_a_dictionary_ends(tmp_path, monkeypatch):
 
 def test_strands_share_the_rows(tmp_path, monkeypatch):
     """Each reads a piece when it has read the one before it, and there are four pieces."""
-    monkeypatch.setattr(parquet_reader, "BATCH", 4)
+    batches_of(monkeypatch, 4)
     source, seen = open_source(Table("t", write_typed(tmp_path, "t", rows(11)), COLUMNS)), []
     assert len(source.strands(["x"], 9)) == 4
     slow, fast, last = source.strands(["x", "t"], 3, seen.append)

@@ -14,9 +14,11 @@ from dpdb.engines.memory.engine import MemoryEngine
 from dpdb.engines.memory.statistics import Statistics
 from dpdb.engines.sources.csv_source import CsvSource
 from dpdb.engines.streams.engine import StreamEngine
+from dpdb.engines.streams.rank_windows import RungCounts
 from dpdb.errors import DataFileError, PolicyError
 from dpdb.interfaces.cli.main import main
 from dpdb.plan.plan import Plan
+from dpdb.plan.statistics import Ranks
 from dpdb.session.backends import open_engine
 from dpdb.vectors.evaluate import Frame
 from tests.engines.conformance.test_engine import (
@@ -86,6 +88,27 @@ def test_a_block_or_a_part_is_evaluated_at_a_time(tmp_path: Path, cap: str) -> N
     [counted] = MemoryEngine().exact(planned("SELECT COUNT(*) FROM t", policy), {})
     assert sum(rows) == np.asarray(counted.cells).sum()
     assert max(rows) <= 7
+
+
+@pytest.mark.parametrize("select", ["MAX(x)", "MIN(y)", "MAX(x) FILTER (WHERE y < 0.5)"])
+@pytest.mark.parametrize("rest", ["", " WHERE x > 1", " GROUP BY g", " WHERE x > 1 GROUP BY g"])
+def test_as_many_values_stand_beyond_each_rung(tmp_path: Path, select: str, rest: str) -> None:
+    """Those of rows that do not count, or are NULL, are not among them."""
+    policy = table(tmp_path, HELD, 'engine = "stream"')
+    plan = planned(f"SELECT {select} FROM t{rest}", policy)
+    [release] = plan.exact_releases
+    assert isinstance(release.statistic, Ranks)
+    made = RungCounts(release.statistic, plan.cells if plan.keys else 1)
+    with mock.patch("dpdb.engines.streams.engine.accumulators", return_value=[made]):
+        [found] = StreamEngine().exact(plan, {})
+    [expected] = MemoryEngine().exact(plan, {})
+    rungs = np.array(release.statistic.rungs)
+    side = "right" if rungs[0] < rungs[-1] else "left"
+    for window, cell in zip(found.cells, expected.cells, strict=True):
+        assert len(window) == len(cell)
+        assert window.searchsorted(rungs, side=side).tolist() == (
+            np.asarray(cell).searchsorted(rungs, side).tolist()
+        )
 
 
 def test_only_named_columns_are_read(tmp_path: Path) -> None:
