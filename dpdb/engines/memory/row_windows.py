@@ -52,11 +52,11 @@ class RowsOfUnits:
 
     @cached_property
     def _tie_breaks(self) -> Array:
-        """Of each row its place among those of its unit by a hash of its values."""
+        """For each row its place among the rows of its unit by a hash of its values."""
         assert self.table.rows is not None
-        units = Units.of(self.table.rows, self.columns, self.owners)
+        units = Units.of(self.table.rows, self.columns, self.owners, self.table.sample_key)
         places = np.empty(self._rows, dtype=np.int64)
-        places[units.order(np.arange(self._rows), self.table.sample_key)] = np.arange(self._rows)
+        places[units.order(np.arange(self._rows))] = np.arange(self._rows)
         return places
 
     def _column(self, column: Column, window: Window) -> Numbers | Codes:
