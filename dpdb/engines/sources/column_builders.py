@@ -15,6 +15,7 @@ from dpdb.engines.sources.coded_texts import coded_texts
 from dpdb.engines.sources.csv_records import Cells, Places
 from dpdb.engines.sources.distinct_cells import DistinctCells
 from dpdb.engines.sources.ordinal_builders import ChoiceBuilder, NumbersBuilder
+from dpdb.engines.sources.quoted_cells import within_quotes
 from dpdb.engines.sources.repeated_cells import RepeatedCodes, at, used
 from dpdb.policy.catalog import Column, Kind, Value
 from dpdb.policy.csv_format import ORDINARY, Punctuation
@@ -83,12 +84,13 @@ class _TextBuilder:
     def add(self, column: Cells, places: Places | None = None) -> None:
         if places is not None:
             column, places = used(column, places)
+        column = within_quotes(column, self._quote)
         self._parts.append(at(self._cells.numbers(column).astype(np.uint32), places))
 
     def finish(self) -> Codes:
         cells, self._cells = self._cells, DistinctCells()
         values, code_of_cell = coded_texts(cells, self._quote, self._text)
-        parts = [code_of_cell[part] for part in self._parts]
+        parts = [code_of_cell.take(part) for part in self._parts]
         self._parts.clear()
         return Codes(joined(parts, code_of_cell.dtype), values)
 

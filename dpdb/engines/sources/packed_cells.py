@@ -89,6 +89,13 @@ class PackedCells:
         tails[long, HEAD] = np.cumsum(each) - each
         return PackedCells(tails, heads, counts)
 
+    def having(self, byte: int) -> Bools:
+        """Which cells have a byte, which is not NUL."""
+        found = _has(self.tails[:, LAST], byte) | _has(self.tails[:, BEFORE], byte)
+        long = np.flatnonzero(self.counts)
+        found[long] |= sums(_has(self.heads, byte), self.counts[long]) > 0
+        return np.asarray(found)
+
     def plain(self, quote: bytes) -> Bools:
         """Which cells are plain: those are their own texts.
 
@@ -137,6 +144,13 @@ def _cut(words: Words, counts: NDArray[Any]) -> Words:
     """The words with zeros before their last so many bytes."""
     keep_last(words, counts)
     return words
+
+
+def _has(words: Words, byte: int) -> Bools:
+    """Where a byte of the word is this one."""
+    # It becomes a zero, from which taking one sets a high bit that was not set.
+    other = words ^ alike(byte)
+    return np.asarray((other - alike(1)) & ~other & HIGH_BITS != 0)
 
 
 def _ascii(words: Words, counts: NDArray[Any]) -> Bools:
