@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import pyarrow
 
 from dpdb.engines.sources.arrow_schema import with_types_to_read
-from dpdb.engines.sources.typed_columns import BATCH, has_few_values
+from dpdb.engines.sources.typed_columns import BATCH, has_few_values, names_of_texts
 from dpdb.engines.sources.typed_source import Batches, BatchReader
 from dpdb.policy.catalog import Table
 from dpdb.policy.parquet_file import open_parquet
@@ -45,11 +45,16 @@ class ParquetReader(BatchReader):
         return batches
 
     def strands(self, table: Table, names: Collection[str], most: int) -> list[Batches]:
-        pieces = [
-            piece for path in self.files(table) for piece in _pieces(_File.of(path, table, names))
-        ]
+        size = _batch_rows(table, names)
+        files = [_File.of(path, table, names) for path in self.files(table)]
+        pieces = [piece for file in files for piece in _pieces(file, size)]
         left = iter(pieces)
-        return [_read(left, table, names) for _ in range(max(1, min(most, len(pieces))))]
+        return [_read(left, table, names, size) for _ in range(max(1, min(most, len(pieces))))]
+
+
+def _batch_rows(table: Table, names: Collection[str]) -> int:
+    """The rows of a batch: half as many with texts, which take more room than numbers."""
+    return BATCH // 2 if names_of_texts(table, names) else BATCH
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,12 +91,12 @@ class _Piece:
     groups: tuple[int, ...]
 
 
-def _pieces(file: _File) -> Iterator[_Piece]:
+def _pieces(file: _File, size: int) -> Iterator[_Piece]:
     """All groups of a file: as many together as have no more rows than a batch, or one."""
     groups, rows = list[int](), 0
     for group in range(file.metadata.num_row_groups):
         more = file.metadata.row_group(group).num_rows
-        if groups and rows + more > BATCH:
+        if groups and rows + more > size:
             yield _Piece(file, tuple(groups))
             groups, rows = [], 0
         groups.append(group)
@@ -100,18 +105,18 @@ def _pieces(file: _File) -> Iterator[_Piece]:
         yield _Piece(file, tuple(groups))
 
 
-def _read(left: Iterator[_Piece], table: Table, names: Collection[str]) -> Batches:
+def _read(left: Iterator[_Piece], table: Table, names: Collection[str], size: int) -> Batches:
     """The rows of each piece that is next when the one before it has been read."""
     for file, pieces in groupby(left, key=attrgetter("file")):
         read = file.columns
         with open_parquet(file.path, table.path, file.dictionaries, file.metadata) as opened:
             for piece in pieces:
-                found = opened.iter_batches(BATCH, piece.groups, read, use_threads=False)
-                for batch in _whole(found):
+                found = opened.iter_batches(size, piece.groups, read, use_threads=False)
+                for batch in _whole(found, size):
                     yield pyarrow.record_batch([batch.column(each) for each in read], [*names])
 
 
-def _whole(pieces: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+def _whole(pieces: Iterator[pyarrow.RecordBatch], size: int) -> Iterator[pyarrow.RecordBatch]:
     """Batches of so many rows as are asked for, but for the last.
 
     Where a dictionary is that of a group of rows, what is read ends with the group.
@@ -119,7 +124,7 @@ def _whole(pieces: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatc
     waiting: list[pyarrow.RecordBatch] = []
     for piece in pieces:
         waiting.append(piece)
-        if sum(each.num_rows for each in waiting) >= BATCH:
+        if sum(each.num_rows for each in waiting) >= size:
             yield _joined(waiting)
             waiting.clear()
     if waiting:
