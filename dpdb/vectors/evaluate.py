@@ -159,6 +159,8 @@ def _evaluate(expression: Expr, frame: Frame) -> AnyVector:
         case Case():
             return _case(expression, frame)
         case Call(arguments=arguments):
+            if (stored := _as_stored(expression, frame)) is not None:
+                return stored
             return apply(expression, [evaluate(a, frame) for a in arguments])
         case Arithmetic(operator=symbol, left=left, right=right):
             a, b = _numbers(left, frame), _numbers(right, frame)
@@ -170,11 +172,18 @@ def _evaluate(expression: Expr, frame: Frame) -> AnyVector:
     return _condition(expression, frame)
 
 
-def _condition(expression: Expr, frame: Frame) -> Vector:
-    if (stored := stored_test(expression)) is not None:
+def _as_stored(condition: Expr, frame: Frame) -> Vector | None:
+    """The truth of a condition on texts as a source has them; None where it is no such one."""
+    if (stored := stored_test(condition)) is not None:
         read, test = stored
         if isinstance(texts := frame.columns[read.column.name], StoredTexts):
             return test(texts)
+    return None
+
+
+def _condition(expression: Expr, frame: Frame) -> Vector:
+    if (found := _as_stored(expression, frame)) is not None:
+        return found
     match expression:
         case Compare(
             operator=symbol, left=ColumnRef(column=column), right=Literal(value=int(value))

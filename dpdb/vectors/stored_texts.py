@@ -8,11 +8,12 @@ another one.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Self
 
 from dpdb.plan.expressions import (
+    Call,
     ColumnRef,
     Compare,
     Expr,
@@ -68,6 +69,13 @@ class StoredTexts(Codes, ABC):
 
 
 Test = Callable[[StoredTexts], Vector]
+Pattern = tuple[str | None, ...]
+_CALLS: Mapping[str, Callable[[str], Pattern]] = {
+    "starts_with": lambda part: (part, None),
+    "ends_with": lambda part: (None, part),
+    "contains": lambda part: (None, part, None),
+}
+"""The pattern of LIKE that means the same as a function of a part, which is not empty."""
 
 
 def is_found(constant: object) -> bool:
@@ -107,6 +115,10 @@ def stored_test(condition: Expr) -> tuple[ColumnRef, Test] | None:
             map(is_found, values)
         ):
             return column, lambda held: Vector(held.equal_to_any([*map(str, values)]), held.null)
+        case Call(name=name, arguments=(ColumnRef() as column, Literal(value=str(constant)))) if (
+            name in _CALLS and constant and is_found(constant)
+        ):
+            return stored_test(Like(column, _CALLS[name](constant)))
         case Like(operand=ColumnRef() as column, pattern=pattern):
             test = _like(pattern)
             return None if test is None else (column, test)
@@ -118,7 +130,7 @@ def _equal(constant: str, held: StoredTexts, *, negated: bool) -> Vector:
     return truth(~equal if negated else equal, held.null)
 
 
-def _like(pattern: tuple[str | None, ...]) -> Test | None:
+def _like(pattern: Pattern) -> Test | None:
     """The test of a pattern with at most a text, or a text at either end, beside its `%`."""
     if "" in pattern or not all(part is None or is_found(part) for part in pattern):
         return None
@@ -132,7 +144,7 @@ def _like(pattern: tuple[str | None, ...]) -> Test | None:
     return None
 
 
-def _pieces(pattern: tuple[str | None, ...]) -> list[str]:
+def _pieces(pattern: Pattern) -> list[str]:
     """The texts before, between and after the `%` of a pattern, some of which may be empty."""
     pieces = [""]
     for part in pattern:

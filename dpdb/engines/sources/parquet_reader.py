@@ -18,7 +18,7 @@ import pyarrow
 
 from dpdb.engines.sources.arrow_schema import with_types_to_read
 from dpdb.engines.sources.file_versions import state_of
-from dpdb.engines.sources.typed_columns import BATCH, has_few_values
+from dpdb.engines.sources.typed_columns import batch_rows, has_few_values
 from dpdb.engines.sources.typed_source import Batches, BatchReader
 from dpdb.policy.catalog import Table
 from dpdb.policy.parquet_file import open_parquet
@@ -43,9 +43,12 @@ class ParquetReader(BatchReader):
         return batches
 
     def strands(self, table: Table, names: Collection[str], most: int) -> list[Batches]:
-        pieces = [piece for file in _files(table, frozenset(names)) for piece in _pieces(file)]
+        size = batch_rows(table, names)
+        pieces = [
+            piece for file in _files(table, frozenset(names)) for piece in _pieces(file, size)
+        ]
         left = iter(pieces)
-        return [_read(left, table) for _ in range(max(1, min(most, len(pieces))))]
+        return [_read(left, table, size) for _ in range(max(1, min(most, len(pieces))))]
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,12 +95,12 @@ class _Piece:
     groups: tuple[int, ...]
 
 
-def _pieces(file: _File) -> Iterator[_Piece]:
+def _pieces(file: _File, size: int) -> Iterator[_Piece]:
     """All groups of a file: as many together as have no more rows than a batch, or one."""
     groups, rows = list[int](), 0
     for group in range(file.metadata.num_row_groups):
         more = file.metadata.row_group(group).num_rows
-        if groups and rows + more > BATCH:
+        if groups and rows + more > size:
             yield _Piece(file, tuple(groups))
             groups, rows = [], 0
         groups.append(group)
@@ -106,26 +109,26 @@ def _pieces(file: _File) -> Iterator[_Piece]:
         yield _Piece(file, tuple(groups))
 
 
-def _read(left: Iterator[_Piece], table: Table) -> Batches:
+def _read(left: Iterator[_Piece], table: Table, size: int) -> Batches:
     """The rows of each piece that is next when the one before it has been read."""
     for file, pieces in groupby(left, key=attrgetter("file")):
         names, read = [*file.columns], [*file.columns.values()]
         with open_parquet(file.path, table.path, file.dictionaries, file.metadata) as opened:
             for piece in pieces:
-                found = opened.iter_batches(BATCH, piece.groups, read, use_threads=False)
-                for batch in _whole(found):
+                found = opened.iter_batches(size, piece.groups, read, use_threads=False)
+                for batch in _whole(found, size):
                     yield pyarrow.record_batch([batch.column(each) for each in read], names)
 
 
-def _whole(pieces: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-    """Batches of an eighth of the rows that are asked for at least, but for the last.
+def _whole(pieces: Iterator[pyarrow.RecordBatch], size: int) -> Iterator[pyarrow.RecordBatch]:
+    """Batches of an eighth of so many rows at least, but for the last.
 
     Where a dictionary is that of a group of rows, what is read ends with the group.
     """
     waiting: list[pyarrow.RecordBatch] = []
     for piece in pieces:
         waiting.append(piece)
-        if 8 * sum(each.num_rows for each in waiting) >= BATCH:
+        if 8 * sum(each.num_rows for each in waiting) >= size:
             yield _joined(waiting)
             waiting.clear()
     if waiting:

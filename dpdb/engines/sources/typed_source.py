@@ -15,7 +15,12 @@ from dpdb.engines.protocol import Progress, Witness
 from dpdb.engines.sources.file_versions import digest_of, version_of
 from dpdb.engines.sources.protocol import Loaded, Source, Version, has_changed
 from dpdb.engines.sources.read_ahead import read_ahead
-from dpdb.engines.sources.typed_columns import BATCH, TypedColumns, names_of_texts, stored_texts
+from dpdb.engines.sources.typed_columns import (
+    TypedColumns,
+    batch_rows,
+    names_of_texts,
+    stored_texts,
+)
 from dpdb.policy.catalog import Table
 
 Batches = Generator[pyarrow.RecordBatch, None, None]
@@ -63,7 +68,9 @@ class TypedSource(Source):
         rows = 0 if names else self.reader.rows(self.table)
         if names:
             told = self._told(progress)
-            for together in read_ahead(_together(self.reader.batches(self.table, names))):
+            for together in read_ahead(
+                self._together(self.reader.batches(self.table, names), names)
+            ):
                 more = sum(map(columns.add, together))
                 rows += more
                 told(more)
@@ -90,7 +97,7 @@ class TypedSource(Source):
         if not names:
             return [self._counted(version)]
         told, strands = self._told(progress), self.reader.strands(self.table, names, most)
-        together = [*map(_together, strands)]
+        together = [self._together(each, names) for each in strands]
         # Of several threads one reads while another works.
         read = together if len(strands) > 1 else map(read_ahead, together)
         return [self._strand(batches, names, version, told) for batches in read]
@@ -114,6 +121,20 @@ class TypedSource(Source):
             yield Loaded({**columns.block(), **stored}, rows, version)
             told(rows)
         self._check(version)
+
+    def _together(
+        self, batches: Batches, names: Collection[str]
+    ) -> Generator[list[pyarrow.RecordBatch], None, None]:
+        """Batches that have at least half the rows of one together, but for the last."""
+        waiting, rows = list[pyarrow.RecordBatch](), 0
+        for batch in batches:
+            waiting.append(batch)
+            rows += batch.num_rows
+            if 2 * rows >= batch_rows(self.table, names):
+                yield waiting
+                waiting, rows = [], 0
+        if waiting:
+            yield waiting
 
     def digest(self, key: bytes) -> str:
         return digest_of(self.reader.files(self.table), self.table.path, key)
@@ -146,16 +167,3 @@ class TypedSource(Source):
                 progress(min(done / rows, 1.0))
 
         return told
-
-
-def _together(batches: Batches) -> Generator[list[pyarrow.RecordBatch], None, None]:
-    """Batches that have half as many rows together as one can have at least, but for the last."""
-    waiting, rows = list[pyarrow.RecordBatch](), 0
-    for batch in batches:
-        waiting.append(batch)
-        rows += batch.num_rows
-        if 2 * rows >= BATCH:
-            yield waiting
-            waiting, rows = [], 0
-    if waiting:
-        yield waiting

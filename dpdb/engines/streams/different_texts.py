@@ -48,6 +48,9 @@ class DifferentTexts:
     Two pairs of one cell are taken for one where they have the same key, and `text_hashes` says
     how seldom that is. Noise has nothing to fear of it: a row still adds one pair at most, and
     never takes the place of a pair of another cell.
+
+    A pair takes eight bytes, and with groups those of its cell. The pairs of blocks that wait to be
+    put together take no more than so many for each row, and `Gathered` says how many blocks wait.
     """
 
     number: int

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from math import isqrt
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -14,10 +15,11 @@ FEW = 8
 
 @dataclass
 class Gathered(Generic[T]):
-    """Parts of which those that wait are put together when there are a quarter more.
+    """Parts that wait are put together when they are more than the square root of all before them.
 
     A part comes of each block of rows, so the number of blocks says when that is: what is found in
-    them has no say in how often.
+    them has no say in how often. Where most blocks have the same in them, it is the parts that wait
+    that take memory; where all have their own, it is the time to put together that grows.
     """
 
     together: Callable[[list[T]], T]
@@ -34,7 +36,7 @@ class Gathered(Generic[T]):
     def add(self, part: T) -> None:
         """Add what is found in a part."""
         self._waiting.append(part)
-        if len(self._waiting) > max(FEW, self._number // 4):
+        if len(self._waiting) > max(FEW, isqrt(self._number)):
             self.all()
 
     def all(self) -> T:

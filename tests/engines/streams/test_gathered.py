@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from dpdb.engines.streams.gathered import Gathered
+from math import isqrt
+
+from dpdb.engines.streams.gathered import FEW, Gathered
 
 
-def test_what_is_put_together_grows_by_a_quarter() -> None:
-    """So a part is put together with others about five times, however many there are."""
-    touched = list[int]()
+def test_few_parts_wait() -> None:
+    """No more than the square root of all before them, or a few: that bounds what they hold."""
+    before, waiting = list[int](), list[int]()
 
     def together(parts: list[int]) -> int:
-        touched.append(len(parts))
+        before.append(sum(waiting))
+        waiting.append(len(parts) - (len(waiting) > 0))
         return sum(parts)
 
     gathered = Gathered(together)
     for part in range(1_000):
         gathered.add(part)
     assert gathered.all() == sum(range(1_000))
-    times, sizes = len(touched), touched[1:-1]
-    assert times < 30
-    assert all(size >= 9 for size in sizes)
-    assert max(sizes) <= 1_000 // 5 + 2
+    *usual, last = waiting
+    assert usual == [max(FEW, isqrt(number)) + 1 for number in before[:-1]]
+    assert sum(waiting) == 1_000
+    assert last <= usual[-1]
 
 
 def test_nothing_was_added() -> None:

@@ -26,11 +26,13 @@ TESTED = [
     "c = 'ab'", "c <> 'ab'", "'äb' = c", "c = ''", "c <> ''", "c IN ('ab', 'b', '')", "c IS NULL",
     "c NOT IN ('ab', 'aab')", "c LIKE 'ab'", "c LIKE 'a%'", "c LIKE '%b'", "c LIKE 'ab%ab'",
     "c LIKE '%'", "c LIKE '%ab%'", "c NOT LIKE '%ä%'", "c = 'ab' OR NOT c LIKE '%a%'",
-    "c LIKE 'a\N{GRINNING FACE}%'", "c LIKE ''",
+    "c LIKE 'a\N{GRINNING FACE}%'", "c LIKE ''", "STARTS_WITH(c, 'ab')", "NOT ENDS_WITH(c, 'b')",
+    "CONTAINS(c, 'bab')", "NOT CONTAINS(c, 'a')",
 ]  # fmt: skip
 CODED = [
     "c = 'a\N{REPLACEMENT CHARACTER}b'", "c LIKE '%\N{REPLACEMENT CHARACTER}%'", "c LIKE 'a_b'",
     "c LIKE '%a%b%'", "c < 'ab'", "UPPER(c) = 'AB'", "c IN ('ab', NULL)", "c || 'x' = 'abx'",
+    "STARTS_WITH(LOWER(c), 'a')", "CONTAINS(c, '')", "ENDS_WITH(c, '\N{REPLACEMENT CHARACTER}')",
 ]  # fmt: skip
 COUNTED = "SELECT COUNT(*), COUNT(c), COUNT(DISTINCT c) FROM t WHERE {}"
 
