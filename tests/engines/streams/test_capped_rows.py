@@ -112,7 +112,7 @@ class Sized(StreamEngine):
     """Streams a small file as if it were a large one."""
 
     def size(self, table: Table) -> int:
-        return 2 * capped_rows.ORDERED
+        return 4 * capped_rows.AT_ONCE
 
     def parts(self, table: Table) -> int:
         return 3
@@ -143,7 +143,7 @@ def test_what_is_read_follows_from_the_plan_and_the_size(
             {"who", "y"},
             {"who"},
             ALL,
-            *[{"who"}] * 4,
+            *[{"who"}] * 3,
             ALL,
             {"x"},
         ],
@@ -151,7 +151,7 @@ def test_what_is_read_follows_from_the_plan_and_the_size(
         "SELECT COUNT(DISTINCT who) FROM t WHERE y > 0": [{"who"}],
         "SELECT SUM(x, contribution_bounds_per_group => (2, 9)) FROM t WHERE y > 0": [{"who", "x"}]
         * 3,
-        "SELECT COUNT(*) FROM t": [*[{"who"}] * 6, set()],
+        "SELECT COUNT(*) FROM t": [*[{"who"}] * 5, set()],
         "SELECT COUNT(DISTINCT who) FROM t": [{"who"}],
     }.items():
         read.clear()
