@@ -46,7 +46,7 @@ class SmallBlocks(StreamEngine):
         return 3
 
     def size(self, table: Table) -> int:
-        return 2 * capped_rows.ORDERED
+        return 4 * capped_rows.AT_ONCE
 
     def exact(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> tuple[Exact, ...]:
         """Windows hold all values, however few of them a mechanism looks at.

@@ -18,9 +18,9 @@ Of a small file one more pass orders all contested rows. Of a larger one there a
    all columns are further ones.
 
 So memory holds, besides a block, for each row of the table a byte and two bits, and in a turn about
-20 bytes for each row of some units: as many as `ORDERED` bytes of the files have. With 100 million
-contested rows in 2 GiB of files these are 120 and 130 MB, whoever they are about. Only of rows that
-are alike it may be more: 20 bytes for each that is undecided.
+20 bytes for each row of some units; there are as many turns as keep both within 2^28. For 100
+million contested rows in files of 2 GB these are 250 MB, whoever they are about. Only of rows that
+are alike there may be more: 20 bytes for each that is undecided.
 
 How many passes there are, and of what, follows from the plan and from the size of the table's
 files, which everybody knows who may list it. No pass is left out where no unit has too many rows.
@@ -51,8 +51,12 @@ from dpdb.policy.catalog import Table
 from dpdb.vectors.evaluate import Frame
 from dpdb.vectors.vector import AnyVector, Array, Bools
 
-ORDERED = 2**27
-"""The bytes of files for each turn in which rows of some units are ordered."""
+AT_ONCE = 2**27
+"""The bytes of files of which all rows are ordered at once."""
+_MEMORY, _OF_A_TURN = 2**28, 2**26
+"""The bytes that turns and first bytes may take together, and what a turn may take in any case."""
+_PER_ROW = 20
+"""The bytes of a row in files, and in a turn. Files whose rows have fewer take more memory."""
 _BUT_A_BYTE = np.uint64(56)
 """The bits of a hash that is kept in 64, without the first eight."""
 
@@ -84,13 +88,14 @@ class CappedRows:
 
     def bits(self, read: Read, slots: Mapping[Slot, AnyVector], size: int) -> RowBits:
         """The rows that count of a table whose files have so many bytes."""
-        counts, turns = UnitCounts(self.table.rows_per_unit, size), turns_of(size)
+        counts = UnitCounts(self.table.rows_per_unit, size)
         bits = RowBits.of(self._passed(read, slots, counts))
-        if turns == 1:
+        if size <= AT_ONCE:
             self._cap_at_once(read, counts, bits)
             return bits
         contested = self._contested(read, counts, bits)
         del counts
+        turns = _turns(size)
         first_bytes = None if self.alike else self._first_bytes(read, contested)
         undecided = [
             self._cap_some(self._of_turn(read, contested, turn, turns), first_bytes, bits)
@@ -169,7 +174,7 @@ class CappedRows:
         """Of each block the rows of a turn's units: numbers, units, places among all contested."""
         done = 0
         for block, first, rows in self._rows(read, frozenset({self._unit}), contested):
-            own = np.flatnonzero(self._unit_hashes(block, rows) & np.uint32(turns - 1) == turn)
+            own = np.flatnonzero(self._unit_hashes(block, rows) % np.uint32(turns) == turn)
             chosen = rows[own]
             yield _numbers(first, chosen), self._unit_words(block, chosen), done + own
             done += len(rows)
@@ -209,9 +214,10 @@ class CappedRows:
         return Units.of(self.table, block.columns, nobody, self.sample_key).hashes(rows)
 
 
-def turns_of(size: int) -> int:
-    """In how many turns rows are ordered: a power of two."""
-    return 1 << (size // ORDERED).bit_length()
+def _turns(size: int) -> int:
+    """In how many turns rows are ordered of files of so many bytes."""
+    rows = size // _PER_ROW
+    return 1 + _PER_ROW * rows // max(_MEMORY - rows * 5 // 4, _OF_A_TURN)
 
 
 def after_filter(plan: Plan) -> Plan:

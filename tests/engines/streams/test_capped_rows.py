@@ -17,10 +17,10 @@ from dpdb.engines.streams.engine import StreamEngine
 from dpdb.engines.streams.least_hashes import LeastBytes, LeastHashes
 from dpdb.engines.streams.row_bits import RowBits
 from dpdb.engines.streams.unit_counts import UnitCounts
-from dpdb.engines.streams.unit_words import unit_hashes
+from dpdb.engines.streams.unit_words import by_units, unit_hashes, unit_words
 from dpdb.plan.expressions import Slot
 from dpdb.policy.catalog import Kind, Table
-from dpdb.vectors.columns import Numbers
+from dpdb.vectors.columns import Codes, Numbers
 from dpdb.vectors.vector import Vector
 from tests.engines.conformance.test_engine import CAPS, table
 from tests.support.exactly import planned, raw
@@ -38,6 +38,7 @@ def test_bits_are_those_of_blocks_of_any_length() -> None:
     taken = np.flatnonzero(rows)[::3]
     bits.remove(taken)
     rows[taken] = False
+    assert bits.number == np.count_nonzero(rows)
     for first in range(len(rows)):
         for number in range(len(rows) - first):
             found = bits.within(first, number)
@@ -54,6 +55,32 @@ def test_a_counter_is_never_less_than_the_rows_of_its_units() -> None:
     overfull = counts.may_be_overfull(hashes)
     assert overfull[numbers == 7].all()
     assert not overfull.all()
+
+
+def test_parts_have_whole_units_and_all_rows() -> None:
+    """Units are told apart by all of their words."""
+    first, second = np.random.default_rng(8).integers(0, 9, (2, 400)).astype(np.uint64)
+    seen, rows = set[tuple[int, int]](), list[int]()
+    parts = [*by_units((first, second), 50)]
+    assert len(parts) == 8
+    for places, numbers in parts:
+        named = [*zip(first[places].tolist(), second[places].tolist(), strict=True)]
+        assert len({*zip(numbers.tolist(), named, strict=True)}) == len({*named})
+        assert {*numbers.tolist()} == {*range(len({*named}))}
+        assert not seen & {*named}
+        seen |= {*named}
+        rows += places.tolist()
+    assert sorted(rows) == [*range(400)]
+
+
+def test_a_text_has_the_same_words_in_all_blocks() -> None:
+    columns = Codes(np.array([0, 1, 0]), ("ann", "bob")), Codes(np.array([1, 0]), ("čeněk", "ann"))
+    one, other = map(unit_words, columns)
+    assert len(one) == 2
+    for ours, theirs in zip(one, other, strict=True):
+        assert ours[0] == ours[2] == theirs[0]
+        assert len({*ours.tolist(), *theirs.tolist()}) == 3
+    assert unit_hashes(columns[0])[0] == unit_hashes(columns[1])[0]
 
 
 @pytest.mark.parametrize("sorted_together", [7, 2**20])
@@ -112,7 +139,7 @@ class Sized(StreamEngine):
     """Streams a small file as if it were a large one."""
 
     def size(self, table: Table) -> int:
-        return 2 * capped_rows.ORDERED
+        return 4 * capped_rows.AT_ONCE
 
     def parts(self, table: Table) -> int:
         return 3
@@ -143,7 +170,7 @@ def test_what_is_read_follows_from_the_plan_and_the_size(
             {"who", "y"},
             {"who"},
             ALL,
-            *[{"who"}] * 4,
+            *[{"who"}] * 3,
             ALL,
             {"x"},
         ],
@@ -151,7 +178,7 @@ def test_what_is_read_follows_from_the_plan_and_the_size(
         "SELECT COUNT(DISTINCT who) FROM t WHERE y > 0": [{"who"}],
         "SELECT SUM(x, contribution_bounds_per_group => (2, 9)) FROM t WHERE y > 0": [{"who", "x"}]
         * 3,
-        "SELECT COUNT(*) FROM t": [*[{"who"}] * 6, set()],
+        "SELECT COUNT(*) FROM t": [*[{"who"}] * 5, set()],
         "SELECT COUNT(DISTINCT who) FROM t": [{"who"}],
     }.items():
         read.clear()
@@ -180,3 +207,23 @@ def test_rows_are_told_apart_where_the_first_byte_of_their_hashes_is_the_same(
     policy = table(tmp_path, [f"u{row % 7},,,,,,,,{row}" for row in range(7_000)], CAPS["two"])
     text = "SELECT SUM(huge) FROM t"
     assert raw(text, policy, SmallBlocks(block=500)) == raw(text, policy, MemoryEngine())
+
+
+class AtOnce(SmallBlocks):
+    """Orders all rows in one pass, as those of a small file are."""
+
+    def size(self, table: Table) -> int:
+        return capped_rows.AT_ONCE
+
+
+@pytest.mark.parametrize("cap", ["one", "two"])
+def test_the_rows_of_a_small_file_are_ordered_at_once(
+    tmp_path: Path, read: list[set[str]], cap: str
+) -> None:
+    rows = [f"u{row % 7},{'abc'[row % 3]},{row % 5},{row % 4},{row},,,," for row in range(90)]
+    policy, engine = table(tmp_path, rows, CAPS[cap]), AtOnce()
+    text = "SELECT g, SUM(x), COUNT(*) FROM t WHERE y > 0 GROUP BY g"
+    assert raw(text, policy, engine) == raw(text, policy, MemoryEngine())
+    assert read[:2] == [{"who", "y"}, ALL]
+    text = "SELECT COUNT(*) FROM t"
+    assert raw(text, policy, engine) == raw(text, policy, MemoryEngine())
