@@ -56,8 +56,8 @@ class DpdbError(Exception):
 
     def __init__(self, message: str, *, hint: str | None = None, place: Place | None = None):
         super().__init__(message)
-        self.message = clipped(message)
-        self.hint = None if hint is None else clipped(hint)
+        self.message = _clipped(message)
+        self.hint = None if hint is None else _clipped(hint)
         self.place = place
         self.statement = ""
         """The statement that failed, in which `place` is; empty where no statement did."""
@@ -167,7 +167,7 @@ def reportable(error: Exception) -> DpdbError:
     return InternalError("dpdb failed to answer this statement", hint=STAYS_PAID)
 
 
-def clipped(text: str) -> str:
+def _clipped(text: str) -> str:
     """`text` cut to `LONGEST` characters, as names in it can be of any length."""
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
 

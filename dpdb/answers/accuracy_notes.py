@@ -67,7 +67,7 @@ def _keys(release: Release) -> set[object]:
 def plan_notes(options: Options, planned: Plan) -> tuple[str, ...]:
     """EXPLAIN's notes on how accurate an answer will be."""
     errors = planned_error_notes(options, planned)
-    notes = errors + interval_notes(planned) + atom_notes(planned) + parallel_notes(planned)
+    notes = errors + interval_notes(planned) + _atom_notes(planned) + _parallel_notes(planned)
     return notes if planned.derived is None else (*notes, *_derived_notes(planned))
 
 
@@ -85,7 +85,7 @@ def _groups(planned: Plan) -> str:
     return f"by {', '.join(names)}" if names else "in all"
 
 
-def atom_notes(planned: Plan) -> tuple[str, ...]:
+def _atom_notes(planned: Plan) -> tuple[str, ...]:
     """EXPLAIN's notes on counts that are sums of atoms: how many each adds up, and its error."""
     return tuple(
         f"{each.label} adds up {len(each.atoms)} of {each.all_atoms} atoms: "
@@ -96,7 +96,7 @@ def atom_notes(planned: Plan) -> tuple[str, ...]:
     )
 
 
-def parallel_notes(planned: Plan) -> tuple[str, ...]:
+def _parallel_notes(planned: Plan) -> tuple[str, ...]:
     """EXPLAIN's notes on releases over filters that exclude each other: their ε is spent once."""
     notes = []
     for plan in planned.every_plan:

@@ -51,7 +51,7 @@ def noisy_table(plan: Plan, noisy: Noisy) -> NoisyTable:
     return derived_table(plan.derived, [noisy_table(*each) for each in below])
 
 
-def scalar_value(plan: Plan, noisy: Noisy) -> AnyVector:
+def _scalar_value(plan: Plan, noisy: Noisy) -> AnyVector:
     """The value of a scalar subquery, for the query around it."""
     if plan.derived is None:
         return scalar(plan, points(plan, noisy.draws), noisy.subqueries)
@@ -63,7 +63,7 @@ def subquery_answers(plan: Plan, results: Sequence[Noisy]) -> dict[Slot, AnyVect
     if plan.derived is not None:  # its subqueries are tables
         return {}
     return {
-        Slot("subquery", index, subplan.outputs[0].expression.kind): scalar_value(subplan, noisy)
+        Slot("subquery", index, subplan.outputs[0].expression.kind): _scalar_value(subplan, noisy)
         for index, (subplan, noisy) in enumerate(zip(plan.subplans, results, strict=True))
     }
 

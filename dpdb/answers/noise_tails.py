@@ -55,7 +55,7 @@ class SumOfNoises:
         scales = [weight * scale for weight, scale in zip(weights, self.scales, strict=True)]
         if self.kind is Laplace:
             largest = reduce(functions.maximum, scales)
-            tail = log_laplace_tail(functions.maximum(distance, 0.0), scales, functions)
+            tail = _log_laplace_tail(functions.maximum(distance, 0.0), scales, functions)
             past = functions.minimum(distance, 0.0)
             return largest * (tail - self._log_failure) - past
         deviation = functions.sqrt(sum(scale * scale for scale in scales))
@@ -74,10 +74,10 @@ class SumOfNoises:
 
 def laplace_tail(distance: Real, scales: Sequence[Real], functions: ModuleType = np) -> Real:
     """P(|X₁ + … + X_d| > distance) for independent Laplace noises, of up to three scales."""
-    return functions.exp(log_laplace_tail(distance, scales, functions))
+    return functions.exp(_log_laplace_tail(distance, scales, functions))
 
 
-def log_laplace_tail(distance: Real, scales: Sequence[Real], functions: ModuleType) -> Real:
+def _log_laplace_tail(distance: Real, scales: Sequence[Real], functions: ModuleType) -> Real:
     """The logarithm of that probability, which stays finite where the probability is too small."""
     match scales:
         case [only]:

@@ -50,9 +50,9 @@ def allocate(
     if options.error is not None:
         confidence = float(options.confidence or CONFIDENCE)
         each_row = at_once(confidence, competing_rows(query, group_count, context))
-        return iter([least_for_error(each, options.error, number, each_row) for each in alone])
+        return iter([_least_for_error(each, options.error, number, each_row) for each in alone])
     if options.noise_index is not None:
-        return iter(by_noise_index(alone, options.noise_index))
+        return iter(_by_noise_index(alone, options.noise_index))
     if context.policy.budget.composition is not Composition.PURE:
         raise InvalidOption(
             "relative_error needs a budget of composition = pure",
@@ -95,7 +95,7 @@ def _is_noisy(expression: Expr, query: Query, context: PlanningContext) -> bool:
     )
 
 
-def by_noise_index(
+def _by_noise_index(
     alone: Sequence[AggregateLowering], index: Sequence[Fraction]
 ) -> list[BudgetShare]:
     """The shares of aggregates whose noise scales are λᵢ = α·γᵢ, for a query index γ (DIFF).
@@ -119,7 +119,7 @@ def by_noise_index(
     return [d.share.part(w / sum(weights)) for d, w in zip(alone, weights, strict=True)]
 
 
-def least_for_error(
+def _least_for_error(
     lowering: AggregateLowering, error: Fraction, number: int, confidence: float
 ) -> BudgetShare:
     """The share with the least ε whose noise is within ± `error` with probability `confidence`.

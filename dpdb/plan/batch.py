@@ -35,7 +35,7 @@ def can_be_joined(query: Query) -> bool:
     return not (query.settled or apart)
 
 
-def joint_key(query: Query, share: BudgetShare) -> object:
+def _joint_key(query: Query, share: BudgetShare) -> object:
     """Equal for queries that can be drawn as one."""
     options = replace(query.options, epsilon=None, delta=None)  # the share has both
     rows = *query.table.counted_rows, _common_filter(query)
@@ -118,7 +118,7 @@ def joined(queries: Sequence[tuple[Query, BudgetShare]]) -> list[JointQuery]:
     together: dict[object, dict[Query, None]] = {}
     shares: dict[object, BudgetShare] = {}
     for query, share in queries:
-        key = joint_key(query, share)
+        key = _joint_key(query, share)
         shares[key] = share
         together.setdefault(key, {})[unlabelled(query)] = None
     return [JointQuery(tuple(members), shares[key]) for key, members in together.items()]

@@ -20,7 +20,7 @@ _SHIFT = 719_468
 """The days from 0000-03-01 to 1970-01-01."""
 
 
-def civil(days: Days) -> tuple[Days, Days, Days]:
+def _civil(days: Days) -> tuple[Days, Days, Days]:
     """The year, the month from 1 and the day from 1 of a date."""
     era, day = divmod(days + _SHIFT, _ERA)
     year = (day - day // 1_460 + day // 36_524 - day // 146_096) // 365
@@ -30,7 +30,7 @@ def civil(days: Days) -> tuple[Days, Days, Days]:
     return year + era * 400 + (month <= 2), month, day - (153 * since_march + 2) // 5 + 1
 
 
-def days_from_civil(year: Days, month: Days, day: Days) -> Days:
+def _days_from_civil(year: Days, month: Days, day: Days) -> Days:
     """The date of a year, a month and a day."""
     era, year = divmod(year - (month <= 2), 400)
     since_march = (month + 9) % 12
@@ -39,22 +39,22 @@ def days_from_civil(year: Days, month: Days, day: Days) -> Days:
 
 
 def _year(days: Days) -> Days:
-    return civil(days)[0]
+    return _civil(days)[0]
 
 
 def _month(days: Days) -> Days:
-    return civil(days)[1]
+    return _civil(days)[1]
 
 
 def _month_index(days: Days) -> Days:
-    year, month, _ = civil(days)
+    year, month, _ = _civil(days)
     return year * 12 + month - 1
 
 
 def _week(days: Days) -> Days:
     """The week of ISO 8601: the year's first Thursday is in week 1."""
     thursday = _monday(days) + 3
-    return (thursday - days_from_civil(_year(thursday), 1, 1)) // 7 + 1
+    return (thursday - _days_from_civil(_year(thursday), 1, 1)) // 7 + 1
 
 
 def _monday(days: Days) -> Days:
@@ -67,10 +67,10 @@ PARTS: dict[str, Callable[[Days], Days]] = {
     "quarter": lambda days: (_month(days) + 2) // 3,
     "month": _month,
     "week": _week,
-    "day": lambda days: civil(days)[2],
+    "day": lambda days: _civil(days)[2],
     "dayofweek": lambda days: (days + 4) % 7,
     "isodow": lambda days: (days + 3) % 7 + 1,
-    "dayofyear": lambda days: days - days_from_civil(_year(days), 1, 1) + 1,
+    "dayofyear": lambda days: days - _days_from_civil(_year(days), 1, 1) + 1,
     "quarter_index": lambda days: _month_index(days) // 3,
     "month_index": _month_index,
     "week_index": lambda days: (days + 3) // 7,
@@ -89,9 +89,9 @@ CYCLES = {
 """The least and the greatest number of the parts that begin again; the others never fall."""
 
 STARTS: dict[str, Callable[[Days], Days]] = {
-    "year": lambda days: days_from_civil(_year(days), 1, 1),
-    "quarter": lambda days: days_from_civil(_year(days), (_month(days) - 1) // 3 * 3 + 1, 1),
-    "month": lambda days: days_from_civil(_year(days), _month(days), 1),
+    "year": lambda days: _days_from_civil(_year(days), 1, 1),
+    "quarter": lambda days: _days_from_civil(_year(days), (_month(days) - 1) // 3 * 3 + 1, 1),
+    "month": lambda days: _days_from_civil(_year(days), _month(days), 1),
     "week": _monday,
 }
 """The first day of the year, quarter, month or week that a date is in."""
@@ -99,12 +99,12 @@ STARTS: dict[str, Callable[[Days], Days]] = {
 
 def months_later(days: Days, months: int) -> Days:
     """The date so many months later, or earlier; the last day of a month that is shorter."""
-    year, month, day = civil(days)
+    year, month, day = _civil(days)
     year, month = _split(year * 12 + month - 1 + months)
     following, next_month = _split(year * 12 + month)
-    longest = days_from_civil(following, next_month, 1) - days_from_civil(year, month, 1)
+    longest = _days_from_civil(following, next_month, 1) - _days_from_civil(year, month, 1)
     beyond = (day - longest) * (day > longest)
-    return days_from_civil(year, month, day - beyond)
+    return _days_from_civil(year, month, day - beyond)
 
 
 def _split(index: Days) -> tuple[Days, Days]:

@@ -64,23 +64,23 @@ def _parts(expression: Expr) -> Iterator[Expr]:
 
 
 @lru_cache(maxsize=1_000)
-def passed_on(derived: Derived) -> tuple[bool, ...]:
+def _passed_on(derived: Derived) -> tuple[bool, ...]:
     """For each column whether it is a noisy one of an answer, with its intervals."""
     match derived:
         case Released() | Values():
             return noisy_columns(derived)
         case UnionAll(inputs=several):
-            return tuple(map(any, zip(*map(passed_on, several), strict=True)))
+            return tuple(map(any, zip(*map(_passed_on, several), strict=True)))
         case AnswerJoin(left=left, right=right):
-            return passed_on(left) + passed_on(right)
+            return _passed_on(left) + _passed_on(right)
         case Selection(outputs=outputs, input=below):
             shown = (each.expression for each in outputs)
-            return tuple(_is_column(each) and passed_on(below)[each.index] for each in shown)
+            return tuple(_is_column(each) and _passed_on(below)[each.index] for each in shown)
 
 
 def has_intervals(derived: Derived) -> bool:
     """Whether some column of an answer is passed on as it is, with its intervals."""
-    return any(passed_on(derived))
+    return any(_passed_on(derived))
 
 
 def selects_by_noise(derived: Derived) -> bool:

@@ -43,10 +43,10 @@ def is_public(index: int, query: Query, context: PlanningContext) -> bool:
     """Whether an aggregate follows from what is public, so that it has no noise and no share."""
     if query.obstacles[index] is not None:
         return True
-    return is_public_count(query.aggregates[index], query, context)
+    return _is_public_count(query.aggregates[index], query, context)
 
 
-def is_public_count(aggregate: Aggregate, query: Query, context: PlanningContext) -> bool:
+def _is_public_count(aggregate: Aggregate, query: Query, context: PlanningContext) -> bool:
     """Whether an aggregate is the number of all rows of a table, and that number is public."""
     counts = aggregate.function is Function.COUNT
     return counts and contribution_of(aggregate, query, context.policy).fixed

@@ -78,7 +78,7 @@ class Total:
     def bounds(self) -> tuple[int, int]:
         """The least and the greatest term that one row can add."""
         low, high = self.grid.lower - self.centre, self.grid.upper - self.centre
-        return range_of(self.coefficients, low, high)
+        return _range_of(self.coefficients, low, high)
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ class Joint:
         if total is None:
             return polynomial[0], polynomial[0]
         low, high = total.grid.lower - total.centre, total.grid.upper - total.centre
-        return range_of(tuple(polynomial), low, high)
+        return _range_of(tuple(polynomial), low, high)
 
 
 @dataclass(frozen=True)
@@ -216,7 +216,7 @@ class KeyUnits:
 Statistic = Count | Histogram | Total | Joint | Distinct | Ranks | Tally | KeyUnits
 
 
-def range_of(coefficients: tuple[int, ...], low: int, high: int) -> tuple[int, int]:
+def _range_of(coefficients: tuple[int, ...], low: int, high: int) -> tuple[int, int]:
     """The least and greatest value at a whole number from `low` to `high` of a polynomial.
 
     Its degree is at most 2. Between the ends of the range only whole numbers beside the turning

@@ -41,13 +41,13 @@ def listing(
             share = balance.share.epsilon if settings.epsilon is None else settings.epsilon
             return BUDGET_COLUMNS, budget_rows(balance, share, ledger.query_limits)
         case ShowHistory():
-            return HISTORY_COLUMNS, history_rows(ledger.history())
+            return HISTORY_COLUMNS, _history_rows(ledger.history())
         case ShowTables():
             return TABLE_COLUMNS, table_rows(policy)
         case ShowSettings():
             return SETTING_COLUMNS, settings.rows(teach=teach)
         case Describe():
-            return declarations.COLUMN_COLUMNS, column_rows(policy, statement)
+            return declarations.COLUMN_COLUMNS, _column_rows(policy, statement)
 
 
 def budget_rows(balance: Balance, share: Fraction, limits: Iterable[QueryLimit]) -> CellRows:
@@ -84,7 +84,7 @@ def _epsilon_by(theorem: Theorem, budget: Budget, sums: ComposedLoss) -> Fractio
             return concentrated(sums, keeper.slack) if sums.rho_delta <= keeper.delta else None
 
 
-def history_rows(history: tuple[Recorded, ...] | None) -> CellRows:
+def _history_rows(history: tuple[Recorded, ...] | None) -> CellRows:
     """SHOW HISTORY: the asker's own statements; raises Unsupported where none are recorded."""
     if history is None:
         raise Unsupported(
@@ -109,7 +109,7 @@ def table_rows(policy: Policy) -> CellRows:
     )
 
 
-def column_rows(policy: Policy, statement: Describe) -> CellRows:
+def _column_rows(policy: Policy, statement: Describe) -> CellRows:
     """DESCRIBE: what is declared about each column of a table."""
     table = policy.table(statement.table)
     if table is None:

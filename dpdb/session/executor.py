@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from dpdb.vectors.vector import AnyVector
 
 
-def check_receipt(shared: Shared, receipt: Receipt) -> None:
+def _check_receipt(shared: Shared, receipt: Receipt) -> None:
     """Refuse a plan whose mechanisms lose more than was charged for.
 
     The loss is that of every release that would be drawn, subqueries' included, beyond what was
@@ -86,7 +86,7 @@ class Executor:
         cover the plan.
         """
         shared = shared or Shared(plan)
-        check_receipt(shared, receipt)
+        _check_receipt(shared, receipt)
         return self._execute(shared)
 
     def _execute(self, shared: Shared) -> NoisyResult:
@@ -215,7 +215,7 @@ class GradualExecutor:
         the engine is asked, and at a later one before its noise is drawn.
         """
         plan = self.plans[step]
-        check_receipt(Shared(plan), receipt)
+        _check_receipt(Shared(plan), receipt)
         exact, noise = self._gradual
         revealed = disclosures(plan, [exact]) if self.executor.teach else ()
         return NoisyResult(Noisy((exact.cells + noise.at(step),), {}), tuple(revealed))

@@ -46,12 +46,12 @@ def joined(
                 arrangement.add_outer(part)
     assert arrangement.relation is not None
     source = replace(
-        as_source(arrangement.relation, policy, facts), unmatched=arrangement.unmatched
+        _as_source(arrangement.relation, policy, facts), unmatched=arrangement.unmatched
     )
     return source, conjunction(*arrangement.conditions)
 
 
-def as_source(relation: Relation, policy: Policy, facts: Facts) -> Joined:
+def _as_source(relation: Relation, policy: Policy, facts: Facts) -> Joined:
     """The relation as a query reads it, with the policy's cap."""
     known = shape(relation, policy, facts)
     if known.owner is Owner.PUBLIC:
@@ -76,7 +76,7 @@ def with_lookups(
             case Attached(right=right, on=on):
                 relation = Join(JoinKind.LEFT, relation, right, on)
     unmatched = source.unmatched if isinstance(source, Joined) else None
-    known = as_source(relation, policy, facts)
+    known = _as_source(relation, policy, facts)
     return replace(known, rows_per_unit=source.rows_per_unit, unmatched=unmatched)
 
 

@@ -44,19 +44,19 @@ def columns(item: exp.Expr, label: str, text: str) -> list[Element]:
     """
     if isinstance(item, exp.Alias):
         only(item, text, "this", "alias")
-    name, listed = item.alias or label, elements(item.unalias(), text)
+    name, listed = item.alias or label, _elements(item.unalias(), text)
     if listed is None:
         return [Element(name, item.unalias())]
     return [Element(f"{name}[{each.name}]", each.call) for each in listed]
 
 
-def elements(node: exp.Expr, text: str) -> list[Element] | None:
+def _elements(node: exp.Expr, text: str) -> list[Element] | None:
     """The elements of the list that an aggregate gives; None where it gives none."""
     match node:
         case exp.Paren() | exp.IgnoreNulls():
-            return elements(node.this, text)
+            return _elements(node.this, text)
         case exp.Filter():
-            return _each(elements(node.this, text), lambda call: _with(node, this=call))
+            return _each(_elements(node.this, text), lambda call: _with(node, this=call))
         case exp.WithinGroup(this=exp.Expr() as call) if _is_list(call.this, call):
             only(call, text, "this")
             return [
@@ -75,7 +75,7 @@ def elements(node: exp.Expr, text: str) -> list[Element] | None:
         case exp.Anonymous() if has_named_arguments(node):
             inner, *named = node.expressions
             return _each(
-                elements(inner, text), lambda call: _with(node, expressions=[call, *named])
+                _elements(inner, text), lambda call: _with(node, expressions=[call, *named])
             )
         case exp.Anonymous(expressions=[argument, exp.Array() as several]):
             return _of_named(node, argument, several, text)
@@ -87,7 +87,7 @@ def element(node: exp.Bracket, text: str) -> exp.Expr | None:
 
     A plain number counts from 1, as in DuckDB, but from 0 after BigQuery's APPROX_QUANTILES.
     """
-    listed = elements(node.this, text)
+    listed = _elements(node.this, text)
     if listed is None:
         return None
     only(node, text, "this", "expressions")

@@ -55,7 +55,7 @@ def of_kind(expression: Expr, kind: Kind, place: Place | None) -> Expr:
         case Literal(value=None):
             return Literal(None, kind)
         case Literal(value=str(text), kind=Kind.TEXT) if kind is Kind.DATE:
-            return date_literal(text, place)
+            return _date_literal(text, place)
         case Literal(value=str(text), kind=Kind.TEXT) if kind is Kind.TIMESTAMP:
             return timestamp_literal(text, place)
         case Literal(value=int(days), kind=Kind.DATE) if kind is Kind.TIMESTAMP:
@@ -147,7 +147,7 @@ def _only_literal_text(expressions: list[Expr]) -> bool:
     return all(isinstance(e, Literal) for e in expressions if e.kind is Kind.TEXT)
 
 
-def date_literal(text: str, place: Place | None) -> Literal:
+def _date_literal(text: str, place: Place | None) -> Literal:
     """The date that `text` writes, as days from 1970-01-01."""
     try:
         day = datetime.datetime.strptime(text, "%Y-%m-%d").date()

@@ -27,7 +27,7 @@ BUDGETS = (
     Mutant(
         "more is drawn than was charged for",
         "crashing before the debit",
-        [Change(f"{_EXECUTOR}check_receipt", "if not receipt", "if False and not receipt")],
+        [Change(f"{_EXECUTOR}_check_receipt", "if not receipt", "if False and not receipt")],
         "session/test_executor.py::test_a_smaller_charge_is_refused",
     ),
     Mutant(

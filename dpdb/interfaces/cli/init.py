@@ -62,7 +62,7 @@ def main(words: list[str]) -> int:
     if options.file.endswith(".toml"):
         raise UsageError(f"{options.file} is a policy already", hint="dpdb check FILE.toml")
     tables = drafts(options.file, form)
-    text = policy_text(tables, options.output)
+    text = _policy_text(tables, options.output)
     if options.output is None:
         print(text, end="")
     else:
@@ -106,7 +106,7 @@ def _write(output: Path, text: str) -> None:
         raise UsageError(f"cannot write {output}: {error.strerror}") from None
 
 
-def policy_text(tables: Sequence[Draft], output: Path | None) -> str:
+def _policy_text(tables: Sequence[Draft], output: Path | None) -> str:
     """The text of a policy that is written to `output`, or beside the file: bounds left open."""
     table = tables[0].table
     reason = "" if table.storage.typed else _READ_OFF_ROWS

@@ -41,7 +41,7 @@ _SUFFIXES = (".csv", ".tsv", ".gz", ".parquet", ".duckdb", ".toml")
 """The endings of the files that the prompt offers."""
 
 
-def ask_until(ask: Ask, question: str, read: Callable[[str], T], completer: Completer | None) -> T:
+def _ask_until(ask: Ask, question: str, read: Callable[[str], T], completer: Completer | None) -> T:
     """The first reply that `read` accepts; before that, errors are printed."""
     while True:
         try:
@@ -53,7 +53,7 @@ def ask_until(ask: Ask, question: str, read: Callable[[str], T], completer: Comp
 def ask_file(ask: Ask, read: Callable[[Path], T]) -> T:
     """The result of `read` for the data file or policy whose path is given."""
     paths = PathCompleter(expanduser=True, file_filter=_is_readable)
-    return ask_until(ask, "database csv: ", lambda name: read(Path(name).expanduser()), paths)
+    return _ask_until(ask, "database csv: ", lambda name: read(Path(name).expanduser()), paths)
 
 
 def _is_readable(path: str) -> bool:
@@ -68,7 +68,7 @@ def ask_protected(ask: Ask) -> bool:
             raise InvalidOption("y or n is needed")
         return reply.casefold() in ("y", "yes")
 
-    return ask_until(ask, "use dp (y/n): ", read, None)
+    return _ask_until(ask, "use dp (y/n): ", read, None)
 
 
 def ask_epsilon(ask: Ask, default: Fraction) -> Fraction:
@@ -77,7 +77,7 @@ def ask_epsilon(ask: Ask, default: Fraction) -> Fraction:
     def read(reply: str) -> Fraction:
         return valid_epsilon(_number(reply) if reply else default)
 
-    return ask_until(ask, f"epsilon [{decimal(default)}]: ", read, None)
+    return _ask_until(ask, f"epsilon [{decimal(default)}]: ", read, None)
 
 
 def ask_queries(ask: Ask, default: int) -> int:
@@ -90,7 +90,7 @@ def ask_queries(ask: Ask, default: int) -> int:
             raise InvalidOption("the query limit is a whole number, at least 1")
         return int(reply)
 
-    return ask_until(ask, f"query limit [{default}]: ", read, None)
+    return _ask_until(ask, f"query limit [{default}]: ", read, None)
 
 
 def ask_query(shell: Shell) -> str | None:
@@ -99,21 +99,21 @@ def ask_query(shell: Shell) -> str | None:
     table = policy.tables[0]
     if len(policy.tables) > 1:
         names = {table.name: f"{len(table.columns)} columns" for table in policy.tables}
-        table = ask_until(ask, "table: ", lambda name: _table(policy, name), _words(names))
+        table = _ask_until(ask, "table: ", lambda name: _table(policy, name), _words(names))
     about = {column.name: column_facts.about(column) for column in table.columns}
-    column = ask_until(ask, "summarize field: ", lambda n: _column(table, n), _words(about))
+    column = _ask_until(ask, "summarize field: ", lambda n: _column(table, n), _words(about))
     fitting = _fitting(column)
-    summary = ask_until(ask, "summary function: ", lambda name: _one_of(fitting, name),
+    summary = _ask_until(ask, "summary function: ", lambda name: _one_of(fitting, name),
                         _words(dict.fromkeys(fitting, "")))  # fmt: skip
     argument = written(column.name)
     if summary != "count" and column.bounds is None:
-        low, least = ask_until(ask, "smallest it can be: ", _bound, None)
-        high, _ = ask_until(ask, "largest it can be: ", lambda reply: _bound(reply, least), None)
+        low, least = _ask_until(ask, "smallest it can be: ", _bound, None)
+        high, _ = _ask_until(ask, "largest it can be: ", lambda reply: _bound(reply, least), None)
         argument = f"CLAMP({argument}, {low}, {high})"
     call = f"{summary.upper()}({argument})"
     start = f"SELECT {call} FROM {written(table.name)}"  # noqa: S608 (it is for our own SQL)
     _planned(shell, start, "")
-    text = ask_until(ask, "where: ", lambda condition: _planned(shell, start, condition),
+    text = _ask_until(ask, "where: ", lambda condition: _planned(shell, start, condition),
                      _Condition(policy, start))  # fmt: skip
     tell(printable(f"{text};"))
     price = shell.explained(text)

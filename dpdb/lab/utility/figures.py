@@ -85,7 +85,7 @@ def noise_densities(sensitivity: Fraction, epsilons: Sequence[Fraction]) -> Line
         [
             ChartLine(
                 f"ε = {float(epsilon):g}: Laplace(0, {float(scale):g})",
-                [(x, laplace_density(x, 0, float(scale))) for x in across],
+                [(x, _laplace_density(x, 0, float(scale))) for x in across],
             )
             for epsilon, scale in zip(epsilons, scales, strict=True)
         ],
@@ -100,7 +100,7 @@ def laplace_densities() -> Lines:
         "Densities of four Laplace distributions",
         "x",
         [
-            ChartLine(f"Laplace({mean}, {s})", [(x, laplace_density(x, mean, s)) for x in across])
+            ChartLine(f"Laplace({mean}, {s})", [(x, _laplace_density(x, mean, s)) for x in across])
             for mean, s in ((0, 0.1), (0, 0.5), (0, 1), (-5, 1))
         ],
         up="density",
@@ -115,14 +115,14 @@ def laplace_and_normal() -> Lines:
         "A Laplace and a normal distribution of mean 0 and variance 1",
         "x",
         [
-            ChartLine("Laplace(0, sqrt(1/2))", [(x, laplace_density(x, 0, s)) for x in across]),
+            ChartLine("Laplace(0, sqrt(1/2))", [(x, _laplace_density(x, 0, s)) for x in across]),
             ChartLine("Normal(0, 1)", [(x, NormalDist().pdf(x)) for x in across]),
         ],
         up="density",
     )
 
 
-def laplace_density(x: float, mean: float, scale: float) -> float:
+def _laplace_density(x: float, mean: float, scale: float) -> float:
     """e^(-|x - μ| / s) / 2s ([Hu] equation 7.4)."""
     return math.exp(-abs(x - mean) / scale) / (2 * scale)
 
