@@ -51,7 +51,7 @@ def columns(item: exp.Expr, label: str, text: str) -> list[Element]:
 
 
 def _elements(node: exp.Expr, text: str) -> list[Element] | None:
-    """The _elements of the list that an aggregate gives; None where it gives none."""
+    """The elements of the list that an aggregate gives; None where it gives none."""
     match node:
         case exp.Paren() | exp.IgnoreNulls():
             return _elements(node.this, text)

@@ -50,9 +50,8 @@ def with_public_keys(query: Query, policy: Policy, facts: Facts) -> Query:
     source = query.table
     if not isinstance(source, Joined) or source.public:
         return query
-    lists = [_listed(key, source.relation, query.where, policy, facts) for key in query.keys]
-    conditions = [each for each in lists if each is not None]
-    query = replace(query, where=conjunction(query.where, *conditions))
+    values = [_listed(key, source.relation, query.where, policy, facts) for key in query.keys]
+    query = replace(query, where=conjunction(query.where, *values))
     combined = _combined(query, source.relation, policy, facts)
     return replace(query, having=conjunction(query.having, combined))
 
@@ -70,17 +69,17 @@ def _combined(query: Query, relation: Relation, policy: Policy, facts: Facts) ->
     relation = _matched(relation, tuple(keys.values()))
     equalities = list(_equalities(relation))
     public = [scan for scan in certain_scans(relation) if scan.table.public]
-    by_tables: dict[tuple[Scan, ...], dict[Slot, Expr]] = {}
+    keys_of: dict[tuple[Scan, ...], dict[Slot, Expr]] = {}
     for slot, key in keys.items():
         equal = [a if b == key else b for a, b in equalities if key in (a, b)]
         of_each = ((each, _together(each, public, equalities)) for each in (key, *equal))
         if known := next(((each, scans) for each, scans in of_each if scans), None):
-            by_tables.setdefault(known[1], {})[slot] = known[0]
+            keys_of.setdefault(known[1], {})[slot] = known[0]
     held = [*(compare("=", *pair) for pair in equalities), *conjuncts(query.where)]
     return conjunction(
         *(
             _row_of(read, _rows(tuple(read.values()), scans, _own(held, scans), policy, facts))
-            for scans, read in by_tables.items()
+            for scans, read in keys_of.items()
             if len(read) > 1
         )
     )
@@ -185,9 +184,7 @@ def _together(
     for _ in public:
         for scan in public:
             pairs = (compare("=", *pair) for pair in equalities)
-            linked = any(
-                _reads(pair, [*tables, scan]) for pair in pairs if not _reads(pair, tables)
-            )
+            linked = any(_reads(p, [*tables, scan]) for p in pairs if not _reads(p, tables))
             if scan not in tables and linked:
                 tables.append(scan)
     return tuple(scan for scan in public if scan in tables)

@@ -54,9 +54,5 @@ def test_many_cells(size):
         part = raws[start : start + 700]
         numbers = distinct.numbers(cells_of([*part, *raws[:5], *part]))
         written = written_of(distinct)
-        assert [written[number] for number in numbers.tolist()] == [
-            *part,
-            *raws[:5],
-            *part,
-        ]
+        assert [written[number] for number in numbers.tolist()] == [*part, *raws[:5], *part]
     assert sorted(written_of(distinct)) == sorted(raws)

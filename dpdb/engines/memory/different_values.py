@@ -41,10 +41,8 @@ def different(
     A row of no cell is in the group past the last one.
     """
     if groups is None:
-        codes_once = (
-            _ordered(codes) if texts is None else np.flatnonzero(present(codes, len(texts)))
-        )
-        return DifferentValues(cells, np.zeros(len(codes_once), dtype=np.intp), codes_once, texts)
+        once = _ordered(codes) if texts is None else np.flatnonzero(present(codes, len(texts)))
+        return DifferentValues(cells, np.zeros(len(once), dtype=np.intp), once, texts)
     order = np.lexsort((codes, groups))
     groups, codes = groups[order], codes[order]
     new = changes((groups, codes), len(order)) & (groups < cells)

@@ -49,11 +49,9 @@ class RowGroups:
                 return made_column(column, self._different(aggregate, counted), None)
         missing = number == 0
         if grid is None:
-            results = self._of_doubles(aggregate.function, values, counted, number)
-            missing |= np.isnan(results)
-            return made_column(
-                column, _on_own_grid(np.where(missing, 0.0, results), column), missing
-            )
+            sums = self._of_doubles(aggregate.function, values, counted, number)
+            missing |= np.isnan(sums)
+            return made_column(column, _on_own_grid(np.where(missing, 0.0, sums), column), missing)
         largest = max(abs(grid.lower), abs(grid.upper))
         steps = self._of_steps(aggregate.function, values, counted, number, largest)
         return made_column(column, rescaled(steps, grid, column), missing)

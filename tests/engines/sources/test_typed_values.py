@@ -38,10 +38,7 @@ NUMBERS = [
 ]
 """Every way in which a number is held."""
 BOOLEAN, TEXT = Column("x", Kind.BOOLEAN), Column("x", Kind.TEXT)
-MOMENTS = [
-    Column("x", Kind.TIMESTAMP),
-    ordinal(Kind.TIMESTAMP, 0, 10**13, step=60_000_000),
-]
+MOMENTS = [Column("x", Kind.TIMESTAMP), ordinal(Kind.TIMESTAMP, 0, 10**13, step=60_000_000)]
 OTHERS = [
     Column("x", Kind.DATE),
     BOOLEAN,

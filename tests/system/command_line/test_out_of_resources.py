@@ -55,9 +55,7 @@ def test_what_the_machine_lacks(
     assert (told["statement"], told["epsilon"], told["queries"]) == (COUNT, 0.1, 1)
 
 
-def test_no_thread_can_be_started(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_thread_starts(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "t.parquet"
     parquet.write_table(pyarrow.table({"x": [1, 2, 3]}), path)
     monkeypatch.setattr(Thread, "start", _failing(RuntimeError("can't start new thread")))
@@ -65,9 +63,7 @@ def test_no_thread_can_be_started(
     assert (ran.code, ran.out, ran.err) == (1, "", f"{LACKS}\n{PAID}")
 
 
-def test_an_interrupt_after_the_debit(
-    run: Run, make: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupt(run: Run, make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(MemoryEngine, "exact", _failing(KeyboardInterrupt()))
     ran = run(make(ROWS), "-c", f"{COUNT}; {COUNT}")
     assert ran.code == 130
