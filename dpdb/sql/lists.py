@@ -22,7 +22,7 @@ from dpdb.sql.named_arguments import has_named_arguments
 from dpdb.sql.trees import only, place
 
 MAX_ELEMENTS = 200
-"""The most _elements of a list: an answer has as many columns at most."""
+"""The most elements of a list: an answer has as many columns at most."""
 _DECIMALS = 6
 """How many decimals the fractions of APPROX_QUANTILES have."""
 
