@@ -56,11 +56,11 @@ class StoredTexts(Codes, ABC):
 
     @abstractmethod
     def equal_to_any(self, constants: Collection[str]) -> Bools:
-        """Which cells are one of the constants; none that is NULL."""
+        """Which cells are one of the constants; a NULL is not."""
 
     @abstractmethod
     def containing(self, part: str) -> Bools:
-        """Which cells have a part; none that is NULL."""
+        """Which cells contain a part; a NULL does not."""
 
     @abstractmethod
     def with_ends(self, first: str, last: str) -> Bools:

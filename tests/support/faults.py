@@ -94,7 +94,7 @@ NOISE = (
         "intervals computed from the data",
         [Change(f"{_EXECUTOR}Executor._execute", "draws: list[npt.NDArray[Any]] = []",
                 "type(plan).exact = tuple(each.cells for each in exact); draws = []"),
-         Change("answers.confidence_intervals:_around", "values = read(reading, draws)",
+         Change("answers.confidence_intervals:_around", "values = read(combination, draws)",
                 "values = read(reading, plan.exact)")],
         "audit/test_interval_coverage.py::test_a20_intervals_are_around_the_noisy_value",
     ),
@@ -155,7 +155,7 @@ ROWS = (
     Mutant(
         "different orders have the noise of different customers",
         "one person, many rows",
-        [Change("plan.relations:unit_columns", "Table(unit=str(unit), chain=None)",
+        [Change("plan.owners:unit_columns", "Table(unit=str(unit), chain=None)",
                 "Table(unit=str(unit))")],
         "system/test_several_tables.py::test_different_customers_and_different_orders",
     ),
@@ -271,8 +271,7 @@ ROWS = (
     Mutant(
         "a fault's message with what it stumbled over",
         "errors that only one row",
-        [Change("session.gate:Gate.answer", "except Exception:", "except Exception as fault:"),
-         Change("session.gate:Gate.answer", '"dpdb failed to answer this statement"', "str(fault)")],
+        [Change("errors:reportable", '"dpdb failed to answer this statement"', "str(error)")],
         "audit/test_nothing_shows_rows.py::test_a24_a_fault_of_ours_shows_no_cell",
     ),
     Mutant(

@@ -1,4 +1,4 @@
-"""Where rows in order change."""
+"""The rows at which sorted rows change."""
 
 from __future__ import annotations
 
@@ -10,7 +10,11 @@ from dpdb.vectors.vector import Array, Bools
 
 
 def changes(keys: Iterable[Array], rows: int) -> Bools:
-    """Which of so many rows is the first, or differs in a key from the one before."""
+    """Which of so many rows is the first, or differs in a key from the one before.
+
+    Those are best taken by `compress`: what has such an array as an index takes several times as
+    long where rows change now and then.
+    """
     new = np.zeros(rows, dtype=np.bool_)
     new[:1] = True
     for key in keys:

@@ -1,4 +1,4 @@
-"""Joins: the rows of a relation, unit by unit what its own rows make of it.
+"""Joins: the rows of a relation, made unit by unit from each unit's own rows.
 
 The rows come in pieces that are capped as they come, so that memory holds the rows that count and
 two pieces, whatever the tables hold.

@@ -118,7 +118,7 @@ def most_rows(column: Numbers | Codes) -> int:
 
 
 def _held(column: Numbers | Codes) -> tuple[Array, Bools]:
-    """Of each row what stands for its value, and whether it has one."""
+    """For each row a number that stands for its value, and whether it has one."""
     if isinstance(column, Codes):
         return column.codes, column.codes != len(column.values)
     there = np.ones(len(column.units), dtype=bool) if column.null is None else ~column.null

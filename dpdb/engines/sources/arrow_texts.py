@@ -14,13 +14,14 @@ from pyarrow import compute
 from dpdb.engines.sources.arrow_cells import (
     TEXTS,
     bools,
-    bounds_of,
+    bytes_of,
     cells,
     null_of,
     places_of,
     sizes_of,
 )
 from dpdb.engines.sources.csv_records import Places
+from dpdb.engines.sources.marked_bytes import MarkedBytes, begins_with, places_with
 from dpdb.engines.sources.text_hashes import followed, hashes
 from dpdb.policy.catalog import Value
 from dpdb.vectors import grammar
@@ -28,7 +29,9 @@ from dpdb.vectors.stored_texts import StoredTexts
 from dpdb.vectors.vector import Array, Bools
 
 _BLOCK = 2**15
-"""Texts that are hashed at a time: the copies for that stay in the cache."""
+"""Texts that are worked on at a time."""
+_SHORT = 32
+"""The most bytes of a part that is looked for in all places at once."""
 
 _AFTER_THE_FIRST = -64
 """As numbers with a sign the bytes below this are those of a character but its first."""
@@ -91,46 +94,68 @@ class ArrowTexts(StoredTexts):
             found = compute.equal(self.texts, pyarrow.scalar(constant, TEXTS))
         else:
             found = compute.is_in(self.texts, value_set=pyarrow.array([*constants], TEXTS))
-        return self._where(found, empty="" in constants)
+        return self._where(bools(found), empty="" in constants)
 
     def containing(self, part: str) -> Bools:
-        return self._where(compute.match_substring(self.texts, pattern=part), empty=part == "")
+        written = part.encode()
+        if 0 < len(written) <= _SHORT:
+            found = self._containing_short(written)
+        else:
+            found = bools(compute.match_substring(self.texts, pattern=part))
+        return self._where(found, empty=part == "")
+
+    def _containing_short(self, part: bytes) -> Bools:
+        """Which texts have the part among their bytes: these take as long whatever they are."""
+        found = np.empty(len(self.texts), dtype=np.bool_)
+        for rows, block in self._blocks():
+            raw, bounds = bytes_of(block.texts)
+            begins = MarkedBytes.of(begins_with(part, raw))
+            # The first place, and the one after the last, where the part can begin in each text.
+            first, end = bounds[:-1], np.maximum(bounds[:-1], bounds[1:] - (len(part) - 1))
+            found[rows] = begins.before(first) != begins.before(end)
+        return found
 
     def with_ends(self, first: str, last: str) -> Bools:
         begins = compute.starts_with(self.texts, pattern=first)
         ends = compute.ends_with(self.texts, pattern=last)
         most = sizes_of(self.texts) >= len(first.encode()) + len(last.encode())
-        return self._where(compute.and_(begins, ends), empty=first == last == "") & (
-            most | self._empty
-        )
+        return self._where(bools(compute.and_(begins, ends)) & most, empty=first == last == "")
 
     def hashes(self, factors: Array) -> Array:
         found = np.empty(len(self.texts), dtype=np.uint64)
-        for first in range(0, len(found), _BLOCK):
-            rows = slice(first, first + _BLOCK)
-            found[rows] = self.within(rows)._hashes(factors)
+        for rows, block in self._blocks():
+            found[rows] = block._hashes(factors)
         return found
 
+    def _blocks(self) -> Iterator[tuple[slice, ArrowTexts]]:
+        """The column in parts of which copies stay in the cache, and the rows of each."""
+        for first in range(0, len(self.texts), _BLOCK):
+            rows = slice(first, first + _BLOCK)
+            yield rows, self.within(rows)
+
     def _hashes(self, factors: Array) -> Array:
-        bounds, held = bounds_of(self.texts), self.texts.buffers()[2] or b""
-        raw = np.frombuffer(held, np.uint8)[bounds[0] : bounds[-1]]
-        starts, sizes = bounds[:-1] - bounds[0], np.where(self._empty, 0, np.diff(bounds))
-        found = hashes(followed(raw), starts, sizes, factors)
-        at = _replaced(raw, bounds - bounds[0])
+        raw, bounds = bytes_of(self.texts)
+        sizes = np.where(self._empty, 0, np.diff(bounds))
+        found = hashes(followed(raw), bounds[:-1], sizes, factors)
+        at = _replaced(self.texts)
         found[at] = hashes(*_joined([text.encode() for text in _texts_at(self.texts, at)]), factors)
         return found
 
-    def _where(self, found: pyarrow.BooleanArray, *, empty: bool) -> Bools:
+    def _where(self, found: Bools, *, empty: bool) -> Bools:
         """Whether each cell is found; of an empty one the policy and the condition say it."""
         answer = empty and not self.nullable
-        return np.where(self._empty, answer, bools(found))
+        return np.asarray(found | self._empty if answer else np.greater(found, self._empty))
 
 
-def _replaced(raw: NDArray[np.uint8], bounds: Places) -> Places:
+def _replaced(texts: pyarrow.Array) -> Places:
     """The texts that mean something else than their bytes: a byte is NUL, or no part of UTF-8.
 
-    They are found in bytes that follow each other, with where each starts and the last one ends.
+    Texts of ASCII without NUL do not. To know them takes a third of the time of decoding, so only
+    the others are decoded.
     """
+    raw, bounds = bytes_of(texts)
+    others = places_with(raw.view(np.int8) <= 0, bounds)
+    raw, bounds = bytes_of(texts.take(pyarrow.array(others)))
     escaped = raw.tobytes().decode("utf-8", "surrogateescape")
     marked = np.frombuffer(escaped.encode("utf-8", "replace"), np.uint8)
     special = (marked != raw) | (raw == 0)
@@ -138,7 +163,7 @@ def _replaced(raw: NDArray[np.uint8], bounds: Places) -> Places:
     inner = bounds[bounds < len(raw)]
     torn = inner[raw.view(np.int8)[inner] < _AFTER_THE_FIRST]
     special[torn] = special[torn - 1] = True
-    return np.flatnonzero(np.diff(np.flatnonzero(special).searchsorted(bounds)))
+    return np.asarray(others[places_with(special, bounds)])
 
 
 def _joined(texts: Sequence[bytes]) -> tuple[NDArray[np.uint8], Places, Places]:

@@ -68,11 +68,11 @@ class CellPairs:
         parts.clear()
         if cells is None:
             values.sort()
-            return cls(None, values[changes([values], len(values))])
+            return cls(None, values.compress(changes([values], len(values))))
         order = np.lexsort((values, cells))
         cells, values = cells[order], values[order]
         new = changes([cells, values], len(order))
-        return cls(cells[new], values[new])
+        return cls(cells.compress(new), values.compress(new))
 
     def per_cell(self, cells: int) -> Array:
         """How many pairs each cell has."""

@@ -30,7 +30,7 @@ class _Pairs:
         parts.clear()
         if cells is None:
             keys.sort()
-            return cls(keys[changes([keys], len(keys))], None)
+            return cls(keys.compress(changes([keys], len(keys))), None)
         order = np.argsort(keys)
         keys, cells = keys[order], cells[order]
         new = changes([keys], len(keys))
@@ -38,7 +38,7 @@ class _Pairs:
             order = np.lexsort((cells, keys))
             keys, cells = keys[order], cells[order]
             new = changes([keys, cells], len(keys))
-        return cls(keys[new], cells[new])
+        return cls(keys.compress(new), cells.compress(new))
 
 
 @dataclass(eq=False)

@@ -1,7 +1,8 @@
-"""Decimals of Parquet files, which are read in as many bits as the file has them.
+"""The types in which columns of Parquet files are read, so that nobody has to convert them.
 
-Arrow makes 128 bits of every decimal, unless the file says that its writer had it in fewer. So what
-a file says of itself is given to the reader with this added.
+Arrow makes 128 bits of every decimal, and has 32 bits for the place of a text, unless the file says
+that its writer had other types. So what a file says of itself is given to the reader with types
+added: decimals have as many bits as in the file, and places of texts have 64.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from typing import TYPE_CHECKING
 
 import pyarrow
 from pyarrow import parquet
-from pyarrow.types import is_decimal
+from pyarrow.types import is_decimal, is_string
+
+from dpdb.engines.sources.arrow_cells import TEXTS
 
 if TYPE_CHECKING:
     from pyarrow.parquet import FileMetaData
@@ -29,15 +32,15 @@ _LIST_OF_ONE_PAIR, _TEXT = bytes([0x09, 2 * 5, 0x1C]), b"\x18"
 """In the same protocol the fifth field of the footer, with a list of one pair; a text follows."""
 
 
-def with_narrow_decimals(metadata: FileMetaData, names: Collection[str]) -> FileMetaData:
-    """What a file says of itself, by which decimals in 32 or 64 bits are read in as many.
+def with_types_to_read(metadata: FileMetaData, names: Collection[str]) -> FileMetaData:
+    """What a file says of itself, with the types in which columns called `names` are read.
 
-    Columns that are not called `names` are read as before.
+    Other columns are read as before, and so are texts in a dictionary.
     """
     written = metadata.schema.to_arrow_schema()
     columns = map(metadata.schema.column, range(metadata.num_columns))
     stored = {each.path: each.physical_type for each in columns if each.path in names}
-    types = [_narrow(field.type, stored.get(field.name)) for field in written]
+    types = [_to_read(field.type, stored.get(field.name)) for field in written]
     schema = pyarrow.schema(zip(written.names, types, strict=True))
     if schema.types == written.types:
         return metadata
@@ -51,8 +54,10 @@ def with_narrow_decimals(metadata: FileMetaData, names: Collection[str]) -> File
     return parquet.read_metadata(BytesIO(_MAGIC + ended))
 
 
-def _narrow(kind: pyarrow.DataType, stored: str | None) -> pyarrow.DataType:
-    """The type for the same decimals as they are stored; of what are none, the type itself."""
+def _to_read(kind: pyarrow.DataType, stored: str | None) -> pyarrow.DataType:
+    """The type for the same decimals as they are stored, or for texts; else the type itself."""
+    if is_string(kind) and stored is not None:
+        return TEXTS
     if not is_decimal(kind) or stored not in _AS_STORED:
         return kind
     return _AS_STORED[stored](kind.precision, kind.scale)

@@ -1,17 +1,18 @@
-"""Decimals that a Parquet file has in 32 or 64 bits, or in bytes: read so, and the same numbers."""
+"""Columns are read in the types that are worked on, and hold the same."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 
 import pyarrow
 import pyarrow.parquet
 import pytest
 
-from dpdb.engines.sources.narrow_decimals import with_narrow_decimals
+from dpdb.engines.sources.arrow_schema import with_types_to_read
 from dpdb.engines.sources.opening import open_source
 from dpdb.engines.sources.parquet_reader import ParquetReader
-from dpdb.policy.catalog import Kind, Table
+from dpdb.policy.catalog import Column, Kind, Table
 from tests.support.csv_files import ordinal, plain
 
 X = ordinal(Kind.NUMBER, -1000, 1000, step="0.01")
@@ -26,6 +27,7 @@ def written(path, *, digits=9, as_integers=True, stored=True):
             "x": pyarrow.array(decimals, pyarrow.decimal128(digits, 2)),
             "long": pyarrow.array([1, 2, 3], pyarrow.decimal128(38, 0)),
             "t": pyarrow.array(["a", "b", "a"]).dictionary_encode(),
+            "u": ["a", None, ""],
         },
         # So much that a length takes several bytes.
         metadata={"note": "n" * 20_000},
@@ -59,9 +61,22 @@ def test_integers_of_too_many_digits_are_read_as_they_are(tmp_path):
     assert plain(found) == [2**31 - 1, -(2**31), 999]
 
 
+@pytest.mark.parametrize("stored", [False, True])
+def test_texts_have_long_places(tmp_path, stored):
+    """A dictionary has few texts, and stays as it is."""
+    table, rows = written(tmp_path / "t.parquet", stored=stored)
+    u, t = Column("u", Kind.TEXT), Column("t", Kind.TEXT, values=("a", "b"))
+    batches = list(ParquetReader().batches(replace(table, columns=(u, t)), ["u", "t"]))
+    assert {batch.column("u").type for batch in batches} == {pyarrow.large_string()}
+    assert {batch.column("t").type.value_type for batch in batches} == {pyarrow.string()}
+    for name in "ut":
+        found = [value.as_py() for batch in batches for value in batch.column(name)]
+        assert found == rows[name].to_pylist()
+
+
 def test_other_columns_are_what_they_were(tmp_path):
     table, rows = written(tmp_path / "t.parquet")
-    metadata = with_narrow_decimals(pyarrow.parquet.read_metadata(table.path), ["x", "t"])
+    metadata = with_types_to_read(pyarrow.parquet.read_metadata(table.path), ["x", "t"])
     found = pyarrow.parquet.ParquetFile(table.path, metadata=metadata).read()
     assert found.schema.field("x").type == pyarrow.decimal32(9, 2)
     assert found.drop_columns("x").equals(rows.drop_columns("x"))
@@ -72,11 +87,11 @@ def test_bytes_are_left_alone(tmp_path, digits):
     """There can be more of them than the digits need, and what they hold can be too long."""
     table, _ = written(tmp_path / "t.parquet", digits=digits, as_integers=False)
     metadata = pyarrow.parquet.read_metadata(table.path)
-    assert with_narrow_decimals(metadata, ["x"]) is metadata
+    assert with_types_to_read(metadata, ["x"]) is metadata
     assert plain(open_source(table).load(["x"]).columns["x"]) == [125, -100_000, None]
 
 
 def test_what_is_not_read_is_left_alone(tmp_path):
     table, _ = written(tmp_path / "t.parquet")
     metadata = pyarrow.parquet.read_metadata(table.path)
-    assert with_narrow_decimals(metadata, ["t", "long"]) is metadata
+    assert with_types_to_read(metadata, ["t", "long"]) is metadata
