@@ -18,8 +18,8 @@ Of a small file one more pass orders all contested rows. Of a larger one there a
    all columns are further ones.
 
 So memory holds, besides a block, for each row of the table a byte and two bits, and in a turn about
-20 bytes for each row of some units; there are as many turns as keep both within 2^28. For 100
-million contested rows in files of 2 GB these are 250 MB, whoever they are about. Only of rows that
+20 bytes for each row of some units; there are as many turns as keep both within 7·2^25. For 100
+million contested rows in files of 2 GB these are 235 MB, whoever they are about. Only of rows that
 are alike there may be more: 20 bytes for each that is undecided.
 
 How many passes there are, and of what, follows from the plan and from the size of the table's
@@ -53,7 +53,7 @@ from dpdb.vectors.vector import AnyVector, Array, Bools
 
 AT_ONCE = 2**27
 """The bytes of files of which all rows are ordered at once."""
-_MEMORY, _OF_A_TURN = 2**28, 2**26
+_MEMORY, _OF_A_TURN = 7 * 2**25, 2**26
 """The bytes that turns and first bytes may take together, and what a turn may take in any case."""
 _PER_ROW = 20
 """The bytes of a row in files, and in a turn. Files whose rows have fewer take more memory."""
@@ -98,7 +98,7 @@ class CappedRows:
         turns = _turns(size)
         first_bytes = None if self.alike else self._first_bytes(read, contested)
         undecided = [
-            self._cap_some(self._of_turn(read, contested, turn, turns), first_bytes, bits)
+            self._cap_some(read, contested, (turn, turns), first_bytes, bits)
             for turn in range(turns)
         ]
         del contested, first_bytes
@@ -138,12 +138,14 @@ class CappedRows:
         """Each block, how many rows are before it, and which of its own have a bit."""
         first = 0
         for block in read(names):
-            yield block, first, bits.within(first, block.rows)
-            first += block.rows
+            rows = block.rows
+            yield block, first, bits.within(first, rows)
+            first += rows
+            del block
 
     def _cap_at_once(self, read: Read, counts: UnitCounts, bits: RowBits) -> None:
         """Take out rows past the caps, of all units in one pass."""
-        least = LeastHashes(self.table.rows_per_unit)
+        least = LeastHashes(self.table.rows_per_unit, bits.number)
         for block, first, rows in self._rows(read, self._ordering, bits):
             chosen = rows[counts.may_be_overfull(self._unit_hashes(block, rows))]
             numbers, words = _numbers(first, chosen), self._unit_words(block, chosen)
@@ -166,6 +168,7 @@ class CappedRows:
         for block, _, rows in self._rows(read, self._ordering, contested):
             found[done : done + len(rows)] = self._row_hashes(block, rows) >> _BUT_A_BYTE
             done += len(rows)
+            del block
         return found
 
     def _of_turn(
@@ -180,11 +183,20 @@ class CappedRows:
             done += len(rows)
 
     def _cap_some(
-        self, parts: Iterator[tuple[Array, Words, Array]], first_bytes: Array | None, bits: RowBits
+        self,
+        read: Read,
+        contested: RowBits,
+        turn: tuple[int, int],
+        first_bytes: Array | None,
+        bits: RowBits,
     ) -> Undecided:
-        """Take out the rows of some units that are surely past the caps; returns the undecided."""
-        least = (LeastHashes if first_bytes is None else LeastBytes)(self.table.rows_per_unit)
-        for numbers, words, places in parts:
+        """Take out the rows of some units that are surely past the caps; returns the undecided.
+
+        These units are those of a turn, which has a number and is one of so many.
+        """
+        kind = LeastHashes if first_bytes is None else LeastBytes
+        least = kind(self.table.rows_per_unit, contested.number)
+        for numbers, words, places in self._of_turn(read, contested, *turn):
             hashes = _by_place(numbers) if first_bytes is None else first_bytes[places]
             bits.remove(least.add(numbers, words, hashes))
         over, undecided = least.settle()

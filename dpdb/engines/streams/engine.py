@@ -213,7 +213,8 @@ class StreamEngine(OpenEngine):
         [blocks] = self._strands(table, names, 1)
         for block in blocks:
             yield block
-            # Arrow keeps what threads have freed, which can be more than a pass holds.
+            # Nothing of a block is kept while the next one is made: Arrow would keep it, too.
+            del block
             pyarrow.default_memory_pool().release_unused()
 
     def _strands(self, table: Table, names: frozenset[str], most: int) -> list[Iterator[Loaded]]:

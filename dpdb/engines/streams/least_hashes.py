@@ -14,7 +14,7 @@ from dpdb.engines.memory.hash_order import within_cap
 from dpdb.engines.streams.unit_words import Words, by_units, numbered
 from dpdb.vectors.vector import Array, Bools
 
-SORTED = 2**19
+SORTED = 2**18
 """About so many rows are sorted at a time."""
 _BITS = np.uint64(8)
 _BYTE = np.uint64(0xFF)
@@ -48,22 +48,26 @@ class LeastHashes:
     """The rows with the least hashes, the first of those with the same one."""
 
     limit: int
-    _parts: list[tuple[Array, ...]] = field(default_factory=list, repr=False)
-    """Numbers of rows, their hashes, and the words of their units."""
+    most: int
+    """No more rows are added: memory is only taken by those that are."""
+    _arrays: list[Array] = field(default_factory=list, repr=False)
+    """Numbers of rows, their hashes, and the words of their units, with room for more."""
+    _number: int = 0
 
     def add(self, rows: Array, units: Words, hashes: Array) -> Array:
         """Add rows of units; returns those that do not count."""
         stay = self._stay(numbered(units), hashes)
-        self._parts.append(tuple(each[stay] for each in (rows, hashes, *units)))
+        before, self._number = self._number, self._number + int(np.count_nonzero(stay))
+        added = (rows, hashes, *units)
+        if not self._arrays:
+            self._arrays = [np.empty(self.most, dtype=each.dtype) for each in added]
+        for held, each in zip(self._arrays, added, strict=True):
+            held[before : self._number] = each[stay]
         return rows[~stay]
 
     def settle(self) -> tuple[Array, Undecided]:
         """The other rows that do not count, and those of which that is not decided."""
-        arrays = [list(part) for part in self._parts]
-        self._parts.clear()
-        # Each array is taken out, so that it is freed when joined.
-        joined = [np.concatenate([each.pop(0) for each in arrays]) for _ in arrays[0].copy()]
-        rows, hashes, *units = joined
+        rows, hashes, *units = (each[: self._number] for each in self._arrays)
         over, undecided = [], []
         for places, numbers in by_units(tuple(units), SORTED):
             own = hashes[places]

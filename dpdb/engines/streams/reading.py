@@ -32,6 +32,8 @@ class Reading:
             for cut in row_blocks(read.rows, size):
                 columns = {name: column.within(cut) for name, column in read.columns.items()}
                 yield Loaded(columns, cut.stop - cut.start, read.version)
+                del columns
+            del read
         with self._lock:
             self.going -= 1
             is_last = not self.going
