@@ -10,6 +10,7 @@
     │   └── TooLarge               over a size limit
     ├── InvalidOption              an option's value is out of range
     ├── InternalError              dpdb is at fault
+    ├── OutOfResources             the machine is: it lacks memory, threads, files or disk space
     ├── BudgetExceeded             exit code 3: epsilon or the query limit is used up
     └── SetupError                 exit code 2: before any statement runs
         ├── UsageError             the command line, or the arguments of a call
@@ -18,8 +19,8 @@
         ├── LedgerError            the ledger of a lasting budget
         └── StudentFileError       a file with an attack or a mechanism for the lab
 
-A message is a function of the query and the policy, never of rows. `error_text` is how the command
-line, the prompt and a notebook show an error.
+A message is a function of the query and the policy, never of rows. `reportable` makes one of these
+of whatever else fails. `error_text` is how the command line, the prompt and a notebook show it.
 """
 
 from __future__ import annotations
@@ -113,6 +114,10 @@ class InternalError(DpdbError):
     """A fault in dpdb. The text of its cause may hold a cell, and so is never shown."""
 
 
+class OutOfResources(DpdbError):
+    """The machine lacks something; what it is may depend on rows, and so is not said."""
+
+
 class SetupError(DpdbError):
     """Something is wrong before the first statement."""
 
@@ -140,6 +145,26 @@ class LedgerError(SetupError):
 
 class StudentFileError(SetupError):
     """A file with an attack or a mechanism for the lab cannot be run to its end."""
+
+
+STAYS_PAID = "what it cost stays paid"
+
+
+def reportable(error: Exception) -> DpdbError:
+    """The error to show for one that was raised: the text of any that is not ours may hold a cell.
+
+    What a process runs out of is Python's MemoryError, OSError or RecursionError, and a
+    RuntimeError where no thread can be started.
+    """
+    if isinstance(error, DpdbError):
+        return error
+    no_thread = isinstance(error, RuntimeError) and str(error) == "can't start new thread"
+    if no_thread or isinstance(error, MemoryError | OSError | RecursionError):
+        return OutOfResources(
+            "this machine lacks memory, threads, open files or disk space to answer this statement",
+            hint=STAYS_PAID,
+        )
+    return InternalError("dpdb failed to answer this statement", hint=STAYS_PAID)
 
 
 def clipped(text: str) -> str:
@@ -207,8 +232,8 @@ def error_text(statement: str, error: DpdbError, columns: int | None = None) -> 
     """`error: …`, the line of the statement with a caret, and a hint, within so many columns."""
     parts = folded(printable(error.message), columns, "error: ", " " * 7)
     lines = statement.split("\n")
-    # What a budget or its ledger refuses is not wrong in any one place.
-    wrong = not isinstance(error, BudgetExceeded | LedgerError)
+    # What else is refused, or fails, is not wrong in any one place of the statement.
+    wrong = not isinstance(error, BudgetExceeded | LedgerError | InternalError | OutOfResources)
     if wrong and error.place and error.place.line <= len(lines):
         room = _SHOWN if columns is None else max(min(_SHOWN, columns - 5), 20)
         parts += _pointed(lines[error.place.line - 1], error.place.column, room)

@@ -21,8 +21,8 @@ from types import ModuleType
 import numpy as np
 
 from dpdb.answers import single_numbers
-from dpdb.answers.estimates import Array
 from dpdb.answers.noise_tails import TINY, Real, SumOfNoises
+from dpdb.vectors.vector import Array
 
 _DIGITS = 36
 """An end of an interval is exact to 2^-36 of the distance from the estimate to its bound."""
@@ -35,7 +35,7 @@ _FEW = 16
 
 
 @dataclass(frozen=True)
-class Line:
+class NoisyLine:
     """A noisy sum for each x: a - xb, where a and b are noisy sums."""
 
     value: Real
@@ -64,7 +64,7 @@ class Line:
         # Whole noise is within one of continuous noise, which takes off the weights.
         return self.noises.room(distance - sum(weights), weights, functions)
 
-    def each(self, shape: tuple[int, ...]) -> Iterator[Line]:
+    def each(self, shape: tuple[int, ...]) -> Iterator[NoisyLine]:
         """The lines of single numbers."""
 
         def numbers(values: Real) -> list[float]:
@@ -77,10 +77,10 @@ class Line:
             numbers(self.value), numbers(self.slope), weights, numbers(self.side), strict=True
         )
         for value, slope, own, side in parts:
-            yield Line(value, slope, own, self.slopes, side, self.noises)
+            yield NoisyLine(value, slope, own, self.slopes, side, self.noises)
 
 
-def last_accepted(line: Line, inside: Array, ends: Array) -> Array:
+def last_accepted(line: NoisyLine, inside: Array, ends: Array) -> Array:
     """On the way from `inside` to each of `ends`, the farthest number that is accepted.
 
     Where even `inside` is rejected, the result is the end itself.
@@ -91,7 +91,7 @@ def last_accepted(line: Line, inside: Array, ends: Array) -> Array:
     return np.array([_search(*way, single_numbers) for way in ways]).reshape(ends.shape)
 
 
-def _search(line: Line, inside: Real, end: Real, functions: ModuleType) -> Real:
+def _search(line: NoisyLine, inside: Real, end: Real, functions: ModuleType) -> Real:
     """The last accepted number by false position, which keeps an accepted and a rejected one.
 
     Where one of them stays, its room counts less at the next step, by how much that of the other

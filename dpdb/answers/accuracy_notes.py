@@ -56,7 +56,7 @@ def interval_notes(planned: Plan) -> tuple[str, ...]:
 
 
 def _keys(release: Release) -> set[object]:
-    """What the release is of, as a bracket around it would be: of each of several quantiles."""
+    """The statistics that a bracket around the release would have: one for each quantile."""
     statistic = release.statistic
     match statistic:
         case JointRanks(fractions=fractions):
@@ -140,7 +140,7 @@ class _Shown(NamedTuple):
 
     release: Release
     column: str
-    """What the reports of it say that it is for."""
+    """The column that reports name for it."""
     competing_rows: int
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpdb.answers.noisy_table import Accuracy, NoisyColumn, NoisyTable, Rows, spread
+from dpdb.answers.noisy_table import Accuracy, NoisyColumn, NoisyTable, RowIndices, spread
 from dpdb.answers.record import Detail
-from dpdb.plan.derived import Join
+from dpdb.plan.derived import AnswerJoin
 from dpdb.plan.expressions import Expr, Slot, slots
 from dpdb.plan.relations import JoinKind
 from dpdb.vectors.evaluate import Frame, evaluate
@@ -16,7 +16,7 @@ _NONE = -1
 """Stands for the row that a row has no match in."""
 
 
-def joined(join: Join, left: NoisyTable, right: NoisyTable) -> NoisyTable:
+def joined(join: AnswerJoin, left: NoisyTable, right: NoisyTable) -> NoisyTable:
     """The pairs of rows for which the condition is true, and rows without any in outer joins."""
     first = np.repeat(np.arange(left.rows), right.rows)
     second = np.tile(np.arange(right.rows), left.rows)
@@ -39,7 +39,7 @@ def joined(join: Join, left: NoisyTable, right: NoisyTable) -> NoisyTable:
 
 
 def _pairs(
-    condition: Expr, left: NoisyTable, right: NoisyTable, first: Rows, second: Rows
+    condition: Expr, left: NoisyTable, right: NoisyTable, first: RowIndices, second: RowIndices
 ) -> Frame:
     """The columns that a condition reads, of pairs of rows."""
     columns = [(each, first) for each in left.columns] + [(each, second) for each in right.columns]
@@ -54,7 +54,7 @@ def _pairs(
     )
 
 
-def _matched(table: NoisyTable, rows: Rows) -> tuple[NoisyColumn, ...]:
+def _matched(table: NoisyTable, rows: RowIndices) -> tuple[NoisyColumn, ...]:
     """The columns in these rows, NULL where there is none."""
     missing = rows == _NONE
     if not missing.any():
@@ -64,7 +64,7 @@ def _matched(table: NoisyTable, rows: Rows) -> tuple[NoisyColumn, ...]:
     return tuple(_with_nulls(each, np.maximum(rows, 0), missing) for each in table.columns)
 
 
-def _with_nulls(column: NoisyColumn, rows: Rows, missing: Bools) -> NoisyColumn:
+def _with_nulls(column: NoisyColumn, rows: RowIndices, missing: Bools) -> NoisyColumn:
     """The column in these rows, NULL where a row is missing."""
 
     def without(vector: AnyVector) -> AnyVector:

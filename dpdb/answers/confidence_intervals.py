@@ -8,7 +8,6 @@ from __future__ import annotations
 import numpy as np
 
 from dpdb.answers.estimates import (
-    Array,
     Draws,
     Noisy,
     average,
@@ -27,7 +26,7 @@ from dpdb.answers.noise_tails import margin_of
 from dpdb.plan.confidence import CONFIDENCE, at_once
 from dpdb.plan.estimate import Estimate
 from dpdb.plan.expressions import Slot, slots
-from dpdb.plan.moments import Reading, value
+from dpdb.plan.moments import Combination, value
 from dpdb.plan.plan import Plan, Release
 from dpdb.plan.query import COUNTS, Function, Output
 from dpdb.plan.statistics import Ranks
@@ -36,7 +35,7 @@ from dpdb.privacy.mechanisms import Gaussian, Laplace
 from dpdb.privacy.thresholding import Threshold
 from dpdb.privacy.walk import Walk
 from dpdb.vectors.evaluate import Frame
-from dpdb.vectors.vector import Vector, numbers
+from dpdb.vectors.vector import Array, Vector, numbers
 
 
 def confidence_intervals(
@@ -122,9 +121,8 @@ def interval_of(
     A value chosen by the exponential mechanism has none but for its bracket: how near it is
     depends on the gaps between the data, which are secret.
     """
-    function = estimate.aggregate.function
     if estimate.obstacle is not None:
-        counts = function in COUNTS
+        counts = estimate.aggregate.function in COUNTS
         return (np.zeros(1), np.zeros(1)) if counts else None
     if not estimate.releases:
         public = point(estimate, plan, draws)
@@ -137,10 +135,17 @@ def interval_of(
         return _beyond_a_rung(own[0], release, estimate, confidence, farther=farther)
     if isinstance(last.mechanism, Bracket):
         return _bracketed(noisy_values(estimate, draws), last, estimate, confidence)
-    if not isinstance(release.mechanism, Laplace | Gaussian | Threshold):
-        return None
+    if isinstance(release.mechanism, Laplace | Gaussian | Threshold):
+        return _of_sums(estimate, plan, draws, confidence)
+    return None
+
+
+def _of_sums(
+    estimate: Estimate, plan: Plan, draws: Draws, confidence: float
+) -> tuple[Array, Array]:
+    """The interval of an aggregate of sums and counts with noise added."""
     moments = estimate.moments
-    match function:
+    match estimate.aggregate.function:
         case Function.COUNT:
             return _around(moments.count, plan, draws, confidence)
         case Function.SUM:
@@ -202,14 +207,14 @@ def _beyond_a_rung(
 
 
 def _around(
-    reading: Reading | None, plan: Plan, draws: Draws, confidence: float
+    combination: Combination | None, plan: Plan, draws: Draws, confidence: float
 ) -> tuple[Array, Array]:
-    """The whole numbers within the noise's margin around a reading, in steps of the grid.
+    """The whole numbers within the noise's margin around a combination, in steps of the grid.
 
     What is read is a whole number but for the noise.
     """
-    assert reading is not None
-    reach = margin_of(reading, plan, confidence)
-    values = read(reading, draws)
+    assert combination is not None
+    reach = margin_of(combination, plan, confidence)
+    values = read(combination, draws)
     rounding = 1e-9 * reach
     return np.ceil(values - reach - rounding), np.floor(values + reach + rounding)

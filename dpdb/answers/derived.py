@@ -21,21 +21,21 @@ from dpdb.answers.noisy_table import (
     Accuracy,
     NoisyColumn,
     NoisyTable,
-    Rows,
+    RowIndices,
     in_order,
     shown,
     spread,
 )
 from dpdb.answers.record import Detail
 from dpdb.answers.rows import answer_table, empty_table
-from dpdb.plan.derived import Derived, Join, Released, Selection, UnionAll, Values, released
+from dpdb.plan.derived import AnswerJoin, Derived, Released, Selection, UnionAll, Values, released
 from dpdb.plan.expressions import Expr, Slot
 from dpdb.plan.plan import Plan
 from dpdb.plan.query import Query
 from dpdb.vectors.evaluate import Frame, evaluate
 from dpdb.vectors.vector import AnyVector, TextVector, Vector, alike, constant
 
-Answers = Mapping[Query, NoisyTable]
+NoisyTables = Mapping[Query, NoisyTable]
 """The rows of the answers that are read."""
 
 
@@ -82,7 +82,7 @@ def only_value(table: NoisyTable) -> AnyVector:
     return column.values.take(np.zeros(1, dtype=np.intp))
 
 
-def _rows(derived: Derived, answers: Answers) -> NoisyTable:
+def _rows(derived: Derived, answers: NoisyTables) -> NoisyTable:
     match derived:
         case Released(query=query):
             return _as_shown(answers[query])
@@ -90,7 +90,7 @@ def _rows(derived: Derived, answers: Answers) -> NoisyTable:
             return _public(derived)
         case UnionAll(inputs=several):
             return _united([_rows(each, answers) for each in several])
-        case Join(left=left, right=right):
+        case AnswerJoin(left=left, right=right):
             return joined(derived, _rows(left, answers), _rows(right, answers))
         case Selection():
             return _selected(derived, answers)
@@ -158,7 +158,7 @@ def _concatenated(vectors: Sequence[AnyVector], rows: Sequence[int]) -> AnyVecto
     return Vector(np.concatenate([spread(each.values, n) for each, n in plain]), null)
 
 
-def _selected(selection: Selection, answers: Answers) -> NoisyTable:
+def _selected(selection: Selection, answers: NoisyTables) -> NoisyTable:
     """The rows of a SELECT over answers."""
     table = _rows(selection.input, answers)
     scalars: dict[Slot, AnyVector] = {
@@ -176,7 +176,8 @@ def _selected(selection: Selection, answers: Answers) -> NoisyTable:
     rows = np.arange(number)
     if selection.having is not None:
         rows = _passing(selection.having, frame, number)
-        frame, number = _taken(frame, rows), len(rows)
+        number = len(rows)
+        frame = Frame({}, {slot: vector.take(rows) for slot, vector in frame.slots.items()})
         table = table if selection.grouped else table.take(rows)
     over = {
         Slot("window", index, each.kind): windows.values(each, frame, number)
@@ -203,11 +204,7 @@ def _frame(table: NoisyTable, scalars: Mapping[Slot, AnyVector]) -> Frame:
     return Frame({}, {**scalars, **columns})
 
 
-def _taken(frame: Frame, rows: Rows) -> Frame:
-    return Frame({}, {slot: vector.take(rows) for slot, vector in frame.slots.items()})
-
-
-def _passing(condition: Expr, frame: Frame, number: int) -> Rows:
+def _passing(condition: Expr, frame: Frame, number: int) -> RowIndices:
     """The rows, of so many, for which the condition is true."""
     passed = evaluate(condition, frame)
     assert isinstance(passed, Vector)
@@ -234,7 +231,7 @@ def _output(expression: Expr, selection: Selection, table: NoisyTable, frame: Fr
     return NoisyColumn(evaluate(expression, frame), expression.kind)
 
 
-def _first_of_each(columns: Sequence[NoisyColumn], rows: Rows, number: int) -> Rows:
+def _first_of_each(columns: Sequence[NoisyColumn], rows: RowIndices, number: int) -> RowIndices:
     """The first of the rows that are equal in all columns."""
     groups = grouped([each.values.take(rows) for each in columns], len(rows))
     return rows[np.sort(groups.first)]

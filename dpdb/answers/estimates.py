@@ -5,32 +5,29 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from dpdb.answers.suggested_bounds import as_text, suggested
 from dpdb.plan.derivations import Regrouping
 from dpdb.plan.estimate import Estimate
 from dpdb.plan.expressions import Slot
 from dpdb.plan.found_keys import KeyRow
-from dpdb.plan.moments import Reading
+from dpdb.plan.moments import Combination
 from dpdb.plan.plan import Plan, Release
 from dpdb.plan.query import COUNTS, DEVIATIONS, SAMPLED, Function
 from dpdb.plan.statistics import Ranks
 from dpdb.policy.catalog import Kind, Value
 from dpdb.privacy.walk import Walk
 from dpdb.vectors.evaluate import Frame, evaluate
-from dpdb.vectors.vector import AnyVector, TextVector, Vector, array, constant, numbers
+from dpdb.vectors.vector import AnyVector, Array, TextVector, Vector, array, constant, numbers
 
-Array = npt.NDArray[Any]
 Draws = Sequence[Array]
 """For each release its noisy values: whole numbers of grid steps.
 
 There is one for each cell, and for a vector one for each cell and part.
 """
-Values = Mapping[Slot, AnyVector]
+SlotVectors = Mapping[Slot, AnyVector]
 """For each aggregate or subquery its values, one for each cell."""
 
 
@@ -39,14 +36,14 @@ class Noisy:
     """The noisy values of a plan, and the noisy results of its subqueries."""
 
     draws: Draws
-    subqueries: Values
+    subqueries: SlotVectors
     subresults: tuple[Noisy, ...] = ()
     keys: tuple[KeyRow, ...] = ()
-    """The keys that are shown, of those that are found in the data; they are in no repr."""
+    """The keys found in the data that are shown; they are in no repr."""
 
 
 @np.errstate(all="ignore")
-def points(plan: Plan, draws: Draws) -> Values:
+def points(plan: Plan, draws: Draws) -> SlotVectors:
     """The estimate of every aggregate, from the noisy values of the releases."""
     return {
         Slot("aggregate", i, estimate.aggregate.kind): point(estimate, plan, draws)
@@ -55,7 +52,7 @@ def points(plan: Plan, draws: Draws) -> Values:
 
 
 @np.errstate(all="ignore")
-def scalar(plan: Plan, points: Values, subqueries: Values) -> AnyVector:
+def scalar(plan: Plan, points: SlotVectors, subqueries: SlotVectors) -> AnyVector:
     """The value of a scalar subquery, for the query around it."""
     return evaluate(plan.outputs[0].expression, Frame({}, {**subqueries, **points}))
 
@@ -102,11 +99,11 @@ def noisy_values(estimate: Estimate, draws: Draws) -> Draws:
     return [each if each.ndim == 1 else each[:, estimate.column] for each in drawn]
 
 
-def read(reading: Reading | None, draws: Draws) -> Array:
+def read(combination: Combination | None, draws: Draws) -> Array:
     """A moment of the counted rows of each cell, from noisy values."""
-    assert reading is not None
-    total = np.array([float(reading.constant)])
-    for (release, part), weight in reading.weights:
+    assert combination is not None
+    total = np.array([float(combination.constant)])
+    for (release, part), weight in combination.weights:
         drawn = draws[release]
         noisy = (drawn if drawn.ndim == 1 else drawn[:, part]).astype(np.float64)
         total = total + noisy * float(weight.numerator) / float(weight.denominator)

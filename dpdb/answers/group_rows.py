@@ -18,7 +18,7 @@ from dpdb.vectors.vector import AnyVector
 
 
 def with_keys(plan: Plan, rows: tuple[KeyRow, ...]) -> Plan:
-    """The plan once it is known which keys are shown, of those that are found in the data."""
+    """The plan once it is known which of the keys found in the data are shown."""
     if plan.found is None or not are_sought(plan.found):
         return plan
     shown = replace(plan, found=replace(plan.found, shown=rows))
@@ -56,15 +56,15 @@ def group_order(plan: Plan) -> npt.NDArray[np.intp]:
     return np.lexsort(places[::-1])
 
 
-Keys = list[tuple[tuple[Value | None, ...], npt.NDArray[np.intp]]]
+KeyPlaces = list[tuple[tuple[Value | None, ...], npt.NDArray[np.intp]]]
 """For each key its different values, and for each group which of them it has."""
 
 
-def _keys(plan: Plan) -> Keys:
+def _keys(plan: Plan) -> KeyPlaces:
     """Declared keys change faster from group to group than found ones."""
     groups = np.arange(plan.cells)
     repeated = declared = len(groups) // max(1, _found_rows(plan))
-    keys: Keys = []
+    keys: KeyPlaces = []
     for index, values in enumerate(plan.key_values):
         if plan.found is not None and index in plan.found.places:
             different, places = _found(plan, plan.found.places.index(index))

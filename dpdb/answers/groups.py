@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpdb.answers.noisy_table import Rows, rank_values, spread
+from dpdb.answers.noisy_table import RowIndices, rank_values, spread
 from dpdb.plan.query import DEVIATIONS, SAMPLED, Aggregate, Function
 from dpdb.plan.single_aggregates import without_distinct
 from dpdb.vectors.evaluate import Frame, evaluate
@@ -27,7 +27,7 @@ from dpdb.vectors.vector import (
 class Groups:
     """Which group each row is in, of groups that are numbered in the order of their first rows."""
 
-    of_row: Rows
+    of_row: RowIndices
     number: int
 
     @staticmethod
@@ -36,12 +36,12 @@ class Groups:
         return Groups(np.zeros(rows, dtype=np.intp), 1)
 
     @property
-    def first(self) -> Rows:
+    def first(self) -> RowIndices:
         """The first row of each group."""
         _, first = np.unique(self.of_row, return_index=True)
         return first
 
-    def members(self, kept: Bools) -> list[Rows]:
+    def members(self, kept: Bools) -> list[RowIndices]:
         """For each group its rows that are kept."""
         rows = np.flatnonzero(kept)
         rows = rows[np.argsort(self.of_row[rows], kind="stable")]
@@ -91,7 +91,7 @@ def aggregated(aggregate: Aggregate, frame: Frame, groups: Groups) -> AnyVector:
     return finite(np.array([0.0 if value is None else value for value in values]), null)
 
 
-def _modes(argument: AnyVector, ranks: Array, members: Sequence[Rows]) -> AnyVector:
+def _modes(argument: AnyVector, ranks: Array, members: Sequence[RowIndices]) -> AnyVector:
     """The most frequent value of each group, the first of several; NULL where there is none."""
     chosen, null = np.zeros(len(members), dtype=np.intp), np.zeros(len(members), dtype=np.bool_)
     for group, rows in enumerate(members):

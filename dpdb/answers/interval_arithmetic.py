@@ -8,19 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import reduce
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from dpdb.plan.expressions import Arithmetic, Call, Expr, Literal, Slot
 from dpdb.plan.function_ranges import RISING
 from dpdb.policy.catalog import Kind
 from dpdb.vectors.evaluate import Frame
 from dpdb.vectors.functions import apply
-from dpdb.vectors.vector import Vector, constant
+from dpdb.vectors.vector import Array, Vector, constant
 
-Array = npt.NDArray[Any]
 Bounds = tuple[Array, Array]
 """The lower and the upper ends, one of each for every cell."""
 

@@ -12,21 +12,15 @@ from functools import cached_property
 
 import numpy as np
 
-from dpdb.answers.accepted_values import Line, last_accepted
-from dpdb.answers.estimates import (
-    Array,
-    Draws,
-    at_least_one,
-    deviation,
-    grid_step,
-    read,
-)
+from dpdb.answers.accepted_values import NoisyLine, last_accepted
+from dpdb.answers.estimates import Draws, at_least_one, deviation, grid_step, read
 from dpdb.answers.noise_tails import TINY, Real, SumOfNoises
 from dpdb.plan.estimate import Estimate
-from dpdb.plan.moments import Place, Reading
+from dpdb.plan.moments import Combination, PartIndex
 from dpdb.plan.plan import Plan
 from dpdb.plan.query import SAMPLED
 from dpdb.privacy.mechanisms import Gaussian, Laplace
+from dpdb.vectors.vector import Array
 
 _PARTS = 2
 """The parts into which the interval of the mean is cut, at whose ends a variance is tested."""
@@ -72,25 +66,25 @@ class NoisyMoments:
         """The sum Q of their squares."""
         return self._sum(self.estimate.moments.squares)
 
-    def line(self, at_zero: NoisySum, slope: NoisySum, side: Array, confidence: float) -> Line:
+    def line(self, at_zero: NoisySum, slope: NoisySum, side: Array, confidence: float) -> NoisyLine:
         """The sums `at_zero` - x·`slope`, which are noise alone for the true x."""
         [kind] = set(map(type, self._mechanisms))
         scales = tuple(float(mechanism.scale) for mechanism in self._mechanisms)
         noises = SumOfNoises(kind, scales, confidence)
-        return Line(at_zero.value, slope.value, at_zero.weights, slope.weights, side, noises)
+        return NoisyLine(at_zero.value, slope.value, at_zero.weights, slope.weights, side, noises)
 
-    def _sum(self, reading: Reading | None) -> NoisySum:
-        assert reading is not None
-        weights = dict(reading.weights)
+    def _sum(self, combination: Combination | None) -> NoisySum:
+        assert combination is not None
+        weights = dict(combination.weights)
         own = [float(weights.get(place, 0)) for place in self._places]
-        return NoisySum(read(reading, self.draws), own)
+        return NoisySum(read(combination, self.draws), own)
 
     @cached_property
-    def _places(self) -> list[Place]:
-        """Where the noises are: those of all moments."""
+    def _places(self) -> list[PartIndex]:
+        """The places of all noises that the moments have."""
         moments = self.estimate.moments
-        readings = (moments.count, moments.total, moments.squares)
-        return sorted({place for each in readings if each for place, _ in each.weights})
+        combinations = (moments.count, moments.total, moments.squares)
+        return sorted({place for each in combinations if each for place, _ in each.weights})
 
     @cached_property
     def _mechanisms(self) -> list[Laplace | Gaussian]:

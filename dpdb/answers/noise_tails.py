@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from dpdb.answers import single_numbers
-from dpdb.plan.moments import Reading
+from dpdb.plan.moments import Combination
 from dpdb.plan.plan import Plan
 from dpdb.privacy.mechanisms import Gaussian, Laplace
 from dpdb.privacy.thresholding import Threshold
@@ -130,10 +130,10 @@ def _of_three(distance: Real, scales: Sequence[Real], functions: ModuleType) -> 
     return minimum(functions.log(maximum(tail, 1.0)) - reach, 0.0)
 
 
-def margin_of(reading: Reading, plan: Plan, confidence: float) -> float:
-    """A z that the noise in a reading exceeds with probability at most 1 - confidence."""
+def margin_of(combination: Combination, plan: Plan, confidence: float) -> float:
+    """A z that the noise in a combination exceeds with probability at most 1 - confidence."""
     mechanisms, weights = [], list[float]()
-    for (release, _), weight in reading.weights:
+    for (release, _), weight in combination.weights:
         drawn = plan.releases[release]
         mechanism = drawn.mechanism
         if isinstance(mechanism, Threshold):

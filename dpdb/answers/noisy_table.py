@@ -17,7 +17,7 @@ from dpdb.policy.timestamps import TIMESTAMPS, iso_text
 from dpdb.vectors.evaluate import Frame, evaluate
 from dpdb.vectors.vector import AnyVector, Array, Bools, TextVector, Vector, either
 
-Rows = npt.NDArray[np.intp]
+RowIndices = npt.NDArray[np.intp]
 """The indices of rows, in the order of an answer."""
 Ends = tuple[Vector, Vector]
 """The lower and the upper ends of intervals."""
@@ -30,7 +30,7 @@ class Accuracy(NamedTuple):
     only_noise: Bools | None = None
     """For each row, whether its interval is as wide as its bounds; None where none can be."""
 
-    def take(self, rows: Rows) -> Accuracy:
+    def take(self, rows: RowIndices) -> Accuracy:
         """The same in these rows."""
         low, high = (end.take(rows) for end in self.ends)
         return Accuracy((low, high), None if self.only_noise is None else self.only_noise[rows])
@@ -49,7 +49,7 @@ class NoisyColumn:
         """How accurate the values are; None without intervals."""
         return self.accuracy_detail.value
 
-    def take(self, rows: Rows) -> NoisyColumn:
+    def take(self, rows: RowIndices) -> NoisyColumn:
         """The column in these rows."""
 
         def accuracy() -> Accuracy | None:
@@ -65,7 +65,7 @@ class NoisyTable:
     columns: tuple[NoisyColumn, ...]
     rows: int
 
-    def take(self, rows: Rows) -> NoisyTable:
+    def take(self, rows: RowIndices) -> NoisyTable:
         """These rows, in their order."""
         return NoisyTable(tuple(column.take(rows) for column in self.columns), len(rows))
 
@@ -109,7 +109,7 @@ def shown(vector: AnyVector, kind: Kind) -> AnyVector:
     return Vector(np.where(outside, 0.0, whole), either(vector.null, outside))
 
 
-def in_order(order: Sequence[Ordering], frame: Frame, rows: Rows, number: int) -> Rows:
+def in_order(order: Sequence[Ordering], frame: Frame, rows: RowIndices, number: int) -> RowIndices:
     """The rows as ORDER BY sorts them, of `number` in the frame: by its last term first."""
     for ordering in reversed(order):
         expression = ordering.expression

@@ -10,6 +10,7 @@ from functools import cached_property
 from itertools import repeat
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
+from dpdb.errors import reportable
 from dpdb.ledger.protocol import FREE, Balance, Price
 from dpdb.policy.catalog import Kind
 from dpdb.privacy.accounting.composition import NO_LOSS, Theorem
@@ -44,8 +45,11 @@ class Detail(Generic[T]):
 
     @cached_property
     def value(self) -> T:
-        """What it comes to."""
-        return self._find()
+        """What it comes to; raises DpdbError, as a statement does."""
+        try:
+            return self._find()
+        except Exception as error:
+            raise reportable(error) from None
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Detail) and self.value == other.value

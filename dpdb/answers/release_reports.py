@@ -107,11 +107,11 @@ def promised_error(planned: Plan, output: Output) -> float | None:
     from dpdb.answers.noise_tails import margin_of  # noqa: PLC0415 (numpy)
 
     estimate = planned.estimates[expression.index]
-    reading = estimate.linear_reading
-    if reading is None or not estimate.releases:
+    combination = estimate.combination
+    if combination is None or not estimate.releases:
         return None
     confidence = at_once(CONFIDENCE, planned.competing_rows)
-    return margin_of(reading, planned, confidence) * float(_unit(estimate))
+    return margin_of(combination, planned, confidence) * float(_unit(estimate))
 
 
 def _unit(estimate: Estimate) -> Fraction:

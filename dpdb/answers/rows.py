@@ -12,14 +12,14 @@ from functools import partial, reduce
 import numpy as np
 
 from dpdb.answers.confidence_intervals import confidence_intervals
-from dpdb.answers.estimates import Noisy, Values, vector
+from dpdb.answers.estimates import Noisy, SlotVectors, vector
 from dpdb.answers.group_rows import group_order, key_vectors
 from dpdb.answers.noisy_table import (
     Accuracy,
     Ends,
     NoisyColumn,
     NoisyTable,
-    Rows,
+    RowIndices,
     in_order,
     spread,
 )
@@ -36,7 +36,9 @@ _ROUNDING = 1e-9
 
 
 @np.errstate(all="ignore")
-def answer_table(plan: Plan, points: Values, subqueries: Values, noisy: Noisy | None) -> NoisyTable:
+def answer_table(
+    plan: Plan, points: SlotVectors, subqueries: SlotVectors, noisy: Noisy | None
+) -> NoisyTable:
     """The rows of the answer, from the estimates `points` and the subqueries' values.
 
     Without `noisy`, as in teaching mode, no cell has an interval.
@@ -92,7 +94,7 @@ def _is_walked(plan: Plan, output: Output) -> bool:
     return any(isinstance(release.mechanism, Walk) for release in used)
 
 
-def _having(plan: Plan, frame: Frame) -> Rows:
+def _having(plan: Plan, frame: Frame) -> RowIndices:
     """The groups for which HAVING is true."""
     if plan.having is None:
         return group_order(plan)
@@ -103,7 +105,7 @@ def _having(plan: Plan, frame: Frame) -> Rows:
 
 
 def _column(
-    plan: Plan, noisy: Noisy | None, output: Output, frame: Frame, rows: Rows
+    plan: Plan, noisy: Noisy | None, output: Output, frame: Frame, rows: RowIndices
 ) -> NoisyColumn:
     """One column of the answer in the groups `rows`, with its intervals."""
     values = evaluate(output.expression, frame).take(rows)
@@ -113,7 +115,7 @@ def _column(
 
 @np.errstate(all="ignore")
 def _accuracy(
-    plan: Plan, noisy: Noisy | None, output: Output, frame: Frame, rows: Rows
+    plan: Plan, noisy: Noisy | None, output: Output, frame: Frame, rows: RowIndices
 ) -> Accuracy | None:
     """How accurate a column is in the groups `rows`."""
     if noisy is None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpdb.answers.groups import Groups, grouped
-from dpdb.answers.noisy_table import Rows, in_order, rank_values, shown, spread
+from dpdb.answers.noisy_table import RowIndices, in_order, rank_values, shown, spread
 from dpdb.plan.derived import Window
 from dpdb.plan.expressions import Literal
 from dpdb.vectors.evaluate import Frame, evaluate
@@ -19,29 +19,29 @@ from dpdb.vectors.vector import AnyVector, Array, Bools, TextVector, Vector, ali
 class _Partition:
     """The rows of one partition in the order of the window."""
 
-    rows: Rows
-    peers: Rows
-    """For each of them which of the different values of ORDER BY it has, from 0 on."""
+    rows: RowIndices
+    peers: RowIndices
+    """For each row the place of its value among the different values of ORDER BY, from 0 on."""
 
     def __len__(self) -> int:
         return len(self.rows)
 
     @property
-    def places(self) -> Rows:
+    def places(self) -> RowIndices:
         """The place of each row, from 0 on."""
         return np.arange(len(self))
 
     @property
-    def first_peers(self) -> Rows:
+    def first_peers(self) -> RowIndices:
         """For each row the place of the first that is equal to it in ORDER BY."""
         return np.searchsorted(self.peers, self.peers)
 
     @property
-    def after_peers(self) -> Rows:
+    def after_peers(self) -> RowIndices:
         """For each row the place after the last that is equal to it in ORDER BY."""
         return np.searchsorted(self.peers, self.peers, side="right")
 
-    def frames(self, window: Window) -> tuple[Rows, Rows]:
+    def frames(self, window: Window) -> tuple[RowIndices, RowIndices]:
         """For each row where the rows that it reads begin, and where they end."""
         number, frame = len(self), window.frame
         if frame is None:
@@ -119,7 +119,7 @@ _RANKS: dict[str, Callable[[_Partition, Window], Array]] = {
 
 
 def _neighbours(window: Window, frame: Frame, parts: list[_Partition], number: int) -> AnyVector:
-    """The value so many rows before or after, and the default where there is no such row."""
+    """The value a number of rows before or after, or the default where there is no such row."""
     value, default = alike([evaluate(each, frame) for each in window.arguments[:2]])
     distance = _literal(window, 2) * (-1 if window.function == "lag" else 1)
     source = np.full(number, -1)
@@ -148,7 +148,9 @@ def _framed_value(window: Window, frame: Frame, parts: list[_Partition], number:
     return _picked(value, None, source, number)
 
 
-def _picked(value: AnyVector, default: AnyVector | None, source: Rows, number: int) -> AnyVector:
+def _picked(
+    value: AnyVector, default: AnyVector | None, source: RowIndices, number: int
+) -> AnyVector:
     """The values of the source rows; where there is none, the default or NULL."""
     none, chosen = source < 0, np.maximum(source, 0)
     if isinstance(value, TextVector):
@@ -187,7 +189,9 @@ def _aggregates(window: Window, frame: Frame, parts: list[_Partition], number: i
     return finite(result, counts == 0)
 
 
-def _of_frames(function: str, values: Array, kept: Bools, begin: Rows, end: Rows) -> Array:
+def _of_frames(
+    function: str, values: Array, kept: Bools, begin: RowIndices, end: RowIndices
+) -> Array:
     """The sum, the least or the greatest of the kept values from `begin` to before `end`."""
     match function:
         case "min":
@@ -197,12 +201,12 @@ def _of_frames(function: str, values: Array, kept: Bools, begin: Rows, end: Rows
     return _sums(np.where(kept, values, 0.0), begin, end)
 
 
-def _sums(values: Array, begin: Rows, end: Rows) -> Array:
+def _sums(values: Array, begin: RowIndices, end: RowIndices) -> Array:
     before = np.concatenate([[0.0], np.cumsum(values)])
     return np.asarray(before[end] - before[begin])
 
 
-def _greatest(values: Array, begin: Rows, end: Rows) -> Array:
+def _greatest(values: Array, begin: RowIndices, end: RowIndices) -> Array:
     """The greatest values of ranges: each is covered by two that are a power of two long."""
     levels = [values]
     while 2 ** len(levels) <= len(values):

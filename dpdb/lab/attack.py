@@ -42,7 +42,7 @@ Where nothing is noisy there is none.
 
 
 @dataclass(frozen=True)
-class Task:
+class StudentTask:
     """Something for a class to try, with the solution that the teacher's page has."""
 
     question: str
@@ -61,7 +61,7 @@ class Attack(ABC):
     idea: str
     remedy: str
     """What stops it: what differential privacy does about it, and what it does not."""
-    tasks: tuple[Task, ...] = ()
+    tasks: tuple[StudentTask, ...] = ()
     """For a class to try next."""
 
     honest: str = ""

@@ -1,7 +1,7 @@
 """The chances of right guesses, worked out from the distribution of the noise.
 
 The noise of dpdb's sums and counts is discrete Laplace, P(x) ∝ r^|x| with r = exp(-1/scale)
-([GRS09]); `Noise` is the distribution of a sum of such noise. Whatever hides the secret is then a
+([GRS09]); `NoiseDistribution` is that of a sum of such noise. Whatever hides the secret is then a
 sum over that distribution, and the chance of a right guess needs no trials.
 """
 
@@ -25,14 +25,14 @@ What is beyond has less than e^-30 of the probability.
 
 
 @dataclass(frozen=True, eq=False)
-class Noise:
+class NoiseDistribution:
     """The distribution of whole-number noise that is above 0 as often as below."""
 
     chances: npt.NDArray[np.float64]
     """P(x) for x from -n to n - 1, where n is so large that nothing of weight is left out."""
 
     @classmethod
-    def of(cls, scales: Sequence[float]) -> Noise:
+    def of(cls, scales: Sequence[float]) -> NoiseDistribution:
         """The sum of independent discrete Laplace noise of these scales, or of its differences."""
         import numpy as np  # noqa: PLC0415 (a list of attacks does without)
 
@@ -64,7 +64,7 @@ def of_nearest(scales: Sequence[float], levels: int) -> float:
     The secret is any of them, all as likely, and the guess is the secret plus all this noise. A
     secret at an end is found if the noise is 0 or points outwards, any other if it is 0.
     """
-    noise = Noise.of(scales)
+    noise = NoiseDistribution.of(scales)
     return ((levels - 2) * noise.at(0) + 2 * noise.at_least(0)) / levels
 
 
@@ -73,7 +73,7 @@ def of_sign(scales: Sequence[float], distance: float) -> float:
 
     The guess is `distance` from half of it on.
     """
-    noise = Noise.of(scales)
+    noise = NoiseDistribution.of(scales)
     low = 1 - noise.at_least(distance / 2)
     return (low + noise.at_least(-distance / 2)) / 2
 
@@ -84,7 +84,7 @@ def of_largest(scale: float, lead: int, number: int) -> float:
     Of counts that are equal the first is taken, and the one in the lead is at any place of the
     list, all as likely.
     """
-    noise = Noise.of([scale])
+    noise = NoiseDistribution.of([scale])
     below = noise.chances.cumsum()  # P(noise <= x)
     under = below - noise.chances  # P(noise < x)
     chance = 0.0

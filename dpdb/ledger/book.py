@@ -46,8 +46,8 @@ class Sealed:
 class Book:
     """An open ledger file: reads entries, and appends one at a time.
 
-    Whatever is wrong raises LedgerError, and then nothing may be answered. Of each entry that is
-    read the seal is checked; `walk` checks all of them.
+    Whatever is wrong raises LedgerError, and then nothing may be answered. Reading an entry checks
+    its seal; `walk` checks all of them.
     """
 
     def __init__(self, path: Path, anchor: Anchor | None = None):

@@ -106,7 +106,7 @@ def revoke(book: Book, who: str, analyst: str) -> Decision:
 
 
 def _decide(book: Book, who: str, change: _Change) -> Decision:
-    """Append what `change` makes of the decision that holds, for an entry with this number."""
+    """Append the entry that `change` makes from the decision that holds and the entry's number."""
     made: list[Decision] = []
 
     def entry_after(last: Sealed) -> Entry:

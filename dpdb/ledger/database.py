@@ -6,7 +6,7 @@ import sqlite3
 from pathlib import Path
 
 APPLICATION = 0x64706462
-"""The bytes `dpdb`: which program a file is of."""
+"""The bytes `dpdb`, by which SQLite's header names the program that a file belongs to."""
 FORMAT = 2
 SCHEMA = (
     "CREATE TABLE entries (number INTEGER PRIMARY KEY, text TEXT NOT NULL, seal BLOB NOT NULL) "

@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpdb.ledger.region_text import RegionText
-from dpdb.ledger.terms import Description
+from dpdb.ledger.terms import TermTexts
 from dpdb.privacy.accounting.composition import NO_LOSS, ComposedLoss
 
 NO_SEAL = bytes(32)
@@ -50,7 +50,7 @@ class Decision:
     action: str
     """`open`, `accept`, `grant`, `revoke` or `renew`."""
     why: str
-    terms: Description
+    terms: TermTexts
     limits: Mapping[str, Fraction] | None
     """For each analyst the most ε; None where anyone may ask for all of it."""
     digests: Mapping[str, str]

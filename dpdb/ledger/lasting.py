@@ -14,7 +14,16 @@ from dpdb.ledger.analysts import analyst
 from dpdb.ledger.book import Book, Sealed, open_book
 from dpdb.ledger.entries import Charge, Decision, Entry
 from dpdb.ledger.kept import Kept, ReleaseStore, SealedRelease
-from dpdb.ledger.protocol import Balance, Ledger, PinnedData, Price, Receipt, Recorded
+from dpdb.ledger.protocol import (
+    QUERIES_IN_ALL,
+    Balance,
+    Ledger,
+    PinnedData,
+    Price,
+    QueryLimit,
+    Receipt,
+    Recorded,
+)
 from dpdb.ledger.spending import Spent, covered_price, price_between
 from dpdb.ledger.state import State, StateReader, decision_of, totals_of
 from dpdb.ledger.terms import check_session
@@ -24,11 +33,11 @@ from dpdb.policy.catalog import Policy
 from dpdb.privacy.accounting.composition import ComposedLoss
 
 LONGEST_STATEMENT = 1000
-"""As many characters of a statement are recorded with its charge."""
+"""How many characters of a statement are recorded with its charge."""
 LONGEST_HISTORY = 100
-"""As many charges of an analyst are shown, the last ones."""
+"""How many charges of an analyst are shown: the last ones."""
 CLOCKS_DIFFER = 3600
-"""By as many seconds a clock may be behind the last entry, as clocks are set right at times."""
+"""By how many seconds a clock may be behind the last entry, as clocks are set right at times."""
 
 
 @dataclass
@@ -124,6 +133,17 @@ class LastingLedger(Ledger, ReleaseStore):
             queries_left=max(parts[0].queries_left, 0),
         )
 
+    @property
+    def query_limits(self) -> tuple[QueryLimit, ...]:
+        """The session has one, and the budget where its terms say so."""
+        assert self.policy.lasting is not None
+        most = self.policy.lasting.queries_in_all
+        with self._session.lock:
+            in_all = self._read(self._last()).spent.queries
+            asked = self._session.queries
+        own = QueryLimit("queries of this session", self.policy.budget.queries, asked)
+        return (own,) if most is None else (own, QueryLimit(QUERIES_IN_ALL, most, in_all))
+
     def history(self) -> tuple[Recorded, ...]:
         """The analyst's last charges, up to LONGEST_HISTORY."""
         records = list[Recorded]()
@@ -149,7 +169,7 @@ class LastingLedger(Ledger, ReleaseStore):
             return self.book.keep(release, self.pinned.key, after)
 
     def _versioned(self, scope: str) -> str:
-        """The scope within this version of data and terms: what is of another says nothing."""
+        """The scope within this version of data and terms, as other versions have their own."""
         return f"{self._session.version} {scope}"
 
     def price(self, loss: ComposedLoss, region: Region | None, queries: int = 1) -> Price:

@@ -94,7 +94,7 @@ class Balance:
     def strain(self, loss: ComposedLoss) -> Fraction:
         """How many even parts of what is left a loss would take; 1 if it takes no more than one.
 
-        Every query that is left can have an even part: they are as many.
+        There is an even part for each query that is left.
         """
         part = accountant(self.budget).part_taken(loss, self.sums)
         return max(part * max(self.queries_left, 1), Fraction(1))
@@ -102,6 +102,20 @@ class Balance:
     def theorem(self, more: ComposedLoss = NO_LOSS) -> Theorem:
         """The theorem that pays for what is spent, and for `more` if that is charged."""
         return accountant(self.budget).theorem(self.sums + more)
+
+
+QUERIES_IN_ALL = "queries in all"
+"""The limit that all sessions of a lasting budget share."""
+
+
+@dataclass(frozen=True)
+class QueryLimit:
+    """A limit of queries, and how many it has counted."""
+
+    name: str
+    most: int | None
+    """None where queries are counted, and any number may be asked."""
+    asked: int
 
 
 @dataclass(frozen=True)
@@ -148,6 +162,13 @@ class Ledger(Protocol):
     @abstractmethod
     def balance(self) -> Balance:
         """The budget, and what is left of it."""
+
+    @property
+    def query_limits(self) -> tuple[QueryLimit, ...]:
+        """The limits that hold: with a budget of its own, a session has one."""
+        balance = self.balance
+        most = balance.budget.queries
+        return (QueryLimit("queries", most, most - balance.queries_left),)
 
     @property
     def pinned(self) -> PinnedData | None:

@@ -19,12 +19,12 @@ from dpdb.privacy.accounting.accountants import accountant
 from dpdb.privacy.accounting.composition import NO_LOSS, ComposedLoss, largest, parallel
 
 MAX_APART = 1000
-"""As many statements are compared with the next, to see whether their filters exclude it.
+"""How many statements are compared with the next, to see whether their filters exclude it.
 
 Those after them pay in full.
 """
 MAX_TURNS = 20_000
-"""As many ends of intervals are compared: a list of values has two for each."""
+"""How many ends of intervals are compared: a list of values has two for each value."""
 
 
 @dataclass(frozen=True)
@@ -100,10 +100,10 @@ class Spent:
         )
 
     def with_grouped(self, charges: Iterable[tuple[ComposedLoss, Region, int]]) -> Spent:
-        """What is spent, with statements already counted in its sums as members of their groups.
+        """What is spent, with statements that its sums already count added to their groups.
 
-        Each has its loss, its region and the index of its group, the first of them first. It is
-        what `after` makes of them one by one.
+        Each has its loss, its region and the index of its group; they are in the order in which
+        they were asked. The groups are those that `after` makes of them one by one.
         """
         regions = [list(group.regions) for group in self.groups]
         losses = [list(group.losses) for group in self.groups]

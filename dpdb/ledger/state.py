@@ -1,7 +1,7 @@
 """What a book says: the terms that hold, and what has been spent.
 
-Of a long book a few entries tell it: the last one has the totals, and names those with the
-terms and with the filters that the next statement's is compared with.
+A few entries of a long book tell it. The last one has the totals; it names the entries with the
+terms, and those with the filters that the next statement's filter is compared with.
 """
 
 from __future__ import annotations

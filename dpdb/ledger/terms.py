@@ -18,13 +18,13 @@ from dpdb.policy.budget import Budget, Composition, Neighbors
 from dpdb.policy.catalog import Column, Kind, Policy, Reference, Table, Value
 from dpdb.policy.csv_format import CsvFormat
 
-Description = Mapping[str, Any]
+TermTexts = Mapping[str, Any]
 """A policy in the types of JSON; numbers that are no whole ones are fractions in a text."""
 _LIMITS = ("epsilon", "delta", "queries")
 """What a session may have less of."""
 
 
-def described(policy: Policy) -> Description:
+def described(policy: Policy) -> TermTexts:
     """What the policy says, but for the places of files."""
     budget, lasting = policy.budget, policy.lasting
     return {
@@ -46,8 +46,8 @@ def described(policy: Policy) -> Description:
     }  # fmt: skip
 
 
-def budget_in(terms: Description) -> Budget:
-    """The budget that a description is of."""
+def budget_in(terms: TermTexts) -> Budget:
+    """The budget that these terms describe."""
     return Budget(
         Fraction(terms["epsilon"]),
         Fraction(terms["delta"]),
@@ -56,13 +56,13 @@ def budget_in(terms: Description) -> Budget:
     )
 
 
-def neighbors_in(terms: Description) -> Neighbors:
-    """The neighbour relation that a description is of."""
+def neighbors_in(terms: TermTexts) -> Neighbors:
+    """The neighbour relation that these terms name."""
     return Neighbors(terms["neighbors"])
 
 
-def tables_in(terms: Description) -> tuple[Table, ...]:
-    """The tables that a description is of; their files are anywhere."""
+def tables_in(terms: TermTexts) -> tuple[Table, ...]:
+    """The tables that these terms describe; their files are anywhere."""
     return tuple(
         Table(
             name,
@@ -82,7 +82,7 @@ def tables_in(terms: Description) -> tuple[Table, ...]:
     )
 
 
-def check_session(terms: Description, policy: Policy) -> None:
+def check_session(terms: TermTexts, policy: Policy) -> None:
     """Refuse a session whose policy, options included, is not within the terms."""
     asked = described(policy)
     differing = [
@@ -102,7 +102,7 @@ def check_session(terms: Description, policy: Policy) -> None:
     )
 
 
-def _described_table(table: Table) -> Description:
+def _described_table(table: Table) -> TermTexts:
     """What is declared of a table; what older ledgers do not know is None where nothing is."""
     return {
         "unit": table.unit,
@@ -118,7 +118,7 @@ def _described_table(table: Table) -> Description:
     }
 
 
-def _described_column(column: Column) -> Description:
+def _described_column(column: Column) -> TermTexts:
     return {
         "type": str(column.kind),
         "lower": _fraction_text(column.lower),
@@ -133,7 +133,7 @@ def _described_column(column: Column) -> Description:
     }
 
 
-def _column(name: str, told: Description) -> Column:
+def _column(name: str, told: TermTexts) -> Column:
     values = told["values"]
     return Column(
         name,

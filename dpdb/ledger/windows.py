@@ -16,7 +16,7 @@ from fractions import Fraction
 from dpdb.ledger.book import Book, Sealed
 from dpdb.ledger.entries import Decision, Entry, Totals
 from dpdb.ledger.state import decision_of
-from dpdb.ledger.terms import Description, budget_in
+from dpdb.ledger.terms import TermTexts, budget_in
 from dpdb.privacy.accounting.accountants import accountant
 from dpdb.privacy.accounting.composition import NO_LOSS, ComposedLoss
 
@@ -86,7 +86,7 @@ def spent_in_all(entries: Iterable[Sealed]) -> tuple[Fraction, Fraction]:
     return epsilon + spent[0], delta + spent[1]
 
 
-def _spent(terms: Description, loss: ComposedLoss) -> tuple[Fraction, Fraction]:
+def _spent(terms: TermTexts, loss: ComposedLoss) -> tuple[Fraction, Fraction]:
     """The ε and δ of one window, as the budget's theorem has them."""
     keeper = accountant(budget_in(terms))
     return keeper.epsilon(loss), keeper.delta_spent(loss) + (keeper.slack if loss.epsilon else 0)

@@ -97,7 +97,7 @@ class _Cuts:
         self.everything = _bits([*possible, column.nullable])
 
     def within(self, limit: ColumnLimit) -> int:
-        """The pieces within the limit, of those that the column can hold."""
+        """Those pieces within the limit that the column can hold."""
         span = limit.span
         inside = [span.below if start is None else start in span for start in self._starts]
         return _bits([*inside, limit.null]) & self.everything

@@ -26,7 +26,7 @@ class CountGroup:
     members: tuple[int, ...]
     """The indices of the counts among the aggregates of the query."""
     conditions: tuple[Expr, ...]
-    """For each of them the rows that it counts."""
+    """For each count the rows that it counts."""
     histogram: Histogram | None = None
     """Its atoms are drawn; None where all count the same rows and their number is drawn."""
 

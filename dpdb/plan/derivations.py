@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 
 from dpdb.plan.expressions import Compare, Expr, Literal, Logic, Not, conjunction
 from dpdb.plan.group_keys import key_values
-from dpdb.plan.moments import GroupMoments, Moments, Reading
+from dpdb.plan.moments import Combination, GroupMoments, Moments
 from dpdb.plan.plan import ReleasedGroup
 from dpdb.plan.query import Query
 from dpdb.plan.ranges import nullable
@@ -29,7 +29,7 @@ from dpdb.plan.single_values import single_value
 from dpdb.policy.catalog import Kind, Value
 
 _MOST_PAIRS = 16
-"""As many wholes are paired with parts: the latest ones."""
+"""How many wholes are paired with parts: the latest ones."""
 _EXACT = 2**53
 """Whole numbers below this are different doubles, as which comparisons see them."""
 
@@ -183,7 +183,7 @@ def _difference(whole: Regrouping, part: Regrouping) -> Iterator[Derivation]:
     yield Derivation(ReleasedGroup(read, releases, source, linear=True), (whole, part))
 
 
-def _less(whole: Reading | None, part: Reading | None) -> Reading | None:
+def _less(whole: Combination | None, part: Combination | None) -> Combination | None:
     return None if whole is None or part is None else whole - part
 
 

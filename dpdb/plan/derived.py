@@ -51,7 +51,7 @@ class UnionAll:
 
 
 @dataclass(frozen=True)
-class Join:
+class AnswerJoin:
     """The pairs of rows for which the condition is true.
 
     Its slots of the role `column` count the columns of the left side first. A LEFT JOIN keeps each
@@ -70,7 +70,7 @@ class Join:
 
 
 @dataclass(frozen=True)
-class Frame:
+class WindowFrame:
     """The rows that a window function reads, counted from its own row: ROWS BETWEEN.
 
     An end that is None is that of the partition; negative numbers are rows before.
@@ -93,7 +93,7 @@ class Window:
     kind: Kind
     partition: tuple[Expr, ...] = ()
     order: tuple[Ordering, ...] = ()
-    frame: Frame | None = None
+    frame: WindowFrame | None = None
     where: Expr | None = None
     """The FILTER of an aggregate."""
 
@@ -136,7 +136,7 @@ class Selection:
         return _columns(self.outputs)
 
 
-Derived = Released | Values | UnionAll | Join | Selection
+Derived = Released | Values | UnionAll | AnswerJoin | Selection
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,7 @@ def inputs(derived: Derived) -> tuple[Derived, ...]:
             return ()
         case UnionAll(inputs=several):
             return several
-        case Join(left=left, right=right):
+        case AnswerJoin(left=left, right=right):
             return left, right
         case Selection(input=only, scalars=scalars):
             return only, *scalars

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import TypeGuard
 
 from dpdb.errors import TooLarge
-from dpdb.plan.derived import Derived, Join, Released, Selection, UnionAll, Values, inputs
+from dpdb.plan.derived import AnswerJoin, Derived, Released, Selection, UnionAll, Values, inputs
 from dpdb.plan.expressions import Expr, Slot, children
 from dpdb.plan.query import Query
 
@@ -32,7 +32,7 @@ def noisy_columns(derived: Derived) -> tuple[bool, ...]:
             return (False,) * len(columns)
         case UnionAll(inputs=several):
             return tuple(map(any, zip(*map(noisy_columns, several), strict=True)))
-        case Join(left=left, right=right):
+        case AnswerJoin(left=left, right=right):
             return noisy_columns(left) + noisy_columns(right)
         case Selection(outputs=outputs):
             return tuple(_is_noisy(each.expression, derived) for each in outputs)
@@ -71,7 +71,7 @@ def passed_on(derived: Derived) -> tuple[bool, ...]:
             return noisy_columns(derived)
         case UnionAll(inputs=several):
             return tuple(map(any, zip(*map(passed_on, several), strict=True)))
-        case Join(left=left, right=right):
+        case AnswerJoin(left=left, right=right):
             return passed_on(left) + passed_on(right)
         case Selection(outputs=outputs, input=below):
             shown = (each.expression for each in outputs)
@@ -96,7 +96,7 @@ def selects_by_noise(derived: Derived) -> bool:
             deciding = [each.expression for each in query.order if cut]
             deciding += [query.having] if query.having else []
             return any(each and _reads(each, _RELEASED, ()) for each in deciding)
-        case Join(condition=condition):
+        case AnswerJoin(condition=condition):
             below = noisy_columns(derived)
             if condition is not None and _reads(condition, _COMPUTED, below):
                 return True
@@ -129,7 +129,7 @@ def most_rows(derived: Derived, cells: Mapping[Query, int]) -> int:
             return len(rows)
         case UnionAll(inputs=several):
             return sum(most_rows(each, cells) for each in several)
-        case Join(left=left, right=right):
+        case AnswerJoin(left=left, right=right):
             sides = most_rows(left, cells), most_rows(right, cells)
             if math.prod(sides) > MAX_PAIRS:
                 raise TooLarge(f"{sides[0]} × {sides[1]} rows to join, {MAX_PAIRS} are allowed")

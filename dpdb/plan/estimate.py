@@ -1,11 +1,11 @@
-"""How the answer of an aggregate follows from releases, and what is known of it without them."""
+"""How an aggregate is computed from releases, and what is known of it without them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from dpdb.plan.intervals import Interval
-from dpdb.plan.moments import NO_MOMENTS, Moments, Reading
+from dpdb.plan.moments import NO_MOMENTS, Combination, Moments
 from dpdb.plan.obstacles import Obstacle
 from dpdb.plan.query import Aggregate, Function
 
@@ -33,8 +33,8 @@ class Estimate:
     moments: Moments = NO_MOMENTS
 
     @property
-    def linear_reading(self) -> Reading | None:
-        """The reading that is the answer: that of a COUNT or a SUM."""
+    def combination(self) -> Combination | None:
+        """The answer as a linear combination, where it is one: of a COUNT or a SUM."""
         match self.aggregate.function:
             case Function.COUNT:
                 return self.moments.count

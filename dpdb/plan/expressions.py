@@ -161,21 +161,9 @@ class IntervalEnd:
 
 
 Expr = (
-    Literal
-    | ColumnRef
-    | Slot
-    | Arithmetic
-    | Compare
-    | Logic
-    | Not
-    | IsNull
-    | InList
-    | Like
-    | Case
-    | Call
-    | Cast
-    | IntervalEnd
-)
+    Literal | ColumnRef | Slot | Arithmetic | Compare | Logic | Not | IsNull | InList | Like | Case
+    | Call | Cast | IntervalEnd
+)  # fmt: skip
 
 
 def is_null_constant(expression: Expr) -> bool:
@@ -195,7 +183,7 @@ def conjunction(*conditions: Expr | None) -> Expr | None:
 
 
 def conjuncts(condition: Expr | None) -> tuple[Expr, ...]:
-    """The conditions that all hold where a condition does."""
+    """The operands of an AND, or the condition itself; none if there is none."""
     if isinstance(condition, Logic) and condition.operator == "and":
         return condition.operands
     return () if condition is None else (condition,)

@@ -114,12 +114,9 @@ def power_range(base: Interval, exponent: Interval) -> Interval:
         return Interval(-low.upper, high.upper)
     if base.lower < 0:
         return EVERYTHING
-    corners = [_power(b, e) for b in (base.lower, base.upper) for e in _ends(exponent)]
+    exponents = (exponent.lower, exponent.upper)
+    corners = [_power(b, e) for b in (base.lower, base.upper) for e in exponents]
     return around(min(corners) * (1 - _SLACK), max(corners) * (1 + _SLACK))
-
-
-def _ends(exponent: Interval) -> tuple[Bound, Bound]:
-    return exponent.lower, exponent.upper
 
 
 def _power(base: Bound, exponent: Bound) -> Bound:

@@ -19,9 +19,9 @@ MAX_PUBLIC_HELD = 5_000_000
 
 
 def check_counted(source: Source, where: Place | None) -> None:
-    """Refuse to count so many joined rows for each row: they are held until all are counted.
+    """Refuse a query that has to hold too many joined rows until all are counted.
 
-    Of a unit no more rows stay than its cap, so that a query may ask for a lower one.
+    A unit keeps no more rows than its cap, so that asking for a lower cap helps.
     """
     if not isinstance(source, Joined) or source.public:
         return

@@ -24,10 +24,10 @@ def has_levels(release: Release) -> bool:
 
 
 def further_loss(plan: Plan, told: Mapping[int, Fraction]) -> ComposedLoss:
-    """The loss of a plan, where of some releases, by their index, levels up to an ε were told.
+    """The loss of a plan, where levels of some releases, by index, were told up to an ε.
 
-    The ε of those is what it adds to that. Theorems that need the loss of the draw by itself are
-    told of the sum of both, and of nothing where no finer level is drawn.
+    Such a release adds the difference of its ε to that one. Theorems that need the loss of the draw
+    by itself are given the sum of both, or nothing where no finer level is drawn.
     """
     if not told:
         return plan.composed_loss

@@ -14,9 +14,9 @@ from dpdb.plan.expressions import ColumnRef, Expr
 from dpdb.plan.group_keys import found_places
 from dpdb.plan.lowering import PlanningContext
 from dpdb.plan.obstacles import obstacle
+from dpdb.plan.owners import unit_columns
 from dpdb.plan.plan import Release
 from dpdb.plan.query import Aggregate, Function, Query
-from dpdb.plan.relations import unit_columns
 from dpdb.plan.shared_moments import counts_all_rows
 from dpdb.plan.statistics import KeyUnits
 from dpdb.policy.budget import SMALLEST_DELTA, Neighbors
@@ -32,17 +32,14 @@ _USUAL_DELTA = Fraction(1, 10**6)
 
 def selects_keys(query: Query) -> bool:
     """Whether keys are to be found in the data, and some row might have one."""
-    return bool(found_places(query.keys, query.where)) and not _is_empty(query)
+    if not found_places(query.keys, query.where):
+        return False
+    return obstacle(query.table, query.where) is None
 
 
 def number_of_selections(query: Query) -> int:
     """How many times keys are to be found in the data, in the query and its subqueries."""
     return selects_keys(query) + sum(map(number_of_selections, query.subqueries))
-
-
-def _is_empty(query: Query) -> bool:
-    """Whether no row can pass WHERE, so that there is no key."""
-    return obstacle(query.table, query.where) is not None
 
 
 def told_by_keys(query: Query) -> tuple[int, ...]:
@@ -114,7 +111,8 @@ def threshold(query: Query, context: PlanningContext, share: BudgetShare) -> Thr
 
 def _check(key: Expr, query: Query, context: PlanningContext, share: BudgetShare) -> None:
     """Refuse a key that is no key, and any without δ."""
-    name = written(key.column.name) if isinstance(key, ColumnRef) else "this expression"
+    listed = written(key.column.name) if isinstance(key, ColumnRef) else "…"
+    name = listed if isinstance(key, ColumnRef) else "this expression"
     if key.kind is Kind.NUMBER:
         raise Unsupported(
             f"{name} has no declared values to group by, and numbers with decimals are no keys",
@@ -127,6 +125,6 @@ def _check(key: Expr, query: Query, context: PlanningContext, share: BudgetShare
     of_whom = "rows" if query.table.unit is None else f"different {query.table.unit_in_words}"
     raise Unsupported(
         f"{name} has no declared values to group by, and keys found in the data need delta",
-        hint="list them as values in the policy, or --delta 1e-6: shown are then keys of about "
-        f"{units} {of_whom} or more",
+        hint=f"list them as values in the policy, or some in the query, WHERE {listed} IN (…); or "
+        f"--delta 1e-6: shown are then keys of about {units} {of_whom} or more",
     )

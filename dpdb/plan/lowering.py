@@ -17,10 +17,11 @@ from dpdb.plan.mechanism_choice import MechanismChoice
 from dpdb.plan.missing_bounds import missing_bounds
 from dpdb.plan.moment_lowering import SQUARES_LIMIT, MomentLowering
 from dpdb.plan.moments import NO_MOMENTS, Moment, Moments, moments_of
+from dpdb.plan.owners import unit_columns
 from dpdb.plan.plan import Release, ReleasedGroup
 from dpdb.plan.query import NO_OPTIONS, Aggregate, Function, Options, Query
 from dpdb.plan.ranges import Environment, interval, narrow, nullable
-from dpdb.plan.relations import Joined, unit_columns
+from dpdb.plan.relations import Joined
 from dpdb.plan.single_aggregates import number_of_values
 from dpdb.plan.single_values import DistinctValue, UnitValue, single_value
 from dpdb.plan.statistics import Distinct, Grid, Ranks, Tally, fit_grid, reach_of, step_of
@@ -65,7 +66,7 @@ def contribution_of(
 ) -> Contribution:
     """How the rows of one privacy unit can enter the aggregate, in one of `group_count` groups.
 
-    Of these, so many `parts` are within each group of the query's GROUP BY.
+    So many `parts` of these groups are within each group of the query's GROUP BY.
     """
     argument = aggregate.argument
     optional = (
@@ -148,9 +149,9 @@ class AggregateLowering:
 
     @property
     def moments(self) -> MomentLowering:
-        """The lowering of the argument's moments, which COUNT, SUM and the like are made of.
+        """The lowering of the argument's moments, from which COUNT, SUM and the like are computed.
 
-        It is not kept, as it refers to this object: such a circle would keep a session's rows.
+        It is not cached: it refers to this object, and such a circle would keep a session's rows.
         """
         argument = self.aggregate.argument
         return MomentLowering(

@@ -17,14 +17,7 @@ from dpdb.privacy.bracket import MOST_RANKS, Bracket
 from dpdb.privacy.gaussian_calibration import epsilon_of, variance_for
 from dpdb.privacy.gradual_release import LOOKS
 from dpdb.privacy.halves import Halves
-from dpdb.privacy.mechanisms import (
-    MAX_SCALE,
-    SLACK,
-    Exponential,
-    Gaussian,
-    Laplace,
-    Smooth,
-)
+from dpdb.privacy.mechanisms import MAX_SCALE, SLACK, Exponential, Gaussian, Laplace, Smooth
 from dpdb.privacy.sensitivity import Contribution
 from dpdb.privacy.walk import SPAN, Walk
 

@@ -14,7 +14,7 @@ from functools import lru_cache
 from dpdb.plan import splits
 from dpdb.plan.expressions import Expr
 from dpdb.plan.mechanism_choice import MechanismChoice
-from dpdb.plan.moments import Moment, Moments, Reading, constant, value
+from dpdb.plan.moments import Combination, Moment, Moments, constant, value
 from dpdb.plan.plan import Release
 from dpdb.plan.statistics import Count, Grid, Joint, Part, Statistic, Total
 from dpdb.policy.budget import Neighbors
@@ -168,24 +168,24 @@ class MomentLowering:
         """All moments from one vector, and the number of NULLs, which no other part counts."""
         one_cell = self._contribution.group_count == 1
         parts: list[Part]
-        readings: tuple[Reading, ...]
+        combinations: tuple[Combination, ...]
         if Moment.SQUARES in needed:
-            parts, readings = self._three_polynomials(grid)
+            parts, combinations = self._three_polynomials(grid)
         elif one_cell and self._contribution.neighbors is Neighbors.REPLACE:
-            parts, readings = self._sum_and_count(grid)
+            parts, combinations = self._sum_and_count(grid)
         else:
-            parts, readings = self._distances(grid)
+            parts, combinations = self._distances(grid)
         rows = None
         if Moment.ROWS in needed:
             entered = Contribution(Neighbors.ADD_REMOVE, optional=True)
             weight = joint(Joint(tuple(parts)).signed_bounds, entered)
             nulls = Count(self.argument, self.where, nulls=True)
-            rows = readings[0] + value(0, len(parts), Fraction(1, weight))
+            rows = combinations[0] + value(0, len(parts), Fraction(1, weight))
             parts.append(Part("null_count", nulls, weight, Fraction(1, weight)))
         name = "variance" if Moment.SQUARES in needed else "avg"
-        return [self._joint(name, parts)], self._about(grid, *readings, rows=rows)
+        return [self._joint(name, parts)], self._about(grid, *combinations, rows=rows)
 
-    def _distances(self, grid: Grid) -> tuple[list[Part], tuple[Reading, Reading]]:
+    def _distances(self, grid: Grid) -> tuple[list[Part], tuple[Combination, Combination]]:
         """A = Σ (x - L) and B = Σ (U - x), to which a row adds w = U - L in all, whatever it holds.
 
         The number of rows is (A + B)/w, and Σ y = A - (c - L)·(A + B)/w. A row moves the pair
@@ -199,9 +199,9 @@ class MomentLowering:
             Part("sum_above_lower", above, unit=grid.step),
             Part("sum_below_upper", below, unit=grid.step),
         ]
-        return parts, _readings_of_distances(low, high)
+        return parts, _combinations_of_distances(low, high)
 
-    def _sum_and_count(self, grid: Grid) -> tuple[list[Part], tuple[Reading, Reading]]:
+    def _sum_and_count(self, grid: Grid) -> tuple[list[Part], tuple[Combination, Combination]]:
         """Σ y and the number of rows times h, for a row that may be replaced or left out.
 
         A row can change (number, Σ y) by (1, y) or by (0, y - y'): a hexagon, in which the cost
@@ -215,7 +215,9 @@ class MomentLowering:
         ]
         return parts, (value(0, 1, Fraction(1, half)), value(0, 0))
 
-    def _three_polynomials(self, grid: Grid) -> tuple[list[Part], tuple[Reading, Reading, Reading]]:
+    def _three_polynomials(
+        self, grid: Grid
+    ) -> tuple[list[Part], tuple[Combination, Combination, Combination]]:
         """P = 4Σ(y² + hy), M = 4Σ(y² - hy) and R = 5Σ(h² - y²).
 
         A row adds |P| + |M| + |R| = 8h|y| + 5(h² - y²), which is largest at |y| = 0.8h: 8.2 h².
@@ -232,18 +234,18 @@ class MomentLowering:
             Part(name, self._total(grid, *coefficients), unit=step)
             for name, coefficients in polynomials
         ]
-        return parts, _readings_of_polynomials(half)
+        return parts, _combinations_of_polynomials(half)
 
     def _about(
         self,
         grid: Grid,
-        number: Reading,
-        total: Reading,
-        squares: Reading | None = None,
+        number: Combination,
+        total: Combination,
+        squares: Combination | None = None,
         *,
-        rows: Reading | None = None,
+        rows: Combination | None = None,
     ) -> Moments:
-        """The moments of these readings about the middle of a grid; `number` counts the values."""
+        """The moments about the middle of a grid; `number` counts the values."""
         rows = rows if self.nullable else number
         about_zero = total + number * grid.centre
         return Moments(grid, grid.centre, rows, number, total, squares, about_zero)
@@ -272,14 +274,14 @@ class MomentLowering:
 
 
 @lru_cache(maxsize=64)
-def _readings_of_distances(low: int, high: int) -> tuple[Reading, Reading]:
+def _combinations_of_distances(low: int, high: int) -> tuple[Combination, Combination]:
     """The number of rows and Σ y, for values from `low` to `high` about the centre."""
     number = (value(0, 0) + value(0, 1)) * Fraction(1, high - low)
     return number, value(0, 0) + number * low
 
 
 @lru_cache(maxsize=64)
-def _readings_of_polynomials(half: int) -> tuple[Reading, Reading, Reading]:
+def _combinations_of_polynomials(half: int) -> tuple[Combination, Combination, Combination]:
     """The number of rows, Σ y and Σ y², for values up to `half` from the centre."""
     above, below, between = (value(0, part) for part in range(3))
     squares = (above + below) * Fraction(1, 8)

@@ -15,43 +15,45 @@ from dpdb.plan.expressions import Expr
 from dpdb.plan.query import Aggregate, Function
 from dpdb.plan.statistics import Grid
 
-Place = tuple[int, int]
+PartIndex = tuple[int, int]
 """The index of a release in its plan, and that of a part of it."""
 
 
 @dataclass(frozen=True)
-class Reading:
-    """A moment as `constant` + Σ weight · noisy value."""
+class Combination:
+    """A linear combination: `constant` + Σ weight · noisy value."""
 
-    weights: tuple[tuple[Place, Fraction], ...] = ()
+    weights: tuple[tuple[PartIndex, Fraction], ...] = ()
     constant: Fraction = Fraction(0)
 
     @classmethod
-    def of(cls, weights: Mapping[Place, Fraction], constant: Fraction = Fraction(0)) -> Reading:
-        """The reading with these weights; those of 0 are left out."""
+    def of(
+        cls, weights: Mapping[PartIndex, Fraction], constant: Fraction = Fraction(0)
+    ) -> Combination:
+        """The combination with these weights; those of 0 are left out."""
         kept = sorted((place, Fraction(weight)) for place, weight in weights.items() if weight)
         return cls(tuple(kept), constant)
 
-    def __add__(self, other: Reading) -> Reading:
+    def __add__(self, other: Combination) -> Combination:
         weights = dict(self.weights)
         for place, weight in other.weights:
             weights[place] = weights.get(place, Fraction(0)) + weight
-        return Reading.of(weights, self.constant + other.constant)
+        return Combination.of(weights, self.constant + other.constant)
 
-    def __mul__(self, factor: Fraction | int) -> Reading:
+    def __mul__(self, factor: Fraction | int) -> Combination:
         weights = {place: factor * weight for place, weight in self.weights}
-        return Reading.of(weights, factor * self.constant)
+        return Combination.of(weights, factor * self.constant)
 
-    def __sub__(self, other: Reading) -> Reading:
+    def __sub__(self, other: Combination) -> Combination:
         return self + other * -1
 
-    def placed(self, places: Mapping[int, int]) -> Reading:
-        """The same reading of releases at other places."""
+    def placed(self, places: Mapping[int, int]) -> Combination:
+        """The same combination of releases at other places."""
         weights = {(places[release], part): weight for (release, part), weight in self.weights}
-        return Reading.of(weights, self.constant)
+        return Combination.of(weights, self.constant)
 
-    def moved(self, by: int) -> Reading:
-        """The same reading of releases whose indices are larger by this number."""
+    def moved(self, by: int) -> Combination:
+        """The same combination of releases whose indices are larger by this number."""
         return self.placed({release: release + by for release in self.releases})
 
     @property
@@ -60,14 +62,14 @@ class Reading:
         return {release for (release, _), _ in self.weights}
 
 
-def value(release: int = 0, part: int = 0, weight: Fraction | int = 1) -> Reading:
+def value(release: int = 0, part: int = 0, weight: Fraction | int = 1) -> Combination:
     """The noisy value of one part of a release, times a weight."""
-    return Reading.of({(release, part): Fraction(weight)})
+    return Combination.of({(release, part): Fraction(weight)})
 
 
-def constant(number: Fraction | int) -> Reading:
+def constant(number: Fraction | int) -> Combination:
     """A public number."""
-    return Reading((), Fraction(number))
+    return Combination((), Fraction(number))
 
 
 class Moment(StrEnum):
@@ -99,24 +101,24 @@ def moments_of(aggregate: Aggregate) -> frozenset[Moment]:
 
 @dataclass(frozen=True)
 class Moments:
-    """The readings of the moments of x, in steps of `grid`, and of y = x - `centre`.
+    """The combinations of the moments of x, in steps of `grid`, and of y = x - `centre`.
 
     Those that the releases do not tell are None.
     """
 
     grid: Grid | None = None
     centre: int = 0
-    rows: Reading | None = None
-    count: Reading | None = None
-    total: Reading | None = None
+    rows: Combination | None = None
+    count: Combination | None = None
+    total: Combination | None = None
     """Σ y."""
-    squares: Reading | None = None
+    squares: Combination | None = None
     """Σ y²."""
-    sum: Reading | None = None
+    sum: Combination | None = None
     """Σ x."""
 
-    def of(self, moment: Moment) -> Reading | None:
-        """The reading of a moment; that of TOTAL is the sum of x itself."""
+    def of(self, moment: Moment) -> Combination | None:
+        """The combination of a moment; that of TOTAL is the sum of x itself."""
         match moment:
             case Moment.ROWS:
                 return self.rows
@@ -131,14 +133,14 @@ class Moments:
         """The indices of the releases from which an aggregate is computed."""
         match aggregate.function:
             case Function.COUNT:
-                readings = [self.count]
+                combinations = [self.count]
             case Function.SUM:
-                readings = [self.sum]
+                combinations = [self.sum]
             case Function.AVG:
-                readings = [self.count, self.total]
+                combinations = [self.count, self.total]
             case _:
-                readings = [self.count, self.total, self.squares]
-        return tuple(sorted(set().union(*(each.releases for each in readings if each))))
+                combinations = [self.count, self.total, self.squares]
+        return tuple(sorted(set().union(*(each.releases for each in combinations if each))))
 
     @property
     def step(self) -> Fraction:
@@ -148,28 +150,28 @@ class Moments:
     def with_constants_times(self, factor: int) -> Moments:
         """The moments with constants that are this number of times as large."""
         return self._with(
-            each and replace(each, constant=factor * each.constant) for each in self._readings
+            each and replace(each, constant=factor * each.constant) for each in self._combinations
         )
 
     def moved(self, by: int) -> Moments:
         """The moments as read from releases whose indices are larger by this number."""
-        return self._with(each and each.moved(by) for each in self._readings)
+        return self._with(each and each.moved(by) for each in self._combinations)
 
     def placed(self, places: Mapping[int, int]) -> Moments:
         """The moments that are read from releases with a place, at these places."""
         return self._with(
             each.placed(places) if each and each.releases <= places.keys() else None
-            for each in self._readings
+            for each in self._combinations
         )
 
     @property
-    def _readings(self) -> tuple[Reading | None, ...]:
-        """All readings, in the order of the fields."""
+    def _combinations(self) -> tuple[Combination | None, ...]:
+        """All combinations, in the order of the fields."""
         return self.rows, self.count, self.total, self.squares, self.sum
 
-    def _with(self, readings: Iterable[Reading | None]) -> Moments:
-        """The moments of the same argument with other readings, in the order of the fields."""
-        return Moments(self.grid, self.centre, *readings)
+    def _with(self, combinations: Iterable[Combination | None]) -> Moments:
+        """The moments of the same argument with other combinations, in the order of the fields."""
+        return Moments(self.grid, self.centre, *combinations)
 
 
 NO_MOMENTS = Moments()

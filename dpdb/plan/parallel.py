@@ -25,7 +25,7 @@ class Family:
 
     @property
     def shares(self) -> int:
-        """The number of shares that all have together: as many as there are over one filter."""
+        """The number of shares that all filters have together: as many as one filter alone has."""
         return max(map(len, self.members))
 
     @property

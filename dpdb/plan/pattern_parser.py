@@ -14,7 +14,7 @@ _CLASSES = {
 }
 """The classes by their letters: of ASCII alone, as in RE2."""
 _CONTROLS = {"n": "\n", "t": "\t", "r": "\r", "f": "\f", "v": "\v"}
-Ranges = tuple[tuple[str, str], ...]
+CharacterRanges = tuple[tuple[str, str], ...]
 
 
 class PatternFault(ValueError):
@@ -25,7 +25,7 @@ class PatternFault(ValueError):
 class CharacterSet:
     """The characters within some ranges, or all others."""
 
-    ranges: Ranges
+    ranges: CharacterRanges
     others: bool = False
 
     def __contains__(self, character: str) -> bool:
@@ -46,29 +46,29 @@ class End:
 class Sequence:
     """One after the other."""
 
-    parts: tuple[Node, ...]
+    parts: tuple[PatternNode, ...]
 
 
 @dataclass(frozen=True)
 class Alternatives:
     """One of several."""
 
-    choices: tuple[Node, ...]
+    choices: tuple[PatternNode, ...]
 
 
 @dataclass(frozen=True)
 class Repeat:
     """From `least` to `most` times; without `most` as often as one likes."""
 
-    part: Node
+    part: PatternNode
     least: int
     most: int | None
 
 
-Node = CharacterSet | Start | End | Sequence | Alternatives | Repeat
+PatternNode = CharacterSet | Start | End | Sequence | Alternatives | Repeat
 
 
-def parsed(pattern: str) -> Node:
+def parsed(pattern: str) -> PatternNode:
     """The tree of a pattern; raises PatternFault where it is outside the subset."""
     folds = pattern.startswith("(?i)")
     parser = _Parser(pattern[4:] if folds else pattern, folds)
@@ -85,7 +85,7 @@ class _Parser:
     rest: str
     folds: bool
 
-    def alternatives(self, depth: int) -> Node:
+    def alternatives(self, depth: int) -> PatternNode:
         if depth > MAX_DEPTH:
             raise PatternFault("groups are nested too deeply")
         choices = [self._sequence(depth)]
@@ -93,13 +93,13 @@ class _Parser:
             choices.append(self._sequence(depth))
         return choices[0] if len(choices) == 1 else Alternatives(tuple(choices))
 
-    def _sequence(self, depth: int) -> Node:
+    def _sequence(self, depth: int) -> PatternNode:
         parts = []
         while self.rest and self.rest[0] not in "|)":
             parts.append(self._repeated(self._part(depth)))
         return Sequence(tuple(parts))
 
-    def _part(self, depth: int) -> Node:
+    def _part(self, depth: int) -> PatternNode:
         character = self._next()
         match character:
             case "(":
@@ -168,12 +168,12 @@ class _Parser:
         self._next()
         return self._characters(tuple(ranges), others=others)
 
-    def _characters(self, ranges: Ranges, *, others: bool = False) -> CharacterSet:
+    def _characters(self, ranges: CharacterRanges, *, others: bool = False) -> CharacterSet:
         if self.folds:
             ranges = (*ranges, *(each for one in ranges for each in _other_case(*one)))
         return CharacterSet(ranges, others)
 
-    def _repeated(self, part: Node) -> Node:
+    def _repeated(self, part: PatternNode) -> PatternNode:
         match self.rest[:1]:
             case "*":
                 least, most = 0, None
@@ -188,7 +188,7 @@ class _Parser:
         self._next()
         return self._once(Repeat(part, least, most))
 
-    def _counted(self, part: Node) -> Node:
+    def _counted(self, part: PatternNode) -> PatternNode:
         inside, closed, rest = self.rest[1:].partition("}")
         least, comma, most = inside.partition(",")
         numbers = [least, *([most] if most else [])]
@@ -221,7 +221,7 @@ class _Parser:
         return there
 
 
-def _other_case(low: str, high: str) -> Ranges:
+def _other_case(low: str, high: str) -> CharacterRanges:
     """The ASCII letters within a range, in their other case."""
     found = []
     for first, last, by in (("a", "z", -32), ("A", "Z", 32)):

@@ -16,9 +16,10 @@ from pathlib import Path
 
 from dpdb.errors import Unsupported
 from dpdb.plan.expressions import ColumnRef, Expr, columns_of, conjunction
+from dpdb.plan.owners import unit_columns
 from dpdb.plan.query import COUNTS, Aggregate, Function
 from dpdb.plan.ranges import interval, narrow, nullable
-from dpdb.plan.relations import Source, unit_columns
+from dpdb.plan.relations import Source
 from dpdb.plan.single_values import single_value
 from dpdb.plan.stability import THE_UNIT, Name
 from dpdb.plan.statistics import Grid, fit_grid, step_of
@@ -174,10 +175,7 @@ def aggregate_bounds(bare: Column, function: Function, grid: Grid, most: int) ->
         step = grid_step(low, high) if bare.kind is Kind.NUMBER else step
     fitted = fit_grid(step, low, high, MAGNITUDE_LIMIT)
     return replace(
-        bare,
-        lower=fitted.lower * fitted.step,
-        upper=fitted.upper * fitted.step,
-        step=fitted.step,
+        bare, lower=fitted.lower * fitted.step, upper=fitted.upper * fitted.step, step=fitted.step
     )
 
 

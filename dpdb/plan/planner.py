@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 
 from dpdb.errors import TooLarge
@@ -22,12 +23,9 @@ from dpdb.plan.found_keys import FoundKeys
 from dpdb.plan.group_keys import found_places, is_found, key_values
 from dpdb.plan.intervals import Interval
 from dpdb.plan.key_selection import number_of_selections, selects_keys
-from dpdb.plan.lowering import (
-    PlanningContext,
-    RowCount,
-)
+from dpdb.plan.lowering import PlanningContext, RowCount
 from dpdb.plan.mechanism_choice import with_usual_noise
-from dpdb.plan.plan import Plan, Release, ReleasedGroup, ReleaseFamily
+from dpdb.plan.plan import Plan, ReleasedGroup
 from dpdb.plan.query import Query
 from dpdb.plan.query_releases import MAX_GROUPS, QueryReleases
 from dpdb.plan.ranges import Environment
@@ -70,7 +68,7 @@ def outline(query: Query, policy: Policy) -> Plan:
         most_rows(query.derived, {each: _outlined_rows(each) for each in query.subqueries})
     values = tuple(key_values(key, query.where, {}) for key in query.keys)
     estimates = tuple(Estimate(aggregate, (), Interval()) for aggregate in query.aggregates)
-    return _assembled(query, values, (), estimates, subplans, policy=policy)
+    return _without_releases(query, values, estimates, subplans, policy)
 
 
 def _outlined_rows(query: Query) -> int:
@@ -113,16 +111,12 @@ def _plan_within(
     own = QueryReleases(query, context, known, group_count, _number(values), shown)
     own.recall()
     own.draw_all(shared, shares)
-    return _assembled(
-        query,
-        values,
-        tuple(own.releases),
-        own.all_estimates(),
-        subplans,
-        policy=context.policy,
-        competing=competing,
+    return replace(
+        _without_releases(query, values, own.all_estimates(), subplans, context.policy),
+        releases=tuple(own.releases),
+        competing_rows=competing,
         groups=tuple(own.groups),
-        reused=own.reused,
+        remembered=own.reused,
         parallel=own.parallel,
     )
 
@@ -194,26 +188,20 @@ def _found(query: Query) -> FoundKeys | None:
     return FoundKeys(places, most, None if selects_keys(query) else ())
 
 
-def _assembled(
+def _without_releases(
     query: Query,
     values: KeyValues,
-    releases: tuple[Release, ...],
     estimates: tuple[Estimate, ...],
     subplans: tuple[Plan, ...],
-    *,
     policy: Policy,
-    competing: int = 1,
-    groups: tuple[tuple[int, ReleasedGroup], ...] = (),
-    reused: tuple[ReleasedGroup, ...] = (),
-    parallel: tuple[ReleaseFamily, ...] = (),
 ) -> Plan:
-    """The plan with these parts and with the answer's columns, order and limit from the query."""
+    """The plan that the query and these parts make; what is drawn for it is not in it yet."""
     return Plan(
         table=query.table,
         where=query.where,
         keys=query.keys,
         key_values=values,
-        releases=releases,
+        releases=(),
         estimates=estimates,
         subplans=subplans,
         outputs=query.outputs,
@@ -222,10 +210,6 @@ def _assembled(
         limit=query.limit,
         offset=query.offset,
         sample_key=policy.sample_key,
-        competing_rows=competing,
-        groups=groups,
-        remembered=reused,
-        parallel=parallel,
         derived=query.derived if isinstance(query, DerivedQuery) else None,
         found=_found(query),
     )

@@ -54,8 +54,9 @@ def possible_values(
             found = of_column(expression)
         case Case(branches=branches, default=default):
             found = _union(of(part) for part in (*(value for _, value in branches), default))
-        case Call(name="coalesce" | "least" | "greatest", arguments=arguments):
+        case Call(name="coalesce" | "least" | "greatest", arguments=arguments, kind=kind):
             found = _union(map(of, arguments))
+            found = _within(found, interval(expression, known)) if kind.whole else found
         case Call(name="nullif" | "months_later" as name, arguments=(first, second)):
             found = _without(of(first), second) if name == "nullif" else _later(of(first), second)
         case Call(name=name, arguments=(text, *constants)) if name in TEXT_CHANGES:
@@ -84,6 +85,13 @@ def _union(parts: Iterable[Values | None]) -> Values | None:
             return None
         found.update(dict.fromkeys(part))
     return tuple(found)
+
+
+def _within(values: Values | None, limits: Interval) -> Values | None:
+    """The whole numbers in an interval, in ascending order."""
+    if values is None:
+        return None
+    return tuple(sorted(v for v in values if limits.lower <= int(v) <= limits.upper))
 
 
 def _without(values: Values | None, second: Expr) -> Values | None:
@@ -154,7 +162,7 @@ def _combined(symbol: str, left: Values | None, right: Values | None, kind: Kind
 
 
 def _exists(value: Value, kind: Kind) -> bool:
-    """Whether there is such a date or timestamp."""
+    """Whether the calendar has this date or timestamp."""
     first, last = CALENDAR if kind is Kind.DATE else TIMESTAMPS
     return first <= int(value) <= last
 

@@ -1,4 +1,4 @@
-"""Quantiles: which are selected together, and the intervals of those that are shown."""
+"""Quantiles: which ones are selected together, and the intervals that are shown for them."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ def shown_confidences(
 
 
 def together(query: Query, context: PlanningContext) -> dict[int, tuple[int, ...]]:
-    """For the index of each quantile that is one of several of the same values: all of them.
+    """For the index of each quantile that is selected with others: the indices of them all.
 
-    They are in the order of their fractions, and each is of the same argument and filter.
+    They are in the order of their fractions, and have the same argument and filter.
     """
     options = context.options
     concentrated = context.policy.budget.composition is Composition.ZCDP
@@ -65,7 +65,7 @@ class LoweredTogether(NamedTuple):
     releases: list[Release]
     range: Interval
     brackets: tuple[int | None, ...]
-    """For each of them which of the releases is its bracket, where it has one."""
+    """For each quantile the index of the release that is its bracket, where it has one."""
 
 
 def lower_together(

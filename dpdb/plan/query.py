@@ -9,16 +9,10 @@ from fractions import Fraction
 from functools import cached_property
 
 from dpdb.errors import Place
-from dpdb.plan.expressions import (
-    Expr,
-    IntervalEnd,
-    columns_of,
-    conjunction,
-    interval_ends,
-    size,
-)
+from dpdb.plan.expressions import Expr, IntervalEnd, columns_of, conjunction, interval_ends, size
 from dpdb.plan.obstacles import Obstacle, obstacle
-from dpdb.plan.relations import Source, columns_of_owner
+from dpdb.plan.owners import columns_of_owner
+from dpdb.plan.relations import Source
 from dpdb.plan.single_values import single_value, stored_columns
 from dpdb.policy.catalog import Column, Kind
 
@@ -165,7 +159,7 @@ class Query:
     def columns_read(self) -> dict[str, Column]:
         """The columns that its subqueries, filter, keys and aggregates read, by name.
 
-        Where a subquery reads another column of the same name, it is left out.
+        A name is left out where a subquery reads another column under it.
         """
         parts = [part for each in self.aggregates for part in (each.argument, each.where)]
         own = (
@@ -180,7 +174,7 @@ class Query:
     def groups_per_unit(self) -> int | None:
         """The most groups in which a unit counts; None where only its rows are limited.
 
-        Where all keys are the same in all rows of a unit, it is in one.
+        Where all keys are the same in all rows of a unit, that is one.
         """
         owned = columns_of_owner(self.table) if self.keys else frozenset[str]()
         if self.keys and all(columns_of(key).keys() <= owned for key in self.keys):

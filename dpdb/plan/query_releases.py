@@ -13,14 +13,9 @@ from dpdb.plan.count_groups import CountGroup
 from dpdb.plan.estimate import Estimate
 from dpdb.plan.intervals import Interval
 from dpdb.plan.key_selection import key_release, key_share, told_by_keys
-from dpdb.plan.lowering import (
-    NO_SHARE,
-    AggregateLowering,
-    PlanningContext,
-    contribution_of,
-)
+from dpdb.plan.lowering import NO_SHARE, AggregateLowering, PlanningContext, contribution_of
 from dpdb.plan.mechanism_choice import MechanismChoice
-from dpdb.plan.moments import GroupMoments, Moments, Reading, value
+from dpdb.plan.moments import Combination, GroupMoments, Moments, value
 from dpdb.plan.plan import Release, ReleasedGroup, ReleaseFamily
 from dpdb.plan.query import Query
 from dpdb.plan.ranges import Environment
@@ -65,7 +60,7 @@ class QueryReleases:
     def recall(self) -> None:
         """Take what follows from remembered groups.
 
-        Where several tell the number of rows, it is combined from all of them.
+        Where several of them tell the number of rows, their values are combined.
         """
         before = recalled(self.query, self.context)
         more = beside(before, self.query, self.context)
@@ -172,7 +167,7 @@ class QueryReleases:
         """The estimates of counts that are drawn together."""
         for member, added in zip(group.members, group.added, strict=True):
             parts = (0,) if added is None else added
-            number = sum((value(release, part) for part in parts), Reading())
+            number = sum((value(release, part) for part in parts), Combination())
             self.estimates[member] = Estimate(
                 self.query.aggregates[member],
                 (release,),

@@ -17,7 +17,7 @@ from dpdb.privacy.accounting.loss import Loss
 from dpdb.privacy.mechanisms import Gaussian
 
 MOST_BESIDE = 4
-"""As many groups are read for the number of rows, beside those that are needed."""
+"""How many groups are read for the number of rows, beside those that are needed."""
 
 
 def recalled(query: Query, context: PlanningContext) -> dict[int, ReleasedGroup]:

@@ -25,8 +25,8 @@ from dpdb.plan.pattern_parser import (
     Alternatives,
     CharacterSet,
     End,
-    Node,
     PatternFault,
+    PatternNode,
     Repeat,
     Sequence,
     Start,
@@ -161,7 +161,7 @@ class Automaton:
                 waiting += fresh
         return kept
 
-    def add(self, node: Node, then: int) -> int:
+    def add(self, node: PatternNode, then: int) -> int:
         """The state from which the node is read and then the state `then` is reached."""
         match node:
             case CharacterSet():

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 
-from dpdb.plan.expressions import ColumnRef, Expr, columns_of, conjunction, conjuncts
+from dpdb.plan.expressions import Expr, columns_of, conjunction, conjuncts
 from dpdb.policy.catalog import Column, Kind, Table
 
 
@@ -78,9 +78,8 @@ class Join:
 class Lookup:
     """What EXISTS and IN look for: rows of a table for which `on` is equal and `rest` is true.
 
-    Of a private table only rows of the owner's count. With `compared`, which is of IN, a row also
-    has to be equal in that; where no row is, but one may be for all that is known, the answer is
-    NULL, as SQL has it.
+    In a private table only the owner's rows are looked at. For IN, the row also has to be equal in
+    `compared`. Where no row is, but a NULL leaves it open, the answer is NULL, as in SQL.
     """
 
     right: Scan
@@ -227,61 +226,3 @@ def certain_scans(relation: Relation) -> Iterator[Scan]:
         case Join(kind=JoinKind.INNER, left=left, right=right):
             yield from certain_scans(left)
             yield right
-
-
-def unit_columns(source: Source, *, always: bool = False) -> frozenset[str]:
-    """The names of the columns that name the privacy unit of a row, or `always` do.
-
-    A column that only references such a column is none: nothing but the policy makes it one.
-    """
-    match source:
-        case Joined(relation=relation):
-            return frozenset(
-                f"{scan.leaf}.{name}" if scan.leaf else name
-                for scan in (certain_scans(relation) if always else scans(relation))
-                for name in unit_columns(scan.table, always=always)
-            )
-        case Table(unit=str(unit), chain=None) if unit:
-            return frozenset((unit,) if source.names_every_unit or not always else ())
-    return frozenset()
-
-
-def columns_of_owner(source: Source) -> frozenset[str]:
-    """The names of the columns that are the same in all rows of a unit, or NULL in all.
-
-    They are those of tables with one row for each unit, and what unique lookups find for them in
-    public tables. Groups by such columns have each unit in one of them.
-    """
-    return _of_owner(source.relation if isinstance(source, Joined) else Scan(source))
-
-
-def _of_owner(relation: Relation) -> frozenset[str]:
-    match relation:
-        case Scan(table=table):
-            # A unit can have another row where the column that names it is NULL.
-            one_row = table.key != () and {*table.key} == unit_columns(table, always=True)
-            return frozenset(map(relation.name, table.columns)) if one_row else frozenset()
-        case Mark(left=left):
-            return _of_owner(left)
-        case Join(kind=JoinKind.FULL):
-            return frozenset()
-        case Join(left=left, right=Scan(table=Table(public=True)) as right):
-            known = _of_owner(left)
-            return known | _looked_up(relation, right, known)
-        case Join(kind=JoinKind.INNER, left=left, right=right):
-            return _of_owner(left) | _of_owner(right)
-        case Join(left=left):
-            return _of_owner(left)
-
-
-def _looked_up(join: Join, right: Scan, known: frozenset[str]) -> frozenset[str]:
-    """The columns of a public table of which a unit's rows all find the same row, or none."""
-    equal = {
-        there.column.name
-        for here, there in join.on
-        if isinstance(there, ColumnRef) and columns_of(here).keys() <= known
-    }
-    key = {right.name(column) for column in right.table.columns if column.name in right.table.key}
-    alone = len(join.on) == len(key) and join.rest is None
-    found = bool(key) and key <= equal and (alone or join.kind is JoinKind.INNER)
-    return frozenset(map(right.name, right.table.columns)) if found else frozenset()

@@ -115,14 +115,14 @@ def _of_counts(
 Subject = tuple[Expr | None, bool]
 """An argument, or None for all rows; and whether its squares stand apart from its sum."""
 Needs = dict[Subject, frozenset[Moment]]
-Asked = Sequence[tuple[int, Aggregate]]
+NumberedAggregates = Sequence[tuple[int, Aggregate]]
 ROWS: Subject = (None, False)
 _CHEAP = BudgetShare(Fraction(1), Fraction(1, 10**6))
 """The share at which ways are compared: errors grow alike as it shrinks."""
 
 
 def _over_one_filter(
-    asked: Asked, query: Query, context: PlanningContext
+    asked: NumberedAggregates, query: Query, context: PlanningContext
 ) -> tuple[ReleaseGroup, ...]:
     """The groups of aggregates over one filter: of the ways the one with the smallest errors.
 
@@ -154,7 +154,7 @@ def _over_one_filter(
     return min(ways, key=lambda way: _error(way, asked, query, context))
 
 
-def _one_by_one(asked: Asked) -> tuple[ReleaseGroup, ...]:
+def _one_by_one(asked: NumberedAggregates) -> tuple[ReleaseGroup, ...]:
     """A group for each COUNT and SUM, but one for all that count the same rows."""
     groups: dict[object, ReleaseGroup] = {}
     for index, aggregate in asked:
@@ -165,7 +165,9 @@ def _one_by_one(asked: Asked) -> tuple[ReleaseGroup, ...]:
     return tuple(groups.values())
 
 
-def _subject(aggregate: Aggregate, asked: Asked, query: Query, context: PlanningContext) -> Subject:
+def _subject(
+    aggregate: Aggregate, asked: NumberedAggregates, query: Query, context: PlanningContext
+) -> Subject:
     """What an aggregate is about; COUNT(x) of values that are never NULL is about all rows.
 
     Squares stand apart where their grid is coarser than that of the sums beside them, which
@@ -213,7 +215,7 @@ def _argument(subject: Subject) -> Expr:
 
 
 def _error(
-    way: Sequence[ReleaseGroup], asked: Asked, query: Query, context: PlanningContext
+    way: Sequence[ReleaseGroup], asked: NumberedAggregates, query: Query, context: PlanningContext
 ) -> float:
     """The sum of the errors of all aggregates, each relative to what it is when asked alone.
 
@@ -260,6 +262,6 @@ def _variance(
     """The variance of a COUNT or a SUM, but for the factor 2 of all Laplace noise."""
     moments = moments_for(aggregate, groups)
     assert moments is not None
-    reading = moments.sum if aggregate.function is Function.SUM else moments.count
-    assert reading is not None
-    return covariance(reading, reading, releases)
+    combination = moments.sum if aggregate.function is Function.SUM else moments.count
+    assert combination is not None
+    return covariance(combination, combination, releases)

@@ -14,9 +14,10 @@ from fractions import Fraction
 from pathlib import Path
 
 from dpdb.plan.expressions import ColumnRef, Expr, Literal, columns_of, is_null_constant
+from dpdb.plan.owners import unit_columns
 from dpdb.plan.per_unit import argument_grid, different
 from dpdb.plan.ranges import nullable
-from dpdb.plan.relations import Scan, Source, scans, unit_columns
+from dpdb.plan.relations import Scan, Source, scans
 from dpdb.plan.stability import Name, names_of
 from dpdb.plan.statistics import Grid, fit_grid
 from dpdb.policy.catalog import Column, Kind, Policy, Reference, Table, Value
@@ -24,7 +25,7 @@ from dpdb.policy.numbers import MAGNITUDE_LIMIT
 
 
 @dataclass(frozen=True)
-class Part:
+class UnionPart:
     """The rows of one SELECT: of `source` those for which `where` is true."""
 
     source: Source
@@ -45,7 +46,7 @@ class RowUnion(Table):
     Its `unit` is empty where no column names the units of its rows.
     """
 
-    parts: tuple[Part, ...] = ()
+    parts: tuple[UnionPart, ...] = ()
     unit_word: str = ""
     """What a message calls a unit."""
     sample_key: str = ""
@@ -71,12 +72,12 @@ class RowUnion(Table):
 
     @property
     def arithmetic(self) -> str:
-        """How the cap on a unit's rows follows from those of the parts, such as `20 + 20`."""
+        """How the cap on a unit's rows is worked out, such as `20 + 20`."""
         return " + ".join(str(part.source.rows_per_unit) for part in self.parts)
 
 
 def row_union(
-    labels: Sequence[str], kinds: Sequence[Kind], parts: Sequence[Part], policy: Policy
+    labels: Sequence[str], kinds: Sequence[Kind], parts: Sequence[UnionPart], policy: Policy
 ) -> RowUnion:
     """The table of these parts, with columns of these names and types."""
     # No . is in the names, so that none is taken for that of a joined table's column.
@@ -104,18 +105,18 @@ def row_union(
 
 def rows_read(source: Source, where: Expr | None, read: Sequence[Expr], policy: Policy) -> RowUnion:
     """The rows of a source that pass a condition, with what is read of them as columns."""
-    part = Part(source, where, tuple(read))
+    part = UnionPart(source, where, tuple(read))
     names = [each.column.name if isinstance(each, ColumnRef) else "" for each in read]
     return row_union(names, [each.kind for each in read], [part], policy)
 
 
-def _names_unit(part: Part, at: int, *, always: bool = False) -> bool:
+def _names_unit(part: UnionPart, at: int, *, always: bool = False) -> bool:
     """Whether a column is one that names the units of a part's rows, or `always` does."""
     column, naming = part.columns[at], unit_columns(part.source, always=always)
     return isinstance(column, ColumnRef) and column.column.name in naming
 
 
-def _naming(parts: Iterable[Part], at: int, policy: Policy) -> Reference | None:
+def _naming(parts: Iterable[UnionPart], at: int, policy: Policy) -> Reference | None:
     """What a column references: the key that it names rows by in all parts, if it does."""
     named: set[Name | None] = set()
     references: list[Reference] = []
@@ -141,7 +142,7 @@ def _column(
     name: str,
     kind: Kind,
     expressions: Sequence[Expr],
-    parts: Sequence[Part],
+    parts: Sequence[UnionPart],
     naming: Reference | None,
 ) -> Column:
     """A column that holds what these expressions come to, one in each part."""

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from dpdb.plan.moments import GroupMoments, Moment, Moments, Reading, moments_of
+from dpdb.plan.moments import Combination, GroupMoments, Moment, Moments, moments_of
 from dpdb.plan.plan import Release
 from dpdb.plan.query import Aggregate
 from dpdb.plan.ranges import nullable
@@ -44,7 +44,7 @@ def combined(
     """The groups with the best number of all rows, and the sums that go with it.
 
     Let N_j be the numbers of rows of the groups over one filter, with variances v_j. Their best
-    linear combination is N = Σ N_j/v_j / Σ 1/v_j, and the best reading of a sum S_j is
+    linear combination is N = Σ N_j/v_j / Σ 1/v_j, and the best combination of a sum S_j is
     S_j - (N_j - N)·Cov(S_j, N_j)/v_j (generalised least squares). All weights follow from the plan.
     Averages and variances stay with their own group, so that one test tells of their intervals.
     """
@@ -68,7 +68,7 @@ def _with_common_rows(
             rows * (precision / sum(precisions))
             for rows, precision in zip(numbers, precisions, strict=True)
         ),
-        Reading(),
+        Combination(),
     )
     total = group.moments.sum
     if total is not None:
@@ -77,8 +77,8 @@ def _with_common_rows(
     return replace(group, moments=replace(group.moments, rows=best, sum=total))
 
 
-def covariance(one: Reading, other: Reading, releases: Sequence[Release]) -> Fraction:
-    """The covariance of two readings, but for the factor 2 of all Laplace noise.
+def covariance(one: Combination, other: Combination, releases: Sequence[Release]) -> Fraction:
+    """The covariance of two combinations, but for the factor 2 of all Laplace noise.
 
     Noises are independent, and noises of different kinds are not found in one statement.
     """

@@ -80,7 +80,7 @@ def number_of_values(value: DistinctValue) -> float:
 
 
 def filtered(aggregate: Aggregate, condition: Expr | None) -> Aggregate:
-    """The aggregate over those of its rows that pass a condition, too.
+    """The aggregate over only those rows that also pass a condition.
 
     An aggregate of what units come to has no condition added, as WHERE says which rows of a unit
     count before anything is worked out from them.

@@ -57,7 +57,7 @@ class Shape:
 
     owner: Owner
     sure: int | None
-    """No unit ever has more rows than so many; None where there is no such number."""
+    """The most rows that any unit has; None where nothing limits them."""
     nominal: int
     """How many rows of a unit count unless a query asks for fewer."""
     arithmetic: str

@@ -97,15 +97,15 @@ class Part:
 class Joint:
     """A vector of statistics that one row moves together, so that they have one sensitivity.
 
-    All of its totals are of one argument, on one grid, over the same rows. A count of rows in which
-    the argument is NULL may stand beside them, as no row is in both.
+    All totals have the same argument, grid and rows. Beside them may stand a count of rows in which
+    the argument is NULL, as no row is in both.
     """
 
     parts: tuple[Part, ...]
 
     @property
     def argument(self) -> Expr | None:
-        """What the totals are of; None where there are only counts."""
+        """The argument of the totals; None where there are only counts."""
         return next((each.argument for each in self._totals), None)
 
     @property

@@ -9,13 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from dpdb.policy.budget import (
-    LARGEST_QUERIES,
-    Budget,
-    Composition,
-    valid_delta,
-    valid_epsilon,
-)
+from dpdb.policy.budget import LARGEST_QUERIES, Budget, Composition, valid_delta, valid_epsilon
 from dpdb.policy.lasting import LONGEST_NAME, SUFFIX, LastingBudget, is_name
 from dpdb.policy.policy_text import PolicyText
 

@@ -10,13 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dpdb.errors import DataFileError, InvalidOption
-from dpdb.policy.csv_format import (
-    COMMA,
-    SEPARATORS,
-    CsvFormat,
-    separator_by_name,
-    valid_separator,
-)
+from dpdb.policy.csv_format import COMMA, SEPARATORS, CsvFormat, separator_by_name, valid_separator
 from dpdb.policy.csv_stream import open_csv
 from dpdb.policy.encodings import MARKED, MARKS, UTF8
 
@@ -27,7 +21,7 @@ _FOREIGN = (
     (b"\x1f\x8b", "is compressed by gzip", "give it a name that ends in .gz"),
 )
 _FIRST_BYTES = 64
-"""As many as are searched for byte-order marks."""
+"""How many bytes are searched for byte-order marks."""
 
 
 @dataclass(frozen=True)
@@ -119,6 +113,9 @@ def separator_of(path: Path, form: CsvFormat, start: str) -> tuple[str, int, tup
     if likeliest == COMMA or cells[likeliest] < 2:
         return COMMA, skipped, ()
     guess = f"cells are separated by {SEPARATORS[likeliest]}, by the look of the first line"
+    if (likeliest, form.decimal) == (";", "."):
+        # Where commas are decimal marks, they separate no cells.
+        guess += '; numbers such as 12,50 need a policy with decimal = ","'
     return likeliest, skipped, (guess,)
 
 

@@ -145,8 +145,7 @@ def column_positions(table: Table, names: Sequence[str]) -> dict[str, int]:
         if position is None:
             where = table.place if table.storage.typed else f"{table.path}, line 1"
             raise DataFileError(
-                f"{where}: there is no column {column.name}",
-                hint=did_you_mean(column.name, names),
+                f"{where}: there is no column {column.name}", hint=did_you_mean(column.name, names)
             )
         positions[column.name] = position
     return positions

@@ -61,6 +61,8 @@ def open_duckdb(path: Path) -> Iterator[DuckDBPyConnection]:
             connection.execute("SET enable_external_access = false")
             connection.execute("SET lock_configuration = true")
             yield connection
+    except duckdb.OutOfMemoryException:
+        raise MemoryError from None
     except duckdb.Error:
         raise DataFileError(
             f"{path} cannot be read as a DuckDB file", hint="it may be open in another program"

@@ -51,6 +51,8 @@ def open_parquet(
             metadata=metadata,
         ) as file:
             yield file
+    except pyarrow.ArrowMemoryError:
+        raise
     except (pyarrow.ArrowException, OSError):
         raise DataFileError(f"{named} cannot be read as a Parquet file") from None
 

@@ -32,7 +32,7 @@ def policy_for(data: Path, form: CsvFormat | None = None, names: Sequence[str] =
         return Policy(undeclared_tables(data, form, names))
     policy = read_policy(beside)
     on_files = [table for table in policy.tables if table.server is None]
-    if not any(_same(table.path, data) for table in on_files) and (
+    if data.absolute() not in (table.path.absolute() for table in on_files) and (
         file_kind(data).typed or not on_files
     ):
         # A CSV file that a Parquet file was made of may have the policy of its name.
@@ -41,10 +41,6 @@ def policy_for(data: Path, form: CsvFormat | None = None, names: Sequence[str] =
             hint=f'say in it path = "{data.name}", or give the policy instead of the file',
         )
     return policy
-
-
-def _same(path: Path, other: Path) -> bool:
-    return path.absolute() == other.absolute()
 
 
 def read_policy(path: Path) -> Policy:

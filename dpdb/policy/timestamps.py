@@ -86,5 +86,5 @@ def iso_timestamp(moment: int) -> str:
 
 
 def iso_text(value: int, kind: Kind) -> str:
-    """A date or a timestamp as text; raises OverflowError where there is no such."""
+    """A date or a timestamp as text; raises OverflowError outside the years 1 to 9999."""
     return iso_timestamp(value) if kind is Kind.TIMESTAMP else iso_date(value)

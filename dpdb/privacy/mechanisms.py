@@ -236,7 +236,3 @@ class Smooth:
         So it is δ-approximately ½ε²-zCDP ([BS16] Definition 8.1 and Proposition 1.4).
         """
         return Loss(self.epsilon, self.delta, self.epsilon**2 / 2, self.delta)
-
-
-Additive = Laplace | Gaussian
-"""Mechanisms that add noise of a known scale."""

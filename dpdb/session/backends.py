@@ -36,9 +36,9 @@ def open_engine(
 
 
 def open_ledger(policy: Policy, analyst: str | None = None, *, teach: bool = False) -> Ledger:
-    """The ledger of the budget that the policy names, or else one of which nothing is spent.
+    """The ledger of the budget that the policy names; without a name, a new one for this session.
 
-    Of a named budget the analyst is the user, or the one that is given, where that is allowed.
+    The analyst of a named budget is the user of this process, unless its owner gives another.
     """
     if policy.lasting is None:
         return MemoryLedger(policy.budget, policy.neighbors)

@@ -96,7 +96,7 @@ class _Part:
     answered: bool = False
 
     def purchase(self, ledger: Ledger, open_executor: OpenExecutor) -> Purchase:
-        """What answers the query; the first of those drawn together is charged for all of them."""
+        """What answers the query. The first of those drawn together is charged for all of them."""
         joint, price = self.joint, FREE
         notes: tuple[str, ...] = ()
         if joint.result is None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from fractions import Fraction
 
 from dpdb.answers import declarations
 from dpdb.answers.record import Cell
 from dpdb.errors import UnknownName, Unsupported
-from dpdb.ledger.protocol import Balance, Ledger, Recorded
+from dpdb.ledger.protocol import Balance, Ledger, QueryLimit, Recorded
 from dpdb.policy.budget import SMALLEST_DELTA, Budget, Composition
 from dpdb.policy.catalog import Policy
 from dpdb.policy.names import suggestion
@@ -21,16 +22,9 @@ from dpdb.privacy.accounting.composition import (
     sequential,
 )
 from dpdb.session.settings import Settings
-from dpdb.sql.statements import (
-    Describe,
-    Listed,
-    ShowBudget,
-    ShowHistory,
-    ShowSettings,
-    ShowTables,
-)
+from dpdb.sql.statements import Describe, Listed, ShowBudget, ShowHistory, ShowSettings, ShowTables
 
-Rows = tuple[tuple[Cell, ...], ...]
+CellRows = tuple[tuple[Cell, ...], ...]
 BUDGET_COLUMNS = ("budget", "total", "spent", "left")
 HISTORY_COLUMNS = ("time", "statement", "epsilon", "delta")
 TABLE_COLUMNS = ("table", "columns", "unit")
@@ -39,13 +33,13 @@ SETTING_COLUMNS = ("setting", "value", "meaning")
 
 def listing(
     statement: Listed, policy: Policy, ledger: Ledger, settings: Settings, *, teach: bool
-) -> tuple[tuple[str, ...], Rows]:
+) -> tuple[tuple[str, ...], CellRows]:
     """The columns and the rows that a statement lists."""
     match statement:
         case ShowBudget():
             balance = ledger.balance
             share = balance.share.epsilon if settings.epsilon is None else settings.epsilon
-            return BUDGET_COLUMNS, budget_rows(balance, share)
+            return BUDGET_COLUMNS, budget_rows(balance, share, ledger.query_limits)
         case ShowHistory():
             return HISTORY_COLUMNS, history_rows(ledger.history())
         case ShowTables():
@@ -56,14 +50,13 @@ def listing(
             return declarations.COLUMN_COLUMNS, column_rows(policy, statement)
 
 
-def budget_rows(balance: Balance, share: Fraction) -> Rows:
+def budget_rows(balance: Balance, share: Fraction, limits: Iterable[QueryLimit]) -> CellRows:
     """Total, spent and left of the budget, and the session's ε by each composition theorem."""
     budget, delta = balance.budget, balance.budget.delta
-    queries = budget.queries
     rows: list[tuple[Cell, ...]] = [
         _amount("epsilon", budget.epsilon, balance.epsilon_left),
         _amount("delta", delta, balance.delta_left),
-        ("queries", queries, queries - balance.queries_left, balance.queries_left),
+        *map(_queries, limits),
         ("epsilon per query", float(share), None, None),
     ]
     if delta < SMALLEST_DELTA:
@@ -91,7 +84,7 @@ def _epsilon_by(theorem: Theorem, budget: Budget, sums: ComposedLoss) -> Fractio
             return concentrated(sums, keeper.slack) if sums.rho_delta <= keeper.delta else None
 
 
-def history_rows(history: tuple[Recorded, ...] | None) -> Rows:
+def history_rows(history: tuple[Recorded, ...] | None) -> CellRows:
     """SHOW HISTORY: the asker's own statements; raises Unsupported where none are recorded."""
     if history is None:
         raise Unsupported(
@@ -108,7 +101,7 @@ def utc_time(seconds: int) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
-def table_rows(policy: Policy) -> Rows:
+def table_rows(policy: Policy) -> CellRows:
     """SHOW TABLES: each table, how many columns are declared for it, and whom a row is about."""
     return tuple(
         (table.name, len(table.columns), "public" if table.public else table.unit_as_written)
@@ -116,7 +109,7 @@ def table_rows(policy: Policy) -> Rows:
     )
 
 
-def column_rows(policy: Policy, statement: Describe) -> Rows:
+def column_rows(policy: Policy, statement: Describe) -> CellRows:
     """DESCRIBE: what is declared about each column of a table."""
     table = policy.table(statement.table)
     if table is None:
@@ -124,6 +117,11 @@ def column_rows(policy: Policy, statement: Describe) -> Rows:
         hint = suggestion(statement.table, known, "tables")
         raise UnknownName(f"no table {statement.table}", hint=hint, place=statement.place)
     return tuple(declarations.column_row(table, column) for column in table.columns)
+
+
+def _queries(limit: QueryLimit) -> tuple[Cell, ...]:
+    left = None if limit.most is None else limit.most - limit.asked
+    return limit.name, limit.most, limit.asked, left
 
 
 def _amount(name: str, total: Fraction, left: Fraction) -> tuple[Cell, ...]:

@@ -31,13 +31,13 @@ from dpdb.policy.table_files import check_file, undeclared_server_table
 if TYPE_CHECKING:
     from dpdb.session.session import Session
 
-Source = str | Path | Policy
+DataSource = str | Path | Policy
 """A data file, the address of a server's table, a policy file, or a policy."""
 Choice = TypeVar("Choice", bound=StrEnum)
 
 
 def connect(
-    *sources: Source,
+    *sources: DataSource,
     epsilon: Number | None = None,
     delta: Number | None = None,
     queries: int | None = None,
@@ -84,7 +84,7 @@ def connect(
 
 
 def policy_of(
-    *sources: Source,
+    *sources: DataSource,
     epsilon: Number | None = None,
     delta: Number | None = None,
     queries: int | None = None,
@@ -158,8 +158,8 @@ def valid_seed(seed: int | None, *, teach: bool) -> int | None:
     return seed
 
 
-def _policy(source: Source, form: CsvFormat | None, names: Sequence[str]) -> Policy:
-    """The policy of a source; `form` and `names` are of a CSV file that has none."""
+def _policy(source: DataSource, form: CsvFormat | None, names: Sequence[str]) -> Policy:
+    """The policy of a source; `form` and `names` say how a CSV file without a policy is read."""
     if isinstance(source, Policy):
         return source
     if is_server_address(str(source)):
@@ -197,6 +197,15 @@ def _are_names(names: object) -> bool:
     return 0 < len(names) == len({name.casefold() for name in names})
 
 
+_ALIKE = {
+    "budget": "their budget",
+    "lasting": "the budget that they name",
+    "neighbors": "their neighbours",
+    "noise": "their noise",
+}
+"""What policies must say alike of a session, and what messages call it."""
+
+
 def _joined(policies: list[Policy]) -> Policy:
     """One policy with the tables of all; what they say of the session must be the same."""
     if not policies:
@@ -206,21 +215,17 @@ def _joined(policies: list[Policy]) -> Policy:
     names = [table.name.casefold() for table in tables]
     if len(set(names)) < len(names):
         raise UsageError("two tables have the same name")
-    if any(policy.budget != first.budget for policy in policies):
-        raise UsageError("the files' policies differ in their budget",
-                         hint="put the tables into one policy")  # fmt: skip
-    if any(policy.lasting != first.lasting for policy in policies):
-        raise UsageError("the files' policies differ in the budget that they name")
-    if any(policy.neighbors != first.neighbors for policy in policies):
-        raise UsageError("the files' policies differ in their neighbours")
-    if any(policy.noise != first.noise for policy in policies):
-        raise UsageError("the files' policies differ in their noise")
-    words = {policy.unit for policy in policies} - {Policy.unit}
-    if len(words) > 1:
+    for name, words in _ALIKE.items():
+        if any(getattr(policy, name) != getattr(first, name) for policy in policies):
+            raise UsageError(
+                f"the files' policies differ in {words}", hint="put the tables into one policy"
+            )
+    units = {policy.unit for policy in policies} - {Policy.unit}
+    if len(units) > 1:
         raise UsageError("the files' policies differ in what they call a unit")
     if len({table.unit_kind for table in tables} - {None}) > 1:
         raise UsageError("the files' policies differ in the type of their units")
-    return replace(first, tables=tables, unit=words.pop() if words else first.unit)
+    return replace(first, tables=tables, unit=units.pop() if units else first.unit)
 
 
 def _lasting(policy: Policy, ledger: Path) -> LastingBudget:

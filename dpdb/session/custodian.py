@@ -11,7 +11,7 @@ from dpdb.ledger import custodian
 from dpdb.ledger.analysts import user
 from dpdb.ledger.book import Sealed
 from dpdb.ledger.entries import Charge, Decision, Entry
-from dpdb.ledger.protocol import Balance
+from dpdb.ledger.protocol import QUERIES_IN_ALL, Balance, QueryLimit
 from dpdb.ledger.state import decision_of
 from dpdb.ledger.terms import budget_in
 from dpdb.ledger.windows import spent_in_all
@@ -64,12 +64,9 @@ def overview(policy: Policy) -> dict[str, AnswerRecord]:
         if sealed.entry.number >= decision.since:
             by_analyst.add(sealed.entry.who, sealed.entry, own=True)
             by_day.add(utc_time(sealed.entry.time)[:10], sealed.entry)
-    # Each session has its own limit of queries; the budget has one where the terms say so.
     balance = Balance.after(budget, last.totals.loss)
-    rows = [row for row in budget_rows(balance, balance.share.epsilon)
-            if row[0] != "queries"]  # fmt: skip
-    most, asked = terms["queries_in_all"], last.totals.queries
-    rows.append(("queries in all", most, asked, None if most is None else most - asked))
+    in_all = QueryLimit(QUERIES_IN_ALL, terms["queries_in_all"], last.totals.queries)
+    rows = [*budget_rows(balance, balance.share.epsilon, [in_all])]
     if terms.get("window") is not None:
         epsilon, delta = spent_in_all(book.walk())
         rows.append(("epsilon of all windows", None, float(epsilon), None))

@@ -17,7 +17,7 @@ from dpdb.answers.derived import subquery_answers
 from dpdb.answers.estimates import Draws, Noisy
 from dpdb.answers.group_rows import with_keys
 from dpdb.answers.record import Disclosure
-from dpdb.errors import InternalError
+from dpdb.errors import STAYS_PAID, InternalError
 from dpdb.plan.found_keys import KeyRow, are_sought
 from dpdb.plan.plan import Plan, Release
 from dpdb.plan.statistics import Ranks, Tally
@@ -56,7 +56,7 @@ def check_receipt(shared: Shared, receipt: Receipt) -> None:
     if not receipt.covers(shared.loss, shared.plan.region):
         raise InternalError(
             "this plan would reveal more than was charged for, and nothing was drawn",
-            hint="what it cost stays paid",
+            hint=STAYS_PAID,
         )
 
 
@@ -79,10 +79,11 @@ class Executor:
     """The noisy values of the releases that a plan recalls."""
 
     def execute(self, plan: Plan, receipt: Receipt, shared: Shared | None = None) -> NoisyResult:
-        """Exact results, noise on each, and nothing of the exact ones left.
+        """The noisy results of a plan, and nothing of the exact ones.
 
-        What was told before, as `shared` says, has the noise that goes with it. Raises
-        InternalError, and asks the engine for nothing, where the receipt does not cover the plan.
+        Releases that were told before, as `shared` says, get the noise that goes with what was
+        told. Raises InternalError, and asks the engine for nothing, where the receipt does not
+        cover the plan.
         """
         shared = shared or Shared(plan)
         check_receipt(shared, receipt)
@@ -136,9 +137,9 @@ class Executor:
     def _select_keys(
         self, plan: Plan, slots: Mapping[Slot, AnyVector]
     ) -> tuple[tuple[KeyRow, ...], npt.NDArray[np.int64]]:
-        """The keys that are shown of those that rows have, and their noisy numbers of units.
+        """The keys that are shown, with their noisy numbers of units.
 
-        Of the others nothing leaves this method.
+        Nothing of the other keys that rows have leaves this method.
         """
         counts, (release, *_) = self.engine.key_counts(plan, slots), plan.fresh
         assert isinstance(release.mechanism, Threshold)

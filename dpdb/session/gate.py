@@ -11,7 +11,7 @@ from collections.abc import Callable
 from threading import Lock
 
 from dpdb.answers.answer import Answer
-from dpdb.errors import DpdbError, InternalError, Place
+from dpdb.errors import DpdbError, Place, reportable
 from dpdb.session.tick import wait_for_tick
 
 
@@ -30,28 +30,26 @@ class Gate:
     def answer(self, text: str, execute: Callable[[str], Answer]) -> Answer:
         """The answer to the statement `text`; raises DpdbError, which says what statement failed.
 
-        Of several statements `text` is empty, and the error says itself which one it was.
+        Where several statements are planned together `text` is empty, and the error says which one
+        it was.
 
-        The next statement is let in when this one has left: otherwise its time would tell when
-        this one's answer was ready.
+        The next statement is let in when this one has left: otherwise its time would tell when this
+        one's answer was ready.
         """
         started = time.monotonic()
         with self._lock:
             self._ticks = False
             try:
                 return execute(text)
-            except DpdbError as error:
-                # What is wrong with the statement as a whole is shown at its beginning.
-                error.place = error.place or Place(1, 1)
-                error.statement = text or error.statement
-                raise
-            except Exception:
-                # Its text could hold a cell: neither message nor traceback goes further.
-                failed = InternalError(
-                    "dpdb failed to answer this statement", hint="what it cost stays paid"
-                )
-                failed.statement = text
-                raise failed from None
+            except Exception as error:
+                raise _of_statement(text, reportable(error)) from None
             finally:
                 if self._ticks:
                     wait_for_tick(started)
+
+
+def _of_statement(text: str, error: DpdbError) -> DpdbError:
+    """The error as one of this statement: of all of it, if the error knows no other place."""
+    error.place = error.place or Place(1, 1)
+    error.statement = text or error.statement
+    return error

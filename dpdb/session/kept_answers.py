@@ -1,6 +1,6 @@
 """What was drawn for a query, as a session remembers it and as a ledger keeps it.
 
-Only noisy values are in it, and what is public of them.
+It holds noisy values and public facts alone.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from dpdb.policy.catalog import Column
 from dpdb.session.plan_text import read, text_of, written
 
 if TYPE_CHECKING:
-    from dpdb.answers.estimates import Array, Draws, Noisy
+    from dpdb.answers.estimates import Draws, Noisy
     from dpdb.session.purchases import Purchase
+    from dpdb.vectors.vector import Array
 
 _DTYPES = ("int64", "object")
 """The types of noisy values: whole numbers all."""
@@ -29,7 +30,7 @@ _DTYPES = ("int64", "object")
 
 @dataclass(frozen=True, repr=False)
 class KeptAnswer:
-    """A purchase, what it is known by, and the releases that it is of."""
+    """A purchase with its releases, and the key by which it is found again."""
 
     key: object
     """The identity of the query's plans, as if it were new."""
@@ -43,7 +44,7 @@ class KeptAnswer:
     groups: tuple[tuple[int, ReleasedGroup], ...]
     """The groups that were drawn, each with the index of its first release."""
     series: tuple[str, ...] = ()
-    """The names of the series of which what was drawn are levels; none where it is of none."""
+    """The series to which the drawn releases belong, by name; empty where they belong to none."""
 
     @classmethod
     def of(

@@ -1,6 +1,6 @@
 """What a session has answered: purchases, and groups of noisy values for later answers.
 
-Where the ledger keeps what was released, the session remembers what earlier ones were told.
+Where the ledger keeps what was released, the answers of earlier sessions are remembered, too.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dpdb.session.shared_levels import AllSeries, Shared
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dpdb.answers.estimates import Array, Draws
+    from dpdb.answers.estimates import Draws
     from dpdb.ledger.kept import ReleaseStore
     from dpdb.ledger.protocol import Balance
     from dpdb.plan.lowering import RowCount
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from dpdb.plan.relations import Source
     from dpdb.policy.catalog import Column, Policy, Table
     from dpdb.session.purchases import Purchase
+    from dpdb.vectors.vector import Array
 
 
 @dataclass(frozen=True, repr=False)
@@ -53,13 +54,13 @@ class Chosen:
 
 
 MOST_GROUPS = 64
-"""As many groups with the same keys over the same rows are looked at, the latest ones."""
+"""How many groups with the same keys over the same rows are looked at: the latest ones."""
 MOST_OTHERS = 8
-"""As many groups that others were told are tried."""
+"""How many of the groups that others were told are tried."""
 Scope = tuple[str, int, int | None, Expr | None]
 """The rows that releases are about: so many of a unit in so many groups, under a filter."""
-Keys = tuple[Expr, ...]
-Groups = dict[Keys, "dict[ReleasedGroup, Draws]"]
+CellKeys = tuple[Expr, ...]
+Groups = dict[CellKeys, "dict[ReleasedGroup, Draws]"]
 """Groups by the keys of their cells, with their noisy values."""
 
 
@@ -166,10 +167,10 @@ class Memory:
         return replace(shared, new_to_asker=reduce(add, new, Loss()))
 
     def keep(self, chosen: Chosen, purchase: Purchase, shared: Shared | None = None) -> bool:
-        """Remember a purchase, and the groups that were drawn for it.
+        """Remember a purchase and the groups that were drawn for it; no if it must not be shown.
 
-        It is on the disk first, where the ledger keeps it. Where others have kept more since its
-        plan was `shared`, nothing is kept, the answer is no, and the purchase must not be shown.
+        Where the ledger keeps releases, they are on the disk first. If others have kept more since
+        the plan was `shared`, nothing is kept.
         """
         plan = chosen.plans[purchase.step]
         names = () if shared is None else shared.names()
@@ -194,9 +195,10 @@ class Memory:
         _add(known, kept)
 
     def _note_columns(self, query: Query) -> None:
-        """Read anew what is kept where a query reads columns that no table of the policy has.
+        """Read again what is kept where a query reads columns that no table of the policy has.
 
-        Such are the columns of joined tables, and those worked out for units or their groups.
+        Columns of joined tables are such columns, and those computed for each unit or group of
+        units.
         """
         stored = query.table in self.tables and not query.subqueries
         if self.store is None or (stored and not query.has_single_values):
@@ -267,7 +269,7 @@ def _scope_over(table: Source, where: Expr | None) -> Scope:
 
 @dataclass(frozen=True, repr=False)
 class Shelf:
-    """Where what is bought for a query is kept, before it is shown."""
+    """Keeps what is bought for a query, before it is shown."""
 
     memory: Memory
     chosen: Chosen

@@ -11,9 +11,9 @@ from dpdb.answers.answer import Answer
 from dpdb.answers.record import Detail, Origin
 from dpdb.errors import Unsupported
 from dpdb.plan.derived import (
+    AnswerJoin,
     Derived,
     DerivedQuery,
-    Join,
     Released,
     Selection,
     UnionAll,
@@ -89,7 +89,7 @@ class PublicAnswers:
 
 
 def _with_rows(query: Query) -> Query:
-    """The query, and all that it reads, of groups with rows alone."""
+    """The query and its subqueries, all limited to groups that have rows."""
     if isinstance(query, DerivedQuery) and query.derived is not None:
         derived = _derived_with_rows(query.derived)
         subqueries = tuple(dict.fromkeys(released(derived)))
@@ -106,7 +106,7 @@ def _derived_with_rows(derived: Derived) -> Derived:
             return derived
         case UnionAll(inputs=several):
             return UnionAll(tuple(map(_derived_with_rows, several)))
-        case Join(left=left, right=right):
+        case AnswerJoin(left=left, right=right):
             return replace(derived, left=_derived_with_rows(left), right=_derived_with_rows(right))
         case Selection(input=only, scalars=scalars):
             several = tuple(map(_derived_with_rows, scalars))
@@ -114,7 +114,7 @@ def _derived_with_rows(derived: Derived) -> Derived:
 
 
 def _of_groups_with_rows(query: Query) -> Query:
-    """The query with the condition that a group has rows: of private ones nobody may know."""
+    """The query under the condition that a group has rows; with private rows nobody may know it."""
     if not query.keys:
         return query
     count = Aggregate(Function.COUNT)

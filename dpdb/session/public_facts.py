@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from dpdb.engines.protocol import Witness
     from dpdb.policy.catalog import Table, Value
 
-Columns = tuple[tuple[Literal, ...], ...]
+LiteralColumns = tuple[tuple[Literal, ...], ...]
 
 
 @dataclass(frozen=True, repr=False)
@@ -34,7 +34,7 @@ class PublicFacts(Facts):
     answers: Callable[[Query], Answer] | None = None
     """Gives the exact answers of queries that read public tables; None where there are none."""
     _known: dict[tuple[str, tuple[str, ...]], int] = field(default_factory=dict)
-    _answered: dict[Query, Columns] = field(default_factory=dict)
+    _answered: dict[Query, LiteralColumns] = field(default_factory=dict)
 
     def fan_out(self, table: Table, columns: tuple[str, ...]) -> int:
         """The most rows of the table that have the same values in the columns."""
@@ -64,7 +64,7 @@ class PublicFacts(Facts):
         assert isinstance(query, Query)
         return values[0] if values else Literal(None, query.outputs[0].expression.kind)
 
-    def _literals(self, query: object) -> Columns | None:
+    def _literals(self, query: object) -> LiteralColumns | None:
         assert isinstance(query, Query)
         if self.answers is None:
             return None

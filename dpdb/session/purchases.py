@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from dpdb.answers import accuracy_notes
 from dpdb.answers.estimates import Draws, Noisy
-from dpdb.errors import BudgetExceeded, InternalError
+from dpdb.errors import STAYS_PAID, BudgetExceeded, InternalError
 from dpdb.ledger.protocol import FREE, Price
 from dpdb.plan.confidence import CONFIDENCE, at_once
 from dpdb.plan.plan import Plan
@@ -42,7 +42,7 @@ class Purchase:
 
 
 class Keeping(Protocol):
-    """Where what is bought for a query is kept, before it is shown."""
+    """Keeps what is bought for a query, before it is shown."""
 
     def shared(self, plan: Plan) -> Shared:
         """What of a plan's releases somebody was told before."""
@@ -98,7 +98,7 @@ def _check_shown(shared: Shared, charged: Shared) -> None:
     if not shared.own_loss.is_at_most(charged.own_loss):
         raise InternalError(
             "this answer would reveal more than was charged for, as another was released meanwhile",
-            hint="what it cost stays paid; ask again",
+            hint=f"{STAYS_PAID}; ask again",
         )
 
 

@@ -65,7 +65,7 @@ def possible_plans(
 
 
 def best_plans(possible: Sequence[Plans], balance: Balance) -> Plans:
-    """The plans with the least noise of those that leave each later query its even part.
+    """The plans with the least noise among those that leave each later query its even part.
 
     Where none does, those that take the least of what is left.
     """

@@ -54,14 +54,14 @@ def _read_again(
 
 
 def _recalled(known: Draws) -> Purchase:
-    """What is made of known values alone."""
+    """A purchase of known values alone, which is free."""
     from dpdb.session.purchases import settled  # noqa: PLC0415 (numpy)
 
     return settled(known)
 
 
 def keep(query: Query, bought: Chosen, purchase: Purchase, memory: Memory) -> None:
-    """Remember of a SELECT over answers each of these, as if it had been asked for alone."""
+    """Remember each answer that a SELECT reads, as if it had been asked for alone."""
     if not isinstance(query, DerivedQuery):
         return
     plan, result = bought.plans[purchase.step], purchase.result

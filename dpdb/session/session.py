@@ -28,7 +28,7 @@ from dpdb.session.memory import Chosen, Memory, Shelf
 from dpdb.session.public import PublicAnswers
 from dpdb.session.public_facts import PublicFacts
 from dpdb.session.settings import Settings
-from dpdb.session.unprotected import Unprotected
+from dpdb.session.unprotected import UnprotectedAnswers
 from dpdb.sql.statements import Assign, Select, statement
 
 if TYPE_CHECKING:
@@ -203,9 +203,9 @@ class Session:
         return Executor(self._engine, self._noise, self.teach, known)
 
     @property
-    def _unprotected(self) -> Unprotected:
+    def _unprotected(self) -> UnprotectedAnswers:
         """Answers where teaching mode has switched privacy off."""
-        return Unprotected(
+        return UnprotectedAnswers(
             self._known, self.settings, self._ledger, self._noise, lambda: self._engine
         )
 
@@ -233,7 +233,7 @@ class Session:
         return released_answers.chosen(query, choose, memory.draws)
 
     def _shelf(self, chosen: Chosen) -> Shelf:
-        """Where what is bought with these plans is kept."""
+        """The shelf on which what is bought with these plans is kept."""
         return Shelf(self._memory, chosen, alone=self.settings.repeats_are_paid)
 
     def _select(self, text: str, query: Query) -> Answer:

@@ -21,9 +21,9 @@ from dpdb.privacy.levels import Step, step_to
 from dpdb.privacy.mechanisms import Laplace
 
 if TYPE_CHECKING:
-    from dpdb.answers.estimates import Array
     from dpdb.ledger.protocol import Ledger
     from dpdb.plan.regions import Region
+    from dpdb.vectors.vector import Array
 
 
 NO_NEWS = Loss()
@@ -56,7 +56,7 @@ class Series:
 
 @dataclass(frozen=True, repr=False)
 class Shared:
-    """What of a plan's releases was told before: for each, by its index, series and step."""
+    """Which releases of a plan, by index, are levels of a series, and how they are drawn."""
 
     plan: Plan
     asker: str = ""
@@ -105,8 +105,8 @@ class Shared:
     def names(self) -> tuple[str, ...]:
         """For each release that is drawn the name of its series, which may be a new one.
 
-        None have any where a subquery or keys that are found have a part: what they are of depends
-        on noise.
+        There are none where a subquery or keys found in the data have a part: then the statistics
+        themselves depend on noise.
         """
         if self.plan.subplans or self.plan.found:
             return ()
@@ -117,20 +117,22 @@ class Shared:
         )
 
 
-Cells = tuple[object, ...]
+ReleasedCells = tuple[object, ...]
 """The rows that releases are about, and the keys of their cells."""
 
 
 @dataclass(repr=False)
 class AllSeries:
-    """All series by what they are of: the rows, the cells and the statistic, and its sensitivity.
+    """All series, found by the rows, cells, statistic and sensitivity of their releases.
 
-    A statistic for which fresh noise was paid has several, which are independent.
+    A statistic for which fresh noise was paid has several series, which are independent.
     """
 
     _series: dict[object, dict[str, Series]] = field(default_factory=dict)
 
-    def add(self, cells: Cells, levels: Iterable[tuple[Release, str, Array]], analyst: str) -> None:
+    def add(
+        self, cells: ReleasedCells, levels: Iterable[tuple[Release, str, Array]], analyst: str
+    ) -> None:
         """Take note of levels that an analyst was shown: releases, names of series, and values."""
         for release, name, values in levels:
             if has_levels(release):
@@ -139,7 +141,7 @@ class AllSeries:
                 named = self._series.setdefault(_subject(cells, release), {})
                 named.setdefault(name, Series(name, sensitivity)).add(scale, values, analyst)
 
-    def shared(self, cells: Cells, plan: Plan, asker: str) -> Shared:
+    def shared(self, cells: ReleasedCells, plan: Plan, asker: str) -> Shared:
         """What of a plan was told before, by the series with the finest levels."""
         steps: dict[int, tuple[Series, Step]] = {}
         for index in range(plan.recalled, len(plan.releases)):
@@ -156,7 +158,7 @@ class AllSeries:
         return Shared(plan, asker, steps)
 
 
-def _subject(cells: Cells, release: Release) -> tuple[object, ...]:
+def _subject(cells: ReleasedCells, release: Release) -> tuple[object, ...]:
     mechanism = release.mechanism
     sensitivity = mechanism.sensitivity if isinstance(mechanism, Laplace) else None
     return cells, release.statistic, release.unit, sensitivity

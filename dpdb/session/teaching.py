@@ -16,7 +16,7 @@ import numpy as np
 
 from dpdb.answers import release_reports
 from dpdb.answers.derived import derived_table, only_value
-from dpdb.answers.estimates import Values
+from dpdb.answers.estimates import SlotVectors
 from dpdb.answers.noisy_table import NoisyTable
 from dpdb.answers.record import Disclosure
 from dpdb.answers.rows import answer_table
@@ -102,7 +102,7 @@ class UnprotectedExecutor:
 
     def _points(
         self, plan: Plan, subqueries: Mapping[Slot, AnyVector]
-    ) -> tuple[Values, list[Disclosure]]:
+    ) -> tuple[SlotVectors, list[Disclosure]]:
         """The value of each aggregate in each cell, and the statistics and scales behind it."""
         points: dict[Slot, AnyVector] = {}
         revealed = []

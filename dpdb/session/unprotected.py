@@ -36,7 +36,7 @@ LOCAL_NOTE = (
 
 
 @dataclass(frozen=True)
-class Unprotected:
+class UnprotectedAnswers:
     """Answers queries as the settings of a session in teaching mode say."""
 
     policy: Policy

@@ -33,6 +33,11 @@ AGGREGATE_NAMES = [
     "APPROX_COUNT_DISTINCT", "APPROX_QUANTILE", "APPROX_QUANTILES", "APPROX_PERCENTILE",
     "APPROX_TOP_COUNT", "APPROX_TOP_SUM", "HISTOGRAM", "APPROX_BOUNDS",
 ]  # fmt: skip
+_USUAL = (
+    "COUNT", "SUM", "AVG", "MIN", "MAX", "MEDIAN", "QUANTILE_CONT", "VARIANCE", "STDDEV", "MODE",
+    "CORR",
+)  # fmt: skip
+"""The aggregates that a hint names."""
 
 _FUNCTIONS: dict[type[exp.Expr], Function] = {
     exp.Count: Function.COUNT,
@@ -132,7 +137,7 @@ def _without_distinct(call: exp.Expr, rows: ExpressionBinder) -> exp.Expr:
 
 
 def _of_numbers(found: Aggregate) -> Aggregate:
-    """The aggregate, if it is of numbers: of dates neither totals nor bounds are any."""
+    """The aggregate, if it counts or has a number as argument: dates have no totals."""
     counts = found.function is Function.COUNT
     if not counts and found.argument is not None and found.argument.kind.temporal:
         raise TypeMismatch("a number is needed here", place=found.place)
@@ -157,7 +162,7 @@ def _plain(node: exp.Expr, rows: ExpressionBinder) -> Aggregate:
         raise refused
     function = _FUNCTIONS.get(type(node))
     if function is None:
-        hint = f"aggregates are {', '.join(AGGREGATE_NAMES)}"
+        hint = f"aggregates are {', '.join(_USUAL)} and those that `dpdb help sql` lists"
         raise Unsupported(
             f"{node_name(node)} is not supported", hint=hint, place=place(node, rows.text)
         )

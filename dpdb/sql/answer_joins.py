@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from dpdb.errors import Unsupported
-from dpdb.plan.derived import Derived, Join
+from dpdb.plan.derived import AnswerJoin, Derived
 from dpdb.plan.expressions import Expr, Slot, compare, conjunction, slots
 from dpdb.sql import types
 from dpdb.sql.joins import (
-    Item,
+    FromItem,
     beside,
     check_words,
     condition_of,
@@ -23,7 +23,7 @@ from dpdb.sql.trees import place
 from dpdb.sql.views import Scope, SubqueryBinder, View
 
 
-def scope_of_answers(items: Sequence[Item], binder: SubqueryBinder) -> Scope:
+def scope_of_answers(items: Sequence[FromItem], binder: SubqueryBinder) -> Scope:
     """The scope of a SELECT that joins answers."""
     for item in items:
         check_words(item, binder)
@@ -35,7 +35,7 @@ def scope_of_answers(items: Sequence[Item], binder: SubqueryBinder) -> Scope:
     return scope
 
 
-def _joined(scope: Scope, item: Item, binder: SubqueryBinder) -> Scope:
+def _joined(scope: Scope, item: FromItem, binder: SubqueryBinder) -> Scope:
     """The scope with a further answer beside the others."""
     left, right = scope.view.derived, item.view.derived
     assert left is not None
@@ -54,7 +54,7 @@ def _joined(scope: Scope, item: Item, binder: SubqueryBinder) -> Scope:
         scope = merged(scope, name.name, pair, item.kind)
     if condition is not None and slots(condition, "subquery"):
         raise Unsupported("a subquery cannot be in ON here", place=place(item.node, binder.text))
-    join = Join(item.kind, left, right, condition)
+    join = AnswerJoin(item.kind, left, right, condition)
     return replace(scope, view=replace(scope.view, derived=join))
 
 

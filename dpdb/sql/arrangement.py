@@ -29,11 +29,11 @@ from dpdb.plan.relations import (
 from dpdb.plan.stability import THE_UNIT, Owner, Shape, name_of, shape
 from dpdb.policy.catalog import Policy, Table
 from dpdb.sql.unmatched import refusal_of_unmatched
-from dpdb.sql.views import Part
+from dpdb.sql.views import TableInJoin
 
 
 def joined(
-    parts: Sequence[Part], where: Expr | None, policy: Policy, facts: Facts
+    parts: Sequence[TableInJoin], where: Expr | None, policy: Policy, facts: Facts
 ) -> tuple[Joined, Expr | None]:
     """The relation of these parts under WHERE, and what is left of the condition."""
     inner = (part.condition for part in parts if part.kind is JoinKind.INNER)
@@ -89,14 +89,14 @@ class _Arrangement:
     conditions: list[Expr]
     """The conjuncts of WHERE that no join has taken over."""
     relation: Relation | None = None
-    parts: list[Part] = field(default_factory=list)
+    parts: list[TableInJoin] = field(default_factory=list)
     """The parts that are joined so far."""
     unmatched: str | None = None
     """The public table of which rows without a match are left out."""
     done: set[str] = field(default_factory=set)
     """The names of the columns that are joined so far."""
 
-    def add_inner(self, parts: list[Part]) -> None:
+    def add_inner(self, parts: list[TableInJoin]) -> None:
         """Join tables that are in any order: each with one that it is linked to, if there is."""
         left = sorted(parts, key=lambda part: (part.scan.table.public, part.scan.leaf))
         if self.relation is None:
@@ -109,7 +109,7 @@ class _Arrangement:
             self.conditions = [c for c in self.conditions if not _is_among(c, on)]
             self._join(part, tuple(on), None)
 
-    def add_outer(self, part: Part) -> None:
+    def add_outer(self, part: TableInJoin) -> None:
         """Join a table of which rows, or with which others, may find no match."""
         conditions = list(conjuncts(part.condition))
         on = self._equalities(conditions, part.scan)
@@ -126,12 +126,12 @@ class _Arrangement:
             )
         self._join(part, tuple(on), conjunction(*rest))
 
-    def _begins_with_public(self, part: Part) -> bool:
+    def _begins_with_public(self, part: TableInJoin) -> bool:
         """Whether a private table is joined to one public table, of which it leaves no row out."""
         public = isinstance(self.relation, Scan) and self.relation.table.public
         return public and part.kind is JoinKind.LEFT and not part.scan.table.public
 
-    def _turn(self, part: Part, on: list[Equality], conditions: list[Expr]) -> None:
+    def _turn(self, part: TableInJoin, on: list[Equality], conditions: list[Expr]) -> None:
         """Join a public table with the private rows that match it, and remember what is missing."""
         (public,) = self.parts
         self.unmatched = public.alias
@@ -140,20 +140,20 @@ class _Arrangement:
         self.relation = Join(JoinKind.INNER, part.scan, public.scan, turned, rest)
         self._add(part)
 
-    def _begin(self, part: Part) -> None:
+    def _begin(self, part: TableInJoin) -> None:
         self.relation = part.scan
         self._add(part)
 
-    def _join(self, part: Part, on: tuple[Equality, ...], rest: Expr | None) -> None:
+    def _join(self, part: TableInJoin, on: tuple[Equality, ...], rest: Expr | None) -> None:
         assert self.relation is not None
         self.relation = Join(part.kind, self.relation, part.scan, on, rest)
         self._add(part)
 
-    def _add(self, part: Part) -> None:
+    def _add(self, part: TableInJoin) -> None:
         self.parts.append(part)
         self.done |= _names(part.scan)
 
-    def _links(self, part: Part) -> bool:
+    def _links(self, part: TableInJoin) -> bool:
         """Whether a table is to be joined next: by what says whose rows are, or to a public one."""
         on = self._equalities(self.conditions, part.scan)
         return bool(on) if part.scan.table.public else self._of_one_unit(part, on)
@@ -175,13 +175,13 @@ class _Arrangement:
         assert self.relation is not None
         return shape(self.relation, self.policy, self.facts)
 
-    def _of_one_unit(self, part: Part, on: Iterable[Equality]) -> bool:
+    def _of_one_unit(self, part: TableInJoin, on: Iterable[Equality]) -> bool:
         """Whether an equality says that two rows are of one unit."""
         left, right = self._shape, shape(part.scan, self.policy, self.facts)
         named = ((left.named_by(one), right.named_by(other)) for one, other in on)
         return any(one is not None and one == other for one, other in named)
 
-    def _check_units(self, part: Part, on: list[Equality]) -> None:
+    def _check_units(self, part: TableInJoin, on: list[Equality]) -> None:
         """Refuse a join that would make a row of several units' rows."""
         left, unit = self._shape, self.policy.unit
         if part.scan.table.public:
@@ -214,7 +214,7 @@ class _Arrangement:
             place=part.place,
         )
 
-    def _missing_equality(self, part: Part) -> str:
+    def _missing_equality(self, part: TableInJoin) -> str:
         """The equality that would make rows those of one unit, if there is one."""
         pairs = [
             (name, f"{each.alias}.{one.name} = {part.alias}.{other.name}")

@@ -31,14 +31,11 @@ from dpdb.sql.lists import columns
 from dpdb.sql.lookups import LookupBinder, check, read_inside
 from dpdb.sql.public_rows import are_asked_for, public_rows
 from dpdb.sql.scalar_subqueries import check_scalar, known_value
-from dpdb.sql.scopes import (
-    Answers,
-    Constants,
-)
+from dpdb.sql.scopes import Answers, Constants
 from dpdb.sql.semi_joins import write_out_semi_joins
 from dpdb.sql.spellings import write_out_ratios
 from dpdb.sql.table_queries import table_query
-from dpdb.sql.terms import Option
+from dpdb.sql.terms import WrittenOption
 from dpdb.sql.top_values import with_groups
 from dpdb.sql.trees import Effort, only, place
 from dpdb.sql.views import Scope, View
@@ -50,7 +47,7 @@ def bind(
     text: str,
     policy: Policy,
     options: Options = NO_OPTIONS,
-    terms: tuple[Option, ...] = (),
+    terms: tuple[WrittenOption, ...] = (),
     *,
     facts: Facts = NO_FACTS,
 ) -> Query:
@@ -80,7 +77,7 @@ class Binder:
     """Whether rows of public tables may be asked for, as the answer or as a constant."""
 
     def query(
-        self, tree: exp.Expr, options: Options = NO_OPTIONS, terms: tuple[Option, ...] = ()
+        self, tree: exp.Expr, options: Options = NO_OPTIONS, terms: tuple[WrittenOption, ...] = ()
     ) -> Query:
         """The SELECT, or the UNION ALL of several, as a Query."""
         bound = self.bound(tree, terms)
@@ -99,7 +96,7 @@ class Binder:
         return query
 
     def bound(
-        self, tree: exp.Expr, terms: tuple[Option, ...] = (), *, row_by_row: bool = False
+        self, tree: exp.Expr, terms: tuple[WrittenOption, ...] = (), *, row_by_row: bool = False
     ) -> Query | Derived | View:
         """What a SELECT is: a query of a table, or a table that is derived from answers.
 

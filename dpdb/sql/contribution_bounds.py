@@ -30,7 +30,7 @@ _COUNTS = (exp.Count, exp.CountIf)
 
 
 @dataclass(frozen=True)
-class Bounds:
+class ContributionBounds:
     """The bounds of what the rows of a unit come to in a group."""
 
     low: Fraction
@@ -39,7 +39,7 @@ class Bounds:
 
 def bounded(
     node: exp.Expr, rows: ExpressionBinder, table: Source
-) -> tuple[exp.Expr, Bounds | None]:
+) -> tuple[exp.Expr, ContributionBounds | None]:
     """The aggregate with named arguments at `node` as one without.
 
     Its argument is clamped, where the bounds are those of a row; otherwise they are given back.
@@ -49,29 +49,28 @@ def bounded(
     where = place(node, rows.text)
     if not isinstance(inner, exp.AggFunc) or isinstance(inner, exp.Mode):
         unknown = isinstance(inner, exp.Anonymous)
-        name = inner.name.removesuffix(UNREAD) if unknown else node_name(inner)
-        raise Unsupported(f"{name} takes no named arguments", place=where)
-    names = [_name(argument, where) for argument in arguments]
-    if len(names) > 1:
+        called = inner.name.removesuffix(UNREAD) if unknown else node_name(inner)
+        raise Unsupported(f"{called} takes no named arguments", place=where)
+    name, *others = (_name(argument, where) for argument in arguments)
+    if others:
         raise Unsupported("an aggregate has one pair of bounds", place=where)
     low, high = ends = _ends(arguments[0].expression, where)
     least, greatest = (_number(end, rows, where) for end in ends)
     if least > greatest:
         raise TypeMismatch("the lower bound is above the upper one", place=where)
     summed = isinstance(inner, (exp.Sum, exp.Avg, *_COUNTS))
-    per_group = names == [PER_GROUP] or (names == [CLAMPED] and summed)
+    per_group = name == PER_GROUP or (name == CLAMPED and summed)
     most = table.rows_per_unit if per_group else 1
     counts = isinstance(inner, _COUNTS)
     if counts and greatest >= most and least <= (1 if most == 1 else 0):
         return inner, None
     if per_group and summed and most > 1 and not isinstance(inner.this, exp.Distinct):
-        return inner, Bounds(least, greatest)
+        return inner, ContributionBounds(least, greatest)
     if counts:
         raise _unclamped_count(greatest, most, where)
     if most > 1:
-        name = node_name(inner)
         raise Unsupported(
-            f"a unit has up to {most} rows, and their {name} in a group is not clamped",
+            f"a unit has up to {most} rows, and their {node_name(inner)} in a group is not clamped",
             hint=f"{PER_ROW} => (low, high) clamps each row",
             place=where,
         )

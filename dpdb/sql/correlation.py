@@ -98,10 +98,7 @@ def split(condition: Expr | None, scan: Scan) -> tuple[list[Equality], Expr | No
 def _equality(condition: Expr, scan: Scan) -> Equality | None:
     if not (isinstance(condition, Compare) and condition.operator == "="):
         return None
-    for one, other in (
-        (condition.left, condition.right),
-        (condition.right, condition.left),
-    ):
+    for one, other in ((condition.left, condition.right), (condition.right, condition.left)):
         if reads(one, scan) == {False} and reads(other, scan) == {True}:
             return one, other
     return None

@@ -112,7 +112,7 @@ _HINTS = {
 DATE_CALLS = frozenset(_HINTS) - {"EXTRACT"}
 """The names of the functions that `date_call` knows, besides EXTRACT, which is a word of SQL."""
 UNREAD = "!"
-"""The mark behind such a name in sqlglot's trees; no name that is typed has it."""
+"""The mark behind the name of such a function in sqlglot's trees; no name that is typed has it."""
 
 
 def part_of(part: str, date: Expr, where: Place | None) -> Expr:

@@ -17,7 +17,7 @@ _NAMES: dict[str, tuple[type[exp.Func], tuple[str, ...]]] = {
     "%B": (exp.Month, _MONTHS),
     "%b": (exp.Month, tuple(name[:3] for name in _MONTHS)),
 }
-"""The formats that write names: the part of the date that they are of, and the names from 1 on."""
+"""The formats that write names: a part of the date, and its names from 1 on."""
 _PIECES = {
     "%Y": ("year", 1, 4),
     "%Y-%m": ("month", 1, 7),
@@ -35,7 +35,7 @@ _TO_CHAR = {"YYYY": "%Y", "YYYY-MM": "%Y-%m", "YYYY-MM-DD": "%F", "MM": "%m", "D
 
 
 def date_text(node: exp.Func, text: str) -> exp.Expr | None:
-    """The tree that says what such a function writes; None where the node calls none of them."""
+    """The tree of what a formatting function writes; None where the node calls none."""
     match node:
         case exp.Dayname():
             only(node, text, "this")

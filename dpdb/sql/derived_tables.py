@@ -26,7 +26,7 @@ from dpdb.sql.scopes import (
     condition_in,
 )
 from dpdb.sql.select_binder import SelectBinder
-from dpdb.sql.terms import Option, agreed
+from dpdb.sql.terms import WrittenOption, agreed
 from dpdb.sql.trees import only, place
 from dpdb.sql.views import Scope
 
@@ -88,7 +88,7 @@ def selection(
     written: list[str],
     scope: Scope,
     binder: SelectBinder,
-    terms: tuple[Option, ...] = (),
+    terms: tuple[WrittenOption, ...] = (),
 ) -> Selection:
     """What a SELECT computes from the rows of a derived table, the view of `scope`."""
     only(tree, binder.text, *_CLAUSES)
@@ -108,13 +108,7 @@ def selection(
     kept, qualifying = condition_in(tree, "having", answers), condition_in(tree, "qualify", answers)
     order = tuple(binder.orderings(tree, answers, outputs))
     distinct = _is_distinct(tree, outputs, order, binder.text)
-    if isinstance(answers, AnswerExpressions) and answers.groupings:
-        raise Unsupported(
-            "GROUPING is for the SELECT that reads a table",
-            place=place(tree.args["group"], binder.text),
-        )
-    if kept is not None and slots(kept, "window"):
-        raise Unsupported("a window cannot be in HAVING", hint="conditions on it go into QUALIFY")
+    _check_having(kept, answers, tree, binder.text)
     return Selection(
         view.derived,
         outputs,
@@ -131,6 +125,15 @@ def selection(
         offset=binder.count(tree.args.get("offset")) or 0,
         scalars=tuple(scalars.found),
     )
+
+
+def _check_having(having: Expr | None, answers: Answers, tree: exp.Select, text: str) -> None:
+    """Refuse GROUPING, and windows in HAVING, which are worked out after it."""
+    if isinstance(answers, AnswerExpressions) and answers.groupings:
+        group = place(tree.args["group"], text)
+        raise Unsupported("GROUPING is for the SELECT that reads a table", place=group)
+    if having is not None and slots(having, "window"):
+        raise Unsupported("a window cannot be in HAVING", hint="conditions on it go into QUALIFY")
 
 
 def _keys(tree: exp.Select, scope: Scope, rows: RowExpressions) -> tuple[Expr, ...]:
@@ -161,7 +164,7 @@ def _is_distinct(
     return True
 
 
-def check_terms(terms: tuple[Option, ...], scope: Scope) -> None:
+def check_terms(terms: tuple[WrittenOption, ...], scope: Scope) -> None:
     """Refuse an option that would change what the releases read, which have been bound already."""
     if agreed(terms, scope.view.table, grouped=True) != scope.view.table:
         raise InvalidOption(

@@ -89,8 +89,10 @@ def _syntax_fault(error: ParseError) -> SyntaxFault:
     word = str(details.get("highlight") or "")
     line, end = details.get("line"), details.get("col")
     where = Place(line, max(1, end - len(word) + 1)) if line and end is not None else None
-    return SyntaxFault(f"this is not valid SQL near '{word}'" if word else
-                       "this is not valid SQL: it ends too soon", place=where)  # fmt: skip
+    if not word:
+        return SyntaxFault("this is not valid SQL: it ends too soon", place=where)
+    hint = "REGEXP_LIKE(x, 'pattern') matches a regular expression" if word == "~" else None
+    return SyntaxFault(f"this is not valid SQL near '{word}'", hint=hint, place=where)
 
 
 def parse(tokens: list[Token], text: str) -> list[exp.Expr | None]:

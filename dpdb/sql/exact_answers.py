@@ -10,8 +10,8 @@ from dataclasses import replace
 
 from dpdb.errors import Place, TooLarge, Unsupported
 from dpdb.plan.derived import (
+    AnswerJoin,
     Derived,
-    Join,
     Released,
     Selection,
     UnionAll,
@@ -50,7 +50,7 @@ def with_exact_rows(derived: Derived, facts: Facts) -> Derived:
                 return _values(query, facts) or each
             case UnionAll(inputs=several):
                 return UnionAll(tuple(map(exact, several)))
-            case Join(left=left, right=right):
+            case AnswerJoin(left=left, right=right):
                 return replace(each, left=exact(left), right=exact(right))
             case Selection(input=below, scalars=scalars):
                 return replace(each, input=exact(below), scalars=tuple(map(exact, scalars)))

@@ -8,15 +8,7 @@ from fractions import Fraction
 from sqlglot import exp
 
 from dpdb.errors import StatementError, UnknownName, Unsupported, did_you_mean
-from dpdb.plan.expressions import (
-    Arithmetic,
-    Expr,
-    Literal,
-    Not,
-    height,
-    logic,
-    size,
-)
+from dpdb.plan.expressions import Arithmetic, Expr, Literal, Not, height, logic, size
 from dpdb.policy.catalog import Kind
 from dpdb.sql import casts, types
 from dpdb.sql.calls import call

@@ -26,10 +26,6 @@ Arguments = Callable[[exp.Expr], list[exp.Expr]]
 """Reads the arguments of a node, in our order."""
 
 
-def _first(node: exp.Expr) -> list[exp.Expr]:
-    return [node.this]
-
-
 def _list(node: exp.Expr) -> list[exp.Expr]:
     return [part for part in (node.this, *node.expressions) if part is not None]
 
@@ -51,7 +47,7 @@ _ONE: dict[str, type[exp.Expr]] = {
 }  # fmt: skip
 """The functions of one argument."""
 ARGUMENTS: dict[type[exp.Expr], tuple[str, Arguments]] = {
-    **{node: (name, _first) for name, node in _ONE.items()},
+    **{node: (name, _named("this")) for name, node in _ONE.items()},
     exp.Round: ("round", _named("this", "decimals")),
     exp.Floor: ("floor", _named("this", "decimals")),
     exp.Ceil: ("ceil", _named("this", "decimals")),
@@ -84,11 +80,7 @@ READ = (
 )  # fmt: skip
 """The arguments of nodes that `ARGUMENTS` reads, or that say nothing more."""
 
-_OWN = {
-    "CLAMP": "clamp",
-    "REGEXP_CONTAINS": "regexp_contains",
-    "REGEXP_MATCHES": "regexp_contains",
-}
+_OWN = {"CLAMP": "clamp", "REGEXP_CONTAINS": "regexp_contains", "REGEXP_MATCHES": "regexp_contains"}
 """The functions that are not sqlglot's, by the names that they are written with."""
 _SIDES = {"LEADING": "ltrim", "TRAILING": "rtrim", "BOTH": "trim", "": "trim"}
 

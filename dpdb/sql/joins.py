@@ -16,11 +16,11 @@ from dpdb.plan.row_windows import WindowedRows
 from dpdb.policy.catalog import Table
 from dpdb.sql import types
 from dpdb.sql.calls import call
-from dpdb.sql.nested_joins import Piece, is_taken_apart, taken_apart
+from dpdb.sql.nested_joins import JoinedScan, is_taken_apart, taken_apart
 from dpdb.sql.rewriting import substituted
 from dpdb.sql.scopes import RowExpressions
 from dpdb.sql.trees import only, place
-from dpdb.sql.views import Columns, Part, Scope, SubqueryBinder, View, called
+from dpdb.sql.views import Scope, SubqueryBinder, TableInJoin, View, ViewColumns, called
 
 _KINDS = {
     ("", ""): JoinKind.INNER,
@@ -37,7 +37,7 @@ _KINDS = {
 
 
 @dataclass(frozen=True)
-class Item:
+class FromItem:
     """One of several tables, views or SELECTs in FROM."""
 
     node: exp.Expr
@@ -53,14 +53,14 @@ class Item:
         return JoinKind.INNER if self.join is None else _KINDS[self.join.side, self.join.kind]
 
 
-def scope_of(items: Sequence[Item], binder: SubqueryBinder) -> Scope:
+def scope_of(items: Sequence[FromItem], binder: SubqueryBinder) -> Scope:
     """The scope of a SELECT that joins several tables, with the parts that are to be joined."""
     for item in items:
         _check(item, binder)
     items = turned(items, binder)
     scope = Scope(replace(items[0].view, columns=(), where=None, subqueries=()), {}, binder,
                   items[0].node)  # fmt: skip
-    parts: list[Part] = []
+    parts: list[TableInJoin] = []
     for item in items:
         outer = JoinKind.FULL in (item.kind, items[1].kind) or item.kind is JoinKind.LEFT
         view, pieces = _pieces(item, parts, len(scope.view.subqueries), binder, outer=outer)
@@ -79,7 +79,7 @@ def scope_of(items: Sequence[Item], binder: SubqueryBinder) -> Scope:
     return replace(scope, parts=tuple(parts))
 
 
-def check_words(item: Item, binder: SubqueryBinder) -> None:
+def check_words(item: FromItem, binder: SubqueryBinder) -> None:
     """Refuse what is no join on a condition."""
     where = place(item.node, binder.text)
     if item.join is not None:
@@ -100,8 +100,13 @@ def check_words(item: Item, binder: SubqueryBinder) -> None:
 
 
 def _pieces(
-    item: Item, before: list[Part], subqueries: int, binder: SubqueryBinder, *, outer: bool
-) -> tuple[View, list[Piece]]:
+    item: FromItem,
+    before: list[TableInJoin],
+    subqueries: int,
+    binder: SubqueryBinder,
+    *,
+    outer: bool,
+) -> tuple[View, list[JoinedScan]]:
     """The view of an item, and its tables: several where it is a join itself."""
     taken, table = {part.scan.leaf for part in before}, item.view.table
     if isinstance(table, Table):
@@ -121,16 +126,16 @@ def _pieces(
 
 
 def _parts(
-    item: Item, pieces: list[Piece], condition: Expr | None, binder: SubqueryBinder
-) -> Iterator[Part]:
+    item: FromItem, pieces: list[JoinedScan], condition: Expr | None, binder: SubqueryBinder
+) -> Iterator[TableInJoin]:
     """The parts of an item; its condition is that of its first table, too."""
     where = place(item.node, binder.text)
     for number, (scan, kind, own) in enumerate(pieces):
         alias = (len(pieces) == 1 and item.node.alias_or_name) or str(scan)
-        yield Part(scan, alias, kind, own if number else conjunction(own, condition), where)
+        yield TableInJoin(scan, alias, kind, own if number else conjunction(own, condition), where)
 
 
-def _check(item: Item, binder: SubqueryBinder) -> None:
+def _check(item: FromItem, binder: SubqueryBinder) -> None:
     """Refuse what is no join of tables on a condition."""
     check_words(item, binder)
     where = place(item.node, binder.text)
@@ -143,7 +148,7 @@ def _check(item: Item, binder: SubqueryBinder) -> None:
         )
 
 
-def turned(items: Sequence[Item], binder: SubqueryBinder) -> Sequence[Item]:
+def turned(items: Sequence[FromItem], binder: SubqueryBinder) -> Sequence[FromItem]:
     """The tables of FROM, those of a RIGHT JOIN exchanged."""
     right = [item for item in items if item.join is not None and item.join.side == "RIGHT"]
     full = [item for item in items if item.kind is JoinKind.FULL]
@@ -209,7 +214,7 @@ def leaf_view(view: View, scan: Scan, subqueries: int, *, outer: bool) -> View:
     return replace(view, columns=columns, where=where)
 
 
-def beside(scope: Scope, view: View, item: Item, binder: SubqueryBinder) -> Scope:
+def beside(scope: Scope, view: View, item: FromItem, binder: SubqueryBinder) -> Scope:
     """The scope with the columns of a further view."""
     for name in item.names:
         if name in scope.names:
@@ -227,18 +232,20 @@ def beside(scope: Scope, view: View, item: Item, binder: SubqueryBinder) -> Scop
     return replace(scope, view=joined, names=names)
 
 
-def condition_of(item: Item, scope: Scope) -> Expr | None:
+def condition_of(item: FromItem, scope: Scope) -> Expr | None:
     """The condition of ON."""
     on = None if item.join is None else item.join.args.get("on")
     return None if on is None else RowExpressions(scope.binder, scope).condition(on)
 
 
-def names_of_using(item: Item) -> list[exp.Identifier]:
+def names_of_using(item: FromItem) -> list[exp.Identifier]:
     """The names of USING."""
     return [] if item.join is None else item.join.args.get("using") or []
 
 
-def only_column(name: exp.Identifier, columns: Columns, item: Item, binder: SubqueryBinder) -> Expr:
+def only_column(
+    name: exp.Identifier, columns: ViewColumns, item: FromItem, binder: SubqueryBinder
+) -> Expr:
     """The one column of that name that each side of a join with USING has."""
     match called(name.name, columns):
         case [column]:

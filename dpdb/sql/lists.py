@@ -22,9 +22,9 @@ from dpdb.sql.named_arguments import has_named_arguments
 from dpdb.sql.trees import only, place
 
 MAX_ELEMENTS = 200
-"""As many as an answer has columns."""
+"""The most elements of a list: an answer has as many columns at most."""
 _DECIMALS = 6
-"""Of the fractions of APPROX_QUANTILES."""
+"""How many decimals the fractions of APPROX_QUANTILES have."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Element:
     """One element of a list, or a column of the answer."""
 
     name: str
-    """Of an element, what it is called in brackets behind the name of the list."""
+    """The name of an element, which stands in brackets behind that of the list."""
     call: exp.Expr
     """The expression that it is, an aggregate of an element."""
 
@@ -190,7 +190,7 @@ def _bins(
 ) -> list[Element]:
     """The counts of values up to the first end, from each end to the next, and above the last.
 
-    As in DuckDB a bin holds its upper end.
+    A bin holds its upper end, as in DuckDB.
     """
     numbers = [written_number(end) or Fraction(0) for _, end in ends]
     if any(low >= high for low, high in pairwise(numbers)):

@@ -24,7 +24,7 @@ from dpdb.sql.select_binder import SelectBinder
 from dpdb.sql.trees import only, place
 from dpdb.sql.views import Scope, SubqueryBinder, View
 
-Bound = Query | Derived | View
+BoundSelect = Query | Derived | View
 """What a SELECT is bound to."""
 
 
@@ -42,7 +42,7 @@ class LookupBinder:
     """The binder of the SELECT that is looked into."""
 
     def lookup(
-        self, node: exp.Exists | exp.In, operand: Expr | None, inner: Scope | Bound
+        self, node: exp.Exists | exp.In, operand: Expr | None, inner: Scope | BoundSelect
     ) -> Lookup:
         """What EXISTS, or IN with its `operand`, looks for in what `inner` reads.
 
@@ -84,7 +84,7 @@ class LookupBinder:
         return found
 
     def _of_groups(
-        self, bound: Bound, taken: set[str], where: Place | None
+        self, bound: BoundSelect, taken: set[str], where: Place | None
     ) -> tuple[Scan, Expr | None, Expr]:
         """A table with a row for each unit, the condition of HAVING, and its first column."""
         if not (isinstance(bound, View) and isinstance(bound.table, Table)):
@@ -195,9 +195,13 @@ def check(node: exp.Exists | exp.In, text: str) -> exp.Select:
          "distinct")  # fmt: skip
     if tree.args.get("distinct"):  # Whether there is a row does not depend on it.
         only(tree.args["distinct"], text)
-    if not tree.args.get("group") and any(
-        is_aggregate(part) for item in tree.expressions for part in item.walk()
-    ):
+    if tree.args.get("from_") is None:
+        raise Unsupported(
+            "EXISTS and IN look into a table, and this SELECT reads FROM none",
+            hint="compare with the value itself, as in x = (SELECT …) or x IN (1, 2)",
+            place=place(node, text),
+        )
+    if not tree.args.get("group") and any(map(_has_aggregate, tree.expressions)):
         raise Unsupported(
             "an aggregate always gives a row, so that EXISTS and IN would look at no single one",
             hint="SELECT a column, or 1, under WHERE",
@@ -206,7 +210,12 @@ def check(node: exp.Exists | exp.In, text: str) -> exp.Select:
     return tree
 
 
-def read_inside(tree: exp.Select, inside: SelectBinder) -> Scope | Bound:
+def _has_aggregate(item: exp.Expr) -> bool:
+    """Whether an item computes with an aggregate: one in a subquery is the subquery's."""
+    return any(map(is_aggregate, item.walk(prune=lambda node: isinstance(node, exp.Query))))
+
+
+def read_inside(tree: exp.Select, inside: SelectBinder) -> Scope | BoundSelect:
     """What the SELECT of a lookup reads; of groups, or over answers, what it is bound to."""
     scope = sources.scope(tree, inside)
     if tree.args.get("group") is None and scope.view.derived is None:

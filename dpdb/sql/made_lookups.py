@@ -25,7 +25,7 @@ from dpdb.sql.scopes import RowExpressions
 from dpdb.sql.select_binder import SelectBinder
 from dpdb.sql.trees import place
 from dpdb.sql.unmatched import check_matched
-from dpdb.sql.views import Columns, Scope, View
+from dpdb.sql.views import Scope, View, ViewColumns
 
 _LEAF = "select"
 
@@ -128,7 +128,7 @@ class MadeRows:
         names = {name: self._held(columns) for name, columns in inner.names.items()}
         return Correlated(view, names, self.binder, self.tree, outer=self.outer)
 
-    def _held(self, columns: Columns) -> Columns:
+    def _held(self, columns: ViewColumns) -> ViewColumns:
         return tuple((name, self._placeholder(expression)) for name, expression in columns)
 
     def _placeholder(self, expression: Expr) -> Expr:

@@ -9,7 +9,7 @@ from dpdb.plan.relations import Join, Joined, JoinKind, Relation, Scan
 from dpdb.sql.rewriting import substituted
 from dpdb.sql.views import View
 
-Piece = tuple[Scan, JoinKind, Expr | None]
+JoinedScan = tuple[Scan, JoinKind, Expr | None]
 """A table, how it is joined with those before it, and on which condition."""
 
 
@@ -27,7 +27,9 @@ def is_taken_apart(source: Joined, *, first: bool) -> bool:
     return isinstance(relation, Scan) and all(kind in allowed for kind in kinds)
 
 
-def taken_apart(view: View, leaves: dict[str, str], subqueries: int) -> tuple[View, list[Piece]]:
+def taken_apart(
+    view: View, leaves: dict[str, str], subqueries: int
+) -> tuple[View, list[JoinedScan]]:
     """A view of joined tables by other names of its leaves, and its tables.
 
     Its subqueries come after so many.
@@ -39,7 +41,7 @@ def taken_apart(view: View, leaves: dict[str, str], subqueries: int) -> tuple[Vi
         name, dot, column = leaf.column.name.partition(".")
         return ColumnRef(replace(leaf.column, name=f"{leaves[name]}{dot}{column}"))
 
-    def pieces(relation: Relation) -> list[Piece]:
+    def pieces(relation: Relation) -> list[JoinedScan]:
         match relation:
             case Scan():
                 return [(replace(relation, leaf=leaves[relation.leaf]), JoinKind.INNER, None)]

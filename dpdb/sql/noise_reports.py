@@ -80,7 +80,7 @@ def refuse_intervals(asked: Iterable[Expr], unit: str, where: Place | None) -> N
 
 
 _DIGITS = 15
-"""Of the bounds."""
+"""How many digits the bounds have."""
 
 
 def _bounds(aggregate: Aggregate | None) -> str:

@@ -12,14 +12,8 @@ from dpdb.errors import InvalidOption, Place, SyntaxFault, UnknownName, did_you_
 from dpdb.plan.query import NO_OPTIONS, Options
 from dpdb.policy.budget import valid_delta, valid_epsilon
 from dpdb.sql.literals import number
-from dpdb.sql.option_names import (
-    INTERVALS,
-    MECHANISMS,
-    OPTIONS,
-    SENSITIVITIES,
-    TERMS,
-)
-from dpdb.sql.terms import Option
+from dpdb.sql.option_names import INTERVALS, MECHANISMS, OPTIONS, SENSITIVITIES, TERMS
+from dpdb.sql.terms import WrittenOption
 from dpdb.sql.trees import place_at
 
 MAX_INDEX = 200
@@ -32,10 +26,10 @@ _FORBIDDEN = (
 )
 
 
-def read_options(text: str, tokens: list[Token]) -> tuple[Options, tuple[Option, ...]]:
+def read_options(text: str, tokens: list[Token]) -> tuple[Options, tuple[WrittenOption, ...]]:
     """The options that `tokens`, a part of `text`, write; those on the policy's terms apart."""
     options = NO_OPTIONS
-    read: dict[str, Option] = {}
+    read: dict[str, WrittenOption] = {}
     for item in _items(text, tokens):
         if item.name not in (*OPTIONS, *TERMS):
             known = [*OPTIONS, *TERMS]
@@ -50,7 +44,7 @@ def read_options(text: str, tokens: list[Token]) -> tuple[Options, tuple[Option,
     return _consistent(options), terms
 
 
-def _items(text: str, tokens: list[Token]) -> Iterator[Option]:
+def _items(text: str, tokens: list[Token]) -> Iterator[WrittenOption]:
     """The items between commas; a comma within brackets belongs to an item."""
     pieces: list[list[Token]] = [[]]
     depth = 0
@@ -64,13 +58,13 @@ def _items(text: str, tokens: list[Token]) -> Iterator[Option]:
         where = place_at(piece[0].start, text) if piece else Place(1, 1)
         if len(piece) < 3 or piece[1].token_type is not TokenType.EQ:
             raise SyntaxFault("an option is written name = value", place=where)
-        yield Option(piece[0].text.lower(), piece[2:], where)
+        yield WrittenOption(piece[0].text.lower(), piece[2:], where)
 
 
 _DEPTH = {TokenType.L_BRACKET: 1, TokenType.R_BRACKET: -1}
 
 
-def _value(item: Option) -> Fraction | str | tuple[Fraction, ...]:
+def _value(item: WrittenOption) -> Fraction | str | tuple[Fraction, ...]:
     match item.name:
         case "epsilon":
             return valid_epsilon(number(item.value, item.place), item.place)
@@ -91,14 +85,14 @@ def _value(item: Option) -> Fraction | str | tuple[Fraction, ...]:
     return _word(item, SENSITIVITIES)
 
 
-def _between(item: Option, least: Fraction, most: Fraction, span: str) -> Fraction:
+def _between(item: WrittenOption, least: Fraction, most: Fraction, span: str) -> Fraction:
     value = number(item.value, item.place)
     if not least <= value <= most:
         raise InvalidOption(f"{item.name} must be between {span}", place=item.place)
     return value
 
 
-def _word(item: Option, known: tuple[str, ...]) -> str:
+def _word(item: WrittenOption, known: tuple[str, ...]) -> str:
     word = item.value[0].text.lower()
     if len(item.value) > 1 or word not in known:
         listed = " or ".join(f"'{name}'" for name in known)
@@ -106,7 +100,7 @@ def _word(item: Option, known: tuple[str, ...]) -> str:
     return word
 
 
-def _index(item: Option) -> tuple[Fraction, ...]:
+def _index(item: WrittenOption) -> tuple[Fraction, ...]:
     ends = item.value[0].token_type, item.value[-1].token_type
     if ends != (TokenType.L_BRACKET, TokenType.R_BRACKET):
         raise InvalidOption("noise_index is a list: [1, 10]", place=item.place)

@@ -40,9 +40,9 @@ from dpdb.plan.relations import (
 from dpdb.policy.catalog import Policy, Value
 from dpdb.sql.arrangement import joined
 from dpdb.sql.predicates import MAX_LIST
-from dpdb.sql.views import Part
+from dpdb.sql.views import TableInJoin
 
-Rows = tuple[tuple[Value, ...], ...]
+ValueRows = tuple[tuple[Value, ...], ...]
 
 
 def with_public_keys(query: Query, policy: Policy, facts: Facts) -> Query:
@@ -102,7 +102,7 @@ def _matched(relation: Relation, keys: tuple[Expr, ...]) -> Relation:
     return relation
 
 
-def _row_of(keys: Mapping[Slot, Expr], rows: Rows) -> Expr | None:
+def _row_of(keys: Mapping[Slot, Expr], rows: ValueRows) -> Expr | None:
     """The condition that the keys are one of these rows; None if there are none or too many."""
     if not 0 < len(rows) <= MAX_LIST:
         return None
@@ -150,9 +150,9 @@ def _rows(
     conditions: Sequence[Expr],
     policy: Policy,
     facts: Facts,
-) -> Rows:
+) -> ValueRows:
     """The different values of expressions in the rows of public tables that meet conditions."""
-    parts = [Part(scan, str(scan), JoinKind.INNER, None, None) for scan in scans]
+    parts = [TableInJoin(scan, str(scan), JoinKind.INNER, None, None) for scan in scans]
     outputs = tuple(Output("key", key) for key in keys)
     try:
         source, rest = joined(parts, conjunction(*conditions), policy, facts)
@@ -178,7 +178,7 @@ def _equalities(relation: Relation) -> Iterator[Equality]:
 def _together(
     key: Expr, public: Sequence[Scan], equalities: Sequence[Equality]
 ) -> tuple[Scan, ...]:
-    """The public tables that a key is of, with those that they are joined with; none if private."""
+    """The public tables that a key reads, with those that they are joined with; none if private."""
     found = [scan for scan in public if _reads(key, [scan])]
     if not found or slots(key, "subquery"):
         return ()

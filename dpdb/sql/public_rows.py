@@ -11,7 +11,7 @@ from dpdb.sql.aggregates import is_aggregated
 from dpdb.sql.arrangement import with_lookups
 from dpdb.sql.scopes import NoisyRowExpressions
 from dpdb.sql.select_binder import SelectBinder
-from dpdb.sql.terms import Option, agreed
+from dpdb.sql.terms import WrittenOption, agreed
 from dpdb.sql.trees import only, place
 from dpdb.sql.views import Scope
 
@@ -27,24 +27,14 @@ def public_rows(
     written: list[str],
     scope: Scope,
     binder: SelectBinder,
-    terms: tuple[Option, ...],
+    terms: tuple[WrittenOption, ...],
 ) -> PublicRows:
     """The rows that a SELECT shows, in the order of the file where it gives none.
 
     Those of several tables are in an order that follows from these.
     """
-    only(
-        tree,
-        binder.text,
-        "expressions",
-        "from_",
-        "joins",
-        "where",
-        "order",
-        "limit",
-        "offset",
-        "with_",
-    )
+    only(tree, binder.text, "expressions", "from_", "joins", "where", "order", "limit", "offset",
+         "with_")  # fmt: skip
     rows = NoisyRowExpressions(binder, scope)
     source, condition = sources.source_of(tree, scope, rows, binder)
     table = agreed(terms, source, grouped=False)

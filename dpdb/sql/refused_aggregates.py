@@ -10,7 +10,7 @@ from dpdb.sql.trees import node_name, place
 NAMES = ("HISTOGRAM", "APPROX_TOP_COUNT", "EVERY")
 """The aggregates whose names sqlglot does not know."""
 _LISTS = (exp.ApproxQuantiles, exp.ApproxTopK, exp.ApproxTopSum)
-"""The aggregates that give a list, of those that sqlglot knows."""
+"""The aggregates known to sqlglot that give a list."""
 _DECIDED_BY_ONE = (exp.LogicalOr, exp.LogicalAnd)
 
 
@@ -65,7 +65,7 @@ def _is_refused(node: exp.Expr) -> bool:
 
 
 def _column(argument: exp.Expr | None) -> str:
-    """The column that an aggregate is of, as a query would name it."""
+    """The argument of an aggregate, if it is a column, as a query would name it."""
     if isinstance(argument, exp.Distinct):
         argument = next(iter(argument.expressions), None)
     return argument.sql() if isinstance(argument, exp.Column) else "x"

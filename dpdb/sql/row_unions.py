@@ -12,7 +12,7 @@ from dpdb.plan.expressions import size
 from dpdb.plan.held_rows import check_made
 from dpdb.plan.per_unit import PerUnit
 from dpdb.plan.relations import Joined, Source, is_full, scans
-from dpdb.plan.row_unions import Part, RowUnion, row_union
+from dpdb.plan.row_unions import RowUnion, UnionPart, row_union
 from dpdb.plan.row_windows import WindowedRows
 from dpdb.policy.catalog import Table
 from dpdb.sql import types
@@ -37,7 +37,7 @@ def rows_of_all(tree: exp.Union, sides: Sequence[View], binder: SelectBinder) ->
         for at in range(len(sides[0].columns))
     ]
     converted = [
-        Part(part.source, part.where, tuple(expressions[number] for expressions, _ in fitted))
+        UnionPart(part.source, part.where, tuple(expressions[number] for expressions, _ in fitted))
         for number, part in enumerate(parts)
     ]
     labels = [name for name, _ in sides[0].columns]
@@ -68,7 +68,7 @@ def _check_clauses(tree: exp.Union, binder: SelectBinder) -> None:
         )
 
 
-def _parts(side: View, tree: exp.Union, binder: SelectBinder) -> Iterator[Part]:
+def _parts(side: View, tree: exp.Union, binder: SelectBinder) -> Iterator[UnionPart]:
     """The parts of a side: those of a UNION ALL that stands within this one."""
     where, table = place(tree, binder.text), side.table
     columns = tuple(expression for _, expression in side.columns)
@@ -89,10 +89,10 @@ def _parts(side: View, tree: exp.Union, binder: SelectBinder) -> Iterator[Part]:
         yield from table.parts
     else:
         binder.effort.spend(sum(map(size, columns)), tree, binder.text)
-        yield Part(table, side.where, columns)
+        yield UnionPart(table, side.where, columns)
 
 
-def _check_units(parts: Sequence[Part], tree: exp.Union, binder: SelectBinder) -> None:
+def _check_units(parts: Sequence[UnionPart], tree: exp.Union, binder: SelectBinder) -> None:
     """Refuse rows that are nobody's, or of units that are told apart in different ways."""
     where, unit = place(tree, binder.text), binder.policy.unit
     public = next((part.source for part in parts if part.source.public), None)

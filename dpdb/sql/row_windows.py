@@ -29,7 +29,7 @@ from dpdb.sql.rewriting import substituted
 from dpdb.sql.scopes import RowExpressions
 from dpdb.sql.select_binder import SelectBinder
 from dpdb.sql.trees import only, place
-from dpdb.sql.views import Columns, Scope, SubqueryBinder, View
+from dpdb.sql.views import Scope, SubqueryBinder, View, ViewColumns
 from dpdb.sql.windows import window
 
 ROW_BY_ROW = "a SELECT within FROM or WITH works row by row"
@@ -60,7 +60,7 @@ class WindowedExpressions(RowExpressions):
                 return named
         return super().leaf(node)
 
-    def qualifying(self, tree: exp.Select, columns: Columns) -> Expr | None:
+    def qualifying(self, tree: exp.Select, columns: ViewColumns) -> Expr | None:
         """The condition of QUALIFY, in which the columns of the SELECT list have their names."""
         qualify = tree.args.get("qualify")
         if qualify is None:

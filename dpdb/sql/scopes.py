@@ -8,15 +8,7 @@ from sqlglot import exp
 
 from dpdb.errors import Place, StatementError, TooLarge, TypeMismatch, Unsupported
 from dpdb.plan.derived import Window
-from dpdb.plan.expressions import (
-    ColumnRef,
-    Expr,
-    IntervalEnd,
-    Literal,
-    Slot,
-    interval_ends,
-    slots,
-)
+from dpdb.plan.expressions import ColumnRef, Expr, IntervalEnd, Literal, Slot, interval_ends, slots
 from dpdb.plan.query import Aggregate, Output
 from dpdb.plan.relations import Source
 from dpdb.plan.single_values import UnitValue, single_value

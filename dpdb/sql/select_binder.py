@@ -13,7 +13,7 @@ from dpdb.plan.query import Ordering, Output, Query
 from dpdb.plan.relations import Attached, Lookup
 from dpdb.policy.catalog import Policy
 from dpdb.sql.scopes import Answers
-from dpdb.sql.terms import Option
+from dpdb.sql.terms import WrittenOption
 from dpdb.sql.views import SubqueryBinder, View
 
 
@@ -35,7 +35,7 @@ class SelectBinder(SubqueryBinder, Protocol):
         ...
 
     def bound(
-        self, tree: exp.Expr, terms: tuple[Option, ...] = (), *, row_by_row: bool = False
+        self, tree: exp.Expr, terms: tuple[WrittenOption, ...] = (), *, row_by_row: bool = False
     ) -> Query | Derived | View:
         """What a SELECT is: a query of a table, or a table that is derived from answers.
 

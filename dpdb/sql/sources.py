@@ -21,7 +21,7 @@ from dpdb.sql.answer_joins import scope_of_answers
 from dpdb.sql.arrangement import joined, with_lookups
 from dpdb.sql.exact_answers import as_answer
 from dpdb.sql.group_by import position
-from dpdb.sql.joins import Item, scope_of
+from dpdb.sql.joins import FromItem, scope_of
 from dpdb.sql.row_windows import ROW_BY_ROW, WINDOWED, WindowedExpressions, windowed_view
 from dpdb.sql.scopes import RowExpressions, condition_in
 from dpdb.sql.select_binder import SelectBinder
@@ -36,11 +36,7 @@ _CUT = (
     f"{ROW_BY_ROW}: LIMIT would choose among the rows of all",
     "leave ORDER BY and LIMIT to the outer SELECT",
 )
-_REFUSED = {
-    "limit": _CUT,
-    "offset": _CUT,
-    "windows": WINDOWED,
-}
+_REFUSED = {"limit": _CUT, "offset": _CUT, "windows": WINDOWED}
 """For each clause that is not row by row the message and the hint."""
 
 
@@ -78,8 +74,8 @@ def scope(tree: exp.Select, binder: SelectBinder) -> Scope:
     further = tree.args.get("joins") or ()
     if not further:
         return Scope(view, dict.fromkeys(names, view.columns), binder, source.this)
-    items = [Item(source.this, view, names)]
-    items += [Item(j.this, *_source(j.this, tree, binder), j) for j in further]
+    items = [FromItem(source.this, view, names)]
+    items += [FromItem(j.this, *_source(j.this, tree, binder), j) for j in further]
     if any(item.view.derived is not None for item in items):
         items = [replace(item, view=as_answer(item.view)) for item in items]
     if all(item.view.derived is not None for item in items):

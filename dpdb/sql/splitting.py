@@ -53,6 +53,17 @@ def next_piece(text: str, start: int) -> tuple[Piece | None, int]:
     return _piece(text[start:], complete=False), len(text)
 
 
+def unclosed(text: str) -> int | None:
+    """Where the quote or the comment begins that `text` ends in; None if it ends in none."""
+    position = 0
+    while match := _TOKEN.search(text, position):
+        comment = match.lastgroup == "open"
+        position = _comment_end(text, match.end()) if comment else match.end()
+        if match.lastgroup == "loose" or (comment and position == len(text)):
+            return match.start()
+    return None
+
+
 def skip_ignored(text: str, start: int) -> int:
     """The place of the first character from `start` on that is neither space nor in a comment."""
     while True:

@@ -18,7 +18,7 @@ from dpdb.sql.dialect import select_tree
 from dpdb.sql.literals import number
 from dpdb.sql.option_names import SETTINGS, TEACHING
 from dpdb.sql.options import read_options
-from dpdb.sql.terms import Option
+from dpdb.sql.terms import WrittenOption
 from dpdb.sql.tokens import read_tokens
 from dpdb.sql.trees import place_at
 
@@ -101,17 +101,20 @@ def statement(text: str, policy: Policy, facts: Facts = NO_FACTS) -> Statement:
             return _assignment(words)
     raise Unsupported(
         "only SELECT, EXPLAIN SELECT, SHOW, DESCRIBE table and SET are answered",
-        hint=_INSTEAD.get("".join(words.leading[:1])),
+        hint=words.instead(),
         place=words.place(0),
     )
 
 
 _INSTEAD = {
     "FROM": "SELECT stands before FROM: SELECT x, COUNT(*) FROM t GROUP BY x",
+    "SUMMARIZE": "DESCRIBE table shows what is declared, and SELECT COUNT(x), AVG(x), STDDEV(x),"
+    " QUANTILE_CONT(x, [0.25, 0.5, 0.75]) FROM t what a column is like",
     "PIVOT": "an aggregate for each column: SELECT x, SUM(z) FILTER (WHERE y = 'a') AS a,"
     " SUM(z) FILTER (WHERE y = 'b') AS b FROM t GROUP BY x",
 }
 """What to write for the statements of other systems that ask for statistics."""
+_BEGINNINGS = ("SELECT", "WITH", "EXPLAIN", "SHOW", "DESCRIBE", "SET")
 
 
 @dataclass(frozen=True)
@@ -125,6 +128,15 @@ class _Words:
     def leading(self) -> list[str]:
         """The first three tokens in upper case; fewer if the statement is shorter."""
         return [token.text.upper() for token in self.tokens[:3]]
+
+    def instead(self) -> str | None:
+        """What to write in place of a statement that begins with no word of ours."""
+        [word] = self.leading[:1] or [""]
+        if word in _INSTEAD:
+            return _INSTEAD[word]
+        # A word that has a meaning in SQL is not mistyped.
+        mistyped = bool(word) and self.tokens[0].token_type is TokenType.VAR
+        return did_you_mean(word, _BEGINNINGS) if mistyped else None
 
     def place(self, index: int) -> Place:
         """The place of a token; past the last token, the end of the statement."""
@@ -153,7 +165,9 @@ def _select(text: str, policy: Policy, facts: Facts, words: _Words, skip: int) -
     return bind(tokens, text, policy, options, terms, facts=facts)
 
 
-def _without_options(words: _Words, skip: int) -> tuple[list[Token], Options, tuple[Option, ...]]:
+def _without_options(
+    words: _Words, skip: int
+) -> tuple[list[Token], Options, tuple[WrittenOption, ...]]:
     """The tokens of the SELECT after `skip` tokens, without its OPTIONS, and the options."""
     tokens = words.tokens[skip:]
     select = _outermost_select(tokens)
@@ -161,7 +175,7 @@ def _without_options(words: _Words, skip: int) -> tuple[list[Token], Options, tu
         before = words.tokens[0].text.upper()
         raise Unsupported(f"{before} is followed by SELECT", place=words.place(skip))
     options, first = NO_OPTIONS, select + 4
-    terms: tuple[Option, ...] = ()
+    terms: tuple[WrittenOption, ...] = ()
     if [token.text.upper() for token in tokens[select + 1 : first]] in _CLAUSES:
         inside = list(takewhile(lambda t: t.token_type is not TokenType.R_PAREN, tokens[first:]))
         end = first + len(inside)

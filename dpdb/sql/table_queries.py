@@ -20,7 +20,7 @@ from dpdb.sql.grouping_sets import by_levels
 from dpdb.sql.public_keys import with_public_keys
 from dpdb.sql.scopes import AnswerExpressions, RowExpressions, condition_in, hint_for_rows
 from dpdb.sql.select_binder import SelectBinder
-from dpdb.sql.terms import Option, agreed, counts_only_units, with_key_terms
+from dpdb.sql.terms import WrittenOption, agreed, counts_only_units, with_key_terms
 from dpdb.sql.trees import only, place
 from dpdb.sql.unmatched import check_ignored
 from dpdb.sql.views import Scope
@@ -32,7 +32,7 @@ def table_query(
     written: list[str],
     scope: Scope,
     binder: SelectBinder,
-    terms: tuple[Option, ...],
+    terms: tuple[WrittenOption, ...],
 ) -> Query | Derived:
     """The query that a SELECT asks of a table; with windows and subtotals, what is made of it."""
     only(tree, binder.text, "expressions", "from_", "joins", "where", "group", "having",

@@ -12,8 +12,9 @@ from sqlglot.tokenizer_core import Token
 
 from dpdb.errors import InvalidOption, Place
 from dpdb.plan.group_keys import found_places
+from dpdb.plan.owners import unit_columns
 from dpdb.plan.query import Query
-from dpdb.plan.relations import Joined, Source, unit_columns
+from dpdb.plan.relations import Joined, Source
 from dpdb.policy.catalog import Table
 from dpdb.policy.records import changed
 from dpdb.sql import option_names
@@ -24,7 +25,7 @@ PUBLIC = "PUBLIC_GROUPS"
 
 
 @dataclass(frozen=True)
-class Option:
+class WrittenOption:
     """One option as written."""
 
     name: str
@@ -32,7 +33,7 @@ class Option:
     place: Place
 
 
-def agreed(terms: tuple[Option, ...], table: Source, *, grouped: bool) -> Source:
+def agreed(terms: tuple[WrittenOption, ...], table: Source, *, grouped: bool) -> Source:
     """The table as a query with these terms reads it: with the policy's caps or lower ones."""
     rows, groups = table.rows_per_unit, table.groups_per_unit
     for term in terms:
@@ -55,18 +56,19 @@ def agreed(terms: tuple[Option, ...], table: Source, *, grouped: bool) -> Source
     return changed(table, rows_per_unit=rows)
 
 
-def counts_only_units(terms: tuple[Option, ...]) -> bool:
-    """Whether groups are asked for as public: then rows that are of no unit count for nothing.
+def counts_only_units(terms: tuple[WrittenOption, ...]) -> bool:
+    """Whether groups are asked for as public: rows that belong to no unit then count for nothing.
 
     In BigQuery the public side of an outer join lists the groups so, each with what units have.
     """
     return any(term.name == "group_selection_strategy" and _is(term, PUBLIC) for term in terms)
 
 
-def with_key_terms(query: Query, terms: tuple[Option, ...]) -> Query:
+def with_key_terms(query: Query, terms: tuple[WrittenOption, ...]) -> Query:
     """The query with the terms on which of its groups are shown.
 
-    Declared groups are all shown. Of those that are found in the data a query can ask for some.
+    Declared groups are all shown. A query can ask for some of the groups that are found in the
+    data.
     """
     found = bool(terms) and bool(found_places(query.keys, query.where))
     for term in terms:
@@ -79,7 +81,7 @@ def with_key_terms(query: Query, terms: tuple[Option, ...]) -> Query:
     return query
 
 
-def _check_unit(term: Option, table: Source) -> None:
+def _check_unit(term: WrittenOption, table: Source) -> None:
     own, named = unit_columns(table), term.value[-1].text.casefold()
     # The name may stand behind that of its table.
     before = [token.text for token in term.value[1:-1]] if len(term.value) > 1 else ["."]
@@ -94,11 +96,11 @@ def _called(source: Source) -> str:
     return source.name if isinstance(source, Table) else "these tables"
 
 
-def _is(term: Option, strategy: str) -> bool:
+def _is(term: WrittenOption, strategy: str) -> bool:
     return [token.text.upper() for token in term.value] == [strategy]
 
 
-def _check_strategy(term: Option, *, found: bool) -> None:
+def _check_strategy(term: WrittenOption, *, found: bool) -> None:
     """Refuse a strategy that is not that of the query's keys."""
     if found and not _is(term, "LAPLACE_THRESHOLD"):
         raise InvalidOption(
@@ -114,7 +116,7 @@ def _check_strategy(term: Option, *, found: bool) -> None:
         )
 
 
-def _refuse_threshold(term: Option, table: Source) -> None:
+def _refuse_threshold(term: WrittenOption, table: Source) -> None:
     own = unit_columns(table)
     units = f"DISTINCT {min(own)}" if own else "*"
     raise InvalidOption(
@@ -124,7 +126,7 @@ def _refuse_threshold(term: Option, table: Source) -> None:
     )
 
 
-def _at_most(term: Option, table: Source, most: int) -> int:
+def _at_most(term: WrittenOption, table: Source, most: int) -> int:
     """The number of the term, which is no greater than the policy's cap."""
     asked = _whole(term)
     if asked > most:
@@ -141,7 +143,7 @@ def _at_most(term: Option, table: Source, most: int) -> int:
     return asked
 
 
-def _whole(term: Option) -> int:
+def _whole(term: WrittenOption) -> int:
     value = number(term.value, term.place)
     if value.denominator != 1 or value < 1:
         raise InvalidOption(f"{term.name} is a whole number, at least 1", place=term.place)

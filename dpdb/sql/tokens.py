@@ -10,6 +10,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from dpdb.errors import SyntaxFault, TooLarge
 from dpdb.sql.dialect import tokenize
+from dpdb.sql.splitting import unclosed
 from dpdb.sql.trees import place_at
 
 MAX_LENGTH = 100_000
@@ -38,7 +39,10 @@ def read_tokens(text: str) -> list[Token]:
     try:
         tokens = tokenize(text)
     except TokenError:
-        raise SyntaxFault("a string, name or comment is not closed, or not text") from None
+        start = unclosed(text)
+        where = None if start is None else place_at(start, text)
+        message = "a string, name or comment is not closed, or not text"
+        raise SyntaxFault(message, place=where) from None
     if len(tokens) > MAX_TOKENS:
         raise TooLarge(f"a statement of {len(tokens)} tokens, {MAX_TOKENS} are allowed")
     kinds = [token.token_type for token in tokens]
@@ -65,20 +69,39 @@ _JOINS = {TokenType.JOIN, TokenType.STRAIGHT_JOIN}
 _CONDITIONS = {TokenType.ON, TokenType.USING}
 _BEFORE_NAMES = {TokenType.ALIAS, TokenType.DOT}
 """After these any word is a name."""
+_BEFORE_VALUES = {
+    *_BEFORE_NAMES, _CASE, TokenType.WHEN, TokenType.THEN, TokenType.ELSE, TokenType.FROM,
+    TokenType.DPIPE, *Parser.CONJUNCTION, *Parser.DISJUNCTION, *Parser.EQUALITY,
+    *Parser.COMPARISON, *Parser.RANGE_PARSERS, *Parser.BITWISE, *Parser.TERM, *Parser.FACTOR,
+    *Parser.UNARY_PARSERS,
+}  # fmt: skip
+"""After these a value has to come."""
+
+
+def _opens(kind: TokenType, before: TokenType | None) -> bool:
+    """Whether a token begins a part of its own."""
+    return kind in _OPENING and not (kind is _CASE and before in _BEFORE_NAMES)
+
+
+def _closes(kind: TokenType, before: TokenType | None, opening: TokenType) -> bool:
+    """Whether a token ends the part that `opening` began: END, if it is no name, ends a CASE."""
+    if kind is TokenType.END:
+        return opening is _CASE and before not in _BEFORE_VALUES
+    return kind in _CLOSING
 
 
 def _check_nesting(tokens: list[Token], text: str) -> None:
-    """Refuse deep nesting; END is a name where it closes no CASE."""
+    """Refuse deep nesting."""
     around: list[TokenType] = []
     run = types = 0
-    for before, token in pairwise([None, *tokens]):
-        assert token is not None
+    before = None
+    for token in tokens:
         kind = token.token_type
-        if kind in _OPENING:
-            of_type = before is not None and before.token_type in Parser.TYPE_TOKENS
+        if _opens(kind, before):
+            of_type = before in Parser.TYPE_TOKENS
             around.append(_TYPE if of_type else kind)
             types += of_type
-        elif kind in _CLOSING and around and (kind is not TokenType.END or around[-1] is _CASE):
+        elif around and _closes(kind, before, around[-1]):
             types -= around.pop() is _TYPE
         run = run + 1 if kind in _PREFIX else 0
         if len(around) + run > MAX_NESTING:
@@ -90,26 +113,28 @@ def _check_nesting(tokens: list[Token], text: str) -> None:
                 f"names of types are nested deeper than {MAX_TYPES} levels",
                 place=place_at(token.start, text),
             )
+        before = kind
 
 
 def _check_chains(tokens: list[Token], text: str) -> None:
     """Refuse chains that sqlglot would make a very deep tree; parentheses begin a new chain."""
-    around: list[int] = []
-    length = 0
+    around: list[tuple[TokenType, int]] = []
+    length, before = 0, None
     for token in tokens:
         kind = token.token_type
         length = 0 if kind in _BETWEEN_CHAINS else length + 1
-        if kind in _OPENING:
-            around.append(length)
+        if _opens(kind, before):
+            around.append((kind, length))
             length = 0
-        elif kind in _CLOSING and around:
-            length = around.pop()
+        elif around and _closes(kind, before, around[-1][0]):
+            _, length = around.pop()
         if length > MAX_CHAIN:
             raise TooLarge(
                 f"more than {MAX_CHAIN} words and signs in one expression",
                 hint="parentheses make parts of it",
                 place=place_at(token.start, text),
             )
+        before = kind
 
 
 def _check_joins(tokens: list[Token], text: str) -> None:

@@ -44,7 +44,7 @@ class Effort:
             )
 
     def spend_subqueries(self, number: int, node: exp.Expr, text: str) -> None:
-        """Count `number` more scalar subqueries that a view brings with it."""
+        """Count the scalar subqueries that a view brings with it, `number` of them."""
         self.subqueries += number
         if self.subqueries > MAX_SUBQUERIES:
             raise TooLarge(

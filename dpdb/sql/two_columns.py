@@ -110,7 +110,7 @@ class _Pairs:
 
     @property
     def intercept(self) -> Expr:
-        """Where that line begins, at x = 0."""
+        """The value of that line at x = 0."""
         return _minus(self.average(self.y), _times(self.slope, self.average(self.x)))
 
     @property
@@ -156,7 +156,7 @@ _FORMULAS: dict[type[exp.Expr], Callable[[_Pairs], Expr]] = {
     exp.Corr: lambda pairs: pairs.correlation,
     exp.RegrSlope: lambda pairs: pairs.slope,
     exp.RegrIntercept: lambda pairs: pairs.intercept,
-    exp.RegrR2: lambda pairs: _times(pairs.correlation, pairs.correlation),
+    exp.RegrR2: lambda pairs: _squared(pairs.correlation),
     exp.RegrCount: lambda pairs: pairs.count,
     exp.RegrAvgx: lambda pairs: pairs.average(pairs.x),
     exp.RegrAvgy: lambda pairs: pairs.average(pairs.y),
@@ -195,6 +195,12 @@ def _minus(left: Expr, right: Expr) -> Expr:
 
 def _times(left: Expr, right: Expr) -> Expr:
     return Arithmetic("*", left, right, Kind.NUMBER)
+
+
+def _squared(number: Expr) -> Expr:
+    """The square as |x|·|x|, which interval arithmetic knows to be at least 0."""
+    distance = Call("abs", (number,), Kind.NUMBER)
+    return _times(distance, distance)
 
 
 def _over(left: Expr, right: Expr) -> Expr:

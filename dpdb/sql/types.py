@@ -117,7 +117,9 @@ def unify(expressions: list[Expr], place: Place | None) -> tuple[list[Expr], Kin
         return unified, common
     if len(kinds) > 1:
         names = " and ".join(sorted(kinds))
-        raise TypeMismatch(f"{names} do not mix", place=place)
+        quoted = Kind.TEXT in kinds and any(isinstance(e, Literal) for e in expressions)
+        hint = "texts stand in quotes; numbers, TRUE and FALSE do not" if quoted else None
+        raise TypeMismatch(f"{names} do not mix", hint=hint, place=place)
     common = kinds.pop()
     return [of_kind(e, common, place) for e in expressions], common
 

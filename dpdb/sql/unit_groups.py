@@ -12,6 +12,7 @@ from dpdb.plan.query import Output
 from dpdb.plan.relations import Join, Joined, JoinKind, Mark, Relation
 from dpdb.plan.stability import THE_UNIT, Name, names_of
 from dpdb.policy.catalog import Policy
+from dpdb.policy.names import written
 from dpdb.sql import group_by
 from dpdb.sql.arrangement import with_lookups
 from dpdb.sql.correlation import scans_of
@@ -23,11 +24,6 @@ from dpdb.sql.sources import source_of
 from dpdb.sql.trees import only, place
 from dpdb.sql.unmatched import check_matched
 from dpdb.sql.views import Scope, View, called
-
-_TWICE = (
-    "aggregate twice: SELECT AVG(n) FROM (SELECT customer_id, COUNT(*) AS n FROM orders"
-    " GROUP BY customer_id)"
-)
 
 
 def groups_units(tree: exp.Select, scope: Scope, policy: Policy) -> bool:
@@ -68,48 +64,56 @@ def unit_view(
     tree: exp.Select, written: list[str], scope: Scope, binder: SelectBinder, policy: Policy
 ) -> View:
     """The view of a SELECT that groups by what names a unit."""
-    for clause in ("limit", "offset"):
-        if tree.args.get(clause):
-            raise Unsupported(
-                f"LIMIT inside a subquery chooses among the rows of every {policy.unit}",
-                hint="leave it to the outer SELECT",
-                place=place(tree, binder.text),
-            )
+    where = place(tree, binder.text)
+    if tree.args.get("limit") or tree.args.get("offset"):
+        raise Unsupported(
+            f"LIMIT inside a subquery chooses among the rows of every {policy.unit}",
+            hint="leave it to the outer SELECT",
+            place=where,
+        )
     only(tree, binder.text, "expressions", "from_", "joins", "where", "group", "having", "order",
          "with_")  # fmt: skip
     rows = RowExpressions(binder, scope)
-    levels = group_by.levels(tree, scope, rows)
-    plain = [key for key in levels[0] if isinstance(key, ColumnRef)]
-    if len(levels) > 1 or len(plain) != len(levels[0]):
-        raise Unsupported(
-            f"groups of each {policy.unit} are by columns",
-            hint="a SELECT in FROM can give an expression a name first",
-            place=place(tree.args["group"], binder.text),
-        )
+    keys = _key_columns(tree, scope, rows, policy)
     source, condition = source_of(tree, scope, rows, binder)
-    check_matched(source, place(tree, binder.text))
-    answers = AnswerExpressions(binder, rows, scope, tuple(plain))
+    check_matched(source, where)
+    answers = AnswerExpressions(binder, rows, scope, keys)
     outputs, kept = binder.outputs(tree, answers, written), condition_in(tree, "having", answers)
     asked = [*(each.expression for each in outputs), *(() if kept is None else (kept,))]
-    refuse_intervals(asked, policy.unit, place(tree, binder.text))
+    refuse_intervals(asked, policy.unit, where)
     if binder.subqueries:
         raise Unsupported(
             f"a scalar subquery is not compared with the rows of each {policy.unit}",
             hint="write it into the outer SELECT",
-            place=place(tree, binder.text),
+            place=where,
         )
     source = with_lookups(source, binder.lookups, policy, binder.facts)
-    check_made(source, place(tree, binder.text))
+    check_made(source, where)
     _check_source(source.relation if isinstance(source, Joined) else None, tree, binder)
     names, labels = _names(scope, policy), _labels(outputs)
     table = per_unit(
         source,
         condition,
-        tuple((key, names.get(key.column.name)) for key in plain),
+        tuple((key, names.get(key.column.name)) for key in keys),
         tuple((labels.get(at, call.function), call) for at, call in enumerate(answers.aggregates)),
         policy.sample_key,
     )
     return _view(table, outputs, kept)
+
+
+def _key_columns(
+    tree: exp.Select, scope: Scope, rows: RowExpressions, policy: Policy
+) -> tuple[ColumnRef, ...]:
+    """The columns that GROUP BY names; nothing else can be a key of a unit's groups."""
+    levels = group_by.levels(tree, scope, rows)
+    plain = tuple(key for key in levels[0] if isinstance(key, ColumnRef))
+    if len(levels) > 1 or len(plain) != len(levels[0]):
+        raise Unsupported(
+            f"groups of each {policy.unit} are by columns",
+            hint="a SELECT in FROM can give an expression a name first",
+            place=place(tree.args["group"], rows.text),
+        )
+    return plain
 
 
 def _check_source(relation: Relation | None, tree: exp.Select, binder: SelectBinder) -> None:
@@ -153,6 +157,17 @@ def refuse_single_units(
             one = unit if names[name] == THE_UNIT else f"row of a {unit}"
             raise Unsupported(
                 f"{name} names a {one}: each group would be one {one}",
-                hint=_TWICE,
+                hint=_twice(name, scope),
                 place=where,
             )
+
+
+def _twice(name: str, scope: Scope) -> str:
+    """The hint to aggregate twice, in the names of the statement where it reads one table."""
+    key, rows = "customer_id", "orders"
+    if isinstance(scope.source, exp.Table) and not scope.parts:
+        key, rows = written(name), written(scope.source.name)
+    return (  # It is shown, and not run.
+        f"aggregate twice: SELECT AVG(n) FROM (SELECT {key}, COUNT(*) AS n"  # noqa: S608
+        f" FROM {rows} GROUP BY {key})"
+    )

@@ -15,16 +15,7 @@ from sqlglot import exp
 
 from dpdb.errors import Place, UnknownName, Unsupported
 from dpdb.plan.derived import Derived, released
-from dpdb.plan.expressions import (
-    ColumnRef,
-    Expr,
-    InList,
-    Like,
-    Literal,
-    Slot,
-    children,
-    size,
-)
+from dpdb.plan.expressions import ColumnRef, Expr, InList, Like, Literal, Slot, children, size
 from dpdb.plan.query import Query
 from dpdb.plan.relations import JoinKind, Scan, Source
 from dpdb.policy.catalog import Kind, Table
@@ -59,11 +50,11 @@ class SubqueryBinder(Protocol):
         ...
 
 
-Columns = tuple[tuple[str, Expr], ...]
+ViewColumns = tuple[tuple[str, Expr], ...]
 """The names, of which several can be the same and some empty, with their expressions."""
 
 
-def called(name: str, columns: Columns) -> list[Expr]:
+def called(name: str, columns: ViewColumns) -> list[Expr]:
     """The different columns of that name, first exactly, then in any case."""
     folded = name.casefold()
     matches = [column for column in columns if column[0].casefold() == folded]
@@ -76,12 +67,13 @@ class View:
     """The rows of a table or of joined tables for which `where` is true, and their columns."""
 
     table: Source
-    columns: Columns
+    columns: ViewColumns
     where: Expr | None = None
     subqueries: tuple[Query, ...] = ()
     """The scalar subqueries that `columns` and `where` refer to through slots."""
     derived: Derived | None = None
-    """Where the rows are those of answers: what computes them. `table` is one that they are of."""
+    """What computes the rows from answers, if they are an answer's; `table` is one of its tables.
+    """
 
 
 def derived_view(derived: Derived) -> View:
@@ -99,7 +91,7 @@ def whole(table: Table) -> View:
 
 
 @dataclass(frozen=True)
-class Part:
+class TableInJoin:
     """One of the tables that a SELECT joins."""
 
     scan: Scan
@@ -117,12 +109,12 @@ class Scope:
     """The view that a SELECT reads, and the names by which its columns are known."""
 
     view: View
-    names: Mapping[str, Columns]
+    names: Mapping[str, ViewColumns]
     """The columns of each table, by the names that may qualify them."""
     binder: SubqueryBinder
     source: exp.Expr
     """The view's place in FROM."""
-    parts: tuple[Part, ...] = ()
+    parts: tuple[TableInJoin, ...] = ()
     """The tables that are to be joined; none where there is only one."""
 
     def condition(self, where: Expr | None) -> Expr | None:
@@ -165,7 +157,7 @@ class Scope:
             self.binder.effort.spend(size(expression), node, self.binder.text)
             yield name, self._taken(expression, node)
 
-    def _columns(self, node: exp.Column) -> Columns:
+    def _columns(self, node: exp.Column) -> ViewColumns:
         """The columns among which the column is: those of the table that qualifies its name."""
         qualifier = node.args.get("table")
         if qualifier is None:

@@ -16,10 +16,7 @@ Answering = Callable[[Query], Derived]
 
 
 def over_answer(
-    query: Query,
-    windows: tuple[Window, ...],
-    qualify: Expr | None,
-    answering: Answering,
+    query: Query, windows: tuple[Window, ...], qualify: Expr | None, answering: Answering
 ) -> Derived:
     """A query with windows over its answer: the query without them, and what reads its answer.
 

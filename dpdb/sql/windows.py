@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from dpdb.errors import TypeMismatch, UnknownName, Unsupported
-from dpdb.plan.derived import Frame, Window
+from dpdb.plan.derived import Window, WindowFrame
 from dpdb.plan.expressions import Expr, Literal, Slot, slots
 from dpdb.plan.query import Ordering
 from dpdb.policy.catalog import Kind
@@ -146,7 +146,7 @@ def _whole(node: exp.Expr, inside: ExpressionBinder, least: int = 0) -> Literal:
     )
 
 
-def _frame(spec: exp.Expr | None, inside: ExpressionBinder) -> Frame | None:
+def _frame(spec: exp.Expr | None, inside: ExpressionBinder) -> WindowFrame | None:
     """The frame that ROWS BETWEEN … AND … writes; None for the one that is usual."""
     if spec is None:
         return None
@@ -156,7 +156,7 @@ def _frame(spec: exp.Expr | None, inside: ExpressionBinder) -> Frame | None:
     sides = args.get("start_side"), args.get("end_side")
     if start == "UNBOUNDED" and sides[0] == "PRECEDING":
         if end == "UNBOUNDED" and sides[1] == "FOLLOWING":
-            return Frame(None, None)
+            return WindowFrame(None, None)
         if end == "CURRENT ROW" and args.get("kind") == "RANGE":
             return None
     if args.get("kind") != "ROWS":
@@ -165,7 +165,7 @@ def _frame(spec: exp.Expr | None, inside: ExpressionBinder) -> Frame | None:
             hint="the usual one goes up to the current row and those equal to it in ORDER BY",
             place=inside.place(spec),
         )
-    return Frame(
+    return WindowFrame(
         _frame_end(start, sides[0], "PRECEDING", spec, inside),
         _frame_end(end, sides[1], "FOLLOWING", spec, inside),
     )

@@ -10,13 +10,13 @@ from dpdb.plan.query import Output
 from dpdb.sql.derived_tables import Scalars, check_terms
 from dpdb.sql.scopes import NoisyRowExpressions
 from dpdb.sql.select_binder import SelectBinder
-from dpdb.sql.terms import Option
+from dpdb.sql.terms import WrittenOption
 from dpdb.sql.trees import only, place
 from dpdb.sql.views import Scope, View, derived_view
 
 
 def single_row(
-    tree: exp.Select, written: list[str], binder: SelectBinder, terms: tuple[Option, ...]
+    tree: exp.Select, written: list[str], binder: SelectBinder, terms: tuple[WrittenOption, ...]
 ) -> Selection:
     """The one row that a SELECT without FROM computes from answers.
 
@@ -38,11 +38,7 @@ def single_row(
     first = scalars.found[0]
     check_terms(terms, Scope(derived_view(first), {}, scalars, tree))
     return Selection(
-        first,
-        outputs,
-        grouped=True,
-        windows=tuple(answers.windows),
-        scalars=tuple(scalars.found),
+        first, outputs, grouped=True, windows=tuple(answers.windows), scalars=tuple(scalars.found)
     )
 
 

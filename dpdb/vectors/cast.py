@@ -30,7 +30,7 @@ def cast(vector: AnyVector, source: Kind, target: Kind) -> AnyVector:
 
 
 def _days(timestamps: Vector) -> Vector:
-    """The dates of timestamps; NULL where there are no such."""
+    """The dates of timestamps; NULL where the calendar has none."""
     first, last = TIMESTAMPS
     outside = (timestamps.values < first) | (timestamps.values > last)
     days = np.where(outside, 0.0, timestamps.values).astype(np.int64) // DAY
@@ -38,7 +38,7 @@ def _days(timestamps: Vector) -> Vector:
 
 
 def _midnights(dates: Vector) -> Vector:
-    """The midnights with which dates begin; NULL where there are no such timestamps."""
+    """The midnights with which dates begin; NULL where they are no timestamps."""
     first, last = (end // DAY for end in TIMESTAMPS)
     days = np.rint(dates.values)  # A noisy mean is not whole, and shown as the nearest date.
     outside = (days < first) | (days > last)

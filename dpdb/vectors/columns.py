@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -41,12 +42,12 @@ class Codes:
     """A column of texts or booleans, or of any kind with declared values.
 
     `codes` index `values`; the code one past the end means NULL. Declared values stand in the
-    order of their declaration. Texts that come from a file are private; a column that is held whole
-    has them sorted, and a block of a larger one has them in no order.
+    order of their declaration. Texts that come from a file are private, and in no order; they may
+    be made when they are first asked for, but for their number.
     """
 
     codes: NDArray[Any]
-    values: tuple[Value, ...]
+    values: Sequence[Value]
 
     def within(self, rows: slice) -> Codes:
         """The column cut to `rows`."""

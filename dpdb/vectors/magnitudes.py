@@ -74,7 +74,7 @@ def _result(operator: str, left: float, divisor_or_other: Expr) -> float:
 
 
 def _product(first: float, second: float) -> float:
-    """Of two magnitudes; nothing times an infinite one is no number."""
+    """The product of two magnitudes; 0·∞ is ∞, as the double that it bounds may be no number."""
     return math.inf if math.inf in (first, second) else first * second
 
 

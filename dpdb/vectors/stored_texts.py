@@ -50,13 +50,6 @@ class StoredTexts(Codes, ABC):
         What is NULL has some number. Others differ, but for what chance may do to the factors.
         """
 
-    @abstractmethod
-    def utf8(self) -> tuple[Array, Array, Array]:
-        """Bytes, and for each text where its UTF-8 starts among them and its size.
-
-        What is NULL or empty has none.
-        """
-
     @property
     @abstractmethod
     def null(self) -> Bools:
@@ -64,11 +57,11 @@ class StoredTexts(Codes, ABC):
 
     @abstractmethod
     def equal_to_any(self, constants: Collection[str]) -> Bools:
-        """Which cells are one of the constants; none that is NULL."""
+        """Which cells are one of the constants; a NULL is not."""
 
     @abstractmethod
     def containing(self, part: str) -> Bools:
-        """Which cells have a part; none that is NULL."""
+        """Which cells contain a part; a NULL does not."""
 
     @abstractmethod
     def with_ends(self, first: str, last: str) -> Bools:

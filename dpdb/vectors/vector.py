@@ -81,7 +81,7 @@ def _taken(array: Array, indices: Array) -> Array:
 
 
 def either(first: Bools | None, second: Bools | None) -> Bools | None:
-    """Where either is NULL; two values of one column share its mask."""
+    """Where either value is NULL; two values of one column have the same mask."""
     if first is None or second is None:
         return second if first is None else first
     return first if first is second else first | second
@@ -195,7 +195,7 @@ def choose(condition: Bools, yes: AnyVector, no: AnyVector) -> AnyVector:
 
 
 def _chosen_null(condition: Bools, yes: Bools | None, no: Bools | None) -> Bools | None:
-    """Where the chosen one is NULL."""
+    """Where the chosen value is NULL."""
     if yes is None:
         return None if no is None else np.greater(no, condition)
     if no is None:

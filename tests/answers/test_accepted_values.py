@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dpdb.answers import inverted_tests, single_numbers
-from dpdb.answers.accepted_values import _FEW, Line, last_accepted
+from dpdb.answers.accepted_values import _FEW, NoisyLine, last_accepted
 from dpdb.answers.estimates import read
 from dpdb.answers.inverted_tests import NoisyMoments, NoisySum, variance_interval
 from dpdb.answers.noise_tails import _APART, SumOfNoises
@@ -45,14 +45,14 @@ def test_what_noise_keeps_to_is_a_norm_of_its_weights(kind, number: int) -> None
         )
 
 
-def lines(kind, number: int) -> tuple[Line, np.ndarray, np.ndarray]:
+def lines(kind, number: int) -> tuple[NoisyLine, np.ndarray, np.ndarray]:
     """Random lines with the numbers from which and to which ends are searched for."""
     random = np.random.default_rng(7)
     slope = np.exp(random.uniform(0, 12, number))
     best = random.uniform(-50, 50, number)
     ends = np.stack([np.full(number, -100.0), np.full(number, 100.0)])
     weights = [random.uniform(-50, 50, number), np.zeros(number)]
-    line = Line(
+    line = NoisyLine(
         best * slope, slope, weights, [1.0, 0.01], np.array([[1.0], [-1.0]]),
         SumOfNoises(kind, (3.0, 100.0), 0.95),
     )  # fmt: skip

@@ -102,9 +102,7 @@ def test_each_cell_has_its_own_bounds() -> None:
 
 @pytest.mark.parametrize("divisor", [(-1, 1), (0, 1), (-1, 0), (0, 0)])
 @np.errstate(all="ignore")
-def test_a_quotient_is_anything_where_the_divisor_may_be_zero(
-    divisor: tuple[float, float],
-) -> None:
+def test_a_quotient_is_anything_where_the_divisor_may_be_zero(divisor: tuple[float, float]) -> None:
     found = bounds_of(of("/", X, Y), {X: box((1, 2)), Y: box(divisor)}, NOTHING)
     assert pairs(found) == [(-math.inf, math.inf)]
 

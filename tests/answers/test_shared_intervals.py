@@ -80,7 +80,7 @@ def test_explain_promises_the_error_that_is_measured() -> None:
     found = list(points(plan, draws).values())
     for index, output in enumerate(plan.outputs):
         promised = promised_error(plan, output)
-        if plan.estimates[index].linear_reading is None:
+        if plan.estimates[index].combination is None:
             assert promised is None
             continue
         errors = np.abs(found[index].values)  # type: ignore[union-attr]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from dpdb.answers.confidence_intervals import interval_of
-from dpdb.answers.estimates import Array, point
+from dpdb.answers.estimates import point
 from dpdb.engines.memory.engine import MemoryEngine
 from dpdb.plan.confidence import CONFIDENCE
 from dpdb.plan.plan import Plan
@@ -25,6 +25,7 @@ from dpdb.privacy.walk import Walk
 from dpdb.session.session import Session
 from dpdb.sql.binder import bind
 from dpdb.sql.tokens import read_tokens
+from dpdb.vectors.vector import Array
 
 POLICY = read_policy(Path(__file__).parents[2] / "sample_data" / "people.toml")
 RUNS = 2_000

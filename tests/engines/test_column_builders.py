@@ -175,7 +175,7 @@ def test_texts_are_kept_as_they_are(path):
     ]
     column = read(path, texts, Column("x", Kind.TEXT))
     assert plain(column) == [text or None for text in texts]
-    assert column.values == tuple(sorted(set(texts) - {""}))
+    assert sorted(column.values) == sorted(set(texts) - {""})
     assert column.codes.dtype == np.uint8
 
 
@@ -282,7 +282,7 @@ def test_a_cell_is_read_alike_in_any_company(path, texts, column, block):
     backwards = read(path, texts[::-1], column)
     assert list(map(repr, plain(backwards))) == list(map(repr, alone[::-1]))
     if isinstance(together, Codes):
-        assert together.values == backwards.values
+        assert {*together.values} == {*backwards.values}
 
 
 NUMERIC_TEXTS = st.text(

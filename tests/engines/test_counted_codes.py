@@ -13,11 +13,11 @@ RNG = np.random.default_rng(1)
 
 
 @pytest.mark.parametrize("rows", [0, 9, 2**16 + 1, 2**17, 2**17 + 1])
-@pytest.mark.parametrize("number", [1, 3, 256])
+@pytest.mark.parametrize("number", [1, 3, 255, 256])
 def test_bytes_are_counted_as_other_codes_are(rows, number):
-    """Those that are not below the number are left out; of an odd number of rows none is."""
-    codes = RNG.integers(0, 256, rows).astype(np.uint8)
-    codes[-1:] = 0
+    """In several blocks; of an odd number of rows none is left out."""
+    codes = RNG.integers(0, number, rows).astype(np.uint8)
+    codes[-1:] = number - 1
     counted = count_codes(codes, number)
     assert counted.tolist() == count_codes(codes.astype(np.int64), number).tolist()
     assert counted.tolist() == [np.count_nonzero(codes == code) for code in range(number)]

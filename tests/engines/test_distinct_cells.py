@@ -9,7 +9,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dpdb.engines.sources.distinct_cells import DistinctCells, _Words
+from dpdb.engines.sources.distinct_cells import DistinctCells
+from dpdb.engines.sources.packed_cells import PackedCells
 from tests.support.csv_files import cells_of
 
 
@@ -35,8 +36,8 @@ BLOCKS_OF_CELLS = st.lists(st.lists(RAWS | st.binary(max_size=3), max_size=20), 
 @example([[b"a" * 24 + b"b" * 16, b"c" * 24 + b"b" * 16]], True)
 def test_cells_share_a_number_where_all_their_bytes_are_the_same(blocks, collide):
     distinct = DistinctCells()
-    hashes = the_same_hash if collide else _Words.hashes
-    with patch.object(_Words, "hashes", hashes):
+    hashes = the_same_hash if collide else PackedCells.hashes
+    with patch.object(PackedCells, "hashes", hashes):
         numbers = [distinct.numbers(cells_of(raws)).tolist() for raws in blocks]
     written = written_of(distinct)
     found = [[written[number] for number in block] for block in numbers]

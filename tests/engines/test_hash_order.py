@@ -4,20 +4,29 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpdb.engines.memory.hash_order import hash_order
+from dpdb.engines.memory.hash_order import hash_order, within_cap
+from dpdb.vectors.vector import Array
 
 
 def test_hashes_may_differ_in_any_bit() -> None:
-    """Some are equal in one half, or in both, and then what breaks ties decides."""
+    """Some are equal in one half, or in both, and then rows are in their order."""
     chance = np.random.default_rng(7)
     bits = np.array([0, 1, 2**31, 2**32, 2**63], dtype=np.uint64)
     units = chance.choice([0, 1, 2, 2**31 - 1], 4_000).astype(np.int32)
-    first, last = (chance.choice(bits, (2, 4_000)) | chance.choice(bits, (2, 4_000)))[:2]
-    tied = chance.random(4_000)
-    order = hash_order(units, (first, last, tied))
-    assert order.tolist() == np.lexsort((tied, last, first, units)).tolist()
+    hashes = chance.choice(bits, 4_000) | chance.choice(bits, 4_000)
+    order = hash_order(units, hashes)
+    assert order.tolist() == np.lexsort((np.arange(4_000), hashes, units)).tolist()
 
 
-def test_without_hashes_rows_are_sorted_by_units() -> None:
-    units = np.random.default_rng(8).integers(0, 50, 1_000)
-    assert (np.diff(units[hash_order(units, ())]) >= 0).all()
+def test_those_with_the_least_hashes_stay_and_the_first_of_those_with_the_same() -> None:
+    """Of units that have too many rows, and hashes are asked for no others."""
+    units = np.array([3, 0, 3, 0, 3, 3])
+    hashes = np.array([9, 9, 7, 9, 7, 7], dtype=np.uint64)
+    asked = list[int]()
+
+    def hashes_of(rows: Array) -> Array:
+        asked.extend(rows.tolist())
+        return hashes[rows]
+
+    assert within_cap(units, 2, hashes_of).tolist() == [False, True, True, True, True, False]
+    assert asked == [0, 2, 4, 5]

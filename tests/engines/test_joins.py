@@ -153,8 +153,8 @@ def test_a_cap_across_customers_would_choose_among_the_rows_of_all(
 ) -> None:
     kept = Leaves.capped
 
-    def across(self: Leaves, rows: Rows, limit: int, sample_key: str) -> Rows:
-        return kept(self, replace(rows, owners=np.zeros_like(rows.owners)), limit, sample_key)
+    def across(self: Leaves, rows: Rows, limit: int) -> Rows:
+        return kept(self, replace(rows, owners=np.zeros_like(rows.owners)), limit)
 
     monkeypatch.setattr(Leaves, "capped", across)
     assert not is_unit_wise("SELECT COUNT(*) FROM c JOIN o ON c.id = o.cust", capped)

@@ -14,7 +14,7 @@ import pytest
 from dpdb.lab import chances
 from dpdb.lab.attacks import linkage
 from dpdb.lab.catalogue import find
-from dpdb.lab.chances import Noise
+from dpdb.lab.chances import NoiseDistribution
 from dpdb.lab.curve import EPSILONS, curve
 from dpdb.lab.defences import Protected
 from dpdb.lab.trial import Game, Known, known_rate, run_once, run_trials, scales
@@ -36,14 +36,14 @@ def counted_out(noise: tuple[float, ...], right: Callable[..., float]) -> float:
 
 
 def test_a_sum_of_noise() -> None:
-    noise = Noise.of([0.7, 1.5])
+    noise = NoiseDistribution.of([0.7, 1.5])
     for x in (-3, 0, 4):
         expected = counted_out((0.7, 1.5), lambda a, b, x=x: a + b == x)
         assert noise.at(x) == pytest.approx(expected, abs=1e-9)
         expected = counted_out((0.7, 1.5), lambda a, b, x=x: a + b >= x)
         assert noise.at_least(x) == pytest.approx(expected, abs=1e-9)
     assert noise.at_least(0.5) == noise.at_least(1)
-    assert Noise.of([1.5, 1.5]).at(1) == pytest.approx(
+    assert NoiseDistribution.of([1.5, 1.5]).at(1) == pytest.approx(
         counted_out((1.5, 1.5), lambda a, b: a - b == 1), abs=1e-9
     )
 

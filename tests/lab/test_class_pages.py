@@ -118,10 +118,7 @@ def test_worksheets_are_written_for_all(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(lab_room, "USUAL", lab_room.FEWEST)
     assert main(["--all", "--html", str(tmp_path), "--student", "--trials", "1"]) == 0
     index = (tmp_path / "index.html").read_text(encoding="utf-8")
-    assert re.findall(r'<a href="([^"]+)"', index) == [
-        *(f"{name}.html" for name in some),
-        lab.ROOM,
-    ]
+    assert re.findall(r'<a href="([^"]+)"', index) == [*(f"{name}.html" for name in some), lab.ROOM]
     assert 'aria-label="your guess"' in (tmp_path / "membership.html").read_text(encoding="utf-8")
     with pytest.raises(UsageError, match="--student goes with --html"):
         main(["membership", "--student"])

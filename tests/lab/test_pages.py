@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 from dpdb import manual
-from dpdb.lab.attack import Task
+from dpdb.lab.attack import StudentTask
 from dpdb.lab.catalogue import find
 from dpdb.lab.curve import curve
 from dpdb.lab.pages import html
-from dpdb.lab.pages.report import Line, Report, report_of
-from dpdb.lab.plots.figures import Lines, Series
+from dpdb.lab.pages.report import Report, ReportLine, report_of
+from dpdb.lab.plots.figures import ChartLine, Lines
 from dpdb.lab.trial import run_trials
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -188,14 +188,14 @@ def test_names_from_a_file_cannot_act(reports: list[Report]) -> None:
     hostile = "<script>alert('1')</script>\x1b]0;x\x07"
     shown = "&lt;script&gt;alert(&#39;1&#39;)&lt;/script&gt;\\x1b]0;x\\x07"
     told = reports[0]
-    line = Line(hostile, hostile, refused=True)
+    line = ReportLine(hostile, hostile, refused=True)
     texts = dict.fromkeys(("defence", "note", "inference", "guess", "truth"), hostile)
     acts = tuple(replace(act, lines=(line,), **texts) for act in told.acts[-1:])
     successes = tuple(replace(success, defence=hostile) for success in told.successes)
-    figure = Lines(hostile, hostile, [Series(hostile, [(0, 0), (1, 1)])])
+    figure = Lines(hostile, hostile, [ChartLine(hostile, [(0, 0), (1, 1)])])
     names = ("title", "source", "secret", "idea", "remedy", "version", "name", "notice", "honest")
     told = replace(
-        told, acts=acts, successes=successes, figures=(figure,), tasks=(Task(hostile, hostile),),
+        told, acts=acts, successes=successes, figures=(figure,), tasks=(StudentTask(hostile, hostile),),
         **dict.fromkeys(names, hostile),
     )  # fmt: skip
     # Of the title: twice; of the name once, of a task twice, of an act 7 times; of a figure: its heading.

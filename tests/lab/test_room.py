@@ -27,7 +27,7 @@ from dpdb.lab.binomial import interval
 from dpdb.lab.least_squares import estimates
 from dpdb.lab.room import play
 from dpdb.lab.room.page import page
-from dpdb.lab.room.play import Step, coins, right, stages
+from dpdb.lab.room.play import Turn, coins, right, stages
 from dpdb.lab.room.terminal import Projector
 from tests.support.planned_once import planned_once
 from tests.support.terminal import Terminal
@@ -52,7 +52,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("room")
 
 
-def played(number: int, directory: Path, bits: tuple[int, ...] = BITS, seed: int = 1) -> list[Step]:
+def played(number: int, directory: Path, bits: tuple[int, ...] = BITS, seed: int = 1) -> list[Turn]:
     stage = stages(len(bits))[number]
     return list(play.play(stage, bits, directory, seed))
 
@@ -199,6 +199,8 @@ def test_at_a_terminal_it_is_played(folder: Path) -> None:
 def test_bits_are_typed_in_at_a_terminal(tmp_path: Path) -> None:
     with Terminal("lab", "room", "--delay", "0", home=tmp_path) as terminal:
         terminal.wait("30 secret bits, 0 or 1; Enter tosses coins:")
+        terminal.send(f"{TYPED[:9]}o\r")
+        terminal.wait("error: secret bits are zeros and ones")
         terminal.send(f"{TYPED[:10]}\r")
         screen = terminal.end()
     assert "10 secret bits, typed in." in screen
@@ -212,7 +214,7 @@ def test_the_last_answer_is_in_the_last_picture() -> None:
     for seats in (11, 13):
         screen, bits = StringIO(), coins(seats, 1)
         stage = stages(seats)[ROUNDED]
-        steps = [Step("", "", 1 + asked, play.UNKNOWN * seats) for asked in range(10 * seats)]
+        steps = [Turn("", "", 1 + asked, play.UNKNOWN * seats) for asked in range(10 * seats)]
         projector = Projector(Console(file=screen, force_terminal=True, width=90), delay=0)
         projector.show(stage, bits, steps)
         shown = [int(asked) for asked in re.findall(r"questions: (\d+) ·", screen.getvalue())]

@@ -20,7 +20,7 @@ from dpdb.lab.classroom import attack_file
 from dpdb.lab.classroom.descriptions import dealt, described, description, scenario
 from dpdb.lab.classroom.plain import Unfit, from_json, plain
 from dpdb.lab.classroom.process import TIME_LIMIT, StudentProcess
-from dpdb.lab.classroom.requests import Describe
+from dpdb.lab.classroom.requests import DescribeFile
 from dpdb.lab.classroom.student_file import attack_of, failure, module_of
 from dpdb.lab.controls import Rounded
 from dpdb.lab.scenario import Scenario
@@ -172,7 +172,7 @@ def test_a_message_that_no_file_should_send(tmp_path: Path) -> None:
             StudentProcess(path, TIME_LIMIT) as process,
             pytest.raises(StudentFileError, match=why),
         ):
-            process.ask(Describe())
+            process.ask(DescribeFile())
 
 
 @pytest.mark.parametrize("value", ["5", "{}"])

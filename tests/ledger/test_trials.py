@@ -5,11 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from random import Random
 
-from tests.support.ledger_trials import (
-    Tampered,
-    granted_at_once,
-    survives_kills,
-)
+from tests.support.ledger_trials import Tampered, granted_at_once, survives_kills
 from tests.support.shared_budget import shared_to_the_last
 
 

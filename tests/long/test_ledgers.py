@@ -11,11 +11,7 @@ import pytest
 from tests.long.parts import Part
 from tests.support.crashes import Crashes
 from tests.support.lasting import folder_in_memory
-from tests.support.ledger_trials import (
-    Tampered,
-    granted_at_once,
-    survives_kills,
-)
+from tests.support.ledger_trials import Tampered, granted_at_once, survives_kills
 from tests.support.shared_budget import shared_to_the_last
 
 MOST_BYTES = 6000

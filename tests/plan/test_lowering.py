@@ -19,15 +19,7 @@ from dpdb.plan.lowering import (
 from dpdb.plan.statistics import Count, Distinct, Ranks, Tally, Total
 from dpdb.policy.catalog import Policy
 from dpdb.privacy.accounting.accountants import BudgetShare
-from tests.support.plans import (
-    COLUMNS,
-    PRIVATE,
-    PUBLIC,
-    ROWS,
-    known_rows,
-    query,
-    small_policy,
-)
+from tests.support.plans import COLUMNS, PRIVATE, PUBLIC, ROWS, known_rows, query, small_policy
 
 ONE = BudgetShare(Fraction(1))
 
@@ -169,8 +161,7 @@ def test_values_are_squared_on_a_coarse_grid() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "fraction"),
-    [("MIN(pay)", 0), ("MEDIAN(pay)", Fraction(1, 2)), ("MAX(pay)", 1)],
+    ("text", "fraction"), [("MIN(pay)", 0), ("MEDIAN(pay)", Fraction(1, 2)), ("MAX(pay)", 1)]
 )
 def test_order_statistics_are_ranks(text: str, fraction: Fraction) -> None:
     contribution = lowered(text)

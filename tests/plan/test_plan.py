@@ -114,9 +114,4 @@ def test_where_an_output_must_lie_and_what_it_is_made_of() -> None:
                    "COUNT(*) FILTER (WHERE ok) - AVG(age), 3")  # fmt: skip
     assert plan.interval_of(plan.outputs[1]) == Interval(Fraction(1), Fraction(51))
     assert plan.interval_of(plan.outputs[0]) == Interval()
-    assert [plan.released_for(output) for output in plan.outputs] == [
-        {0},
-        {1},
-        {0, 1},
-        set(),
-    ]
+    assert [plan.released_for(output) for output in plan.outputs] == [{0}, {1}, {0, 1}, set()]

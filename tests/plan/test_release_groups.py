@@ -27,7 +27,7 @@ def drawn(found: Plan) -> list[tuple[str, Fraction]]:
 
 def error(found: Plan, index: int) -> float:
     """The standard deviation of a COUNT or SUM, in steps of its grid."""
-    reading = found.estimates[index].linear_reading
+    reading = found.estimates[index].combination
     assert reading is not None
     return sqrt(2 * covariance(reading, reading, found.releases))
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from dpdb.plan.owners import unit_columns
 from dpdb.plan.query import Query
-from dpdb.plan.relations import unit_columns
 from dpdb.policy.catalog import Column, Kind, Policy, Reference, Table
 from dpdb.sql.statements import Select, statement
 

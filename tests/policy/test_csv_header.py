@@ -104,7 +104,7 @@ def test_without_a_header_nothing_is_told_from_the_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "remark"),
     [
-        (b"a;b\n", "cells are separated by semicolons"),
+        (b"a;b\n", 'first line; numbers such as 12,50 need a policy with decimal = ","'),
         (b"a\tb\n", "cells are separated by tabs"),
         (b"caf\xe9,b\n", "the header is not UTF-8, so the file is read as cp1252"),
         ("a,b\n".encode("utf-16"), "the file is read as utf-16-le, by its byte-order mark"),
@@ -122,6 +122,13 @@ def test_without_a_header_nothing_is_told_from_the_file(tmp_path: Path) -> None:
 def test_what_is_told_is_said(tmp_path: Path, content: bytes, remark: str) -> None:
     table = Table("t", written(tmp_path, content), (Column("a", Kind.TEXT, guessed=True),))
     assert any(remark in said for said in remarks(table))
+
+
+def test_nothing_is_said_of_a_decimal_mark_that_is_declared(tmp_path: Path) -> None:
+    form = CsvFormat(decimal=",")
+    table = Table("t", written(tmp_path, "a;b\n"), (Column("a", Kind.TEXT),), csv=form)
+    [remark] = remarks(table)
+    assert remark.endswith("separated by semicolons, by the look of the first line")
 
 
 @pytest.mark.parametrize(

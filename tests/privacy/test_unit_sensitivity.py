@@ -161,8 +161,8 @@ def kept_rows(columns: Sequence[Column], rows: Sequence[Row], cap: int) -> list[
     """The rows that are kept, decoded, in an order of their own."""
     held = {c.name: read_cells(c, tuple(r[i] for r in rows)) for i, c in enumerate(columns)}
     owners = Owners(UnitNumbers().of(held["u"]), held["u"])
-    units = Units.of(Table("t", Path(), tuple(columns), "u", cap), held, owners)
-    kept = units.capped(None, cap, sample_key="")
+    units = Units.of(Table("t", Path(), tuple(columns), "u", cap), held, owners, "")
+    kept = units.capped(None, cap)
     decoded_rows = list(zip(*(decoded(held[column.name]) for column in columns), strict=True))
     return sorted((decoded_rows[at] for at in np.flatnonzero(kept)), key=repr)
 

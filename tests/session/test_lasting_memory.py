@@ -11,13 +11,13 @@ import pytest
 
 from dpdb.answers.formats.explain_tree import tree
 from dpdb.errors import LedgerError
-from dpdb.ledger.book import Book, open_book
+from dpdb.ledger.book import Book
 from dpdb.policy.reader import read_policy
 from dpdb.privacy.noise.seeded import seeded
 from dpdb.privacy.noise.source import Noise
 from dpdb.session import custodian
 from dpdb.session.session import Session
-from tests.support.lasting import folder_in_memory, verify
+from tests.support.lasting import book_of, opened_shop, verify
 from tests.support.noiseless import Noiseless
 
 POLICY = """
@@ -40,11 +40,8 @@ ROWS = "a,g,h,z,n,w\n" + "5,x,1,4,1,é\n3,y,2,,,é\n7,y,3,2,3,f\n" * 50
 @pytest.fixture
 def shop() -> Iterator[Path]:
     """A policy whose budget is open."""
-    with folder_in_memory() as folder:
-        (folder / "t.csv").write_text(ROWS)
-        (folder / "t.toml").write_text(POLICY)
-        custodian.open_budget(read_policy(folder / "t.toml"))
-        yield folder / "t.toml"
+    with opened_shop(POLICY, ROWS) as path:
+        yield path
 
 
 def session(shop: Path, analyst: str | None = None, noise: Noise | None = None) -> Session:
@@ -59,12 +56,6 @@ def asked(shop: Path, text: str, analyst: str | None = None) -> Any:
     if "relative_error" not in text:
         assert (explained.repeat, explained.cost) == (answer.repeat, answer.cost)
     return answer
-
-
-def book_of(shop: Path) -> Book:
-    lasting = read_policy(shop).lasting
-    assert lasting is not None
-    return open_book(lasting)
 
 
 COUNT = "SELECT COUNT(*) FROM t"

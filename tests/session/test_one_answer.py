@@ -12,7 +12,6 @@ import pytest
 
 from dpdb.engines.memory.engine import MemoryEngine
 from dpdb.errors import BudgetExceeded, InternalError
-from dpdb.ledger.book import Book, open_book
 from dpdb.ledger.entries import Charge
 from dpdb.plan.increments import further_loss
 from dpdb.policy.reader import read_policy
@@ -22,7 +21,7 @@ from dpdb.privacy.noise.system import SystemNoise
 from dpdb.session import custodian, plan_text
 from dpdb.session.memory import Memory
 from dpdb.session.session import Session
-from tests.support.lasting import folder_in_memory, verify
+from tests.support.lasting import book_of, opened_shop, verify
 
 POLICY = """
 [budget]
@@ -52,11 +51,8 @@ STATEMENTS = [
 @pytest.fixture
 def shop() -> Iterator[Path]:
     """A policy with analysts, whose budget is open."""
-    with folder_in_memory() as folder:
-        (folder / "t.csv").write_text(ROWS)
-        (folder / "t.toml").write_text(POLICY)
-        custodian.open_budget(read_policy(folder / "t.toml"))
-        yield folder / "t.toml"
+    with opened_shop(POLICY, ROWS) as path:
+        yield path
 
 
 def session(shop: Path, analyst: str) -> Session:
@@ -71,12 +67,6 @@ def asked(shop: Path, analyst: str, epsilon: object, text: str) -> Any:
     answer = own.execute(full)
     assert explained.cost == answer.cost
     return answer
-
-
-def book_of(shop: Path) -> Book:
-    lasting = read_policy(shop).lasting
-    assert lasting is not None
-    return open_book(lasting)
 
 
 def spent(shop: Path) -> Fraction:

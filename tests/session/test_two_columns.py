@@ -80,3 +80,8 @@ def test_the_correlation_is_within_its_bounds_whatever_the_noise(here: Policy) -
     for k in range(5):
         ((value,),) = session.execute(text.format(k)).rows
         assert value is None or -1 <= float(value) <= 1  # NULL where a variance is 0
+
+
+def test_the_interval_of_a_square_begins_at_0_or_above(here: Policy) -> None:
+    text = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 0.1) REGR_R2(y, x) FROM t"
+    assert Session(here, noise=Noiseless()).execute(text).intervals == (((0, 1),),)

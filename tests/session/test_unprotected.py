@@ -16,7 +16,7 @@ from dpdb.errors import Unsupported
 from dpdb.interfaces.cli import main as command
 from dpdb.interfaces.shell import prompt
 from dpdb.interfaces.shell.commands import run_typed
-from dpdb.interfaces.shell.settings import Settings
+from dpdb.interfaces.shell.settings import ShellSettings
 from dpdb.interfaces.shell.shell import Shell
 from dpdb.interfaces.shell.toolbar import price_text
 from dpdb.policy.reader import policy_for
@@ -148,7 +148,7 @@ def test_ask_says_what_will_happen(make: Make, capsys: pytest.CaptureFixture[str
         asked.append(question)
         return next(given)
 
-    run_typed(Shell(session.policy, Settings(), reply, lambda _: session), ".ask")
+    run_typed(Shell(session.policy, ShellSettings(), reply, lambda _: session), ".ask")
     assert asked[-1] == "It costs nothing: dp is off. Run it? [Y/n] "
     assert "166" in capsys.readouterr().out
 

@@ -217,10 +217,7 @@ def test_the_command_line_writes_nothing_but_answers(
 
 
 @pytest.mark.parametrize(
-    ("path", "engine", "said"),
-    [
-        ("t.csv", 'engine = "spark"', "Spark reads Parquet files"),
-    ],
+    ("path", "engine", "said"), [("t.csv", 'engine = "spark"', "Spark reads Parquet files")]
 )
 def test_the_policy_says_what_is_in_spark(
     tmp_path: Path, path: str, engine: str, said: str

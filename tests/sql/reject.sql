@@ -30,7 +30,7 @@ SELECT COUNT(*) FROM people HAVING age > 30;
 -- Unsupported 1:12
 SELECT SUM(*) FROM people;
 --- Raw aggregates and others that give a value of one row
--- Unsupported aggregates are COUNT
+-- Unsupported MODE, CORR and those that `dpdb help sql` lists
 SELECT STRING_AGG(name, ',') FROM people;
 -- Unsupported
 SELECT GROUP_CONCAT(name) FROM people;
@@ -222,6 +222,10 @@ SELECT SUM(x) FROM (SELECT loose AS x FROM visits) AS t;
 --- Subqueries that are more than one private value
 -- Unsupported 1:35 whether another unit has such a row is private
 SELECT COUNT(*) FROM people WHERE age IN (SELECT age FROM people);
+-- Unsupported this SELECT reads FROM none
+SELECT COUNT(*) FROM people WHERE age IN (SELECT (SELECT MAX(age) FROM people));
+-- Unsupported has such a row is private
+SELECT COUNT(*) FROM people WHERE age IN (SELECT (SELECT MAX(age) FROM people) FROM people);
 -- Unsupported 1:50 always
 SELECT COUNT(*) FROM people WHERE EXISTS (SELECT COUNT(*) FROM people);
 -- Unsupported
@@ -386,7 +390,7 @@ FROM people SELECT COUNT(*);
 SELECT COUNT(*) FROM people WHERE age & 1 = 1;
 -- Unsupported
 SELECT COUNT(*) FROM people WHERE age ^ 2 > 3;
--- SyntaxFault
+-- SyntaxFault 1:40 REGEXP_LIKE(x, 'pattern')
 SELECT COUNT(*) FROM people WHERE name ~ 'a';
 -- Unsupported
 SELECT COUNT(*) FROM people WHERE name SIMILAR TO 'a';
@@ -406,6 +410,10 @@ SELECT COUNT(*) FROM people WHERE name LIKE ANY (SELECT name FROM people);
 FROM people SELECT zip, COUNT(*) GROUP BY zip;
 -- Unsupported 1:1 an aggregate for each column
 PIVOT people ON zip USING SUM(age);
+-- Unsupported 1:1 QUANTILE_CONT(x, [0.25, 0.5, 0.75]) FROM t
+SUMMARIZE people;
+-- Unsupported 1:1 did you mean SELECT?
+SELCT COUNT(*) FROM people;
 -- Unsupported ESCAPE
 SELECT COUNT(*) FROM people WHERE name LIKE 'a' ESCAPE 'xy';
 -- Unsupported a date has no hour
@@ -559,7 +567,7 @@ SELECT MODE() FROM people;
 SELECT COUNT(*) FROM people WHERE age;
 -- TypeMismatch
 SELECT COUNT(*) FROM people WHERE "Abel Woods";
--- TypeMismatch
+-- TypeMismatch texts stand in quotes; numbers, TRUE and FALSE do not
 SELECT COUNT(*) FROM people WHERE age = '30';
 -- TypeMismatch
 SELECT COUNT(*) FROM people WHERE age IN (30, TRUE);

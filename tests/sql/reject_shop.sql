@@ -21,8 +21,8 @@ WHERE EXISTS (SELECT 1 FROM orders AS o WHERE o.customer_id = c.id AND EXISTS (S
 --- Groups of one customer
 -- Unsupported 1:41 each group would be one customer
 SELECT COUNT(*) FROM customers GROUP BY id;
--- Unsupported each group would be one customer
-SELECT customer_id, COUNT(*) FROM orders GROUP BY customer_id;
+-- Unsupported FROM (SELECT customer_id, COUNT(*) AS n FROM orders GROUP BY customer_id)
+SELECT customer_id, COUNT(*) FROM orders AS o GROUP BY customer_id;
 -- Unsupported 1:8 single rows are never shown
 SELECT id FROM customers;
 -- Unsupported 1:8 single rows are never shown

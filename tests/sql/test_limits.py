@@ -32,6 +32,9 @@ CHAINS = {
     "joins": "SELECT COUNT(*) FROM people" + " JOIN people" * 2_000,
     "unions": "SELECT COUNT(*) FROM people" + " UNION TABLE people" * 1_000,
     "in parentheses": WHERE + "(" + "age + " * 2_000 + "1) > 3",
+    "columns called end": WHERE + "(" * 9 + ("age + " * 100 + "end + ") * 9 + "1" + ")" * 9,
+    "columns called case": WHERE + ("age + " * 100 + "t.case + ") * 9 + "1 > 3",
+    "such columns in a CASE": WHERE + "CASE " * 9 + ("age + " * 100 + "end + ") * 9 + "1",
     "after parentheses": WHERE + "(age) + " * 1_000 + "1 > 3",
 }
 
@@ -57,6 +60,9 @@ def test_a_long_chain_is_refused_before_it_is_parsed(
         WHERE + "CASE " + " ".join(f"WHEN age = {i} THEN {i}" for i in range(300)) + " END > 3",
         WHERE + " + ".join(["age * 2 * 3"] * 38) + " > 3",
         "SELECT " + ", ".join(f"SUM(age + {i})" for i in range(200)) + " FROM people",
+        "SELECT "
+        + ", ".join(f"COUNT(*) AS case{i}, COUNT(*) AS case" for i in range(30))
+        + " FROM people",
     ],
 )
 def test_what_people_write_is_within_the_limits(policy: Policy, text: str) -> None:

@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import TokenType
 
+from dpdb.errors import Place, SyntaxFault
 from dpdb.sql.dialect import tokenize
 from dpdb.sql.splitting import Piece, split
+from dpdb.sql.tokens import read_tokens
 from tests.support.texts import CHARACTERS
 
 
@@ -157,3 +159,18 @@ def test_the_parser_sees_one_statement_in_a_piece(text: str) -> None:
         except TokenError:
             continue
         assert all(token.token_type is not TokenType.SEMICOLON for token in tokens)
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("a 'b''c' 'd;\n e", Place(1, 10)),
+        ('a\n, "b', Place(2, 3)),
+        ("a -- 'b\n 'c", Place(2, 2)),
+        ("a /* b */\n/* 'c' /* d */", Place(2, 1)),
+    ],
+)
+def test_where_what_is_not_closed_begins(text: str, place: Place) -> None:
+    with pytest.raises(SyntaxFault, match="is not closed") as caught:
+        read_tokens(text)
+    assert caught.value.place == place

@@ -94,7 +94,7 @@ NOISE = (
         "intervals computed from the data",
         [Change(f"{_EXECUTOR}Executor._execute", "draws: list[npt.NDArray[Any]] = []",
                 "type(plan).exact = tuple(each.cells for each in exact); draws = []"),
-         Change("answers.confidence_intervals:_around", "values = read(reading, draws)",
+         Change("answers.confidence_intervals:_around", "values = read(combination, draws)",
                 "values = read(reading, plan.exact)")],
         "audit/test_interval_coverage.py::test_a20_intervals_are_around_the_noisy_value",
     ),
@@ -143,7 +143,7 @@ ROWS = (
         "as many rows of one person as there are",
         "one person, many rows",
         [Change("engines.memory.contribution_bounds:Units.capped",
-                "kept[ranked[place >= limit]] = False", "pass")],
+                "kept[rows] = stays", "pass")],
         "audit/test_bounded_influence.py::test_a11_one_person_with_many_rows_counts_as_declared",
     ),
     Mutant(
@@ -155,16 +155,15 @@ ROWS = (
     Mutant(
         "different orders have the noise of different customers",
         "one person, many rows",
-        [Change("plan.relations:unit_columns", "Table(unit=str(unit), chain=None)",
+        [Change("plan.owners:unit_columns", "Table(unit=str(unit), chain=None)",
                 "Table(unit=str(unit))")],
         "system/test_several_tables.py::test_different_customers_and_different_orders",
     ),
     Mutant(
         "of one person's rows the smallest are kept",
         "a cap that selects",
-        [Change("engines.memory.contribution_bounds:Units.order",
-                "keys = (*self", "return np.lexsort((self.written[-1].column.units[rows], "
-                "self.owners.numbers[rows])); keys = (*self")],
+        [Change("engines.memory.contribution_bounds:Units.hashes", "return row_hashes(",
+                "return self.columns[-2].column.units[rows].astype(np.uint64); return row_hashes(")],
         "engines/test_contribution_bounds.py::test_the_mean_of_what_is_kept_is_the_mean",
     ),
     Mutant(
@@ -272,8 +271,7 @@ ROWS = (
     Mutant(
         "a fault's message with what it stumbled over",
         "errors that only one row",
-        [Change("session.gate:Gate.answer", "except Exception:", "except Exception as fault:"),
-         Change("session.gate:Gate.answer", '"dpdb failed to answer this statement"', "str(fault)")],
+        [Change("errors:reportable", '"dpdb failed to answer this statement"', "str(error)")],
         "audit/test_nothing_shows_rows.py::test_a24_a_fault_of_ours_shows_no_cell",
     ),
     Mutant(

@@ -10,7 +10,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from dpdb.ledger.book import Book, Sealed
+from dpdb.ledger.book import Book, Sealed, open_book
 from dpdb.ledger.custodian import open_budget
 from dpdb.ledger.lasting import LastingLedger
 from dpdb.ledger.verification import verified
@@ -19,6 +19,8 @@ from dpdb.plan.regions import Region, region
 from dpdb.policy.budget import Budget, Neighbors
 from dpdb.policy.catalog import Column, Kind, Policy, Table
 from dpdb.policy.lasting import LastingBudget
+from dpdb.policy.reader import read_policy
+from dpdb.session import custodian
 
 TABLE = Table("t", Path("t.csv"), (Column("x", Kind.INTEGER, Fraction(0), Fraction(9)),))
 X = ColumnRef(TABLE.columns[0])
@@ -53,6 +55,24 @@ def policy_in(
     place = folder / f"{next(_NUMBERS)}.ledger"
     named = LastingBudget("test", place, **lasting)
     return Policy((TABLE,), budget or Budget(), relation, lasting=named)
+
+
+@contextmanager
+def opened_shop(policy: str, rows: str) -> Iterator[Path]:
+    """A policy file with this text, beside its table t, whose budget is open."""
+    with folder_in_memory() as folder:
+        (folder / "t.csv").write_text(rows)
+        path = folder / "t.toml"
+        path.write_text(policy)
+        custodian.open_budget(read_policy(path))
+        yield path
+
+
+def book_of(path: Path) -> Book:
+    """The book of the budget that a policy file names."""
+    lasting = read_policy(path).lasting
+    assert lasting is not None
+    return open_book(lasting)
 
 
 def opened(

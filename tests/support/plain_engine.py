@@ -14,7 +14,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from hashlib import md5
 from itertools import product
 from typing import Any
 
@@ -43,6 +42,8 @@ from dpdb.policy.timestamps import TIMESTAMPS, read_timestamp
 from dpdb.vectors import grammar
 from dpdb.vectors.vector import AnyVector, TextVector
 from tests.support.plain_values import Cell, Scalars, evaluate
+from tests.support.row_hashes import Cell as HashedCell
+from tests.support.row_hashes import row_hash
 
 Row = dict[str, Cell]
 OWNER = "whose the row is"
@@ -206,30 +207,23 @@ def _capped(rows: list[Row], table: Table, sample_key: str) -> list[Row]:
     return [row for own in ordered for row in own[: table.rows_per_unit]]
 
 
-def _place(row: Row, table: Table, sample_key: str) -> tuple[object, ...]:
-    columns = sorted(table.columns, key=lambda column: column.name)
-    ties = [column for column in columns if _has_no_step(column)]
-    written = [column for column in columns if not _has_no_step(column)]
-    texts = (_written(row[column.name], column.step) for column in written)
-    text = "|".join((sample_key, _written(row[OWNER], Fraction(1)), *texts))
-    values = (row[column.name] for column in ties)
-    broken = (math.inf if value is None else value for value in values)
-    return md5(text.encode("utf-8", "surrogatepass"), usedforsecurity=False).digest(), *broken
+def _place(row: Row, table: Table, sample_key: str) -> int:
+    steps = {each.name: None if _has_no_step(each) else each.step for each in table.columns}
+    cells = [(f"column {name}", _hashed(row[name], step)) for name, step in steps.items()]
+    return row_hash(sample_key, [("owner ", _hashed(row[OWNER], Fraction(1))), *cells])
 
 
 def _has_no_step(column: Column) -> bool:
     return column.kind is Kind.NUMBER and column.bounds is None and column.values is None
 
 
-def _written(value: Cell, step: Fraction) -> str:
-    match value:
-        case None:
-            return "~"
-        case bool():
-            return str(int(value))
-        case str():
-            return md5(value.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()
-    return str(Fraction(value) / step)
+def _hashed(value: Cell, step: Fraction | None) -> HashedCell:
+    """A value as it is hashed: a number in steps, or as a double where there is none."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return int(value)
+    return float(value) if step is None else int(Fraction(value) / step)
 
 
 # --------------------------------------------------------------------------------------- statistics
@@ -304,12 +298,13 @@ class _Statistics:
         """The rows in the groups that each unit keeps: those with the smallest hashes."""
         table = self.plan.table
         [unit] = [column for column in table.columns if column.name == table.unit]
-        groups: dict[Cell, dict[tuple[Cell, ...], bytes]] = defaultdict(dict)
+        groups: dict[Cell, dict[tuple[Cell, ...], int]] = defaultdict(dict)
         for row in rows:
             keys = self._keys(row)
-            texts = [_written(value, Fraction(1)) for value in keys]
-            text = "|".join((self.plan.sample_key, _written(row[unit.name], Fraction(1)), *texts))
-            groups[row[unit.name]][keys] = md5(text.encode(), usedforsecurity=False).digest()
+            owner = _hashed(row[unit.name], Fraction(1))
+            cells = [(f"key {at}", _hashed(value, None)) for at, value in enumerate(keys)]
+            hashed = row_hash(self.plan.sample_key, [("owner ", owner), *cells])
+            groups[row[unit.name]][keys] = hashed
         kept = {
             owner: set(sorted(own, key=own.__getitem__)[:limit]) for owner, own in groups.items()
         }

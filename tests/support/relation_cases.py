@@ -26,18 +26,12 @@ ANSWERED = [
     Answered("r, c WHERE c.reg = r.id AND r.name = 'n'", "COUNT(*)", 1),
     Answered("c JOIN rd ON c.reg = rd.id", "COUNT(*)", 2),
     Answered("c CROSS JOIN rd WHERE rd.day = c.reg", "COUNT(*)", 1),
-    Answered(
-        "c LEFT JOIN r ON c.reg = r.id",
-        "SUM(CASE WHEN r.name IS NULL THEN 1 ELSE 0 END)",
-        1,
-    ),
+    Answered("c LEFT JOIN r ON c.reg = r.id", "SUM(CASE WHEN r.name IS NULL THEN 1 ELSE 0 END)", 1),
     Answered("c LEFT JOIN rd ON c.reg + 1 = rd.id + 1", "COUNT(*)", 3, reached=False),
     Answered("r JOIN c ON c.reg = r.id LEFT JOIN rd ON rd.id = r.id", "COUNT(c.id)", 2),
     Answered("c JOIN o ON c.id = o.cust", "SUM(amt)", 6),
     Answered(
-        "c, o WHERE (c.id = o.cust AND amt > 1) OR (c.id = o.cust AND st = 'x')",
-        "SUM(amt)",
-        6,
+        "c, o WHERE (c.id = o.cust AND amt > 1) OR (c.id = o.cust AND st = 'x')", "SUM(amt)", 6
     ),
     Answered("o LEFT JOIN c ON o.cust = c.id", "COUNT(*)", 2),
     Answered("c RIGHT JOIN o ON o.cust = c.id AND o.amt = c.reg", "COUNT(*)", 2),
@@ -45,18 +39,13 @@ ANSWERED = [
     Answered("o a JOIN o d ON a.cust = d.cust", "COUNT(*)", 4),
     Answered("o a JOIN o d ON a.st = d.st AND a.cust = d.cust", "COUNT(*)", 4),
     Answered(
-        "o a LEFT JOIN o d ON a.cust = d.cust AND a.amt < d.amt",
-        "COUNT(*)",
-        4,
-        reached=False,
+        "o a LEFT JOIN o d ON a.cust = d.cust AND a.amt < d.amt", "COUNT(*)", 4, reached=False
     ),
     Answered("l a JOIN l d ON a.oid = d.oid", "COUNT(*)", 9),
     Answered("c FULL JOIN o ON c.id = o.cust AND c.reg = o.amt", "COUNT(*)", 3),
     Answered("b JOIN o ON b.cust = o.cust AND b.ref = o.id", "COUNT(*)", 2),
     Answered(
-        "c JOIN o ON c.id = o.cust JOIN l ON l.oid = o.id JOIN r ON r.id = c.reg",
-        "SUM(qty)",
-        9,
+        "c JOIN o ON c.id = o.cust JOIN l ON l.oid = o.id JOIN r ON r.id = c.reg", "SUM(qty)", 9
     ),
     Answered(
         "(SELECT id AS k, reg FROM c WHERE seg = 'A') t LEFT JOIN (SELECT cust, COALESCE(amt, 7) AS a FROM o) u ON t.k = u.cust WHERE a = 3",
@@ -72,22 +61,12 @@ ANSWERED = [
         "COUNT(*)",
         2,
     ),
-    Answered(
-        "o WHERE amt NOT IN (SELECT reg FROM c WHERE c.id = o.cust)",
-        "COUNT(*)",
-        2,
-    ),
+    Answered("o WHERE amt NOT IN (SELECT reg FROM c WHERE c.id = o.cust)", "COUNT(*)", 2),
     Answered("o WHERE id IN (SELECT ref FROM b WHERE b.cust = o.cust)", "COUNT(*)", 2),
     Answered("o WHERE id NOT IN (SELECT oid FROM l WHERE qty > 1)", "COUNT(*)", 2),
+    Answered("c WHERE NOT EXISTS (SELECT 1 FROM o WHERE o.cust = c.id AND amt > 1)", "COUNT(*)", 1),
     Answered(
-        "c WHERE NOT EXISTS (SELECT 1 FROM o WHERE o.cust = c.id AND amt > 1)",
-        "COUNT(*)",
-        1,
-    ),
-    Answered(
-        "c WHERE EXISTS (SELECT 1 FROM rd WHERE rd.id = c.reg AND rd.day < c.reg)",
-        "COUNT(*)",
-        1,
+        "c WHERE EXISTS (SELECT 1 FROM rd WHERE rd.id = c.reg AND rd.day < c.reg)", "COUNT(*)", 1
     ),
     Answered(
         "l a WHERE EXISTS (SELECT * FROM l d WHERE d.oid = a.oid AND d.qty <> a.qty) AND NOT EXISTS (SELECT * FROM l e WHERE e.oid = a.oid AND e.qty > a.qty)",
@@ -96,9 +75,7 @@ ANSWERED = [
         reached=False,
     ),
     Answered(
-        "c",
-        "SUM(CASE WHEN EXISTS (SELECT 1 FROM o WHERE o.cust = c.id) THEN 1 ELSE 0 END)",
-        1,
+        "c", "SUM(CASE WHEN EXISTS (SELECT 1 FROM o WHERE o.cust = c.id) THEN 1 ELSE 0 END)", 1
     ),
     Answered("(SELECT cust, SUM(amt) AS t FROM o GROUP BY cust)", "SUM(t)", 6),
     Answered("(SELECT cust, COUNT(*) AS n FROM o GROUP BY cust HAVING COUNT(*) > 1)", "SUM(n)", 2),

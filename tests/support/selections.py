@@ -47,10 +47,7 @@ def listed_pieces(
 
 
 def distribution(
-    values: npt.NDArray[np.int64],
-    grid: tuple[int, int],
-    fraction: Fraction,
-    chosen_by: Exponential,
+    values: npt.NDArray[np.int64], grid: tuple[int, int], fraction: Fraction, chosen_by: Exponential
 ) -> list[Fraction]:
     """The exact probability of each point of the grid, in order."""
     starts, lengths, each = listed_pieces(values, grid, fraction, chosen_by)

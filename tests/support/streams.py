@@ -14,6 +14,7 @@ from dpdb.engines.streams import (
     accumulators,
     capped_rows,
     gathered,
+    least_hashes,
     refined_windows,
     unit_counts,
 )
@@ -50,7 +51,7 @@ class SmallBlocks(StreamEngine):
     def exact(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> tuple[Exact, ...]:
         """Windows hold all values, however few of them a mechanism looks at.
 
-        Units have four counters in common, and rows wait for few others to be put in order.
+        Units have four counters in common, and few rows wait to be put in order, a few at a time.
         """
         with (
             mock.patch.object(accumulators, "_reach", return_value=2**40),
@@ -58,6 +59,7 @@ class SmallBlocks(StreamEngine):
             mock.patch.object(refined_windows, "BUCKETS", 2**7),
             mock.patch.object(unit_counts, "MOST", 4),
             mock.patch.object(gathered, "FEW", 1),
+            mock.patch.object(least_hashes, "SORTED", 5),
         ):
             return super().exact(plan, slots)
 

@@ -28,8 +28,7 @@ WELL_FORMED = st.builds(
                      "gaussian", "'laplace'", "'smooth'", "global", "0.1 5", "[0.1, 1e9]"]),
 )  # fmt: skip
 SOUP = st.one_of(
-    st.lists(WORDS, max_size=14).map(" ".join),
-    st.lists(WELL_FORMED, max_size=4).map(", ".join),
+    st.lists(WORDS, max_size=14).map(" ".join), st.lists(WELL_FORMED, max_size=4).map(", ".join)
 )
 
 

@@ -178,6 +178,7 @@ def test_without_delta_the_refusal_says_what_delta_would_show(
     assert (
         "city has no declared values to group by, and keys found in the data need delta" in errors
     )
+    assert "WHERE city IN (…)" in errors
     assert "--delta 1e-6: shown are then keys of about 31 different who or more" in errors
     assert cli.main([str(tmp_path / "t.toml"), "--delta", "1e-6", "-c", f"EXPLAIN {query}"]) == 0
     assert "shown are keys of about 31 different who or more" in capsys.readouterr().out

@@ -50,12 +50,7 @@ def test_explain_says_what_is_looked_up(session: Session) -> None:
     asked = "SELECT COUNT(*) FROM o WHERE EXISTS (SELECT 1 FROM l WHERE oid = id AND qty > 1)"
     lines = tree(session.execute(f"EXPLAIN {asked}"), ()).splitlines()
     first = "EXISTS on id = l.oid and a condition on l.qty, rows of one customer"
-    assert lines[lines.index(first) :][:4] == [
-        first,
-        "├─ o",
-        "└─ l",
-        "rows per customer: 2",
-    ]
+    assert lines[lines.index(first) :][:4] == [first, "├─ o", "└─ l", "rows per customer: 2"]
 
 
 @pytest.mark.parametrize("other", WRITTEN_OTHERWISE)

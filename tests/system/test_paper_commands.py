@@ -30,10 +30,7 @@ def facts(page: str) -> str:
 
 @pytest.mark.parametrize(("example", "line"), [(row[1], row[2].strip("`")) for row in ROWS])
 def test_command_of_the_manual(
-    example: str,
-    line: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    example: str, line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It works as it stands, and prints what the row says it does."""
     commands = dpdb_arguments(line)

@@ -27,10 +27,7 @@ POLICIES = re.findall(r"```toml\n(.*?)```", manual.page("policy"), flags=re.DOTA
 
 @pytest.mark.parametrize(("command", "expected"), BLOCKS, ids=[b[0][:50] for b in BLOCKS])
 def test_command(
-    command: str,
-    expected: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    command: str, expected: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     if (commands := dpdb_arguments(command)) is not None:
         monkeypatch.chdir(ROOT)

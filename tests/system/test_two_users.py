@@ -70,11 +70,7 @@ class Clinic:
         return words[3:]
 
     def run(
-        self,
-        user: int,
-        *words: str,
-        stdin: str = "",
-        first: Callable[[], object] = lambda: None,
+        self, user: int, *words: str, stdin: str = "", first: Callable[[], object] = lambda: None
     ) -> tuple[int, str]:
         """The exit code of dpdb, and all that it printed, in a process of this user."""
         return self.run_as(user, lambda: main(words), stdin, first)

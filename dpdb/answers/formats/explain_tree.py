@@ -13,7 +13,7 @@ from itertools import groupby
 from dpdb.answers.formats.cell_text import figure
 from dpdb.answers.formats.footer import footer
 from dpdb.answers.formats.noise_facts import noise_facts
-from dpdb.answers.formats.part_formulas import formulas, readings
+from dpdb.answers.formats.part_formulas import accuracies, formulas
 from dpdb.answers.formats.relation_tree import origin_of_bounds, source_lines
 from dpdb.answers.record import AnswerRecord, ReleaseReport
 from dpdb.answers.release_reports import EXACT, LOCAL, atom_sums
@@ -53,7 +53,7 @@ CHANGES = {
     "walk": "the most {} can change how many rows are beyond a value",
     "threshold": "the most {} can change the numbers of units of all keys",
 }
-"""For each mechanism what its sensitivity is, of the rows that the braces stand for."""
+"""For each mechanism what its sensitivity measures; the braces stand for the rows."""
 
 
 def tree(answer: AnswerRecord, given: Collection[str], columns: int | None = None) -> str:
@@ -84,7 +84,7 @@ def tree(answer: AnswerRecord, given: Collection[str], columns: int | None = Non
         if answer.plan.settled:
             known = "no row can pass the filter" if answer.plan.estimates else "keys are public"
         lines.append(f"nothing is drawn: {known}")
-    lines += readings(answer.plan)
+    lines += accuracies(answer.plan)
     below = f"{_share(answer, total)}{footer(answer)}".split("\n")
     return "\n".join([*lines, *(part for line in below for part in folded(line, columns))])
 

@@ -79,10 +79,7 @@ def _walk(walk: Walk, statistic: Ranks, competing_rows: int) -> Iterator[tuple[s
     rungs, side = len(statistic.rungs), "above" if greatest else "below"
     yield "ladder", f"{rungs} values, {100 * (RUNG_RATIO - 1):.1f} % apart far from zero"
     most = walk.rows_above(confidence, rungs)
-    yield (
-        "stops",
-        f"where about {walk.threshold} rows are left {side}; {SURE}: {most} at most",
-    )
+    yield ("stops", f"where about {walk.threshold} rows are left {side}; {SURE}: {most} at most")
     steps = 2 + walk.steps_below(confidence)
     what, direction = ("greatest", "below") if greatest else ("least", "above")
     yield (

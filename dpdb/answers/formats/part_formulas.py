@@ -1,4 +1,4 @@
-"""Vectors in EXPLAIN: their parts as formulas of the values x of an argument, and what is read."""
+"""Vectors in EXPLAIN: their parts as formulas of an argument's values x, and what comes of them."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def formulas(statistic: Joint) -> str:
     return f"{', '.join(parts)} for y = {_less('x', total.centre * total.grid.step)}"
 
 
-def readings(plan: Plan) -> Iterator[str]:
+def accuracies(plan: Plan) -> Iterator[str]:
     """How near the counts and sums are that are computed from several parts of vectors."""
     for output in plan.outputs:
         slot = output.expression
         if isinstance(slot, Slot) and slot.role == "aggregate":
             estimate = plan.estimates[slot.index]
-            reading = estimate.linear_reading
-            number = 0 if reading is None or estimate.atoms else len(reading.weights)
+            combination = estimate.combination
+            number = 0 if combination is None or estimate.atoms else len(combination.weights)
             if number > 1:
                 reach = Fraction(promised_error(plan, output) or 0)
                 yield (

@@ -1,4 +1,4 @@
-"""Where rows in order change."""
+"""The rows at which sorted rows change."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -54,14 +55,27 @@ def coded(argument: Expr, frame: Frame) -> CodedValues:
 
 
 def identities(vector: AnyVector) -> Array:
-    """A number for every row, equal where the values are."""
+    """A number for every row, equal where the values are, and in their order."""
     if isinstance(vector, TextVector):
-        return np.asarray(_different_texts(vector)[1][vector.codes])
+        return np.asarray(_ranks(vector.dictionary)[vector.codes])
     return vector.values
 
 
+def _ranks(dictionary: Sequence[str]) -> Array:
+    """The place of each text among the different ones in their order, and that of the empty one."""
+    texts = [*dictionary, ""]
+    # Python sorts texts in less time than numpy, which compares them as any objects.
+    order = sorted(range(len(texts)), key=texts.__getitem__)
+    ordered = [texts[place] for place in order]
+    new = np.fromiter(map(operator.ne, ordered[1:], ordered), np.bool_, len(ordered) - 1)
+    places = np.empty(len(texts), dtype=np.intp)
+    places[order] = np.append(0, np.cumsum(new))
+    return places
+
+
 def _different_texts(vector: TextVector) -> tuple[Sequence[object], Array]:
-    """The texts of a dictionary in order, each once, and the place of each of its codes there."""
-    dictionary = np.array([*vector.dictionary, ""], dtype=object)
-    texts, places = np.unique(dictionary, return_inverse=True)
-    return texts.tolist(), places
+    """The texts of a dictionary, each once, and the place of each of its codes among them."""
+    texts = [*vector.dictionary, ""]
+    place_of = {text: place for place, text in enumerate(dict.fromkeys(texts))}
+    places = np.fromiter(map(place_of.__getitem__, texts), np.intp, len(texts))
+    return [*place_of], places

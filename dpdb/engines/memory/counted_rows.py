@@ -24,4 +24,4 @@ def counted_rows(plan: Plan, frame: Frame, rows: int, units: Units | None) -> Bo
     assert isinstance(table, Table)
     if plan.keys and table.groups_per_unit is not None:
         where = within_groups(plan, frame, units, where, table.groups_per_unit)
-    return units.capped(where, table.rows_per_unit, plan.sample_key)
+    return units.capped(where, table.rows_per_unit)

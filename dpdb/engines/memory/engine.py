@@ -16,6 +16,7 @@ from dpdb.engines.memory.leaves import Leaf, Leaves, Rows, taken, with_null_row
 from dpdb.engines.memory.owners import Owners, TableOwners, each_its_own
 from dpdb.engines.memory.per_unit import GroupedRows
 from dpdb.engines.memory.row_blocks import mask
+from dpdb.engines.memory.row_hashes import HashKey
 from dpdb.engines.memory.row_unions import PassedRows, columns_of_all, owners_of_all
 from dpdb.engines.memory.row_windows import RowsOfUnits
 from dpdb.engines.memory.statistics import Statistics
@@ -116,22 +117,27 @@ class MemoryEngine(OpenEngine):
             # Which of a unit's rows count depends on all declared columns.
             names = frozenset(column.name for column in table.columns)
         loaded = self._loaded(table, names)
-        return Frame(loaded.columns, slots), loaded.rows, self._units_of(table, loaded)
+        units = self._units_of(table, loaded, plan.sample_key)
+        return Frame(loaded.columns, slots), loaded.rows, units
 
     def _joined(
         self, plan: Plan, source: Joined, slots: Mapping[Slot, AnyVector]
     ) -> tuple[Frame, Rows]:
         """The columns that the plan reads of the rows that count, and these rows."""
-        leaves = self._leaves(source, plan.column_names, slots)
-        found = JoinedRows(source, plan.where, plan.sample_key, leaves)
+        leaves = self._leaves(source, plan.column_names, slots, plan.sample_key)
+        found = JoinedRows(source, plan.where, leaves)
         rows = found.all() if source.public else found.counted()
         return leaves.frame(rows, plan.column_names), rows
 
     def _leaves(
-        self, source: Joined, names: frozenset[str], slots: Mapping[Slot, AnyVector]
+        self,
+        source: Joined,
+        names: frozenset[str],
+        slots: Mapping[Slot, AnyVector],
+        sample_key: str,
     ) -> Leaves:
-        read = names | columns_joined_on(source.relation)
-        leaves = {scan.leaf: self._leaf(scan, read) for scan in scans(source.relation)}
+        read, key = names | columns_joined_on(source.relation), HashKey.of(sample_key)
+        leaves = {scan.leaf: self._leaf(scan, read, key) for scan in scans(source.relation)}
         return Leaves(leaves, slots)
 
     def _of_units(self, table: MadeTable) -> _Made:
@@ -180,8 +186,8 @@ class MemoryEngine(OpenEngine):
     ) -> PassedRows:
         """The rows of a source that have an owner and pass a condition."""
         if isinstance(source, Joined):
-            leaves = self._leaves(source, names, {})
-            rows = JoinedRows(source, where, sample_key, leaves).all()
+            leaves = self._leaves(source, names, {}, sample_key)
+            rows = JoinedRows(source, where, leaves).all()
             base = next(scans(source.relation))
             frame, places = leaves.frame(rows, names), rows.numbers[base.leaf]
             owners, number = leaves.leaves[base.leaf].owners, leaves.leaves[base.leaf].rows
@@ -202,7 +208,7 @@ class MemoryEngine(OpenEngine):
             return None if table.public else self._of_units(table).owners
         return self._owners.of(table, self._columns)
 
-    def _leaf(self, scan: Scan, names: Collection[str]) -> Leaf:
+    def _leaf(self, scan: Scan, names: Collection[str], key: HashKey) -> Leaf:
         """The table of a scan, with what is read of it and what tells its rows apart."""
         table = scan.table
         digest = table.key or tuple(column.name for column in table.columns)
@@ -213,15 +219,15 @@ class MemoryEngine(OpenEngine):
             for column in table.columns
             if column.name in read
         }
-        return Leaf(scan, columns, loaded.rows, self._owners_of(table))
+        return Leaf(scan, columns, loaded.rows, self._owners_of(table), key)
 
-    def _units_of(self, table: Table, loaded: Loaded) -> Units | None:
+    def _units_of(self, table: Table, loaded: Loaded, sample_key: str) -> Units | None:
         """The rows of a table by their units; None where each row is one."""
         owners = self._owners_of(table)
         if owners is not None and isinstance(table, MadeTable):
-            return Units.of(table, loaded.columns, owners)
+            return Units.of(table, loaded.columns, owners, sample_key)
         if owners is not None and table.name not in self._units:
-            self._units[table.name] = Units.of(table, loaded.columns, owners)
+            self._units[table.name] = Units.of(table, loaded.columns, owners, sample_key)
         return self._units.get(table.name)
 
     def _columns(self, table: Table, names: Collection[str]) -> Columns:

@@ -1,28 +1,26 @@
 """At most so many groups of each privacy unit.
 
-Of a unit with rows in more groups those stay that have the smallest keyed hashes
-
-    md5(sample_key | owner | keys),
-
-with the keys written as the digest of a row is (see `contribution_bounds`), and numbers with
-decimals as Python writes doubles. Which groups these are is a function of the unit's rows alone.
+Of a unit with rows in more groups those stay that have the least keyed hashes. What is hashed are
+the unit and the keys, as `row_hashes` says. Which groups these are is a function of the unit's rows
+alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
+from fractions import Fraction
 
 import numpy as np
 
 from dpdb.engines.memory.contribution_bounds import Units
+from dpdb.engines.memory.hash_order import within_cap
 from dpdb.engines.memory.key_numbers import numbered, whole
 from dpdb.engines.memory.keys import NONE
-from dpdb.engines.memory.written import hashed, text_of
+from dpdb.engines.memory.row_hashes import HashedColumn, HashKey, row_hashes
 from dpdb.plan.plan import Plan
-from dpdb.policy.catalog import Kind
+from dpdb.vectors.columns import Codes, Numbers
 from dpdb.vectors.evaluate import Frame, evaluate
-from dpdb.vectors.plain import plain_values
-from dpdb.vectors.vector import AnyVector, Array, Bools, Vector
+from dpdb.vectors.vector import AnyVector, Bools, TextVector
 
 
 def within_groups(plan: Plan, frame: Frame, units: Units, where: Bools | None, limit: int) -> Bools:
@@ -38,35 +36,23 @@ def within_groups(plan: Plan, frame: Frame, units: Units, where: Bools | None, l
         return_index=True,
         return_inverse=True,
     )
-    owners = pairs // number
-    sizes = np.bincount(owners)
-    contested = np.flatnonzero(sizes[owners] > limit)
-    one_row = kept[first[contested]]
-    joined = b"".join(_hashes(plan, vectors, units, one_row))
-    hashes = np.frombuffer(joined, dtype=">u8").reshape(-1, 2)
-    # Unit by unit, as pairs stand in the order of the units' numbers.
-    ranked = contested[np.lexsort((hashes[:, 1], hashes[:, 0], owners[contested]))]
-    lengths = sizes[sizes > limit]
-    place = np.arange(len(ranked)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    stays = np.ones(len(pairs), dtype=np.bool_)
-    stays[ranked[place >= limit]] = False
+    terms = [units.owner_terms, *(column.terms for column in _hashed(vectors, plan.sample_key))]
+    stays = within_cap(
+        pairs // number, limit, lambda places: row_hashes(terms, kept[first[places]])
+    )
     passed = np.zeros(rows, dtype=np.bool_)
     passed[kept[stays[pair_of]]] = True
     return passed
 
 
-def _hashes(plan: Plan, vectors: list[AnyVector], units: Units, rows: Array) -> Iterator[bytes]:
-    """The hash of the unit and the keys of each of these rows."""
-    owners = units.owner_texts(rows)
-    keys = [_texts(vector, key.kind, rows) for vector, key in zip(vectors, plan.keys, strict=True)]
-    for owner, *texts in zip(owners, *keys, strict=True):
-        yield hashed("|".join((plan.sample_key, owner, *texts)))
-
-
-def _texts(vector: AnyVector, kind: Kind, rows: Array) -> list[str]:
-    if kind is Kind.NUMBER:
-        assert isinstance(vector, Vector)
-        missing = np.zeros(len(rows), np.bool_) if vector.null is None else vector.null[rows]
-        numbers = vector.values[rows].tolist()
-        return ["~" if no else repr(n) for no, n in zip(missing.tolist(), numbers, strict=True)]
-    return [text_of(value) for value in plain_values(vector, kind, rows)]
+def _hashed(vectors: Sequence[AnyVector], sample_key: str) -> list[HashedColumn]:
+    """The keys of all rows, each by its place among them."""
+    key, found = HashKey.of(sample_key), []
+    for at, vector in enumerate(vectors):
+        held = (
+            Codes(vector.codes, vector.dictionary)
+            if isinstance(vector, TextVector)
+            else Numbers(vector.values, None, vector.null, 0)
+        )
+        found.append(HashedColumn(held, Fraction(1), key, key.place("key", str(at))))
+    return found

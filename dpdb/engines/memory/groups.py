@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from dpdb.engines.memory.key_numbers import whole
-from dpdb.engines.memory.row_blocks import parts, row_blocks
+from dpdb.engines.memory.row_blocks import BLOCK, parts, row_blocks
 from dpdb.plan.expressions import ColumnRef, Expr
 from dpdb.plan.plan import Plan
 from dpdb.plan.statistics import Histogram
@@ -19,6 +19,8 @@ from dpdb.vectors.vector import AnyVector, Array, Bools, TextVector, array
 
 _BYTES = 2**8
 """The number of different bytes."""
+_PAIRED = 2**17
+"""Bytes that are counted at a time: there are fewer different pairs of them."""
 
 
 def group_codes(plan: Plan, frame: Frame, rows: int) -> Array:
@@ -56,7 +58,7 @@ def declared_codes(plan: Plan, frame: Frame, rows: int) -> Array:
 
 
 def shown_codes(plan: Plan, frame: Frame, rows: int) -> Array:
-    """For every row the place of its keys among those shown, or their number if it is no such."""
+    """For each row the place of its keys among those shown, or their number if they are none."""
     assert plan.found is not None
     shown = plan.found.shown or ()
     prefixes = np.zeros(len(shown), dtype=np.int64)
@@ -139,10 +141,11 @@ def atom_counts(
     """
     codes, width = _atom_codes(histogram, masks), len(histogram.atoms)
     if groups is None or cells is None:
-        return count_codes(codes, width).reshape(1, width)
+        return count_codes(codes, width + 1)[:width].reshape(1, width)
     places = groups.astype(np.int64) * width + codes
     outside = (codes == width) * np.int64(cells * width)
-    return count_codes(np.maximum(places, outside), cells * width).reshape(cells, width)
+    counts = count_codes(np.maximum(places, outside), (cells + 1) * width + 1)
+    return counts[: cells * width].reshape(cells, width)
 
 
 def _atom_codes(histogram: Histogram, masks: Sequence[Bools]) -> Array:
@@ -166,21 +169,36 @@ def _atom_codes(histogram: Histogram, masks: Sequence[Bools]) -> Array:
 
 
 def count_codes(codes: Array, number: int) -> Array:
-    """How often each code below `number` is there; the copies for that stay in the cache."""
-    if codes.dtype == np.uint8 and number <= _BYTES and len(codes) > _BYTES**2:
-        return _count_bytes(np.ascontiguousarray(codes))[:number]
+    """How often each code is there, all of which are below `number`.
+
+    The copies for that stay in the cache.
+    """
     counts = np.zeros(number, dtype=np.int64)
-    for block in row_blocks(len(codes)):
-        counts += np.bincount(codes[block], minlength=number)[:number]
+    narrow = codes.dtype == np.uint8 and number <= _BYTES and len(codes) > number**2
+    for block in row_blocks(len(codes), _PAIRED if narrow else BLOCK):
+        if narrow:
+            counts += _count_bytes(np.ascontiguousarray(codes[block]), number)
+        else:
+            counts += np.bincount(codes[block], minlength=number)
     return counts
 
 
-def _count_bytes(codes: Array) -> Array:
+def _count_bytes(codes: Array, number: int) -> Array:
     """How often each byte is there: pairs of them are counted, in half as many steps."""
     even = len(codes) // 2 * 2
-    pairs = np.bincount(codes[:even].view(np.uint16), minlength=_BYTES**2).reshape(_BYTES, _BYTES)
-    last = np.bincount(codes[even:], minlength=_BYTES)
-    return np.asarray(pairs.sum(axis=0) + pairs.sum(axis=1) + last)
+    pairs = codes[:even].view(np.uint16)
+    # One byte of a pair counts `number` rather than 256, so that there are fewer pairs.
+    pairs = pairs - (pairs >> 8) * (_BYTES - number)
+    counts = np.bincount(pairs, minlength=number**2).reshape(number, number)
+    last = np.bincount(codes[even:], minlength=number)
+    return np.asarray(counts.sum(axis=0) + counts.sum(axis=1) + last)
+
+
+def tallies(groups: Array | None, places: Array, width: int, cells: int) -> list[Array]:
+    """For each cell how often each place below `width` is there."""
+    flat = (0 if groups is None else groups.astype(np.int64)) * width + places.astype(np.int64)
+    counts = np.bincount(flat, minlength=(cells + 1) * width)[: cells * width]
+    return list(counts.reshape(cells, width))
 
 
 def sorted_by_group(groups: Array | None, values: Array, cells: int | None) -> list[Array]:

@@ -1,4 +1,4 @@
-"""Joins: the rows of a relation, unit by unit what its own rows make of it.
+"""Joins: the rows of a relation, made unit by unit from each unit's own rows.
 
 The rows come in pieces that are capped as they come, so that memory holds the rows that count and
 two pieces, whatever the tables hold.
@@ -30,7 +30,6 @@ class JoinedRows:
 
     source: Joined
     where: Expr | None
-    sample_key: str
     leaves: Leaves
 
     def counted(self) -> Rows:
@@ -50,7 +49,7 @@ class JoinedRows:
 
     def _capped(self, parts: Sequence[Rows]) -> Rows:
         rows = Rows.joined(parts)
-        return self.leaves.capped(rows, self.source.rows_per_unit, self.sample_key)
+        return self.leaves.capped(rows, self.source.rows_per_unit)
 
     def _passing(self, rows: Rows) -> Rows:
         return rows if self.where is None else rows.take(self.leaves.true(self.where, rows))
@@ -80,7 +79,7 @@ class JoinedRows:
         rows = Rows({scan.leaf: numbers[owned]}, owners[owned])
         if self.source.entering is None:
             return rows
-        return self.leaves.capped(rows, self.source.entering, self.sample_key)
+        return self.leaves.capped(rows, self.source.entering)
 
     def _joined(self, join: Join) -> Iterator[Rows]:
         right = self._scanned(join.right)

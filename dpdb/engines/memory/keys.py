@@ -14,6 +14,7 @@ from dpdb.errors import DataFileError
 from dpdb.policy.catalog import Table
 from dpdb.policy.numbers import MAGNITUDE_LIMIT
 from dpdb.vectors.columns import Codes, Numbers
+from dpdb.vectors.stored_texts import StoredTexts
 from dpdb.vectors.vector import Array, Bools
 
 Columns = Mapping[str, Numbers | Codes]
@@ -24,6 +25,8 @@ NONE = -1
 
 def is_text(column: Numbers | Codes) -> bool:
     """Whether the values are texts; those of other kinds are listed, so that there are some."""
+    if isinstance(column, StoredTexts):
+        return True
     return isinstance(column, Codes) and all(isinstance(v, str) for v in column.values[:1])
 
 
@@ -115,7 +118,7 @@ def most_rows(column: Numbers | Codes) -> int:
 
 
 def _held(column: Numbers | Codes) -> tuple[Array, Bools]:
-    """Of each row what stands for its value, and whether it has one."""
+    """For each row a number that stands for its value, and whether it has one."""
     if isinstance(column, Codes):
         return column.codes, column.codes != len(column.values)
     there = np.ones(len(column.units), dtype=bool) if column.null is None else ~column.null

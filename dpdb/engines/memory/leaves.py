@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 
+from dpdb.engines.memory.hash_order import within_cap
 from dpdb.engines.memory.owners import Owners
-from dpdb.engines.memory.written import Written, hashed
+from dpdb.engines.memory.row_hashes import HashedColumn, HashKey, hash_of, row_hashes
+from dpdb.engines.sources.cell_words import Words
 from dpdb.plan.expressions import Expr, Slot, columns_of
 from dpdb.plan.relations import Scan
 from dpdb.vectors.columns import Codes, Numbers
@@ -18,8 +20,6 @@ from dpdb.vectors.stored_texts import StoredTexts
 from dpdb.vectors.vector import AnyVector, Array, Bools, Vector
 
 BOOLEANS = (False, True)
-_BLOCK = 2**16
-"""Rows whose texts are held at a time."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -32,28 +32,35 @@ class Leaf:
     rows: int
     owners: Owners | None
     """None where each row is a unit, or the table is public."""
+    key: HashKey
+    """What its rows are hashed with."""
 
     def column(self, name: str, rows: Array) -> Numbers | Codes:
         """The column in some rows."""
         return taken(self.columns[name], rows)
 
-    @property
-    def digest(self) -> tuple[tuple[Written, ...], tuple[Numbers, ...]]:
-        """What tells its rows apart: columns as texts, and numbers without a step, for ties.
+    def terms(self, rows: Array) -> Words:
+        """The terms of some rows among those that they are joined with.
 
-        These are the columns of its key, or all declared ones where it has none.
+        What is hashed are the columns of the key, or all declared ones where there is none.
         """
+        place = self.key.place("leaf", self.scan.leaf)
+        terms = place.terms(row_hashes([each.terms for each in self._hashed], rows))
+        terms[rows < 0] = place.null
+        return terms
+
+    @cached_property
+    def _hashed(self) -> list[HashedColumn]:
         table = self.scan.table
-        named = table.key or tuple(column.name for column in table.columns)
-        declared = sorted((c for c in table.columns if c.name in named), key=lambda c: c.name)
-        written, ties = [], []
-        for each in declared:
-            column = self.columns[each.name]
-            if isinstance(column, Numbers) and column.step is None:
-                ties.append(column)
-            else:
-                written.append(Written(column, each.step))
-        return tuple(written), tuple(ties)
+        return self.key.columns(
+            [column for column in table.columns if not table.key or column.name in table.key],
+            self.columns,
+        )
+
+    @cached_property
+    def owner_names(self) -> HashedColumn | None:
+        """The column that names the units of its rows."""
+        return None if self.owners is None else self.key.owner(self.owners.names)
 
 
 def with_null_row(column: Numbers | Codes) -> Numbers | Codes:
@@ -152,60 +159,25 @@ class Leaves:
         leaf, _, column = name.partition(".")
         return (leaf, column) if leaf in self.leaves else ("", name)
 
-    def capped(self, rows: Rows, limit: int, sample_key: str) -> Rows:
-        """At most so many rows of each unit: those with the smallest keyed hashes.
+    def capped(self, rows: Rows, limit: int) -> Rows:
+        """At most so many rows of each unit: those with the least keyed hashes.
 
-        The hash is that of `contribution_bounds`, with the digests of all leaves one after the
-        other, and - for a leaf without a row.
+        Hashed are the unit and, as one term each, the rows of all leaves.
         """
-        sizes = np.bincount(rows.owners)
-        overfull = sizes > limit
-        contested = np.flatnonzero(overfull[rows.owners])
-        ranked = contested[self._order(rows.take(contested), sample_key)]
-        # They stand unit by unit now, in the order of the units' numbers.
-        lengths = sizes[overfull]
-        place = np.arange(len(ranked)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-        kept = np.ones(len(rows), dtype=np.bool_)
-        kept[ranked[place >= limit]] = False
-        return rows.take(kept)
+        return rows.take(
+            within_cap(rows.owners, limit, lambda places: self._hashes(rows.take(places)))
+        )
 
-    def _order(self, rows: Rows, sample_key: str) -> Array:
-        """How to sort rows: by their unit's number, by their hash, by what breaks ties."""
-        keys = []
+    def _hashes(self, rows: Rows) -> Words:
+        leaves = (self.leaves[name].terms(numbers) for name, numbers in rows.numbers.items())
+        return hash_of([self._owner_terms(rows), *leaves], len(rows))
+
+    def _owner_terms(self, rows: Rows) -> Words:
+        """The terms of the rows' units; none where each row of a table is a unit."""
+        terms = np.zeros(len(rows), dtype=np.uint64)
         for name, numbers in rows.numbers.items():
-            for tie in self.leaves[name].digest[1]:
-                units = tie.units[numbers]
-                keys.append(
-                    units if tie.null is None else np.where(tie.null[numbers], np.inf, units)
-                )
-        hashes = np.frombuffer(b"".join(self._hashes(rows, sample_key)), dtype=">u8").reshape(-1, 2)
-        # The last of the keys is the first to be sorted by.
-        return np.lexsort((*reversed(keys), hashes[:, 1], hashes[:, 0], rows.owners))
-
-    def _hashes(self, rows: Rows, sample_key: str) -> Iterator[bytes]:
-        for start in range(0, len(rows), _BLOCK):
-            block = rows.take(slice(start, start + _BLOCK))
-            parts = [self._owner_texts(block)]
-            parts += [self._leaf_texts(name, block.numbers[name]) for name in rows.numbers]
-            for texts in zip(*parts, strict=True):
-                yield hashed("|".join((sample_key, *texts)))
-
-    def _owner_texts(self, rows: Rows) -> list[str]:
-        """What each row's unit is called; nothing where each row of a table is a unit."""
-        texts = [""] * len(rows)
-        for name, numbers in rows.numbers.items():
-            owners = self.leaves[name].owners
-            if owners is not None:
-                at = np.flatnonzero(numbers >= 0)
-                named = numbers[at] if owners.rows is None else owners.rows[numbers[at]]
-                written = Written(owners.names, Fraction(1)).texts(named)
-                for place, text in zip(at.tolist(), written, strict=True):
-                    texts[place] = text
-        return texts
-
-    def _leaf_texts(self, name: str, numbers: Array) -> list[str]:
-        written = [column.texts(numbers) for column in self.leaves[name].digest[0]]
-        texts = ["|".join(each) for each in zip(*written, strict=True)] or [""] * len(numbers)
-        for place in np.flatnonzero(numbers < 0).tolist():
-            texts[place] = "-"
-        return texts
+            owners, names = self.leaves[name].owners, self.leaves[name].owner_names
+            if owners is not None and names is not None:
+                there = np.flatnonzero(numbers >= 0)
+                terms[there] = names.terms(owners.naming(numbers[there]))
+        return terms

@@ -14,13 +14,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpdb.engines.memory.keys import (
-    NONE,
-    Columns,
-    is_text,
-    named_numbers,
-    rows_named,
-)
+from dpdb.engines.memory.keys import NONE, Columns, is_text, named_numbers, rows_named
 from dpdb.policy.catalog import Reference, Table, Value
 from dpdb.vectors.columns import Codes, Numbers
 from dpdb.vectors.vector import Array
@@ -34,16 +28,19 @@ class Owners:
     """The units of the rows of one table."""
 
     numbers: Array
-    """Of each row the number of its unit, as int32; NONE where it is nobody's."""
+    """For each row the number of its unit, as int32; NONE where it is nobody's."""
     names: Numbers | Codes
     """The column that names the units: the table's own, or that of the table a chain ends in."""
     rows: Array | None = None
-    """Of each row the row that `names` is of; None where that is the row itself."""
+    """For each row the row that `names` refers to; None where that is the row itself."""
 
     def of_rows(self, places: Array) -> Owners:
         """The units of some rows."""
-        named = places if self.rows is None else self.rows[places]
-        return Owners(self.numbers[places], self.names, named)
+        return Owners(self.numbers[places], self.names, self.naming(places))
+
+    def naming(self, places: Array) -> Array:
+        """The rows of `names` that say whose some rows are."""
+        return places if self.rows is None else self.rows[places]
 
 
 def each_its_own(rows: int) -> Owners:

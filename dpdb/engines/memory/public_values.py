@@ -69,7 +69,7 @@ def _is_open(column: Column) -> bool:
 def _values(column: Numbers | Codes) -> Sequence[Value]:
     """The values in a column, in order."""
     if isinstance(column, Codes):
-        return column.values
+        return sorted(map(str, column.values))
     assert column.step is not None
     units = column.units if column.null is None else column.units[~column.null]
     return [int(unit * column.step) for unit in np.unique(units).tolist()]

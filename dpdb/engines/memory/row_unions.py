@@ -72,8 +72,8 @@ def one_after_the_other(columns: Sequence[Numbers | Codes]) -> Numbers | Codes:
     return Numbers(values_of_all.astype(np.int64), Fraction(1), ~named, 0)
 
 
-def _all_values(dictionaries: Sequence[tuple[Value, ...]]) -> tuple[Value, ...]:
-    """The values of all dictionaries; texts that differ are sorted, as columns hold them."""
+def _all_values(dictionaries: Sequence[Sequence[Value]]) -> Sequence[Value]:
+    """The values of all dictionaries; texts that differ are sorted."""
     if all(dictionary == dictionaries[0] for dictionary in dictionaries):
         return dictionaries[0]
     return tuple(sorted({value for each in dictionaries for value in each}))

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dpdb.engines.memory.coded_values import coded
+from dpdb.engines.memory.coded_values import coded, identities
 from dpdb.engines.memory.contribution_bounds import Units
 from dpdb.engines.memory.grid_values import on_grid
 from dpdb.engines.memory.leaves import taken
@@ -26,7 +26,7 @@ from dpdb.plan.row_windows import PICKS, RANKINGS, WindowedRows
 from dpdb.policy.catalog import Column
 from dpdb.vectors.columns import Codes, Numbers
 from dpdb.vectors.evaluate import Frame, evaluate
-from dpdb.vectors.vector import Array, Bools, TextVector, Vector
+from dpdb.vectors.vector import Array, Bools, Vector
 
 
 @dataclass(frozen=True, repr=False)
@@ -52,11 +52,11 @@ class RowsOfUnits:
 
     @cached_property
     def _tie_breaks(self) -> Array:
-        """Of each row its place among those of its unit by a hash of its values."""
+        """For each row its place among the rows of its unit by a hash of its values."""
         assert self.table.rows is not None
-        units = Units.of(self.table.rows, self.columns, self.owners)
+        units = Units.of(self.table.rows, self.columns, self.owners, self.table.sample_key)
         places = np.empty(self._rows, dtype=np.int64)
-        places[units.order(np.arange(self._rows), self.table.sample_key)] = np.arange(self._rows)
+        places[units.order(np.arange(self._rows))] = np.arange(self._rows)
         return places
 
     def _column(self, column: Column, window: Window) -> Numbers | Codes:
@@ -127,11 +127,7 @@ class RowsOfUnits:
     def _keys(self, ordering: Ordering) -> list[Array]:
         """What rows are sorted by, as ascending numbers: whether there is NULL, and the value."""
         vector = evaluate(ordering.expression, self._frame)
-        if isinstance(vector, TextVector):
-            _, place = np.unique(np.array([*vector.dictionary, ""], object), return_inverse=True)
-            values = place[vector.codes].astype(np.float64)
-        else:
-            values = vector.values.astype(np.float64)
+        values = identities(vector).astype(np.float64)
         null = np.zeros(1, dtype=np.bool_) if vector.null is None else vector.null
         values = np.where(null, 0.0, -values if ordering.descending else values)
         keys = (null != ordering.nulls_first, values)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from dpdb.engines.memory.groups import (
     group_codes,
     places_among,
     sorted_by_group,
+    tallies,
 )
 from dpdb.engines.memory.single_values import CountedRows, single_values
 from dpdb.engines.protocol import WORD, CountedValues, representation
@@ -46,14 +47,6 @@ from dpdb.vectors.columns import Numbers
 from dpdb.vectors.evaluate import Frame, evaluate
 from dpdb.vectors.stored_texts import StoredTexts
 from dpdb.vectors.vector import Array, Bools
-
-
-@dataclass(frozen=True, repr=False)
-class _Counted:
-    """The rows that a statistic counts: their groups and their values."""
-
-    groups: Array | None
-    values: Array
 
 
 class Statistics:
@@ -104,7 +97,7 @@ class Statistics:
         counted = self._counted(numbers, vector.null, aggregate.where)
         known = numbers if vector.null is None else numbers[self._known(vector.null)]
         return CountedValues(
-            sorted_by_group(counted.groups, counted.values, self._cells),
+            sorted_by_group(*counted, self._cells),
             float(known.mean()) if len(known) else 0.0,
         )
 
@@ -127,12 +120,15 @@ class Statistics:
         """The rows that are not NULL; a constant's mask is one row."""
         return np.broadcast_to(~null, self._rows)
 
-    def _counted(self, values: Array, null: Bools | None, where: Expr | None) -> _Counted:
+    def _counted(
+        self, values: Array, null: Bools | None, where: Expr | None
+    ) -> tuple[Array | None, Array]:
+        """The rows that a statistic counts: their groups and their values."""
         mask = self._selected(where, null)
         spread = np.broadcast_to(values, self._rows)
         if mask is None:
-            return _Counted(self._groups, spread)
-        return _Counted(None if self._groups is None else self._groups[mask], spread[mask])
+            return self._groups, spread
+        return None if self._groups is None else self._groups[mask], spread[mask]
 
     def _count(self, statistic: Count) -> Array:
         if statistic.nulls:
@@ -155,7 +151,7 @@ class Statistics:
         return self._rows if mask is None else int(np.count_nonzero(mask))
 
     def _null(self, argument: Expr | None) -> Bools | None:
-        """Where the argument is NULL; of a column that is known without its values."""
+        """Where the argument is NULL; a column knows it without its values."""
         if argument is None:
             return None
         if isinstance(argument, ColumnRef):
@@ -260,7 +256,7 @@ class Statistics:
                 counted = self._selected(statistic.where, values.null)
                 return different_among_few(values, self._groups, counted, cells)
         those = self._counted(values.codes, values.null, statistic.where)
-        return different(those.groups, those.values, cells, values.texts)
+        return different(*those, cells, values.texts)
 
     def hashes(self, statistic: Distinct, factors: Array) -> tuple[Array | None, Array] | None:
         """The groups of the rows that count, and the hashes of their texts.
@@ -270,14 +266,24 @@ class Statistics:
         held = stored(statistic.argument, self._frame)
         if held is None:
             return None
-        counted = self._counted(held.hashes(factors), held.null, statistic.where)
-        return counted.groups, counted.values
+        return self._counted(held.hashes(factors), held.null, statistic.where)
+
+    def all_steps(self, statistic: Ranks) -> tuple[Array | None, Array, Bools | None]:
+        """The groups of all rows, their values in steps of the grid, and which of them count.
+
+        Where there are groups, rows that do not count are in the one past the last.
+        """
+        steps = self._on_grid(statistic.argument, statistic.grid)
+        counted = self._selected(statistic.where, steps.null)
+        values = np.broadcast_to(steps.values, self._rows)
+        if self._groups is None:
+            return None, values, counted
+        return self._groups_within(counted), values, None
 
     def counted_steps(self, statistic: Ranks) -> tuple[Array | None, Array]:
         """The groups of the rows that count, and their values in steps of the grid."""
         steps = self._on_grid(statistic.argument, statistic.grid)
-        counted = self._counted(steps.values, steps.null, statistic.where)
-        return counted.groups, counted.values
+        return self._counted(steps.values, steps.null, statistic.where)
 
     def _ranks(self, statistic: Ranks) -> list[Array]:
         key = (statistic.argument, statistic.where, statistic.grid)
@@ -289,8 +295,5 @@ class Statistics:
     def _tally(self, statistic: Tally) -> list[Array]:
         places = places_among(self._frame.columns[statistic.argument.column.name], statistic.values)
         counted = self._counted(places, places == len(statistic.values), statistic.where)
-        width, cells = len(statistic.values), self._cells if self._cells is not None else 1
-        groups = 0 if counted.groups is None else counted.groups.astype(np.int64)
-        flat = groups * width + counted.values.astype(np.int64)
-        counts = np.bincount(flat, minlength=(cells + 1) * width)[: cells * width]
-        return list(counts.reshape(cells, width))
+        cells = 1 if self._cells is None else self._cells
+        return tallies(*counted, len(statistic.values), cells)

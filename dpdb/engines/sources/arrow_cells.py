@@ -190,11 +190,34 @@ def _plain(array: pyarrow.Array) -> NDArray[Any]:
 
 def null_of(array: pyarrow.Array) -> NDArray[np.bool_]:
     """Which values are NULL."""
-    return bools(array.is_null())
+    # Where none is, the bits that say so can be missing: as many are read then.
+    known = array.buffers()[0] or b"\xff" * (-(-(array.offset + len(array)) // 8))
+    return _unpacked(~np.frombuffer(known, np.uint8), array)
 
 
 def bools(array: pyarrow.BooleanArray) -> NDArray[np.bool_]:
     """Booleans; what stands for NULL means nothing."""
-    bits = np.frombuffer(array.buffers()[1] or b"", np.uint8)
-    unpacked = np.unpackbits(bits, count=array.offset + len(array), bitorder="little")
-    return unpacked[array.offset :].view(np.bool_)
+    return _unpacked(np.frombuffer(array.buffers()[1] or b"", np.uint8), array)
+
+
+def looked_up(table: NDArray[Any], places: NDArray[Any]) -> NDArray[Any]:
+    """What a table holds at each place, of which none is beyond its ends.
+
+    Arrow takes places of 32 bits as they are, and numpy would make 64 of them first.
+    """
+    words = table.view(f"u{table.itemsize}")
+    found = compute.take(_array(words), _array(places), boundscheck=False)
+    return _plain(found).view(table.dtype)
+
+
+def _array(values: NDArray[Any]) -> pyarrow.Array:
+    """Integers without NULL."""
+    kind, held = pyarrow.from_numpy_dtype(values.dtype), pyarrow.py_buffer(values)
+    return pyarrow.Array.from_buffers(kind, len(values), [None, held])
+
+
+def _unpacked(bits: NDArray[np.uint8], array: pyarrow.Array) -> NDArray[np.bool_]:
+    """The bits of the values of an array, which may begin anywhere among them."""
+    first, skipped = divmod(array.offset, 8)
+    unpacked = np.unpackbits(bits[first:], count=skipped + len(array), bitorder="little")
+    return unpacked[skipped:].view(np.bool_)

@@ -134,23 +134,12 @@ class ArrowTexts(StoredTexts):
             yield rows, self.within(rows)
 
     def _hashes(self, factors: Array) -> Array:
-        raw, starts, sizes, at, meant = self._as_they_mean()
-        found = hashes(followed(raw), starts, sizes, factors)
-        found[at] = hashes(*_joined(meant), factors)
-        return found
-
-    def utf8(self) -> tuple[Array, Array, Array]:
-        raw, starts, sizes, at, meant = self._as_they_mean()
-        replaced, places, sizes[at] = _joined(meant)
-        starts[at] = places + len(raw)
-        return np.concatenate([raw, replaced]), starts, sizes
-
-    def _as_they_mean(self) -> tuple[Array, Array, Array, Array, list[bytes]]:
-        """The bytes, where each text starts, its size, and the texts that mean something else."""
         raw, bounds = bytes_of(self.texts)
-        starts, sizes = bounds[:-1], np.where(self._empty, 0, np.diff(bounds))
+        sizes = np.where(self._empty, 0, np.diff(bounds))
+        found = hashes(followed(raw), bounds[:-1], sizes, factors)
         at = _replaced(self.texts)
-        return raw, starts, sizes, at, [text.encode() for text in _texts_at(self.texts, at)]
+        found[at] = hashes(*_joined([text.encode() for text in _texts_at(self.texts, at)]), factors)
+        return found
 
     def _where(self, found: Bools, *, empty: bool) -> Bools:
         """Whether each cell is found; of an empty one the policy and the condition say it."""

@@ -33,6 +33,17 @@ def words_before(cells: Cells, places: Places) -> Words:
     return words[places - 8]
 
 
+def rows_before(cells: Cells, places: Places) -> Words:
+    """The four words before each place in the cells' text."""
+    rows: NDArray[Any] = np.ndarray(len(cells.text) - 31, "V32", cells.text, strides=(1,))
+    return rows[places - 32].view("<u8").reshape(-1, 4)
+
+
 def keep_last(words: Words, counts: NDArray[Any]) -> None:
     """Make all but the last so many bytes of each word zero, in place; eight or more are all."""
-    words &= _LAST_BYTES[np.clip(counts, 0, 8)]
+    words &= _LAST_BYTES.take(counts, mode="clip")
+
+
+def fill_up(words: Words, counts: NDArray[Any]) -> Words:
+    """The words with ones instead of the zeros before their last so many bytes."""
+    return words | (~_LAST_BYTES.take(counts, mode="clip") & alike(1))

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpdb.engines.sources.builder import Bools
-from dpdb.engines.sources.grid_rounding import CLOSE, Floats
+from dpdb.engines.sources.grid_rounding import CLOSE, Floats, narrowest
+from dpdb.engines.sources.repeated_cells import at
 from dpdb.policy.catalog import Value
 from dpdb.vectors.columns import Codes
 
@@ -55,21 +56,29 @@ class CodeTable:
         return cls(values, tuple(map(int, steps)), missing, codes)
 
     @cached_property
-    def lowest(self) -> int:
-        """The least declared number."""
-        return min(self.steps)
+    def ends(self) -> tuple[int, int]:
+        """The numbers of the first code and of the last: beyond all that are declared."""
+        first = min(self.steps) - 1
+        return first, first + len(self.codes) - 1
 
-    def of_whole(self, numbers: NDArray[Any]) -> NDArray[Any]:
-        """The codes of integers of at most 64 bits with a sign."""
-        # A difference that overflows is as far from the table as the right one, on the other side.
-        places = np.subtract(numbers, self.lowest - 1, dtype=np.int64)
-        return np.asarray(self.codes.take(places, mode="clip"))
+    @cached_property
+    def _word(self) -> np.dtype[Any]:
+        """A type of both ends, and of what is between them."""
+        return np.promote_types(np.int32, narrowest(*self.ends))
+
+    def places(self, numbers: NDArray[Any]) -> NDArray[Any]:
+        """The places of integers of at most 64 bits with a sign; of those beyond, an end's."""
+        word = np.promote_types(numbers.dtype, self._word)
+        places: NDArray[Any] = np.clip(numbers.astype(word, copy=False), *self.ends)
+        places -= self.ends[0]
+        return places
 
     def of_doubles(self, numbers: Floats) -> NDArray[Any]:
         """The codes of doubles that are whole, or not finite."""
-        # What is not a number becomes the one below the least.
-        near = np.fmin(np.fmax(numbers, self.lowest - 1), self.lowest + len(self.codes) - 2)
-        return self.of_whole(near.astype(np.int64))
+        first, last = self.ends
+        # What is not a number becomes the first end.
+        near = np.fmin(np.fmax(numbers, first), last) - first
+        return self.codes.take(near.astype(np.intp))
 
 
 class DeclaredNumbers(Codes):
@@ -89,9 +98,9 @@ class DeclaredNumbers(Codes):
 
     @cached_property
     def codes(self) -> NDArray[Any]:
-        codes = self._table.of_whole(self._numbers)
-        np.copyto(codes, self._table.missing, where=self._null)
-        return codes
+        places = self._table.places(self._numbers)
+        np.copyto(places, 0, where=self._null)
+        return at(self._table.codes, places)
 
     def within(self, rows: slice) -> DeclaredNumbers:
         return DeclaredNumbers(self._numbers[rows], self._null[rows], self._table)

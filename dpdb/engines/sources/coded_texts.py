@@ -1,69 +1,80 @@
-"""The texts of distinct cells in their order, and the numbers that they have there."""
+"""The texts of distinct cells, each with a code. They are made when they are first asked for.
+
+Many questions read the codes alone, such as how many texts there are.
+"""
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable
-from itertools import compress
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpdb.engines.sources.cell_words import Bools
 from dpdb.engines.sources.csv_records import Cells
 from dpdb.engines.sources.distinct_cells import DistinctCells
+from dpdb.engines.sources.packed_cells import PackedCells
 
-_NUL, _BEYOND_ASCII = 0, 0x80
+
+class FoundTexts(Sequence[str]):
+    """Texts, each once and in no order, of which `make` makes so many."""
+
+    def __init__(self, number: int, make: Callable[[], Iterable[str]]) -> None:
+        self._number = number
+        self._make = make
+        self._made: tuple[str, ...] | None = None
+
+    def __len__(self) -> int:
+        return self._number
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._texts())
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[str]: ...
+
+    def __getitem__(self, place: int | slice) -> str | Sequence[str]:
+        return self._texts()[place]
+
+    def _texts(self) -> tuple[str, ...]:
+        # Another thread may make them, too: it holds what they are made of for so long.
+        make = self._make
+        if self._made is None:
+            self._made = tuple(make())
+            self._make = tuple
+        return self._made
 
 
 def coded_texts(
     distinct: DistinctCells, quote: bytes, read: Callable[[bytes], str | None]
-) -> tuple[tuple[str, ...], NDArray[Any]]:
-    """The texts of cells, each once and in order, and for each cell the place of its own.
+) -> tuple[FoundTexts, NDArray[Any]]:
+    """The texts of cells, each once, and for each cell the code of its own.
 
     `read` says what the text of a cell is, None if it has none; of a plain one it is not asked.
-    The place after the last text stands for None.
+    The code after the last text stands for None.
     """
-    # Texts that are made in about their order stand so in memory, where they are compared.
-    rough = distinct.by_first_bytes()
-    texts = _texts(distinct.cells(rough), quote, read)
-    order = [place for place, text in enumerate(texts) if text is not None]
-    order.sort(key=texts.__getitem__)
-    ordered = [texts[place] for place in order]
-    # Cells that are written in two ways can have one text.
-    new = np.fromiter(map(operator.ne, ordered[1:], ordered), np.bool_, max(len(ordered) - 1, 0))
-    values = (*ordered[:1], *compress(ordered[1:], new.tolist()))
-    codes = np.full(len(texts), len(values), np.min_scalar_type(len(values)))
-    codes[rough[order]] = np.concatenate(([0], np.cumsum(new)))[: len(order)]
-    return values, codes
-
-
-def _texts(cells: Cells, quote: bytes, read: Callable[[bytes], str | None]) -> list[Any]:
-    """The text of each cell, or None. The cells stand in order, with a NUL after each.
-
-    A plain cell is ASCII without NUL, is not empty and does not begin with the quote: so it is
-    its own text.
-    """
-    raw = np.frombuffer(cells.text, np.uint8).copy()
-    inside = _inside(cells, len(raw))
-    others = np.flatnonzero(inside & ((raw == _NUL) | (raw >= _BEYOND_ASCII)))
-    plain = cells.starts < cells.ends
-    plain[np.searchsorted(cells.ends, others)] = False
-    if quote:
-        plain &= raw[cells.starts] != ord(quote)
-    raw[others] = ord("?")
-    inside[cells.ends] = True
-    texts: list[Any] = raw[inside].tobytes().decode("ascii").split("\0")[:-1]
+    plain = distinct.packed.plain(quote)
     special = np.flatnonzero(~plain)
-    for place, written in zip(special.tolist(), cells.among(special).written(), strict=True):
-        texts[place] = read(written)
-    return texts
+    texts = [read(raw) for raw in distinct.cells(special).written()]
+    # A text that has to be read may be that of a plain cell, too, and then gets the code of that.
+    written = Cells.of([(text or "").encode() for text in texts])
+    simple = PackedCells.of(written).plain(quote)
+    same = distinct.numbers(written.among(np.flatnonzero(simple)))
+    known = len(plain)
+    plain = np.append(plain, np.ones(len(distinct) - known, dtype=np.bool_))
+    codes = np.cumsum(plain) - 1
+    others = [texts[place] for place in np.flatnonzero(~simple).tolist()]
+    further = tuple(text for text in dict.fromkeys(others) if text is not None)
+    packed, first = distinct.packed, int(np.count_nonzero(plain))
+    number = first + len(further)
+    code_of = dict(zip((*further, None), range(first, number + 1), strict=True))
+    codes[special[simple]] = codes[same]
+    codes[special[~simple]] = [code_of[text] for text in others]
 
+    def make() -> Iterable[str]:
+        return (*packed.among(np.flatnonzero(plain)).texts(), *further)
 
-def _inside(cells: Cells, size: int) -> Bools:
-    """Which bytes of the cells' text, which has so many, are in a cell."""
-    steps = np.zeros(size, dtype=np.int8)
-    steps[cells.starts] += 1
-    steps[cells.ends] -= 1
-    return np.cumsum(steps, dtype=np.int8).view(np.bool_)
+    return FoundTexts(number, make), codes[:known].astype(np.min_scalar_type(number))

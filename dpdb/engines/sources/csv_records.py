@@ -10,7 +10,7 @@ own bytes alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -25,7 +25,7 @@ Places = NDArray[np.intp]
 
 BLOCK = 1 << 20
 """Bytes that are read at a time; more where a record is longer."""
-MARGIN = 16
+MARGIN = 32
 """Bytes before the first record of a block, so that what stands before a cell can be looked at."""
 _BEFORE, _AFTER = b"\n" * MARGIN, b"\n"
 _LF, _CR = b"\n\r"
@@ -45,6 +45,13 @@ class Cells:
     text: bytes
     starts: Places
     ends: Places
+
+    @classmethod
+    def of(cls, written: Sequence[bytes]) -> Cells:
+        """Cells that have these bytes."""
+        sizes = np.fromiter(map(len, written), np.intp, len(written))
+        ends = MARGIN - 1 + np.cumsum(sizes + 1)
+        return cls(b"".join((_BEFORE, _AFTER.join(written), _AFTER)), ends - sizes, ends)
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -103,6 +110,11 @@ class Block:
     def last(self) -> Places:
         """The last cell of each record."""
         return self._cells[3]
+
+    def cut(self) -> Block:
+        """The same records, once they are cut into cells."""
+        assert self._cells
+        return self
 
     def column(self, position: int) -> Cells:
         """A cell for each record; empty where the record is too short, or the cell too long."""

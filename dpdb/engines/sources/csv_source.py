@@ -15,6 +15,7 @@ from dpdb.engines.sources.csv_records import Block, blocks
 from dpdb.engines.sources.file_versions import PIECE, keyed, marks
 from dpdb.engines.sources.gathering import Gathering
 from dpdb.engines.sources.protocol import Loaded, Source, Version
+from dpdb.engines.sources.read_ahead import read_ahead
 from dpdb.policy.catalog import Table
 from dpdb.policy.csv_header import Header, column_positions, header_of
 from dpdb.policy.csv_stream import CsvStream, open_csv
@@ -34,7 +35,10 @@ class CsvSource(Source):
     ) -> Loaded:
         with self._opened(names, progress, witness) as file:
             gathering = file.gathering()
-            rows = sum(gathering.add(block) for block in file.records)
+            if names:
+                rows = sum(map(gathering.add_in_threads, file.cut_ahead()))
+            else:
+                rows = sum(block.rows for block in file.records)
         return Loaded(gathering.finish(), rows, file.version)
 
     def blocks(
@@ -85,6 +89,10 @@ class _OpenFile:
     """Of the columns that are read, by their names."""
     records: Iterator[Block]
     version: Version
+
+    def cut_ahead(self) -> Iterator[Block]:
+        """The records, which a thread cuts into cells while those before them are in use."""
+        return read_ahead(block.cut() for block in self.records)
 
     def gathering(self) -> Gathering:
         """A builder for each of the columns."""

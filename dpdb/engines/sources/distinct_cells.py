@@ -8,87 +8,18 @@ share it. It only says where to look: cells are one where their lengths and all 
 
 from __future__ import annotations
 
-import os
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpdb.engines.sources.cell_words import Bools, Words, keep_last, words_before
+from dpdb.engines.sources.cell_words import Bools, Words
 from dpdb.engines.sources.csv_records import Cells, Places, runs
-from dpdb.vectors.grammar import LONGEST
+from dpdb.engines.sources.packed_cells import BEFORE, HEAD, LAST, SIZE, PackedCells, sums
 
 _VACANT = -1
 _BITS = 10
 """There are 2 to this power slots at first."""
-_TAIL = 16
-"""The bytes of a cell's last two words."""
-_HALF = np.uint64(32)
-_FACTORS = np.frombuffer(os.urandom(8 * (LONGEST // 8 + 4)), "<u8") | np.uint64(1)
-_LAST, _BEFORE, _SIZE, _HEAD = range(4)
-
-
-@dataclass(frozen=True, repr=False, eq=False)
-class _Words:
-    """Cells as words of eight bytes.
-
-    The rows of `tails` have the last word, the one before it, the size in bytes, and where in
-    `heads` the words start that come before. There are `counts` of these. The first word of a cell
-    is filled up with zeros.
-    """
-
-    tails: Words
-    heads: Words
-    counts: Places
-
-    @classmethod
-    def of(cls, cells: Cells) -> _Words:
-        sizes = cells.ends - cells.starts
-        counts = np.maximum(sizes + (7 - _TAIL), 0) >> 3
-        long = np.flatnonzero(counts > 0)
-        tails = np.empty((len(sizes), 4), dtype=np.uint64)
-        tails[:, _LAST] = _cut(words_before(cells, cells.ends), sizes)
-        tails[:, _BEFORE] = _cut(words_before(cells, cells.ends - 8), sizes - 8)
-        tails[:, _SIZE] = sizes
-        tails[:, _HEAD] = 0
-        each = counts[long]
-        tails[long, _HEAD] = first = np.cumsum(each) - each
-        ends = cells.ends[long] - _TAIL
-        heads = words_before(cells, runs(ends - 8 * each + 8, each, 8))
-        heads[first] = _cut(heads[first], sizes[long] - _TAIL - 8 * (each - 1))
-        return cls(tails, heads, counts)
-
-    def hashes(self) -> Words:
-        """A hash of each cell."""
-        found = self.tails[:, _LAST] * _FACTORS[0]
-        found += self.tails[:, _BEFORE] * _FACTORS[1]
-        found += self.tails[:, _SIZE] * _FACTORS[2]
-        long = np.flatnonzero(self.counts)
-        each = self.counts[long]
-        factors = _FACTORS[runs(np.full(len(long), 4), each)]
-        found[long] += _sums(self.heads * factors, each)
-        # The high bits of a product depend on all bits of its factors.
-        found ^= found >> _HALF
-        found *= _FACTORS[3]
-        return np.asarray(found)
-
-    def among(self, rows: Places) -> _Words:
-        """The words of these rows' cells."""
-        tails, counts = self.tails.take(rows, axis=0), self.counts[rows]
-        heads = self.heads[runs(tails[:, _HEAD].astype(np.intp), counts)]
-        tails[:, _HEAD] = np.cumsum(counts) - counts
-        return _Words(tails, heads, counts)
-
-    def cells(self) -> Cells:
-        """The cells that have these words, in order and with NULs around each of them."""
-        last = np.cumsum(self.counts + 3)
-        text = np.zeros(len(self.heads) + 3 * len(last) + 2, dtype="<u8")
-        text[last] = self.tails[:, _LAST]
-        text[last - 1] = self.tails[:, _BEFORE]
-        text[runs(last - 1 - self.counts, self.counts)] = self.heads
-        ends = 8 * (last + 1)
-        return Cells(text.tobytes(), ends - self.tails[:, _SIZE].astype(np.intp), ends)
 
 
 class DistinctCells:
@@ -104,21 +35,18 @@ class DistinctCells:
     def __len__(self) -> int:
         return len(self._hashes)
 
+    @property
+    def packed(self) -> PackedCells:
+        """All cells in the order of their numbers."""
+        return PackedCells(self._tails.values, self._heads.values, self._counts.values)
+
     def cells(self, numbers: Places) -> Cells:
         """The cells that have these numbers, in order and with NULs around each of them."""
-        return self._words.among(numbers).cells()
-
-    def by_first_bytes(self) -> Places:
-        """All numbers in the order of the first eight bytes of their cells."""
-        cells = self._words.cells()
-        # The first byte is made the highest.
-        words = words_before(cells, cells.starts + 8).byteswap()
-        keep_last(words, cells.ends - cells.starts)
-        return np.argsort(words)
+        return self.packed.among(numbers).cells()
 
     def numbers(self, cells: Cells) -> Places:
         """The number of each cell; a cell that is new gets the next."""
-        words = _Words.of(cells)
+        words = PackedCells.of(cells)
         hashes = words.hashes()
         self._make_room(len(self) + len(hashes))
         rows, slots = np.arange(len(hashes)), self._home(hashes)
@@ -144,30 +72,25 @@ class DistinctCells:
         self._slots[slots[chosen]] = np.arange(len(self), len(self) + len(chosen))
         return np.asarray(chosen)
 
-    def _keep(self, words: _Words, hashes: Words) -> None:
+    def _keep(self, words: PackedCells, hashes: Words) -> None:
         """Give new cells the next numbers."""
-        words.tails[:, _HEAD] += np.uint64(len(self._heads))
+        words.tails[:, HEAD] += np.uint64(len(self._heads))
         self._tails.extend(words.tails)
         self._heads.extend(words.heads)
         self._counts.extend(words.counts)
         self._hashes.extend(hashes)
 
-    @property
-    def _words(self) -> _Words:
-        """The words of all cells in the order of their numbers."""
-        return _Words(self._tails.values, self._heads.values, self._counts.values)
-
-    def _differ(self, words: _Words, numbers: Places) -> Bools:
+    def _differ(self, words: PackedCells, numbers: Places) -> Bools:
         """Which of these cells are not those with these numbers."""
         tails = self._tails.values.take(numbers, axis=0)
-        starts = tails[:, _HEAD].astype(np.intp)
+        starts = tails[:, HEAD].astype(np.intp)
         tails ^= words.tails
-        differ = (tails[:, _LAST] | tails[:, _BEFORE] | tails[:, _SIZE]) != 0
+        differ = (tails[:, LAST] | tails[:, BEFORE] | tails[:, SIZE]) != 0
         long = np.flatnonzero((words.counts > 0) & ~differ)
         each = words.counts[long]
         other = self._heads.values[runs(starts[long], each)]
-        same = other == words.heads[runs(words.tails[long, _HEAD].astype(np.intp), each)]
-        differ[long] = _sums(~same, each) > 0
+        same = other == words.heads[runs(words.tails[long, HEAD].astype(np.intp), each)]
+        differ[long] = sums(~same, each) > 0
         return np.asarray(differ)
 
     def _home(self, hashes: Words) -> Places:
@@ -213,18 +136,3 @@ class _Growing:
             self._room = room
         self._room[self._length : length] = values
         self._length = length
-
-
-def _cut(words: Words, counts: NDArray[Any]) -> Words:
-    """The words with zeros before their last so many bytes."""
-    keep_last(words, counts)
-    return words
-
-
-def _sums(values: NDArray[Any], counts: Places) -> NDArray[Any]:
-    """The sums of so many values each, one after another."""
-    if not len(counts):
-        return values
-    sums = np.cumsum(np.append(np.zeros(1, values.dtype), values))
-    stops = np.cumsum(counts)
-    return np.asarray(sums[stops] - sums[stops - counts])

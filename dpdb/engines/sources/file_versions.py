@@ -26,8 +26,18 @@ def marks(status: os.stat_result) -> tuple[int, ...]:
 
 def version_of(paths: Sequence[Path], named: Path) -> Version:
     """The version of several files, which messages call `named`."""
+    return Version(tuple(mark for path in paths for mark in marks(_status(path, named))))
+
+
+def state_of(path: Path, named: Path) -> tuple[int, ...]:
+    """More numbers than the version of a file has: no writing leaves all of them as they were."""
+    status = _status(path, named)
+    return *marks(status), status.st_ctime_ns
+
+
+def _status(path: Path, named: Path) -> os.stat_result:
     try:
-        return Version(tuple(mark for path in paths for mark in marks(path.stat())))
+        return path.stat()
     except OSError as error:
         raise DataFileError(f"cannot read {named}: {error.strerror}") from None
 

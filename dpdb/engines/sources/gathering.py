@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from dpdb.engines.sources.builder import Builder
 from dpdb.engines.sources.column_builders import builder
 from dpdb.engines.sources.csv_records import Block
+from dpdb.engines.sources.read_ahead import side_by_side
 from dpdb.policy.catalog import Table
 from dpdb.policy.csv_format import Punctuation
 from dpdb.vectors.columns import Codes, Numbers
@@ -45,9 +47,17 @@ class Gathering:
 
     def add(self, block: Block) -> int:
         """Give every builder the cells of its column; returns the number of rows."""
-        for name, gathering in self.builders.items():
-            gathering.add(block.column(self.positions[name]))
+        for name in self.builders:
+            self._add(name, block)
         return block.rows
+
+    def add_in_threads(self, block: Block) -> int:
+        """Do the same, with two columns at a time."""
+        side_by_side([partial(self._add, name, block) for name in self.builders])
+        return block.rows
+
+    def _add(self, name: str, block: Block) -> None:
+        self.builders[name].add(block.column(self.positions[name]))
 
     def finish(self) -> dict[str, Numbers | Codes]:
         """The columns of all records that were added since they were last asked for."""

@@ -113,7 +113,7 @@ class NumbersBuilder(OrdinalBuilder):
 
     def _append(self, floats: Floats, places: Places | None = None) -> None:
         null = ~np.isfinite(floats)
-        floats[null] = 0.0 if self._grid is None else self._grid.filler
+        floats = np.where(null, 0.0 if self._grid is None else self._grid.filler, floats)
         units = floats if self._grid is None else self._grid.units(floats)
         self._units.append(at(units, places))
         if self._nullable:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING
 import pyarrow
 
 from dpdb.engines.sources.arrow_schema import with_types_to_read
+from dpdb.engines.sources.file_versions import state_of
 from dpdb.engines.sources.typed_columns import BATCH, has_few_values, names_of_texts
 from dpdb.engines.sources.typed_source import Batches, BatchReader
 from dpdb.policy.catalog import Table
@@ -45,11 +47,13 @@ class ParquetReader(BatchReader):
         return batches
 
     def strands(self, table: Table, names: Collection[str], most: int) -> list[Batches]:
-        size = _batch_rows(table, names)
-        files = [_File.of(path, table, names) for path in self.files(table)]
+        read, size = frozenset(names), _batch_rows(table, names)
+        files = (
+            _File.of(path, state_of(path, table.path), table, read) for path in self.files(table)
+        )
         pieces = [piece for file in files for piece in _pieces(file, size)]
         left = iter(pieces)
-        return [_read(left, table, names, size) for _ in range(max(1, min(most, len(pieces))))]
+        return [_read(left, table, size) for _ in range(max(1, min(most, len(pieces))))]
 
 
 def _batch_rows(table: Table, names: Collection[str]) -> int:
@@ -64,20 +68,24 @@ class _File:
     path: Path
     metadata: FileMetaData
     """What the file says of itself."""
-    columns: tuple[str, ...]
-    """As the file calls them."""
+    columns: dict[str, str]
+    """What is read, by its name in the policy: as the file calls it."""
     dictionaries: frozenset[str]
     """The columns whose texts are read as places in a dictionary."""
 
     @classmethod
-    def of(cls, path: Path, table: Table, names: Collection[str]) -> _File:
-        """The file, to be read for the columns that the policy calls `names`."""
+    @lru_cache(maxsize=2**7)
+    def of(cls, path: Path, _state: tuple[int, ...], table: Table, names: frozenset[str]) -> _File:
+        """The file, to be read for the columns that the policy calls `names`.
+
+        What it says of itself is not asked for again until it is written.
+        """
         with open_parquet(path, table.path) as file:
             metadata = file.metadata
             stored = stored_columns(metadata.schema.to_arrow_schema())
             held = names_in_file(table, stored)
-            columns = tuple(held[name] for name in names)
-            metadata = with_types_to_read(metadata, columns)
+            columns = {name: held[name] for name in names}
+            metadata = with_types_to_read(metadata, columns.values())
         texts = {column.name for column in stored if column.type is StoredType.TEXT}
         few = {held[column.name] for column in table.columns if has_few_values(column)}
         return cls(path, metadata, columns, frozenset(texts & few))
@@ -105,15 +113,15 @@ def _pieces(file: _File, size: int) -> Iterator[_Piece]:
         yield _Piece(file, tuple(groups))
 
 
-def _read(left: Iterator[_Piece], table: Table, names: Collection[str], size: int) -> Batches:
+def _read(left: Iterator[_Piece], table: Table, size: int) -> Batches:
     """The rows of each piece that is next when the one before it has been read."""
     for file, pieces in groupby(left, key=attrgetter("file")):
-        read = file.columns
+        names, read = [*file.columns], [*file.columns.values()]
         with open_parquet(file.path, table.path, file.dictionaries, file.metadata) as opened:
             for piece in pieces:
                 found = opened.iter_batches(size, piece.groups, read, use_threads=False)
                 for batch in _whole(found, size):
-                    yield pyarrow.record_batch([batch.column(each) for each in read], [*names])
+                    yield pyarrow.record_batch([batch.column(each) for each in read], names)
 
 
 def _whole(pieces: Iterator[pyarrow.RecordBatch], size: int) -> Iterator[pyarrow.RecordBatch]:

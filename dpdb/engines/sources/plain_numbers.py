@@ -23,18 +23,25 @@ _POWERS = 10.0 ** np.arange(8)
 
 def unquoted(cells: Cells, quote: bytes) -> Cells:
     """The cells without the quotes around them; those within are not looked at."""
-    if not quote:
-        return cells
+    return _opened(cells, quote)[0]
+
+
+def _opened(cells: Cells, quote: bytes) -> tuple[Cells, NDArray[np.uint8]]:
+    """The cells without the quotes around them, and the byte that each then begins with."""
     raw = np.frombuffer(cells.text, np.uint8)
-    quoted = np.flatnonzero(raw[cells.starts] == ord(quote))
+    first = raw[cells.starts]
+    if not quote:
+        return cells, first
+    quoted = np.flatnonzero(first == ord(quote))
     quoted = quoted[cells.ends[quoted] - cells.starts[quoted] >= 2]
     quoted = quoted[raw[cells.ends[quoted] - 1] == ord(quote)]
     if not len(quoted):
-        return cells
+        return cells, first
     starts, ends = cells.starts.copy(), cells.ends.copy()
     starts[quoted] += 1
     ends[quoted] -= 1
-    return Cells(cells.text, starts, ends)
+    first[quoted] = raw[starts[quoted]]
+    return Cells(cells.text, starts, ends), first
 
 
 def plain_numbers(
@@ -47,8 +54,8 @@ def plain_numbers(
     point and the quotes are those of the file.
     What stands for a cell that is not plain means nothing.
     """
-    cells = unquoted(cells, punctuation.quote)
-    negative = np.frombuffer(cells.text, np.uint8)[cells.starts] == _MINUS
+    cells, first = _opened(cells, punctuation.quote)
+    negative = first == _MINUS
     size = cells.ends - cells.starts
     size -= negative
     low = _digits(cells, cells.ends, size)
@@ -106,17 +113,16 @@ def _without_point(digits: Words, point: int) -> tuple[Places, NDArray[np.uint8]
 
 
 def _eight_digits(digits: Words) -> tuple[Words, Bools]:
-    """The number that the bytes of each word make, and where all are digits."""
+    """The number that the bytes of each word make, in its place, and where all are digits."""
     # Adding 0x76 sets the high bit of a byte from 10 to 127.
     wrong = digits + _OVER_NINE
     wrong |= digits
     wrong &= HIGH_BITS
-    value = digits
     for factor, width, mask in _STEPS:
-        value = value * factor
-        value >>= width
-        value &= mask
-    return value, wrong == 0
+        digits *= factor
+        digits >>= width
+        digits &= mask
+    return digits, wrong == 0
 
 
 _STEPS = (

@@ -1,11 +1,13 @@
-"""Batches that are read while others are worked on."""
+"""Work that a second thread does beside the first: numpy and files wait for no other thread."""
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future
 from threading import Thread
 from typing import TypeVar
+
+import numpy as np
 
 Item = TypeVar("Item")
 
@@ -17,21 +19,47 @@ def read_ahead(items: Generator[Item, None, None]) -> Generator[Item, None, None
     be done then: a generator may be closed amid any other work of the process, whenever Python
     looks for garbage, and would wait for ever for a lock that this work holds.
     """
-    following = _prepared(items)
+
+    def prepared() -> Item | None:
+        return next(items, None)
+
+    following = _begun(prepared)
     while (item := following.result()) is not None:
-        following = _prepared(items)
+        following = _begun(prepared)
         yield item
 
 
-def _prepared(items: Generator[Item, None, None]) -> Future[Item | None]:
-    """The next item, or None after the last one, once a thread of its own has it."""
-    future: Future[Item | None] = Future()
+def side_by_side(works: Sequence[Callable[[], object]]) -> None:
+    """Do all works in two threads; each is begun in its turn by the one that is free first."""
+    left = iter(works)
 
-    def prepare() -> None:
+    def take_turns() -> None:
+        # Threads have their own settings; warnings about overflow would tell of rows.
+        with np.errstate(all="ignore"):
+            for work in left:
+                work()
+
+    if len(works) < 2:
+        take_turns()
+        return
+    other = _begun(take_turns)
+    try:
+        take_turns()
+    finally:
+        error = other.exception()
+    if error is not None:
+        raise error
+
+
+def _begun(work: Callable[[], Item]) -> Future[Item]:
+    """What some work comes to, once a thread of its own has done it."""
+    future: Future[Item] = Future()
+
+    def do() -> None:
         try:
-            future.set_result(next(items, None))
-        except BaseException as error:  # raised where the item is asked for
+            future.set_result(work())
+        except BaseException as error:  # raised where the result is asked for
             future.set_exception(error)
 
-    Thread(target=prepare).start()
+    Thread(target=do).start()
     return future

@@ -16,7 +16,11 @@ from dpdb.vectors.columns import Codes
 
 def at(values: NDArray[Any], places: Places | None) -> NDArray[Any]:
     """The values at some places; without places all of them."""
-    return values if places is None else values.take(places)
+    if places is None:
+        return values
+    from dpdb.engines.sources.arrow_cells import looked_up  # noqa: PLC0415 (pyarrow is optional)
+
+    return looked_up(values, places)
 
 
 def used(cells: Cells, places: Places) -> tuple[Cells, Places]:
@@ -43,11 +47,11 @@ class RepeatedCodes(Codes):
 
     @cached_property
     def codes(self) -> NDArray[Any]:
-        return self._table.take(self._places)
+        return at(self._table, self._places)
 
     def within(self, rows: slice) -> RepeatedCodes:
         return RepeatedCodes(self._places[rows], self._table, self._values)
 
     def with_code(self, code: int) -> Bools:
         # Several cells may mean one value: however many do, each row is looked up once.
-        return np.asarray((self._table == code).take(self._places))
+        return at(self._table == code, self._places)

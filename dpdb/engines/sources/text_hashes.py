@@ -48,9 +48,13 @@ def _times() -> int:
 
 
 def random_factors() -> Words:
-    """Two for each word, for each time that a text is hashed."""
-    shape = (_times(), PIECE // 4, 2)
-    return np.frombuffer(os.urandom(8 * int(np.prod(shape))), "<u8").reshape(shape)
+    """Factors that nobody knows, for texts of cells."""
+    return factors_of(os.urandom(_times() * 2 * 8 * PIECE // 4))
+
+
+def factors_of(drawn: bytes) -> Words:
+    """Two factors for each word, for each time that a text is hashed."""
+    return np.frombuffer(drawn, "<u8").reshape(-1, PIECE // 4, 2)
 
 
 def hashes(raw: NDArray[np.uint8], starts: Places, sizes: Places, factors: Words) -> Words:

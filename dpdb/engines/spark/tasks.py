@@ -50,7 +50,7 @@ class Task:
 
     def add(self, loaded: Loaded) -> None:
         """Add rows of which no unit has others."""
-        add_part(self.found, Part.of(self.table, loaded, self.slots), self.plan)
+        add_part(self.found, Part.of(self.plan, loaded, self.slots), self.plan)
 
     def no_rows(self) -> Loaded:
         """The columns of a table that has no row."""

@@ -2,15 +2,25 @@
 
 A first pass reads that column and those of the filter, and counts the rows of units by a hash.
 Where a counter is within the cap, so are all units that it stands for, and their rows count as they
-are. The other rows are ordered unit by unit, by their hashes: for these are needed all declared
-columns. From then on there is a bit for each row, and a plan is worked out from the rows that count
-as if each were a unit.
+are. The other rows are contested. They are ordered unit by unit, by their hashes: for these are
+needed all declared columns. From then on there is a bit for each row, and a plan is worked out from
+the rows that count as if each were a unit.
 
-Memory holds the rows of some units at a time. Of a small file one pass orders all. Of a larger one
-a pass keeps a byte for each row, the first of its hash; turn by turn, a pass over the units takes
-out the rows whose byte is greater than that of as many others as count; and a last pass orders the
-units for which bytes do not decide: few, but for those with equal rows. Of none of them it keeps
-more rows than count.
+Of a small file one more pass orders all contested rows. Of a larger one there are more:
+
+1. a pass over the units, after which a bit says which rows are contested, and counters are gone;
+2. a pass over all declared columns, of which a byte is kept for each contested row, the first one
+   of its hash;
+3. turn by turn a pass over the units, each of which gathers the rows of some units, and takes out
+   those whose byte is greater than that of as many others as count;
+4. a pass over all declared columns, for the rows whose byte is that of the last one that counts,
+   if more have it than may count. By chance these are one of a hundred rows; rows that are alike in
+   all columns are further ones.
+
+So memory holds, besides a block, for each row of the table a byte and two bits, and in a turn about
+20 bytes for each row of some units: as many as `ORDERED` bytes of the files have. With 100 million
+contested rows in 2 GiB of files these are 120 and 130 MB, whoever they are about. Only of rows that
+are alike it may be more: 20 bytes for each that is undecided.
 
 How many passes there are, and of what, follows from the plan and from the size of the table's
 files, which everybody knows who may list it. No pass is left out where no unit has too many rows.
@@ -27,21 +37,21 @@ import numpy as np
 
 from dpdb.engines.memory import row_blocks
 from dpdb.engines.memory.contribution_bounds import Units
-from dpdb.engines.memory.keys import is_text
+from dpdb.engines.memory.hash_order import within_cap
 from dpdb.engines.memory.leaves import taken
-from dpdb.engines.memory.owners import Owners, UnitNumbers
+from dpdb.engines.memory.owners import Owners
 from dpdb.engines.sources.protocol import Loaded
-from dpdb.engines.streams.least_hashes import LeastHashes
+from dpdb.engines.streams.least_hashes import LeastBytes, LeastHashes, Undecided
 from dpdb.engines.streams.row_bits import RowBits
-from dpdb.engines.streams.unit_counts import UnitCounts, names_unit, unit_hashes
+from dpdb.engines.streams.unit_counts import UnitCounts
+from dpdb.engines.streams.unit_words import Words, names_unit, unit_hashes, unit_words
 from dpdb.plan.expressions import Expr, Slot, columns_of
 from dpdb.plan.plan import Plan
 from dpdb.policy.catalog import Table
-from dpdb.vectors.columns import Codes, Numbers
 from dpdb.vectors.evaluate import Frame
 from dpdb.vectors.vector import AnyVector, Array, Bools
 
-ORDERED = 2**28
+ORDERED = 2**27
 """The bytes of files for each turn in which rows of some units are ordered."""
 _BUT_A_BYTE = np.uint64(56)
 """The bits of a hash that is kept in 64, without the first eight."""
@@ -74,21 +84,21 @@ class CappedRows:
 
     def bits(self, read: Read, slots: Mapping[Slot, AnyVector], size: int) -> RowBits:
         """The rows that count of a table whose files have so many bytes."""
-        counts, turns = UnitCounts(self.table.rows_per_unit, size), 1 + size // ORDERED
+        counts, turns = UnitCounts(self.table.rows_per_unit, size), turns_of(size)
         bits = RowBits.of(self._passed(read, slots, counts))
-        if self.alike:
-            self._take_turns(read, counts, bits, turns, None)
+        if turns == 1:
+            self._cap_at_once(read, counts, bits)
             return bits
-        if turns > 1:
-            self._take_turns(read, counts, bits, turns, self._first_bytes(read, counts, bits))
-            counts = UnitCounts(self.table.rows_per_unit, size)
-            for block, _, rows in self._rows(read, frozenset({self._unit}), bits):
-                counts.add(self._hashes(block, rows))
-        least, numbers = LeastHashes(self.table.rows_per_unit), UnitNumbers()
-        for block, first, rows in self._contested(read, self._declared, counts, bits):
-            units = _units(block.columns[self._unit], rows, numbers)
-            bits.remove(least.add(rows + first, units, self._keys(block, rows)))
-        bits.remove(least.settle())
+        contested = self._contested(read, counts, bits)
+        del counts
+        first_bytes = None if self.alike else self._first_bytes(read, contested)
+        undecided = [
+            self._cap_some(self._of_turn(read, contested, turn, turns), first_bytes, bits)
+            for turn in range(turns)
+        ]
+        del contested, first_bytes
+        if not self.alike:
+            self._decide(read, Undecided.joined(undecided), bits)
         return bits
 
     @property
@@ -97,7 +107,10 @@ class CappedRows:
         return self.table.unit
 
     @property
-    def _declared(self) -> frozenset[str]:
+    def _ordering(self) -> frozenset[str]:
+        """The columns that say in which order the rows of a unit count."""
+        if self.alike:
+            return frozenset({self._unit})
         return frozenset(column.name for column in self.table.columns)
 
     def _passed(
@@ -123,57 +136,82 @@ class CappedRows:
             yield block, first, bits.within(first, block.rows)
             first += block.rows
 
-    def _contested(
-        self, read: Read, names: frozenset[str], counts: UnitCounts, bits: RowBits
-    ) -> Iterator[tuple[Loaded, int, Array]]:
-        """Each block, how many rows are before it, and its rows of units that may have too many."""
-        for block, first, rows in self._rows(read, names, bits):
-            yield block, first, rows[counts.may_be_overfull(self._hashes(block, rows))]
+    def _cap_at_once(self, read: Read, counts: UnitCounts, bits: RowBits) -> None:
+        """Take out rows past the caps, of all units in one pass."""
+        least = LeastHashes(self.table.rows_per_unit)
+        for block, first, rows in self._rows(read, self._ordering, bits):
+            chosen = rows[counts.may_be_overfull(self._unit_hashes(block, rows))]
+            numbers, words = _numbers(first, chosen), self._unit_words(block, chosen)
+            hashes = _by_place(numbers) if self.alike else self._row_hashes(block, chosen)
+            bits.remove(least.add(numbers, words, hashes))
+        over, _ = least.settle()
+        bits.remove(over)
 
-    def _hashes(self, block: Loaded, rows: Array) -> Array:
-        """The hashes of the units of some rows."""
+    def _contested(self, read: Read, counts: UnitCounts, bits: RowBits) -> RowBits:
+        """The rows of units that may have too many."""
+        contested = bits.copy()
+        for block, first, rows in self._rows(read, frozenset({self._unit}), bits):
+            overfull = counts.may_be_overfull(self._unit_hashes(block, rows))
+            contested.remove(first + rows[~overfull])
+        return contested
+
+    def _first_bytes(self, read: Read, contested: RowBits) -> Array:
+        """The first byte of the hash of each contested row."""
+        found, done = np.empty(contested.number, dtype=np.uint8), 0
+        for block, _, rows in self._rows(read, self._ordering, contested):
+            found[done : done + len(rows)] = self._row_hashes(block, rows) >> _BUT_A_BYTE
+            done += len(rows)
+        return found
+
+    def _of_turn(
+        self, read: Read, contested: RowBits, turn: int, turns: int
+    ) -> Iterator[tuple[Array, Words, Array]]:
+        """Of each block the rows of a turn's units: numbers, units, places among all contested."""
+        done = 0
+        for block, first, rows in self._rows(read, frozenset({self._unit}), contested):
+            own = np.flatnonzero(self._unit_hashes(block, rows) & np.uint32(turns - 1) == turn)
+            chosen = rows[own]
+            yield _numbers(first, chosen), self._unit_words(block, chosen), done + own
+            done += len(rows)
+
+    def _cap_some(
+        self, parts: Iterator[tuple[Array, Words, Array]], first_bytes: Array | None, bits: RowBits
+    ) -> Undecided:
+        """Take out the rows of some units that are surely past the caps; returns the undecided."""
+        least = (LeastHashes if first_bytes is None else LeastBytes)(self.table.rows_per_unit)
+        for numbers, words, places in parts:
+            hashes = _by_place(numbers) if first_bytes is None else first_bytes[places]
+            bits.remove(least.add(numbers, words, hashes))
+        over, undecided = least.settle()
+        bits.remove(over)
+        return undecided
+
+    def _decide(self, read: Read, undecided: Undecided, bits: RowBits) -> None:
+        """Take out those of the undecided rows that do not have the least hashes."""
+        hashes, first = np.empty(len(undecided.rows), dtype=np.uint64), 0
+        for block in read(self._ordering):
+            ends = np.searchsorted(undecided.rows, (first, first + block.rows))
+            own = slice(*ends.tolist())
+            hashes[own] = self._row_hashes(block, undecided.rows[own] - first)
+            first += block.rows
+        kept = within_cap(undecided.units, undecided.limits, lambda places: hashes[places])
+        bits.remove(undecided.rows[~kept])
+
+    def _unit_hashes(self, block: Loaded, rows: Array) -> Array:
         return unit_hashes(taken(block.columns[self._unit], rows))
 
-    def _first_bytes(self, read: Read, counts: UnitCounts, bits: RowBits) -> Array:
-        """The first byte of the hash of each contested row."""
-        found = []
-        for block, _, rows in self._contested(read, self._declared, counts, bits):
-            first, _ = self._units_of(block).hashes(rows, self.sample_key)
-            found.append((first >> _BUT_A_BYTE).astype(np.uint8))
-        return np.concatenate(found)
+    def _unit_words(self, block: Loaded, rows: Array) -> Words:
+        return unit_words(taken(block.columns[self._unit], rows))
 
-    def _take_turns(
-        self, read: Read, counts: UnitCounts, bits: RowBits, turns: int, first_bytes: Array | None
-    ) -> None:
-        """Take out rows past the caps, of some units in each turn.
-
-        Without bytes any rows do; with them, rows stay that have the same as the last that counts.
-        """
-        before = bits.copy()
-        for turn in range(turns):
-            least = LeastHashes(self.table.rows_per_unit, ties=first_bytes is not None)
-            numbers, done = UnitNumbers(), 0
-            blocks = self._contested(read, frozenset({self._unit}), counts, before)
-            for block, first, rows in blocks:
-                own = self._hashes(block, rows) % turns == turn
-                keys: tuple[Array, ...] = ()
-                if first_bytes is not None:
-                    chosen = first_bytes[done : done + len(rows)][own]
-                    keys = (chosen.astype(np.uint64) << _BUT_A_BYTE,)
-                done += len(rows)
-                units = _units(block.columns[self._unit], rows[own], numbers)
-                bits.remove(least.add(rows[own] + first, units, keys))
-            bits.remove(least.settle())
-
-    def _keys(self, block: Loaded, rows: Array) -> tuple[Array, ...]:
-        """What rows of one unit are ordered by."""
-        units = self._units_of(block)
-        return (*units.hashes(rows, self.sample_key), *units.tied(rows))
-
-    def _units_of(self, block: Loaded) -> Units:
-        """What the hashes of rows are made of."""
+    def _row_hashes(self, block: Loaded, rows: Array) -> Array:
+        """The hashes of some rows."""
         nobody = Owners(np.empty(0, dtype=np.int32), block.columns[self._unit])
-        return Units.of(self.table, block.columns, nobody)
+        return Units.of(self.table, block.columns, nobody, self.sample_key).hashes(rows)
+
+
+def turns_of(size: int) -> int:
+    """In how many turns rows are ordered: a power of two."""
+    return 1 << (size // ORDERED).bit_length()
 
 
 def after_filter(plan: Plan) -> Plan:
@@ -181,12 +219,12 @@ def after_filter(plan: Plan) -> Plan:
     return replace(plan, where=None)
 
 
-def _units(column: Numbers | Codes, rows: Array, numbers: UnitNumbers) -> Array:
-    """A number for the unit of each of some rows, all of which name one."""
-    own = taken(column, rows)
-    if isinstance(own, Numbers):
-        return own.units
-    if not is_text(own):
-        return own.codes
-    used, codes = np.unique(own.codes, return_inverse=True)
-    return numbers.of(Codes(codes, tuple(own.values[code] for code in used.tolist())))
+def _numbers(first: int, rows: Array) -> Array:
+    """The numbers of rows in the table, of which there are so many before theirs."""
+    # A table of more rows has been refused when the first pass ended.
+    return (first + rows).astype(np.uint32)
+
+
+def _by_place(numbers: Array) -> Array:
+    """Hashes that leave rows in their order."""
+    return numbers.astype(np.uint64) << np.uint64(32)

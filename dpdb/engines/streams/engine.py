@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
+import pyarrow
 
 from dpdb.engines.memory.engine import MemoryEngine
 from dpdb.engines.memory.keys import declared_of
@@ -161,9 +162,7 @@ class StreamEngine(OpenEngine):
                 # No name holds a part, so that it is freed before the next one is gathered.
                 blocks = self._in_order(table, names)
                 add_part(
-                    found,
-                    Part.of(table, part_of(blocks, table.unit, number, parts), slots),
-                    plan,
+                    found, Part.of(plan, part_of(blocks, table.unit, number, parts), slots), plan
                 )
         else:
             self._add_strands(plan, slots, found)
@@ -212,7 +211,10 @@ class StreamEngine(OpenEngine):
     def _in_order(self, table: Table, names: frozenset[str]) -> Iterator[Loaded]:
         """All rows in their order, some at a time."""
         [blocks] = self._strands(table, names, 1)
-        return blocks
+        for block in blocks:
+            yield block
+            # Arrow keeps what threads have freed, which can be more than a pass holds.
+            pyarrow.default_memory_pool().release_unused()
 
     def _strands(self, table: Table, names: frozenset[str], most: int) -> list[Iterator[Loaded]]:
         """All rows, some at a time, in at most so many strands.

@@ -1,4 +1,8 @@
-"""Of each unit the rows that come first in the order of their hashes, as many as its cap."""
+"""Of each unit the rows that come first in the order of their hashes, as many as its cap.
+
+Rows are added block by block. Those past the cap in their block are given back at once, so that a
+unit that has most rows of a table does not fill memory with them.
+"""
 
 from __future__ import annotations
 
@@ -6,64 +10,99 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dpdb.engines.memory.changes import changes
-from dpdb.engines.memory.hash_order import hash_order
-from dpdb.engines.streams.gathered import Gathered
-from dpdb.vectors.vector import Array
+from dpdb.engines.memory.hash_order import within_cap
+from dpdb.engines.streams.unit_words import Words, by_units, numbered
+from dpdb.vectors.vector import Array, Bools
 
-_Ordered = tuple[Array, ...]
+SORTED = 2**19
+"""About so many rows are sorted at a time."""
+_BITS = np.uint64(8)
+_BYTE = np.uint64(0xFF)
+
+
+@dataclass(frozen=True, repr=False)
+class Undecided:
+    """Rows of which some count: those of a unit whose first bytes tie at its cap."""
+
+    rows: Array
+    """Their numbers, in ascending order."""
+    units: Array
+    """Numbers of their units."""
+    limits: Array
+    """How many of them count of each unit."""
+
+    @classmethod
+    def joined(cls, parts: list[Undecided]) -> Undecided:
+        """The rows of several parts, one at least, none of which has a unit of another."""
+        numbers = [len(part.limits) for part in parts]
+        before = np.cumsum([0, *numbers[:-1]], dtype=np.int32)
+        units = [part.units + first for part, first in zip(parts, before, strict=True)]
+        rows = np.concatenate([part.rows for part in parts])
+        order = np.argsort(rows)
+        limits = np.concatenate([part.limits for part in parts])
+        return cls(rows[order], np.concatenate(units)[order], limits)
 
 
 @dataclass
 class LeastHashes:
-    """Rows to which more are added; those past the cap are given back, and kept no longer.
-
-    So there are kept, besides those that wait and ties, at most as many as count.
-    """
+    """The rows with the least hashes, the first of those with the same one."""
 
     limit: int
-    ties: bool = False
-    """Whether rows are kept, too, whose key is that of the last row within the cap."""
-    _kept: Gathered[_Ordered] = field(init=False, repr=False)
-    """Numbers of rows, their units, and what they are ordered by."""
-    _over: list[Array] = field(default_factory=list, repr=False)
+    _parts: list[tuple[Array, ...]] = field(default_factory=list, repr=False)
+    """Numbers of rows, their hashes, and the words of their units."""
 
-    def __post_init__(self) -> None:
-        self._kept = Gathered(self._within)
+    def add(self, rows: Array, units: Words, hashes: Array) -> Array:
+        """Add rows of units; returns those that do not count."""
+        stay = self._stay(numbered(units), hashes)
+        self._parts.append(tuple(each[stay] for each in (rows, hashes, *units)))
+        return rows[~stay]
 
-    def add(self, rows: Array, units: Array, keys: tuple[Array, ...]) -> Array:
-        """Add rows of units, which are ordered by `keys`; returns the rows that count no more."""
-        self._kept.add((rows, units, *keys))
-        return self._taken_out()
-
-    def settle(self) -> Array:
-        """Keep no more rows of a unit than its cap; returns the others."""
-        self._kept.all()
-        return self._taken_out()
-
-    def _taken_out(self) -> Array:
-        """The rows that were found to be past the cap since they were last asked for."""
-        over = np.concatenate([np.empty(0, dtype=np.intp), *self._over])
-        self._over.clear()
-        return over
-
-    def _within(self, parts: list[_Ordered]) -> _Ordered:
-        """The rows of all parts that are kept."""
-        arrays = [list(part) for part in parts]
-        parts.clear()
+    def settle(self) -> tuple[Array, Undecided]:
+        """The other rows that do not count, and those of which that is not decided."""
+        arrays = [list(part) for part in self._parts]
+        self._parts.clear()
         # Each array is taken out, so that it is freed when joined.
         joined = [np.concatenate([each.pop(0) for each in arrays]) for _ in arrays[0].copy()]
-        rows, units, *keys = joined
-        numbers = np.unique(units, return_inverse=True)[1]
-        order = hash_order(numbers, keys)
-        first = np.flatnonzero(changes([numbers[order]], len(order)))
-        sizes = np.diff(first, append=len(order))
-        if self.ties:
-            ordered = keys[0][order]
-            last = ordered[first + np.minimum(sizes, self.limit) - 1]
-            kept = ordered <= np.repeat(last, sizes)
-        else:
-            kept = np.arange(len(order)) - np.repeat(first, sizes) < self.limit
-        self._over.append(rows[order[~kept]])
-        order = order[kept]
-        return tuple(each[order] for each in joined)
+        rows, hashes, *units = joined
+        over, undecided = [], []
+        for places, numbers in by_units(tuple(units), SORTED):
+            own = hashes[places]
+            stay = self._stay(numbers, own)
+            over.append(rows[places[~stay]])
+            undecided.append(self._undecided(rows[places[stay]], numbers[stay], own[stay]))
+        return np.concatenate(over), Undecided.joined(undecided)
+
+    def _stay(self, numbers: Array, hashes: Array) -> Bools:
+        """Which rows may count, as far as these tell."""
+        return within_cap(numbers, self.limit, lambda places: hashes[places])
+
+    def _undecided(self, rows: Array, numbers: Array, hashes: Array) -> Undecided:
+        """Those that stay, and of which some are too many."""
+        return Undecided(rows[:0], numbers[:0], numbers[:0])
+
+
+@dataclass
+class LeastBytes(LeastHashes):
+    """The rows whose first byte is not beyond that of the last row within the cap."""
+
+    def _stay(self, numbers: Array, hashes: Array) -> Bools:
+        sizes = np.bincount(numbers)
+        overfull = sizes > self.limit
+        contested = np.flatnonzero(overfull[numbers])
+        ordered = numbers[contested].astype(np.uint64) << _BITS | hashes[contested]
+        ordered.sort()
+        ends = np.cumsum(sizes[overfull])
+        last = np.full(len(sizes), _BYTE, dtype=hashes.dtype)
+        last[overfull] = ordered[ends - sizes[overfull] + self.limit - 1] & _BYTE
+        return np.asarray(hashes <= last[numbers])
+
+    def _undecided(self, rows: Array, numbers: Array, hashes: Array) -> Undecided:
+        sizes = np.bincount(numbers)
+        chosen = np.flatnonzero((sizes > self.limit)[numbers])
+        rows, hashes = rows[chosen], hashes[chosen]
+        named, units = np.unique(numbers[chosen], return_inverse=True)
+        last = np.zeros(len(named), dtype=hashes.dtype)
+        np.maximum.at(last, units, hashes)
+        ties = hashes == last[units]
+        sure = np.bincount(units[~ties], minlength=len(named))
+        return Undecided(rows[ties], units[ties].astype(np.int32), self.limit - sure)

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from dpdb.engines.memory.contribution_bounds import Units
 from dpdb.engines.memory.counted_rows import counted_rows
 from dpdb.engines.memory.found_keys import key_counts
-from dpdb.engines.memory.owners import TableOwners, UnitNumbers
+from dpdb.engines.memory.owners import TableOwners
 from dpdb.engines.memory.statistics import Statistics
 from dpdb.engines.protocol import KeyCounts
 from dpdb.engines.sources.protocol import Loaded
+from dpdb.engines.streams.unit_words import numbered, unit_words
 from dpdb.plan.expressions import Slot
 from dpdb.plan.plan import Plan
 from dpdb.policy.catalog import Table
@@ -31,12 +32,14 @@ class Part:
     """The number of each row's unit; None where nothing looks at it."""
 
     @classmethod
-    def of(cls, table: Table, loaded: Loaded, slots: Mapping[Slot, AnyVector]) -> Part:
-        """The rows that are loaded; those of a table with a unit have all declared columns."""
+    def of(cls, plan: Plan, loaded: Loaded, slots: Mapping[Slot, AnyVector]) -> Part:
+        """The loaded rows of a plan's table; those of one with units have all declared columns."""
+        table = plan.table
+        assert isinstance(table, Table)
         owners = TableOwners((table,)).of(table, lambda *_: loaded.columns)
         if owners is None:
             return cls.of_counted(loaded, slots)
-        units = Units.of(table, loaded.columns, owners)
+        units = Units.of(table, loaded.columns, owners, plan.sample_key)
         return cls(Frame(loaded.columns, slots), loaded.rows, units, owners.numbers)
 
     @classmethod
@@ -44,7 +47,7 @@ class Part:
         cls, loaded: Loaded, slots: Mapping[Slot, AnyVector], unit: str | None = None
     ) -> Part:
         """Loaded rows, of which no unit has more than count; `unit` names whose they are."""
-        owners = None if unit is None else UnitNumbers().of(loaded.columns[unit])
+        owners = None if unit is None else numbered(unit_words(loaded.columns[unit]))
         return cls(Frame(loaded.columns, slots), loaded.rows, None, owners)
 
     def statistics(self, plan: Plan) -> Statistics:

@@ -15,7 +15,7 @@ from dpdb.engines.streams.accumulator import Accumulator
 from dpdb.engines.streams.cell_values import CellValues
 from dpdb.engines.streams.gathered import Gathered
 from dpdb.plan.statistics import Ranks
-from dpdb.vectors.vector import Array
+from dpdb.vectors.vector import Array, Bools
 
 
 @dataclass(eq=False)
@@ -53,12 +53,15 @@ class RungCounts(Accumulator):
     cells: int
     _rungs: Array = field(init=False, repr=False)
     _counts: Array = field(init=False, repr=False)
+    _zero: int = field(init=False, repr=False)
+    """The rung at which 0 stands."""
 
     def __post_init__(self) -> None:
         rungs = self.statistic.rungs
         # Beside values of the same type they are looked up without a copy of these.
         self._rungs = np.array(rungs, dtype=narrowest(min(rungs), max(rungs)))
         self._counts = np.zeros((self.cells, len(self._rungs)), dtype=WORD)
+        self._zero = int(self._between(np.zeros(1, dtype=self._rungs.dtype)).argmax())
 
     @property
     def _falls(self) -> bool:
@@ -66,12 +69,25 @@ class RungCounts(Accumulator):
         return bool(self._rungs[0] > self._rungs[-1])
 
     def add(self, part: Statistics) -> None:
-        groups, values = part.counted_steps(self.statistic)
+        groups, values, counted = part.all_steps(self.statistic)
         for block in row_blocks(len(values)):
-            if groups is None:
+            if groups is not None:
+                self._counts += self._by_cell(groups[block], values[block])
+            elif counted is None:
                 self._counts[0] += self._between(np.sort(values[block]))
             else:
-                self._counts += self._by_cell(groups[block], values[block])
+                self._counts[0] += self._among(values[block], counted[block])
+
+    def _among(self, values: Array, counted: Bools) -> Array:
+        """The counts of the values that count; the others stand where 0 does, and are taken off.
+
+        So all of them take the same time, however many count.
+        """
+        own = values * counted
+        own.sort()
+        reached = self._between(own)
+        reached[self._zero] -= len(own) - np.count_nonzero(counted)
+        return reached
 
     def _between(self, ordered: Array) -> Array:
         """How many of sorted values stand at each rung: there are far more values than rungs."""

@@ -28,6 +28,11 @@ class RowBits:
             left = left[whole:]
         return cls(np.concatenate([*packed, np.packbits(left)]))
 
+    @property
+    def number(self) -> int:
+        """How many rows have a bit."""
+        return int(np.bitwise_count(self._bits).sum(dtype=np.int64))
+
     def copy(self) -> RowBits:
         """A copy, whose rows stay when some are taken out here."""
         return RowBits(self._bits.copy())

@@ -14,7 +14,7 @@ import numpy as np
 from dpdb.engines.memory.keys import translated
 from dpdb.engines.memory.leaves import taken
 from dpdb.engines.sources.protocol import Loaded
-from dpdb.engines.streams.unit_counts import unit_hashes
+from dpdb.engines.streams.unit_words import unit_hashes
 from dpdb.plan.found_keys import are_sought
 from dpdb.plan.plan import Plan
 from dpdb.plan.single_values import UnitValue, single_value

@@ -11,13 +11,7 @@ from pathlib import Path
 from dpdb import __version__
 from dpdb.answers.formats.render import FORMATS
 from dpdb.errors import InvalidOption, UsageError
-from dpdb.policy.budget import (
-    LARGEST_QUERIES,
-    Composition,
-    Neighbors,
-    valid_delta,
-    valid_epsilon,
-)
+from dpdb.policy.budget import LARGEST_QUERIES, Composition, Neighbors, valid_delta, valid_epsilon
 from dpdb.policy.catalog import Policy
 from dpdb.policy.numbers import exact_number
 from dpdb.policy.server_tables import is_server_address

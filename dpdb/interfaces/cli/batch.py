@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from dpdb.answers.formats.json_lines import error_as_json
-from dpdb.errors import DpdbError, SetupError
+from dpdb.errors import STAYS_PAID, DpdbError, SetupError, reportable
 from dpdb.interfaces.shell.commands import COMMANDS, run
 from dpdb.interfaces.shell.console import Console, Entry
 from dpdb.interfaces.shell.entries import Sql, entries
 from dpdb.interfaces.shell.scripts import statements
-from dpdb.interfaces.shell.settings import Settings
+from dpdb.interfaces.shell.settings import ShellSettings
 from dpdb.interfaces.shell.terminal import tell, tell_error
 from dpdb.policy.catalog import Policy
 
@@ -29,7 +29,7 @@ class Batch(Console):
     def __init__(
         self,
         policy: Policy,
-        settings: Settings,
+        settings: ShellSettings,
         session: Session,
         inputs: Iterable[Path],
         *,
@@ -62,11 +62,15 @@ class Batch(Console):
         try:
             answer = self._session.execute(statement.text)
             shown = self.answer_text(answer)
-        except DpdbError as error:
+        except Exception as failure:
+            error = reportable(failure)
             self.code = max(self.code, error.exit_code)
             self._hopeless = isinstance(error, SetupError)
             self._report(*statement.presentable(error))
             return False
+        except KeyboardInterrupt:
+            tell(f"cancelled; {STAYS_PAID}")
+            raise
         if answer.query and not answer.explain:
             self.answer = answer
         self.show(shown)

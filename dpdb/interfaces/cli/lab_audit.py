@@ -85,8 +85,7 @@ def _of_file(path: Path, options: argparse.Namespace) -> AuditReport:
         measured = process.ask(Measure(RUNS, options.seed))
     try:
         return checked(
-            process,
-            lambda: report(measured["epsilon"], measured["values"], measured["outputs"]),
+            process, lambda: report(measured["epsilon"], measured["values"], measured["outputs"])
         )
     except NoNumbers:
         raise StudentFileError(

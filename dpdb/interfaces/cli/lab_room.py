@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 from dpdb.errors import DataFileError, UsageError, printable
 from dpdb.interfaces.cli import lab_arguments as kinds
 from dpdb.interfaces.cli.arguments import data_file
+from dpdb.interfaces.shell.terminal import tell_error
 from dpdb.lab.scenario import DataFile
 
 FEWEST, USUAL, MOST = 10, 30, 60
@@ -76,23 +77,32 @@ def _bits(options: argparse.Namespace) -> tuple[tuple[int, ...], str]:
         return _of_file(options.data)
     typed = "".join(options.bits)
     if not typed and sys.stdin.isatty() and sys.stdout.isatty():
-        typed = _asked()
-    typed = "".join(typed.replace(",", " ").split())
-    if not typed:
+        return _asked(options.seed)
+    return _typed(typed, options.seed)
+
+
+def _typed(text: str, seed: int) -> tuple[tuple[int, ...], str]:
+    """The bits that a text writes; of an empty one, tosses of coins."""
+    text = "".join(text.replace(",", " ").split())
+    if not text:
         from dpdb.lab.room.play import coins  # noqa: PLC0415 (numpy)
 
-        return coins(USUAL, options.seed), f"{USUAL} secret bits, by the toss of coins."
-    if set(typed) - {"0", "1"}:
+        return coins(USUAL, seed), f"{USUAL} secret bits, by the toss of coins."
+    if set(text) - {"0", "1"}:
         raise UsageError("secret bits are zeros and ones", hint=f"such as {'01' * (FEWEST // 2)}")
-    _seats(len(typed))
-    return tuple(map(int, typed)), f"{len(typed)} secret bits, typed in."
+    _seats(len(text))
+    return tuple(map(int, text)), f"{len(text)} secret bits, typed in."
 
 
-def _asked() -> str:
-    try:
-        return input(f"{USUAL} secret bits, 0 or 1; Enter tosses coins: ")
-    except EOFError:
-        return ""
+def _asked(seed: int) -> tuple[tuple[int, ...], str]:
+    """The bits that are typed in; what is mistyped is asked for again."""
+    while True:
+        try:
+            return _typed(input(f"{USUAL} secret bits, 0 or 1; Enter tosses coins: "), seed)
+        except EOFError:
+            return _typed("", seed)
+        except UsageError as error:
+            tell_error("", error)
 
 
 def _of_file(path: Path) -> tuple[tuple[int, ...], str]:

@@ -16,8 +16,8 @@ from dpdb.interfaces.cli.arguments import parser, policy_for_arguments, with_sta
 from dpdb.interfaces.cli.batch import Batch, scripted
 from dpdb.interfaces.cli.restricted import check_restricted
 from dpdb.interfaces.cli.subcommands import SUBCOMMANDS
-from dpdb.interfaces.shell.progress import Progress
-from dpdb.interfaces.shell.settings import Settings, read_settings
+from dpdb.interfaces.shell.progress import ProgressLine
+from dpdb.interfaces.shell.settings import ShellSettings, read_settings
 from dpdb.interfaces.shell.terminal import tell_error
 from dpdb.policy.catalog import Policy
 from dpdb.policy.table_files import remarks
@@ -48,6 +48,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
+    except MemoryError:
+        print("error: this machine has too little memory", file=sys.stderr)
+        return 1
     except OSError as error:
         # Where the reader of a pipe is gone, there is nobody to report an error to.
         if not isinstance(error, BrokenPipeError):
@@ -67,7 +70,7 @@ def _make_streams_safe() -> None:
 
 
 def _session(
-    policy: Policy, options: argparse.Namespace, progress: Progress, *, protected: bool = True
+    policy: Policy, options: argparse.Namespace, progress: ProgressLine, *, protected: bool = True
 ) -> Session:
     """The session that the options ask for; in teaching mode it can begin with privacy off."""
     # How a file is read in parts tells its size, which is for its owner to see.
@@ -89,7 +92,7 @@ def _print_remarks(policy: Policy) -> None:
             print(f"note: {printable(remark)}", file=sys.stderr)
 
 
-def _given_settings(settings: Settings, options: argparse.Namespace) -> Settings:
+def _given_settings(settings: ShellSettings, options: argparse.Namespace) -> ShellSettings:
     """The settings, changed by the options of the command line."""
     if options.format is not None:
         settings.change("mode", options.format, "--format")
@@ -105,7 +108,7 @@ def _prompt(options: argparse.Namespace) -> int:
     from dpdb.interfaces.shell.prompt import asker, converse  # noqa: PLC0415 (batch does without)
     from dpdb.interfaces.shell.shell import Shell  # noqa: PLC0415
 
-    read = Settings() if options.restricted else read_settings(options.config)
+    read = ShellSettings() if options.restricted else read_settings(options.config)
     settings = _given_settings(read, options)
     ask = asker(settings)
     if options.files:
@@ -163,8 +166,8 @@ def _batch(options: argparse.Namespace) -> int:
     """Run the statements and print their answers; returns the gravest exit code."""
     policy = policy_for_arguments(options)
     _print_remarks(policy)
-    settings = _given_settings(Settings(), options)
-    session = _session(policy, options, Progress())
+    settings = _given_settings(ShellSettings(), options)
+    session = _session(policy, options, ProgressLine())
     scripts = options.scripts or []
     read = [*options.files, *(name for option, name in scripts if option == "-f")]
     batch = Batch(policy, settings, session, map(Path, read), restricted=options.restricted)

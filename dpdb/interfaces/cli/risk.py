@@ -17,7 +17,7 @@ from dpdb.lab.plots import terminal
 from dpdb.lab.plots.figures import Lines
 from dpdb.lab.risk import figures as risk_figures
 from dpdb.lab.risk.adversary import LARGEST, Adversary
-from dpdb.lab.risk.page import NOTICE, REMARK, Finding, as_object, as_page
+from dpdb.lab.risk.page import NOTICE, REMARK, QueryRisk, as_object, as_page
 from dpdb.lab.risk.simulation import observe
 from dpdb.lab.risk.universe import Universe
 from dpdb.lab.risk.worlds import Array, worlds
@@ -120,7 +120,7 @@ def _check(options: argparse.Namespace) -> None:
 
 def _finding(
     text: str, aggregate: Aggregate, values: Array, options: argparse.Namespace
-) -> Finding:
+) -> QueryRisk:
     adversary = Adversary(worlds(aggregate.function, values, aggregate.fraction))
     bounding = largest = None
     if options.max_risk is not None:
@@ -138,7 +138,7 @@ def _finding(
             response=options.response,
             seed=options.seed,
         )
-    return Finding(text, adversary, options.max_risk, bounding, largest, epsilon, observation)
+    return QueryRisk(text, adversary, options.max_risk, bounding, largest, epsilon, observation)
 
 
 def _needed(epsilon: float | None) -> float:
@@ -148,7 +148,7 @@ def _needed(epsilon: float | None) -> float:
 
 
 def _figures(
-    findings: list[Finding], counted: dict[str, tuple[Aggregate, Array]], number: int
+    findings: list[QueryRisk], counted: dict[str, tuple[Aggregate, Array]], number: int
 ) -> list[Lines]:
     if number == 2:
         adversaries = {finding.query: finding.adversary for finding in findings}

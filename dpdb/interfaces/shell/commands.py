@@ -27,6 +27,7 @@ FOREIGN = {
     ".headers": "answers always have a header; .mode csv is the plainest",
     ".open": "leave, and start dpdb with the file",
     ".import": "leave, and start dpdb with the file",
+    ".timing": ".timer on shows how long an answer took",
     ".dump": "single rows are never shown; .schema shows what is declared",
     "\\copy": ".mode csv and .once FILE write an answer to a file",
     "\\e": "Ctrl-X Ctrl-E opens what is typed in your editor",

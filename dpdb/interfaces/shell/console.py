@@ -14,7 +14,7 @@ from dpdb.answers.formats.footer import footer
 from dpdb.answers.formats.render import FORMATS, as_vertical
 from dpdb.errors import DpdbError, UsageError
 from dpdb.interfaces.shell.entries import Command, Sql
-from dpdb.interfaces.shell.settings import Settings
+from dpdb.interfaces.shell.settings import ShellSettings
 from dpdb.interfaces.shell.terminal import fitted, is_too_wide, tell, width
 from dpdb.policy.catalog import Policy
 from dpdb.policy.csv_format import unpacked_name
@@ -36,7 +36,7 @@ class Console(ABC):
     def __init__(
         self,
         policy: Policy,
-        settings: Settings,
+        settings: ShellSettings,
         inputs: Iterable[Path] = (),
         *,
         restricted: bool = False,

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import sys
-import textwrap
 from collections.abc import Mapping
 
 from wcwidth import wcswidth
 
 from dpdb import manual
-from dpdb.interfaces.shell.settings import SETTINGS, Settings
+from dpdb.errors import folded
+from dpdb.interfaces.shell.settings import SETTINGS, ShellSettings
 from dpdb.interfaces.shell.terminal import width
 from dpdb.manual.terminal import rendered
 
 
-def help_on(topic: str, settings: Settings, commands: Mapping[str, str]) -> str:
+def help_on(topic: str, settings: ShellSettings, commands: Mapping[str, str]) -> str:
     """The manual on a topic, or the help of one of the `commands`; without a topic, the list."""
     if not topic:
         return _overview(commands)
@@ -28,7 +28,7 @@ def help_on(topic: str, settings: Settings, commands: Mapping[str, str]) -> str:
     return rendered(manual.topic(topic), width(), color=color)
 
 
-def _values(name: str, settings: Settings) -> list[str]:
+def _values(name: str, settings: ShellSettings) -> list[str]:
     """The values that a setting can have, and which it has; nothing for another command."""
     if name not in SETTINGS:
         return []
@@ -42,29 +42,43 @@ def _overview(commands: Mapping[str, str]) -> str:
             "",
             *_listed(commands),
             "",
-            textwrap.fill(f"Manual: {', '.join([*manual.PAGES, 'settings'])}.", 78),
+            *_paragraph(f"Manual: {', '.join([*manual.PAGES, 'settings'])}."),
         ]
     )
 
 
-def _settings(settings: Settings) -> str:
+def _settings(settings: ShellSettings) -> str:
     rows: list[str] = []
     for setting in SETTINGS.values():
         rows.append(f"  .{setting.name:<10} {'|'.join(setting.values)}")
-        rows.append(f"{'':14}{setting.help} (now {settings[setting.name]})")
+        meaning = f"{setting.help} (now {settings[setting.name]})"
+        rows += folded(meaning, width(), " " * 14, " " * 14)
     return "\n".join(
         [
-            "The first value is the default. From config.toml in $XDG_CONFIG_HOME/dpdb",
-            "(~/.config/dpdb), then --config FILE, then DPDB_MODE, DPDB_CONFIRM, …, then",
-            "--format, --intervals and --no-color, then the commands themselves:",
+            *_paragraph(
+                "The first value is the default. From config.toml in $XDG_CONFIG_HOME/dpdb"
+                " (~/.config/dpdb), then --config FILE, then DPDB_MODE, DPDB_CONFIRM, …, then"
+                " --format, --intervals and --no-color, then the commands themselves:"
+            ),
             "",
             *rows,
             "",
-            "What touches data or budget is SQL: SET epsilon, SET repeats (.help sql).",
+            *_paragraph(
+                "What touches data or budget is SQL: SET epsilon, SET repeats (.help sql)."
+            ),
         ]
     )
 
 
+def _paragraph(text: str) -> list[str]:
+    """A text in lines that fit the window, and that are not too long to read."""
+    return folded(text, min(width(), 80))
+
+
 def _listed(rows: Mapping[str, str]) -> list[str]:
-    width = max(map(wcswidth, rows)) + 2
-    return [f"  {name}{' ' * (width - wcswidth(name))}{meaning}" for name, meaning in rows.items()]
+    indent = max(map(wcswidth, rows)) + 4
+    return [
+        line
+        for name, meaning in rows.items()
+        for line in folded(meaning, width(), f"  {name}".ljust(indent), " " * indent)
+    ]

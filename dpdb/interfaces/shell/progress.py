@@ -9,7 +9,7 @@ PATIENCE = 0.5
 """The seconds that a load may take before it shows progress."""
 
 
-class Progress:
+class ProgressLine:
     """Shows the progress of a long load on one line of the terminal, and then clears the line."""
 
     def __init__(self) -> None:

@@ -27,13 +27,13 @@ from dpdb.interfaces.shell.console import Console
 from dpdb.interfaces.shell.entries import finished, interjection, open_statement
 from dpdb.interfaces.shell.highlight import STYLE, DpdbLexer
 from dpdb.interfaces.shell.history import open_history
-from dpdb.interfaces.shell.settings import Settings
+from dpdb.interfaces.shell.settings import ShellSettings
 from dpdb.interfaces.shell.shell import Shell
 from dpdb.interfaces.shell.terminal import Ask, cut, tell, width
 from dpdb.interfaces.shell.toolbar import REFUSED, toolbar
 
 PROMPT = "dpdb> "
-MENU = 5
+MENU = 4
 """The lines kept free for completions; more would push help out of a small window."""
 TEACHING_PROMPT = "dpdb (teaching)> "
 
@@ -72,7 +72,7 @@ def _one_turn(shell: Shell, read: Read, pending: str) -> str | None:
         return None
 
 
-def asker(settings: Settings) -> Ask:
+def asker(settings: ShellSettings) -> Ask:
     """A function that asks questions; Ctrl-D there is the same as Ctrl-C."""
 
     def ask(question: str, completer: Completer | None) -> str:
@@ -117,7 +117,7 @@ def _is_run(text: str) -> bool:
     return finished(text) or interjection(text) is not None
 
 
-def _depth(settings: Settings) -> ColorDepth | None:
+def _depth(settings: ShellSettings) -> ColorDepth | None:
     return None if settings.is_on("color") else ColorDepth.DEPTH_1_BIT
 
 
@@ -125,7 +125,6 @@ def _prompt_session(shell: Shell, message: str) -> PromptSession[str]:
     session: PromptSession[str] = PromptSession(
         message,
         multiline=True,
-        reserve_space_for_menu=MENU,
         prompt_continuation=_continuation,
         key_bindings=_keys(),
         completer=completer_of(shell, teach=message == TEACHING_PROMPT),
@@ -140,8 +139,19 @@ def _prompt_session(shell: Shell, message: str) -> PromptSession[str]:
         tempfile_suffix=".sql",
         output=_terminal(),
     )
+    session.app.before_render += lambda _: _make_room(session)
     session.app.after_render += lambda _: shell.preload.begin()
     return session
+
+
+def _make_room(session: PromptSession[str]) -> None:
+    """Keep lines free below what is typed, as completions would hide it if they were above.
+
+    Where the window is too low for both, the toolbar stays, and what is typed scrolls.
+    """
+    typed = session.default_buffer.document.line_count
+    rows = session.output.get_size().rows
+    session.reserve_space_for_menu = max(min(typed + MENU, rows - 1), 1 + MENU)
 
 
 def completer_of(console: Console, *, teach: bool) -> ShellCompleter:

@@ -33,10 +33,12 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 SUMMARIES = ("count", "sum", "mean", "min", "max", "median", "variance", "sd")
 """The paper's seven summary functions, and the median."""
+_IN_SQL = {"avg": "mean", "stddev": "sd", "var": "variance"}
+"""Names that SQL has for the paper's."""
 
 
 _SUFFIXES = (".csv", ".tsv", ".gz", ".parquet", ".duckdb", ".toml")
-"""Of the files that the prompt offers."""
+"""The endings of the files that the prompt offers."""
 
 
 def ask_until(ask: Ask, question: str, read: Callable[[str], T], completer: Completer | None) -> T:
@@ -147,9 +149,10 @@ def _column(table: Table, name: str) -> Column:
 
 
 def _one_of(known: Sequence[str], name: str) -> str:
-    if name.lower() not in known:
+    name = _IN_SQL.get(name.lower(), name.lower())
+    if name not in known:
         raise _unknown("function", name, known)
-    return name.lower()
+    return name
 
 
 def _unknown(what: str, name: str, known: Sequence[str]) -> UnknownName:

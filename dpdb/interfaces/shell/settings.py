@@ -50,7 +50,7 @@ SETTINGS = {
 }
 
 
-class Settings:
+class ShellSettings:
     """The values of all settings."""
 
     def __init__(self) -> None:
@@ -71,9 +71,11 @@ class Settings:
         self._values[name] = SETTINGS[name].checked(value, source)
 
 
-def read_settings(config: Path | None, environment: Mapping[str, str] = os.environ) -> Settings:
+def read_settings(
+    config: Path | None, environment: Mapping[str, str] = os.environ
+) -> ShellSettings:
     """The settings as the files and the environment have them."""
-    settings = Settings()
+    settings = ShellSettings()
     for source, name, value in _sources(config, environment):
         settings.change(name, value, source)
     return settings

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpdb.answers.answer import Answer
-from dpdb.errors import DpdbError
+from dpdb.errors import DpdbError, reportable
 from dpdb.interfaces.shell.console import Console
 from dpdb.interfaces.shell.entries import Sql
 from dpdb.interfaces.shell.preload import Preload
-from dpdb.interfaces.shell.progress import Progress
-from dpdb.interfaces.shell.settings import Settings
+from dpdb.interfaces.shell.progress import ProgressLine
+from dpdb.interfaces.shell.settings import ShellSettings
 from dpdb.interfaces.shell.terminal import Ask, tell, tell_error
 from dpdb.ledger.protocol import Balance
 from dpdb.policy.budget import Neighbors
@@ -33,9 +33,9 @@ class Shell(Console):
     def __init__(
         self,
         policy: Policy,
-        settings: Settings,
+        settings: ShellSettings,
         ask: Ask,
-        open_session: Callable[[Progress], Session],
+        open_session: Callable[[ProgressLine], Session],
         *,
         bounded: Collection[str] = (),
         inputs: Iterable[Path] = (),
@@ -51,7 +51,7 @@ class Shell(Console):
         """Whether a query was answered, and so the file is read."""
         self._bounded = bounded
         """The columns whose bounds come from the command line."""
-        self._progress = Progress()
+        self._progress = ProgressLine()
         self.explained = lru_cache(maxsize=64)(self._explained)
         """The answer of EXPLAIN to a SELECT, or the error in it; remembered while one types."""
 
@@ -90,7 +90,8 @@ class Shell(Console):
             self._progress.restart()
             answer = self.session.execute(text)
             shown = self.answer_text(answer)
-        except DpdbError as error:
+        except Exception as failure:
+            error = reportable(failure)
             tell_error(*statement.presentable(error))
             return False
         except KeyboardInterrupt:

@@ -31,10 +31,7 @@ AGGREGATES = {
         "PERCENTILE_CONT(q) WITHIN GROUP (ORDER BY x)",
         "a value with about q of the others below it",
     ),
-    "PERCENTILE_DISC": (
-        "PERCENTILE_DISC(q) WITHIN GROUP (ORDER BY x)",
-        "PERCENTILE_CONT",
-    ),
+    "PERCENTILE_DISC": ("PERCENTILE_DISC(q) WITHIN GROUP (ORDER BY x)", "PERCENTILE_CONT"),
     "MODE": ("MODE(x)", "a value among the commonest declared ones"),
     "CORR": ("CORR(y, x)", "the correlation, from -1 to 1"),
     "COVAR_POP": ("COVAR_POP(y, x)", "the covariance of a population"),

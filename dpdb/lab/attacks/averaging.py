@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from dpdb.lab import chances
-from dpdb.lab.attack import Attack, Scales, Task
+from dpdb.lab.attack import Attack, Scales, StudentTask
 from dpdb.lab.database import Database, Refused, number
 from dpdb.lab.mistakes import EachItsOwn
 from dpdb.lab.people import names
-from dpdb.lab.plots.figures import Figure, Lines, Series
+from dpdb.lab.plots.figures import ChartLine, Figure, Lines
 from dpdb.lab.scenario import Scenario
 from dpdb.lab.transcript import Guess
 
@@ -61,18 +61,18 @@ class Averaging(Attack):
         f"ε = {IN_ALL * EACH}."
     )
     tasks = (
-        Task(
+        StudentTask(
             "Word the question in other ways: name == 'Abel Woods', or 'Abel Woods' = name. Are "
             "those repeats, too?",
             "Yes, in dpdb: it compares what is asked, not how it is written. To a wording that it "
             "does not recognise it draws fresh noise, and takes the price for it.",
         ),
-        Task(
+        StudentTask(
             "How many questions at ε = 0.1 each would the system without a budget have to answer?",
             f"About {_needed(0.1):,} for 95 right guesses in 100, and at ε = 1 {_needed(1)}: ten "
             "times the noise takes a hundred times as many.",
         ),
-        Task(
+        StudentTask(
             "Ending the session and starting again gives a new budget. Whose task is it to forbid "
             "that?",
             "The custodian's: a budget with a name in the policy lasts, and the next session goes "
@@ -114,7 +114,7 @@ class Averaging(Attack):
             Lines(
                 "How far the mean of all answers so far is from the truth",
                 f"times asked (what is nearer than {NEAREST:g} is drawn there)",
-                [Series(s.defence.label, _distances(s)) for s in showings],
+                [ChartLine(s.defence.label, _distances(s)) for s in showings],
                 level=0.5,
                 level_label="nearer than this, and the guess is right",
                 logarithmic=True,

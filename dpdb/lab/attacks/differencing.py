@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dpdb.lab import chances
-from dpdb.lab.attack import Attack, Scales, Scenes, Task
+from dpdb.lab.attack import Attack, Scales, Scenes, StudentTask
 from dpdb.lab.database import Database, number
 from dpdb.lab.people import names
 from dpdb.lab.scenario import DataFile, Scenario
@@ -77,22 +77,22 @@ class Differencing(Attack):
         f"The sums themselves are over {OTHERS + 1} people, and at ε = {DRAWN_AT} 95 of 100 are "
         f"within {_OFF:.1%} of the truth."
     )
-    tasks: tuple[Task, ...] = (
-        Task(
+    tasks: tuple[StudentTask, ...] = (
+        StudentTask(
             "Replay the paper: dpdb sample_data/people.csv --teach --epsilon 5 --queries 2 "
             "-f sample_data/evans_set1.sql",
             f"Without privacy the sums differ by {HIS_AGE}, and so is he. With the paper's noise, "
             f"of scale {PAPERS_SCALE} on both, the difference is off by more than his whole age in "
             f"{_off_by(HIS_AGE, PAPERS_SCALE):.0%} of all replays.",
         ),
-        Task(
+        StudentTask(
             "Ask for SUM(age) WHERE name = 'Abel Woods' at once, with all of ε. Is that better?",
             f"A little. One query gets all of ε, so its noise has scale {MOST}/ε, at ε = "
             f"{DRAWN_AT} {MOST // DRAWN_AT} instead of {_HIDDEN // DRAWN_AT} and "
             f"{_QUERIES * (MOST - LEAST) / DRAWN_AT:g} that add up. The ceiling is the same for "
             "every way of asking.",
         ),
-        Task(
+        StudentTask(
             "Try it on a file of yours: dpdb lab differencing --data FILE.csv",
             "It takes a column of text that singles out somebody, and a numeric column with "
             "bounds. The noise depends on the bounds alone: a file with a hundred times as many "
@@ -141,7 +141,7 @@ class Differencing(Attack):
             f"declared, {low} to {high}, and not from the rows: it hides the largest value as well "
             "as the least, whoever is left out. EXPLAIN shows it.",
             tasks=(
-                Task(
+                StudentTask(
                     "Narrow the bounds in the policy. What happens to the noise, and what to "
                     "values beyond them?",
                     "The noise shrinks as the bounds do. Values beyond them are clamped to the "

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from dpdb.lab import chances
-from dpdb.lab.attack import Attack, Scales, Task
+from dpdb.lab.attack import Attack, Scales, StudentTask
 from dpdb.lab.database import Database, number
 from dpdb.lab.mistakes import DoubleLaplace, textbook_noise
 from dpdb.lab.people import names
@@ -54,14 +54,14 @@ class FloatingPoint(Attack):
         "The proof of the Laplace mechanism is about real numbers; a program has none."
     )
     tasks = (
-        Task(
+        StudentTask(
             "Round the foil's answers to three digits before they are shown. Does that help? And "
             "rounding them to a multiple of b, as Mironov's snapping mechanism does?",
             "Both help: either row can give what is left of the digits, and only the size of the "
             "answer tells. For snapping that is proved, at a slightly larger ε. For three digits "
             "it is not: that no attack is known is no proof.",
         ),
-        Task(
+        StudentTask(
             "How many answers does the attack need? QUESTIONS in "
             "dpdb/lab/attacks/floating_point.py.",
             f"Often one: {TELLING:.0%} of all answers cannot have come from the other row. All "
@@ -123,10 +123,7 @@ class FloatingPoint(Attack):
             Tiles(
                 f"The next {len(doubles)} doubles after the foil's answer",
                 ("possible, and impossible in the other row", "impossible", "possible in both"),
-                [
-                    TileRow("0 + noise", _kinds(zero, one)),
-                    TileRow("1 + noise", _kinds(one, zero)),
-                ],
+                [TileRow("0 + noise", _kinds(zero, one)), TileRow("1 + noise", _kinds(one, zero))],
             ),
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dpdb.lab import chances
-from dpdb.lab.attack import Attack, Scales, Task
+from dpdb.lab.attack import Attack, Scales, StudentTask
 from dpdb.lab.controls import QuerySetSize
 from dpdb.lab.database import Database, number
 from dpdb.lab.scenario import Scenario
@@ -49,19 +49,19 @@ class GeneralTracker(Attack):
         f"scale {QUERIES}·{LEVELS - 1}/ε; adding up answers adds up their noise."
     )
     tasks = (
-        Task(
+        StudentTask(
             "Find out a second student with the same tracker: how many more questions does it "
             "take?",
             "Two. “He or the men” and “he or the women” are new; the sums over the men and over "
             "the women are known.",
         ),
-        Task(
+        StudentTask(
             "Take T = (subject = 'law'). How small may T be?",
             f"There are 40 in law, which is enough. T and its opposite have to be allowed, with "
             f"the victim and without, so that both have at least {LEAST} people. With "
             f"{2 * LEAST} in each, the theorem says, sums over sets of any size are found out.",
         ),
-        Task(
+        StudentTask(
             "Which of the four questions are the same for every victim, and so are free repeats?",
             "The sums over T and over its opposite. Under privacy that saves budget, but the noise "
             "of both is then the same for all victims.",

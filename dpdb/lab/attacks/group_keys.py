@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dpdb.lab import chances
-from dpdb.lab.attack import Attack, Scales, Task
+from dpdb.lab.attack import Attack, Scales, StudentTask
 from dpdb.lab.database import Database, Refused
 from dpdb.lab.mistakes import KeysOfTheRows, Undeclared
 from dpdb.lab.people import names
@@ -43,12 +43,12 @@ class GroupKeys(Attack):
         "noisy numbers, above which nobody comes alone but with that probability.)"
     )
     tasks = (
-        Task(
+        StudentTask(
             "DESCRIBE people shows what is declared. Where may such a list come from?",
             "From what is public without the file: the options of the form, an official list of "
             "occupations. Not from SELECT DISTINCT job, which is the mistake shown here.",
         ),
-        Task(
+        StudentTask(
             "Which other names give a person away before any number is computed? File names, "
             "columns, error messages, the time that an answer takes.",
             "In dpdb messages, types, prices and refusals follow from the statement and the policy "

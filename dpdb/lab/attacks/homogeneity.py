@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from dpdb.lab import chances
-from dpdb.lab.attack import Attack, Scales, Task
+from dpdb.lab.attack import Attack, Scales, StudentTask
 from dpdb.lab.controls import Generalised
 from dpdb.lab.database import Database
 from dpdb.lab.scenario import Scenario
@@ -63,14 +63,14 @@ class Homogeneity(Attack):
         "k-anonymity promises less: it counts rows and does not look at what stands in them."
     )
     tasks = (
-        Task(
+        StudentTask(
             "Demand different diseases in each group (l-diversity). What does a group of asthma, "
             "cancer and cancer tell who knows one of the three?",
             "Who knows the one with asthma knows that the others have cancer. Who knows nobody "
             "bets on cancer and is right in two of three. Diversity counts what is in the table, "
             "not what is known already.",
         ),
-        Task(
+        StudentTask(
             "Make the group ten people: CROWD in dpdb/lab/attacks/homogeneity.py. What happens to "
             "the ceilings, and is that wrong?",
             f"They rise: for ten people at ε = 0.1 to {_ceiling(10, 0.1):.0%} instead of "

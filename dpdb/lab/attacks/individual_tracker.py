@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dpdb.lab import chances
-from dpdb.lab.attack import Attack, Scales, Task
+from dpdb.lab.attack import Attack, Scales, StudentTask
 from dpdb.lab.controls import QuerySetSize
 from dpdb.lab.database import Database, number
 from dpdb.lab.scenario import Scenario
@@ -44,12 +44,12 @@ class IndividualTracker(Attack):
         "small ones. Then there is no need to refuse the small ones: their answers are noise."
     )
     tasks = (
-        Task(
+        StudentTask(
             "Find a tracker that needs neither sex nor subject: dpdb lab general-tracker.",
             "Any set of middling size will do, and the victim's name: add her to the set and to "
             "its opposite, and take everybody away.",
         ),
-        Task(
+        StudentTask(
             "Make the control stricter: LEAST in dpdb/lab/attacks/individual_tracker.py. From "
             "where on does it stop the attack, and what else does it stop?",
             "From 20 on: there are 19 men in physics. Then nothing at all can be asked of them, "

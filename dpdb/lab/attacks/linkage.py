@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dpdb.lab import chances
-from dpdb.lab.attack import Attack, Scales, Task
+from dpdb.lab.attack import Attack, Scales, StudentTask
 from dpdb.lab.controls import Generalised
 from dpdb.lab.database import Database, Refused, number
 from dpdb.lab.people import names
@@ -102,20 +102,20 @@ class Linkage(Attack):
         "list being known: the bound ◆ holds whatever the attacker has bought."
     )
     tasks = (
-        Task(
+        StudentTask(
             "Which of the three should be blurred, if it may be only one? The last picture says "
             "it.",
             f"The date of birth. With the day all {VOTERS} voters are alone in the three, with the "
             "year 122 of them, with the decade 1.",
         ),
-        Task(
+        StudentTask(
             "Not everybody is on the list. If the governor is alone in it, how sure is it that the "
             "case is the governor's?",
             f"Very. Let as many people again be on no list: that one of them has the governor's "
             f"area, sex and birthday has a chance of {VOTERS} in {len(AREAS)}·2·{YEARS}·365, or "
             f"{VOTERS / (len(AREAS) * 2 * YEARS * 365):.1%}.",
         ),
-        Task(
+        StudentTask(
             "Ask for the diagnoses of all who are alone, one after the other. What is left of ε "
             "after the tenth?",
             "Nothing: after the first already, as one query may take all of it here, and the "

@@ -7,7 +7,7 @@ import random
 from typing import TYPE_CHECKING
 
 from dpdb.lab import chances
-from dpdb.lab.attack import Attack, Scales, Task
+from dpdb.lab.attack import Attack, Scales, StudentTask
 from dpdb.lab.database import Database
 from dpdb.lab.scenario import Scenario
 from dpdb.lab.transcript import Guess
@@ -61,14 +61,14 @@ class ManyMeans(Attack):
         "of them. Many precise means of few people cannot be had privately, whoever computes them."
     )
     tasks = (
-        Task(
+        StudentTask(
             "Take 500 patients instead of 9: OTHERS in dpdb/lab/attacks/many_means.py. How many "
             "variants does the attack need then?",
             f"{VARIANTS * 501 // (OTHERS + 1):,}, as many for each patient as here. Of n patients "
             "and v variants, she moves the sum by v/(4n), and chance moves it by √v/(4√n): the "
             "attack's strength is √(v/n).",
         ),
-        Task(
+        StudentTask(
             "Which means could the study publish at ε = 1 that are still worth reading?",
             f"Few of many people. A share among n patients, one of v, is within ± 3v/n in 95 of "
             f"100. For 500 patients that is {_margin(1, 500):.1%} for one share, "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dpdb.lab import chances
-from dpdb.lab.attack import Attack, Scales, Task
+from dpdb.lab.attack import Attack, Scales, StudentTask
 from dpdb.lab.database import Database, number
 from dpdb.lab.mistakes import RowsAsUnits
 from dpdb.lab.people import names
@@ -45,7 +45,7 @@ class ManyRows(Attack):
         "attacks that succeed more often than the promised ε allows."
     )
     tasks = (
-        Task(
+        StudentTask(
             "With rows_per_unit = 1 the noise is smaller and most rows are left out. Which is "
             "better for the number of visits, and which for the number of patients?",
             "For patients 1: each has one row left, COUNT(*) is their number, and the noise has "
@@ -53,7 +53,7 @@ class ManyRows(Attack):
             f"{PATIENTS * (VISITS + 1) // 2} visits are counted, an error that no ε mends; with "
             f"{VISITS} all are, with noise of scale {VISITS}/ε.",
         ),
-        Task(
+        StudentTask(
             "What is the unit where a row is about two people, as in a list of marriages?",
             "Each of the two is to be hidden, and is in either column. A unit of one column does "
             "not do that: the marriage itself has to be the unit, or each person a row.",

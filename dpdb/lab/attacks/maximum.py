@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dpdb.lab import chances
-from dpdb.lab.attack import Attack, Scales, Task
+from dpdb.lab.attack import Attack, Scales, StudentTask
 from dpdb.lab.database import Database, number
 from dpdb.lab.people import names
 from dpdb.lab.scenario import Scenario
@@ -49,20 +49,20 @@ class Maximum(Attack):
         "over so few people are noise: a mean is a noisy sum divided by a noisy count."
     )
     tasks = (
-        Task(
+        StudentTask(
             "Replay the paper: dpdb sample_data/people.csv --teach --epsilon 3 --queries 3 "
             "-f sample_data/evans_set2.sql",
             "Without privacy 5,246,937, 304,322 and 65 come out, all of the richest. Above the "
             "noisy maximum of the paper, 3,900,194, there are two people; their means, 275,988 and "
             "63, are nobody's.",
         ),
-        Task(
+        StudentTask(
             "In the paper's replay Δf of the maximum is 1,332,431. What does that number give "
             "away? See dpdb lab noise-scale.",
             "How much the richest has more than the second richest, to the dollar: who knows one "
             "of the two knows the other, as 5,246,937 - 1,332,431 = 3,914,506.",
         ),
-        Task(
+        StudentTask(
             "Ask for QUANTILE_CONT(net_worth, 0.9) instead: how good is that at ε = 1?",
             "Good: half of all answers are off by less than 50,000, of 2.6 million. One person "
             "moves a quantile by a rank, the maximum by any amount.",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dpdb.lab import chances
-from dpdb.lab.attack import Attack, Scales, Scenes, Task
+from dpdb.lab.attack import Attack, Scales, Scenes, StudentTask
 from dpdb.lab.database import Database, number
 from dpdb.lab.people import names
 from dpdb.lab.scenario import DataFile, Scenario
@@ -54,14 +54,14 @@ class Membership(Attack):
         "ceiling ◆ at every ε. So this is the picture of what ε means, and it shows that ε = 5 is "
         "little protection against who spends all of it on one question about one person."
     )
-    tasks: tuple[Task, ...] = (
-        Task(
+    tasks: tuple[StudentTask, ...] = (
+        StudentTask(
             "Count everybody instead: is the answer still useful at ε = 0.1?",
             f"95 of 100 answers are within ± {round(math.log(20) / 0.1)}, whether there are a "
             "hundred people or a million. Of a hundred that is little use, of ten thousand it is "
             "0.3 %.",
         ),
-        Task(
+        StudentTask(
             "The paper asks about two people, twice each, at a quarter of ε a question. Does it "
             "help to ask twice?",
             f"No. At the paper's ε = {PAPERS_EPSILON} one answer with half of it is right in "
@@ -69,7 +69,7 @@ class Membership(Attack):
             f"{_right(PAPERS_EPSILON / 4):.1%}, which is no more than one of them: where they "
             "disagree, a coin has to be tossed.",
         ),
-        Task(
+        StudentTask(
             "Try dpdb lab membership --epsilon 0.01 --epsilon 0.7 --epsilon 2 --trials 2000",
             f"The ceilings are {_right(0.01):.1%}, {_right(0.7):.1%} and {_right(2):.1%}, and the "
             "attack reaches each of them: e^ε / (1 + e^ε).",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from dpdb.lab.attack import Attack, Scales, Task
+from dpdb.lab.attack import Attack, Scales, StudentTask
 from dpdb.lab.database import Database, number
 from dpdb.lab.mistakes import LocalSensitivity
 from dpdb.lab.people import names
@@ -47,19 +47,19 @@ class NoiseScale(Attack):
         "tells it."
     )
     tasks = (
-        Task(
+        StudentTask(
             "Hide b, ask thirty times, and estimate it: the mean of |answer - median| is b.",
             f"The estimate is off by b/√30, {1 / math.sqrt(30):.0%} of b: the salary is no longer "
             "told to the digit, and still told. The thirty answers need fresh noise, and so a "
             "system without a budget, or thirty times the ε.",
         ),
-        Task(
+        StudentTask(
             "Which sensitivities of the paper tell what? Try MIN, and VARIANCE.",
             "That of MIN is the gap between the two lowest values, that of MAX between the two "
             "highest, and that of VARIANCE grows with the square of the largest distance from the "
             "mean. COUNT is harmless: one row changes it by 1, whatever is in the file.",
         ),
-        Task(
+        StudentTask(
             "dpdb sample_data/people.csv --teach, then SET sensitivity = 'local'; SET reveal = on; "
             "SELECT SUM(net_worth) FROM people",
             "b = 52,469,370, and k/ε is 10: the largest net worth is 5,246,937, as in dpdb lab "

@@ -9,10 +9,10 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from dpdb.lab import chances
-from dpdb.lab.attack import Attack, Scales, Task
+from dpdb.lab.attack import Attack, Scales, StudentTask
 from dpdb.lab.database import Database, number
 from dpdb.lab.mistakes import DoubleLaplace
-from dpdb.lab.plots.figures import Figure, Lines, Series
+from dpdb.lab.plots.figures import ChartLine, Figure, Lines
 from dpdb.lab.scenario import Scenario
 from dpdb.lab.transcript import Guess
 
@@ -68,26 +68,26 @@ class PossibleWorlds(Attack):
         "noise is of the declared bounds, and keeps its ε."
     )
     tasks = (
-        Task(
+        StudentTask(
             f"Read off the chart what ε = {PAPERS_EPSILON} allows: dpdb lab possible-worlds "
             f"--epsilon {PAPERS_EPSILON} --trials 3000",
             f"The diamond is at e^ε / (e^ε + 3) = {_belief(PAPERS_EPSILON):.1%}. By the paper's "
             f"bound it is {_belief(PAPERS_EPSILON * APART / float(CHANGE)):.1%}, a third, as two "
             f"worlds are {APART:g} apart and its noise is for {CHANGE}.",
         ),
-        Task(
+        StudentTask(
             "Which ε keeps every belief below a third? dpdb risk sample_data/students.csv "
             "--query 'SELECT AVG(absence_days) FROM students' --max-risk 1/3",
             f"{PAPERS_EPSILON} by the bound, and 0.4317 exactly: the bound takes all worlds to be "
             "as far apart as the two farthest. In either case it is Terry who is at risk.",
         ),
-        Task(
+        StudentTask(
             "Give Terry 4 days of absence instead of 10. What happens to the rates?",
             "The four means come to lie within 1 of each other, and the same noise hides more: the "
             "best guess at ε = 2 with the noise of Δf = 17/6 falls from 44.6 % to 33.3 %. The "
             "ceilings stay; they hold for every file.",
         ),
-        Task(
+        StudentTask(
             "Ask for the median instead (section 6 of the paper): two of the worlds have the same.",
             "Without Chris and without Kelly it is 3, without Pat and without Terry 2. Even the "
             "exact median leaves two worlds, and no guess is right more often than in one of two.",
@@ -120,7 +120,7 @@ class PossibleWorlds(Attack):
             return _chance(lambda x: chances.laplace_at_most(x, scales[0]))
         # dpdb's noise is of the sum of the days, in whole days.
         rows = len(STUDENTS) - 1
-        noise = chances.Noise.of([scales[0] * rows])
+        noise = chances.NoiseDistribution.of([scales[0] * rows])
         return _chance(lambda x: 1 - noise.at_least(x * rows))
 
     def figures(self, showings: Sequence[Showing]) -> Sequence[Figure]:
@@ -131,7 +131,7 @@ class PossibleWorlds(Attack):
                 f"How likely each answer is, with noise of scale Δf/ε at ε = {DRAWN_AT:g}",
                 "the answer",
                 [
-                    Series(
+                    ChartLine(
                         f"without {name}",
                         [(x, math.exp(-abs(x - mean) / scale) / 2 / scale) for x in answers],
                     )

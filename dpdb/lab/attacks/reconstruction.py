@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from dpdb.lab import chances
-from dpdb.lab.attack import Attack, Scales, Task
+from dpdb.lab.attack import Attack, Scales, StudentTask
 from dpdb.lab.controls import Rounded
 from dpdb.lab.database import Database, number
 from dpdb.lab.least_squares import estimates
 from dpdb.lab.mistakes import EachItsOwn
-from dpdb.lab.plots.figures import Figure, Lines, Series, TileRow, Tiles
+from dpdb.lab.plots.figures import ChartLine, Figure, Lines, TileRow, Tiles
 from dpdb.lab.scenario import Scenario
 from dpdb.lab.transcript import Guess
 
@@ -59,19 +59,19 @@ class Reconstruction(Attack):
         "accurately: what differential privacy adds is the account of how much has been told."
     )
     tasks = (
-        Task(
+        StudentTask(
             "How many questions are enough? The second picture shows it for each defence.",
             f"Exact counts need {PEOPLE}, as many as there are people, and at 80 nearly everybody "
             f"is found. Counts rounded to fives, and noise at ε = 1 each, need 200 for 96 people "
             f"and {QUERIES} for practically all. Under a budget no number is enough.",
         ),
-        Task(
+        StudentTask(
             "Ask 40 questions instead of 400, with ten times the ε for each. Who wins?",
             "Hardly anybody. At ε = 5 the noise of each falls from 80 to 8, and 40 answers find "
             "about 54 of 100 people, as 400 find about 52. Even exact ones would find only 79: 40 "
             "equations leave 60 of 100 unknowns open.",
         ),
-        Task(
+        StudentTask(
             "The US census of 2010 was reconstructed in this way from its published tables "
             "(Garfinkel, Abowd, Martindale, Understanding Database Reconstruction Attacks on "
             "Public Data, 2019). What did the bureau do about it?",
@@ -135,7 +135,7 @@ class Reconstruction(Attack):
             Lines(
                 "How many questions it takes",
                 "questions asked",
-                [Series(s.defence.label, _learning(s)) for s in showings],
+                [ChartLine(s.defence.label, _learning(s)) for s in showings],
                 level=PEOPLE / 2,
                 level_label="by tossing coins",
             ),

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from dpdb.lab import chances
-from dpdb.lab.attack import Attack, Scales, Task
+from dpdb.lab.attack import Attack, Scales, StudentTask
 from dpdb.lab.controls import Sticky
 from dpdb.lab.database import Database, Refused, number
 from dpdb.lab.people import names
-from dpdb.lab.plots.figures import Figure, Lines, Series
+from dpdb.lab.plots.figures import ChartLine, Figure, Lines
 from dpdb.lab.scenario import Scenario
 from dpdb.lab.transcript import Guess
 
@@ -65,12 +65,12 @@ class StickyNoise(Attack):
         "out in spite of both, with a median of 304 questions a person."
     )
     tasks = (
-        Task(
+        StudentTask(
             "Does the foil notice if the same two conditions stand the other way round? Does dpdb?",
             "Both do: the foil adds one noise for each condition, in whatever order, and dpdb "
             "compares what the filter means, so that the second answer is a free repeat.",
         ),
-        Task(
+        StudentTask(
             f"Why does averaging over age <= {NOBODYS}, age <= {NOBODYS + 1} and so on not do "
             "without the opposites? Which part of the noise would stay?",
             "The noise of the two conditions that never change, the name and smokes = 1: it is the "
@@ -78,7 +78,7 @@ class StickyNoise(Attack):
             f"deviation of {_SHARED:g}, twice what there is to be found out. The opposites have "
             "the same two, and taking them away leaves what averages out.",
         ),
-        Task(
+        StudentTask(
             "How could the foil find out that a condition selects everybody, and what would its "
             "answer to that give away?",
             "Only by looking at the rows. Then it behaves in one way if somebody over "
@@ -122,7 +122,7 @@ class StickyNoise(Attack):
             Lines(
                 "How far the mean of the differences so far is from the truth",
                 f"pairs asked (what is nearer than {NEAREST:g} is drawn there)",
-                [Series(s.defence.label, _distances(s)) for s in showings[1:]],
+                [ChartLine(s.defence.label, _distances(s)) for s in showings[1:]],
                 level=0.5,
                 level_label="nearer than this, and the guess is right",
                 logarithmic=True,

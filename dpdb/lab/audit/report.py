@@ -74,10 +74,7 @@ def _numbers(outputs: object) -> list[Outputs]:
 def as_text(told: AuditReport) -> str:
     """The values, a line or two for each way of reading, and the verdict."""
     shown = ", ".join(f"{value:g}" for value in told.values)
-    lines = [
-        f"  values: {shown}; the last one is the person's",
-        f"  claimed: ε = {told.epsilon:g}",
-    ]
+    lines = [f"  values: {shown}; the last one is the person's", f"  claimed: ε = {told.epsilon:g}"]
     for name, finding in told.findings.items():
         lines.append(f"  {name}: ε ≥ {finding.epsilon:.2f}")
         if finding.epsilon > 0:

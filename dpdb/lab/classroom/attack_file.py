@@ -11,7 +11,7 @@ from dpdb.lab.attack import Attack
 from dpdb.lab.classroom.descriptions import STORY, Description, description, scenario
 from dpdb.lab.classroom.plain import Unfit, from_json, plain
 from dpdb.lab.classroom.process import NOWHERE, StudentProcess
-from dpdb.lab.classroom.requests import Count, Deal, Describe, Run
+from dpdb.lab.classroom.requests import CountRight, Deal, DescribeFile, Run
 from dpdb.lab.database import Database
 from dpdb.lab.scenario import Scenario
 from dpdb.lab.transcript import Guess
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Game(Protocol):
+class Referee(Protocol):
     """What draws a secret, and counts who found it out; any `Attack` does."""
 
     def scenario(self, rng: np.random.Generator) -> Scenario: ...
@@ -34,11 +34,11 @@ class AttackFile(Attack):
     """An attack whose `run` is a student's.
 
     It is played in `player`, a process that never had the data or the truth. They come from
-    `game`: from another process that runs the same file, or from an attack of the catalogue.
+    the `referee`: from another process that runs the same file, or from an attack of the catalogue.
     """
 
-    def __init__(self, name: str, told: Description, game: Game, player: StudentProcess):
-        self._name, self._game, self._player = name, game, player
+    def __init__(self, name: str, told: Description, referee: Referee, player: StudentProcess):
+        self._name, self._referee, self._player = name, referee, player
         self.title = told.story.get("title", name)
         self.source = told.story.get("source", f"{name}.py")
         self.secret, self.idea, self.remedy = (
@@ -54,7 +54,7 @@ class AttackFile(Attack):
         return self._name
 
     def scenario(self, rng: np.random.Generator) -> Scenario:
-        return self._game.scenario(rng)
+        return self._referee.scenario(rng)
 
     def run(self, session: Database, rng: np.random.Generator) -> Guess:
         done = self._player.ask(Run(_seed(rng)), session)
@@ -66,7 +66,7 @@ class AttackFile(Attack):
 
     def score(self, guess: object, truth: object) -> tuple[int, int]:
         try:
-            return self._game.score(guess, truth)
+            return self._referee.score(guess, truth)
         except (AssertionError, ArithmeticError, LookupError, TypeError, ValueError):
             # An attack of the catalogue counts on guesses of the kind that it makes itself.
             raise self._player.error("its guess is not of the kind that is asked for") from None
@@ -88,7 +88,7 @@ class Dealer:
         return checked(self._process, lambda: self._counted(guess, truth))
 
     def _counted(self, guess: object, truth: object) -> tuple[int, int]:
-        match self._process.ask(Count(plain(guess), plain(truth))):
+        match self._process.ask(CountRight(plain(guess), plain(truth))):
             case [int(hits), int(tries)] if 0 <= hits <= tries and tries > 0:
                 return hits, tries
         raise Unfit("score returns (right guesses, guesses), two whole numbers")
@@ -105,7 +105,7 @@ def opened(
             return processes.enter_context(StudentProcess(path, seconds, shown))
 
         player = started()
-        described = player.ask(Describe())
+        described = player.ask(DescribeFile())
         told = checked(player, lambda: description(described))
         if task is None:
             yield AttackFile(path.stem, told, Dealer(started()), player)

@@ -14,12 +14,7 @@ from dpdb.lab.attack import Attack
 from dpdb.lab.classroom.plain import Unfit, from_json, plain
 from dpdb.lab.controls import QuerySetSize, Rounded, Sticky
 from dpdb.lab.defences import MANY, Defence, Unprotected
-from dpdb.lab.mistakes import (
-    DoubleLaplace,
-    EachItsOwn,
-    LocalSensitivity,
-    RowsAsUnits,
-)
+from dpdb.lab.mistakes import DoubleLaplace, EachItsOwn, LocalSensitivity, RowsAsUnits
 from dpdb.lab.scenario import Scenario
 
 Fields = Mapping[str, Any]

@@ -23,7 +23,15 @@ from dpdb.lab.attack import Attack
 from dpdb.lab.classroom.descriptions import dealt, described
 from dpdb.lab.classroom.limits import set_limits
 from dpdb.lab.classroom.plain import Unfit, plain
-from dpdb.lab.classroom.requests import Count, Deal, Describe, Measure, Refusal, Request, Run
+from dpdb.lab.classroom.requests import (
+    CountRight,
+    Deal,
+    DescribeFile,
+    Measure,
+    Refusal,
+    Request,
+    Run,
+)
 from dpdb.lab.classroom.student_file import attack_of, failure, mechanism_of, module_of
 from dpdb.lab.database import Refused
 from dpdb.lab.mechanism import Mechanism
@@ -100,7 +108,7 @@ def main(words: list[str]) -> None:
 def _done(file: File, request: object, line: Line) -> object:
     """What a request leads to, as plain values."""
     match request:
-        case Describe():
+        case DescribeFile():
             return described(file.attack)
         case Deal(seed=seed):
             return dealt(file.attack.scenario(np.random.default_rng(seed)))
@@ -109,7 +117,7 @@ def _done(file: File, request: object, line: Line) -> object:
             if not isinstance(guess, Guess):
                 raise Unfit(f"run returned {type(guess).__name__}, not Guess(value, because)")
             return {"value": plain(guess.value), "because": str(guess.because)}
-        case Count(guess=guess, truth=truth):
+        case CountRight(guess=guess, truth=truth):
             return plain(file.attack.score(guess, truth))
         case Measure(runs=runs, seed=seed):
             mechanism = file.mechanism

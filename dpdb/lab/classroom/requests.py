@@ -8,7 +8,7 @@ from dpdb.lab.classroom.plain import Plain
 
 
 @dataclass(frozen=True)
-class Describe:
+class DescribeFile:
     """Which attack is in the file?"""
 
 
@@ -27,7 +27,7 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Count:
+class CountRight:
     """How many guesses were right?"""
 
     guess: Plain
@@ -42,7 +42,7 @@ class Measure:
     seed: int
 
 
-Request = Describe | Deal | Run | Count | Measure
+Request = DescribeFile | Deal | Run | CountRight | Measure
 
 
 @dataclass(frozen=True)

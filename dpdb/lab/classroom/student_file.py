@@ -55,13 +55,10 @@ def mechanism_of(module: ModuleType) -> Mechanism:
     values = getattr(module, "VALUES", Mechanism.values)
     if not isinstance(epsilon, int | float) or not 0 < epsilon < 1000:
         raise Unfit("EPSILON is a number above 0")
-    if not isinstance(values, Sequence) or not values or not all(map(_number, values)):
+    listed = isinstance(values, Sequence) and bool(values)
+    if not listed or not all(isinstance(value, int | float) for value in values):
         raise Unfit("VALUES is a list of numbers, of which the last one is the person's")
     return Mechanism(function, float(epsilon), tuple(values))
-
-
-def _number(value: object) -> bool:
-    return isinstance(value, int | float)
 
 
 def failure(error: BaseException, path: Path) -> str:

@@ -27,11 +27,7 @@ from dpdb.policy.csv_stream import open_csv
 from dpdb.policy.encodings import FALLBACK, UTF8
 from dpdb.policy.server_tables import is_server_address, server_table
 from dpdb.policy.storage import file_kind
-from dpdb.policy.table_files import (
-    undeclared_server_table,
-    undeclared_table,
-    undeclared_tables,
-)
+from dpdb.policy.table_files import undeclared_server_table, undeclared_table, undeclared_tables
 
 SAMPLE_ROWS = 10_000
 _FIRST_BYTES = 1 << 20

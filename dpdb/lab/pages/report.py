@@ -11,7 +11,7 @@ from typing import Any
 from dpdb import __version__
 from dpdb.answers.answer import Answer
 from dpdb.answers.record import Cell, CellInterval
-from dpdb.lab.attack import Task
+from dpdb.lab.attack import StudentTask
 from dpdb.lab.curve import Point
 from dpdb.lab.defences import Defence, Side
 from dpdb.lab.plots.figures import Figure, Lines
@@ -29,7 +29,7 @@ SHOWN_FIRST = 2
 
 
 @dataclass(frozen=True)
-class Line:
+class ReportLine:
     """A statement and its answer, both as text."""
 
     sql: str
@@ -46,7 +46,7 @@ class Act:
     colour: str
     """Its name in the palette, the same in all charts."""
     note: str
-    lines: tuple[Line, ...]
+    lines: tuple[ReportLine, ...]
     omitted: int
     """How many exchanges are left out before the last of the lines."""
     inference: str
@@ -105,7 +105,7 @@ class Report:
     baseline: float | None
     figures: tuple[Figure, ...]
     remedy: str
-    tasks: tuple[Task, ...]
+    tasks: tuple[StudentTask, ...]
     honest: str = ""
     """The question whose error the curve shows."""
     curve: tuple[Point, ...] = ()
@@ -209,10 +209,10 @@ def _success(rate: Rate, colours: dict[str, str]) -> Success:
     )
 
 
-def _line(exchange: Exchange) -> Line:
+def _line(exchange: Exchange) -> ReportLine:
     if exchange.answer is None:
-        return Line(exchange.sql, exchange.refusal or "refused", refused=True)
-    return Line(exchange.sql, _answer(exchange.answer), refused=False)
+        return ReportLine(exchange.sql, exchange.refusal or "refused", refused=True)
+    return ReportLine(exchange.sql, _answer(exchange.answer), refused=False)
 
 
 def _answer(answer: Answer) -> str:

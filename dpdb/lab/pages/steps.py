@@ -11,7 +11,7 @@ from dpdb.lab.plots.terminal import figure_text
 
 
 @dataclass(frozen=True)
-class Step:
+class StoryPart:
     """A part of the story, and the question that comes before the next one."""
 
     shown: str
@@ -19,30 +19,30 @@ class Step:
     """Empty where the story goes on at once."""
 
 
-def steps(report: Report) -> Iterator[Step]:
+def steps(report: Report) -> Iterator[StoryPart]:
     """The story of `dpdb lab NAME`, in the same order."""
     secret = terminal.section("The secret", terminal.wrapped(report.secret))
-    yield Step(f"{terminal.title(report)}\n\n{secret}", "How would you find it out?")
-    yield Step(terminal.section("The idea", terminal.wrapped(report.idea)))
+    yield StoryPart(f"{terminal.title(report)}\n\n{secret}", "How would you find it out?")
+    yield StoryPart(terminal.section("The idea", terminal.wrapped(report.idea)))
     for act in report.acts:
         yield from _act(act)
-    yield Step("", "In how many of a hundred runs does it succeed, against each of these?")
+    yield StoryPart("", "In how many of a hundred runs does it succeed, against each of these?")
     rates = terminal.section("How often it succeeds", terminal.rates(report))
     figures = [terminal.section(figure.title, figure_text(figure)) for figure in report.figures]
-    yield Step("\n\n".join([rates, *figures]), "What stopped it?")
-    yield Step(terminal.section("What stopped it", terminal.wrapped(report.remedy)))
+    yield StoryPart("\n\n".join([rates, *figures]), "What stopped it?")
+    yield StoryPart(terminal.section("What stopped it", terminal.wrapped(report.remedy)))
     if report.tasks:
-        yield Step(terminal.section("What to try next", "").rstrip())
+        yield StoryPart(terminal.section("What to try next", "").rstrip())
     for task in report.tasks:
-        yield Step(terminal.wrapped(task.question, first="  • "), "What comes out?")
-        yield Step(terminal.wrapped(task.solution, first="    → "))
+        yield StoryPart(terminal.wrapped(task.question, first="  • "), "What comes out?")
+        yield StoryPart(terminal.wrapped(task.solution, first="    → "))
 
 
-def _act(act: Act) -> Iterator[Step]:
-    yield Step(terminal.heading(act), "What would you ask first?")
+def _act(act: Act) -> Iterator[StoryPart]:
+    yield StoryPart(terminal.heading(act), "What would you ask first?")
     for place, line in enumerate(act.lines, 1):
         last = place == len(act.lines)
         before = f"{terminal.omission(act)}\n" if last and act.omitted else ""
         question = "What follows from that, and what do you guess?" if last else "And next?"
-        yield Step(f"{before}{terminal.exchange(line)}", question)
-    yield Step("\n".join(terminal.verdict(act)))
+        yield StoryPart(f"{before}{terminal.exchange(line)}", question)
+    yield StoryPart("\n".join(terminal.verdict(act)))

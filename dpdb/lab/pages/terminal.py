@@ -5,8 +5,8 @@ from __future__ import annotations
 import textwrap
 
 from dpdb.errors import printable
-from dpdb.lab.attack import Task
-from dpdb.lab.pages.report import HEADINGS, Act, Line, Report, Success, counted
+from dpdb.lab.attack import StudentTask
+from dpdb.lab.pages.report import HEADINGS, Act, Report, ReportLine, Success, counted
 from dpdb.lab.plots.terminal import WIDTH, figure_text
 
 _BAR = 40
@@ -29,7 +29,7 @@ def page(report: Report) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _task(task: Task) -> str:
+def _task(task: StudentTask) -> str:
     question = wrapped(task.question, first="  • ")
     return f"{question}\n{wrapped(task.solution, first='    → ')}"
 
@@ -66,7 +66,7 @@ def heading(act: Act) -> str:
     return f"── {printable(title)}" + (f"\n{wrapped(act.note)}" if act.note else "")
 
 
-def exchange(line: Line) -> str:
+def exchange(line: ReportLine) -> str:
     """A statement, cut to one line, and its answer below it."""
     asked = _cut(printable(line.sql), WIDTH - 4)
     came = _cut(printable(line.answer), WIDTH - 8)

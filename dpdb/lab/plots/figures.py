@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Series:
+class ChartLine:
     """One line of a chart."""
 
     label: str
@@ -23,7 +23,7 @@ class Lines:
     title: str
     across: str
     """What the horizontal axis measures."""
-    series: Sequence[Series]
+    series: Sequence[ChartLine]
     level: float | None = None
     level_label: str = ""
     up: str = ""

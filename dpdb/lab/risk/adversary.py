@@ -21,7 +21,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dpdb.lab.risk.worlds import Array, Rows, Worlds
+from dpdb.lab.risk.worlds import Array, ValuePlaces, Worlds
 from dpdb.policy.budget import LARGEST_EPSILON
 
 LARGEST = float(LARGEST_EPSILON)
@@ -117,7 +117,7 @@ class Adversary:
         return self.worlds.widest / (self.worlds.sensitivity or 1.0)
 
     @cached_property
-    def _places(self) -> tuple[Array, Array, Rows]:
+    def _places(self) -> tuple[Array, Array, ValuePlaces]:
         """The distinct answers in units of Δf, ascending, how many worlds each has, and which."""
         distinct, which = np.unique(self.worlds.shifts, return_inverse=True)
         counts = np.bincount(which, weights=self.worlds.counts).astype(np.float64)

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpdb.lab.plots.figures import Lines, Series
+from dpdb.lab.plots.figures import ChartLine, Lines
 from dpdb.lab.risk.adversary import LARGEST, Adversary
 from dpdb.lab.risk.worlds import Array
 
@@ -34,7 +34,7 @@ def distributions(query: str, adversary: Adversary, epsilon: float) -> Lines:
     for answer in answers[chosen]:
         heights = np.exp(-np.abs(across - answer) / scale) / (2 * scale)
         points = list(zip(across.tolist(), heights.tolist(), strict=True))
-        curves.append(Series(_named(worlds.missing[worlds.answers == answer]), points))
+        curves.append(ChartLine(_named(worlds.missing[worlds.answers == answer]), points))
     some = f", {len(chosen)} of {len(answers)} worlds" if len(chosen) < len(answers) else ""
     title = f"{query} at ε = {epsilon:.4g}{some} {PRIVATE}"
     return Lines(title, "the answer", curves, up="density")
@@ -53,8 +53,8 @@ def risks(adversaries: Mapping[str, Adversary], most: Fraction | None) -> Lines:
     across = np.linspace(0, reach, _STEPS // 4).tolist()
     curves = []
     for query, adversary in adversaries.items():
-        curves.append(Series(f"bound, {query}", [(x, adversary.bound(x)) for x in across]))
-        curves.append(Series(f"exact, {query}", [(x, adversary.risk(x)) for x in across]))
+        curves.append(ChartLine(f"bound, {query}", [(x, adversary.bound(x)) for x in across]))
+        curves.append(ChartLine(f"exact, {query}", [(x, adversary.risk(x)) for x in across]))
     level = None if most is None else float(most)
     title = f"Risk of disclosure {PRIVATE}"
     return Lines(title, "ε", curves, level, "the most allowed", up="belief in one world")

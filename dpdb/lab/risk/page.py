@@ -35,7 +35,7 @@ class Observation:
 
 
 @dataclass(frozen=True, repr=False)
-class Finding:
+class QueryRisk:
     """One query with its adversary, the risk allowed and the ε that keeps it."""
 
     query: str
@@ -83,7 +83,7 @@ class Finding:
         return [{name: column[i].item() for name, column in columns.items()} for i in first]
 
 
-def as_object(finding: Finding) -> dict[str, Any]:
+def as_object(finding: QueryRisk) -> dict[str, Any]:
     """The finding in the types of JSON."""
     worlds, adversary = finding.adversary.worlds, finding.adversary
     fields: dict[str, Any] = {
@@ -122,7 +122,7 @@ def as_object(finding: Finding) -> dict[str, Any]:
     return fields
 
 
-def as_page(finding: Finding) -> str:
+def as_page(finding: QueryRisk) -> str:
     """The finding as text for the terminal."""
     parts = [[printable(finding.query), *_universe(finding)]]
     if finding.most is not None:
@@ -134,7 +134,7 @@ def as_page(finding: Finding) -> str:
     return "\n\n".join("\n".join(lines) for lines in parts)
 
 
-def _universe(finding: Finding) -> Iterator[str]:
+def _universe(finding: QueryRisk) -> Iterator[str]:
     worlds = finding.adversary.worlds
     yield (
         f"  n    {worlds.number:<12}  possible worlds: X, the rows it counts, less one; "
@@ -145,7 +145,7 @@ def _universe(finding: Finding) -> Iterator[str]:
     yield f"  Δv   {worlds.widest:<12.8g}  the most that two worlds' answers differ"
 
 
-def _choice(finding: Finding) -> Iterator[str]:
+def _choice(finding: QueryRisk) -> Iterator[str]:
     """The largest ε for the risk that is allowed."""
     adversary, prior = finding.adversary, f"1/n = {finding.adversary.prior:.4g}"
     yield f"No world may be believed more than {float(finding.most or 0):.6g}:"
@@ -166,7 +166,7 @@ def _choice(finding: Finding) -> Iterator[str]:
         )
 
 
-def _worlds(finding: Finding) -> Iterator[str]:
+def _worlds(finding: QueryRisk) -> Iterator[str]:
     assert finding.epsilon is not None
     adversary, rows = finding.adversary, finding.table()
     yield (
@@ -188,7 +188,7 @@ def _worlds(finding: Finding) -> Iterator[str]:
         yield f"  … and {others:,} other missing values, with no more than the last of these"
 
 
-def _guess(finding: Finding) -> Iterator[str]:
+def _guess(finding: QueryRisk) -> Iterator[str]:
     """The adversary's beliefs after the observation."""
     assert finding.observation is not None
     worlds, observation = finding.adversary.worlds, finding.observation

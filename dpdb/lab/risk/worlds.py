@@ -21,7 +21,7 @@ from dpdb.errors import TooLarge, Unsupported
 from dpdb.plan.query import DEVIATIONS, SAMPLED, Function
 
 Array = npt.NDArray[np.float64]
-Rows = npt.NDArray[Any]
+ValuePlaces = npt.NDArray[Any]
 """Places in the sorted values."""
 
 FEWEST_ROWS = 3
@@ -36,7 +36,7 @@ class Worlds:
     """f(X), over all rows."""
     missing: Array
     """The distinct values of a row, ascending."""
-    counts: Rows
+    counts: ValuePlaces
     """The number of rows with that value, and so of worlds that lack one of them."""
     shifts: Array
     """f(ω) - f(X); the difference keeps digits that f(ω) loses in a double."""
@@ -105,14 +105,14 @@ class _Statistic(ABC):
         """f(X)."""
 
     @abstractmethod
-    def without(self, left_out: Rows) -> Array:
+    def without(self, left_out: ValuePlaces) -> Array:
         """f(X - x) - f(X)."""
 
     @abstractmethod
-    def without_both(self, left_out: Rows, other: Rows) -> Array:
+    def without_both(self, left_out: ValuePlaces, other: ValuePlaces) -> Array:
         """f(X - x - y) - f(X)."""
 
-    def others(self, left_out: Rows) -> Iterator[Rows]:
+    def others(self, left_out: ValuePlaces) -> Iterator[ValuePlaces]:
         """Candidates y for the row that changes f(X - x) most; some may be x itself.
 
         By default these are the smallest and the greatest rows, where f is monotone in y.
@@ -129,10 +129,10 @@ class _Sum(_Statistic):
     def whole(self) -> float:
         return float(self.values.sum())
 
-    def without(self, left_out: Rows) -> Array:
+    def without(self, left_out: ValuePlaces) -> Array:
         return -self.values[left_out]
 
-    def without_both(self, left_out: Rows, other: Rows) -> Array:
+    def without_both(self, left_out: ValuePlaces, other: ValuePlaces) -> Array:
         return -(self.values[left_out] + self.values[other])
 
 
@@ -155,10 +155,10 @@ class _Mean(_Centred):
     def whole(self) -> float:
         return self.mean
 
-    def without(self, left_out: Rows) -> Array:
+    def without(self, left_out: ValuePlaces) -> Array:
         return -self.distances[left_out] / (len(self.values) - 1)
 
-    def without_both(self, left_out: Rows, other: Rows) -> Array:
+    def without_both(self, left_out: ValuePlaces, other: ValuePlaces) -> Array:
         return -(self.distances[left_out] + self.distances[other]) / (len(self.values) - 2)
 
 
@@ -181,16 +181,16 @@ class _Spread(_Centred):
     def whole(self) -> float:
         return float(self._of(np.array(self.squares), len(self.values)))
 
-    def without(self, left_out: Rows) -> Array:
+    def without(self, left_out: ValuePlaces) -> Array:
         return self._of(self._less(left_out), len(self.values) - 1) - self.whole
 
-    def without_both(self, left_out: Rows, other: Rows) -> Array:
+    def without_both(self, left_out: ValuePlaces, other: ValuePlaces) -> Array:
         n = len(self.values)
         away = self.distances[other] + self.distances[left_out] / (n - 1)
         left = self._less(left_out) - away**2 * (n - 1) / (n - 2)
         return self._of(left, n - 2) - self.whole
 
-    def others(self, left_out: Rows) -> Iterator[Rows]:
+    def others(self, left_out: ValuePlaces) -> Iterator[ValuePlaces]:
         """The ends and the rows beside the mean: the change is monotone in the distance to it."""
         yield from super().others(left_out)
         n = len(self.values)
@@ -198,7 +198,7 @@ class _Spread(_Centred):
         for step in (-2, -1, 0, 1):
             yield np.clip(middle + step, 0, n - 1)
 
-    def _less(self, left_out: Rows) -> Array:
+    def _less(self, left_out: ValuePlaces) -> Array:
         n = len(self.values)
         return self.squares - self.distances[left_out] ** 2 * n / (n - 1)
 
@@ -221,14 +221,14 @@ class _Quantile(_Statistic):
     def whole(self) -> float:
         return float(self._of_all_but())
 
-    def without(self, left_out: Rows) -> Array:
+    def without(self, left_out: ValuePlaces) -> Array:
         return self._of_all_but(left_out) - self.whole
 
-    def without_both(self, left_out: Rows, other: Rows) -> Array:
+    def without_both(self, left_out: ValuePlaces, other: ValuePlaces) -> Array:
         lower, upper = np.minimum(left_out, other), np.maximum(left_out, other)
         return self._of_all_but(lower, upper) - self.whole
 
-    def _of_all_but(self, *left_out: Rows) -> Array:
+    def _of_all_but(self, *left_out: ValuePlaces) -> Array:
         """The quantile without the rows at these places, the lower first."""
         place = self.fraction * (len(self.values) - len(left_out) - 1)
         below, above, part = np.array(int(place)), np.array(int(place) + 1), float(place % 1)

@@ -51,7 +51,7 @@ class Stage:
 
 
 @dataclass(frozen=True)
-class Step:
+class Turn:
     """The state of the game after a question."""
 
     sql: str
@@ -105,12 +105,12 @@ def coins(seats: int, seed: int) -> tuple[int, ...]:
     return tuple(np.random.default_rng([seed, seats]).integers(2, size=seats).tolist())
 
 
-def play(stage: Stage, bits: Sequence[int], directory: Path, seed: int) -> Iterator[Step]:
+def play(stage: Stage, bits: Sequence[int], directory: Path, seed: int) -> Iterator[Turn]:
     """The steps of a stage, each after its question was answered by a session."""
     seats = len(bits)
     scenario = Scenario(columns(seats), list(enumerate(bits, 1)), None, table="room")
     database = Wire(stage.defence.open(scenario, directory, seed))
-    step = Step("", "", 0, UNKNOWN * seats)
+    step = Turn("", "", 0, UNKNOWN * seats)
     if stage.budget:
         step = _counted_honestly(database, step)
         yield step
@@ -123,8 +123,8 @@ def play(stage: Stage, bits: Sequence[int], directory: Path, seed: int) -> Itera
 
 
 def _asked(
-    database: Wire, step: Step, chosen: Sequence[tuple[int, ...]], counts: list[float]
-) -> Step:
+    database: Wire, step: Turn, chosen: Sequence[tuple[int, ...]], counts: list[float]
+) -> Turn:
     """The next step: ask about the last of the subsets, and add its count to `counts`."""
     sql = question(chosen[-1])
     try:
@@ -142,7 +142,7 @@ def _asked(
     )
 
 
-def _counted_honestly(database: Wire, step: Step) -> Step:
+def _counted_honestly(database: Wire, step: Turn) -> Turn:
     """The first question under a budget; those that follow are cheaper."""
     database.execute(f"SET epsilon = {float(HONEST):g}")
     answer = database.execute(WHOLE_ROOM)

@@ -12,7 +12,7 @@ from rich.padding import Padding
 from rich.progress_bar import ProgressBar
 from rich.text import Text
 
-from dpdb.lab.room.play import UNKNOWN, Stage, Step, right
+from dpdb.lab.room.play import UNKNOWN, Stage, Turn, right
 
 ROWS = 5
 FRAMES = 60
@@ -28,7 +28,7 @@ class Projector:
     delay: float
     """Seconds between two pictures."""
 
-    def show(self, stage: Stage, bits: Sequence[int], steps: Iterable[Step]) -> None:
+    def show(self, stage: Stage, bits: Sequence[int], steps: Iterable[Turn]) -> None:
         """One stage, as its answers arrive."""
         self.console.rule(stage.title, align="left", style="dim")
         self.console.print(f"{stage.note}\n")
@@ -39,7 +39,7 @@ class Projector:
             self.console.print(frame(last, bits))
         self.console.print()
 
-    def _play(self, stage: Stage, bits: Sequence[int], steps: Iterable[Step]) -> None:
+    def _play(self, stage: Stage, bits: Sequence[int], steps: Iterable[Turn]) -> None:
         every = -(-(stage.questions or FRAMES) // FRAMES)
         with Live(console=self.console, auto_refresh=False) as live:
             for step in steps:
@@ -48,7 +48,7 @@ class Projector:
                     time.sleep(self.delay)
 
 
-def frame(step: Step, bits: Sequence[int]) -> Group:
+def frame(step: Turn, bits: Sequence[int]) -> Group:
     """Seats, the last question, how many are right, and what is left of the budget."""
     seats = [_seat(guess, str(bit)) for guess, bit in zip(step.guesses, bits, strict=True)]
     across = -(-len(seats) // ROWS)
@@ -68,7 +68,7 @@ def _seat(guess: str, bit: str) -> Text:
     return Text(" ✘ ", style="red")
 
 
-def _captions(step: Step, bits: Sequence[int]) -> list[RenderableType]:
+def _captions(step: Turn, bits: Sequence[int]) -> list[RenderableType]:
     solved, opened = right(step.guesses, bits), step.guesses.count(UNKNOWN)
     captions: list[RenderableType] = [
         _line(f"{step.sql[:WIDTH]}{'…' if len(step.sql) > WIDTH else ''}", "dim"),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from statistics import NormalDist
 
-from dpdb.lab.plots.figures import Lines, Series
+from dpdb.lab.plots.figures import ChartLine, Lines
 from dpdb.lab.utility.accuracy import Differential, minimum_true_answer, noise_quantile
 
 EPSILONS = (Fraction("0.01"), Fraction("0.05"), Fraction("0.1"))
@@ -22,10 +22,10 @@ _SMALL = [Fraction(x, 1000) for x in range(10, 201, 2)]
 def noise_by_probability(sensitivity: Fraction, epsilons: Sequence[Fraction]) -> Lines:
     """Figure 1: z against pr, a curve for each ε (eq. 4)."""
 
-    def curve(epsilon: Fraction) -> Series:
+    def curve(epsilon: Fraction) -> ChartLine:
         scale = _scale(sensitivity, epsilon)
         points = [(float(pr), noise_quantile(scale, pr)) for pr in _PERCENTS]
-        return Series(f"ε = {float(epsilon):g}", points)
+        return ChartLine(f"ε = {float(epsilon):g}", points)
 
     return Lines(
         f"Noise against probability, Δ = {float(sensitivity):g}",
@@ -40,12 +40,12 @@ def answer_by_epsilon(
 ) -> Lines:
     """Figure 2: the minimum true answer against ε, a curve for each pr (eq. 6)."""
 
-    def curve(pr: Fraction) -> Series:
+    def curve(pr: Fraction) -> ChartLine:
         points = [
             (float(epsilon), minimum_true_answer(_scale(sensitivity, epsilon), pr, threshold))
             for epsilon in _SMALL
         ]
-        return Series(f"pr = {float(pr):g}", points)
+        return ChartLine(f"pr = {float(pr):g}", points)
 
     return Lines(
         f"Minimum true answer against ε, relative error {float(threshold):g}, "
@@ -62,9 +62,9 @@ def answer_by_relative_error(
     """Figure 2 with the relative error across, at one ε (eq. 6)."""
     scale = _scale(sensitivity, epsilon)
 
-    def curve(pr: Fraction) -> Series:
+    def curve(pr: Fraction) -> ChartLine:
         points = [(float(re), minimum_true_answer(scale, pr, re)) for re in _SMALL]
-        return Series(f"pr = {float(pr):g}", points)
+        return ChartLine(f"pr = {float(pr):g}", points)
 
     return Lines(
         f"Minimum true answer against relative error, ε = {float(epsilon):g}, "
@@ -83,7 +83,7 @@ def noise_densities(sensitivity: Fraction, epsilons: Sequence[Fraction]) -> Line
         f"Density of the noise, Δ = {float(sensitivity):g}",
         "noise",
         [
-            Series(
+            ChartLine(
                 f"ε = {float(epsilon):g}: Laplace(0, {float(scale):g})",
                 [(x, laplace_density(x, 0, float(scale))) for x in across],
             )
@@ -100,7 +100,7 @@ def laplace_densities() -> Lines:
         "Densities of four Laplace distributions",
         "x",
         [
-            Series(f"Laplace({mean}, {s})", [(x, laplace_density(x, mean, s)) for x in across])
+            ChartLine(f"Laplace({mean}, {s})", [(x, laplace_density(x, mean, s)) for x in across])
             for mean, s in ((0, 0.1), (0, 0.5), (0, 1), (-5, 1))
         ],
         up="density",
@@ -115,8 +115,8 @@ def laplace_and_normal() -> Lines:
         "A Laplace and a normal distribution of mean 0 and variance 1",
         "x",
         [
-            Series("Laplace(0, sqrt(1/2))", [(x, laplace_density(x, 0, s)) for x in across]),
-            Series("Normal(0, 1)", [(x, NormalDist().pdf(x)) for x in across]),
+            ChartLine("Laplace(0, sqrt(1/2))", [(x, laplace_density(x, 0, s)) for x in across]),
+            ChartLine("Normal(0, 1)", [(x, NormalDist().pdf(x)) for x in across]),
         ],
         up="density",
     )

@@ -21,21 +21,14 @@ if TYPE_CHECKING:
 
 
 def select_width(
-    values: SortedValues,
-    centre: int,
-    fraction: Fraction,
-    mechanism: Bracket,
-    noise: Noise,
+    values: SortedValues, centre: int, fraction: Fraction, mechanism: Bracket, noise: Noise
 ) -> int:
     """The index of the half-width that is selected for the interval around `centre`."""
     return choose(width_weights(values, centre, fraction, mechanism), noise)
 
 
 def width_weights(
-    values: SortedValues,
-    centre: int,
-    fraction: Fraction,
-    mechanism: Bracket,
+    values: SortedValues, centre: int, fraction: Fraction, mechanism: Bracket
 ) -> list[int]:
     """The integer weight of each half-width, for sorted `values`."""
     scale = fraction.denominator

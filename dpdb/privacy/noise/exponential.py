@@ -128,10 +128,7 @@ def _joined(both_high: int, one: int, other: int, both_low: int, power: int) -> 
 
 
 def pieces(
-    values: SortedValues,
-    grid: tuple[int, int],
-    fraction: Fraction,
-    mechanism: Exponential,
+    values: SortedValues, grid: tuple[int, int], fraction: Fraction, mechanism: Exponential
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], Weights]:
     """The pieces of the grid, by their starts and lengths, and the weight of each."""
     ranked = ranked_pieces(values, grid, fraction, mechanism)
@@ -152,10 +149,7 @@ class Pieces(NamedTuple):
 
 
 def ranked_pieces(
-    values: SortedValues,
-    grid: tuple[int, int],
-    fraction: Fraction,
-    mechanism: Exponential,
+    values: SortedValues, grid: tuple[int, int], fraction: Fraction, mechanism: Exponential
 ) -> Pieces:
     """The grid, cut where the score changes.
 

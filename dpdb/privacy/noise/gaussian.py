@@ -65,10 +65,7 @@ def accept_gaussian(
     sigma = math.sqrt(variance)
     z = np.abs(y) / sigma - sigma / t
     return are_below_exp(
-        words,
-        z * z / 2,
-        lambda i: (abs(int(y[i])) - variance / t) ** 2 / (2 * variance),
-        below_exp,
+        words, z * z / 2, lambda i: (abs(int(y[i])) - variance / t) ** 2 / (2 * variance), below_exp
     )
 
 

@@ -72,10 +72,7 @@ def select_cut(
 
 
 def cut_pieces(
-    values: SortedValues,
-    grid: tuple[int, int],
-    fraction: Fraction,
-    mechanism: Exponential,
+    values: SortedValues, grid: tuple[int, int], fraction: Fraction, mechanism: Exponential
 ) -> tuple[list[int], list[int], list[int]]:
     """The pieces as in `exponential.pieces`; the weight of a value is the mean over its cuts."""
     ranked = ranked_pieces(values, grid, fraction, mechanism)

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     Values = npt.NDArray[Any]
 
-Bounds = Callable[[int], tuple[Fraction, Fraction]]
+ChanceBounds = Callable[[int], tuple[Fraction, Fraction]]
 """A chance, from below and from above, by this number of binary digits of each r."""
 _WORD = 64
 
@@ -96,7 +96,7 @@ def _sigma(r: Fraction) -> Fraction:
     return (1 - r) ** 2 / r
 
 
-def _staying(step: Step) -> Bounds:
+def _staying(step: Step) -> ChanceBounds:
     """Bounds of p, which falls with r and rises with r₂."""
 
     def bounds(digits: int) -> tuple[Fraction, Fraction]:
@@ -108,7 +108,7 @@ def _staying(step: Step) -> Bounds:
     return lru_cache(bounds)
 
 
-def _between(step: Step, *, same: bool) -> Bounds:
+def _between(step: Step, *, same: bool) -> ChanceBounds:
     """Bounds of π, which falls with r and rises with r₂, and with r₁ unless x = 0."""
 
     def bounds(digits: int) -> tuple[Fraction, Fraction]:
@@ -133,12 +133,12 @@ def _ratio(step: Step, scale: Fraction | None, digits: int) -> tuple[Fraction, F
     return Fraction(first, 2**bits), Fraction(first + 1, 2**bits)
 
 
-def _coins(bounds: Bounds, size: int, noise: Noise) -> npt.NDArray[np.bool_]:
+def _coins(bounds: ChanceBounds, size: int, noise: Noise) -> npt.NDArray[np.bool_]:
     """Independent coins that are true with this chance."""
     return np.array([_coin(bounds, noise) for _ in range(size)], dtype=np.bool_)
 
 
-def _coin(bounds: Bounds, noise: Noise) -> bool:
+def _coin(bounds: ChanceBounds, noise: Noise) -> bool:
     word, bits = noise.below(2**_WORD), _WORD
     while True:
         low, high = bounds(4 * bits)

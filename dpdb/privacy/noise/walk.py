@@ -43,10 +43,7 @@ def stops(
 
 
 def _stops(
-    cells: Sequence[SortedValues],
-    ladder: npt.NDArray[np.int64],
-    walk: Walk,
-    noise: Noise,
+    cells: Sequence[SortedValues], ladder: npt.NDArray[np.int64], walk: Walk, noise: Noise
 ) -> npt.NDArray[np.int64]:
     threshold = geometric(walk.threshold_scale, len(cells), noise) - walk.threshold
     looks = geometric(walk.look_scale, len(cells) * len(ladder), noise)

@@ -1,13 +1,14 @@
-"""Items that are read while others are in use."""
+"""Items that are read while others are in use, and works that two threads do."""
 
 from __future__ import annotations
 
 from threading import Event, Thread
 from unittest.mock import patch
 
+import numpy as np
 import pytest
 
-from dpdb.engines.sources.read_ahead import read_ahead
+from dpdb.engines.sources.read_ahead import read_ahead, side_by_side
 from dpdb.errors import DataFileError
 
 
@@ -76,3 +77,36 @@ def test_an_error_is_passed_on():
     assert next(ahead) == 1
     with pytest.raises(DataFileError, match="cannot be read"):
         next(ahead)
+
+
+def test_two_works_are_done_at_a_time():
+    first, second, done = Event(), Event(), []
+
+    def answer(own, other):
+        own.set()
+        assert other.wait(10)
+        done.append(own)
+
+    side_by_side([lambda: answer(first, second), lambda: answer(second, first)])
+    assert {*done} == {first, second}
+
+
+@pytest.mark.parametrize("place", range(4))
+def test_an_error_of_a_work_is_raised_when_none_is_left(place):
+    done = []
+
+    def work(number):
+        if number == place:
+            raise DataFileError("cannot be read")
+        done.append(number)
+
+    with pytest.raises(DataFileError, match="cannot be read"):
+        side_by_side([lambda number=number: work(number) for number in range(4)])
+    assert sorted(done) == [number for number in range(4) if number != place]
+
+
+@pytest.mark.parametrize("number", [1, 5])
+def test_what_rows_hold_is_not_warned_of(number):
+    huge = np.array([1e308])
+    with np.errstate(all="raise"):
+        side_by_side([lambda: huge * huge] * number)

@@ -103,7 +103,7 @@ def test_a_text_that_no_row_has_is_no_value_of_the_column(tmp_path):
     columns.add(pyarrow.record_batch([array], ["x"]))
     held = columns.finish()["x"]
     assert plain(held) == ["a", None, "b"]
-    assert held.values == ("a", "b")
+    assert sorted(held.values) == ["a", "b"]
 
 
 def test_integers(tmp_path):

@@ -32,10 +32,11 @@ from dpdb.privacy.noise.smooth import statistic_and_scale
 from dpdb.privacy.noise.walk import stops
 from dpdb.privacy.sensitivity import Contribution
 from dpdb.privacy.walk import Walk
-from dpdb.vectors.vector import Array
+from dpdb.vectors.vector import Array, Bools
 
 X = ColumnRef(Column("x", Kind.INTEGER))
-GRIDS = [Grid(Fraction(1), 0, 9), Grid(Fraction(1), -500, 3000), Grid(Fraction(1), -(2**53), 2**53)]
+ENDS = [(0, 9), (-90, -7), (-500, 3000), (-(2**53), 2**53)]
+GRIDS = [Grid(Fraction(1), low, high) for low, high in ENDS]
 FRACTIONS = [Fraction(1, 2), Fraction(1, 100), Fraction(123457, 10**6)]
 CELLS = 3
 
@@ -49,6 +50,13 @@ class Part:
 
     def counted_steps(self, _: Ranks) -> tuple[Array | None, Array]:
         return self.groups, self.values
+
+    def all_steps(self, _: Ranks) -> tuple[Array | None, Array, Bools | None]:
+        """With some rows that do not count, of any value; in groups they are in none."""
+        if self.groups is not None:
+            return self.groups, self.values, None
+        values = np.repeat(self.values, 2)
+        return None, values, np.arange(len(values)) % 2 == 0
 
 
 def tables(grid: Grid, chance: Random) -> Iterator[list[int]]:

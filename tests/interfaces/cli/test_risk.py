@@ -138,9 +138,7 @@ def test_simulated_answers_have_the_noise_they_should(capsys: pytest.CaptureFixt
     assert other["response"] - 5 == pytest.approx(drawn[7] - 2)
 
 
-def test_where_limits_the_universe(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_where_limits_the_universe(capsys: pytest.CaptureFixture[str]) -> None:
     [some] = found(capsys, "--query", f"{ABSENCE} WHERE absence_days < 10", "--epsilon", "1")
     assert some["worlds"] == 3
     assert some["whole"] == 2

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from dpdb.interfaces.shell.progress import Progress
+from dpdb.interfaces.shell.progress import ProgressLine
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 def test_a_short_load_is_silent(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
-    progress = Progress()
+    progress = ProgressLine()
     clock[0] += 0.4
     progress(0.5)
     progress(1.0)
@@ -28,7 +28,7 @@ def test_a_short_load_is_silent(clock: list[float], capsys: pytest.CaptureFixtur
 def test_a_long_load_shows_how_far_it_is(
     clock: list[float], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    progress = Progress()
+    progress = ProgressLine()
     clock[0] += 3600  # at the prompt
     progress.restart()
     clock[0] += 0.4
@@ -44,7 +44,7 @@ def test_a_long_load_shows_how_far_it_is(
 def test_a_load_that_is_cancelled_leaves_no_line(
     clock: list[float], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    progress = Progress()
+    progress = ProgressLine()
     clock[0] += 1
     progress(0.25)
     capsys.readouterr()

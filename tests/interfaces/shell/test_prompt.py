@@ -149,6 +149,19 @@ def test_completion_menu_and_toolbar_in_colour(terminal: Terminal) -> None:
     assert re.search(r"\x1b\[[\d;]*41[\d;]*m refused", terminal.raw), "not in red"
 
 
+def test_completions_are_below_what_is_typed(tmp_path: Path) -> None:
+    typed = ["SELECT COUNT(*)", "FROM people", "WHERE age > 30", "AND "]
+    with Terminal(PEOPLE, home=tmp_path, lines=12) as terminal:
+        terminal.wait_for_prompt()
+        terminal.send(".help\r")  # so that the next prompt is at the bottom of the window
+        terminal.wait(lambda t: "references, settings." in t.text and t.cursor_line == "dpdb>")
+        terminal.send("\r".join(typed))
+        terminal.wait("18 to 65")
+        [first, *others] = (line.rstrip() for line in typed)
+        above = terminal.lines[terminal.row - 3 : terminal.row + 1]
+        assert above == [f"dpdb> {first}", *(f" ...> {line}" for line in others)]
+
+
 def test_ctrl_c_cancels_a_query_and_a_hangup_ends_it(tmp_path: Path) -> None:
     terminal = Terminal(PEOPLE, home=tmp_path, how="endless")
     terminal.wait_for_prompt()

@@ -16,7 +16,7 @@ from dpdb.errors import MissingBounds, printable
 from dpdb.interfaces.cli.main import main
 from dpdb.interfaces.shell import prompt
 from dpdb.interfaces.shell.commands import COMMANDS, run_typed
-from dpdb.interfaces.shell.settings import Settings
+from dpdb.interfaces.shell.settings import ShellSettings
 from dpdb.interfaces.shell.shell import Shell
 from dpdb.ledger.protocol import Balance
 from dpdb.policy.budget import Budget, Neighbors
@@ -53,7 +53,7 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
         def open_session(progress: object) -> Session:
             return Session(policy, noise=Noiseless())
 
-        return Shell(policy, Settings(), lambda question, _: next(given), open_session,
+        return Shell(policy, ShellSettings(), lambda question, _: next(given), open_session,
                      inputs=inputs)  # fmt: skip
 
     return build
@@ -231,7 +231,7 @@ def test_help_on_a_command(make: Make, capsys: pytest.CaptureFixture[str]) -> No
 
 @pytest.mark.parametrize(("line", "hint"), [
     (".headers on", "answers always have a header"), (".budget", "SHOW BUDGET;"),
-    (".dump", "single rows are never shown"),
+    (".dump", "single rows are never shown"), (".timing on", ".timer on shows how long"),
     ("\\e", "opens what is typed"), ("\\copy t to x", ".mode csv and .once FILE"),
     (".tabels", "did you mean .tables?"), ("\\foo", ".help lists them"),
 ])  # fmt: skip
@@ -309,13 +309,22 @@ def test_every_help_fits_a_screen(
         assert all(any(line.startswith(f"  {name}") for line in lines) for name in COMMANDS)
 
 
+@pytest.mark.parametrize("topic", ["", "settings", "epsilon"])
+def test_help_is_folded_in_a_narrow_window(
+    make: Make, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, topic: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    run_typed(make(), f".help {topic}")
+    assert max(map(len, capsys.readouterr().err.splitlines())) <= 60
+
+
 def test_no_help_on_it(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
     run_typed(make(), ".help epsilom")
     assert "did you mean epsilon?" in capsys.readouterr().err
 
 
 def test_ask_builds_a_query(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
-    shell = make("wage", "age", "mean", "city = 'Roma", "city = 'Rome'", "")
+    shell = make("wage", "age", "AVG", "city = 'Roma", "city = 'Rome'", "")
     run_typed(shell, ".ask")
     said = capsys.readouterr()
     assert "SELECT MEAN(age) FROM t WHERE city = 'Rome';" in said.err

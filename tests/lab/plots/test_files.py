@@ -13,14 +13,16 @@ import matplotlib as mpl
 import pytest
 
 from dpdb.errors import UsageError
-from dpdb.lab.plots.figures import Bar, Bars, Chart, Lines, Series, TileRow, Tiles
+from dpdb.lab.plots.figures import Bar, Bars, Chart, ChartLine, Lines, TileRow, Tiles
 from dpdb.lab.plots.files import save
 from dpdb.lab.plots.style import DARK, LIGHT
 from dpdb.lab.plots.svg import in_page
 
 SVG = "{http://www.w3.org/2000/svg}"
 CURVE = [(0.0, 0.0), (3.0, 40.0), (10.0, 100.0)]
-LINES = Lines("A <title> & more", "x", [Series("s & t", CURVE), Series("u", CURVE[:2])], 60.0, "l")
+LINES = Lines(
+    "A <title> & more", "x", [ChartLine("s & t", CURVE), ChartLine("u", CURVE[:2])], 60.0, "l"
+)
 TILES = Tiles("Tiles", ("yes", "<no>"), [TileRow("all", [0, 1, 1]), TileRow("none", [1] * 65)])
 BARS = Bars(
     "Bars",
@@ -189,7 +191,7 @@ def test_names_cannot_act(tmp_path: Path) -> None:
     hostile = "<script>$x^$ \x1b]0;x\x07 表"
     shown = "<script>$x^$ \\x1b]0;x\\x07 表"
     charts = [
-        Lines(hostile, hostile, [Series(hostile, CURVE)], 3.0, hostile, hostile),
+        Lines(hostile, hostile, [ChartLine(hostile, CURVE)], 3.0, hostile, hostile),
         Tiles(hostile, (hostile,), [TileRow(hostile, [0, 0])]),
         Bars(hostile, [Bar(hostile, "s0", 0.5, 0.4, 0.7)]),
     ]
@@ -226,7 +228,7 @@ def test_what_draws_nothing_loads_no_matplotlib() -> None:
 
 def test_a_logarithmic_axis_and_a_colour_of_its_own(tmp_path: Path) -> None:
     points = [(0.0, 0.01), (1.0, 1.0), (2.0, 100.0)]
-    root = saved(Lines("t", "x", [Series("s", points, "s4")], logarithmic=True), tmp_path)
+    root = saved(Lines("t", "x", [ChartLine("s", points, "s4")], logarithmic=True), tmp_path)
     [[(_, low), (_, middle), (_, high)]] = marks(root, "stroke-s4")
     assert middle - high == pytest.approx(low - middle, abs=0.2)
     labels = [text.text for text in root.iter(f"{SVG}text")]

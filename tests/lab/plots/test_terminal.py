@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dpdb.lab.plots.figures import Lines, Series, TileRow, Tiles
+from dpdb.lab.plots.figures import ChartLine, Lines, TileRow, Tiles
 from dpdb.lab.plots.terminal import ROWS, figure_text
 from dpdb.lab.utility.figures import laplace_densities
 
@@ -34,7 +34,7 @@ def dots(chart: str) -> set[tuple[int, int]]:
 
 
 def line(*points: tuple[float, float], label: str = "one") -> Lines:
-    return Lines("title", "across", [Series(label, points)])
+    return Lines("title", "across", [ChartLine(label, points)])
 
 
 def test_a_straight_line_is_straight() -> None:
@@ -51,8 +51,8 @@ def test_a_straight_line_is_straight() -> None:
 
 def test_heights_are_read_off_the_axis() -> None:
     """A curve at 300 is in the row labelled 300, one at 100 in the row labelled 100."""
-    low, high = Series("low", [(0, 100), (9, 100)]), Series("high", [(0, 300), (9, 300)])
-    chart = figure_text(Lines("t", "x", [low, high, Series("ends", [(0, 0), (0, 400)])]), 60)
+    low, high = ChartLine("low", [(0, 100), (9, 100)]), ChartLine("high", [(0, 300), (9, 300)])
+    chart = figure_text(Lines("t", "x", [low, high, ChartLine("ends", [(0, 0), (0, 400)])]), 60)
     for label, letter in (("100", "a"), ("300", "b")):
         (row,) = (text for text in chart.splitlines() if text.strip().startswith(f"{label} ┤"))
         assert letter in row
@@ -82,14 +82,14 @@ def test_letters_are_on_their_curves() -> None:
 
 
 def test_the_level_is_drawn_and_explained() -> None:
-    chart = figure_text(Lines("t", "x", [Series("s", [(0, 0), (9, 0)])], 4.0, "the truth"), 60)
+    chart = figure_text(Lines("t", "x", [ChartLine("s", [(0, 0), (9, 0)])], 4.0, "the truth"), 60)
     assert "┄┄┄" in rows(chart)[0]
     assert "  ┄  the truth: 4" in chart
 
 
 def test_axes_say_what_they_measure() -> None:
     chart = figure_text(
-        Lines("t", "ε", [Series("s", [(0, 0), (1, 50)])], up="noise"), 60
+        Lines("t", "ε", [ChartLine("s", [(0, 0), (1, 50)])], up="noise"), 60
     ).splitlines()
     assert chart[0] == "  noise"
     assert [text.split()[0] for text in chart if "┤" in text] == ["50", "40", "30", "20", "10", "0"]
@@ -113,7 +113,9 @@ def test_little_to_draw(points: list[tuple[float, float]]) -> None:
 
 def test_two_equal_curves_keep_two_letters() -> None:
     same = [(0.0, 0.0), (9.0, 9.0)]
-    text = "".join(rows(figure_text(Lines("t", "x", [Series("s", same), Series("z", same)]), 60)))
+    text = "".join(
+        rows(figure_text(Lines("t", "x", [ChartLine("s", same), ChartLine("z", same)]), 60))
+    )
     assert "a" in text
     assert "b" in text
 
@@ -124,7 +126,7 @@ def test_names_cannot_act() -> None:
 
 def test_equal_factors_are_equal_steps_on_a_logarithmic_axis() -> None:
     curve = [(0.0, 100.0), (1.0, 1.0), (2.0, 0.01)]
-    lines = figure_text(Lines("t", "x", [Series("s", curve)], 1.0, "l", logarithmic=True)).split(
+    lines = figure_text(Lines("t", "x", [ChartLine("s", curve)], 1.0, "l", logarithmic=True)).split(
         "\n"
     )
     places = {line.split()[0]: row for row, line in enumerate(lines) if "┤" in line}

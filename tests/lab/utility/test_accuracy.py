@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpdb.errors import InvalidOption
-from dpdb.lab.plots.figures import Series
+from dpdb.lab.plots.figures import ChartLine
 from dpdb.lab.utility import figures as utility_figures
 from dpdb.lab.utility.accuracy import (
     Differential,
@@ -162,7 +162,7 @@ def test_other_numbers_out_of_range() -> None:
         minimum_true_answer(ONE, TENTH, Fraction(0))
 
 
-def at(series: Series, x: float) -> float:
+def at(series: ChartLine, x: float) -> float:
     """The height of a curve at a place that is one of its points."""
     (found,) = (y for place, y in series.points if place == pytest.approx(x))
     return found
@@ -188,7 +188,7 @@ def test_figure_2_and_its_variant() -> None:
         assert [y for _, y in one.points] == pytest.approx([y for _, y in other.points])
 
 
-def moments(series: Series) -> tuple[float, float, float]:
+def moments(series: ChartLine) -> tuple[float, float, float]:
     """Area, mean and variance under a curve, by the trapezoidal rule."""
     totals = [0.0, 0.0, 0.0]
     for (a, at_a), (b, at_b) in zip(series.points, series.points[1:], strict=False):

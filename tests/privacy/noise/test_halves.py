@@ -29,13 +29,7 @@ from dpdb.privacy.noise.system import SystemNoise
 from dpdb.privacy.sensitivity import Contribution
 from tests.support.brute import ADD_REMOVE, REPLACE, Pairs, as_pairs, multisets, neighbouring
 from tests.support.fits import fit
-from tests.support.selections import (
-    close,
-    distribution,
-    exponential,
-    integers,
-    largest_ratio,
-)
+from tests.support.selections import close, distribution, exponential, integers, largest_ratio
 
 ALPHA = 1e-6
 QUARTILES = (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))

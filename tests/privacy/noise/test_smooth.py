@@ -485,9 +485,7 @@ def worst_excess(mechanism: Smooth, steeper: Fraction, smaller: Fraction) -> flo
 @pytest.mark.parametrize("rows", [1, 2])
 @pytest.mark.parametrize("fraction", FRACTIONS, ids=str)
 @pytest.mark.parametrize(
-    ("epsilon", "delta"),
-    [(Fraction(1, 2), Fraction(1, 100)), CHARGES[5]],
-    ids=str,
+    ("epsilon", "delta"), [(Fraction(1, 2), Fraction(1, 100)), CHARGES[5]], ids=str
 )
 def test_neighbours_differ_by_no_more_than_is_charged(
     epsilon: Fraction, delta: Fraction, fraction: Fraction, rows: int

@@ -40,6 +40,16 @@ def left(run: Run, policy: Path) -> float:
     return float(answer["budget"]["epsilon_left"])
 
 
+def test_queries_are_counted_by_session_and_in_all(make: Make, run: Run) -> None:
+    policy = make(ROWS, POLICY.replace("queries = 4", "queries = 4\nqueries_in_all = 9"))
+    run("budget", "open", policy.with_suffix(".toml"))
+    for _ in range(2):
+        run(policy, "-c", PAID)
+    [_, _, budget] = run(policy, "--json", "-c", f"{PAID}; SHOW BUDGET").answers
+    counts = [row for row in budget["rows"] if row[0].startswith("queries")]
+    assert counts == [["queries of this session", 4, 1, 3], ["queries in all", 9, 3, 6]]
+
+
 def test_a_ledger_is_opened_once(make: Make, run: Run) -> None:
     path = make(ROWS, POLICY)
     refused = run(path, "-c", COUNT)

@@ -14,7 +14,7 @@ from prompt_toolkit.document import Document
 from dpdb.interfaces.cli.batch import Batch
 from dpdb.interfaces.shell import progress
 from dpdb.interfaces.shell.prompt import completer_of
-from dpdb.interfaces.shell.settings import Settings
+from dpdb.interfaces.shell.settings import ShellSettings
 from dpdb.policy.reader import policy_for
 from tests.support.command_line import COUNT, Run
 from tests.support.terminal import Terminal
@@ -77,7 +77,7 @@ def test_names_of_files_are_not_completed(people: Path, tmp_path: Path, run: Run
     """Those of a folder are its owner's."""
     (tmp_path / "patient-7.csv").touch()
     for restricted in (True, False):
-        console = Batch(policy_for(people), Settings(), None, [], restricted=restricted)  # type: ignore[arg-type]
+        console = Batch(policy_for(people), ShellSettings(), None, [], restricted=restricted)  # type: ignore[arg-type]
         completer = completer_of(console, teach=False)
         typed = Document(f".read {tmp_path}/")
         offered = [each.text for each in completer.get_completions(typed, CompleteEvent())]

@@ -101,7 +101,8 @@ def test_what_is_told_from_the_header_is_said_once(run: Run, make: Make) -> None
     path = make((HEADER.replace("ok", "") + ROWS).encode("latin-1") + b"caf\xe9;1;\n")
     ran = run(path, "-c", "SHOW TABLES; SHOW BUDGET")
     assert ran.err.splitlines() == [
-        f"note: {path}: cells are separated by semicolons, by the look of the first line",
+        f"note: {path}: cells are separated by semicolons, by the look of the first line;"
+        ' numbers such as 12,50 need a policy with decimal = ","',
         f"note: {path}: a column has no name: here it is column_3",
     ]
 

@@ -148,8 +148,7 @@ def test_the_policy_of_that_name_is_about_the_file(run: Run, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("name", "module"),
-    [("t.parquet", "pyarrow"), ("t.duckdb", "duckdb"), ("t.duckdb", "pyarrow")],
+    ("name", "module"), [("t.parquet", "pyarrow"), ("t.duckdb", "duckdb"), ("t.duckdb", "pyarrow")]
 )
 def test_what_reads_them_is_optional(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, module: str

@@ -1,0 +1,155 @@
+"""Cells as words of eight bytes, which are kept without the text that they stood in."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpdb.engines.sources.cell_words import (
+    HIGH_BITS,
+    Bools,
+    Words,
+    alike,
+    fill_up,
+    keep_last,
+    rows_before,
+    words_before,
+)
+from dpdb.engines.sources.csv_records import Cells, Places, runs
+from dpdb.vectors.grammar import LONGEST
+
+_TAIL = 16
+"""The bytes of a cell's last two words."""
+_HALF = np.uint64(32)
+_FACTORS = np.frombuffer(os.urandom(8 * (LONGEST // 8 + 4)), "<u8") | np.uint64(1)
+SIZE, HEAD, BEFORE, LAST = range(4)
+_BYTE = np.uint64(0xFF)
+_END = "\xff"
+"""A character of one byte that no plain cell has."""
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class PackedCells:
+    """Cells as words of eight bytes.
+
+    The rows of `tails` have the size in bytes, where in `heads` the first words start, of which
+    there are `counts`, the word before the last, and the last one. The first word of a cell is
+    filled up with zeros.
+    """
+
+    tails: Words
+    heads: Words
+    counts: Places
+
+    @classmethod
+    def of(cls, cells: Cells) -> PackedCells:
+        sizes = cells.ends - cells.starts
+        counts = np.maximum(sizes + (7 - _TAIL), 0) >> 3
+        long = np.flatnonzero(counts > 0)
+        # Four words are read at once, of which two are not kept.
+        tails = rows_before(cells, cells.ends)
+        keep_last(tails[:, LAST], sizes)
+        keep_last(tails[:, BEFORE], sizes - 8)
+        tails[:, SIZE] = sizes
+        tails[:, HEAD] = 0
+        each = counts[long]
+        tails[long, HEAD] = first = np.cumsum(each) - each
+        ends = cells.ends[long] - _TAIL
+        heads = words_before(cells, runs(ends - 8 * each + 8, each, 8))
+        heads[first] = _cut(heads[first], sizes[long] - _TAIL - 8 * (each - 1))
+        return cls(tails, heads, counts)
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    def hashes(self) -> Words:
+        """A hash of each cell."""
+        found = self.tails[:, LAST] * _FACTORS[0]
+        found += self.tails[:, BEFORE] * _FACTORS[1]
+        found += self.tails[:, SIZE] * _FACTORS[2]
+        long = np.flatnonzero(self.counts)
+        each = self.counts[long]
+        factors = _FACTORS[runs(np.full(len(long), 4), each)]
+        found[long] += sums(self.heads * factors, each)
+        # The high bits of a product depend on all bits of its factors.
+        found ^= found >> _HALF
+        found *= _FACTORS[3]
+        return np.asarray(found)
+
+    def among(self, rows: Places) -> PackedCells:
+        """The words of these rows' cells."""
+        tails, counts = self.tails.take(rows, axis=0), self.counts[rows]
+        long = np.flatnonzero(counts)
+        each = counts[long]
+        heads = self.heads[runs(tails[long, HEAD].astype(np.intp), each)]
+        tails[long, HEAD] = np.cumsum(each) - each
+        return PackedCells(tails, heads, counts)
+
+    def plain(self, quote: bytes) -> Bools:
+        """Which cells are plain: those are their own texts.
+
+        They are ASCII without NUL, are not empty, and do not begin with the quote, which may be
+        empty.
+        """
+        last, before = self.tails[:, LAST], self.tails[:, BEFORE]
+        sizes, long = self.tails[:, SIZE].astype(np.intp), np.flatnonzero(self.counts)
+        each, starts = self.counts[long], self.tails[long, HEAD].astype(np.intp)
+        # The first word of a cell has as many bytes as the others leave.
+        left = ((sizes - 1) & 7) + 1
+        filled = np.full(len(self.heads), 8)
+        filled[starts] = left[long]
+        plain = (sizes > 0) & _ascii(last, sizes) & _ascii(before, sizes - 8)
+        plain[long] &= sums(~_ascii(self.heads, filled), each) == 0
+        if quote:
+            first = np.where(sizes > 8, before, last)
+            first[long] = self.heads[starts]
+            first >>= (8 * (8 - left)).astype(np.uint64)
+            plain &= first & _BYTE != ord(quote)
+        return np.asarray(plain)
+
+    def texts(self) -> list[str]:
+        """The cells as texts, all of which are plain."""
+        last = np.cumsum(self.counts + 3) - 2
+        words = np.zeros(len(self.heads) + 3 * len(last), dtype="<u8")
+        words[last] = self.tails[:, LAST]
+        words[last - 1] = self.tails[:, BEFORE]
+        words[runs(last - 1 - self.counts, self.counts)] = self.heads
+        words[last + 1] = ord(_END)
+        written = words.tobytes().translate(None, b"\0")
+        return written.decode("latin-1").split(_END)[:-1]
+
+    def cells(self) -> Cells:
+        """The cells that have these words, in order and with NULs around each of them."""
+        last = np.cumsum(self.counts + 3)
+        text = np.zeros(len(self.heads) + 3 * len(last) + 2, dtype="<u8")
+        text[last] = self.tails[:, LAST]
+        text[last - 1] = self.tails[:, BEFORE]
+        text[runs(last - 1 - self.counts, self.counts)] = self.heads
+        ends = 8 * (last + 1)
+        return Cells(text.tobytes(), ends - self.tails[:, SIZE].astype(np.intp), ends)
+
+
+def _cut(words: Words, counts: NDArray[Any]) -> Words:
+    """The words with zeros before their last so many bytes."""
+    keep_last(words, counts)
+    return words
+
+
+def _ascii(words: Words, counts: NDArray[Any]) -> Bools:
+    """Where the last so many bytes of each word are ASCII, and none of them is NUL."""
+    filled = fill_up(words, counts)
+    # Taking one from a byte sets its high bit where it was zero.
+    return np.asarray(((filled - alike(1)) | filled) & HIGH_BITS == 0)
+
+
+def sums(values: NDArray[Any], counts: Places) -> NDArray[Any]:
+    """The sums of so many values each, one after another."""
+    if not len(counts):
+        return values
+    sums = np.cumsum(np.append(np.zeros(1, values.dtype), values))
+    stops = np.cumsum(counts)
+    return np.asarray(sums[stops] - sums[stops - counts])

@@ -1,0 +1,89 @@
+"""What stands for the units of rows in a stream, whatever blocks their names are in.
+
+A number is a word of its own. A text is two words: its hashes with factors that nobody knows, so
+two names have the same words with a probability of at most 2^-124 (see `text_hashes`).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import numpy as np
+
+from dpdb.engines.memory.changes import changes
+from dpdb.engines.memory.keys import is_text, named_numbers
+from dpdb.engines.memory.row_blocks import row_blocks
+from dpdb.engines.memory.row_hashes import HashKey, fresh_words, text_words
+from dpdb.engines.sources.text_hashes import random_factors
+from dpdb.vectors.columns import Codes, Numbers
+from dpdb.vectors.stored_texts import StoredTexts
+from dpdb.vectors.vector import Array, Bools
+
+_FACTORS = random_factors(), random_factors()
+_PLACE = HashKey(os.urandom(32)).place("unit")
+"""Nobody can choose numbers that share a hash with many others."""
+_UPPER = np.uint64(32)
+_BLOCK = 2**14
+"""Rows whose words stay in the cache."""
+
+Words = tuple[Array, ...]
+"""For each of some rows a word, or several, which are equal where the unit is the same."""
+
+
+def names_unit(column: Numbers | Codes) -> Bools:
+    """Which rows name a unit."""
+    if isinstance(column, StoredTexts):
+        return ~column.null
+    if isinstance(column, Codes):
+        return np.asarray(column.codes != len(column.values))
+    return named_numbers(column)[1]
+
+
+def unit_words(column: Numbers | Codes) -> Words:
+    """The words of the unit that each row names."""
+    return tuple(_words(column, place) for place in range(2 if is_text(column) else 1))
+
+
+def unit_hashes(column: Numbers | Codes) -> Array:
+    """A number of 32 bits for each row, equal where the column names the same unit."""
+    return _spread(_words(column, 0))
+
+
+def by_units(words: Words, most: int) -> Iterator[tuple[Array, Array]]:
+    """Rows in parts of about `most`, none of which has a unit of another.
+
+    Of each part come the places of its rows, and numbers for their units, from 0 on.
+    """
+    bits = max(len(words[0]) // most, 1).bit_length() - 1
+    part_of = (_spread(words[0]) >> np.uint32(31 - bits) >> np.uint32(1)).astype(np.uint16)
+    for part in range(2**bits):
+        places = np.flatnonzero(part_of == part)
+        yield places, numbered(tuple(each[places] for each in words))
+
+
+def numbered(words: Words) -> Array:
+    """A number for the unit of each row, from 0 on."""
+    order = np.argsort(words[0]) if len(words) == 1 else np.lexsort(words)
+    new = changes((each[order] for each in words), len(order))
+    numbers = np.empty(len(order), dtype=np.int32)
+    numbers[order] = np.cumsum(new, dtype=np.int32) - np.int32(1)
+    return numbers
+
+
+def _spread(words: Array) -> Array:
+    found = np.empty(len(words), dtype=np.uint32)
+    for block in row_blocks(len(words), _BLOCK):
+        found[block] = _PLACE.terms(fresh_words(words[block])) >> _UPPER
+    return found
+
+
+def _words(column: Numbers | Codes, place: int) -> Array:
+    if isinstance(column, Numbers):
+        return column.units
+    if isinstance(column, StoredTexts):
+        return column.hashes(_FACTORS[place])
+    if not is_text(column):
+        return column.codes
+    words = text_words([*map(str, column.values)], _FACTORS[place])
+    return np.asarray(np.append(words, np.uint64(0))[column.codes])

@@ -1,0 +1,75 @@
+"""Which columns name the owner of a row, its privacy unit, or are the same in all of its rows."""
+
+from __future__ import annotations
+
+from dpdb.plan.expressions import ColumnRef, columns_of
+from dpdb.plan.relations import (
+    Join,
+    Joined,
+    JoinKind,
+    Mark,
+    Relation,
+    Scan,
+    Source,
+    certain_scans,
+    scans,
+)
+from dpdb.policy.catalog import Table
+
+
+def unit_columns(source: Source, *, always: bool = False) -> frozenset[str]:
+    """The names of the columns that name the privacy unit of a row, or `always` do.
+
+    A column that references such a column is not one of them: the policy says which are.
+    """
+    match source:
+        case Joined(relation=relation):
+            return frozenset(
+                f"{scan.leaf}.{name}" if scan.leaf else name
+                for scan in (certain_scans(relation) if always else scans(relation))
+                for name in unit_columns(scan.table, always=always)
+            )
+        case Table(unit=str(unit), chain=None) if unit:
+            return frozenset((unit,) if source.names_every_unit or not always else ())
+    return frozenset()
+
+
+def columns_of_owner(source: Source) -> frozenset[str]:
+    """The names of the columns that are the same in all rows of a unit, or NULL in all.
+
+    They are the columns of tables with one row for each unit, and those that unique lookups find
+    for them in public tables. A group by such columns has all rows of a unit or none.
+    """
+    return _of_owner(source.relation if isinstance(source, Joined) else Scan(source))
+
+
+def _of_owner(relation: Relation) -> frozenset[str]:
+    match relation:
+        case Scan(table=table):
+            # A unit can have another row where the column that names it is NULL.
+            one_row = table.key != () and {*table.key} == unit_columns(table, always=True)
+            return frozenset(map(relation.name, table.columns)) if one_row else frozenset()
+        case Mark(left=left):
+            return _of_owner(left)
+        case Join(kind=JoinKind.FULL):
+            return frozenset()
+        case Join(left=left, right=Scan(table=Table(public=True)) as right):
+            known = _of_owner(left)
+            return known | _looked_up(relation, right, known)
+        case Join(kind=JoinKind.INNER, left=left, right=right):
+            return _of_owner(left) | _of_owner(right)
+        case Join(left=left):
+            return _of_owner(left)
+
+
+def _looked_up(join: Join, right: Scan, known: frozenset[str]) -> frozenset[str]:
+    """The columns of a public table of which a unit's rows all find the same row, or none."""
+    equal = {
+        there.column.name
+        for here, there in join.on
+        if isinstance(there, ColumnRef) and columns_of(here).keys() <= known
+    }
+    key = {right.name(column) for column in right.table.columns if column.name in right.table.key}
+    alone = len(join.on) == len(key) and join.rest is None
+    found = bool(key) and key <= equal and (alone or join.kind is JoinKind.INNER)
+    return frozenset(map(right.name, right.table.columns)) if found else frozenset()

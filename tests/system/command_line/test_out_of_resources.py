@@ -1,0 +1,100 @@
+"""What fails after the debit: an error in plain words, which costs what the answer would have cost."""
+
+from __future__ import annotations
+
+import errno
+import json
+from pathlib import Path
+from threading import Thread
+
+import pyarrow
+import pytest
+from pyarrow import parquet
+
+from dpdb.engines.memory.engine import MemoryEngine
+from tests.support.command_line import Make, Run
+
+ROWS = "x\n1\n2\n3\n"
+POLICY = """
+[budget]
+name = "b"
+ledger = "b.ledger"
+[tables.t]
+path = "t.csv"
+[tables.t.columns]
+x = { type = "integer", bounds = [0, 9] }
+"""
+COUNT = "SELECT COUNT(*) FROM t"
+LACKS = (
+    "error: this machine lacks memory, threads, open files or disk space to answer this statement"
+)
+FAILED = "error: dpdb failed to answer this statement"
+PAID = "hint: what it cost stays paid\n"
+
+SHORTAGES = [
+    MemoryError("Kanarienvogel"), OSError(errno.ENOSPC, "Kanarienvogel"),
+    RecursionError("Kanarienvogel"), RuntimeError("can't start new thread"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("failure", SHORTAGES, ids=lambda each: type(each).__name__)
+def test_what_the_machine_lacks(
+    run: Run, make: Make, monkeypatch: pytest.MonkeyPatch, failure: Exception
+) -> None:
+    policy = make(ROWS, POLICY).with_suffix(".toml")
+    run("budget", "open", policy)
+    with monkeypatch.context() as broken:
+        broken.setattr(MemoryEngine, "exact", _failing(failure))
+        ran = run(policy, "--on-error", "continue", "--json", "-c", f"{COUNT}; SHOW BUDGET")
+    assert ran.code == 1
+    assert ran.err == f"{LACKS}\n{PAID}"
+    failed, budget = ran.answers
+    assert failed["error"]["kind"] == "OutOfResources"
+    assert (budget["budget"]["epsilon_left"], budget["budget"]["queries_left"]) == (0.9, 9)
+    told = json.loads(run("budget", "export", policy, "--format", "json").out.splitlines()[-1])
+    assert (told["statement"], told["epsilon"], told["queries"]) == (COUNT, 0.1, 1)
+
+
+def test_no_thread_can_be_started(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "t.parquet"
+    parquet.write_table(pyarrow.table({"x": [1, 2, 3]}), path)
+    monkeypatch.setattr(Thread, "start", _failing(RuntimeError("can't start new thread")))
+    ran = run(path, "-c", "SELECT COUNT(x) FROM t")
+    assert (ran.code, ran.out, ran.err) == (1, "", f"{LACKS}\n{PAID}")
+
+
+def test_an_interrupt_after_the_debit(
+    run: Run, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(MemoryEngine, "exact", _failing(KeyboardInterrupt()))
+    ran = run(make(ROWS), "-c", f"{COUNT}; {COUNT}")
+    assert ran.code == 130
+    assert ran.err.endswith("cancelled; what it cost stays paid\ninterrupted\n")
+
+
+@pytest.mark.parametrize(
+    ("where", "mode"),
+    [
+        ("dpdb.session.answers.accuracy_notes.interval_notes", "table"),
+        ("dpdb.session.answers.release_reports.reports", "json"),
+        ("dpdb.answers.formats.render.sheet", "csv"),
+    ],
+)
+def test_an_answer_that_cannot_be_shown(
+    run: Run, make: Make, monkeypatch: pytest.MonkeyPatch, where: str, mode: str
+) -> None:
+    """Its details are worked out, and its text is made, when the session has let it out."""
+    for failure, said in ((ValueError("a cell"), FAILED), (MemoryError("a cell"), LACKS)):
+        monkeypatch.setattr(where, _failing(failure))
+        ran = run(make(ROWS), "--format", mode, "-c", COUNT)
+        assert ran.code == 1
+        assert ran.err.endswith(f"{said}\n{PAID}")
+
+
+def _failing(failure: BaseException) -> object:
+    def fail(*_: object, **__: object) -> None:
+        raise failure
+
+    return fail
