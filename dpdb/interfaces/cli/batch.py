@@ -62,11 +62,8 @@ class Batch(Console):
         try:
             answer = self._session.execute(statement.text)
             shown = self.answer_text(answer)
-        except Exception as failure:
-            error = reportable(failure)
-            self.code = max(self.code, error.exit_code)
-            self._hopeless = isinstance(error, SetupError)
-            self._report(*statement.presentable(error))
+        except Exception as error:
+            self._refuse(statement, reportable(error))
             return False
         except KeyboardInterrupt:
             tell(f"cancelled; {STAYS_PAID}")
@@ -77,6 +74,13 @@ class Batch(Console):
         if self.settings.is_on("timer"):
             tell(f"{time.monotonic() - started:.2f} s")
         return True
+
+    def _refuse(self, statement: Sql, error: DpdbError) -> None:
+        # In a variable of the frame that it came through, the error would keep the session alive,
+        # and with it the transaction on a server.
+        self.code = max(self.code, error.exit_code)
+        self._hopeless = isinstance(error, SetupError)
+        self._report(*statement.presentable(error))
 
     def fail(self, error: DpdbError) -> None:
         self.code = max(self.code, error.exit_code)

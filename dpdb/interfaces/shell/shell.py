@@ -90,9 +90,8 @@ class Shell(Console):
             self._progress.restart()
             answer = self.session.execute(text)
             shown = self.answer_text(answer)
-        except Exception as failure:
-            error = reportable(failure)
-            tell_error(*statement.presentable(error))
+        except Exception as error:
+            tell_error(*statement.presentable(reportable(error)))
             return False
         except KeyboardInterrupt:
             self._progress.clear()
