@@ -95,7 +95,7 @@ NOISE = (
         [Change(f"{_EXECUTOR}Executor._execute", "draws: list[npt.NDArray[Any]] = []",
                 "type(plan).exact = tuple(each.cells for each in exact); draws = []"),
          Change("answers.confidence_intervals:_around", "values = read(combination, draws)",
-                "values = read(reading, plan.exact)")],
+                "values = read(combination, plan.exact)")],
         "audit/test_interval_coverage.py::test_a20_intervals_are_around_the_noisy_value",
     ),
     Mutant(

@@ -190,9 +190,10 @@ def _plain(array: pyarrow.Array) -> NDArray[Any]:
 
 def null_of(array: pyarrow.Array) -> NDArray[np.bool_]:
     """Which values are NULL."""
-    # Where none is, the bits that say so can be missing: as many are read then.
-    known = array.buffers()[0] or b"\xff" * (-(-(array.offset + len(array)) // 8))
-    return _unpacked(~np.frombuffer(known, np.uint8), array)
+    # Where none is, the bits that say so can be missing, or be any: as many others are read then.
+    known = array.buffers()[0] if array.null_count else None
+    bits = known or b"\xff" * (-(-(array.offset + len(array)) // 8))
+    return _unpacked(~np.frombuffer(bits, np.uint8), array)
 
 
 def bools(array: pyarrow.BooleanArray) -> NDArray[np.bool_]:

@@ -36,7 +36,7 @@ class ParquetReader(BatchReader):
         return files_of(table.path)
 
     def rows(self, table: Table) -> int:
-        return sum(file.metadata.num_rows for file in _files(table, frozenset()))
+        return sum(file.metadata.num_rows for file in _files(table, ()))
 
     def batches(self, table: Table, names: Collection[str]) -> Batches:
         [batches] = self.strands(table, names, 1)
@@ -44,9 +44,7 @@ class ParquetReader(BatchReader):
 
     def strands(self, table: Table, names: Collection[str], most: int) -> list[Batches]:
         size = batch_rows(table, names)
-        pieces = [
-            piece for file in _files(table, frozenset(names)) for piece in _pieces(file, size)
-        ]
+        pieces = [piece for file in _files(table, tuple(names)) for piece in _pieces(file, size)]
         left = iter(pieces)
         return [_read(left, table, size) for _ in range(max(1, min(most, len(pieces))))]
 
@@ -65,7 +63,7 @@ class _File:
 
     @classmethod
     @lru_cache(maxsize=2**7)
-    def of(cls, path: Path, _state: tuple[int, ...], table: Table, names: frozenset[str]) -> _File:
+    def of(cls, path: Path, _state: tuple[int, ...], table: Table, names: tuple[str, ...]) -> _File:
         """The file, to be read for the columns that the policy calls `names`.
 
         What it says of itself is not asked for again until it is written.
@@ -81,7 +79,7 @@ class _File:
         return cls(path, metadata, columns, frozenset(texts & few))
 
 
-def _files(table: Table, names: frozenset[str]) -> Iterator[_File]:
+def _files(table: Table, names: tuple[str, ...]) -> Iterator[_File]:
     """The files of a table, to be read for these columns."""
     for path in files_of(table.path):
         yield _File.of(path, state_of(path, table.path), table, names)
