@@ -31,7 +31,7 @@ from dpdb.plan.expressions import (
     Slot,
 )
 from dpdb.policy.catalog import Kind
-from dpdb.policy.timestamps import iso_text, read_timestamp
+from dpdb.policy.timestamps import DAY, TIMESTAMPS, iso_text, read_timestamp
 from dpdb.vectors import grammar
 
 Cell = Fraction | float | str | bool | None
@@ -174,6 +174,11 @@ def _cast(value: Any, source: Kind, target: Kind) -> Any:
                 return None if moment is None else float(moment)
         number = grammar.number(value)
         return number if number is None or target is Kind.NUMBER else _whole(number)
+    match source, target:
+        case (Kind.DATE, Kind.TIMESTAMP):
+            return _within(TIMESTAMPS, round(value) * DAY)
+        case (Kind.TIMESTAMP, Kind.DATE):
+            return None if _within(TIMESTAMPS, value) is None else float(value // DAY)
     match target:
         case Kind.TEXT:
             return _written(value, source)
@@ -182,6 +187,10 @@ def _cast(value: Any, source: Kind, target: Kind) -> Any:
         case Kind.NUMBER:
             return float(value)
     return _whole(float(value))
+
+
+def _within(ends: tuple[int, int], value: float) -> float | None:
+    return float(value) if ends[0] <= value <= ends[1] else None
 
 
 def _whole(value: float) -> float | None:

@@ -72,7 +72,7 @@ class _WordBuilder:
 
 
 class _TextBuilder:
-    """Numbers the distinct cells as they come, and puts their texts in order at the end."""
+    """Numbers the distinct cells as they come; in the end those of one text get the same code."""
 
     def __init__(self, column: Column, punctuation: Punctuation, *, exact: bool) -> None:
         self._nullable = column.nullable

@@ -107,6 +107,15 @@ def test_statistics_of_five_rows(open_engine: OpenEngine, tmp_path: Path) -> Non
             assert result == expected, select
 
 
+def test_a_date_is_the_timestamp_of_its_midnight(open_engine: OpenEngine, tmp_path: Path) -> None:
+    rows = "2000-02-29,2000-02-29\n2000-02-29,2000-02-29 23:59\n1969-12-31,1969-12-31 00:00:01\n"
+    columns = 'd = { type = "date" }\np = { type = "timestamp" }\n'
+    policy = write(tmp_path, "t", "d,p\n" + rows, f"[tables.t.columns]\n{columns}")
+    for condition, expected in {"d = p": 1, "d < p": 2, "d = CAST(p AS DATE)": 3}.items():
+        text = f"SELECT COUNT(*) FROM t WHERE {condition}"
+        assert raw(text, policy, open_engine()) == [[expected]]
+
+
 def test_cells_are_in_the_order_of_the_groups(open_engine: OpenEngine, tmp_path: Path) -> None:
     policy, engine = table(tmp_path, ROWS), open_engine()
     assert raw("SELECT g, COUNT(*) FROM t GROUP BY g", policy, engine) == [[3, 1, 0]]
