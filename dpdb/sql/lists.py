@@ -141,7 +141,7 @@ def _constants(several: exp.Array, text: str) -> list[tuple[str, exp.Expr]]:
 
 def _check_number(number: int, node: exp.Expr, text: str) -> None:
     if number > MAX_ELEMENTS:
-        raise TooLarge(f"more than {MAX_ELEMENTS} _elements of a list", place=place(node, text))
+        raise TooLarge(f"more than {MAX_ELEMENTS} elements of a list", place=place(node, text))
     if not number:
         raise TypeMismatch("the list is empty", place=place(node, text))
 
