@@ -14,11 +14,12 @@ from dpdb.answers.record import CellColumn
 from dpdb.answers.release_reports import atom_sums, has_margin, release_labels
 from dpdb.plan.confidence import CONFIDENCE, at_once
 from dpdb.plan.derived_columns import has_intervals
-from dpdb.plan.expressions import Cast, ColumnRef, columns_of, conjunction, slots
+from dpdb.plan.expressions import Cast, ColumnRef, Expr, columns_of, conjunction, slots
 from dpdb.plan.found_keys import are_sought
 from dpdb.plan.obstacles import hint
 from dpdb.plan.plan import Plan, Release
 from dpdb.plan.query import Options
+from dpdb.plan.ranges import narrow
 from dpdb.plan.statistics import JointRanks, Ranks
 from dpdb.policy.catalog import Column, Kind
 from dpdb.policy.names import written
@@ -136,9 +137,12 @@ def _walk_notes(shown: _Shown) -> Iterator[str]:
     few = walk.rows_needed(len(statistic.rungs))
     yield f"{shown.column}: of fewer than about {few} rows the {name} is near the {end} bound"
     match statistic.argument:
-        case Cast(
-            operand=ColumnRef(column=Column(guessed=True, bounds=None) as column), kind=Kind.NUMBER
-        ):
+        case (
+            Cast(
+                operand=ColumnRef(column=Column(guessed=True, bounds=None) as column),
+                kind=Kind.NUMBER,
+            ) as number
+        ) if number not in narrow(conjunction(shown.where, statistic.where), {}):
             called = written(column.name)
             yield (
                 f"{shown.column}: {called} is read as a number; of dates ask for "
@@ -153,6 +157,7 @@ class _Shown(NamedTuple):
     column: str
     """The column that reports name for it."""
     competing_rows: int
+    where: Expr | None
 
 
 def _shown_releases(planned: Plan) -> Iterator[_Shown]:
@@ -160,7 +165,8 @@ def _shown_releases(planned: Plan) -> Iterator[_Shown]:
     labels = release_labels(planned)
     for output in planned.outputs:
         for index in sorted(planned.released_for(output)):
-            yield _Shown(planned.releases[index], labels[index], planned.competing_rows)
+            release = planned.releases[index]
+            yield _Shown(release, labels[index], planned.competing_rows, planned.where)
         for index in sorted(slots(output.expression, "subquery")):
             yield from _shown_releases(planned.subplans[index])
 

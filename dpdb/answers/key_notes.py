@@ -25,8 +25,8 @@ def _notes(planned: Plan) -> Iterator[str]:
         assert isinstance(release.mechanism, Threshold)
         least, sure = release.mechanism.shown_from, release.mechanism.surely_from
         yield (
-            f"shown are keys of about {least} {units(planned.table)} or more, "
-            f"and all of {sure} or more"
+            f"shown are keys with about {least} or more {units(planned.table)}, "
+            f"and all with {sure} or more"
         )
         columns = [each.label for each in planned.outputs if index in planned.released_for(each)]
         if columns:

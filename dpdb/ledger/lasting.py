@@ -188,12 +188,14 @@ class LastingLedger(Ledger, ReleaseStore):
             for before, after in change.balances:
                 covered_price(before, after)
             made.append(change)
-            return self._entry(last.entry, change)
+            entry = self._entry(last.entry, change)
+            # The session has asked, whatever fails or interrupts it from here on.
+            self._session.queries += queries
+            return entry
 
         with self._session.lock:
             self._last()
             self._session.reader.follow(self.book.append(entry_after), made[0].after)
-            self._session.queries += queries
         return Receipt(loss, region, made[0].price)
 
     def _last(self) -> Sealed:

@@ -126,5 +126,5 @@ def _check(key: Expr, query: Query, context: PlanningContext, share: BudgetShare
     raise Unsupported(
         f"{name} has no declared values to group by, and keys found in the data need delta",
         hint=f"list them as values in the policy, or some in the query, WHERE {listed} IN (…); or "
-        f"--delta 1e-6: shown are then keys of about {units} {of_whom} or more",
+        f"--delta 1e-6: shown are then keys with about {units} or more {of_whom}",
     )

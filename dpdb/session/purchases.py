@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from dpdb.answers import accuracy_notes
 from dpdb.answers.estimates import Draws, Noisy
-from dpdb.errors import STAYS_PAID, BudgetExceeded, InternalError
+from dpdb.errors import STAYS_PAID, BudgetExceeded, InternalError, LedgerError
 from dpdb.ledger.protocol import FREE, Price
 from dpdb.plan.confidence import CONFIDENCE, at_once
 from dpdb.plan.plan import Plan
@@ -72,7 +72,7 @@ def purchases(
     if options.relative_error is not None:
         for purchase in _gradual_purchases(plans, options, ledger, open_executor):
             # It is kept at once: a later step may fail, and this one is paid for all the same.
-            keeping.keep(purchase)
+            _is_kept(keeping, purchase)
             yield purchase
         return
     (plan,) = plans
@@ -82,12 +82,21 @@ def purchases(
     while True:
         result = executor.execute(plan, receipt, shared)
         purchase = Purchase(result, receipt.price, accuracy_notes.error_notes(options, plan))
-        if keeping.keep(purchase, shared):
+        if _is_kept(keeping, purchase, shared):
             break
         # Others have released some of it in the meantime. What was drawn here is forgotten.
         shared = keeping.shared(plan)
         _check_shown(shared, charged)
     yield purchase
+
+
+def _is_kept(keeping: Keeping, purchase: Purchase, shared: Shared | None = None) -> bool:
+    """Whether a purchase could be kept; where the ledger fails, the error says what was paid."""
+    try:
+        return keeping.keep(purchase, shared)
+    except LedgerError as error:
+        error.hint = error.hint or STAYS_PAID
+        raise
 
 
 def _check_shown(shared: Shared, charged: Shared) -> None:

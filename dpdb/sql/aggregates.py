@@ -19,7 +19,7 @@ from dpdb.sql import types
 from dpdb.sql.contribution_bounds import bounded
 from dpdb.sql.named_arguments import has_named_arguments
 from dpdb.sql.refused_aggregates import NAMES, refusal
-from dpdb.sql.trees import node_name, only, place
+from dpdb.sql.trees import node_name, only, place, written_name
 
 if TYPE_CHECKING:
     from dpdb.sql.expression_binder import ExpressionBinder
@@ -162,10 +162,9 @@ def _plain(node: exp.Expr, rows: ExpressionBinder) -> Aggregate:
         raise refused
     function = _FUNCTIONS.get(type(node))
     if function is None:
+        name, where = written_name(node, rows.text), place(node, rows.text)
         hint = f"aggregates are {', '.join(_USUAL)} and those that `dpdb help sql` lists"
-        raise Unsupported(
-            f"{node_name(node)} is not supported", hint=hint, place=place(node, rows.text)
-        )
+        raise Unsupported(f"{name} is not supported", hint=hint, place=where)
     return _call(node, function, rows)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from dpdb.errors import Unsupported
-from dpdb.sql.trees import node_name, place
+from dpdb.sql.trees import place, written_name
 
 NAMES = ("HISTOGRAM", "APPROX_TOP_COUNT", "EVERY")
 """The aggregates whose names sqlglot does not know."""
@@ -21,7 +21,7 @@ def refusal(node: exp.Expr, text: str) -> Unsupported | None:
     if isinstance(node, exp.Anonymous):
         name, arguments = str(node.this).upper(), node.expressions
     else:
-        name, arguments = node_name(node), [node.this, node.expression]
+        name, arguments = written_name(node, text), [node.this, node.expression]
     if name == "EVERY" or isinstance(node, _DECIDED_BY_ONE):
         return _decided_by_one(node, name, text)
     column = _column(arguments[0] if arguments else None)
@@ -49,7 +49,7 @@ def refusal(node: exp.Expr, text: str) -> Unsupported | None:
 
 def _decided_by_one(node: exp.Expr, name: str, text: str) -> Unsupported:
     """The error for whether any row, or every one, meets a condition."""
-    condition = "x" if name.endswith("OR") else "NOT x"
+    condition = "x" if isinstance(node, exp.LogicalOr) else "NOT x"
     return Unsupported(
         f"{name} is not supported: one row can decide it",
         hint=f"COUNT_IF({condition}) counts the rows that would; AVG(x) is the part that is true",

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 from sqlglot import exp
 
 from dpdb.errors import Place, SyntaxFault, TooLarge, Unsupported
 from dpdb.plan.expressions import Call, Expr, Literal
 
+_CALL = re.compile(r"(\w+)\s*\(")
+_CALL_BEFORE = re.compile(r"(\w+)\s*\(\s*(?:DISTINCT\s+)?$", re.IGNORECASE)
 MAX_DEPTH = 40
 """How deeply operators may be nested: more than people write, far less than recursion can."""
 MAX_EXPRESSIONS = 10_000
@@ -130,6 +134,14 @@ def check_depth(depth: int, node: exp.Expr, text: str) -> None:
         raise SyntaxFault("an expression is missing")
     if depth > MAX_DEPTH:
         raise TooLarge(f"expression nested deeper than {MAX_DEPTH} levels", place=place(node, text))
+
+
+def written_name(call: exp.Expr, text: str) -> str:
+    """The name of a function as `text` calls it, where it can be seen; otherwise as SQL does."""
+    named = _CALL.match(text, start(call)) if "start" in call.meta else None
+    # sqlglot forgets the places of some: then the first argument is where the call is known from.
+    named = named or _CALL_BEFORE.search(text[: max(start(call), 0)])
+    return node_name(call) if named is None else named[1].upper()
 
 
 def node_name(node: exp.Expr) -> str:

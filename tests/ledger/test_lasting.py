@@ -16,6 +16,7 @@ from dpdb.ledger import custodian
 from dpdb.ledger.book import Book
 from dpdb.ledger.entries import Charge
 from dpdb.ledger.lasting import LastingLedger
+from dpdb.ledger.state import StateReader
 from dpdb.policy.budget import Budget, Composition, Neighbors
 from dpdb.policy.catalog import Policy, Reference
 from dpdb.privacy.accounting.composition import ComposedLoss
@@ -58,6 +59,24 @@ def test_the_number_of_queries_is_each_session_s(folder: Path) -> None:
         ledger.charge(of(TENTH), None)
         with pytest.raises(BudgetExceeded, match="limit of 2 queries"):
             ledger.charge(of(TENTH), None)
+
+
+@pytest.mark.parametrize("interruption", [KeyboardInterrupt, MemoryError])
+def test_what_is_on_the_disk_counts_whatever_comes_after(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, interruption: type[BaseException]
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise interruption
+
+    ledger = LastingLedger.open(made(folder, Budget(Fraction(1), Fraction(0), 2)))
+    with monkeypatch.context() as broken:
+        broken.setattr(StateReader, "follow", interrupted)
+        with pytest.raises(interruption):
+            ledger.charge(of(TENTH), None)
+    assert (ledger.balance.epsilon_left, ledger.balance.queries_left) == (1 - TENTH, 1)
+    with pytest.raises(BudgetExceeded):
+        ledger.charge(of(Fraction(1)), None)
+    assert ledger.balance.queries_left == 1  # what is refused is not counted
 
 
 def test_queries_in_all_are_of_all_sessions(folder: Path) -> None:

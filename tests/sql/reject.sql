@@ -30,9 +30,9 @@ SELECT COUNT(*) FROM people HAVING age > 30;
 -- Unsupported 1:12
 SELECT SUM(*) FROM people;
 --- Raw aggregates and others that give a value of one row
--- Unsupported MODE, CORR and those that `dpdb help sql` lists
+-- Unsupported STRING_AGG is not supported
 SELECT STRING_AGG(name, ',') FROM people;
--- Unsupported
+-- Unsupported MODE, CORR and those that `dpdb help sql` lists
 SELECT GROUP_CONCAT(name) FROM people;
 -- UnknownName
 SELECT LISTAGG(name) FROM people;
@@ -60,6 +60,8 @@ SELECT QUANTILE_DISK(age, 0.5) FROM people;
 SELECT PERCENTILE_DISC(age, 0.5) WITHIN GROUP (ORDER BY age) FROM people;
 -- Unsupported 1:8 COUNT_IF(NOT x) counts the rows that would
 SELECT BOOL_AND(age > 30) FROM people;
+-- Unsupported 1:13 BOOL_OR is not supported: one row can decide it
+SELECT zip, BOOL_OR(age > 30) FROM people GROUP BY zip;
 -- Unsupported 1:13 EVERY is not supported: one row can decide it
 SELECT zip, EVERY(age > 30) FROM people GROUP BY zip;
 -- Unsupported COUNT_IF(x) counts the rows that would

@@ -80,7 +80,7 @@ def test_the_count_is_what_selected_the_keys_and_costs_nothing_more(tmp_path: Pa
         1,
         Fraction(1, 10**6),
     )
-    assert answer.notes[0] == "shown are keys of about 15 rows or more, and all of 29 or more"
+    assert answer.notes[0] == "shown are keys with about 15 or more rows, and all with 29 or more"
 
 
 def test_keys_have_a_share_like_one_more_aggregate_and_all_of_delta(tmp_path: Path) -> None:
@@ -179,9 +179,9 @@ def test_without_delta_the_refusal_says_what_delta_would_show(
         "city has no declared values to group by, and keys found in the data need delta" in errors
     )
     assert "WHERE city IN (…)" in errors
-    assert "--delta 1e-6: shown are then keys of about 31 different who or more" in errors
+    assert "--delta 1e-6: shown are then keys with about 31 or more different who" in errors
     assert cli.main([str(tmp_path / "t.toml"), "--delta", "1e-6", "-c", f"EXPLAIN {query}"]) == 0
-    assert "shown are keys of about 31 different who or more" in capsys.readouterr().out
+    assert "shown are keys with about 31 or more different who" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("option", ["error = 5", "relative_error = 0.1", "noise_index = [1, 2]"])

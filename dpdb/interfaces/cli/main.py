@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpdb.errors import DpdbError, printable
+from dpdb.errors import DpdbError, UsageError, printable
 from dpdb.interfaces.cli.arguments import parser, policy_for_arguments, with_statement
 from dpdb.interfaces.cli.batch import Batch, scripted
 from dpdb.interfaces.cli.restricted import check_restricted
@@ -33,12 +33,18 @@ INTERRUPTED = 130
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code."""
     words = sys.argv[1:] if arguments is None else list(arguments)
+    unseen = sys.stdout is None  # so a closed stream is
     _make_streams_safe()
     try:
         if words and words[0] in SUBCOMMANDS:
             return SUBCOMMANDS[words[0]].run(words[1:])
         options = with_statement(parser().parse_intermixed_args(words))
         check_restricted(options)
+        if unseen and not options.output:
+            raise UsageError(
+                "standard output is closed: answers would be paid for, and lost",
+                hint="-o FILE writes them into a file",
+            )
         valid_seed(options.seed, teach=options.teach)
         typed = not options.scripts and sys.stdin.isatty()
         return _prompt(options) if typed else _batch(options)

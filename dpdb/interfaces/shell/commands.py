@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 from dpdb.errors import DpdbError, UnknownName, UsageError, did_you_mean, printable
 from dpdb.interfaces.shell.chart import chart
 from dpdb.interfaces.shell.console import Console, Entry
-from dpdb.interfaces.shell.entries import Command, Sql, entries, interjection
+from dpdb.interfaces.shell.entries import TOGGLE, Command, Sql, entries, interjection
 from dpdb.interfaces.shell.help import help_on
 from dpdb.interfaces.shell.scripts import statements
 from dpdb.interfaces.shell.settings import SETTINGS
@@ -184,6 +184,8 @@ def _changing(name: str) -> Run:
     """The command that shows or changes a setting."""
 
     def change(console: Console, value: str) -> bool:
+        if value == TOGGLE and SETTINGS[name].is_switch:
+            value = "off" if console.settings.is_on(name) else "on"
         if value:
             console.settings.change(name, value.lower(), f".{name}")
         if console.interactive or not value:

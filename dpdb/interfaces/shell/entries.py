@@ -12,9 +12,12 @@ from dpdb.sql.splitting import Piece, next_piece, skip_ignored, split
 WORDS = {"help": ".help", "quit": ".quit", "exit": ".quit", ".exit": ".quit",
          ".show": ".help settings"}  # fmt: skip
 """The words of other shells, and the dot command that each stands for."""
+TOGGLE = "toggle"
+"""The argument with which `.timer` is turned on where it was off, and off where it was on."""
 BACKSLASHES = {"\\q": ".quit", "\\?": ".help", "\\h": ".help", "\\d": ".schema", "\\d+": ".schema",
                "\\dt": ".tables", "\\l": ".tables", "\\i": ".read", "\\o": ".output",
-               "\\x": ".mode vertical", "\\timing": ".timer", "\\s": ".history"}  # fmt: skip
+               "\\x": ".mode vertical", "\\timing": f".timer {TOGGLE}",
+               "\\s": ".history"}  # fmt: skip
 """The commands of psql, and the dot command that each stands for."""
 _INTERJECTION = re.compile(r"\s*(?:[.\\][A-Za-z?].*|help|quit|exit)\s*", re.IGNORECASE)
 """A line that is a command even within a statement, where `.5` and `exit;` are none."""

@@ -33,6 +33,13 @@ _STATEMENT = re.compile(
     re.IGNORECASE,
 )
 """What may be a statement: no rows under a header that begins like one, but for SELECT and WITH."""
+_OTHER_SQL = re.compile(
+    rf"create\s+(or\s+replace\s+)?(temp\s+|temporary\s+)?(table|view)\s+{_NAME}\s*(as\b|\()(?s:.*)"
+    rf"|drop\s+(table|view)\s+{_NAME}|pragma\s+\w+(\s*=\s*\w+|\(\w*\))?"
+    rf"|(un)?pivot\s+{_NAME}\s+on\s+(?s:.*)",
+    re.IGNORECASE,
+)
+"""What other shells understand: a file with it is one of statements all the same."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +88,7 @@ def statements(name: str, commands: Collection[str]) -> Iterator[Scripted | Comm
             case Sql(text=text) if _STATEMENT.fullmatch(text):
                 yield Scripted(text, origin, trusted)
             case _:
-                trusted = False
+                trusted &= isinstance(entry, Sql) and bool(_OTHER_SQL.fullmatch(entry.text))
                 yield Unsupported(
                     "only SELECT, EXPLAIN SELECT, SHOW, DESCRIBE table, SET and dot commands are "
                     f"understood: {origin} is something else"

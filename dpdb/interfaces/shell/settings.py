@@ -26,6 +26,11 @@ class Setting:
     values: tuple[str, ...]
     help: str
 
+    @property
+    def is_switch(self) -> bool:
+        """Whether it is on or off."""
+        return set(self.values) == set(SWITCH)
+
     def checked(self, value: object, source: str) -> str:
         """`value` if the setting can have it; TOML's true and false are `on` and `off`."""
         given = {True: "on", False: "off"}.get(value, value) if isinstance(value, bool) else value

@@ -118,7 +118,7 @@ def commands_within_a_statement(terminal: Terminal) -> None:
     terminal.send("SHOW\r")
     terminal.wait(lambda t: t.cursor_line.strip() == "...>")
     terminal.send("\\timing\r")
-    terminal.wait("timer: off")
+    terminal.wait("timer: on")
     terminal.wait(lambda t: t.cursor_line.strip() == "...>")
     terminal.send("TABLES;\r")
     terminal.wait(" people  |         5")

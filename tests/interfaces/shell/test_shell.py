@@ -15,7 +15,8 @@ from dpdb.answers.answer import Answer
 from dpdb.errors import MissingBounds, printable
 from dpdb.interfaces.cli.main import main
 from dpdb.interfaces.shell import prompt
-from dpdb.interfaces.shell.commands import COMMANDS, run_typed
+from dpdb.interfaces.shell.commands import COMMANDS, run, run_typed
+from dpdb.interfaces.shell.scripts import statements
 from dpdb.interfaces.shell.settings import ShellSettings
 from dpdb.interfaces.shell.shell import Shell
 from dpdb.ledger.protocol import Balance
@@ -261,6 +262,35 @@ def test_read_shows_nothing_of_what_is_no_sql(
     assert "of statement 1 in rows.csv: this is no SQL" in said.err
 
 
+@pytest.mark.parametrize("other", [
+    "PRAGMA foo", "CREATE TABLE v (a INTEGER)", "CREATE OR REPLACE VIEW v AS SELECT 1",
+    "PIVOT t ON x", "DROP TABLE v",
+])  # fmt: skip
+def test_read_tells_sql_of_others_from_what_is_none(
+    make: Make, capsys: pytest.CaptureFixture[str], other: str
+) -> None:
+    Path("q.sql").write_text(f"{other};\nSELECT COUNT(q) FROM t;")
+    shell = make()
+    for entry in statements("q.sql", COMMANDS):
+        run(shell, entry)
+    said = capsys.readouterr().err
+    assert "statement 1 in q.sql is something else" in said
+    assert "error: no column q\n" in said
+    assert "hint: columns are " in said
+
+
+def test_rows_that_begin_like_sql_of_others_are_shown_no_more(
+    make: Make, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell = make()
+    for header in ("pragma,price", "create table\nAbel", "drop table v\nAbel", "pivot point"):
+        Path("rows.csv").write_text(f"{header}\nWoods;\nSELECT Woods FROM t")
+        for entry in statements("rows.csv", COMMANDS):
+            run(shell, entry)
+    said = capsys.readouterr()
+    assert "Woods" not in said.err + said.out
+
+
 def test_read_stops_where_a_statement_fails(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
     Path("q.sql").write_text("SHOW TABLES; SELECT 1; SELECT COUNT(*) FROM t; SHOW BUDGET")
     shell = make()
@@ -279,6 +309,17 @@ def test_history_and_quit(make: Make, capsys: pytest.CaptureFixture[str]) -> Non
     assert capsys.readouterr().err == "SHOW\nTABLES;\n.history\n"
     with pytest.raises(EOFError):
         run_typed(shell, ".quit")
+
+
+def test_the_word_of_psql_turns_the_timer_on_and_off(
+    make: Make, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell = make()
+    for line in ("\\timing", "\\timing", "\\timing on", "\\timing on", ".timer", ".mode toggle"):
+        run_typed(shell, line)
+    *said, refused = capsys.readouterr().err.splitlines()
+    assert said == [f"timer: {value}" for value in ("on", "off", "on", "on", "on")]
+    assert "not toggle" in refused
 
 
 def test_modes_and_timer(make: Make, capsys: pytest.CaptureFixture[str]) -> None:

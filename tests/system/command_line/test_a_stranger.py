@@ -76,7 +76,12 @@ def test_dates_without_a_policy_are_not_taken_for_numbers_without_a_word(
     explained = run(path, "-c", 'EXPLAIN SELECT MIN("first day") FROM visits').out
     meant = 'MIN(CAST("first day" AS DATE))'
     assert f'"first day" is read as a number; of dates ask for {meant}\n' in explained
-    for text, options in ((meant, ()), ("MIN(pay)", ("--bounds", "pay=0:9"))):
-        asked = run(path, *options, "-c", f"EXPLAIN SELECT {text} FROM visits")
+    bounded = "MIN(pay) FILTER (WHERE pay < 9)"
+    of_nine = "WHERE pay BETWEEN 1 AND 9"
+    for text, options, where in (
+        (meant, (), ""), ("MIN(pay)", ("--bounds", "pay=0:9"), ""), (bounded, (), ""),
+        ("MIN(pay)", (), of_nine),
+    ):  # fmt: skip
+        asked = run(path, *options, "-c", f"EXPLAIN SELECT {text} FROM visits {where}")
         assert asked.code == 0
         assert "is read as" not in asked.out

@@ -12,6 +12,8 @@ import pytest
 from pyarrow import parquet
 
 from dpdb.engines.memory.engine import MemoryEngine
+from dpdb.errors import LedgerError
+from dpdb.ledger.book import Book
 from tests.support.command_line import Make, Run
 
 ROWS = "x\n1\n2\n3\n"
@@ -53,6 +55,18 @@ def test_what_the_machine_lacks(
     assert (budget["budget"]["epsilon_left"], budget["budget"]["queries_left"]) == (0.9, 9)
     told = json.loads(run("budget", "export", policy, "--format", "json").out.splitlines()[-1])
     assert (told["statement"], told["epsilon"], told["queries"]) == (COUNT, 0.1, 1)
+
+
+def test_a_ledger_that_cannot_keep_the_answer(
+    run: Run, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    policy = make(ROWS, POLICY).with_suffix(".toml")
+    run("budget", "open", policy)
+    with monkeypatch.context() as broken:
+        broken.setattr(Book, "keep", _failing(LedgerError("the disk is full")))
+        for options in ("", "WITH DIFFERENTIAL_PRIVACY OPTIONS(relative_error = 0.5) "):
+            ran = run(policy, "-c", COUNT.replace(" ", f" {options}", 1))
+            assert (ran.code, ran.out, ran.err) == (2, "", f"error: the disk is full\n{PAID}")
 
 
 def test_no_thread_starts(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
