@@ -91,6 +91,8 @@ def two_engines(folder: Path, seed: int, engine: Engine) -> World:
     (folder / "t.csv").write_text("\n".join([HEADER, *lines]), encoding="utf-8")
     (folder / "t.toml").write_text(POLICY)
     duck = duckdb.connect()
+    # DuckDB 2.0 packs some sums of groups into fewer bits than they have, and then fails.
+    duck.execute("SET disabled_optimizers = 'compressed_materialization'")
     duck.execute(
         "CREATE TABLE t (id INT, i DOUBLE, j DOUBLE, n DOUBLE, m DOUBLE, t TEXT, s TEXT,"
         " b BOOLEAN, c BOOLEAN, d DATE, e DATE, p TIMESTAMP, q TIMESTAMP)"
