@@ -119,14 +119,14 @@ def _read(left: Iterator[_Piece], table: Table, size: int) -> Batches:
 
 
 def _whole(pieces: Iterator[pyarrow.RecordBatch], size: int) -> Iterator[pyarrow.RecordBatch]:
-    """Batches of an eighth of so many rows at least, but for the last.
+    """Batches of so many rows at least, but for the last.
 
     Where a dictionary is that of a group of rows, what is read ends with the group.
     """
     waiting: list[pyarrow.RecordBatch] = []
     for piece in pieces:
         waiting.append(piece)
-        if 8 * sum(each.num_rows for each in waiting) >= size:
+        if sum(each.num_rows for each in waiting) >= size:
             yield _joined(waiting)
             waiting.clear()
     if waiting:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import cast
 
@@ -88,19 +88,14 @@ def batch_rows(table: Table, names: Collection[str]) -> int:
 
 
 def stored_texts(
-    table: Table, names: Collection[str], batches: Sequence[pyarrow.RecordBatch]
+    table: Table, names: Collection[str], batch: pyarrow.RecordBatch
 ) -> dict[str, Numbers | Codes]:
-    """The columns called `names` in batches, one at least, which hold texts."""
+    """The columns called `names` in one batch, which hold texts."""
     return {
-        column.name: ArrowTexts(_texts(batches, column.name), nullable=column.nullable)
+        column.name: ArrowTexts(texts_of(batch.column(column.name)), nullable=column.nullable)
         for column in table.columns
         if column.name in names
     }
-
-
-def _texts(batches: Sequence[pyarrow.RecordBatch], name: str) -> pyarrow.Array:
-    parts = [texts_of(batch.column(name)) for batch in batches]
-    return parts[0] if len(parts) == 1 else pyarrow.concat_arrays(parts)
 
 
 def has_few_values(column: Column) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
@@ -17,7 +17,6 @@ from dpdb.engines.sources.protocol import Loaded, Source, Version, has_changed
 from dpdb.engines.sources.read_ahead import read_ahead
 from dpdb.engines.sources.typed_columns import (
     TypedColumns,
-    batch_rows,
     names_of_texts,
     stored_texts,
 )
@@ -68,12 +67,9 @@ class TypedSource(Source):
         rows = 0 if names else self.reader.rows(self.table)
         if names:
             told = self._told(progress)
-            for together in read_ahead(
-                self._together(self.reader.batches(self.table, names), names)
-            ):
-                more = sum(map(columns.add, together))
-                rows += more
-                told(more)
+            for batch in read_ahead(self.reader.batches(self.table, names)):
+                rows += columns.add(batch)
+                told(batch.num_rows)
         self._check(version)
         return Loaded(columns.finish(), rows, version)
 
@@ -97,9 +93,8 @@ class TypedSource(Source):
         if not names:
             return [self._counted(version)]
         told, strands = self._told(progress), self.reader.strands(self.table, names, most)
-        together = [self._together(each, names) for each in strands]
         # Of several threads one reads while another works.
-        read = together if len(strands) > 1 else map(read_ahead, together)
+        read = strands if len(strands) > 1 else map(read_ahead, strands)
         return [self._strand(batches, names, version, told) for batches in read]
 
     def _counted(self, version: Version) -> Iterator[Loaded]:
@@ -108,33 +103,19 @@ class TypedSource(Source):
 
     def _strand(
         self,
-        batches: Iterator[Sequence[pyarrow.RecordBatch]],
+        batches: Batches,
         names: Collection[str],
         version: Version,
         told: Callable[[int], None],
     ) -> Iterator[Loaded]:
         texts = names_of_texts(self.table, names)
         columns = TypedColumns.of(self.table, {*names} - texts)
-        for together in batches:
-            rows = sum(map(columns.add, together))
-            stored = stored_texts(self.table, texts, together)
+        for batch in batches:
+            rows = columns.add(batch)
+            stored = stored_texts(self.table, texts, batch)
             yield Loaded({**columns.block(), **stored}, rows, version)
             told(rows)
         self._check(version)
-
-    def _together(
-        self, batches: Batches, names: Collection[str]
-    ) -> Generator[list[pyarrow.RecordBatch], None, None]:
-        """Batches that have at least half the rows of one together, but for the last."""
-        waiting, rows = list[pyarrow.RecordBatch](), 0
-        for batch in batches:
-            waiting.append(batch)
-            rows += batch.num_rows
-            if 2 * rows >= batch_rows(self.table, names):
-                yield waiting
-                waiting, rows = [], 0
-        if waiting:
-            yield waiting
 
     def digest(self, key: bytes) -> str:
         return digest_of(self.reader.files(self.table), self.table.path, key)
