@@ -14,14 +14,14 @@ from dpdb.engines.sources.csv_source import CsvSource
 from dpdb.engines.sources.protocol import Loaded
 from dpdb.engines.streams import capped_rows, least_hashes
 from dpdb.engines.streams.engine import StreamEngine
-from dpdb.engines.streams.least_hashes import LeastBytes, LeastHashes
+from dpdb.engines.streams.least_hashes import LeastBytes, LeastHashes, Undecided
 from dpdb.engines.streams.row_bits import RowBits
 from dpdb.engines.streams.unit_counts import UnitCounts
 from dpdb.engines.streams.unit_words import by_units, unit_hashes, unit_words
 from dpdb.plan.expressions import Slot
 from dpdb.policy.catalog import Kind, Table
 from dpdb.vectors.columns import Codes, Numbers
-from dpdb.vectors.vector import Vector
+from dpdb.vectors.vector import Array, Vector
 from tests.engines.conformance.test_engine import CAPS, table
 from tests.support.exactly import planned, raw
 from tests.support.streams import SmallBlocks
@@ -83,6 +83,15 @@ def test_a_text_has_the_same_words_in_all_blocks() -> None:
     assert unit_hashes(columns[0])[0] == unit_hashes(columns[1])[0]
 
 
+def settled(least: LeastHashes, units: Array, hashes: Array) -> tuple[list[int], Undecided]:
+    """The rows that do not count once all are added, twenty at most at a time, and the undecided."""
+    over = list[int]()
+    for rows in np.array_split(np.arange(len(units)), -(-len(units) // 20)):
+        over += least.add(rows, (units[rows],), hashes[rows]).tolist()
+    rest, undecided = least.settle()
+    return [*over, *rest.tolist()], undecided
+
+
 @pytest.mark.parametrize("sorted_together", [7, 2**20])
 def test_rows_with_the_least_hashes_stay(
     monkeypatch: pytest.MonkeyPatch, sorted_together: int
@@ -91,13 +100,10 @@ def test_rows_with_the_least_hashes_stay(
     monkeypatch.setattr(least_hashes, "SORTED", sorted_together)
     chance = np.random.default_rng(6)
     units, hashes = chance.integers(0, 20, 500), chance.integers(0, 100, 500).astype(np.uint64)
-    over, least = list[int](), LeastHashes(3, 500)
-    for rows in np.array_split(np.arange(500), 30):
-        over += least.add(rows, (units[rows],), hashes[rows]).tolist()
-    rest, undecided = least.settle()
+    over, undecided = settled(LeastHashes(3, 500), units, hashes)
     order = np.lexsort((hashes, units)).tolist()
     expected = [row for unit in range(20) for row in [r for r in order if units[r] == unit][3:]]
-    assert sorted([*over, *rest.tolist()]) == sorted(expected)
+    assert sorted(over) == sorted(expected)
     assert not len(undecided.rows)
 
 
@@ -108,11 +114,7 @@ def test_rows_that_tie_in_their_first_byte_are_undecided(
     monkeypatch.setattr(least_hashes, "SORTED", sorted_together)
     chance = np.random.default_rng(7)
     units, hashes = chance.integers(0, 20, 300), chance.integers(0, 40, 300).astype(np.uint8)
-    over, least = list[int](), LeastBytes(3, 300)
-    for rows in np.array_split(np.arange(300), 20):
-        over += least.add(rows, (units[rows],), hashes[rows]).tolist()
-    rest, undecided = least.settle()
-    over += rest.tolist()
+    over, undecided = settled(LeastBytes(3, 300), units, hashes)
     found = dict[int, list[int]]()
     for row, number in zip(undecided.rows.tolist(), undecided.units.tolist(), strict=True):
         found.setdefault(number, []).append(row)
