@@ -74,7 +74,8 @@ class CsvSource(Source):
             seen = None if witness is None else keyed(witness.key)
             stream.hash = seen
             stream.read(header.length)
-            yield _OpenFile(self.table, header, read, _records(stream, header, progress), version)
+            records = _records(stream, header, len(read), progress)
+            yield _OpenFile(self.table, header, read, records, version)
         if witness is not None and seen is not None:
             witness.check(self.table.name, seen.hexdigest())
 
@@ -99,9 +100,11 @@ class _OpenFile:
         return Gathering.of(self.table, self.positions, self.header.punctuation)
 
 
-def _records(stream: CsvStream, header: Header, progress: Progress | None) -> Iterator[Block]:
+def _records(
+    stream: CsvStream, header: Header, columns: int, progress: Progress | None
+) -> Iterator[Block]:
     """The records after the header, while `progress` is told how far they are read."""
-    for block in blocks(stream, len(header.names), header.punctuation):
+    for block in blocks(stream, len(header.names), header.punctuation, columns=columns):
         yield block
         if progress is not None:
             progress(stream.fraction)
