@@ -27,11 +27,9 @@ if TYPE_CHECKING:
     from dpdb.interfaces.shell.terminal import Ask
     from dpdb.session.session import Session
 
-INTERRUPTED = 130
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return the exit code."""
+    """Run the command line and return the exit code; Ctrl-C raises KeyboardInterrupt."""
     words = sys.argv[1:] if arguments is None else list(arguments)
     unseen = sys.stdout is None  # so a closed stream is
     _make_streams_safe()
@@ -51,9 +49,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except DpdbError as error:
         tell_error("", error)
         return error.exit_code
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return INTERRUPTED
     except MemoryError:
         print("error: this machine has too little memory", file=sys.stderr)
         return 1

@@ -207,6 +207,20 @@ def test_an_interrupt(run: Run, people: Path, monkeypatch: pytest.MonkeyPatch) -
     assert "Traceback" not in ran.err
 
 
+def test_an_interrupt_while_modules_are_imported(
+    run: Run, people: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Interrupted:
+        @staticmethod
+        def find_spec(*_: object) -> None:
+            raise KeyboardInterrupt
+
+    monkeypatch.delitem(sys.modules, "dpdb.interfaces.cli.main")
+    monkeypatch.setattr(sys, "meta_path", [Interrupted])
+    ran = run(people, "-c", COUNT)
+    assert (ran.code, ran.out, ran.err) == (130, "", "interrupted\n")
+
+
 def test_stop_at_the_first_error(run: Run, people: Path) -> None:
     ran = run(people, "--csv", "-c", "SHOW TABLES; SELECT nope FROM people; SHOW TABLES")
     assert ran.code == 1
