@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import io
 import os
 import sys
@@ -54,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     except OSError as error:
         # Where the reader of a pipe is gone, there is nobody to report an error to.
-        if not isinstance(error, BrokenPipeError):
+        if error.errno != errno.EPIPE:
             print(f"error: cannot write: {error.strerror}", file=sys.stderr)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1

@@ -86,13 +86,14 @@ def test_streams_that_are_closed(people: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
-def test_a_full_disk(people: Path) -> None:
+@pytest.mark.parametrize("statement", ["SHOW TABLES", ".tables"])
+def test_a_full_disk(people: Path, statement: str) -> None:
     with open("/dev/full", "wb") as full:
-        command = [sys.executable, "-m", "dpdb", str(people), "-c", "SHOW TABLES"]
+        command = [sys.executable, "-m", "dpdb", str(people), "-c", statement]
         ran = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, timeout=60, check=False)
     assert ran.returncode not in (0, 120)
     assert b"Traceback" not in ran.stderr
-    assert ran.stderr.startswith(b"error: ")
+    assert ran.stderr.startswith(b"error: cannot write: ")
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
