@@ -448,6 +448,29 @@ def test_a_full_disk(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
     assert " t       |" in said.out
 
 
+@pytest.mark.parametrize(
+    ("failure", "said"),
+    [(OSError(24, "a cell"), "this machine lacks"), (MemoryError("a cell"), "this machine lacks"),
+     (ValueError("a cell"), "dpdb failed")],
+)  # fmt: skip
+def test_a_command_that_fails_ends_no_shell(
+    make: Make,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    failure: Exception,
+    said: str,
+) -> None:
+    def fail(*_: object) -> None:
+        raise failure
+
+    monkeypatch.setattr("dpdb.interfaces.shell.commands.help_on", fail)
+    run_typed(make(), ".help\nSHOW TABLES;")
+    told = capsys.readouterr().err
+    assert told.startswith(f"error: {said}")
+    assert told.endswith("not run: the 1 after it\n")
+    assert "a cell" not in told
+
+
 def test_words_from_other_shells(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
     shell = make()
     run_typed(shell, "help;")
