@@ -245,7 +245,7 @@ def _column(held: Numbers | Codes, column: Column) -> AnyVector:
     if column.kind is Kind.TEXT:
         return TextVector(held.codes, tuple(map(str, held.values)))
     table = array([*held.values, 0], column.kind)
-    null = held.codes == len(held.values) if column.nullable else None
+    null = held.null if column.nullable else None
     return Vector(table[held.codes], null)
 
 

@@ -34,7 +34,7 @@ def named_numbers(column: Numbers | Codes) -> tuple[Array, Bools]:
     """The whole numbers that a column holds, as doubles, and where it names one."""
     if isinstance(column, Codes):
         values = np.array([*map(float, column.values), 0.0])
-        return values[column.codes], column.codes != len(column.values)
+        return values[column.codes], ~column.null
     values = column.units * float(column.step or 1)
     named = np.abs(values) < MAGNITUDE_LIMIT
     return values, named if column.null is None else named & ~column.null
@@ -120,6 +120,6 @@ def most_rows(column: Numbers | Codes) -> int:
 def _held(column: Numbers | Codes) -> tuple[Array, Bools]:
     """For each row a number that stands for its value, and whether it has one."""
     if isinstance(column, Codes):
-        return column.codes, column.codes != len(column.values)
+        return column.codes, ~column.null
     there = np.ones(len(column.units), dtype=bool) if column.null is None else ~column.null
     return column.units, there

@@ -10,7 +10,7 @@ import numpy as np
 
 from dpdb.engines.memory.grid_values import on_grid
 from dpdb.engines.memory.keys import named_numbers, translated
-from dpdb.engines.memory.leaves import BOOLEANS, taken
+from dpdb.engines.memory.leaves import BOOLEANS
 from dpdb.engines.memory.owners import Owners
 from dpdb.engines.sources.grid_rounding import grid_of
 from dpdb.plan.expressions import ColumnRef, Expr, Literal
@@ -36,7 +36,7 @@ class PassedRows:
     def names(self) -> Numbers | Codes:
         """What names the unit of each row."""
         owners = self.owners
-        return owners.names if owners.rows is None else taken(owners.names, owners.rows)
+        return owners.names if owners.rows is None else owners.names.taken(owners.rows)
 
 
 def columns_of_all(table: RowUnion, parts: Sequence[PassedRows]) -> dict[str, Numbers | Codes]:

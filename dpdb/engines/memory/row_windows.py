@@ -11,7 +11,6 @@ import numpy as np
 from dpdb.engines.memory.coded_values import coded, identities
 from dpdb.engines.memory.contribution_bounds import Units
 from dpdb.engines.memory.grid_values import on_grid
-from dpdb.engines.memory.leaves import taken
 from dpdb.engines.memory.made_columns import made_column, rescaled, with_nulls
 from dpdb.engines.memory.owners import Owners
 from dpdb.engines.memory.row_blocks import mask, null_mask
@@ -78,7 +77,7 @@ class RowsOfUnits:
         assert isinstance(value, ColumnRef)
         source, inside = _sources(window, rows)
         chosen = rows.order[np.where(inside, source, 0)] if self._rows else rows.order
-        picked = taken(self.columns[value.column.name], chosen[back])
+        picked = self.columns[value.column.name].taken(chosen[back])
         return with_nulls(picked, ~inside[back])
 
     def _total(self, column: Column, window: Window, rows: OrderedRows, back: Array) -> Numbers:
