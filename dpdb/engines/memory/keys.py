@@ -68,7 +68,7 @@ def places_of(wanted: Numbers | Codes, ascending: Array) -> tuple[Array, Bools]:
 
 
 def translated(column: Codes, values: Sequence[object]) -> Array:
-    """The codes of a column's texts among other `values`; their number where one is not there."""
+    """For each row the place of its value among other `values`; their number if it is not there."""
     if column.values == values:
         return column.codes
     code_of = {value: code for code, value in enumerate(values)}
