@@ -113,7 +113,7 @@ def holds(condition: Expr, frame: Frame) -> Bools:
             return reduce(operator.and_, (holds(operand, frame) for operand in operands))
         case Logic(operands=operands):
             return reduce(operator.or_, (holds(operand, frame) for operand in operands))
-    return _truth(condition, frame).values
+    return _vector(condition, frame).values
 
 
 def public_dictionary(column: Column) -> bool:
@@ -163,7 +163,7 @@ def _evaluate(expression: Expr, frame: Frame) -> AnyVector:
                 return stored
             return apply(expression, [evaluate(a, frame) for a in arguments])
         case Arithmetic(operator=symbol, left=left, right=right):
-            a, b = _numbers(left, frame), _numbers(right, frame)
+            a, b = _vector(left, frame), _vector(right, frame)
             result, null = _ARITHMETIC[symbol](a.values, b.values), either(a.null, b.null)
             if not stays_finite(expression):
                 return finite(result, null)
@@ -198,11 +198,11 @@ def _condition(expression: Expr, frame: Frame) -> Vector:
                 limit = int(float(value))
                 return tested(held, lambda units: _COMPARE[symbol](limit, units))
         case Logic(operator="and", operands=operands):
-            return reduce(conjunction, (_truth(operand, frame) for operand in operands))
+            return reduce(conjunction, (_vector(operand, frame) for operand in operands))
         case Logic(operands=operands):
-            return reduce(disjunction, (_truth(operand, frame) for operand in operands))
+            return reduce(disjunction, (_vector(operand, frame) for operand in operands))
         case Not(operand=operand):
-            inner = _truth(operand, frame)
+            inner = _vector(operand, frame)
             return truth(~inner.values, inner.null)
         case IsNull(operand=operand):
             return is_null(evaluate(operand, frame))
@@ -227,13 +227,8 @@ def _whole_numbers(column: Column, frame: Frame) -> Numbers | None:
     return held if isinstance(held, Numbers) and held.step == 1 else None
 
 
-def _truth(expression: Expr, frame: Frame) -> Vector:
-    vector = evaluate(expression, frame)
-    assert isinstance(vector, Vector)
-    return vector
-
-
-def _numbers(expression: Expr, frame: Frame) -> Vector:
+def _vector(expression: Expr, frame: Frame) -> Vector:
+    """The value of an expression that is no text."""
     vector = evaluate(expression, frame)
     assert isinstance(vector, Vector)
     return vector
@@ -245,7 +240,7 @@ def _column(held: Numbers | Codes, column: Column) -> AnyVector:
     if column.kind is Kind.TEXT:
         return TextVector(held.codes, tuple(map(str, held.values)))
     table = array([*held.values, 0], column.kind)
-    null = held.codes == len(held.values) if column.nullable else None
+    null = held.null if column.nullable else None
     return Vector(table[held.codes], null)
 
 
@@ -284,7 +279,7 @@ def _listed(expression: InList, frame: Frame) -> Vector:
 def _case(expression: Case, frame: Frame) -> AnyVector:
     values = [evaluate(value, frame) for _, value in expression.branches]
     default = evaluate(expression.default, frame)
-    conditions = [_truth(condition, frame).values for condition, _ in expression.branches]
+    conditions = [_vector(condition, frame).values for condition, _ in expression.branches]
     *values, result = alike([*values, default])
     for condition, value in zip(reversed(conditions), reversed(values), strict=True):
         result = choose(condition, value, result)

@@ -43,10 +43,9 @@ def coded(argument: Expr, frame: Frame) -> CodedValues:
             grid = grid_of(column)
             limits = None if grid is None else (grid.lowest, grid.highest)
             return CodedValues(held.units, held.null, limits)
-        missing = len(held.values)
         if public_dictionary(column):
-            return CodedValues(held.codes, held.codes == missing, (0, missing))
-        return CodedValues(held.codes, held.codes == missing, texts=held.values)
+            return CodedValues(held.codes, held.null, (0, len(held.values)))
+        return CodedValues(held.codes, held.null, texts=held.values)
     vector = evaluate(argument, frame)
     if isinstance(vector, TextVector):
         texts, same = _different_texts(vector)

@@ -12,7 +12,7 @@ from dpdb.engines.memory.counted_rows import counted_rows
 from dpdb.engines.memory.found_keys import key_counts
 from dpdb.engines.memory.joins import JoinedRows
 from dpdb.engines.memory.keys import Columns, check_declarations, declared_of
-from dpdb.engines.memory.leaves import Leaf, Leaves, Rows, taken, with_null_row
+from dpdb.engines.memory.leaves import Leaf, Leaves, Rows, with_null_row
 from dpdb.engines.memory.owners import Owners, TableOwners, each_its_own
 from dpdb.engines.memory.per_unit import GroupedRows
 from dpdb.engines.memory.row_blocks import mask
@@ -198,7 +198,7 @@ class MemoryEngine(OpenEngine):
             if where is not None:
                 passing = passing & mask(where, whole, number)
             places = np.flatnonzero(passing)
-            frame = Frame({name: taken(whole.columns[name], places) for name in names})
+            frame = Frame({name: whole.columns[name].taken(places) for name in names})
         own = each_its_own(number) if owners is None else owners
         return PassedRows(frame, own.of_rows(places))
 

@@ -127,15 +127,15 @@ class HashedColumn:
 
     def terms(self, rows: Array) -> Words:
         """The terms of some rows."""
-        column = self.column
-        if isinstance(column, Numbers):
-            terms = self.place.terms(fresh_words(column.units[rows]))
-            null = None if column.null is None else column.null[rows]
-        elif isinstance(column, StoredTexts):
-            texts = column.taken(rows)
-            terms, null = self.place.terms(texts.hashes(self.key.text_factors)), texts.null
+        if isinstance(self.column, Numbers):
+            numbers = self.column.taken(rows)
+            words, null = fresh_words(numbers.units), numbers.null
+        elif isinstance(self.column, StoredTexts):
+            texts = self.column.taken(rows)
+            words, null = texts.hashes(self.key.text_factors), texts.null
         else:
-            return np.asarray(self._of_values[column.codes[rows]])
+            return np.asarray(self._of_values[self.column.codes[rows]])
+        terms = self.place.terms(words)
         if null is not None:
             terms[null] = self.place.null
         return terms
