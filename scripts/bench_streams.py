@@ -19,7 +19,7 @@ ROWS = 5_000_000
 PART = 5_000_000
 """The most rows of a file."""
 ROUNDS, ROUNDS_OF_ROWS = 3, 7
-"""Queries about rows take less time, and it differs more. Of more rows than usual, one is enough."""
+"""Queries about rows take less time, which differs more. Of more rows than usual, one is enough."""
 FACTOR = 1.5
 MOST_MEMORY = 500
 """In MiB, of a process."""
