@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gzip
 import json
 from pathlib import Path
 from threading import Thread
@@ -12,6 +13,7 @@ import pytest
 from pyarrow import parquet
 
 from dpdb.engines.memory.engine import MemoryEngine
+from dpdb.engines.sources.gathering import Gathering
 from dpdb.errors import LedgerError
 from dpdb.ledger.book import Book
 from tests.support.command_line import Make, Run
@@ -57,14 +59,43 @@ def test_what_the_machine_lacks(
     assert (told["statement"], told["epsilon"], told["queries"]) == (COUNT, 0.1, 1)
 
 
+def test_what_the_machine_lacks_is_no_fault_of_the_file(
+    run: Run, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Columns are made in threads while the file is read."""
+    monkeypatch.setattr(Gathering, "_add", _failing(OSError(errno.EMFILE, "Kanarienvogel")))
+    ran = run(make("x,y\n1,2\n"), "-c", "SELECT COUNT(x), COUNT(y) FROM t")
+    assert (ran.code, ran.out, ran.err) == (1, "", f"{LACKS}\n{PAID}")
+
+
+def test_a_file_that_cannot_be_read_to_its_end(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "t.csv.gz"
+    path.write_bytes(gzip.compress(b"x\n" + b"1\n" * 2**20)[:-4])
+    ran = run(path, "-c", COUNT)
+    assert (ran.code, ran.out, ran.err) == (
+        2,
+        "",
+        f"error: {path} is not a whole gzip file\n{PAID}",
+    )
+
+
+def test_a_hint_that_leads_on_is_kept(run: Run, make: Make) -> None:
+    policy = make(ROWS, POLICY).with_suffix(".toml")
+    run("budget", "open", policy)
+    policy.with_suffix(".csv").write_text("x\n1\n")
+    hint = run(policy, "-c", COUNT).err.splitlines()[-1]
+    assert hint.startswith(PAID.strip() + "; ")
+    assert "dpdb budget accept" in hint
+
+
 def test_a_ledger_that_cannot_keep_the_answer(
     run: Run, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     policy = make(ROWS, POLICY).with_suffix(".toml")
     run("budget", "open", policy)
     with monkeypatch.context() as broken:
-        broken.setattr(Book, "keep", _failing(LedgerError("the disk is full")))
         for options in ("", "WITH DIFFERENTIAL_PRIVACY OPTIONS(relative_error = 0.5) "):
+            broken.setattr(Book, "keep", _failing(LedgerError("the disk is full")))
             ran = run(policy, "-c", COUNT.replace(" ", f" {options}", 1))
             assert (ran.code, ran.out, ran.err) == (2, "", f"error: the disk is full\n{PAID}")
 
