@@ -5,8 +5,10 @@ from __future__ import annotations
 import errno
 import gzip
 import json
+import sys
 from pathlib import Path
 from threading import Thread
+from types import SimpleNamespace
 
 import pyarrow
 import pytest
@@ -38,6 +40,7 @@ PAID = "hint: what it cost stays paid\n"
 SHORTAGES = [
     MemoryError("Kanarienvogel"), OSError(errno.ENOSPC, "Kanarienvogel"),
     RecursionError("Kanarienvogel"), RuntimeError("can't start new thread"),
+    ImportError("failed to map segment from shared object"),
 ]  # fmt: skip
 
 
@@ -98,6 +101,20 @@ def test_a_ledger_that_cannot_keep_the_answer(
             broken.setattr(Book, "keep", _failing(LedgerError("the disk is full")))
             ran = run(policy, "-c", COUNT.replace(" ", f" {options}", 1))
             assert (ran.code, ran.out, ran.err) == (2, "", f"error: the disk is full\n{PAID}")
+
+
+def test_a_library_that_cannot_be_loaded(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is there: nobody is told to install it."""
+    path = tmp_path / "t.parquet"
+    parquet.write_table(pyarrow.table({"x": [1]}), path)
+    loading = SimpleNamespace(find_spec=_failing(ImportError("failed to map segment")))
+    with monkeypatch.context() as broken:
+        broken.delitem(sys.modules, "pyarrow.parquet")
+        broken.setattr(sys, "meta_path", [loading])
+        ran = run(path, "-c", COUNT)
+    assert (ran.code, ran.out, ran.err) == (1, "", "error: this machine has too little memory\n")
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
