@@ -50,7 +50,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except DpdbError as error:
         tell_error("", error)
         return error.exit_code
-    except MemoryError:
+    except ModuleNotFoundError:
+        raise
+    except (MemoryError, ImportError):  # a library could not be loaded
         print("error: this machine has too little memory", file=sys.stderr)
         return 1
     except OSError as error:

@@ -23,7 +23,7 @@ def main(words: list[str]) -> int:
         raise UsageError(f"{options.output} is written as Parquet", hint="-o FILE.parquet")
     try:
         from dpdb.lab.files.prepare import prepare  # noqa: PLC0415 (Parquet is optional)
-    except ImportError:
+    except ModuleNotFoundError:
         raise UsageError(
             "Parquet files are written by the package pyarrow, which is not installed",
             hint='pip install "dpdb[parquet]"',
