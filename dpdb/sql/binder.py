@@ -227,11 +227,17 @@ class Binder:
         return result
 
     def count(self, node: exp.Expr | None) -> int | None:
-        """The number in LIMIT or OFFSET."""
+        """The number in LIMIT, OFFSET or FETCH, which fetches one row if it names none."""
         if node is None:
             return None
-        only(node, self.text, "expression")
-        value = Constants(self.text, self.effort).expression(node.expression)
+        written = node.expression
+        if isinstance(node, exp.Fetch):
+            only(node, self.text, "direction", "count", "limit_options")
+            only(node.args.get("limit_options") or exp.LimitOptions(), self.text, "rows")
+            written = node.args.get("count") or exp.Literal.number(1)
+        else:
+            only(node, self.text, "expression")
+        value = Constants(self.text, self.effort).expression(written)
         if not (isinstance(value, Literal) and type(value.value) is int and value.value >= 0):
             raise TypeMismatch("a whole number is needed here", place=place(node, self.text))
         return value.value

@@ -16,7 +16,7 @@ from dpdb.errors import DpdbError, UsageError, printable
 from dpdb.interfaces.cli.arguments import parser, policy_for_arguments, with_statement
 from dpdb.interfaces.cli.batch import Batch, scripted
 from dpdb.interfaces.cli.restricted import check_restricted
-from dpdb.interfaces.cli.subcommands import SUBCOMMANDS
+from dpdb.interfaces.cli.subcommands import SUBCOMMANDS, check_command
 from dpdb.interfaces.shell.progress import ProgressLine
 from dpdb.interfaces.shell.settings import ShellSettings, read_settings
 from dpdb.interfaces.shell.terminal import tell_error
@@ -38,6 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if words and words[0] in SUBCOMMANDS:
             return SUBCOMMANDS[words[0]].run(words[1:])
         options = with_statement(parser().parse_intermixed_args(words))
+        check_command(options.files)
         check_restricted(options)
         if unseen and not options.output:
             raise UsageError(

@@ -277,7 +277,7 @@ def test_read_shows_nothing_of_what_is_no_sql(
     run_typed(make(), ".read rows.csv")
     said = capsys.readouterr()
     assert "price" not in said.err + said.out
-    assert "of statement 1 in rows.csv: this is no SQL" in said.err
+    assert "line 2 of rows.csv: this is no SQL" in said.err
 
 
 @pytest.mark.parametrize("other", [
@@ -292,7 +292,7 @@ def test_read_tells_sql_of_others_from_what_is_none(
     for entry in statements("q.sql", COMMANDS):
         run(shell, entry)
     said = capsys.readouterr().err
-    assert "statement 1 in q.sql is something else" in said
+    assert "line 1 of q.sql is something else" in said
     assert "error: no column q\n" in said
     assert "hint: columns are " in said
 
@@ -329,15 +329,21 @@ def test_history_and_quit(make: Make, capsys: pytest.CaptureFixture[str]) -> Non
         run_typed(shell, ".quit")
 
 
-def test_the_word_of_psql_turns_the_timer_on_and_off(
+def test_the_words_of_psql_turn_settings_on_and_off(
     make: Make, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shell = make()
-    for line in ("\\timing", "\\timing", "\\timing on", "\\timing on", ".timer", ".mode toggle"):
+    for line in ("\\timing", "\\timing", "\\timing on", "\\timing on", ".timer"):
         run_typed(shell, line)
-    *said, refused = capsys.readouterr().err.splitlines()
+    said = capsys.readouterr().err.splitlines()
     assert said == [f"timer: {value}" for value in ("on", "off", "on", "on", "on")]
-    assert "not toggle" in refused
+    for line in ("\\x", "\\x", "\\x on", "\\x on", "\\x off", ".mode csv", "\\x"):
+        run_typed(shell, line)
+    said = capsys.readouterr().err.splitlines()
+    modes = ("vertical", "table", "vertical", "vertical", "table", "csv", "vertical")
+    assert said == [f"mode: {value}" for value in modes]
+    run_typed(shell, ".editing toggle")
+    assert "not toggle" in capsys.readouterr().err
 
 
 def test_modes_and_timer(make: Make, capsys: pytest.CaptureFixture[str]) -> None:

@@ -191,6 +191,17 @@ def test_no_file_at_all(run: Run) -> None:
         assert "hint: " in ran.err
 
 
+def test_a_mistyped_subcommand(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    ran = run("chek", "people.toml")
+    assert ran.code == 2
+    assert "no command and no file is called chek" in ran.err
+    assert "did you mean dpdb check?" in ran.err
+    assert "cannot read chek.csv" in run("chek.csv", "-c", COUNT).err
+    Path("chek").write_text("age\n30\n")
+    assert run("chek", "-c", "SELECT COUNT(*) FROM chek").code == 0
+
+
 def test_the_gravest_code_wins(run: Run, people: Path) -> None:
     script = f"SET epsilon = 2; {COUNT}; SELECT nope FROM people; SHOW TABLES"
     ran = run(people, "--on-error", "continue", "-c", script)
