@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dpdb.engines.sources.cell_words import HIGH_BITS, Bools, Words, words_before
 from dpdb.engines.sources.csv_records import Cells
-from dpdb.engines.sources.plain_numbers import unquoted
+from dpdb.engines.sources.quoted_cells import unquoted
 
 _LENGTH = len("YYYY-MM-DD")
 _DIGIT, _SAME = 0x76, 0x7F
