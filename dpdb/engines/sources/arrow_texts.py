@@ -11,15 +11,8 @@ import pyarrow
 from numpy.typing import NDArray
 from pyarrow import compute
 
-from dpdb.engines.sources.arrow_cells import (
-    TEXTS,
-    bools,
-    bytes_of,
-    cells,
-    null_of,
-    places_of,
-    sizes_of,
-)
+from dpdb.engines.sources.arrow_buffers import bools, bytes_of, null_of, sizes_of
+from dpdb.engines.sources.arrow_cells import TEXTS, cells, places_of
 from dpdb.engines.sources.csv_records import Places
 from dpdb.engines.sources.marked_bytes import MarkedBytes, begins_with, places_with
 from dpdb.engines.sources.text_hashes import followed, hashes

@@ -16,7 +16,7 @@ from dpdb.engines.sources.csv_records import Cells, Places
 from dpdb.engines.sources.distinct_cells import DistinctCells
 from dpdb.engines.sources.ordinal_builders import ChoiceBuilder, NumbersBuilder
 from dpdb.engines.sources.quoted_cells import within_quotes
-from dpdb.engines.sources.repeated_cells import RepeatedCodes, at, used
+from dpdb.engines.sources.repeated_cells import RepeatedCodes, repeated, used
 from dpdb.policy.catalog import Column, Kind, Table, Value
 from dpdb.policy.csv_format import ORDINARY, Punctuation
 from dpdb.vectors import grammar
@@ -98,7 +98,7 @@ class _TextBuilder:
         if places is not None:
             column, places = used(column, places)
         column = within_quotes(column, self._quote)
-        self._parts.append(at(self._cells.numbers(column).astype(np.uint32), places))
+        self._parts.append(repeated(self._cells.numbers(column).astype(np.uint32), places))
 
     def finish(self) -> Codes:
         cells, self._cells = self._cells, DistinctCells()

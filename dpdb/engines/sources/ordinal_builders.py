@@ -20,7 +20,7 @@ from dpdb.engines.sources.grid_rounding import Floats, grid_of, nearest
 from dpdb.engines.sources.plain_dates import plain_dates
 from dpdb.engines.sources.plain_numbers import plain_numbers
 from dpdb.engines.sources.plain_timestamps import plain_timestamps
-from dpdb.engines.sources.repeated_cells import at
+from dpdb.engines.sources.repeated_cells import repeated
 from dpdb.policy.catalog import Column, Kind
 from dpdb.policy.csv_format import Punctuation
 from dpdb.policy.numbers import exact_number
@@ -115,9 +115,9 @@ class NumbersBuilder(OrdinalBuilder):
         null = ~np.isfinite(floats)
         floats = np.where(null, 0.0 if self._grid is None else self._grid.filler, floats)
         units = floats if self._grid is None else self._grid.units(floats)
-        self._units.append(at(units, places))
+        self._units.append(repeated(units, places))
         if self._nullable:
-            self._null.append(at(null, places))
+            self._null.append(repeated(null, places))
 
     def _holds(self, floats: Floats) -> Bools:
         if self._grid is None:
@@ -165,7 +165,7 @@ class ChoiceBuilder(OrdinalBuilder):
         else:
             place, known = self._found(floats)
             codes = np.where(known, self._order[place], self._missing).astype(self._dtype)
-        self._parts.add(Codes(at(codes, places), self._values))
+        self._parts.add(Codes(repeated(codes, places), self._values))
 
     def _found(self, floats: Floats) -> tuple[NDArray[np.intp], Bools]:
         """The places of numbers among the sorted ones, and which are there."""
