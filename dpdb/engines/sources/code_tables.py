@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpdb.engines.sources.builder import Bools
 from dpdb.engines.sources.grid_rounding import CLOSE, Floats, narrowest
 from dpdb.engines.sources.repeated_cells import repeated
 from dpdb.policy.catalog import Value
 from dpdb.vectors.columns import Codes
+from dpdb.vectors.vector import Bools
 
 _WIDEST = 2**20
 """The most steps from the least declared number to the greatest."""

@@ -10,10 +10,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dpdb.engines.sources.cell_words import HIGH_BITS, Bools, Words, alike, keep_last, words_before
+from dpdb.engines.sources.cell_words import HIGH_BITS, Words, alike, keep_last, words_before
 from dpdb.engines.sources.csv_records import Cells, Places
 from dpdb.engines.sources.quoted_cells import unquoted_with_first
 from dpdb.policy.csv_format import ORDINARY, Punctuation
+from dpdb.vectors.vector import Bools
 
 _MOST_DIGITS = 15
 _MINUS, _ZERO = b"-0"

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpdb.engines.sources.builder import Bools
 from dpdb.engines.sources.csv_records import Cells, Places
 from dpdb.policy.catalog import Value
 from dpdb.vectors.columns import Codes
+from dpdb.vectors.vector import Bools
 
 
 def repeated(values: NDArray[Any], places: Places | None) -> NDArray[Any]:

@@ -100,9 +100,9 @@ def stored_texts(
 
 def has_few_values(column: Column) -> bool:
     """Whether a column has few values that are not NULL, as its declaration alone says."""
-    grid = grid_of(column) if column.kind.ordinal else None
     if column.values is not None or column.kind is Kind.BOOLEAN:
         return True
+    grid = grid_of(column) if column.kind.ordinal else None
     return grid is not None and grid.highest - grid.lowest < _FEW
 
 
