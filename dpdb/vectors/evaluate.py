@@ -41,7 +41,7 @@ from dpdb.vectors.functions import apply
 from dpdb.vectors.like import fitting
 from dpdb.vectors.logic import conjunction, disjunction, is_null
 from dpdb.vectors.magnitudes import stays_finite
-from dpdb.vectors.stored import FEW, among, equal_to_any, spread, tested
+from dpdb.vectors.stored import FEW, among, equal_to_any, tested, with_any_code
 from dpdb.vectors.stored_texts import StoredTexts, is_tested_as_stored, stored_test
 from dpdb.vectors.vector import (
     AnyVector,
@@ -106,7 +106,7 @@ def holds(condition: Expr, frame: Frame) -> Bools:
         small = _on_dictionary(condition, column, held, frame)
         assert isinstance(small, Vector)
         if public_dictionary(column):
-            return spread(small.values, held)
+            return with_any_code(small.values, held)
         return small.take(held.codes).values
     match condition:
         case Logic(operator="and", operands=operands):

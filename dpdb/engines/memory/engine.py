@@ -140,7 +140,7 @@ class MemoryEngine(OpenEngine):
         leaves = {scan.leaf: self._leaf(scan, read, key) for scan in scans(source.relation)}
         return Leaves(leaves, slots)
 
-    def _of_units(self, table: MadeTable) -> _Made:
+    def _made_rows(self, table: MadeTable) -> _Made:
         """The rows of a table that is made of others': kept for one plan."""
         if table.name not in self._made:
             self._made[table.name] = self._worked_out(table)
@@ -157,7 +157,7 @@ class MemoryEngine(OpenEngine):
     def _windowed(self, table: WindowedRows) -> _Made:
         """Rows with windows over those of their unit."""
         assert table.rows is not None
-        made = self._of_units(table.rows)
+        made = self._made_rows(table.rows)
         columns = made.loaded.columns
         windows = RowsOfUnits(table, columns, made.owners).windows()
         return _Made(Loaded({**columns, **windows}, made.loaded.rows, NO_DATA), made.owners)
@@ -205,7 +205,7 @@ class MemoryEngine(OpenEngine):
     def _owners_of(self, table: Table) -> Owners | None:
         """The owners of a table's rows; None where each row is a unit, or the table public."""
         if isinstance(table, MadeTable):
-            return None if table.public else self._of_units(table).owners
+            return None if table.public else self._made_rows(table).owners
         return self._owners.of(table, self._columns)
 
     def _leaf(self, scan: Scan, names: Collection[str], key: HashKey) -> Leaf:
@@ -239,7 +239,7 @@ class MemoryEngine(OpenEngine):
         What is declared of its values is checked first.
         """
         if isinstance(table, MadeTable):
-            return self._of_units(table).loaded
+            return self._made_rows(table).loaded
         source, before = self.sources.of(table), self._tables.get(table.name)
         if before is None:
             loaded = source.load(names | declared_of(table), self.progress, self.witness)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from dpdb.engines.memory import exact_sums, row_blocks
-from dpdb.engines.memory.coded_values import coded, identities, stored
+from dpdb.engines.memory.coded_values import coded, identities, stored_texts
 from dpdb.engines.memory.contribution_bounds import Units
 from dpdb.engines.memory.counted_rows import counted_rows
 from dpdb.engines.memory.different_values import (
@@ -263,7 +263,7 @@ class Statistics:
 
         None where the values are no texts as a source has them.
         """
-        held = stored(statistic.argument, self._frame)
+        held = stored_texts(statistic.argument, self._frame)
         if held is None:
             return None
         return self._counted(held.hashes(factors), held.null, statistic.where)
