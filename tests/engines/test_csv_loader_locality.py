@@ -9,13 +9,11 @@ from fractions import Fraction
 from itertools import chain, product
 from unittest.mock import patch
 
-import numpy as np
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from dpdb.engines.sources import csv_records
-from dpdb.engines.sources.csv_records import Cells
 from dpdb.engines.sources.csv_source import CsvSource
 from dpdb.engines.sources.plain_numbers import plain_numbers
 from dpdb.engines.sources.plain_timestamps import plain_timestamps
@@ -23,6 +21,7 @@ from dpdb.policy.catalog import Column, Kind, Table
 from dpdb.policy.timestamps import read_timestamp
 from dpdb.vectors import grammar
 from dpdb.vectors.columns import Codes
+from tests.support.csv_files import cells_of
 
 BLOCKS = (16, 17, 40, 1000, 1 << 20)
 COLUMNS = (
@@ -72,11 +71,6 @@ anywhere = settings(
 )
 
 
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "t.csv"
-
-
 def rows_of(path, content, columns=COLUMNS, block=1 << 20, unit=None):
     """The rows as Python values, written so that -0.0 and 0.0 differ; None for NULL."""
     path.write_bytes(b",".join(c.name.encode() for c in columns) + b"\n" + content)
@@ -118,14 +112,6 @@ def test_a_cell_means_what_the_grammar_says(path, content):
     wanted = [None if len(text) > grammar.LONGEST else grammar.number(text) for text in texts]
     found = [row[0] for row in rows_of(path, content)]
     assert found == [None if value is None else repr(value) for value in wanted]
-
-
-def cells_of(raws):
-    """Cells among digits, which are no part of them."""
-    text = b"1" * 16 + b",".join(raws) + b"2" * 8
-    lengths = np.array([len(raw) for raw in raws])
-    ends = 15 + np.cumsum(lengths + 1)
-    return Cells(text, ends - lengths, ends)
 
 
 def plainly(*raws):

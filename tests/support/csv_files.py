@@ -59,8 +59,20 @@ def ordinal(kind, lower=None, upper=None, step=1, **options):
 
 
 def cells_of(raws):
-    """The cells of one block, with other bytes between them."""
-    text = b"#" * MARGIN + b"".join(raw + b"," for raw in raws)
+    """The cells of one block; digits before the first and after the last are no part of them."""
+    text = b"1" * MARGIN + b",".join(raws) + b"2" * 8
     lengths = np.array([len(raw) for raw in raws], dtype=np.intp)
     ends = MARGIN - 1 + np.cumsum(lengths + 1)
     return Cells(text, ends - lengths, ends)
+
+
+class Remembering:
+    """A witness that remembers what it is shown."""
+
+    key = b"key"
+
+    def __init__(self):
+        self.seen = []
+
+    def check(self, table, digest):
+        self.seen.append((table, digest))
