@@ -53,7 +53,7 @@ class Statistics:
     """The statistics of one SELECT; its filter and groups are evaluated once."""
 
     def __init__(
-        self, plan: Plan, frame: Frame, rows: int, units: Units | None, owners: Array | None = None
+        self, plan: Plan, frame: Frame, rows: int, units: Units | None, owners: Array | None
     ):
         self._rows = rows
         self._cells = plan.cells if plan.keys else None
@@ -61,7 +61,6 @@ class Statistics:
             None: counted_rows(plan, frame, rows, units)
         }
         self._groups = group_codes(plan, frame, rows) if plan.keys else None
-        owners = owners if units is None else units.owners.numbers
         counted = CountedRows(frame, rows, self._masks[None], self._groups, plan.cells, owners)
         single = {value.name: counted.column(value) for value in single_values(plan)}
         self._frame = replace(frame, columns={**frame.columns, **single}) if single else frame
