@@ -60,13 +60,14 @@ class TypedColumns:
 
     def finish(self) -> dict[str, Numbers | Codes]:
         """The columns of all batches that were added since they were last asked for."""
+        # What stays in memory is looked up now: codes take less of it than what they come from.
         return {
             name: Codes(column.codes, column.values) if isinstance(column, Codes) else column
             for name, column in self.block().items()
         }
 
     def block(self) -> dict[str, Numbers | Codes]:
-        """The columns of a batch that is not kept: its codes need not be looked up yet."""
+        """The same for what is not kept: codes are looked up if they are asked for."""
         return {name: builder.finish() for name, builder in self.builders.items()}
 
 
