@@ -12,6 +12,7 @@ from dpdb.engines.sources import csv_records
 from dpdb.engines.sources.csv_records import MARGIN, Cells
 from dpdb.engines.sources.csv_source import CsvSource
 from dpdb.policy.catalog import Column, Kind, Table
+from dpdb.policy.csv_format import CsvFormat
 from dpdb.vectors.columns import Codes
 
 BLOCKS = (1, 7, 16, 40, 200, 1 << 22)
@@ -19,11 +20,12 @@ BLOCKS = (1, 7, 16, 40, 200, 1 << 22)
 anywhere = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
 
 
-def loaded(path, content, *columns, block=1 << 22):
-    """The columns of a file with this content."""
+def loaded(path, content, *columns, block=1 << 22, unit=None, **form):
+    """The columns of a file with this content, written in this form."""
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    table = Table("t", path, columns, unit, csv=CsvFormat(**form))
     with patch.object(csv_records, "BLOCK", block):
-        found = CsvSource(Table("t", path, columns)).load([column.name for column in columns])
+        found = CsvSource(table).load([column.name for column in columns])
     return found.columns, found.rows
 
 

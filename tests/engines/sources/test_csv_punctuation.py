@@ -17,20 +17,17 @@ from dpdb.engines.sources.csv_source import CsvSource
 from dpdb.engines.sources.plain_numbers import plain_numbers
 from dpdb.errors import DataFileError
 from dpdb.policy.catalog import Column, Kind, Table
-from dpdb.policy.csv_format import CsvFormat, Punctuation
+from dpdb.policy.csv_format import Punctuation
 from dpdb.vectors import grammar
-from tests.support.csv_files import BLOCKS, anywhere, cells_of, integer, ordinal, plain
+from tests.support.csv_files import BLOCKS, anywhere, cells_of, integer, loaded, ordinal, plain
 
 X, Y = Column("x", Kind.TEXT), Column("y", Kind.TEXT)
 
 
-def read(path, content, *columns, block=1 << 22, unit=None, **form):
+def read(path, content, *columns, **form):
     """The rows of a file that is written like this."""
-    path.write_bytes(content)
-    table = Table("t", path, columns, unit, csv=CsvFormat(**form))
-    with patch.object(csv_records, "BLOCK", block):
-        found = CsvSource(table).load([column.name for column in columns])
-    return list(zip(*(plain(found.columns[column.name]) for column in columns), strict=True))
+    found, _ = loaded(path, content, *columns, **form)
+    return list(zip(*map(plain, found.values()), strict=True))
 
 
 PIECES = st.lists(
