@@ -31,7 +31,7 @@ from dpdb.privacy.thresholding import Threshold
 from dpdb.privacy.walk import Walk
 from dpdb.session.shared_levels import Series, Shared
 from dpdb.session.teaching import disclosures
-from dpdb.vectors.plain import plain_values
+from dpdb.vectors.plain_values import plain_values
 
 if TYPE_CHECKING:
     from typing import Any

@@ -36,12 +36,12 @@ from dpdb.plan.expressions import (
 )
 from dpdb.policy.catalog import Column, Kind
 from dpdb.vectors.cast import cast
+from dpdb.vectors.column_tests import FEW, among, equal_to_any, tested, with_any_code
 from dpdb.vectors.columns import Codes, Numbers
 from dpdb.vectors.functions import apply
 from dpdb.vectors.like import fitting
 from dpdb.vectors.logic import conjunction, disjunction, is_null
 from dpdb.vectors.magnitudes import stays_finite
-from dpdb.vectors.stored import FEW, among, equal_to_any, spread, tested
 from dpdb.vectors.stored_texts import StoredTexts, is_tested_as_stored, stored_test
 from dpdb.vectors.vector import (
     AnyVector,
@@ -106,7 +106,7 @@ def holds(condition: Expr, frame: Frame) -> Bools:
         small = _on_dictionary(condition, column, held, frame)
         assert isinstance(small, Vector)
         if public_dictionary(column):
-            return spread(small.values, held)
+            return with_any_code(small.values, held)
         return small.take(held.codes).values
     match condition:
         case Logic(operator="and", operands=operands):
@@ -185,18 +185,8 @@ def _condition(expression: Expr, frame: Frame) -> Vector:
     if (found := _as_stored(expression, frame)) is not None:
         return found
     match expression:
-        case Compare(
-            operator=symbol, left=ColumnRef(column=column), right=Literal(value=int(value))
-        ):
-            if (held := _whole_numbers(column, frame)) is not None:
-                limit = int(float(value))
-                return tested(held, lambda units: _COMPARE[symbol](units, limit))
-        case Compare(
-            operator=symbol, left=Literal(value=int(value)), right=ColumnRef(column=column)
-        ):
-            if (held := _whole_numbers(column, frame)) is not None:
-                limit = int(float(value))
-                return tested(held, lambda units: _COMPARE[symbol](limit, units))
+        case Compare():
+            return _compared(expression, frame)
         case Logic(operator="and", operands=operands):
             return reduce(conjunction, (_vector(operand, frame) for operand in operands))
         case Logic(operands=operands):
@@ -208,13 +198,24 @@ def _condition(expression: Expr, frame: Frame) -> Vector:
             return is_null(evaluate(operand, frame))
         case InList():
             return _in_list(expression, frame)
-        case Like(operand=operand, pattern=pattern):
-            matched = evaluate(operand, frame)
-            assert isinstance(matched, TextVector)
-            return matched.look_up(fitting(pattern), Kind.BOOLEAN)
-    assert isinstance(expression, Compare)
-    left, right = evaluate(expression.left, frame), evaluate(expression.right, frame)
-    return compare(_COMPARE[expression.operator], left, right)
+    assert isinstance(expression, Like)
+    matched = evaluate(expression.operand, frame)
+    assert isinstance(matched, TextVector)
+    return matched.look_up(fitting(expression.pattern), Kind.BOOLEAN)
+
+
+def _compared(comparison: Compare, frame: Frame) -> Vector:
+    test = _COMPARE[comparison.operator]
+    match comparison.left, comparison.right:
+        case ColumnRef(column=column), Literal(value=int(value)):
+            if (held := _whole_numbers(column, frame)) is not None:
+                limit = int(float(value))
+                return tested(held, lambda units: test(units, limit))
+        case Literal(value=int(value)), ColumnRef(column=column):
+            if (held := _whole_numbers(column, frame)) is not None:
+                limit = int(float(value))
+                return tested(held, lambda units: test(limit, units))
+    return compare(test, evaluate(comparison.left, frame), evaluate(comparison.right, frame))
 
 
 def _whole_numbers(column: Column, frame: Frame) -> Numbers | None:

@@ -28,7 +28,7 @@ class CodedValues:
     """The values that the codes number, where these come from the rows."""
 
 
-def stored(argument: Expr, frame: Frame) -> StoredTexts | None:
+def stored_texts(argument: Expr, frame: Frame) -> StoredTexts | None:
     """The column that is the argument, if its texts are as a source has them."""
     held = frame.columns[argument.column.name] if isinstance(argument, ColumnRef) else None
     return held if isinstance(held, StoredTexts) else None

@@ -55,16 +55,11 @@ def rows_named(wanted: Numbers | Codes, keys: Numbers | Codes) -> Array:
     values, named = named_numbers(keys)
     rows = np.flatnonzero(named)
     rows = rows[np.argsort(values[rows])].astype(np.int32)
-    places, there = places_of(wanted, values[rows])
+    ascending = values[rows]
+    looked_for, names = named_numbers(wanted)
+    places = np.searchsorted(ascending, looked_for)
+    there = names & (np.append(ascending, np.inf)[places] == looked_for)
     return np.where(there, np.append(rows, np.int32(NONE))[places], np.int32(NONE))
-
-
-def places_of(wanted: Numbers | Codes, ascending: Array) -> tuple[Array, Bools]:
-    """Where each number of a column is among ascending ones, and whether it is there."""
-    values, named = named_numbers(wanted)
-    places = np.searchsorted(ascending, values)
-    there = named & (np.append(ascending, np.inf)[places] == values)
-    return places, there
 
 
 def translated(column: Codes, values: Sequence[object]) -> Array:

@@ -34,10 +34,6 @@ class Leaf:
     key: HashKey
     """What its rows are hashed with."""
 
-    def column(self, name: str, rows: Array) -> Numbers | Codes:
-        """The column in some rows."""
-        return self.columns[name].taken(rows)
-
     def terms(self, rows: Array) -> Words:
         """The terms of some rows among those that they are joined with.
 
@@ -139,7 +135,7 @@ class Leaves:
         numbers = rows.numbers[leaf]
         if column is None:
             return Codes((numbers >= 0).astype(np.int8), BOOLEANS)
-        return self.leaves[leaf].column(column, numbers)
+        return self.leaves[leaf].columns[column].taken(numbers)
 
     def _place(self, name: str) -> tuple[str, str | None]:
         """The leaf and the column of a name; no column where it says whether there is a row."""
