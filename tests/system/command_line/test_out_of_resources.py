@@ -15,7 +15,7 @@ import pytest
 from pyarrow import parquet
 
 from dpdb.engines.memory.engine import MemoryEngine
-from dpdb.engines.sources.gathering import Gathering
+from dpdb.engines.sources.record_columns import RecordColumns
 from dpdb.errors import LedgerError
 from dpdb.ledger.book import Book
 from tests.support.command_line import Make, Run
@@ -66,7 +66,7 @@ def test_what_the_machine_lacks_is_no_fault_of_the_file(
     run: Run, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Columns are made in threads while the file is read."""
-    monkeypatch.setattr(Gathering, "_add", _failing(OSError(errno.EMFILE, "Kanarienvogel")))
+    monkeypatch.setattr(RecordColumns, "_add", _failing(OSError(errno.EMFILE, "Kanarienvogel")))
     ran = run(make("x,y\n1,2\n"), "-c", "SELECT COUNT(x), COUNT(y) FROM t")
     assert (ran.code, ran.out, ran.err) == (1, "", f"{LACKS}\n{PAID}")
 
