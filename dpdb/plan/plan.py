@@ -20,7 +20,7 @@ from dpdb.plan.ranges import Environment, interval
 from dpdb.plan.regions import Region, region
 from dpdb.plan.relations import Joined, Source
 from dpdb.plan.single_values import stored_columns
-from dpdb.plan.statistics import Histogram, Joint, KeyUnits, Part, Statistic
+from dpdb.plan.statistics import Histogram, Joint, KeyUnits, Part, Statistic, filters_of
 from dpdb.policy.catalog import Value
 from dpdb.privacy.accounting.composition import ComposedLoss
 from dpdb.privacy.accounting.loss import Loss, added, largest_loss
@@ -218,14 +218,12 @@ class Plan:
 
     @cached_property
     def region(self) -> Region:
-        """A region that holds every row that can count for the answer."""
-        filters = {estimate.aggregate.where for estimate in self.estimates}
-        if are_sought(self.found):
-            filters.add(None)  # Keys are found among all rows that pass WHERE.
+        """A region that holds every row at which the releases look, and so all they can tell of."""
         if self.subplans or isinstance(self.table, Joined) or self.table.unit is not None:
             # A unit can have rows in several regions, up to its cap in each, so filters that
             # exclude each other may still see the same unit.
             return region(self.table, None)
+        filters = frozenset[Expr | None]().union(*(filters_of(r.statistic) for r in self.fresh))
         return region(self.table, conjunction(self.where, *filters if len(filters) == 1 else ()))
 
     @cached_property

@@ -216,6 +216,16 @@ class KeyUnits:
 Statistic = Count | Histogram | Total | Joint | Distinct | Ranks | Tally | KeyUnits
 
 
+def filters_of(statistic: Statistic) -> frozenset[Expr | None]:
+    """Filters of which each row that a statistic looks at passes one; None is passed by all."""
+    match statistic:
+        case Joint(parts=parts):
+            return frozenset().union(*(filters_of(part.statistic) for part in parts))
+        case Histogram() | KeyUnits():
+            return frozenset({None})
+    return frozenset({statistic.where})
+
+
 def _range_of(coefficients: tuple[int, ...], low: int, high: int) -> tuple[int, int]:
     """The least and greatest value at a whole number from `low` to `high` of a polynomial.
 
