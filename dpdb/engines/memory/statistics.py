@@ -25,7 +25,7 @@ from dpdb.engines.memory.groups import (
     sorted_by_group,
     tallies,
 )
-from dpdb.engines.memory.single_values import CountedRows, single_values
+from dpdb.engines.memory.single_values import CellRows, single_values
 from dpdb.engines.protocol import WORD, CountedValues, representation
 from dpdb.plan.expressions import ColumnRef, Expr, Literal
 from dpdb.plan.plan import Plan
@@ -61,7 +61,7 @@ class Statistics:
             None: counted_rows(plan, frame, rows, units)
         }
         self._groups = group_codes(plan, frame, rows) if plan.keys else None
-        counted = CountedRows(frame, rows, self._masks[None], self._groups, plan.cells, owners)
+        counted = CellRows(frame, rows, self._masks[None], self._groups, plan.cells, owners)
         single = {value.name: counted.column(value) for value in single_values(plan)}
         self._frame = replace(frame, columns={**frame.columns, **single}) if single else frame
         self._sorted: dict[tuple[Expr, Expr | None, Grid], list[Array]] = {}
