@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from dpdb.engines.memory import exact_sums, row_blocks
+from dpdb.engines.memory.code_counts import atom_counts, count_codes, tallies
 from dpdb.engines.memory.coded_values import coded, identities, stored_texts
 from dpdb.engines.memory.contribution_bounds import Units
 from dpdb.engines.memory.counted_rows import counted_rows
@@ -17,14 +18,7 @@ from dpdb.engines.memory.different_values import (
     different_among_few,
 )
 from dpdb.engines.memory.grid_values import Steps, on_grid
-from dpdb.engines.memory.groups import (
-    atom_counts,
-    count_codes,
-    group_codes,
-    places_among,
-    sorted_by_group,
-    tallies,
-)
+from dpdb.engines.memory.groups import group_codes, places_among, sorted_by_group
 from dpdb.engines.memory.single_values import CellRows, single_values
 from dpdb.engines.protocol import WORD, CountedValues, representation
 from dpdb.plan.expressions import ColumnRef, Expr, Literal
