@@ -37,9 +37,7 @@ from dpdb.plan.statistics import (
     Total,
 )
 from dpdb.policy.catalog import Kind
-from dpdb.vectors.columns import Numbers
 from dpdb.vectors.evaluate import Frame, evaluate
-from dpdb.vectors.stored_texts import StoredTexts
 from dpdb.vectors.vector import Array, Bools
 
 
@@ -148,9 +146,7 @@ class Statistics:
         if argument is None:
             return None
         if isinstance(argument, ColumnRef):
-            column = self._frame.columns[argument.column.name]
-            if isinstance(column, Numbers | StoredTexts):
-                return column.null
+            return self._frame.columns[argument.column.name].null
         return row_blocks.null_mask(argument, self._frame, self._rows)
 
     def _per_cell(self, groups: Array) -> Array:
