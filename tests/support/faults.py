@@ -218,7 +218,7 @@ ROWS = (
     Mutant(
         "a person's rows are clamped one by one where their sum should be",
         "one person, many rows",
-        [Change("engines.memory.single_values:CountedRows._of_units", "self.owners[passed]",
+        [Change("engines.memory.single_values:CellRows._of_units", "self.owners[passed]",
                 "passed")],
         "engines/conformance/test_statements.py::"
         "test_what_each_unit_comes_to_in_a_group_is_clamped",

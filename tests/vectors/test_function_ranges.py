@@ -12,7 +12,7 @@ from dpdb.plan.intervals import Interval
 from dpdb.plan.ranges import interval, nullable
 from dpdb.vectors.evaluate import evaluate
 from dpdb.vectors.vector import Vector
-from tests.vectors.test_locality import _frame, _parsed, _rows
+from tests.support.row_expressions import frame_of, parsed, random_cells
 
 FUNCTIONS = [
     "SQRT(n)", "CBRT(n)", "EXP(n / 9)", "LN(n + 60)", "LOG2(n)", "LOG10(j + 4)", "LOG(3, j + 4)",
@@ -34,11 +34,11 @@ FUNCTIONS = [
 @pytest.mark.parametrize("text", FUNCTIONS)
 def test_a_function_stays_within_its_interval(text: str) -> None:
     """Of random cells none is outside, and where none can be NULL by the plan, none is."""
-    expression = _parsed(text)
+    expression = parsed(text)
     limits = interval(expression, {})
     for seed in range(4):
         with np.errstate(all="ignore"):
-            found = evaluate(expression, _frame(_rows(seed)))
+            found = evaluate(expression, frame_of(random_cells(seed)))
         assert isinstance(found, Vector)
         null = np.zeros(len(found.values), bool) if found.null is None else found.null
         assert nullable(expression) or not null.any()
@@ -48,14 +48,11 @@ def test_a_function_stays_within_its_interval(text: str) -> None:
 
 def test_powers_of_negative_numbers() -> None:
     """Even powers are positive; powers that are not whole have no range."""
-    assert (
-        power_range(Interval(Fraction(-3), Fraction(2)), Interval(Fraction(2), Fraction(2))).lower
-        == 0
+    base = Interval(Fraction(-3), Fraction(2))
+    square, cube, root = (
+        power_range(base, Interval(exponent, exponent))
+        for exponent in (Fraction(2), Fraction(3), Fraction(1, 2))
     )
-    assert (
-        power_range(Interval(Fraction(-3), Fraction(2)), Interval(Fraction(3), Fraction(3))).lower
-        < -26
-    )
-    assert not power_range(
-        Interval(Fraction(-3), Fraction(2)), Interval(Fraction(1, 2), Fraction(1, 2))
-    ).bounded
+    assert square.lower == 0
+    assert cube.lower < -26
+    assert not root.bounded

@@ -11,7 +11,7 @@ from dpdb.policy.catalog import Kind
 from dpdb.vectors import evaluate
 from dpdb.vectors.magnitudes import magnitude, stays_finite
 from dpdb.vectors.vector import Vector
-from tests.vectors.test_locality import ROWS, _expressions, _frame, _parsed, _rows
+from tests.support.row_expressions import ROWS, expressions, frame_of, parsed, random_cells
 
 CANCELLING = "((1 / 10 + 0.2 - 0.3 + i * 0) * 1e200) * 1e200"
 """Nothing by interval arithmetic; the error of its doubles is not."""
@@ -23,8 +23,8 @@ def _within(expression: Expr) -> list[Expr]:
 
 def test_doubles_keep_within_the_magnitude() -> None:
     bounded = 0
-    for number, (text, expression) in enumerate(_expressions(200, 5)):
-        frame = _frame(_rows(number % 4))
+    for number, (text, expression) in enumerate(expressions(200, 5)):
+        frame = frame_of(random_cells(number % 4))
         for part in filter(stays_finite, _within(expression)):
             with np.errstate(all="ignore"):
                 found = evaluate.evaluate(part, frame)
@@ -35,10 +35,10 @@ def test_doubles_keep_within_the_magnitude() -> None:
 
 
 def test_cancelling_doubles_are_null_rather_than_infinite() -> None:
-    expression = _parsed(CANCELLING)
+    expression = parsed(CANCELLING)
     assert interval(expression, {}).bounded
     with np.errstate(all="ignore"):
-        found = evaluate.evaluate(expression, _frame(_rows(0)))
+        found = evaluate.evaluate(expression, frame_of(random_cells(0)))
     assert isinstance(found, Vector)
     assert found.null is not None
     assert np.broadcast_to(found.null, ROWS).all()
@@ -55,5 +55,5 @@ def test_cancelling_doubles_are_null_rather_than_infinite() -> None:
 )  # fmt: skip
 def test_a_mask_is_there_only_where_a_value_can_be_null(text: str, masked: bool) -> None:
     with np.errstate(all="ignore"):
-        found = evaluate.evaluate(_parsed(text), _frame(_rows(0)))
+        found = evaluate.evaluate(parsed(text), frame_of(random_cells(0)))
     assert (found.null is not None) is masked

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpdb.engines.memory.changes import changes
+from dpdb.engines.memory.code_counts import count_codes
 from dpdb.engines.memory.coded_values import CodedValues
-from dpdb.engines.memory.groups import count_codes
 from dpdb.vectors.vector import Array, Bools
 
 FEW = 2**16

@@ -12,7 +12,7 @@ from dpdb.engines.memory.joins import JoinedRows
 from dpdb.engines.memory.keys import Columns, check_declarations, declared_of
 from dpdb.engines.memory.leaves import Leaf, Leaves, with_null_row
 from dpdb.engines.memory.owners import Owners, TableOwners, each_its_own
-from dpdb.engines.memory.per_unit import GroupedRows
+from dpdb.engines.memory.per_unit import UnitGroups
 from dpdb.engines.memory.plan_rows import PlanRows
 from dpdb.engines.memory.row_blocks import mask
 from dpdb.engines.memory.row_hashes import HashKey
@@ -147,7 +147,7 @@ class MemoryEngine(OpenEngine):
         """What the rows of each unit come to."""
         assert table.source is not None
         passed = self._passed(table.source, table.where, table.names_read, table.sample_key)
-        groups = GroupedRows(table, passed.frame, passed.owners.numbers)
+        groups = UnitGroups(table, passed.frame, passed.owners.numbers)
         return _Made(
             Loaded(groups.columns(), len(groups.first), NO_DATA),
             passed.owners.of_rows(groups.first),

@@ -13,13 +13,11 @@ import numpy as np
 
 from dpdb.engines.memory.leaves import Leaves, Rows
 from dpdb.engines.memory.lookups import LookedUp
-from dpdb.engines.memory.matching import NO_CODE, Matches, pieces
+from dpdb.engines.memory.matching import NO_CODE, PIECE, Matches, pieces
 from dpdb.plan.expressions import Expr
 from dpdb.plan.relations import Join, Joined, JoinKind, Mark, Relation, Scan
 from dpdb.vectors.vector import AnyVector, Array
 
-PIECE = 2**20
-"""About so many rows are joined at a time."""
 _BASE = 2**18
 """How many rows of the first table are taken at a time."""
 
@@ -88,7 +86,7 @@ class JoinedRows:
         for piece in self._rows(join.left):
             codes = matches.find(self._values(join, 0, piece), len(piece))
             met[codes[codes != NO_CODE]] = True
-            for part in pieces(matches.counts(codes), PIECE):
+            for part in pieces(matches.counts(codes)):
                 yield self._pairs(join, piece.take(part), right, matches, codes[part])
         if join.kind is JoinKind.FULL:
             alone = right.take((matches.codes == NO_CODE) | ~met[matches.codes])

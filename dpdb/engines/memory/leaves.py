@@ -115,9 +115,9 @@ class Leaves:
         columns = {name: self._column(name, rows) for name in names}
         return Frame(columns, self.slots)
 
-    def frame_of(self, rows: Rows, *expressions: Expr) -> Frame:
-        """The columns that expressions read in some rows."""
-        return self.frame(rows, [name for each in expressions for name in columns_of(each)])
+    def frame_of(self, rows: Rows, expression: Expr) -> Frame:
+        """The columns that an expression reads in some rows."""
+        return self.frame(rows, columns_of(expression))
 
     def true(self, condition: Expr, rows: Rows) -> Bools:
         """Where a condition is true."""

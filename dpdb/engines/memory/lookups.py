@@ -13,10 +13,9 @@ from dpdb.engines.memory.matching import NO_CODE, Matches, pieces
 from dpdb.plan.expressions import compare
 from dpdb.plan.relations import Equality, Lookup
 from dpdb.vectors.evaluate import evaluate
+from dpdb.vectors.logic import is_null
 from dpdb.vectors.vector import Array, Bools, Vector
 
-_PIECE = 2**20
-"""About so many pairs of rows are looked at at a time."""
 _NULL = len(BOOLEANS)
 """The code of NULL."""
 
@@ -71,8 +70,7 @@ class LookedUp:
         """The rows that are NULL in what IN compares."""
         assert self.lookup.compared is not None
         (value,) = self.leaves.values(self.rows, [self.lookup.compared[1]], owners=False)
-        null = np.zeros(1, dtype=np.bool_) if value.null is None else value.null
-        rows = self.rows.take(np.broadcast_to(null, len(self.rows)))
+        rows = self.rows.take(np.broadcast_to(is_null(value).values, len(self.rows)))
         return _matches(self.lookup, self.lookup.on, rows, self.leaves)
 
     def _has(self, matches: Matches, on: tuple[Equality, ...], asking: Rows) -> Bools:
@@ -86,7 +84,7 @@ class LookedUp:
         private = not self.lookup.right.table.public
         values = self.leaves.values(asking, [one for one, _ in self.lookup.on], owners=private)
         codes = self.candidates.find(values, len(asking))
-        for part in pieces(self.candidates.counts(codes), _PIECE):
+        for part in pieces(self.candidates.counts(codes)):
             yield self._among_pairs(asking.take(part), codes[part])
 
     def _among_pairs(self, asking: Rows, codes: Array) -> Array:
@@ -106,8 +104,8 @@ class LookedUp:
         equal = evaluate(test, self.leaves.frame_of(pairs, test))
         assert isinstance(equal, Vector)
         true = any_of(np.broadcast_to(equal.values, len(places)))
-        null = np.zeros(1, dtype=np.bool_) if equal.null is None else equal.null
-        return np.where(true, 1, np.where(any_of(np.broadcast_to(null, len(places))), _NULL, 0))
+        null = any_of(np.broadcast_to(is_null(equal).values, len(places)))
+        return np.where(true, 1, np.where(null, _NULL, 0))
 
 
 def _matches(lookup: Lookup, on: tuple[Equality, ...], rows: Rows, leaves: Leaves) -> Matches:

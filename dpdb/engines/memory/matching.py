@@ -9,6 +9,8 @@ import numpy as np
 
 from dpdb.vectors.vector import AnyVector, Array, TextVector
 
+PIECE = 2**20
+"""About so many pairs of rows are made at a time."""
 NO_CODE = -1
 """The code of a row that equals none: a value is NULL, or is not on the other side."""
 
@@ -120,9 +122,9 @@ def _paired(codes: Array, more: Array, size: int) -> Array:
     return np.where((codes == NO_CODE) | (more == NO_CODE), NO_CODE, pairs)
 
 
-def pieces(counts: Array, size: int) -> Iterator[slice]:
-    """Rows in pieces of which each has about `size` counts in all, or is one row."""
-    ends = np.flatnonzero(np.diff(np.cumsum(counts) // size)) + 1
+def pieces(counts: Array) -> Iterator[slice]:
+    """Rows in pieces, each of which is in about PIECE pairs, or is one row that is in more."""
+    ends = np.flatnonzero(np.diff(np.cumsum(counts) // PIECE)) + 1
     start = 0
     for end in [*ends.tolist(), len(counts)]:
         yield slice(start, end)

@@ -16,7 +16,7 @@ from dpdb.vectors.vector import Array
 
 
 @dataclass(frozen=True, repr=False)
-class GroupedRows:
+class UnitGroups:
     """The rows of a table per unit, in groups of one owner and one value of each key."""
 
     table: PerUnit

@@ -24,6 +24,7 @@ from dpdb.plan.row_windows import PICKS, RANKINGS, WindowedRows
 from dpdb.policy.catalog import Column
 from dpdb.vectors.columns import Codes, Numbers
 from dpdb.vectors.evaluate import Frame, evaluate
+from dpdb.vectors.logic import is_null
 from dpdb.vectors.vector import Array, Bools, Vector
 
 
@@ -126,7 +127,7 @@ class RowsOfUnits:
         """What rows are sorted by, as ascending numbers: whether there is NULL, and the value."""
         vector = evaluate(ordering.expression, self._frame)
         values = identities(vector).astype(np.float64)
-        null = np.zeros(1, dtype=np.bool_) if vector.null is None else vector.null
+        null = is_null(vector).values
         values = np.where(null, 0.0, -values if ordering.descending else values)
         keys = (null != ordering.nulls_first, values)
         return [np.broadcast_to(key, self._rows) for key in keys]

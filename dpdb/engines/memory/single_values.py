@@ -28,7 +28,7 @@ def single_values(plan: Plan) -> Iterable[SingleValue]:
 
 
 @dataclass(frozen=True, repr=False)
-class CountedRows:
+class CellRows:
     """The rows that count for a plan, and in which cells they do."""
 
     frame: Frame

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from dpdb.engines.memory import exact_sums, row_blocks
+from dpdb.engines.memory.code_counts import atom_counts, count_codes, tallies
 from dpdb.engines.memory.coded_values import coded, identities, stored_texts
 from dpdb.engines.memory.contribution_bounds import Units
 from dpdb.engines.memory.counted_rows import counted_rows
@@ -17,15 +18,8 @@ from dpdb.engines.memory.different_values import (
     different_among_few,
 )
 from dpdb.engines.memory.grid_values import Steps, on_grid
-from dpdb.engines.memory.groups import (
-    atom_counts,
-    count_codes,
-    group_codes,
-    places_among,
-    sorted_by_group,
-    tallies,
-)
-from dpdb.engines.memory.single_values import CountedRows, single_values
+from dpdb.engines.memory.groups import group_codes, places_among, sorted_by_group
+from dpdb.engines.memory.single_values import CellRows, single_values
 from dpdb.engines.protocol import WORD, CountedValues, representation
 from dpdb.plan.expressions import ColumnRef, Expr, Literal
 from dpdb.plan.plan import Plan
@@ -43,9 +37,7 @@ from dpdb.plan.statistics import (
     Total,
 )
 from dpdb.policy.catalog import Kind
-from dpdb.vectors.columns import Numbers
 from dpdb.vectors.evaluate import Frame, evaluate
-from dpdb.vectors.stored_texts import StoredTexts
 from dpdb.vectors.vector import Array, Bools
 
 
@@ -61,7 +53,7 @@ class Statistics:
             None: counted_rows(plan, frame, rows, units)
         }
         self._groups = group_codes(plan, frame, rows) if plan.keys else None
-        counted = CountedRows(frame, rows, self._masks[None], self._groups, plan.cells, owners)
+        counted = CellRows(frame, rows, self._masks[None], self._groups, plan.cells, owners)
         single = {value.name: counted.column(value) for value in single_values(plan)}
         self._frame = replace(frame, columns={**frame.columns, **single}) if single else frame
         self._sorted: dict[tuple[Expr, Expr | None, Grid], list[Array]] = {}
@@ -154,9 +146,7 @@ class Statistics:
         if argument is None:
             return None
         if isinstance(argument, ColumnRef):
-            column = self._frame.columns[argument.column.name]
-            if isinstance(column, Numbers | StoredTexts):
-                return column.null
+            return self._frame.columns[argument.column.name].null
         return row_blocks.null_mask(argument, self._frame, self._rows)
 
     def _per_cell(self, groups: Array) -> Array:

@@ -114,11 +114,11 @@ def _read(left: Iterator[_Piece], table: Table, size: int) -> Batches:
         with open_parquet(file.path, table.path, file.dictionaries, file.metadata) as opened:
             for piece in pieces:
                 found = opened.iter_batches(size, piece.groups, read, use_threads=False)
-                for batch in _whole(found, size):
+                for batch in _full(found, size):
                     yield pyarrow.record_batch([batch.column(each) for each in read], names)
 
 
-def _whole(pieces: Iterator[pyarrow.RecordBatch], size: int) -> Iterator[pyarrow.RecordBatch]:
+def _full(pieces: Iterator[pyarrow.RecordBatch], size: int) -> Iterator[pyarrow.RecordBatch]:
     """Batches of so many rows at least, but for the last.
 
     Where a dictionary is that of a group of rows, what is read ends with the group.

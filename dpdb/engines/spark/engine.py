@@ -126,9 +126,9 @@ class SparkEngine(OpenEngine):
 def _task(plan: Plan, slots: Mapping[Slot, AnyVector], found: Found) -> Task:
     table = plan.table
     assert isinstance(table, Table)
+    # Which of a unit's rows count depends on all declared columns.
     names = [column.name for column in table.columns]
     if table.unit is None:
         # A batch without columns would not say how many rows it has.
         names = [name for name in names if name in plan.column_names] or names[:1]
-    # Which of a unit's rows count depends on all declared columns.
     return Task(plan, table, tuple(names), slots, found)

@@ -21,18 +21,7 @@ from tests.support.texts import CHARACTERS
 
 
 def test_integers_are_rounded_and_clamped(path):
-    texts = [
-        "18",
-        "17",
-        "-1e300",
-        "65",
-        "66",
-        "99999999999999999999",
-        "3e1",
-        "40.5",
-        "41.5",
-        "40.51",
-    ]
+    texts = ["18", "17", "-1e300", "65", "66", "9" * 20, "3e1", "40.5", "41.5", "40.51"]
     column = read(path, texts, integer(18, 65))
     assert plain(column) == [18, 18, 18, 65, 65, 65, 30, 40, 42, 41]
     assert column.step == 1
@@ -54,17 +43,10 @@ def test_a_column_of_words_only_is_null(path, words):
 
 def test_integers_without_bounds_saturate(path):
     limit = MAGNITUDE_LIMIT
-    texts = [
-        str(limit - 1),
-        str(limit + 1),
-        "1e30",
-        f"-{limit}",
-        str(-(2**63)),
-        str(2**64),
-        "9" * 30,
-    ]
+    whole = [limit - 1, limit + 1, -limit, -(2**63), 2**64]
+    texts = [*map(str, whole), "1e30", "9" * 30]
     column = read(path, texts, integer())
-    assert plain(column) == [limit - 1, limit, limit, -limit, -limit, limit, limit]
+    assert plain(column) == [limit - 1, limit, -limit, -limit, limit, limit, limit]
     assert column.units.dtype == np.int64
 
 
@@ -158,21 +140,8 @@ def test_dates(path):
 
 
 def test_texts_are_kept_as_they_are(path):
-    texts = [
-        "b",
-        "",
-        " a ",
-        "007",
-        "NA",
-        "nan",
-        "true",
-        "1.50",
-        "x\ny",
-        'say "hi"',
-        "a\r\nb",
-        "é",
-        "=1+1",
-    ]
+    texts = ["b", "", " a ", "007", "NA", "nan", "true", "1.50", "x\ny", 'say "hi"', "a\r\nb",
+             "é", "=1+1"]  # fmt: skip
     column = read(path, texts, Column("x", Kind.TEXT))
     assert plain(column) == [text or None for text in texts]
     assert sorted(column.values) == sorted(set(texts) - {""})

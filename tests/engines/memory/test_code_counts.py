@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from dpdb.engines.memory.code_counts import count_codes
 from dpdb.engines.memory.coded_values import CodedValues
 from dpdb.engines.memory.different_values import different, different_among_few
-from dpdb.engines.memory.groups import count_codes
 
 RNG = np.random.default_rng(1)
 
