@@ -68,7 +68,7 @@ def translated(column: Codes, values: Sequence[object]) -> Array:
         return column.codes
     code_of = {value: code for code, value in enumerate(values)}
     missing = len(values)
-    table = np.array([*(code_of.get(v, missing) for v in column.values), missing], dtype=np.int64)
+    table = np.array([*(code_of.get(v, missing) for v in column.values), missing], dtype=np.int32)
     return np.asarray(table[column.codes])
 
 

@@ -20,6 +20,7 @@ from dpdb.plan.statistics import Grid
 from dpdb.policy.catalog import Column, Kind, Value
 from dpdb.vectors.columns import Codes, Numbers
 from dpdb.vectors.evaluate import Frame, evaluate
+from dpdb.vectors.stored_texts import StoredTexts
 from dpdb.vectors.vector import Bools, TextVector, Vector
 
 
@@ -58,6 +59,9 @@ def owners_of_all(parts: Sequence[PassedRows]) -> Owners:
 
 def one_after_the_other(columns: Sequence[Numbers | Codes]) -> Numbers | Codes:
     """Columns of one type as one."""
+    stored = [column for column in columns if isinstance(column, StoredTexts)]
+    if len(stored) == len(columns):
+        return stored[0].followed_by(stored[1:])
     coded = [column for column in columns if isinstance(column, Codes)]
     if len(coded) == len(columns):
         values = _all_values([column.values for column in coded])

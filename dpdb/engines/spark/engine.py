@@ -24,7 +24,7 @@ from dpdb.engines.sources.parquet_reader import ParquetReader
 from dpdb.engines.sources.protocol import Version, has_changed
 from dpdb.engines.sources.spark_source import SparkSource
 from dpdb.engines.spark.tasks import RETURNED, Task, unpacked
-from dpdb.engines.streams.accumulators import accumulators, adds_up
+from dpdb.engines.streams.accumulators import adds_up, exact_results
 from dpdb.engines.streams.engine import StreamEngine, can_stream
 from dpdb.engines.streams.found import Found, join
 from dpdb.engines.streams.united_keys import UnitedKeys
@@ -63,12 +63,7 @@ class SparkEngine(OpenEngine):
         """The exact result of each of the plan's own releases, in order."""
         if not self._goes_over(plan):
             return self._local.exact(plan, slots)
-        results = accumulators(plan.exact_releases, plan.cells if plan.keys else 1)
-        waiting = list(dict.fromkeys(results))
-        while waiting:
-            self._pass(_task(plan, slots, waiting))
-            waiting = [each for each in waiting if not each.settle()]
-        return tuple(Exact(each.result()) for each in results)
+        return exact_results(plan, lambda waiting: self._pass(_task(plan, slots, waiting)))
 
     @np.errstate(all="ignore")
     def key_counts(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> KeyCounts:

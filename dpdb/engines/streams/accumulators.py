@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from dpdb.engines.memory.different_values import present
 from dpdb.engines.memory.statistics import Statistics
-from dpdb.engines.protocol import WORD
+from dpdb.engines.protocol import WORD, Exact
 from dpdb.engines.streams.accumulator import Accumulator
 from dpdb.engines.streams.cell_values import CellPairs
 from dpdb.engines.streams.different_texts import DifferentTexts
@@ -51,7 +51,20 @@ def _adds_up(statistic: Statistic) -> bool:
     return isinstance(statistic, Count | Histogram | Total | Tally | Distinct | Ranks)
 
 
-def accumulators(releases: Sequence[Release], cells: int) -> list[Accumulator]:
+def exact_results(plan: Plan, add_all: Callable[[list[Accumulator]], None]) -> tuple[Exact, ...]:
+    """The exact result of each of a plan's own releases, in order.
+
+    `add_all` adds all parts of the plan's table, once for each pass that what it is given needs.
+    """
+    results = _accumulators(plan.exact_releases, plan.cells if plan.keys else 1)
+    waiting = list(dict.fromkeys(results))
+    while waiting:
+        add_all(waiting)
+        waiting = [each for each in waiting if not each.settle()]
+    return tuple(Exact(each.result()) for each in results)
+
+
+def _accumulators(releases: Sequence[Release], cells: int) -> list[Accumulator]:
     """The accumulator of each release, whose statistic adds up, for an answer of so many cells.
 
     Releases of the same statistic have the same one.

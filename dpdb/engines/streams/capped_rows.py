@@ -43,7 +43,7 @@ from dpdb.engines.sources.protocol import Loaded
 from dpdb.engines.streams.least_hashes import LeastBytes, LeastHashes, Undecided
 from dpdb.engines.streams.row_bits import RowBits
 from dpdb.engines.streams.unit_counts import UnitCounts
-from dpdb.engines.streams.unit_words import Words, names_unit, unit_hashes, unit_words
+from dpdb.engines.streams.unit_words import UnitWords, names_unit, unit_hashes, unit_words
 from dpdb.plan.expressions import Expr, Slot, columns_of
 from dpdb.plan.plan import Plan
 from dpdb.policy.catalog import Table
@@ -172,7 +172,7 @@ class CappedRows:
 
     def _of_turn(
         self, read: Read, contested: RowBits, turn: int, turns: int
-    ) -> Iterator[tuple[Array, Words, Array]]:
+    ) -> Iterator[tuple[Array, UnitWords, Array]]:
         """Of each block the rows of a turn's units: numbers, units, places among all contested."""
         done = 0
         for block, first, rows in self._rows(read, frozenset({self._unit}), contested):
@@ -216,7 +216,7 @@ class CappedRows:
     def _unit_hashes(self, block: Loaded, rows: Array) -> Array:
         return unit_hashes(block.columns[self._unit].taken(rows))
 
-    def _unit_words(self, block: Loaded, rows: Array) -> Words:
+    def _unit_words(self, block: Loaded, rows: Array) -> UnitWords:
         return unit_words(block.columns[self._unit].taken(rows))
 
     def _row_hashes(self, block: Loaded, rows: Array) -> Array:

@@ -24,7 +24,7 @@ from dpdb.engines.protocol import (
     too_large,
 )
 from dpdb.engines.sources.protocol import Loaded, Version, has_changed
-from dpdb.engines.streams.accumulators import accumulators, adds_up
+from dpdb.engines.streams.accumulators import adds_up, exact_results
 from dpdb.engines.streams.capped_rows import CappedRows, after_filter
 from dpdb.engines.streams.found import Found, add_part, join
 from dpdb.engines.streams.parts import Part
@@ -103,14 +103,8 @@ class StreamEngine(OpenEngine):
         """The exact result of each of the plan's own releases, in order."""
         if not self._goes_over(plan):
             return self._memory.exact(plan, slots)
-        cells = plan.cells if plan.keys else 1
-        results = accumulators(plan.exact_releases, cells)
-        waiting = list(dict.fromkeys(results))
         counted = self._counted(plan, slots)
-        while waiting:
-            self._add_up(plan, slots, waiting, counted)
-            waiting = [each for each in waiting if not each.settle()]
-        return tuple(Exact(each.result()) for each in results)
+        return exact_results(plan, lambda waiting: self._add_up(plan, slots, waiting, counted))
 
     @np.errstate(all="ignore")
     def key_counts(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> KeyCounts:

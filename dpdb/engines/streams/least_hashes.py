@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dpdb.engines.memory.hash_order import within_cap
-from dpdb.engines.streams.unit_words import Words, by_units, numbered
+from dpdb.engines.streams.unit_words import UnitWords, by_units, numbered
 from dpdb.vectors.vector import Array, Bools
 
 SORTED = 2**18
@@ -54,7 +54,7 @@ class LeastHashes:
     """Numbers of rows, their hashes, and the words of their units, with room for more."""
     _number: int = 0
 
-    def add(self, rows: Array, units: Words, hashes: Array) -> Array:
+    def add(self, rows: Array, units: UnitWords, hashes: Array) -> Array:
         """Add rows of units; returns those that do not count."""
         stay = self._stay(numbered(units), hashes)
         before, self._number = self._number, self._number + int(np.count_nonzero(stay))

@@ -11,15 +11,13 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from dpdb.engines.memory.keys import translated
+from dpdb.engines.memory.row_unions import one_after_the_other
 from dpdb.engines.sources.protocol import Loaded
 from dpdb.engines.streams.unit_words import unit_hashes
 from dpdb.plan.found_keys import are_sought
 from dpdb.plan.plan import Plan
 from dpdb.plan.single_values import UnitValue, single_value
 from dpdb.policy.catalog import Table
-from dpdb.vectors.columns import Codes, Numbers
-from dpdb.vectors.stored_texts import StoredTexts
 from dpdb.vectors.vector import Array
 
 
@@ -58,27 +56,7 @@ def rows_of(block: Loaded, rows: Array) -> Loaded:
 def _together(blocks: Sequence[Loaded]) -> Loaded:
     """The rows of all blocks, whose columns are taken out, so that each is freed when joined."""
     names, rows = list(blocks[0].columns), sum(block.rows for block in blocks)
-    columns = {name: _joined([block.columns.pop(name) for block in blocks]) for name in names}
+    columns = {
+        name: one_after_the_other([block.columns.pop(name) for block in blocks]) for name in names
+    }
     return Loaded(columns, rows, blocks[0].version)
-
-
-def _joined(parts: Sequence[Numbers | Codes]) -> Numbers | Codes:
-    numbers = [part for part in parts if isinstance(part, Numbers)]
-    if numbers:
-        nulls = [part.null for part in numbers if part.null is not None]
-        units = np.concatenate([part.units for part in numbers])
-        null = np.concatenate(nulls) if nulls else None
-        return Numbers(units, numbers[0].step, null, numbers[0].filler)
-    stored = [part for part in parts if isinstance(part, StoredTexts)]
-    if stored:
-        return stored[0].followed_by(stored[1:])
-    return _joined_codes([part for part in parts if isinstance(part, Codes)])
-
-
-def _joined_codes(parts: Sequence[Codes]) -> Codes:
-    """Codes of the values of all parts; texts that come from rows are sorted."""
-    values = parts[0].values
-    if any(part.values != values for part in parts):
-        values = tuple(sorted({str(value) for part in parts for value in part.values}))
-    codes = [translated(part, values).astype(np.int32) for part in parts]
-    return Codes(np.concatenate(codes), values)

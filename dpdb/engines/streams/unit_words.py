@@ -27,20 +27,18 @@ _UPPER = np.uint64(32)
 _BLOCK = 2**14
 """Rows whose words stay in the cache."""
 
-Words = tuple[Array, ...]
+UnitWords = tuple[Array, ...]
 """For each of some rows a word, or several, which are equal where the unit is the same."""
 
 
 def names_unit(column: Numbers | Codes) -> Bools:
     """Which rows name a unit."""
-    if isinstance(column, StoredTexts):
-        return ~column.null
     if isinstance(column, Codes):
-        return np.asarray(column.codes != len(column.values))
+        return ~column.null
     return named_numbers(column)[1]
 
 
-def unit_words(column: Numbers | Codes) -> Words:
+def unit_words(column: Numbers | Codes) -> UnitWords:
     """The words of the unit that each row names."""
     return tuple(_words(column, place) for place in range(2 if is_text(column) else 1))
 
@@ -50,7 +48,7 @@ def unit_hashes(column: Numbers | Codes) -> Array:
     return _spread(_words(column, 0))
 
 
-def by_units(words: Words, most: int) -> Iterator[tuple[Array, Array]]:
+def by_units(words: UnitWords, most: int) -> Iterator[tuple[Array, Array]]:
     """Rows in parts of about `most`, none of which has a unit of another.
 
     Of each part come the places of its rows, and numbers for their units, from 0 on.
@@ -62,7 +60,7 @@ def by_units(words: Words, most: int) -> Iterator[tuple[Array, Array]]:
         yield places, numbered(tuple(each[places] for each in words))
 
 
-def numbered(words: Words) -> Array:
+def numbered(words: UnitWords) -> Array:
     """A number for the unit of each row, from 0 on."""
     order = np.argsort(words[0]) if len(words) == 1 else np.lexsort(words)
     new = changes((each[order] for each in words), len(order))

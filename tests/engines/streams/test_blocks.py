@@ -13,6 +13,7 @@ import pytest
 from dpdb.engines.memory.engine import MemoryEngine
 from dpdb.engines.memory.statistics import Statistics
 from dpdb.engines.sources.csv_source import CsvSource
+from dpdb.engines.streams import accumulators
 from dpdb.engines.streams.engine import StreamEngine
 from dpdb.engines.streams.rank_windows import RungCounts
 from dpdb.errors import DataFileError, PolicyError
@@ -99,7 +100,7 @@ def test_as_many_values_stand_beyond_each_rung(tmp_path: Path, select: str, rest
     [release] = plan.exact_releases
     assert isinstance(release.statistic, Ranks)
     made = RungCounts(release.statistic, plan.cells if plan.keys else 1)
-    with mock.patch("dpdb.engines.streams.engine.accumulators", return_value=[made]):
+    with mock.patch.object(accumulators, "_accumulator", return_value=made):
         [found] = StreamEngine().exact(plan, {})
     [expected] = MemoryEngine().exact(plan, {})
     rungs = np.array(release.statistic.rungs)
