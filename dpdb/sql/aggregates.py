@@ -115,8 +115,8 @@ def aggregate(node: exp.Expr, rows: ExpressionBinder, table: Source) -> Aggregat
     if isinstance(call, _OF_DIFFERENT) and isinstance(call.this, exp.Distinct):
         call, distinct = _without_distinct(call, rows), True
     plain = _plain(call, rows)
-    if not distinct:
-        plain = _as_count(plain)
+    # Of different values there are at most two here, however many rows have them.
+    plain = plain if distinct else _as_count(plain)
     plain = changed(plain, where=conjunction(plain.where, condition))
     if bounds is not None:
         return of_units(_of_numbers(plain), bounds.low, bounds.high, table.rows_per_unit)

@@ -104,7 +104,8 @@ class Binder:
         """
         if isinstance(tree, exp.SetOperation):
             return unions.union(tree, self, row_by_row=row_by_row)
-        assert isinstance(tree, exp.Select)
+        if not isinstance(tree, exp.Select):
+            raise Unsupported("only a SELECT can be a subquery", place=place(tree, self.text))
         written = with_groups(tree, self.labels(tree), self.text)
         written = column_names(tree, written) if row_by_row else written
         windows.name_windows(tree, self.text)
@@ -130,8 +131,6 @@ class Binder:
         The value of one that reads public tables alone is known, and stands in its place.
         """
         only(node, self.text, "this")
-        if not isinstance(node.this, exp.Select):
-            raise Unsupported("only a SELECT can be a subquery", place=place(node, self.text))
         query = self.within(rows=True).query(node.this)
         if (known := known_value(query, self.facts)) is not None:
             return known
@@ -228,11 +227,17 @@ class Binder:
         return result
 
     def count(self, node: exp.Expr | None) -> int | None:
-        """The number in LIMIT or OFFSET."""
+        """The number in LIMIT, OFFSET or FETCH, which fetches one row if it names none."""
         if node is None:
             return None
-        only(node, self.text, "expression")
-        value = Constants(self.text, self.effort).expression(node.expression)
+        written = node.expression
+        if isinstance(node, exp.Fetch):
+            only(node, self.text, "direction", "count", "limit_options")
+            only(node.args.get("limit_options") or exp.LimitOptions(), self.text, "rows")
+            written = node.args.get("count") or exp.Literal.number(1)
+        else:
+            only(node, self.text, "expression")
+        value = Constants(self.text, self.effort).expression(written)
         if not (isinstance(value, Literal) and type(value.value) is int and value.value >= 0):
             raise TypeMismatch("a whole number is needed here", place=place(node, self.text))
         return value.value

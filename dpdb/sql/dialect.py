@@ -91,8 +91,15 @@ def _syntax_fault(error: ParseError) -> SyntaxFault:
     where = Place(line, max(1, end - len(word) + 1)) if line and end is not None else None
     if not word:
         return SyntaxFault("this is not valid SQL: it ends too soon", place=where)
-    hint = "REGEXP_LIKE(x, 'pattern') matches a regular expression" if word == "~" else None
+    hint = _STUMBLED.get(word.upper())
     return SyntaxFault(f"this is not valid SQL near '{word}'", hint=hint, place=where)
+
+
+_STUMBLED = {
+    "~": "REGEXP_LIKE(x, 'pattern') matches a regular expression",
+    "SELECT": "a statement ends with ;",
+}
+"""What helps where the parser stumbles over a word."""
 
 
 def parse(tokens: list[Token], text: str) -> list[exp.Expr | None]:

@@ -29,6 +29,14 @@ ARITHMETIC: dict[type[exp.Expr], str] = {
     exp.Div: "/",
     exp.Mod: "%",
 }
+_INSTEAD: dict[type[exp.Expr], str] = {
+    exp.Any: "x IN (1, 2) is true of the values of a list",
+    exp.Tuple: "compare one by one: (x = 1 AND y = 2) OR (x = 3 AND y = 4)",
+    exp.SimilarTo: "REGEXP_LIKE(x, 'pattern') matches a regular expression",
+    exp.Columns: "name each column: AVG(x), AVG(y)",
+    exp.MonthsBetween: "DATE_DIFF('month', start, end) counts months",
+}
+"""What to write for the expressions of other systems."""
 
 
 class ExpressionBinder(PredicateBinder):
@@ -78,7 +86,11 @@ class ExpressionBinder(PredicateBinder):
             return self.compared(operator, node.this, node.expression, depth)
         if isinstance(node, exp.Func):
             return self._function(node, depth)
-        raise Unsupported(f"{node_name(node)} is not supported", place=self.place(node))
+        raise Unsupported(
+            f"{node_name(node)} is not supported",
+            hint=_INSTEAD.get(type(node)),
+            place=self.place(node),
+        )
 
     def _number(self, node: exp.Expr, depth: int) -> Expr:
         return types.numeric(self.expression(node, depth + 1), self.place(node))
@@ -168,10 +180,8 @@ class ExpressionBinder(PredicateBinder):
     def _unknown(self, node: exp.Func) -> StatementError:
         """The error for a function outside the list: SQL's are unsupported, others unknown."""
         if not isinstance(node, exp.Anonymous):
-            months = isinstance(node, exp.MonthsBetween)
-            hint = "DATE_DIFF('month', start, end) counts months" if months else None
             message = f"{node_name(node)} is not supported"
-            return Unsupported(message, hint=hint, place=self.place(node))
+            return Unsupported(message, hint=_INSTEAD.get(type(node)), place=self.place(node))
         name = str(node.this)
         hint = did_you_mean(name, self.function_names)
         return UnknownName(f"no function {name} here", hint=hint, place=self.place(node))

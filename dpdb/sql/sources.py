@@ -100,7 +100,11 @@ def _source(node: exp.Expr, tree: exp.Select, binder: SelectBinder) -> tuple[Vie
             only(node, binder.text, "this", "alias", "db")
             view, names = _named(node, binder)
         case exp.Table():
-            raise Unsupported("only a table's name can be in FROM", place=place(node, binder.text))
+            raise Unsupported(
+                "only a table's name can be in FROM",
+                hint="dpdb FILE.csv makes a table of a file, and SHOW TABLES lists them",
+                place=place(node, binder.text),
+            )
         case exp.Subquery():
             only(node, binder.text, "this", "alias")
             view, names = _view(node, binder.within()), frozenset()

@@ -106,14 +106,27 @@ def statement(text: str, policy: Policy, facts: Facts = NO_FACTS) -> Statement:
     )
 
 
+_ONLY_READ = "the tables are only read; nothing is written, and so nothing is committed"
 _INSTEAD = {
     "FROM": "SELECT stands before FROM: SELECT x, COUNT(*) FROM t GROUP BY x",
     "SUMMARIZE": "DESCRIBE table shows what is declared, and SELECT COUNT(x), AVG(x), STDDEV(x),"
     " QUANTILE_CONT(x, [0.25, 0.5, 0.75]) FROM t what a column is like",
     "PIVOT": "an aggregate for each column: SELECT x, SUM(z) FILTER (WHERE y = 'a') AS a,"
     " SUM(z) FILTER (WHERE y = 'b') AS b FROM t GROUP BY x",
+    "DESCRIBE": "SHOW TABLES lists the tables, and EXPLAIN SELECT … says what an answer would cost",
+    "PRAGMA": "DESCRIBE table shows its columns, SHOW ALL the settings",
+    "TABLE": "single rows are never shown; try SELECT COUNT(*) FROM t",
+    "VALUES": "without FROM a SELECT computes with subqueries: (SELECT COUNT(*) FROM t) / 2",
+    "CREATE": "WITH v AS (SELECT …) SELECT … names a table for one statement",
+    "COPY": ".mode csv and .once FILE write the next answer to a file",
+    "ATTACH": "dpdb FILE FILE starts with several files",
+    "USE": "dpdb FILE FILE starts with several files; their tables need no other name",
+    **dict.fromkeys(
+        ("INSERT", "UPDATE", "DELETE", "DROP", "ALTER", "TRUNCATE", "BEGIN", "COMMIT", "ROLLBACK"),
+        _ONLY_READ,
+    ),
 }
-"""What to write for the statements of other systems that ask for statistics."""
+"""What to write for the statements of other systems."""
 _BEGINNINGS = ("SELECT", "WITH", "EXPLAIN", "SHOW", "DESCRIBE", "SET")
 
 
@@ -173,7 +186,8 @@ def _without_options(
     select = _outermost_select(tokens)
     if select is None:
         before = words.tokens[0].text.upper()
-        raise Unsupported(f"{before} is followed by SELECT", place=words.place(skip))
+        hint = None if before == "WITH" else "EXPLAIN SELECT … says what an answer would cost"
+        raise Unsupported(f"{before} is followed by SELECT", hint=hint, place=words.place(skip))
     options, first = NO_OPTIONS, select + 4
     terms: tuple[WrittenOption, ...] = ()
     if [token.text.upper() for token in tokens[select + 1 : first]] in _CLAUSES:

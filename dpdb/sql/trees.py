@@ -24,6 +24,8 @@ The time to match one of these grows with the pattern and with the text: one lon
 short ones would show in the time of the answer.
 """
 
+_ALL_ROWS = "leave it out: the noise is the same, and the more rows count, the less it matters"
+
 
 class Effort:
     """Counts the expressions that a statement has, and refuses too many.
@@ -115,7 +117,8 @@ def only(node: exp.Expr, text: str, *allowed: str) -> None:
     for name, value in node.args.items():
         if value and name not in allowed:
             what = f"{name.strip('_')} in {node.key.upper()}".replace("_", " ")
-            raise Unsupported(f"{what} is not supported", place=place(node, text))
+            hint = _ALL_ROWS if name == "sample" else None
+            raise Unsupported(f"{what} is not supported", hint=hint, place=place(node, text))
 
 
 def chain(node: exp.Expr, text: str) -> list[exp.Expr]:

@@ -224,6 +224,8 @@ SELECT zip, COUNT(*) AS n FROM people GROUP BY zip ORDER BY n NULLS LAST LIMIT 5
 SELECT zip, COUNT(*) FROM people GROUP BY zip ORDER BY 2 DESC, 1 LIMIT 3;
 SELECT zip, COUNT(*) FROM people GROUP BY zip ORDER BY AVG(age) NULLS FIRST;
 SELECT COUNT(*) FROM people LIMIT 0;
+SELECT zip, COUNT(*) FROM people GROUP BY zip ORDER BY 2 DESC OFFSET 1 ROW FETCH NEXT 3 ROWS ONLY;
+SELECT zip, COUNT(*) FROM people GROUP BY zip ORDER BY 2 DESC FETCH FIRST ROW ONLY;
 SELECT COUNT(*) FROM people OFFSET 1;
 --- Names of the table
 SELECT COUNT(*) FROM people AS p WHERE p.age > 30;
@@ -419,6 +421,7 @@ SELECT COUNT(*) FROM visits WHERE points > (SELECT (SELECT AVG(points) FROM visi
 --- What hints say to write instead of lists.
 SELECT MIN(DISTINCT points), MAX(DISTINCT points) FROM visits;
 SELECT SUM(DISTINCT points), AVG(DISTINCT points + grade) FILTER (WHERE member) FROM visits;
+SELECT SUM(DISTINCT member), SUM(DISTINCT CASE WHEN points > 9 THEN 1 ELSE 0 END) FROM visits;
 SELECT plan, SUM(DISTINCT points) / COUNT(DISTINCT points) FROM visits GROUP BY plan;
 SELECT APPROX_QUANTILES(points, 4) AS q FROM visits;
 SELECT plan, QUANTILE_CONT(points, [0.25, 0.5, 0.75]), COUNT(*) FROM visits GROUP BY plan ORDER BY "QUANTILE_CONT(points, [0.25, 0.5, 0.75])[0.5]";

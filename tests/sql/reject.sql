@@ -222,6 +222,10 @@ SELECT SUM(low) FROM (SELECT LOWER(name) AS low FROM people) AS t;
 -- MissingBounds
 SELECT SUM(x) FROM (SELECT loose AS x FROM visits) AS t;
 --- Subqueries that are more than one private value
+-- Unsupported 1:17 only a SELECT can be a subquery
+SELECT ((SELECT COUNT(*) FROM people)) AS n, (SELECT AVG(age) FROM people);
+-- Unsupported only a SELECT can be a subquery
+SELECT zip, COUNT(*) FROM people GROUP BY zip HAVING ((SELECT MAX(age) FROM people)) > 60;
 -- Unsupported 1:35 whether another unit has such a row is private
 SELECT COUNT(*) FROM people WHERE age IN (SELECT age FROM people);
 -- Unsupported this SELECT reads FROM none
@@ -313,14 +317,18 @@ SELECT COUNT(*) FROM people LIMIT (SELECT COUNT(*) FROM people);
 SELECT COUNT(*) FROM people LIMIT 5 PERCENT;
 -- TypeMismatch a whole number
 SELECT COUNT(*) FROM people LIMIT 1 OFFSET -1;
--- Unsupported
-SELECT COUNT(*) FROM people FETCH FIRST 3 ROWS ONLY;
+-- Unsupported percent
+SELECT COUNT(*) FROM people FETCH FIRST 3 PERCENT ROWS ONLY;
+-- Unsupported with ties
+SELECT zip, COUNT(*) FROM people GROUP BY zip ORDER BY 2 FETCH FIRST 3 ROWS WITH TIES;
+-- TypeMismatch a whole number
+SELECT COUNT(*) FROM people FETCH FIRST 1.5 ROWS ONLY;
 -- Unsupported
 SELECT COUNT(*) FROM people LIMIT ?;
 --- Clauses of other systems
--- Unsupported
+-- Unsupported leave it out
 SELECT COUNT(*) FROM people TABLESAMPLE (10 PERCENT);
--- Unsupported
+-- Unsupported leave it out
 SELECT COUNT(*) FROM people USING SAMPLE 10;
 -- Unsupported into
 SELECT COUNT(*) INTO leak FROM people;
@@ -341,46 +349,52 @@ SELECT COUNT(*) FROM people SETTINGS x = 1;
 -- SyntaxFault
 SELECT COUNT(*) FROM people PREWHERE age > 3;
 --- Files, definitions, changes
--- Unsupported
+-- Unsupported SHOW TABLES lists them
 SELECT COUNT(*) FROM read_csv('people.csv');
 -- UnknownName no table people.csv
 SELECT COUNT(*) FROM 'people.csv';
 -- UnknownName no table /etc/passwd
 SELECT COUNT(*) FROM "/etc/passwd";
--- Unsupported 1:1
+-- Unsupported .once FILE
 COPY people TO 'leak.csv';
--- Unsupported
+-- Unsupported dpdb FILE FILE
 ATTACH 'leak.db' AS leak;
--- Unsupported
+-- Unsupported DESCRIBE table shows its columns
 PRAGMA database_list;
 -- Unsupported
 INSTALL httpfs;
 -- Unsupported
 LOAD httpfs;
--- Unsupported
+-- Unsupported only read
 INSERT INTO people VALUES (1);
--- Unsupported
+-- Unsupported only read
 DELETE FROM people;
--- Unsupported
+-- Unsupported only read
 UPDATE people SET age = 3;
--- Unsupported
+-- Unsupported WITH v AS (SELECT …)
 CREATE TABLE leak AS SELECT * FROM people;
--- Unsupported
+-- Unsupported only read
 DROP TABLE people;
--- Unsupported
+-- Unsupported only read
 ALTER TABLE people ADD COLUMN x INTEGER;
--- Unsupported
+-- Unsupported only read
 TRUNCATE people;
 -- Unsupported
 GRANT ALL ON people TO eve;
--- Unsupported
+-- Unsupported only read
 BEGIN TRANSACTION;
 -- Unsupported
 CALL leak();
--- Unsupported
+-- Unsupported without FROM
 VALUES (1);
--- Unsupported
+-- Unsupported single rows are never shown
 TABLE people;
+-- Unsupported EXPLAIN SELECT … says what an answer would cost
+DESCRIBE SELECT COUNT(*) FROM people;
+-- Unsupported SHOW TABLES lists the tables
+DESCRIBE;
+-- Unsupported EXPLAIN SELECT … says what an answer would cost
+EXPLAIN ANALYZE SELECT COUNT(*) FROM people;
 -- Unsupported
 FROM people SELECT COUNT(*);
 -- Unsupported
@@ -394,10 +408,19 @@ SELECT COUNT(*) FROM people WHERE age & 1 = 1;
 SELECT COUNT(*) FROM people WHERE age ^ 2 > 3;
 -- SyntaxFault 1:40 REGEXP_LIKE(x, 'pattern')
 SELECT COUNT(*) FROM people WHERE name ~ 'a';
--- Unsupported
+-- Unsupported 1:35 REGEXP_LIKE(x, 'pattern')
 SELECT COUNT(*) FROM people WHERE name SIMILAR TO 'a';
--- Unsupported
+-- Unsupported 1:36 compare one by one
 SELECT COUNT(*) FROM people WHERE (age, zip) = (30, 31643);
+-- Unsupported compare one by one
+SELECT COUNT(*) FROM people WHERE (age, zip) IN ((30, 31643));
+-- Unsupported x IN (1, 2)
+SELECT COUNT(*) FROM people WHERE zip = ANY(ARRAY[31643, 80127]);
+-- Unsupported 1:12 name each column
+SELECT AVG(COLUMNS(*)) FROM people;
+-- SyntaxFault 2:1 a statement ends with ;
+SELECT COUNT(*) FROM people WHERE age > 30
+SELECT COUNT(*) FROM people;
 -- Unsupported
 SELECT COUNT(*) FROM people WHERE age IN 30;
 -- Unsupported
@@ -523,15 +546,9 @@ SHOW COLUMNS;
 -- UnknownName
 SHOW;
 -- Unsupported
-DESCRIBE;
--- Unsupported
-DESCRIBE SELECT COUNT(*) FROM people;
--- Unsupported
 EXPLAIN;
 -- Unsupported
 EXPLAIN SHOW BUDGET;
--- Unsupported
-EXPLAIN ANALYZE SELECT COUNT(*) FROM people;
 -- Unsupported 1:16
 EXPLAIN SELECT name FROM people;
 --- Types

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from dpdb.answers.formats.json_lines import error_as_json
 from dpdb.errors import STAYS_PAID, DpdbError, SetupError, reportable
-from dpdb.interfaces.shell.commands import COMMANDS, run
+from dpdb.interfaces.shell.commands import KNOWN, run
 from dpdb.interfaces.shell.console import Console, Entry
 from dpdb.interfaces.shell.entries import Sql, entries
 from dpdb.interfaces.shell.scripts import statements
@@ -101,4 +101,4 @@ class Batch(Console):
 def scripted(options: list[tuple[str, str]]) -> Iterator[Entry]:
     """The entries of -c and -f in the order given; without any, those of standard input."""
     for option, value in options or [("-f", "-")]:
-        yield from entries(value) if option == "-c" else statements(value, COMMANDS)
+        yield from entries(value) if option == "-c" else statements(value, KNOWN)

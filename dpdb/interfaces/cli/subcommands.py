@@ -5,6 +5,9 @@ from __future__ import annotations
 import argparse
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
+
+from dpdb.errors import UsageError, did_you_mean
 
 
 @dataclass(frozen=True)
@@ -38,3 +41,14 @@ SUBCOMMANDS = {
     "completion": Subcommand("completion", "completion for bash, zsh or fish"),
     "man": Subcommand("man", "the man page"),
 }
+
+
+def check_command(files: list[str]) -> None:
+    """Refuse a first word that is nearly the name of a subcommand, and no file.
+
+    A word with a dot or a slash in it is meant for a file.
+    """
+    word = files[0] if files and files[0].isalpha() else ""
+    hint = did_you_mean(word, SUBCOMMANDS, "dpdb {}".format)
+    if hint and not Path(word).exists():
+        raise UsageError(f"no command and no file is called {word}", hint=hint)

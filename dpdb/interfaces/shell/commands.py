@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from dpdb.errors import DpdbError, UnknownName, UsageError, did_you_mean, printable
+from dpdb.errors import UnknownName, UsageError, did_you_mean, printable, reportable
 from dpdb.interfaces.shell.chart import chart
-from dpdb.interfaces.shell.console import Console, Entry
+from dpdb.interfaces.shell.console import Console, Entry, OutputLost
 from dpdb.interfaces.shell.entries import TOGGLE, Command, Sql, entries, interjection
 from dpdb.interfaces.shell.help import help_on
 from dpdb.interfaces.shell.scripts import statements
@@ -29,8 +29,16 @@ FOREIGN = {
     ".import": "leave, and start dpdb with the file",
     ".timing": ".timer on shows how long an answer took",
     ".dump": "single rows are never shown; .schema shows what is declared",
+    ".databases": ".tables lists the tables",
+    ".maxrows": "all rows of an answer are shown; LIMIT n leaves the first n",
+    "\\c": "leave, and start dpdb with the file",
     "\\copy": ".mode csv and .once FILE write an answer to a file",
+    "\\df": ".help sql lists the functions",
     "\\e": "Ctrl-X Ctrl-E opens what is typed in your editor",
+    "\\echo": "a comment begins with --",
+    "\\g": "a statement ends with ;",
+    "\\gx": "\\x shows answers with a line for each column; a statement ends with ;",
+    "\\pset": ".mode csv, json, markdown or vertical",
 }
 """Commands of other shells that have no counterpart here, and what to do instead."""
 
@@ -81,8 +89,10 @@ def run(console: Console, entry: Entry) -> bool:
         case Command():
             try:
                 return _command(entry, console).run(console, entry.argument)
-            except DpdbError as error:
-                console.fail(error)
+            except (EOFError, OutputLost):  # .quit, or as good as that
+                raise
+            except Exception as error:
+                console.fail(reportable(error))
         case _:
             console.fail(entry)
     return False
@@ -159,13 +169,13 @@ def _plan(console: Console, name: str) -> bool:
 
 def _run_file(console: Console, name: str, *, planned: bool) -> bool:
     """Run the statements in a file; where `planned` they are planned together first."""
-    file = Path(name).absolute()
+    file = Path(name)
     if file in console.reading:
         raise UsageError(f"{name} reads itself")
     around = console.reading
     console.reading = (*around, file)
     try:
-        return run_all(console, console.planned(statements(name, COMMANDS), now=planned))
+        return run_all(console, console.planned(statements(name, KNOWN), now=planned))
     finally:
         console.reading = around
 
@@ -184,8 +194,9 @@ def _changing(name: str) -> Run:
     """The command that shows or changes a setting."""
 
     def change(console: Console, value: str) -> bool:
-        if value == TOGGLE and SETTINGS[name].is_switch:
-            value = "off" if console.settings.is_on(name) else "on"
+        first, second = SETTINGS[name].toggled
+        if value == TOGGLE and first in SETTINGS[name].values:
+            value = second if console.settings[name] == first else first
         if value:
             console.settings.change(name, value.lower(), f".{name}")
         if console.interactive or not value:
@@ -216,3 +227,5 @@ COMMANDS = {
     },
     ".quit": DotCommand(".quit", "leave, as Ctrl-D does", _quit),
 }
+KNOWN = (*COMMANDS, *FOREIGN)
+"""The names that begin a command in a file of statements, even one that is not there."""

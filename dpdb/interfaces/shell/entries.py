@@ -9,14 +9,15 @@ from dataclasses import dataclass
 from dpdb.errors import DpdbError, StatementError
 from dpdb.sql.splitting import Piece, next_piece, skip_ignored, split
 
-WORDS = {"help": ".help", "quit": ".quit", "exit": ".quit", ".exit": ".quit",
-         ".show": ".help settings"}  # fmt: skip
-"""The words of other shells, and the dot command that each stands for."""
+LINES = {"help": ".help", "quit": ".quit", "exit": ".quit", ".exit": ".quit",
+         ".show": ".help settings", "\\d": ".tables", "\\x on": ".mode vertical",
+         "\\x off": ".mode table"}  # fmt: skip
+"""Whole lines of other shells, and the dot command that each stands for."""
 TOGGLE = "toggle"
 """The argument with which `.timer` is turned on where it was off, and off where it was on."""
 BACKSLASHES = {"\\q": ".quit", "\\?": ".help", "\\h": ".help", "\\d": ".schema", "\\d+": ".schema",
                "\\dt": ".tables", "\\l": ".tables", "\\i": ".read", "\\o": ".output",
-               "\\x": ".mode vertical", "\\timing": f".timer {TOGGLE}",
+               "\\x": f".mode {TOGGLE}", "\\timing": f".timer {TOGGLE}",
                "\\s": ".history"}  # fmt: skip
 """The commands of psql, and the dot command that each stands for."""
 _INTERJECTION = re.compile(r"\s*(?:[.\\][A-Za-z?].*|help|quit|exit)\s*", re.IGNORECASE)
@@ -56,13 +57,23 @@ class Sql:
 
 def entries(text: str) -> Iterator[Command | Sql]:
     """The commands and statements in `text`, in order; the last may be incomplete."""
-    position = 0
+    for _, entry in numbered_entries(text):
+        yield entry
+
+
+def numbered_entries(text: str) -> Iterator[tuple[int, Command | Sql]]:
+    """The same, each with the number of the line on which it begins."""
+    position, line = 0, 1
     while position < len(text):
-        entry, position = _next_entry(text, position)
+        begins = skip_ignored(text, position)
+        line += text.count("\n", position, begins)
+        entry, after = _next_entry(text, position)
         if isinstance(entry, Piece):
-            yield Sql(entry.text)
+            yield line, Sql(entry.text)
         elif entry is not None:
-            yield entry
+            yield line, entry
+        line += text.count("\n", begins, after)
+        position = after
 
 
 def finished(text: str) -> bool:
@@ -132,12 +143,9 @@ def _next_entry(text: str, position: int) -> tuple[Command | Piece | None, int]:
 def _command(line: str) -> Command | None:
     """The command in a line; None if there is none."""
     written = line.strip().rstrip("; ")
-    written = WORDS.get(written.lower(), written)
+    written = LINES.get(written.lower(), written)
     if not written.startswith((".", "\\")):
         return None
     name, _, argument = written.partition(" ")
-    argument = argument.strip()
-    if name == "\\d" and not argument:
-        name = "\\dt"
     name, _, given = BACKSLASHES.get(name, name).partition(" ")
-    return Command(name, argument or given)
+    return Command(name, argument.strip() or given)

@@ -22,7 +22,7 @@ from dpdb.errors import (
     Unsupported,
     UsageError,
 )
-from dpdb.interfaces.shell.entries import Command, Sql, entries
+from dpdb.interfaces.shell.entries import Command, Sql, numbered_entries
 
 LONGEST_FILE = 10_000_000
 """How many characters are read from one file of statements, or from standard input."""
@@ -46,8 +46,10 @@ _OTHER_SQL = re.compile(
 class Scripted(Sql):
     """A statement in a file."""
 
-    origin: str
-    """Which statement of which file it is, for errors."""
+    file: str
+    """What the file is called, for errors."""
+    line: int
+    """The number of the line on which it begins."""
     trusted: bool
     """Whether all that stands before it in the file looks like statements."""
 
@@ -57,10 +59,10 @@ class Scripted(Sql):
             return super().presentable(error)
         match error:
             case TooLarge():  # its message has numbers alone
-                return "", TooLarge(f"{self.origin}: {error.message}")
+                return "", TooLarge(f"line {self.line} of {self.file}: {error.message}")
             case StatementError():
                 at = error.place or Place(1, 1)
-                where = f"line {at.line}, column {at.column} of {self.origin}"
+                where = f"line {self.line + at.line - 1} of {self.file}"
                 message = f"{where}: this is no SQL, or some of its file is none"
                 return "", SyntaxFault(message, hint=self.hint)
         return "", error
@@ -80,18 +82,18 @@ def statements(name: str, commands: Collection[str]) -> Iterator[Scripted | Comm
     """
     shown = "standard input" if name == "-" else name
     trusted = True
-    for number, entry in enumerate(entries(_text(name)), 1):
-        origin = f"statement {number} in {shown}"
+    for line, entry in numbered_entries(_text(name)):
         match entry:
             case Command(name=command) if trusted and command.lower() in commands:
                 yield entry
             case Sql(text=text) if _STATEMENT.fullmatch(text):
-                yield Scripted(text, origin, trusted)
+                yield Scripted(text, shown, line, trusted)
             case _:
                 trusted &= isinstance(entry, Sql) and bool(_OTHER_SQL.fullmatch(entry.text))
                 yield Unsupported(
                     "only SELECT, EXPLAIN SELECT, SHOW, DESCRIBE table, SET and dot commands are "
-                    f"understood: {origin} is something else"
+                    f"understood: line {line} of {shown} is something else",
+                    hint=".help lists the commands" if isinstance(entry, Command) else None,
                 )
 
 

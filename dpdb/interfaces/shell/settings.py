@@ -25,11 +25,8 @@ class Setting:
     name: str
     values: tuple[str, ...]
     help: str
-
-    @property
-    def is_switch(self) -> bool:
-        """Whether it is on or off."""
-        return set(self.values) == set(SWITCH)
+    toggled: tuple[str, str] = SWITCH
+    """The values between which it is toggled, where it has both."""
 
     def checked(self, value: object, source: str) -> str:
         """`value` if the setting can have it; TOML's true and false are `on` and `off`."""
@@ -45,7 +42,7 @@ class Setting:
 SETTINGS = {
     setting.name: setting
     for setting in (
-        Setting("mode", tuple(FORMATS), "how answers are shown"),
+        Setting("mode", tuple(FORMATS), "how answers are shown", ("vertical", "table")),
         Setting("intervals", SWITCH[::-1], "columns x_low and x_high: the 95 % interval of x"),
         Setting("confirm", SWITCH, "ask before a query takes more than half of the ε left"),
         Setting("timer", SWITCH[::-1], "show how long an answer took"),

@@ -56,7 +56,7 @@ def test_the_statement_to_be_priced_is_the_last() -> None:
 @pytest.mark.parametrize(("line", "command"), [
     (".tables", Command(".tables", "")), ("\\d", Command(".tables", "")),
     ("\\d t", Command(".schema", "t")), ("\\q;", Command(".quit", "")),
-    ("\\x", Command(".mode", "vertical")), ("\\timing on", Command(".timer", "on")),
+    ("\\x off", Command(".mode", "table")), ("\\timing on", Command(".timer", "on")),
     ("\\foo 1", Command("\\foo", "1")), ("  quit ", Command(".quit", "")),
 ])  # fmt: skip
 def test_commands_at_both_prompts(line: str, command: Command) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -108,6 +109,23 @@ def test_interrupted_before_the_debit_nothing_is_spent(
     run_typed(shell, "SELECT COUNT(*) FROM t; SELECT COUNT(age) FROM t;")
     assert capsys.readouterr().err == "cancelled; nothing was spent\nnot run: the 1 after it\n"
     assert left(shell) == (1, 4)
+
+
+def test_a_shell_needs_no_thread(
+    make: Make, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(Thread, "start", fail)
+    shell = make()
+    shell.preload.begin()
+    assert shell.preload.can_plan
+    run_typed(shell, "SELECT COUNT(*) FROM t;")
+    shell.preload.leave()
+    said = capsys.readouterr()
+    assert "3 ± 12" in said.out
+    assert not said.err
 
 
 def test_unknown_command(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
@@ -259,7 +277,7 @@ def test_read_shows_nothing_of_what_is_no_sql(
     run_typed(make(), ".read rows.csv")
     said = capsys.readouterr()
     assert "price" not in said.err + said.out
-    assert "of statement 1 in rows.csv: this is no SQL" in said.err
+    assert "line 2 of rows.csv: this is no SQL" in said.err
 
 
 @pytest.mark.parametrize("other", [
@@ -274,7 +292,7 @@ def test_read_tells_sql_of_others_from_what_is_none(
     for entry in statements("q.sql", COMMANDS):
         run(shell, entry)
     said = capsys.readouterr().err
-    assert "statement 1 in q.sql is something else" in said
+    assert "line 1 of q.sql is something else" in said
     assert "error: no column q\n" in said
     assert "hint: columns are " in said
 
@@ -311,15 +329,21 @@ def test_history_and_quit(make: Make, capsys: pytest.CaptureFixture[str]) -> Non
         run_typed(shell, ".quit")
 
 
-def test_the_word_of_psql_turns_the_timer_on_and_off(
+def test_the_words_of_psql_turn_settings_on_and_off(
     make: Make, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shell = make()
-    for line in ("\\timing", "\\timing", "\\timing on", "\\timing on", ".timer", ".mode toggle"):
+    for line in ("\\timing", "\\timing", "\\timing on", "\\timing on", ".timer"):
         run_typed(shell, line)
-    *said, refused = capsys.readouterr().err.splitlines()
+    said = capsys.readouterr().err.splitlines()
     assert said == [f"timer: {value}" for value in ("on", "off", "on", "on", "on")]
-    assert "not toggle" in refused
+    for line in ("\\x", "\\x", "\\x on", "\\x on", "\\x off", ".mode csv", "\\x"):
+        run_typed(shell, line)
+    said = capsys.readouterr().err.splitlines()
+    modes = ("vertical", "table", "vertical", "vertical", "table", "csv", "vertical")
+    assert said == [f"mode: {value}" for value in modes]
+    run_typed(shell, ".editing toggle")
+    assert "not toggle" in capsys.readouterr().err
 
 
 def test_modes_and_timer(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
@@ -446,6 +470,29 @@ def test_a_full_disk(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
     said = capsys.readouterr()
     assert "answers are shown here again" in said.err
     assert " t       |" in said.out
+
+
+@pytest.mark.parametrize(
+    ("failure", "said"),
+    [(OSError(24, "a cell"), "this machine lacks"), (MemoryError("a cell"), "this machine lacks"),
+     (ValueError("a cell"), "dpdb failed")],
+)  # fmt: skip
+def test_a_command_that_fails_ends_no_shell(
+    make: Make,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    failure: Exception,
+    said: str,
+) -> None:
+    def fail(*_: object) -> None:
+        raise failure
+
+    monkeypatch.setattr("dpdb.interfaces.shell.commands.help_on", fail)
+    run_typed(make(), ".help\nSHOW TABLES;")
+    told = capsys.readouterr().err
+    assert told.startswith(f"error: {said}")
+    assert told.endswith("not run: the 1 after it\n")
+    assert "a cell" not in told
 
 
 def test_words_from_other_shells(make: Make, capsys: pytest.CaptureFixture[str]) -> None:

@@ -86,13 +86,14 @@ def test_streams_that_are_closed(people: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
-def test_a_full_disk(people: Path) -> None:
+@pytest.mark.parametrize("statement", ["SHOW TABLES", ".tables"])
+def test_a_full_disk(people: Path, statement: str) -> None:
     with open("/dev/full", "wb") as full:
-        command = [sys.executable, "-m", "dpdb", str(people), "-c", "SHOW TABLES"]
+        command = [sys.executable, "-m", "dpdb", str(people), "-c", statement]
         ran = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, timeout=60, check=False)
     assert ran.returncode not in (0, 120)
     assert b"Traceback" not in ran.stderr
-    assert ran.stderr.startswith(b"error: ")
+    assert ran.stderr.startswith(b"error: cannot write: ")
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
@@ -190,6 +191,17 @@ def test_no_file_at_all(run: Run) -> None:
         assert "hint: " in ran.err
 
 
+def test_a_mistyped_subcommand(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    ran = run("chek", "people.toml")
+    assert ran.code == 2
+    assert "no command and no file is called chek" in ran.err
+    assert "did you mean dpdb check?" in ran.err
+    assert "cannot read chek.csv" in run("chek.csv", "-c", COUNT).err
+    Path("chek").write_text("age\n30\n")
+    assert run("chek", "-c", "SELECT COUNT(*) FROM chek").code == 0
+
+
 def test_the_gravest_code_wins(run: Run, people: Path) -> None:
     script = f"SET epsilon = 2; {COUNT}; SELECT nope FROM people; SHOW TABLES"
     ran = run(people, "--on-error", "continue", "-c", script)
@@ -205,6 +217,20 @@ def test_an_interrupt(run: Run, people: Path, monkeypatch: pytest.MonkeyPatch) -
     ran = run(people, "-c", COUNT)
     assert (ran.code, ran.out) == (130, "")
     assert "Traceback" not in ran.err
+
+
+def test_an_interrupt_while_modules_are_imported(
+    run: Run, people: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Interrupted:
+        @staticmethod
+        def find_spec(*_: object) -> None:
+            raise KeyboardInterrupt
+
+    monkeypatch.delitem(sys.modules, "dpdb.interfaces.cli.main")
+    monkeypatch.setattr(sys, "meta_path", [Interrupted])
+    ran = run(people, "-c", COUNT)
+    assert (ran.code, ran.out, ran.err) == (130, "", "interrupted\n")
 
 
 def test_stop_at_the_first_error(run: Run, people: Path) -> None:
