@@ -171,7 +171,8 @@ def _laplace_tail_of_any(scales: Sequence[float]) -> Callable[[float], float]:
     """P(|X₁ + … + X_d| > distance) for any number of scales, some of which may be equal.
 
     From three on it is 1 - (2/π)·∫ sin(td)/t · Π 1/(1 + bᵢ²t²) dt over t > 0, the inversion of a
-    characteristic function ([GP51]), by Simpson's rule.
+    characteristic function ([GP51]), by Simpson's rule up to t = _END. The rest of the integral is
+    at most 2/d times what falls there, 1/t · Π 1/(1 + bᵢ²t²), and is added.
     """
     if len(scales) < 3:
         return lambda distance: laplace_tail(distance, scales, single_numbers)
@@ -181,9 +182,11 @@ def _laplace_tail_of_any(scales: Sequence[float]) -> Callable[[float], float]:
     weights[[0, -1]] /= 2
     for scale in scales:
         weights = weights / (1 + (scale / most * t) ** 2)
+    rest = 4 / np.pi / _END / math.prod(1 + (scale / most * _END) ** 2 for scale in scales)
 
     def tail(distance: float) -> float:
         reach = distance / most
-        return float(1 - 2 / np.pi * reach * (np.sinc(t * reach / np.pi) * weights).sum())
+        up_to_end = 2 / np.pi * reach * (np.sinc(t * reach / np.pi) * weights).sum()
+        return float(1 - up_to_end + rest / reach)
 
     return tail

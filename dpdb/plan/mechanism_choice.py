@@ -112,11 +112,12 @@ class MechanismChoice:
         None where the value has noise instead, and where ε is too small for any table to have
         an interval narrower than the bounds.
         """
-        epsilon = _selecting(share)
-        if self.options.sensitivity == "smooth" or epsilon < 2 * SLACK:
+        epsilon, groups = _selecting(share), self.contribution.groups_touched
+        if self.options.sensitivity == "smooth" or epsilon < 2 * groups * SLACK:
             return None
         change = sensitivity.rank(statistic.fraction, self.contribution)
-        bracket = Bracket(change, epsilon, confidence, statistic.grid.upper - statistic.grid.lower)
+        reach = statistic.grid.upper - statistic.grid.lower
+        bracket = Bracket(change, epsilon, confidence, reach, groups)
         return bracket if bracket.target < MOST_RANKS else None
 
     def for_mode(self, share: BudgetShare) -> Mechanism:
@@ -158,8 +159,9 @@ class MechanismChoice:
         return mechanism
 
     def _exponential(self, change: Fraction, share: BudgetShare, one_sided: bool) -> Exponential:
-        mechanism = Exponential(change, _selecting(share), one_sided)
-        if mechanism.epsilon < 2 * SLACK:
+        groups = self.contribution.groups_touched
+        mechanism = Exponential(change, _selecting(share), one_sided, groups)
+        if mechanism.epsilon < 2 * groups * SLACK:
             raise TooLarge(
                 "epsilon is too small to select a value with",
                 hint="ask for more epsilon, or for fewer things at once",

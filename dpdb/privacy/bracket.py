@@ -68,6 +68,8 @@ class Bracket:
     """1 - α: the interval holds the exact quantile at least with this probability."""
     reach: int
     """The range of the grid, in steps."""
+    selections: int = 1
+    """How many selections a neighbour can change."""
 
     @property
     def widths(self) -> tuple[int, ...]:
@@ -77,7 +79,7 @@ class Bracket:
     @cached_property
     def selection(self) -> Exponential:
         """The exponential mechanism that selects the half-width."""
-        return Exponential(self.sensitivity, self.epsilon)
+        return Exponential(self.sensitivity, self.epsilon, selections=self.selections)
 
     @property
     def rate(self) -> Fraction:

@@ -128,6 +128,8 @@ class Exponential:
     epsilon: Fraction
     one_sided: bool = False
     """Whether the span is Δ rather than 2Δ."""
+    selections: int = 1
+    """How many selections a neighbour can change: as many as groups that it has other rows in."""
 
     @property
     def span(self) -> Fraction:
@@ -141,13 +143,14 @@ class Exponential:
 
     @cached_property
     def rate(self) -> Fraction:
-        """The factor of the score in the exponent: ε/span, less SLACK/span for rounding.
+        """The factor of the score in the exponent: ε/span, less what is reserved for rounding.
 
         Each weight is computed with a relative error of at most SLACK/4. The ratio of the
         selection probabilities of two neighbours has two weights and two sums of weights in it, so
-        rounding costs at most SLACK.
+        rounding costs at most SLACK in each selection that a neighbour changes. The changes of
+        the scores add up to the span in all of them.
         """
-        return max(self.epsilon - SLACK, Fraction(0)) / self.span
+        return max(self.epsilon - self.selections * SLACK, Fraction(0)) / self.span
 
     @property
     def reach(self) -> int:
@@ -159,12 +162,12 @@ class Exponential:
 
     @cached_property
     def loss(self) -> Loss:
-        """The privacy loss: that of exact weights plus SLACK.
+        """The privacy loss: that of exact weights, plus SLACK for each selection.
 
         All ratios of selection probabilities are within a factor e^ε of each other (the mechanism
         has bounded range), so it is ε²/8-zCDP ([CR21] Lemma 3.4).
         """
-        epsilon = self.span * self.rate + SLACK
+        epsilon = self.span * self.rate + self.selections * SLACK
         return Loss(epsilon, rho=epsilon**2 / 8)
 
 

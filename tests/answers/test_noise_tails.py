@@ -71,6 +71,17 @@ def test_a_margin_holds_back_one_in_twenty(weights: tuple[float, ...]) -> None:
     assert 0.04 < missed < 0.05 + 4.9 * math.sqrt(0.05 * 0.95 / runs)
 
 
+@pytest.mark.parametrize("failure", [0.05, 1e-3, 5e-6, 5e-7])
+def test_a_margin_fails_no_oftener_than_asked_where_one_noise_is_far_larger(failure: float) -> None:
+    """Of scales a > b > c the tail at d is a⁴/((a²-b²)(a²-c²))·e^(-d/a), as e^(-d/b) is nothing."""
+    scales = (1000.0, 1.5, 1.0)
+    mechanisms = tuple(Laplace(1, 1 / Fraction(scale)) for scale in scales)
+    distance = margin((1.0,) * 3, mechanisms, 1 - failure) - 3  # whole noise has one more each
+    a, b, c = (scale**2 for scale in scales)
+    tail = a**2 / ((a - b) * (a - c)) * math.exp(-distance / scales[0])
+    assert failure / 2 < tail < failure * (1 + 1e-7)
+
+
 def test_one_noise_alone_has_its_own_margin() -> None:
     for mechanism in (
         Laplace(3, Fraction(1, 7)),

@@ -27,6 +27,7 @@ ALONE = Contribution(Neighbors.ADD_REMOVE, optional=False)
 MOVED = Contribution(Neighbors.REPLACE, optional=True, group_count=4)
 """A row can leave one group for another."""
 OWNED = Contribution(Neighbors.ADD_REMOVE, optional=True, group_count=2, rows_per_unit=3)
+MANY = Contribution(Neighbors.REPLACE, optional=True, group_count=50, rows_per_unit=20)
 GAUSSIAN, SMOOTH = Options(mechanism="gaussian"), Options(sensitivity="smooth")
 HALF = Fraction(1, 2)
 
@@ -116,11 +117,30 @@ def test_a_relative_error_is_looked_at_in_steps() -> None:
 def test_values_are_selected_by_the_exponential_mechanism() -> None:
     quarter = Fraction(1, 4)
     assert choice().for_quantile(ranks(quarter), SHARE) == Exponential(Fraction(3, 4), HALF)
-    assert choice(MOVED).for_quantile(ranks(quarter), SHARE) == Exponential(Fraction(3, 2), HALF)
-    assert choice(MOVED).for_mode(SHARE) == Exponential(Fraction(2), HALF, one_sided=True)
+    moved = choice(MOVED)
+    assert moved.for_quantile(ranks(quarter), SHARE) == Exponential(Fraction(3, 2), HALF, False, 2)
+    assert moved.for_mode(SHARE) == Exponential(Fraction(2), HALF, one_sided=True, selections=2)
     assert choice(options=SMOOTH).for_mode(SHARE) == Exponential(Fraction(1), HALF, one_sided=True)
     staying = Contribution(Neighbors.REPLACE, optional=True)
     assert choice(staying).for_mode(SHARE) == Exponential(Fraction(1), HALF)
+
+
+@pytest.mark.parametrize(
+    ("contribution", "groups"), [(ALONE, 1), (MOVED, 2), (OWNED, 2), (MANY, 40)]
+)
+def test_rounding_is_paid_for_in_each_group_that_a_unit_can_be_in(
+    contribution: Contribution, groups: int
+) -> None:
+    chosen = choice(contribution)
+    bracket = chosen.for_bracket(ranks(HALF), SHARE, 0.95)
+    assert bracket is not None
+    for made in (
+        chosen.for_quantile(ranks(HALF), SHARE),
+        chosen.for_mode(SHARE),
+        bracket.selection,
+    ):
+        assert isinstance(made, Exponential)
+        assert made.span * made.rate + groups * SLACK == made.loss.epsilon == HALF
 
 
 LONG = Grid(Fraction(1), 0, 10**6)

@@ -37,7 +37,8 @@ class Leaf:
     def terms(self, rows: Array) -> Words:
         """The terms of some rows among those that they are joined with.
 
-        What is hashed are the columns of the key, or all declared ones where there is none.
+        What is hashed are the columns of the key, or all declared ones where there is none. Rows
+        of a unit whose key is NULL are alike, and count in their order.
         """
         place = self.key.place("leaf", self.scan.leaf)
         terms = place.terms(row_hashes([each.terms for each in self._hashed], rows))

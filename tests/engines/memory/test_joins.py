@@ -180,6 +180,14 @@ def test_which_rows_count_does_not_depend_on_their_order(capped: Policy) -> None
     assert len(found) == 1
 
 
+def test_rows_without_a_key_count_in_their_order(capped: Policy) -> None:
+    orders = [(None, 1, amount, "x") for amount in range(4)]
+    plan = plan_of("SELECT SUM(amt) FROM c JOIN o ON c.id = o.cust", capped)
+    for o in (orders, orders[::-1]):
+        database = Database({**DENSE.tables, "o": o, "l": [], "b": []})
+        assert exact(plan, capped, database) == o[0][2] + o[1][2]
+
+
 def test_which_row_is_the_first_does_not_depend_on_their_order(capped: Policy) -> None:
     ranked = "(SELECT id, ROW_NUMBER() OVER (PARTITION BY cust ORDER BY st) AS k FROM o)"
     plan = plan_of(f"SELECT COUNT(*) FROM {ranked} WHERE k = 1 AND id IN (0, 2, 3)", capped)
