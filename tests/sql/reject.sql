@@ -414,6 +414,12 @@ SELECT COUNT(*) FROM people WHERE (age, zip) IN ((30, 31643));
 SELECT COUNT(*) FROM people WHERE zip = ANY(ARRAY[31643, 80127]);
 -- Unsupported 1:12 name each column
 SELECT AVG(COLUMNS(*)) FROM people;
+-- SyntaxFault 1:22 did you mean FROM?
+SELECT COUNT(*) FORM people;
+-- SyntaxFault 1:40 did you mean GROUP?
+SELECT zip, COUNT(*) FROM people GRUOP BY zip;
+-- SyntaxFault 1:47 did you mean LIMIT?
+SELECT zip, COUNT(*) FROM people GROUP BY zip LIMT 3;
 -- SyntaxFault 2:1 a statement ends with ;
 SELECT COUNT(*) FROM people WHERE age > 30
 SELECT COUNT(*) FROM people;
