@@ -98,6 +98,8 @@ def _syntax_fault(error: ParseError) -> SyntaxFault:
 
 _STUMBLED = {
     "~": "REGEXP_LIKE(x, 'pattern') matches a regular expression",
+    "!": "NOT REGEXP_LIKE(x, 'pattern') is true where a regular expression does not match",
+    "/": "FLOOR(x / 10) is a whole number",
     "SELECT": "a statement ends with ;",
 }
 """What helps where the parser stumbles over a word."""
