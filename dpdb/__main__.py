@@ -1,5 +1,24 @@
-"""`python -m dpdb`."""
+"""`python -m dpdb` and the command `dpdb`, which Ctrl-C ends without a traceback at any time."""
 
-from dpdb.interfaces.cli.main import main
+from __future__ import annotations
 
-raise SystemExit(main())
+import sys
+from collections.abc import Sequence
+
+INTERRUPTED = 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return the exit code."""
+    try:
+        # Ctrl-C may come while Python imports it, too.
+        from dpdb.interfaces.cli.main import main as run  # noqa: PLC0415
+
+        return run(arguments)
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return INTERRUPTED
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

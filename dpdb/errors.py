@@ -153,13 +153,14 @@ STAYS_PAID = "what it cost stays paid"
 def reportable(error: Exception) -> DpdbError:
     """The error to show for one that was raised: the text of any that is not ours may hold a cell.
 
-    What a process runs out of is Python's MemoryError, OSError or RecursionError, and a
-    RuntimeError where no thread can be started.
+    What a process runs out of is Python's MemoryError, OSError or RecursionError, a RuntimeError
+    where no thread can be started, and an ImportError where a library cannot be loaded.
     """
     if isinstance(error, DpdbError):
         return error
     no_thread = isinstance(error, RuntimeError) and str(error) == "can't start new thread"
-    if no_thread or isinstance(error, MemoryError | OSError | RecursionError):
+    unloaded = isinstance(error, ImportError) and not isinstance(error, ModuleNotFoundError)
+    if no_thread or unloaded or isinstance(error, MemoryError | OSError | RecursionError):
         return OutOfResources(
             "this machine lacks memory, threads, open files or disk space to answer this statement",
             hint=STAYS_PAID,
@@ -238,7 +239,7 @@ def error_text(statement: str, error: DpdbError, columns: int | None = None) -> 
     parts = folded(printable(error.message), columns, "error: ", " " * 7)
     lines = statement.split("\n")
     # What else is refused, or fails, is not wrong in any one place of the statement.
-    wrong = not isinstance(error, BudgetExceeded | LedgerError | InternalError | OutOfResources)
+    wrong = not isinstance(error, BudgetExceeded | SetupError | InternalError | OutOfResources)
     if wrong and error.place and error.place.line <= len(lines):
         room = _SHOWN if columns is None else max(min(_SHOWN, columns - 5), 20)
         parts += _pointed(lines[error.place.line - 1], error.place.column, room)

@@ -101,6 +101,7 @@ def _plan_within(
             subplan.outputs[0]
         )
         for index, subplan in enumerate(subplans)
+        if subplan.outputs
     }
     if isinstance(query, DerivedQuery) and query.derived is not None:
         most_rows(query.derived, {each: _most_rows_of(each) for each in query.subqueries})

@@ -44,8 +44,8 @@ def together(query: Query, context: PlanningContext) -> dict[int, tuple[int, ...
     They are in the order of their fractions, and have the same argument and filter.
     """
     options = context.options
-    concentrated = context.policy.budget.composition is Composition.ZCDP
-    if options.sensitivity == "smooth" or options.has_accuracy_goal or concentrated:
+    pure = context.policy.budget.composition is Composition.PURE
+    if options.sensitivity == "smooth" or options.has_accuracy_goal or not pure:
         return {}
     alike: dict[object, list[int]] = {}
     for index, (each, obstacle) in enumerate(zip(query.aggregates, query.obstacles, strict=True)):

@@ -28,6 +28,7 @@ class Hash(Protocol):
 class CsvStream:
     """A file that is read once, from its start to its end."""
 
+    path: Path
     file: BinaryIO
     """As it is on the disk."""
     _unpacked: BinaryIO | gzip.GzipFile
@@ -51,17 +52,26 @@ class CsvStream:
 
     def _read(self, size: int) -> bytes:
         if self._transcoder is None:
-            return self._unpacked.read(size)
+            return self.unpack(size)
         parts = [self._ahead]
         length = len(self._ahead)
         while length < size and not self._ended:
-            data = self._unpacked.read(size - length)
+            data = self.unpack(size - length)
             self._ended = not data
             parts.append(self._transcoder.feed(data, final=self._ended))
             length += len(parts[-1])
         text = b"".join(parts)
         self._ahead = text[size:]
         return text[:size]
+
+    def unpack(self, size: int) -> bytes:
+        """The next `size` bytes as they are encoded in the file."""
+        try:
+            return self._unpacked.read(size)
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            raise DataFileError(f"{self.path} is not a whole gzip file") from error
+        except OSError as error:
+            raise DataFileError(f"cannot read {self.path}: {error.strerror}") from error
 
 
 @contextmanager
@@ -71,16 +81,10 @@ def open_csv(path: Path, encoding: str = UTF8, mark: int = 0) -> Iterator[CsvStr
     Where it cannot be opened, read or unpacked, DataFileError is raised.
     """
     with _open(path) as file:
-        try:
-            unpacked: BinaryIO | gzip.GzipFile = file
-            if is_gzip(path):
-                unpacked = gzip.GzipFile(fileobj=file)
-            unpacked.read(mark)
-            yield CsvStream(file, unpacked, transcoder(encoding))
-        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-            raise DataFileError(f"{path} is not a whole gzip file") from error
-        except OSError as error:
-            raise DataFileError(f"cannot read {path}: {error.strerror}") from error
+        unpacked = gzip.GzipFile(fileobj=file) if is_gzip(path) else file
+        stream = CsvStream(path, file, unpacked, transcoder(encoding))
+        stream.unpack(mark)
+        yield stream
 
 
 def _open(path: Path) -> BinaryIO:

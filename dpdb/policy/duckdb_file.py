@@ -48,7 +48,7 @@ def open_duckdb(path: Path) -> Iterator[DuckDBPyConnection]:
     try:
         import duckdb  # noqa: PLC0415 (it imports numpy)
         import pyarrow  # noqa: F401, PLC0415 (duckdb hands rows over through it)
-    except ImportError:
+    except ModuleNotFoundError:
         raise DataFileError(
             f"{path} is a DuckDB file, and the packages duckdb and pyarrow are not installed",
             hint='pip install "dpdb[duckdb]"',

@@ -37,7 +37,7 @@ def open_parquet(
     try:
         import pyarrow  # noqa: PLC0415 (it imports numpy)
         import pyarrow.parquet  # noqa: PLC0415
-    except ImportError:
+    except ModuleNotFoundError:
         raise DataFileError(
             f"{named} is a Parquet file, and the package pyarrow is not installed",
             hint='pip install "dpdb[parquet]"',

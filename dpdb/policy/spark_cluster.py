@@ -163,7 +163,7 @@ def require_spark(table: Table) -> None:
             warnings.simplefilter("ignore")
             import pyarrow  # noqa: F401
             import pyspark.sql  # noqa: F401
-    except ImportError:
+    except ModuleNotFoundError:
         raise DataFileError(
             f"{table.place} is read by Spark, and the package pyspark is not installed",
             hint='pip install "dpdb[spark]"',

@@ -72,9 +72,9 @@ def public_frame(
     source: Source, columns: tuple[str, ...], witness: Witness | None = None
 ) -> tuple[Frame, int]:
     """The rows of public tables, for expressions over these columns, and their number."""
-    from dpdb.engines.memory.public_rows import public_frame  # noqa: PLC0415 (numpy)
+    from dpdb.engines.memory.engine import MemoryEngine  # noqa: PLC0415 (numpy)
 
-    return public_frame(source, columns, witness)
+    return MemoryEngine(witness=witness).public_rows(source, frozenset(columns))
 
 
 def check_data(policy: Policy) -> None:

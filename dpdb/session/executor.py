@@ -6,7 +6,8 @@ lose together. Nothing leaves it but noisy values (in teaching mode also what th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -17,7 +18,7 @@ from dpdb.answers.derived import subquery_answers
 from dpdb.answers.estimates import Draws, Noisy
 from dpdb.answers.group_rows import with_keys
 from dpdb.answers.record import Disclosure
-from dpdb.errors import STAYS_PAID, InternalError
+from dpdb.errors import STAYS_PAID, DpdbError, InternalError
 from dpdb.plan.found_keys import KeyRow, are_sought
 from dpdb.plan.plan import Plan, Release
 from dpdb.plan.statistics import Ranks, Tally
@@ -30,7 +31,7 @@ from dpdb.privacy.thresholding import Threshold
 from dpdb.privacy.walk import Walk
 from dpdb.session.shared_levels import Series, Shared
 from dpdb.session.teaching import disclosures
-from dpdb.vectors.plain import plain_values
+from dpdb.vectors.plain_values import plain_values
 
 if TYPE_CHECKING:
     from typing import Any
@@ -46,6 +47,16 @@ if TYPE_CHECKING:
     from dpdb.vectors.vector import AnyVector
 
 
+@contextmanager
+def paid_for() -> Iterator[None]:
+    """Every error raised within says that the price stays paid, besides what it hints at."""
+    try:
+        yield
+    except DpdbError as error:
+        error.hint = STAYS_PAID if error.hint is None else f"{STAYS_PAID}; {error.hint}"
+        raise
+
+
 def _check_receipt(shared: Shared, receipt: Receipt) -> None:
     """Refuse a plan whose mechanisms lose more than was charged for.
 
@@ -55,8 +66,7 @@ def _check_receipt(shared: Shared, receipt: Receipt) -> None:
     """
     if not receipt.covers(shared.loss, shared.plan.region):
         raise InternalError(
-            "this plan would reveal more than was charged for, and nothing was drawn",
-            hint=STAYS_PAID,
+            "this plan would reveal more than was charged for, and nothing was drawn"
         )
 
 
@@ -86,8 +96,9 @@ class Executor:
         cover the plan.
         """
         shared = shared or Shared(plan)
-        _check_receipt(shared, receipt)
-        return self._execute(shared)
+        with paid_for():
+            _check_receipt(shared, receipt)
+            return self._execute(shared)
 
     def _execute(self, shared: Shared) -> NoisyResult:
         plan = shared.plan
@@ -215,8 +226,9 @@ class GradualExecutor:
         the engine is asked, and at a later one before its noise is drawn.
         """
         plan = self.plans[step]
-        _check_receipt(Shared(plan), receipt)
-        exact, noise = self._gradual
+        with paid_for():
+            _check_receipt(Shared(plan), receipt)
+            exact, noise = self._gradual
         revealed = disclosures(plan, [exact]) if self.executor.teach else ()
         return NoisyResult(Noisy((exact.cells + noise.at(step),), {}), tuple(revealed))
 

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Protocol
 
 from dpdb.answers import accuracy_notes
 from dpdb.answers.estimates import Draws, Noisy
-from dpdb.errors import STAYS_PAID, BudgetExceeded, InternalError, LedgerError
+from dpdb.errors import STAYS_PAID, BudgetExceeded, InternalError
 from dpdb.ledger.protocol import FREE, Price
 from dpdb.plan.confidence import CONFIDENCE, at_once
 from dpdb.plan.plan import Plan
 from dpdb.privacy.accounting.composition import NO_LOSS, ComposedLoss
 from dpdb.privacy.gradual_release import enough
 from dpdb.privacy.mechanisms import Laplace
-from dpdb.session.executor import Executor, GradualExecutor, NoisyResult
+from dpdb.session.executor import Executor, GradualExecutor, NoisyResult, paid_for
 from dpdb.session.shared_levels import Shared
 
 if TYPE_CHECKING:
@@ -91,12 +91,9 @@ def purchases(
 
 
 def _is_kept(keeping: Keeping, purchase: Purchase, shared: Shared | None = None) -> bool:
-    """Whether a purchase could be kept; where the ledger fails, the error says what was paid."""
-    try:
+    """Whether a purchase could be kept; the ledger may fail."""
+    with paid_for():
         return keeping.keep(purchase, shared)
-    except LedgerError as error:
-        error.hint = error.hint or STAYS_PAID
-        raise
 
 
 def _check_shown(shared: Shared, charged: Shared) -> None:

@@ -115,6 +115,8 @@ def aggregate(node: exp.Expr, rows: ExpressionBinder, table: Source) -> Aggregat
     if isinstance(call, _OF_DIFFERENT) and isinstance(call.this, exp.Distinct):
         call, distinct = _without_distinct(call, rows), True
     plain = _plain(call, rows)
+    # Of different values there are at most two here, however many rows have them.
+    plain = plain if distinct else _as_count(plain)
     plain = changed(plain, where=conjunction(plain.where, condition))
     if bounds is not None:
         return of_units(_of_numbers(plain), bounds.low, bounds.high, table.rows_per_unit)
@@ -196,7 +198,7 @@ def _call(node: exp.Expr, function: Function, rows: ExpressionBinder) -> Aggrega
         fraction = _fraction(node.expression, rows)
     elif isinstance(node, exp.ApproxQuantile):
         fraction = _fraction(node.args.get("quantile"), rows)
-    return _as_count(_typed(Aggregate(function, rows.expression(operand), None, fraction, where)))
+    return _typed(Aggregate(function, rows.expression(operand), None, fraction, where))
 
 
 def _approx_bounds(node: exp.Expr, rows: ExpressionBinder) -> Aggregate:

@@ -104,7 +104,8 @@ class Binder:
         """
         if isinstance(tree, exp.SetOperation):
             return unions.union(tree, self, row_by_row=row_by_row)
-        assert isinstance(tree, exp.Select)
+        if not isinstance(tree, exp.Select):
+            raise Unsupported("only a SELECT can be a subquery", place=place(tree, self.text))
         written = with_groups(tree, self.labels(tree), self.text)
         written = column_names(tree, written) if row_by_row else written
         windows.name_windows(tree, self.text)
@@ -130,8 +131,6 @@ class Binder:
         The value of one that reads public tables alone is known, and stands in its place.
         """
         only(node, self.text, "this")
-        if not isinstance(node.this, exp.Select):
-            raise Unsupported("only a SELECT can be a subquery", place=place(node, self.text))
         query = self.within(rows=True).query(node.this)
         if (known := known_value(query, self.facts)) is not None:
             return known

@@ -92,8 +92,8 @@ def _check_unit(term: WrittenOption, table: Source) -> None:
 
 
 def _called(source: Source) -> str:
-    """A table by its name, or several together."""
-    return source.name if isinstance(source, Table) else "these tables"
+    """A table of the policy by its name, or those of which another is made together."""
+    return source.name if type(source) is Table else "these tables"
 
 
 def _is(term: WrittenOption, strategy: str) -> bool:

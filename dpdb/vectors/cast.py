@@ -8,7 +8,16 @@ from dpdb.policy.catalog import Kind
 from dpdb.policy.numbers import MAGNITUDE_LIMIT
 from dpdb.policy.timestamps import DAY, TIMESTAMPS, iso_text, read_timestamp
 from dpdb.vectors import grammar
-from dpdb.vectors.vector import AnyVector, Array, TextVector, Vector, either, one_zero, truth
+from dpdb.vectors.vector import (
+    AnyVector,
+    Array,
+    TextVector,
+    Vector,
+    either,
+    one_zero,
+    outside,
+    truth,
+)
 
 
 def cast(vector: AnyVector, source: Kind, target: Kind) -> AnyVector:
@@ -24,26 +33,24 @@ def cast(vector: AnyVector, source: Kind, target: Kind) -> AnyVector:
             return truth(vector.values != 0, vector.null)
         case Kind.INTEGER | Kind.DATE:
             whole = np.rint(_doubles(vector))
-            outside = np.abs(whole) > MAGNITUDE_LIMIT
-            return Vector(one_zero(np.where(outside, 0.0, whole)), either(vector.null, outside))
+            lost = np.abs(whole) > MAGNITUDE_LIMIT
+            return Vector(one_zero(np.where(lost, 0.0, whole)), either(vector.null, lost))
     return Vector(_doubles(vector), vector.null)
 
 
 def _days(timestamps: Vector) -> Vector:
     """The dates of timestamps; NULL where the calendar has none."""
-    first, last = TIMESTAMPS
-    outside = (timestamps.values < first) | (timestamps.values > last)
-    days = np.where(outside, 0.0, timestamps.values).astype(np.int64) // DAY
-    return Vector(days.astype(np.float64), either(timestamps.null, outside))
+    lost = outside(timestamps.values, TIMESTAMPS)
+    days = np.where(lost, 0.0, timestamps.values).astype(np.int64) // DAY
+    return Vector(days.astype(np.float64), either(timestamps.null, lost))
 
 
 def _midnights(dates: Vector) -> Vector:
     """The midnights with which dates begin; NULL where they are no timestamps."""
-    first, last = (end // DAY for end in TIMESTAMPS)
+    first, last = TIMESTAMPS
     days = np.rint(dates.values)  # A noisy mean is not whole, and shown as the nearest date.
-    outside = (days < first) | (days > last)
-    moments = np.where(outside, 0.0, days) * DAY
-    return Vector(moments, either(dates.null, outside))
+    lost = outside(days, (first // DAY, last // DAY))
+    return Vector(np.where(lost, 0.0, days) * DAY, either(dates.null, lost))
 
 
 def _doubles(vector: Vector) -> Array:

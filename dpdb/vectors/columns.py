@@ -33,6 +33,11 @@ class Numbers:
         null = None if self.null is None else self.null[rows]
         return Numbers(self.units[rows], self.step, null, self.filler)
 
+    def taken(self, rows: NDArray[Any]) -> Numbers:
+        """The column in these rows, in their order."""
+        null = None if self.null is None else self.null[rows]
+        return Numbers(self.units[rows], self.step, null, self.filler)
+
     def __repr__(self) -> str:
         return "Numbers(...)"
 
@@ -52,6 +57,15 @@ class Codes:
     def within(self, rows: slice) -> Codes:
         """The column cut to `rows`."""
         return Codes(self.codes[rows], self.values)
+
+    def taken(self, rows: NDArray[Any]) -> Codes:
+        """The column in these rows, in their order."""
+        return Codes(self.codes[rows], self.values)
+
+    @property
+    def null(self) -> NDArray[np.bool_]:
+        """Which cells are NULL."""
+        return np.asarray(self.codes == len(self.values))
 
     def with_code(self, code: int) -> NDArray[np.bool_]:
         """Which cells have a code."""

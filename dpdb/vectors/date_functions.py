@@ -7,7 +7,7 @@ import numpy as np
 from dpdb.plan.calendar import PARTS, STARTS, months_later
 from dpdb.plan.expressions import Call, Literal
 from dpdb.policy.numbers import CALENDAR
-from dpdb.vectors.vector import Array, Vector, either, numbers
+from dpdb.vectors.vector import Array, Vector, either, numbers, outside
 
 DATE_CALLS = frozenset((*PARTS, "date_trunc", "months_later"))
 
@@ -15,10 +15,9 @@ DATE_CALLS = frozenset((*PARTS, "date_trunc", "months_later"))
 def date_call(call: Call, arguments: list[Vector]) -> Vector:
     """The value of a call; NULL for dates outside the years 1 to 9999."""
     date = arguments[-1] if call.name == "date_trunc" else arguments[0]
-    first, last = CALENDAR
-    outside = (date.values < first) | (date.values > last)
-    days = np.where(outside, 0.0, date.values).astype(np.int64)
-    return numbers(_result(call, days).astype(np.float64), either(date.null, outside))
+    lost = outside(date.values, CALENDAR)
+    days = np.where(lost, 0.0, date.values).astype(np.int64)
+    return numbers(_result(call, days).astype(np.float64), either(date.null, lost))
 
 
 def _result(call: Call, days: Array) -> Array:

@@ -36,12 +36,12 @@ from dpdb.plan.expressions import (
 )
 from dpdb.policy.catalog import Column, Kind
 from dpdb.vectors.cast import cast
+from dpdb.vectors.column_tests import FEW, among, equal_to_any, tested, with_any_code
 from dpdb.vectors.columns import Codes, Numbers
 from dpdb.vectors.functions import apply
 from dpdb.vectors.like import fitting
 from dpdb.vectors.logic import conjunction, disjunction, is_null
 from dpdb.vectors.magnitudes import stays_finite
-from dpdb.vectors.stored import FEW, among, equal_to_any, spread, tested
 from dpdb.vectors.stored_texts import StoredTexts, is_tested_as_stored, stored_test
 from dpdb.vectors.vector import (
     AnyVector,
@@ -106,14 +106,14 @@ def holds(condition: Expr, frame: Frame) -> Bools:
         small = _on_dictionary(condition, column, held, frame)
         assert isinstance(small, Vector)
         if public_dictionary(column):
-            return spread(small.values, held)
+            return with_any_code(small.values, held)
         return small.take(held.codes).values
     match condition:
         case Logic(operator="and", operands=operands):
             return reduce(operator.and_, (holds(operand, frame) for operand in operands))
         case Logic(operands=operands):
             return reduce(operator.or_, (holds(operand, frame) for operand in operands))
-    return _truth(condition, frame).values
+    return _vector(condition, frame).values
 
 
 def public_dictionary(column: Column) -> bool:
@@ -163,7 +163,7 @@ def _evaluate(expression: Expr, frame: Frame) -> AnyVector:
                 return stored
             return apply(expression, [evaluate(a, frame) for a in arguments])
         case Arithmetic(operator=symbol, left=left, right=right):
-            a, b = _numbers(left, frame), _numbers(right, frame)
+            a, b = _vector(left, frame), _vector(right, frame)
             result, null = _ARITHMETIC[symbol](a.values, b.values), either(a.null, b.null)
             if not stays_finite(expression):
                 return finite(result, null)
@@ -185,36 +185,37 @@ def _condition(expression: Expr, frame: Frame) -> Vector:
     if (found := _as_stored(expression, frame)) is not None:
         return found
     match expression:
-        case Compare(
-            operator=symbol, left=ColumnRef(column=column), right=Literal(value=int(value))
-        ):
-            if (held := _whole_numbers(column, frame)) is not None:
-                limit = int(float(value))
-                return tested(held, lambda units: _COMPARE[symbol](units, limit))
-        case Compare(
-            operator=symbol, left=Literal(value=int(value)), right=ColumnRef(column=column)
-        ):
-            if (held := _whole_numbers(column, frame)) is not None:
-                limit = int(float(value))
-                return tested(held, lambda units: _COMPARE[symbol](limit, units))
+        case Compare():
+            return _compared(expression, frame)
         case Logic(operator="and", operands=operands):
-            return reduce(conjunction, (_truth(operand, frame) for operand in operands))
+            return reduce(conjunction, (_vector(operand, frame) for operand in operands))
         case Logic(operands=operands):
-            return reduce(disjunction, (_truth(operand, frame) for operand in operands))
+            return reduce(disjunction, (_vector(operand, frame) for operand in operands))
         case Not(operand=operand):
-            inner = _truth(operand, frame)
+            inner = _vector(operand, frame)
             return truth(~inner.values, inner.null)
         case IsNull(operand=operand):
             return is_null(evaluate(operand, frame))
         case InList():
             return _in_list(expression, frame)
-        case Like(operand=operand, pattern=pattern):
-            matched = evaluate(operand, frame)
-            assert isinstance(matched, TextVector)
-            return matched.look_up(fitting(pattern), Kind.BOOLEAN)
-    assert isinstance(expression, Compare)
-    left, right = evaluate(expression.left, frame), evaluate(expression.right, frame)
-    return compare(_COMPARE[expression.operator], left, right)
+    assert isinstance(expression, Like)
+    matched = evaluate(expression.operand, frame)
+    assert isinstance(matched, TextVector)
+    return matched.look_up(fitting(expression.pattern), Kind.BOOLEAN)
+
+
+def _compared(comparison: Compare, frame: Frame) -> Vector:
+    test = _COMPARE[comparison.operator]
+    match comparison.left, comparison.right:
+        case ColumnRef(column=column), Literal(value=int(value)):
+            if (held := _whole_numbers(column, frame)) is not None:
+                limit = int(float(value))
+                return tested(held, lambda units: test(units, limit))
+        case Literal(value=int(value)), ColumnRef(column=column):
+            if (held := _whole_numbers(column, frame)) is not None:
+                limit = int(float(value))
+                return tested(held, lambda units: test(limit, units))
+    return compare(test, evaluate(comparison.left, frame), evaluate(comparison.right, frame))
 
 
 def _whole_numbers(column: Column, frame: Frame) -> Numbers | None:
@@ -227,13 +228,8 @@ def _whole_numbers(column: Column, frame: Frame) -> Numbers | None:
     return held if isinstance(held, Numbers) and held.step == 1 else None
 
 
-def _truth(expression: Expr, frame: Frame) -> Vector:
-    vector = evaluate(expression, frame)
-    assert isinstance(vector, Vector)
-    return vector
-
-
-def _numbers(expression: Expr, frame: Frame) -> Vector:
+def _vector(expression: Expr, frame: Frame) -> Vector:
+    """The value of an expression that is no text."""
     vector = evaluate(expression, frame)
     assert isinstance(vector, Vector)
     return vector
@@ -245,7 +241,7 @@ def _column(held: Numbers | Codes, column: Column) -> AnyVector:
     if column.kind is Kind.TEXT:
         return TextVector(held.codes, tuple(map(str, held.values)))
     table = array([*held.values, 0], column.kind)
-    null = held.codes == len(held.values) if column.nullable else None
+    null = held.null if column.nullable else None
     return Vector(table[held.codes], null)
 
 
@@ -284,7 +280,7 @@ def _listed(expression: InList, frame: Frame) -> Vector:
 def _case(expression: Case, frame: Frame) -> AnyVector:
     values = [evaluate(value, frame) for _, value in expression.branches]
     default = evaluate(expression.default, frame)
-    conditions = [_truth(condition, frame).values for condition, _ in expression.branches]
+    conditions = [_vector(condition, frame).values for condition, _ in expression.branches]
     *values, result = alike([*values, default])
     for condition, value in zip(reversed(conditions), reversed(values), strict=True):
         result = choose(condition, value, result)

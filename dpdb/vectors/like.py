@@ -23,16 +23,21 @@ def fitting(pattern: Pattern) -> Callable[[str], bool]:
     if "" in pattern or None not in pattern:
         fits = _expression(pattern).fullmatch
         return lambda text: fits(text) is not None
+    first, *middle, last = literal_pieces(pattern)
+    # A regular expression of literal text is searched for in linear time, and str.find is not.
+    searches = [re.compile(re.escape(piece)).search for piece in middle if piece]
+    return partial(_has, first, searches, last)
+
+
+def literal_pieces(pattern: Pattern) -> list[str]:
+    """The texts before, between and after the `%` of a pattern, some of which may be empty."""
     pieces = [""]
     for part in pattern:
         if part is None:
             pieces.append("")
         else:
             pieces[-1] += part
-    first, *middle, last = pieces
-    # A regular expression of literal text is searched for in linear time, and str.find is not.
-    searches = [re.compile(re.escape(piece)).search for piece in middle if piece]
-    return partial(_has, first, searches, last)
+    return pieces
 
 
 def _has(first: str, searches: Sequence[Search], last: str, text: str) -> bool:

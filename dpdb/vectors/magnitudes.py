@@ -85,9 +85,7 @@ def _call(call: Call) -> float:
             return max(parts)
         case "nullif" | "abs":
             return parts[0]
-        case "floor" | "ceil" | "trunc":
-            return parts[0] + 1
-        case "sqrt" | "cbrt":
+        case "floor" | "ceil" | "trunc" | "sqrt" | "cbrt":
             return parts[0] + 1
         case "sign" | "sin" | "cos":
             return 1.0

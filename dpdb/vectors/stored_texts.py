@@ -26,6 +26,7 @@ from dpdb.plan.expressions import (
 )
 from dpdb.vectors.columns import Codes
 from dpdb.vectors.grammar import LONGEST
+from dpdb.vectors.like import Pattern, literal_pieces
 from dpdb.vectors.vector import Array, Bools, Vector, truth
 
 
@@ -69,7 +70,6 @@ class StoredTexts(Codes, ABC):
 
 
 Test = Callable[[StoredTexts], Vector]
-Pattern = tuple[str | None, ...]
 _CALLS: Mapping[str, Callable[[str], Pattern]] = {
     "starts_with": lambda part: (part, None),
     "ends_with": lambda part: (None, part),
@@ -134,7 +134,7 @@ def _like(pattern: Pattern) -> Test | None:
     """The test of a pattern with at most a text, or a text at either end, beside its `%`."""
     if "" in pattern or not all(part is None or is_found(part) for part in pattern):
         return None
-    match [*_pieces(pattern)]:
+    match literal_pieces(pattern):
         case [constant]:
             return partial(_equal, constant, negated=False)
         case [first, last]:
@@ -142,14 +142,3 @@ def _like(pattern: Pattern) -> Test | None:
         case ["", part, ""]:
             return lambda held: Vector(held.containing(part), held.null)
     return None
-
-
-def _pieces(pattern: Pattern) -> list[str]:
-    """The texts before, between and after the `%` of a pattern, some of which may be empty."""
-    pieces = [""]
-    for part in pattern:
-        if part is None:
-            pieces.append("")
-        else:
-            pieces[-1] += part
-    return pieces

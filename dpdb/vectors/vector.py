@@ -87,6 +87,11 @@ def either(first: Bools | None, second: Bools | None) -> Bools | None:
     return first if first is second else first | second
 
 
+def outside(values: Array, ends: tuple[float, float]) -> Bools:
+    """Which numbers are less than the first of two or greater than the second."""
+    return np.asarray((values < ends[0]) | (values > ends[1]))
+
+
 def truth(values: Array, null: Bools | None) -> Vector:
     """A boolean vector, false where it is NULL."""
     # What is greater than a NULL's mask is true, and not NULL.

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from dpdb.errors import StatementError
+from dpdb.errors import StatementError, printable
 from dpdb.interfaces.cli import main as cli
+from dpdb.interfaces.cli.subcommands import SUBCOMMANDS
 from dpdb.session.session import Session
 from dpdb.sql.splitting import split
 from tests.support.known_attacks import ROWS, people, rich
@@ -84,6 +85,41 @@ def test_a26_nothing_printed_moves_the_cursor_or_computes(tmp_path, capsys):
     query = "SELECT city, COUNT(*) FROM t GROUP BY city"
     cli.main([str(tmp_path / "t.csv"), "--csv", "-c", query])
     assert "'=cmd()," in capsys.readouterr().out
+
+
+NEEDED = {"init": "x", "check": "x", "prepare": "x -o y", "budget": "show x", "risk": "x --query y",
+          "completion": "bash"}  # fmt: skip
+"""The words without which a subcommand looks at no others."""
+
+
+@pytest.mark.parametrize("command", ["", *SUBCOMMANDS, "lab room", "lab audit"])
+def test_a26_words_of_the_command_line_move_no_cursor(command, capsys):
+    """They may be names of files, as in `dpdb lab audit *`."""
+    hostile = "--\x1b]0;x\x07\x9b2J\u202e"
+    with pytest.raises(SystemExit):
+        cli.main([*command.split(), *NEEDED.get(command, "").split(), hostile])
+    printed = capsys.readouterr()
+    shown = printed.out + printed.err
+    assert printable(hostile) in shown
+    assert not any(character in shown for character in "\x1b\x07\x9b\u202e")
+
+
+def test_a26_the_name_of_a_page_moves_no_cursor(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    page = "\x1b]0;x\x07\x9b2J\u202e.html"
+    assert cli.main(["lab", "room", "0101010101", "--html", page]) == 0
+    assert Path(page).exists()
+    assert capsys.readouterr().err == f"wrote {printable(page)}\n"
+
+
+def test_a26_json_of_a_custodian_s_study_moves_no_cursor(tmp_path, capsys):
+    path = tmp_path / "t.csv"
+    path.write_text("\x9bage\n1\n2\n3\n4\n", encoding="utf-8")
+    query = 'SELECT COUNT("\x9bage") FROM t'
+    assert cli.main(["risk", str(path), "--json", "--epsilon", "1", "--query", query]) == 0
+    printed = capsys.readouterr().out
+    assert "\x9b" not in printed
+    assert query in json.loads(printed).values()
 
 
 def test_a26_json_says_what_was_meant(tmp_path, capsys):

@@ -17,12 +17,13 @@ from dpdb.interfaces.cli.lab import main
 from dpdb.interfaces.cli.lab_audit import main as audit
 from dpdb.lab.catalogue import find
 from dpdb.lab.classroom import attack_file
-from dpdb.lab.classroom.descriptions import dealt, described, description, scenario
+from dpdb.lab.classroom.descriptions import STORY, dealt, described, description, scenario
 from dpdb.lab.classroom.plain import Unfit, from_json, plain
 from dpdb.lab.classroom.process import TIME_LIMIT, StudentProcess
 from dpdb.lab.classroom.requests import DescribeFile
 from dpdb.lab.classroom.student_file import attack_of, failure, module_of
 from dpdb.lab.controls import Rounded
+from dpdb.lab.mistakes import DoubleLaplace
 from dpdb.lab.scenario import Scenario
 
 EXAMPLE = manual.page("teaching").partition("```python\n")[2].partition("```")[0]
@@ -98,6 +99,24 @@ def test_a_run_that_fails_is_told_where(
         main([str(path), "--trials", "1", "--epsilon", "1"])
     assert caught.value.hint == hint
     assert caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize("told", ["(2, 1)", "(0, 0)", "(0, 10**6)", "1", "(0.5, 1)"])
+def test_a_score_is_so_many_of_a_few_guesses(told: str, tmp_path: Path) -> None:
+    path = written(tmp_path, f"{EXAMPLE}\n    def score(self, guess, truth): return {told}\n")
+    with pytest.raises(StudentFileError, match="score returns"):
+        main([str(path), "--trials", "1", "--epsilon", "1"])
+
+
+def test_what_a_file_says_of_itself_moves_no_cursor(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    story = "".join(f"    {name} = '\\x1b]0;x\\x07\\x9b'\n" for name in STORY)
+    path = written(tmp_path, f"{EXAMPLE}\n{story}")
+    for more in ([], ["--json"]):
+        assert main([str(path), "--trials", "1", "--epsilon", "1", *more]) == 0
+        shown = capsys.readouterr().out
+        assert not any(character in shown for character in "\x1b\x07\x9b")
 
 
 def test_a_file_has_a_time_limit(tmp_path: Path) -> None:
@@ -225,12 +244,23 @@ def test_every_attack_of_the_catalogue_with_plain_defences_can_be_described() ->
         assert told.story["remedy"] == attack.remedy
 
 
+DOUBLES = {
+    "kind": "DoubleLaplace",
+    "budget": 1.0,
+    "queries": 1,
+    "sensitivity": "1",
+    "called": "doubles",
+}
+
+
 @pytest.mark.parametrize(
-    "change", [{"queries": 0}, {"queries": True}, {"worlds": "many"}, {"foils": [{"kind": "Rounded", "to": -1}]}]
+    "change", [{"queries": 0}, {"queries": True}, {"worlds": "many"}, {"foils": [{"kind": "Rounded", "to": -1}]},
+     {"foils": [{**DOUBLES, "sensitivity": "1e2"}]}]
 )  # fmt: skip
 def test_a_description_is_checked_before_it_is_used(change: dict[str, object]) -> None:
     told = {**described(find("differencing")), "foils": [{"kind": "Rounded", "to": 5}]}
     assert description(told).foils == (Rounded(5),)
+    assert description({**told, "foils": [DOUBLES]}).foils == (DoubleLaplace(1.0),)
     with pytest.raises(Unfit):
         description({**told, **change})
 

@@ -1,7 +1,7 @@
 """Which rows count of a unit that has too many, worked out row by row from DuckDB's table.
 
 The rule is in the docstring of dpdb.engines.memory.row_hashes;
-tests/engines/test_contribution_bounds.py has every kind of column. Here whole statements are compared on what it leaves.
+tests/engines/memory/test_contribution_bounds.py has every kind of column. Here whole statements are compared on what it leaves.
 """
 
 from __future__ import annotations

@@ -29,6 +29,7 @@ STATEMENTS = [
     " GROUP BY GROUPING SETS ((city, ok), (day), ROLLUP(ok), ())",
     f"SELECT ok, city, day, {COUNTED} FROM t GROUP BY ok, ROLLUP((city, day))",
     f"SELECT ok, day * 2 AS d, {COUNTED} FROM t GROUP BY CUBE(1, d) HAVING COUNT(*) > 40",
+    "SELECT 7 AS seven FROM t GROUP BY ROLLUP(city)",
     f"SELECT ok, {COUNTED}, RANK() OVER (ORDER BY COUNT(*) DESC) FROM t GROUP BY ROLLUP(ok)",
     f"SELECT COALESCE(city, 'all'), {COUNTED}, 100.0 * COUNT(*) / SUM(COUNT(*)) OVER"
     " (PARTITION BY GROUPING(city)) FROM t WHERE city IS NOT NULL GROUP BY ROLLUP(city)",

@@ -421,6 +421,7 @@ SELECT COUNT(*) FROM visits WHERE points > (SELECT (SELECT AVG(points) FROM visi
 --- What hints say to write instead of lists.
 SELECT MIN(DISTINCT points), MAX(DISTINCT points) FROM visits;
 SELECT SUM(DISTINCT points), AVG(DISTINCT points + grade) FILTER (WHERE member) FROM visits;
+SELECT SUM(DISTINCT member), SUM(DISTINCT CASE WHEN points > 9 THEN 1 ELSE 0 END) FROM visits;
 SELECT plan, SUM(DISTINCT points) / COUNT(DISTINCT points) FROM visits GROUP BY plan;
 SELECT APPROX_QUANTILES(points, 4) AS q FROM visits;
 SELECT plan, QUANTILE_CONT(points, [0.25, 0.5, 0.75]), COUNT(*) FROM visits GROUP BY plan ORDER BY "QUANTILE_CONT(points, [0.25, 0.5, 0.75])[0.5]";

@@ -222,6 +222,10 @@ SELECT SUM(low) FROM (SELECT LOWER(name) AS low FROM people) AS t;
 -- MissingBounds
 SELECT SUM(x) FROM (SELECT loose AS x FROM visits) AS t;
 --- Subqueries that are more than one private value
+-- Unsupported 1:17 only a SELECT can be a subquery
+SELECT ((SELECT COUNT(*) FROM people)) AS n, (SELECT AVG(age) FROM people);
+-- Unsupported only a SELECT can be a subquery
+SELECT zip, COUNT(*) FROM people GROUP BY zip HAVING ((SELECT MAX(age) FROM people)) > 60;
 -- Unsupported 1:35 whether another unit has such a row is private
 SELECT COUNT(*) FROM people WHERE age IN (SELECT age FROM people);
 -- Unsupported this SELECT reads FROM none

@@ -201,3 +201,5 @@ SELECT SUM(n, report_format => 'JSON') FROM (SELECT channel, COUNT(*) AS n FROM 
 SELECT MIN(day, report_format => 'JSON') FROM orders;
 -- Unsupported whether NOT IN is NULL for a NULL would depend on the rows of every customer
 SELECT COUNT(*) FROM (SELECT o.customer_id AS k, COUNT(*) AS n FROM returns r LEFT JOIN orders o ON o.customer_id = r.customer_id AND o.id = r.order_id GROUP BY o.customer_id) p WHERE p.k NOT IN (SELECT customer_id FROM orders WHERE amount > 50);
+-- InvalidOption max_rows_contributed is 20 at most for these tables
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(max_rows_contributed = 21) COUNT(*) FROM (SELECT amount FROM orders UNION ALL SELECT amount FROM orders) AS t;

@@ -12,6 +12,7 @@ from dpdb.engines.sources import csv_records
 from dpdb.engines.sources.csv_records import MARGIN, Cells
 from dpdb.engines.sources.csv_source import CsvSource
 from dpdb.policy.catalog import Column, Kind, Table
+from dpdb.policy.csv_format import CsvFormat
 from dpdb.vectors.columns import Codes
 
 BLOCKS = (1, 7, 16, 40, 200, 1 << 22)
@@ -19,11 +20,12 @@ BLOCKS = (1, 7, 16, 40, 200, 1 << 22)
 anywhere = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
 
 
-def loaded(path, content, *columns, block=1 << 22):
-    """The columns of a file with this content."""
+def loaded(path, content, *columns, block=1 << 22, unit=None, **form):
+    """The columns of a file with this content, written in this form."""
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    table = Table("t", path, columns, unit, csv=CsvFormat(**form))
     with patch.object(csv_records, "BLOCK", block):
-        found = CsvSource(Table("t", path, columns)).load([column.name for column in columns])
+        found = CsvSource(table).load([column.name for column in columns])
     return found.columns, found.rows
 
 
@@ -59,8 +61,20 @@ def ordinal(kind, lower=None, upper=None, step=1, **options):
 
 
 def cells_of(raws):
-    """The cells of one block, with other bytes between them."""
-    text = b"#" * MARGIN + b"".join(raw + b"," for raw in raws)
+    """The cells of one block; digits before the first and after the last are no part of them."""
+    text = b"1" * MARGIN + b",".join(raws) + b"2" * 8
     lengths = np.array([len(raw) for raw in raws], dtype=np.intp)
     ends = MARGIN - 1 + np.cumsum(lengths + 1)
     return Cells(text, ends - lengths, ends)
+
+
+class Remembering:
+    """A witness that remembers what it is shown."""
+
+    key = b"key"
+
+    def __init__(self):
+        self.seen = []
+
+    def check(self, table, digest):
+        self.seen.append((table, digest))

@@ -164,13 +164,13 @@ ROWS = (
         "a cap that selects",
         [Change("engines.memory.contribution_bounds:Units.hashes", "return row_hashes(",
                 "return self.columns[-2].column.units[rows].astype(np.uint64); return row_hashes(")],
-        "engines/test_contribution_bounds.py::test_the_mean_of_what_is_kept_is_the_mean",
+        "engines/memory/test_contribution_bounds.py::test_the_mean_of_what_is_kept_is_the_mean",
     ),
     Mutant(
         "people whose names are spoilt are one person",
         "people merged",
         [Change("engines.sources.column_builders:_TextBuilder._text", "self._exact", "False")],
-        "engines/test_csv_loader_locality.py::test_a_cell_that_loses_anything_names_no_unit",
+        "engines/sources/test_csv_locality.py::test_a_cell_that_loses_anything_names_no_unit",
     ),
     Mutant(
         "groups are the values that rows have",
@@ -227,13 +227,13 @@ ROWS = (
         "a person is in one group, whatever the keys are",
         "one person, many rows",
         [Change("plan.query:Query.groups_per_unit", "columns_of(key).keys() <= owned", "True")],
-        "engines/test_groups_of_units.py::test_a_customer_is_in_so_many_groups",
+        "engines/memory/test_groups_of_units.py::test_a_customer_is_in_so_many_groups",
     ),
     Mutant(
         "a person is in one group, though a column that names persons can be NULL",
         "one person, many rows",
         [Change("plan.per_unit:PerUnit.names_every_unit", "naming <= ", "True or naming <= ")],
-        "engines/test_groups_of_units.py::"
+        "engines/memory/test_groups_of_units.py::"
         "test_a_customer_has_two_rows_where_the_column_that_names_customers_can_be_null",
     ),
     Mutant(
@@ -302,7 +302,7 @@ ROWS = (
         "guessing from the time",
         [Change("vectors.columns:Numbers.within", "self.null[rows]",
                 "(self.null[rows] if self.null.any() else None)")],
-        "engines/test_counted_work.py::test_work_is_the_same_whatever_rows_hold",
+        "engines/memory/test_counted_work.py::test_work_is_the_same_whatever_rows_hold",
         slow=True,
     ),
     Mutant(

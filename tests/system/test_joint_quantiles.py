@@ -88,8 +88,9 @@ def test_what_is_no_better_together_is_selected_apart(tmp_path: Path, sql: str) 
     assert not joint(Session(policy(tmp_path)).execute(f"EXPLAIN {sql}"))
 
 
-def test_under_zcdp_each_is_selected_by_itself(tmp_path: Path) -> None:
-    session = Session(policy(tmp_path, composition=Composition.ZCDP))
+@pytest.mark.parametrize("composition", [Composition.ADVANCED, Composition.ZCDP])
+def test_under_zcdp_each_is_selected_by_itself(tmp_path: Path, composition: Composition) -> None:
+    session = Session(policy(tmp_path, composition=composition))
     assert not joint(session.execute(f"EXPLAIN SELECT {QUARTILES} FROM t"))
 
 

@@ -31,7 +31,7 @@ def data_frame(answer: AnswerRecord) -> pd.DataFrame:
     """What the answer's table shows, without intervals; see Answer.to_pandas for the types."""
     try:
         import pandas as pd  # noqa: PLC0415 (slow, and for this alone)
-    except ImportError:
+    except ModuleNotFoundError:
         raise UsageError("to_pandas() needs pandas", hint='pip install "dpdb[pandas]"') from None
     header, shown = sheet(answer)
     kinds: Sequence[Kind | None] = answer.kinds or [None] * len(header)

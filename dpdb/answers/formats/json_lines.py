@@ -67,10 +67,10 @@ def error_as_json(statement: str, error: DpdbError) -> str:
     return dumped({"statement": statement, "error": fields})
 
 
-def dumped(fields: dict[str, Any]) -> str:
+def dumped(content: object) -> str:
     """JSON on one line, in which no character moves the cursor of a terminal."""
     # JSON leaves DEL and the C1 controls as they are, and terminals act on them.
-    text = json.dumps(fields, ensure_ascii=False, allow_nan=False)
+    text = json.dumps(content, ensure_ascii=False, allow_nan=False)
     if printable(text) == text:
         return text
     return "".join(_utf16(c) if _unsafe(c) else c for c in text)

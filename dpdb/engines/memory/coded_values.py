@@ -28,7 +28,7 @@ class CodedValues:
     """The values that the codes number, where these come from the rows."""
 
 
-def stored(argument: Expr, frame: Frame) -> StoredTexts | None:
+def stored_texts(argument: Expr, frame: Frame) -> StoredTexts | None:
     """The column that is the argument, if its texts are as a source has them."""
     held = frame.columns[argument.column.name] if isinstance(argument, ColumnRef) else None
     return held if isinstance(held, StoredTexts) else None
@@ -43,10 +43,9 @@ def coded(argument: Expr, frame: Frame) -> CodedValues:
             grid = grid_of(column)
             limits = None if grid is None else (grid.lowest, grid.highest)
             return CodedValues(held.units, held.null, limits)
-        missing = len(held.values)
         if public_dictionary(column):
-            return CodedValues(held.codes, held.codes == missing, (0, missing))
-        return CodedValues(held.codes, held.codes == missing, texts=held.values)
+            return CodedValues(held.codes, held.null, (0, len(held.values)))
+        return CodedValues(held.codes, held.null, texts=held.values)
     vector = evaluate(argument, frame)
     if isinstance(vector, TextVector):
         texts, same = _different_texts(vector)

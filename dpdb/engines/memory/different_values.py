@@ -41,7 +41,7 @@ def different(
     A row of no cell is in the group past the last one.
     """
     if groups is None:
-        once = _ordered(codes) if texts is None else np.flatnonzero(present(codes, len(texts)))
+        once = _once(codes) if texts is None else np.flatnonzero(present(codes, len(texts)))
         return DifferentValues(cells, np.zeros(len(once), dtype=np.intp), once, texts)
     order = np.lexsort((codes, groups))
     groups, codes = groups[order], codes[order]
@@ -78,8 +78,7 @@ def different_among_few(
     return DifferentValues(cells, present, codes + low)
 
 
-def _ordered(codes: Array) -> Array:
+def _once(codes: Array) -> Array:
     """Each code once, in order: sorting is faster than numpy's unique, which hashes."""
     ordered = np.sort(codes)
-    new = np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]
-    return np.asarray(ordered[new])
+    return ordered.compress(changes([ordered], len(ordered)))

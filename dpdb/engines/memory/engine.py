@@ -8,18 +8,16 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dpdb.engines.memory.contribution_bounds import Units
-from dpdb.engines.memory.counted_rows import counted_rows
-from dpdb.engines.memory.found_keys import key_counts
 from dpdb.engines.memory.joins import JoinedRows
 from dpdb.engines.memory.keys import Columns, check_declarations, declared_of
-from dpdb.engines.memory.leaves import Leaf, Leaves, Rows, taken, with_null_row
+from dpdb.engines.memory.leaves import Leaf, Leaves, with_null_row
 from dpdb.engines.memory.owners import Owners, TableOwners, each_its_own
 from dpdb.engines.memory.per_unit import GroupedRows
+from dpdb.engines.memory.plan_rows import PlanRows
 from dpdb.engines.memory.row_blocks import mask
 from dpdb.engines.memory.row_hashes import HashKey
 from dpdb.engines.memory.row_unions import PassedRows, columns_of_all, owners_of_all
 from dpdb.engines.memory.row_windows import RowsOfUnits
-from dpdb.engines.memory.statistics import Statistics
 from dpdb.engines.protocol import CountedValues, Exact, KeyCounts, OpenEngine, Progress, Witness
 from dpdb.engines.sources.opening import Sources
 from dpdb.engines.sources.protocol import NO_DATA, Loaded, load_more
@@ -72,7 +70,7 @@ class MemoryEngine(OpenEngine):
     @np.errstate(all="ignore")
     def exact(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> tuple[Exact, ...]:
         """The exact result of each of the plan's own releases, in order."""
-        statistics = self._statistics(plan, slots)
+        statistics = self._rows_of(plan, slots).statistics(plan)
         return tuple(
             Exact(statistics.statistic(release.statistic)) for release in plan.exact_releases
         )
@@ -80,17 +78,11 @@ class MemoryEngine(OpenEngine):
     @np.errstate(all="ignore")
     def key_counts(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> KeyCounts:
         """The keys that are found in the data, with the number of units of each."""
-        self._made.clear()
-        if isinstance(plan.table, Joined):
-            frame, joined = self._joined(plan, plan.table, slots)
-            return key_counts(plan, frame, len(joined), None, joined.owners)
-        frame, rows, units = self._rows_of(plan.table, plan, slots)
-        owners = None if units is None else units.owners.numbers
-        return key_counts(plan, frame, rows, counted_rows(plan, frame, rows, units), owners)
+        return self._rows_of(plan, slots).key_counts(plan)
 
     @np.errstate(all="ignore")
     def values(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> list[CountedValues]:
-        statistics = self._statistics(plan, slots)
+        statistics = self._rows_of(plan, slots).statistics(plan)
         return [statistics.counted_values(estimate.aggregate) for estimate in plan.estimates]
 
     @np.errstate(all="ignore")
@@ -101,33 +93,22 @@ class MemoryEngine(OpenEngine):
         passed = self._passed(source, None, names, "")
         return passed.frame, len(passed)
 
-    def _statistics(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> Statistics:
+    def _rows_of(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> PlanRows:
+        """The rows of a plan's table, with the columns that the plan reads."""
         self._made.clear()
-        if isinstance(plan.table, Joined):
-            frame, rows = self._joined(plan, plan.table, slots)
-            return Statistics(plan, frame, len(rows), None, rows.owners)
-        return Statistics(plan, *self._rows_of(plan.table, plan, slots))
-
-    def _rows_of(
-        self, table: Table, plan: Plan, slots: Mapping[Slot, AnyVector]
-    ) -> tuple[Frame, int, Units | None]:
-        """The columns that a plan reads of a table, how many rows they have, and whose they are."""
-        names = plan.column_names
+        table, names = plan.table, plan.column_names
+        if isinstance(table, Joined):
+            leaves = self._leaves(table, names, slots, plan.sample_key)
+            joined = JoinedRows(table, plan.where, leaves)
+            rows = joined.all() if table.public else joined.counted()
+            return PlanRows(leaves.frame(rows, names), len(rows), None, rows.owners)
         if table.unit is not None:
             # Which of a unit's rows count depends on all declared columns.
             names = frozenset(column.name for column in table.columns)
         loaded = self._loaded(table, names)
         units = self._units_of(table, loaded, plan.sample_key)
-        return Frame(loaded.columns, slots), loaded.rows, units
-
-    def _joined(
-        self, plan: Plan, source: Joined, slots: Mapping[Slot, AnyVector]
-    ) -> tuple[Frame, Rows]:
-        """The columns that the plan reads of the rows that count, and these rows."""
-        leaves = self._leaves(source, plan.column_names, slots, plan.sample_key)
-        joined = JoinedRows(source, plan.where, leaves)
-        rows = joined.all() if source.public else joined.counted()
-        return leaves.frame(rows, plan.column_names), rows
+        owners = None if units is None else units.owners.numbers
+        return PlanRows(Frame(loaded.columns, slots), loaded.rows, units, owners)
 
     def _leaves(
         self,
@@ -140,7 +121,7 @@ class MemoryEngine(OpenEngine):
         leaves = {scan.leaf: self._leaf(scan, read, key) for scan in scans(source.relation)}
         return Leaves(leaves, slots)
 
-    def _of_units(self, table: MadeTable) -> _Made:
+    def _made_rows(self, table: MadeTable) -> _Made:
         """The rows of a table that is made of others': kept for one plan."""
         if table.name not in self._made:
             self._made[table.name] = self._worked_out(table)
@@ -157,7 +138,7 @@ class MemoryEngine(OpenEngine):
     def _windowed(self, table: WindowedRows) -> _Made:
         """Rows with windows over those of their unit."""
         assert table.rows is not None
-        made = self._of_units(table.rows)
+        made = self._made_rows(table.rows)
         columns = made.loaded.columns
         windows = RowsOfUnits(table, columns, made.owners).windows()
         return _Made(Loaded({**columns, **windows}, made.loaded.rows, NO_DATA), made.owners)
@@ -198,14 +179,14 @@ class MemoryEngine(OpenEngine):
             if where is not None:
                 passing = passing & mask(where, whole, number)
             places = np.flatnonzero(passing)
-            frame = Frame({name: taken(whole.columns[name], places) for name in names})
+            frame = Frame({name: whole.columns[name].taken(places) for name in names})
         own = each_its_own(number) if owners is None else owners
         return PassedRows(frame, own.of_rows(places))
 
     def _owners_of(self, table: Table) -> Owners | None:
         """The owners of a table's rows; None where each row is a unit, or the table public."""
         if isinstance(table, MadeTable):
-            return None if table.public else self._of_units(table).owners
+            return None if table.public else self._made_rows(table).owners
         return self._owners.of(table, self._columns)
 
     def _leaf(self, scan: Scan, names: Collection[str], key: HashKey) -> Leaf:
@@ -239,7 +220,7 @@ class MemoryEngine(OpenEngine):
         What is declared of its values is checked first.
         """
         if isinstance(table, MadeTable):
-            return self._of_units(table).loaded
+            return self._made_rows(table).loaded
         source, before = self.sources.of(table), self._tables.get(table.name)
         if before is None:
             loaded = source.load(names | declared_of(table), self.progress, self.witness)

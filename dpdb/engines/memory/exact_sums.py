@@ -12,6 +12,7 @@ from dpdb.vectors.vector import Array
 _LIMB = 36
 """Bits of a limb: a block of 2^17 of them, added as doubles, stays exact below 2^53."""
 _CACHED = 2**16
+"""Terms that are made at a time: their copies stay in the cache."""
 _FOLDS = 16
 """So many terms are added in 32 bits at most: more would take as long."""
 
@@ -78,6 +79,7 @@ def _folded_sum(terms: Array, folds: int) -> int:
 def _block_total(
     groups: Array, values: Array, cells: int, largest: int, kind: np.dtype[Any]
 ) -> Array:
+    """The sums of a block, limb by limb, as doubles hold no more of a value exactly."""
     result: Array = np.zeros(cells, dtype=kind)
     shift = 0
     while largest >> shift >= 2**_LIMB:

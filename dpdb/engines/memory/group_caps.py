@@ -47,12 +47,14 @@ def within_groups(plan: Plan, frame: Frame, units: Units, where: Bools | None, l
 
 def _hashed(vectors: Sequence[AnyVector], sample_key: str) -> list[HashedColumn]:
     """The keys of all rows, each by its place among them."""
-    key, found = HashKey.of(sample_key), []
-    for at, vector in enumerate(vectors):
-        held = (
-            Codes(vector.codes, vector.dictionary)
-            if isinstance(vector, TextVector)
-            else Numbers(vector.values, None, vector.null, 0)
-        )
-        found.append(HashedColumn(held, Fraction(1), key, key.place("key", str(at))))
-    return found
+    key = HashKey.of(sample_key)
+    held = [
+        Codes(vector.codes, vector.dictionary)
+        if isinstance(vector, TextVector)
+        else Numbers(vector.values, None, vector.null, 0)
+        for vector in vectors
+    ]
+    return [
+        HashedColumn(column, Fraction(1), key, key.place("key", str(at)))
+        for at, column in enumerate(held)
+    ]

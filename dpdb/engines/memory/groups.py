@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from dpdb.engines.memory.key_numbers import whole
+from dpdb.engines.memory.keys import translated
 from dpdb.engines.memory.row_blocks import BLOCK, parts, row_blocks
 from dpdb.plan.expressions import ColumnRef, Expr
 from dpdb.plan.plan import Plan
@@ -93,11 +94,7 @@ def _is_stored(key: ColumnRef, values: tuple[Value, ...]) -> bool:
 def places_among(column: Numbers | Codes, values: tuple[Value, ...]) -> Array:
     """For every row the index of its value among `values`, or their number if none of them."""
     if isinstance(column, Codes):
-        if column.values == values:
-            return column.codes
-        index = {value: i for i, value in enumerate(values)}
-        table = np.array([*(index.get(v, len(values)) for v in column.values), len(values)])
-        return np.asarray(table[column.codes])
+        return translated(column, values)
     # Whole numbers are grouped over a whole range, in order.
     assert column.step is not None
     place = column.units.astype(np.int64) - int(Fraction(values[0]) / column.step)

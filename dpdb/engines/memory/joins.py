@@ -34,14 +34,14 @@ class JoinedRows:
 
     def counted(self) -> Rows:
         """The rows that count: of each unit at most its cap."""
-        pieces: list[Rows] = []
+        kept: list[Rows] = []
         fresh = 0
         for piece in self._rows(self.source.relation):
-            pieces.append(self._passing(piece))
-            fresh += len(pieces[-1])
+            kept.append(self._passing(piece))
+            fresh += len(kept[-1])
             if fresh > PIECE:
-                pieces, fresh = [self._capped(pieces)], 0
-        return self._capped(pieces)
+                kept, fresh = [self._capped(kept)], 0
+        return self._capped(kept)
 
     def all(self) -> Rows:
         """All rows, for what is worked out per unit."""

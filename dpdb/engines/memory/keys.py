@@ -34,7 +34,7 @@ def named_numbers(column: Numbers | Codes) -> tuple[Array, Bools]:
     """The whole numbers that a column holds, as doubles, and where it names one."""
     if isinstance(column, Codes):
         values = np.array([*map(float, column.values), 0.0])
-        return values[column.codes], column.codes != len(column.values)
+        return values[column.codes], ~column.null
     values = column.units * float(column.step or 1)
     named = np.abs(values) < MAGNITUDE_LIMIT
     return values, named if column.null is None else named & ~column.null
@@ -55,20 +55,15 @@ def rows_named(wanted: Numbers | Codes, keys: Numbers | Codes) -> Array:
     values, named = named_numbers(keys)
     rows = np.flatnonzero(named)
     rows = rows[np.argsort(values[rows])].astype(np.int32)
-    places, there = places_of(wanted, values[rows])
+    ascending = values[rows]
+    looked_for, names = named_numbers(wanted)
+    places = np.searchsorted(ascending, looked_for)
+    there = names & (np.append(ascending, np.inf)[places] == looked_for)
     return np.where(there, np.append(rows, np.int32(NONE))[places], np.int32(NONE))
 
 
-def places_of(wanted: Numbers | Codes, ascending: Array) -> tuple[Array, Bools]:
-    """Where each number of a column is among ascending ones, and whether it is there."""
-    values, named = named_numbers(wanted)
-    places = np.searchsorted(ascending, values)
-    there = named & (np.append(ascending, np.inf)[places] == values)
-    return places, there
-
-
 def translated(column: Codes, values: Sequence[object]) -> Array:
-    """The codes of a column's texts among other `values`; their number where one is not there."""
+    """For each row the place of its value among other `values`; their number if it is not there."""
     if column.values == values:
         return column.codes
     code_of = {value: code for code, value in enumerate(values)}
@@ -120,6 +115,6 @@ def most_rows(column: Numbers | Codes) -> int:
 def _held(column: Numbers | Codes) -> tuple[Array, Bools]:
     """For each row a number that stands for its value, and whether it has one."""
     if isinstance(column, Codes):
-        return column.codes, column.codes != len(column.values)
+        return column.codes, ~column.null
     there = np.ones(len(column.units), dtype=bool) if column.null is None else ~column.null
     return column.units, there

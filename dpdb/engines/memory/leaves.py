@@ -16,7 +16,6 @@ from dpdb.plan.expressions import Expr, Slot, columns_of
 from dpdb.plan.relations import Scan
 from dpdb.vectors.columns import Codes, Numbers
 from dpdb.vectors.evaluate import Frame, evaluate, holds
-from dpdb.vectors.stored_texts import StoredTexts
 from dpdb.vectors.vector import AnyVector, Array, Bools, Vector
 
 BOOLEANS = (False, True)
@@ -34,10 +33,6 @@ class Leaf:
     """None where each row is a unit, or the table is public."""
     key: HashKey
     """What its rows are hashed with."""
-
-    def column(self, name: str, rows: Array) -> Numbers | Codes:
-        """The column in some rows."""
-        return taken(self.columns[name], rows)
 
     def terms(self, rows: Array) -> Words:
         """The terms of some rows among those that they are joined with.
@@ -71,16 +66,6 @@ def with_null_row(column: Numbers | Codes) -> Numbers | Codes:
     null = np.zeros(len(column.units), dtype=np.bool_) if column.null is None else column.null
     units = np.append(column.units, np.array([column.filler], dtype=column.units.dtype))
     return Numbers(units, column.step, np.append(null, np.True_), column.filler)
-
-
-def taken(column: Numbers | Codes, rows: Array) -> Numbers | Codes:
-    """The column in some rows."""
-    if isinstance(column, StoredTexts):
-        return column.taken(rows)
-    if isinstance(column, Codes):
-        return Codes(column.codes[rows], column.values)
-    null = None if column.null is None else column.null[rows]
-    return Numbers(column.units[rows], column.step, null, column.filler)
 
 
 @dataclass(frozen=True, repr=False)
@@ -150,7 +135,7 @@ class Leaves:
         numbers = rows.numbers[leaf]
         if column is None:
             return Codes((numbers >= 0).astype(np.int8), BOOLEANS)
-        return self.leaves[leaf].column(column, numbers)
+        return self.leaves[leaf].columns[column].taken(numbers)
 
     def _place(self, name: str) -> tuple[str, str | None]:
         """The leaf and the column of a name; no column where it says whether there is a row."""

@@ -30,7 +30,7 @@ def made_column(column: Column, values: Array, missing: Bools | None) -> Numbers
     units = np.clip(values, grid.lowest, grid.highest)
     if null is not None:
         units = np.where(null, filler, units)
-    return Numbers(units.astype(np.int64), grid.step, null, filler)
+    return Numbers(units.astype(grid.dtype), grid.step, null, filler)
 
 
 def with_nulls(column: Numbers | Codes, missing: Bools) -> Numbers | Codes:

@@ -24,8 +24,8 @@ class _Values:
     @classmethod
     def of(cls, vector: AnyVector) -> _Values:
         if isinstance(vector, TextVector):
-            return cls({text: i for i, text in enumerate(dict.fromkeys(vector.dictionary))},
-                       np.empty(0))  # fmt: skip
+            texts = {text: number for number, text in enumerate(dict.fromkeys(vector.dictionary))}
+            return cls(texts, np.empty(0))
         known = vector.values if vector.null is None else vector.values[~vector.null]
         return cls(None, np.unique(known.astype(np.float64)))
 
@@ -78,7 +78,7 @@ class Matches:
                 codes = pairs
                 continue
             steps.append(np.unique(pairs[pairs != NO_CODE]))
-            codes = _among(pairs, steps[-1])
+            codes = _places(pairs, steps[-1])
         number = int(codes.max(initial=NO_CODE)) + 1
         starts = np.zeros(number + 1, dtype=np.int64)
         counts = np.bincount(codes[codes != NO_CODE], minlength=number)
@@ -92,7 +92,7 @@ class Matches:
         for place, (known, vector) in enumerate(zip(self.values, vectors, strict=True)):
             codes = _paired(codes, known.codes(vector, rows), known.size)
             if place:
-                codes = _among(codes, self.steps[place - 1])
+                codes = _places(codes, self.steps[place - 1])
         return np.where(codes < len(self.starts) - 1, codes, NO_CODE)
 
     def counts(self, codes: Array) -> Array:
@@ -118,14 +118,6 @@ def _paired(codes: Array, more: Array, size: int) -> Array:
     """One code for each pair; there are fewer rows than 2³¹, so that a pair fits 64 bits."""
     pairs = codes * size + more
     return np.where((codes == NO_CODE) | (more == NO_CODE), NO_CODE, pairs)
-
-
-def _among(codes: Array, ascending: Array) -> Array:
-    """The place of each code, NO_CODE where it is not among them."""
-    if not len(ascending):
-        return np.full(len(codes), NO_CODE)
-    places = np.searchsorted(ascending, codes).clip(max=len(ascending) - 1)
-    return np.where(ascending[places] == codes, places, NO_CODE)
 
 
 def pieces(counts: Array, size: int) -> Iterator[slice]:

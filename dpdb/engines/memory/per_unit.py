@@ -8,7 +8,6 @@ from functools import cached_property
 import numpy as np
 
 from dpdb.engines.memory.changes import changes
-from dpdb.engines.memory.leaves import taken
 from dpdb.engines.memory.row_groups import RowGroups
 from dpdb.plan.per_unit import PerUnit
 from dpdb.vectors.columns import Codes, Numbers
@@ -61,7 +60,7 @@ class GroupedRows:
         table = self.table
         groups = RowGroups(self.frame, self._rows, self._order, self._starts, table.where)
         columns = {
-            column.name: taken(self.frame.columns[key.column.name], self.first)
+            column.name: self.frame.columns[key.column.name].taken(self.first)
             for column, key in zip(table.key_columns, table.keys, strict=True)
         }
         for column, aggregate in zip(table.aggregate_columns, table.aggregates, strict=True):

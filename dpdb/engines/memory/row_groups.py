@@ -21,7 +21,7 @@ from dpdb.plan.statistics import Grid
 from dpdb.policy.catalog import Column
 from dpdb.vectors.columns import Numbers
 from dpdb.vectors.evaluate import Frame, evaluate
-from dpdb.vectors.vector import Array, Bools
+from dpdb.vectors.vector import Array, Bools, Vector
 
 
 @dataclass(frozen=True, repr=False)
@@ -42,11 +42,10 @@ class RowGroups:
         """An aggregate of every group, clamped to the bounds of its column."""
         counted, values, grid = self._counted(aggregate)
         number = self._sums(counted.astype(np.int64), len(self.order))
-        match aggregate.function:
-            case Function.COUNT:
-                return made_column(column, number, None)
-            case Function.COUNT_DISTINCT:
-                return made_column(column, self._different(aggregate, counted), None)
+        if aggregate.function is Function.COUNT:
+            return made_column(column, number, None)
+        if aggregate.function is Function.COUNT_DISTINCT:
+            return made_column(column, self._different(aggregate, counted), None)
         missing = number == 0
         if grid is None:
             sums = self._of_doubles(aggregate.function, values, counted, number)
@@ -61,23 +60,25 @@ class RowGroups:
         counted = np.ones(self.rows, dtype=np.bool_)
         if aggregate.where is not None:
             counted &= mask(aggregate.where, self.frame, self.rows)
-        values, grid, argument = np.zeros(self.rows), None, aggregate.argument
-        if argument is not None and aggregate.function in (Function.COUNT, Function.COUNT_DISTINCT):
-            null = evaluate(argument, self.frame).null
-        elif argument is None:
-            null = None
-        else:
-            grid = argument_grid(argument, conjunction(self.where, aggregate.where))
-            if grid is None:
-                vector = evaluate(argument, self.frame)
-                values = np.broadcast_to(vector.values, self.rows)  # type: ignore[union-attr]
-                null = vector.null
-            else:
-                steps = on_grid(argument, grid, self.frame, self.rows)
-                values, null = np.broadcast_to(steps.values, self.rows), steps.null
+        values, null, grid = self._values(aggregate)
         if null is not None:
-            counted &= ~np.broadcast_to(null, self.rows)
-        return counted[self.order], values[self.order], grid
+            counted &= ~null
+        return counted[self.order], np.broadcast_to(values, self.rows)[self.order], grid
+
+    def _values(self, aggregate: Aggregate) -> tuple[Array, Bools | None, Grid | None]:
+        """What an aggregate is of, on all rows or as a constant; for a count zeros."""
+        argument, zero = aggregate.argument, np.zeros(1)
+        if argument is None:
+            return zero, None, None
+        if aggregate.function in (Function.COUNT, Function.COUNT_DISTINCT):
+            return zero, evaluate(argument, self.frame).null, None
+        grid = argument_grid(argument, conjunction(self.where, aggregate.where))
+        if grid is not None:
+            steps = on_grid(argument, grid, self.frame, self.rows)
+            return steps.values, steps.null, grid
+        vector = evaluate(argument, self.frame)
+        assert isinstance(vector, Vector)
+        return vector.values, vector.null, None
 
     def _sums(self, values: Array, largest: int) -> Array:
         """The sum of each group."""
@@ -89,11 +90,9 @@ class RowGroups:
     ) -> Array:
         """SUM, MIN, MAX, or the mean in doubles, of whole steps."""
         whole = values.astype(np.int64)
-        match function:
-            case Function.MIN | Function.MAX:
-                return self._extreme(function, whole, counted, largest + 1)
-            case _:
-                sums = self._sums(np.where(counted, whole, 0), largest)
+        if function in (Function.MIN, Function.MAX):
+            return self._extreme(function, whole, counted, largest + 1)
+        sums = self._sums(np.where(counted, whole, 0), largest)
         if function is Function.SUM:
             return sums
         return np.asarray(sums.astype(np.float64) / np.maximum(number, 1))

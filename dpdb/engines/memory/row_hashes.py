@@ -38,8 +38,9 @@ from dpdb.vectors.vector import Array
 
 _BLOCK = 2**14
 """Rows whose words stay in the cache."""
-_HALF = np.uint64(33)
-_FIRST, _SECOND = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)
+_SHIFT = np.uint64(33)
+_FACTORS = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)
+"""The numbers of mix64."""
 _TEXT_FACTORS = 2**12
 """The bytes of factors for texts: enough for one of 2^30 bytes."""
 
@@ -52,11 +53,11 @@ Terms = Callable[[Array], Words]
 def mixed(words: Words) -> Words:
     """Words after the finalizer, function mix64 of [SLF14]; they are changed in place."""
     shifted = np.empty_like(words)
-    for factor in (_FIRST, _SECOND):
-        np.right_shift(words, _HALF, out=shifted)
+    for factor in _FACTORS:
+        np.right_shift(words, _SHIFT, out=shifted)
         words ^= shifted
         words *= factor
-    np.right_shift(words, _HALF, out=shifted)
+    np.right_shift(words, _SHIFT, out=shifted)
     words ^= shifted
     return words
 
@@ -121,21 +122,21 @@ class HashedColumn:
 
     column: Held
     step: Fraction
-    """The unit of the numbers among the values of codes."""
+    """What numbers are counted in where they are declared values."""
     key: HashKey
     place: Place
 
     def terms(self, rows: Array) -> Words:
         """The terms of some rows."""
-        column = self.column
-        if isinstance(column, Numbers):
-            terms = self.place.terms(fresh_words(column.units[rows]))
-            null = None if column.null is None else column.null[rows]
-        elif isinstance(column, StoredTexts):
-            texts = column.taken(rows)
-            terms, null = self.place.terms(texts.hashes(self.key.text_factors)), texts.null
+        if isinstance(self.column, Numbers):
+            numbers = self.column.taken(rows)
+            words, null = fresh_words(numbers.units), numbers.null
+        elif isinstance(self.column, StoredTexts):
+            texts = self.column.taken(rows)
+            words, null = texts.hashes(self.key.text_factors), texts.null
         else:
-            return np.asarray(self._of_values[column.codes[rows]])
+            return np.asarray(self._of_values[self.column.codes[rows]])
+        terms = self.place.terms(words)
         if null is not None:
             terms[null] = self.place.null
         return terms

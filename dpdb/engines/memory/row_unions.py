@@ -10,7 +10,8 @@ import numpy as np
 
 from dpdb.engines.memory.grid_values import on_grid
 from dpdb.engines.memory.keys import named_numbers, translated
-from dpdb.engines.memory.leaves import BOOLEANS, taken
+from dpdb.engines.memory.leaves import BOOLEANS
+from dpdb.engines.memory.made_columns import made_column
 from dpdb.engines.memory.owners import Owners
 from dpdb.engines.sources.grid_rounding import grid_of
 from dpdb.plan.expressions import ColumnRef, Expr, Literal
@@ -19,7 +20,7 @@ from dpdb.plan.statistics import Grid
 from dpdb.policy.catalog import Column, Kind, Value
 from dpdb.vectors.columns import Codes, Numbers
 from dpdb.vectors.evaluate import Frame, evaluate
-from dpdb.vectors.vector import Array, Bools, TextVector, Vector
+from dpdb.vectors.vector import Bools, TextVector, Vector
 
 
 @dataclass(frozen=True, repr=False)
@@ -36,7 +37,7 @@ class PassedRows:
     def names(self) -> Numbers | Codes:
         """What names the unit of each row."""
         owners = self.owners
-        return owners.names if owners.rows is None else taken(owners.names, owners.rows)
+        return owners.names if owners.rows is None else owners.names.taken(owners.rows)
 
 
 def columns_of_all(table: RowUnion, parts: Sequence[PassedRows]) -> dict[str, Numbers | Codes]:
@@ -95,15 +96,17 @@ def _held(column: Column, expression: Expr, part: PassedRows) -> Numbers | Codes
         return _codes(expression, part)
     grid = grid_of(column)
     if grid is None:
-        return _doubles(expression, part)
-    steps = on_grid(expression, Grid(grid.step, grid.lowest, grid.highest), part.frame, len(part))
-    units: Array = np.broadcast_to(steps.values, len(part))
-    filler = min(max(0, grid.lowest), grid.highest)
-    if not column.nullable:
-        return Numbers(units, grid.step, None, filler)
-    null = np.zeros(1, dtype=np.bool_) if steps.null is None else steps.null
-    null = np.broadcast_to(null, len(part))
-    return Numbers(np.where(null, filler, units).astype(grid.dtype), grid.step, null, filler)
+        vector = evaluate(expression, part.frame)
+        assert isinstance(vector, Vector)
+        values, null = vector.values, vector.null
+    else:
+        steps = Grid(grid.step, grid.lowest, grid.highest)
+        found = on_grid(expression, steps, part.frame, len(part))
+        values, null = found.values.astype(np.int64), found.null
+    missing = np.zeros(1, dtype=np.bool_) if null is None else null
+    return made_column(
+        column, np.broadcast_to(values, len(part)), np.broadcast_to(missing, len(part))
+    )
 
 
 def _among(values: tuple[Value, ...], expression: Expr, part: PassedRows) -> Codes:
@@ -128,14 +131,3 @@ def _codes(expression: Expr, part: PassedRows) -> Codes:
     if vector.null is not None:
         codes = np.where(vector.null, np.int8(len(BOOLEANS)), codes)
     return Codes(np.broadcast_to(codes, len(part)), BOOLEANS)
-
-
-def _doubles(expression: Expr, part: PassedRows) -> Numbers:
-    """Numbers without bounds."""
-    vector = evaluate(expression, part.frame)
-    assert isinstance(vector, Vector)
-    null = ~np.isfinite(vector.values)
-    if vector.null is not None:
-        null = null | vector.null
-    null, values = np.broadcast_to(null, len(part)), np.broadcast_to(vector.values, len(part))
-    return Numbers(np.where(null, 0.0, values), None, null, 0)

@@ -11,13 +11,11 @@ import numpy as np
 from dpdb.engines.memory.coded_values import coded, identities
 from dpdb.engines.memory.contribution_bounds import Units
 from dpdb.engines.memory.grid_values import on_grid
-from dpdb.engines.memory.leaves import taken
 from dpdb.engines.memory.made_columns import made_column, rescaled, with_nulls
 from dpdb.engines.memory.owners import Owners
 from dpdb.engines.memory.row_blocks import mask, null_mask
 from dpdb.engines.memory.window_frames import OrderedRows, Ranges, greatest, sums
 from dpdb.engines.protocol import representation
-from dpdb.engines.sources.grid_rounding import grid_of
 from dpdb.plan.derived import Window
 from dpdb.plan.expressions import ColumnRef, Expr, Literal
 from dpdb.plan.per_unit import argument_grid
@@ -67,7 +65,7 @@ class RowsOfUnits:
         back = np.empty(self._rows, dtype=np.int64)
         back[rows.order] = rows.places
         if window.function in RANKINGS:
-            return _ranks(column, rows.ranks(window.function)[back])
+            return made_column(column, rows.ranks(window.function)[back], None)
         if window.function in PICKS:
             return self._picked(window, rows, back)
         return self._total(column, window, rows, back)
@@ -78,7 +76,7 @@ class RowsOfUnits:
         assert isinstance(value, ColumnRef)
         source, inside = _sources(window, rows)
         chosen = rows.order[np.where(inside, source, 0)] if self._rows else rows.order
-        picked = taken(self.columns[value.column.name], chosen[back])
+        picked = self.columns[value.column.name].taken(chosen[back])
         return with_nulls(picked, ~inside[back])
 
     def _total(self, column: Column, window: Window, rows: OrderedRows, back: Array) -> Numbers:
@@ -132,13 +130,6 @@ class RowsOfUnits:
         values = np.where(null, 0.0, -values if ordering.descending else values)
         keys = (null != ordering.nulls_first, values)
         return [np.broadcast_to(key, self._rows) for key in keys]
-
-
-def _ranks(column: Column, ranks: Array) -> Numbers:
-    grid = grid_of(column)
-    assert grid is not None
-    held = np.clip(ranks, grid.lowest, grid.highest).astype(grid.dtype)
-    return Numbers(held, grid.step, None, grid.lowest)
 
 
 def _sources(window: Window, rows: OrderedRows) -> tuple[Array, Bools]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from dpdb.engines.memory import exact_sums, row_blocks
-from dpdb.engines.memory.coded_values import coded, identities, stored
+from dpdb.engines.memory.coded_values import coded, identities, stored_texts
 from dpdb.engines.memory.contribution_bounds import Units
 from dpdb.engines.memory.counted_rows import counted_rows
 from dpdb.engines.memory.different_values import (
@@ -53,7 +53,7 @@ class Statistics:
     """The statistics of one SELECT; its filter and groups are evaluated once."""
 
     def __init__(
-        self, plan: Plan, frame: Frame, rows: int, units: Units | None, owners: Array | None = None
+        self, plan: Plan, frame: Frame, rows: int, units: Units | None, owners: Array | None
     ):
         self._rows = rows
         self._cells = plan.cells if plan.keys else None
@@ -61,7 +61,6 @@ class Statistics:
             None: counted_rows(plan, frame, rows, units)
         }
         self._groups = group_codes(plan, frame, rows) if plan.keys else None
-        owners = owners if units is None else units.owners.numbers
         counted = CountedRows(frame, rows, self._masks[None], self._groups, plan.cells, owners)
         single = {value.name: counted.column(value) for value in single_values(plan)}
         self._frame = replace(frame, columns={**frame.columns, **single}) if single else frame
@@ -263,7 +262,7 @@ class Statistics:
 
         None where the values are no texts as a source has them.
         """
-        held = stored(statistic.argument, self._frame)
+        held = stored_texts(statistic.argument, self._frame)
         if held is None:
             return None
         return self._counted(held.hashes(factors), held.null, statistic.where)

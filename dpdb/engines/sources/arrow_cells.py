@@ -14,11 +14,13 @@ import pyarrow
 from numpy.typing import NDArray
 from pyarrow import compute, types
 
+from dpdb.engines.sources.arrow_buffers import bytes_of, null_of, values_of
 from dpdb.engines.sources.csv_records import MARGIN, Cells, Places
 from dpdb.engines.sources.grid_rounding import Floats
 from dpdb.policy.numbers import CALENDAR
 from dpdb.policy.timestamps import DAY, SECOND, TIMESTAMPS
 from dpdb.vectors.grammar import LONGEST
+from dpdb.vectors.vector import Bools, outside
 
 _WHOLE_DOUBLES = 2**53
 """Whole numbers up to this are doubles, and so are powers of ten below 10^23."""
@@ -50,34 +52,13 @@ def texts_of(array: pyarrow.Array) -> pyarrow.Array:
     return compute.cast(array, TEXTS)
 
 
-def sizes_of(texts: pyarrow.Array) -> Places:
-    """The bytes that each text has, if it is not NULL."""
-    return np.diff(bounds_of(texts))
-
-
-def bounds_of(texts: pyarrow.Array) -> Places:
-    """Where each text starts among the bytes of all, and where the last one ends."""
-    held = texts.buffers()[1] or bytes(8)
-    return np.frombuffer(held, np.int64)[texts.offset : texts.offset + len(texts) + 1]
-
-
-def bytes_of(texts: pyarrow.Array) -> tuple[NDArray[np.uint8], Places]:
-    """The bytes of all texts, and where each starts among them and the last one ends."""
-    bounds = bounds_of(texts)
-    raw = np.frombuffer(texts.buffers()[2] or b"", np.uint8)[bounds[0] : bounds[-1]]
-    return raw, bounds - bounds[0]
-
-
 def cells(array: pyarrow.Array) -> Cells:
     """The values as cells without quotes; NULL, and what is too long for a cell, are empty."""
     texts = texts_of(array)
-    content, places = texts.buffers()[2], bounds_of(texts)
-    first, last = int(places[0]), int(places[-1])
-    held = b"" if content is None else memoryview(content)[first:last].tobytes()
-    starts = places[:-1] - first + MARGIN
-    ends = places[1:] - first + MARGIN
+    raw, bounds = bytes_of(texts)
+    starts, ends = bounds[:-1] + MARGIN, bounds[1:] + MARGIN
     ends = np.where(null_of(texts) | (ends - starts > LONGEST), starts, ends)
-    return Cells(b"\n" * MARGIN + held + b"\n", starts, ends)
+    return Cells(b"\n" * MARGIN + raw.tobytes() + b"\n", starts, ends)
 
 
 def repeated_cells(array: pyarrow.DictionaryArray) -> tuple[Cells, Places]:
@@ -88,7 +69,7 @@ def repeated_cells(array: pyarrow.DictionaryArray) -> tuple[Cells, Places]:
 
 def places_of(array: pyarrow.DictionaryArray) -> NDArray[Any]:
     """The place of each row's value in the dictionary; that past its end where it is NULL."""
-    places = _plain(array.indices).astype(np.int32)
+    places = values_of(array.indices).astype(np.int32)
     np.copyto(places, len(array.dictionary), where=null_of(array.indices))
     return places
 
@@ -100,9 +81,9 @@ def step_of(kind: pyarrow.DataType) -> Fraction | None:
     return Fraction(1) if types.is_integer(kind) and kind != pyarrow.uint64() else None
 
 
-def multiples(array: pyarrow.Array) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+def multiples(array: pyarrow.Array) -> tuple[NDArray[Any], Bools]:
     """Values as multiples of the step of their type, and which are NULL: those mean nothing."""
-    plain = _decimal_words(array) if types.is_decimal(array.type) else _plain(array)
+    plain = _decimal_words(array) if types.is_decimal(array.type) else values_of(array)
     return plain, null_of(array)
 
 
@@ -113,14 +94,14 @@ def numbers(array: pyarrow.Array) -> Floats:
     """
     decimal = types.is_decimal(array.type)
     # Adding zero makes -0.0 the same zero as 0.0.
-    doubles: Floats = (_decimals(array) if decimal else _plain(array).astype(np.float64)) + 0.0
+    doubles: Floats = (_decimals(array) if decimal else values_of(array).astype(np.float64)) + 0.0
     doubles[null_of(array)] = np.nan
     return doubles
 
 
 def whole_numbers(array: pyarrow.Array) -> Floats:
     """Integers as doubles; not a number where they are NULL, or are no double."""
-    plain = _plain(array)
+    plain = values_of(array)
     exact = (plain >= -_WHOLE_DOUBLES) & (plain <= _WHOLE_DOUBLES)
     doubles: Floats = plain.astype(np.float64)
     doubles[~exact | null_of(array)] = np.nan
@@ -140,23 +121,23 @@ def moments(array: pyarrow.Array) -> Floats:
     """
     if types.is_date(array.type):
         midnights = days(array) * DAY
-        midnights[(midnights < TIMESTAMPS[0]) | (midnights > TIMESTAMPS[1])] = np.nan
+        midnights[outside(midnights, TIMESTAMPS)] = np.nan
         return midnights
-    units, per_second = _plain(array.cast(pyarrow.int64())), _PER_SECOND[array.type.unit]
+    units, per_second = values_of(array.cast(pyarrow.int64())), _PER_SECOND[array.type.unit]
     if per_second > SECOND:
         units, per_second = units // (per_second // SECOND), SECOND
     scale = SECOND // per_second
-    first, last = -(-TIMESTAMPS[0] // scale), TIMESTAMPS[1] // scale
+    ends = -(-TIMESTAMPS[0] // scale), TIMESTAMPS[1] // scale
     found: Floats = units.astype(np.float64) * scale
-    found[null_of(array) | (units < first) | (units > last)] = np.nan
+    found[null_of(array) | outside(units, ends)] = np.nan
     return found
 
 
 def _written_dates(array: pyarrow.Array) -> pyarrow.Array:
     """The dates that a cell can write, and NULL for others."""
     counted = array.cast(pyarrow.date32(), safe=False).cast(pyarrow.int32())
-    plain = _plain(counted)
-    missing = null_of(array) | (plain < CALENDAR[0]) | (plain > CALENDAR[1])
+    plain = values_of(counted)
+    missing = null_of(array) | outside(plain, CALENDAR)
     return pyarrow.array(plain, mask=missing, type=pyarrow.int32()).cast(pyarrow.date32())
 
 
@@ -177,48 +158,3 @@ def _decimal_words(array: pyarrow.Array) -> NDArray[Any]:
     word = np.dtype(np.int32 if kind.precision <= _SHORT_WORD else np.int64)
     words = np.frombuffer(held, word)[:: kind.byte_width // word.itemsize]
     return words[array.offset : array.offset + len(array)]
-
-
-def _plain(array: pyarrow.Array) -> NDArray[Any]:
-    """The values of an array of numbers; what stands for NULL means nothing."""
-    # Arrow's own way to numpy would import pandas.
-    kind, held = array.type, array.buffers()[1] or b""
-    letter = "f" if types.is_floating(kind) else "i" if types.is_signed_integer(kind) else "u"
-    values = np.frombuffer(held, f"{letter}{kind.byte_width}")
-    return values[array.offset : array.offset + len(array)]
-
-
-def null_of(array: pyarrow.Array) -> NDArray[np.bool_]:
-    """Which values are NULL."""
-    # Where none is, the bits that say so can be missing, or be any: as many others are read then.
-    known = array.buffers()[0] if array.null_count else None
-    bits = known or b"\xff" * (-(-(array.offset + len(array)) // 8))
-    return _unpacked(~np.frombuffer(bits, np.uint8), array)
-
-
-def bools(array: pyarrow.BooleanArray) -> NDArray[np.bool_]:
-    """Booleans; what stands for NULL means nothing."""
-    return _unpacked(np.frombuffer(array.buffers()[1] or b"", np.uint8), array)
-
-
-def looked_up(table: NDArray[Any], places: NDArray[Any]) -> NDArray[Any]:
-    """What a table holds at each place, of which none is beyond its ends.
-
-    Arrow takes places of 32 bits as they are, and numpy would make 64 of them first.
-    """
-    words = table.view(f"u{table.itemsize}")
-    found = compute.take(_array(words), _array(places), boundscheck=False)
-    return _plain(found).view(table.dtype)
-
-
-def _array(values: NDArray[Any]) -> pyarrow.Array:
-    """Integers without NULL."""
-    kind, held = pyarrow.from_numpy_dtype(values.dtype), pyarrow.py_buffer(values)
-    return pyarrow.Array.from_buffers(kind, len(values), [None, held])
-
-
-def _unpacked(bits: NDArray[np.uint8], array: pyarrow.Array) -> NDArray[np.bool_]:
-    """The bits of the values of an array, which may begin anywhere among them."""
-    first, skipped = divmod(array.offset, 8)
-    unpacked = np.unpackbits(bits[first:], count=skipped + len(array), bitorder="little")
-    return unpacked[skipped:].view(np.bool_)

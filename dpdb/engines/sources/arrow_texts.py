@@ -11,15 +11,8 @@ import pyarrow
 from numpy.typing import NDArray
 from pyarrow import compute
 
-from dpdb.engines.sources.arrow_cells import (
-    TEXTS,
-    bools,
-    bytes_of,
-    cells,
-    null_of,
-    places_of,
-    sizes_of,
-)
+from dpdb.engines.sources.arrow_buffers import bools, bytes_of, null_of, sizes_of
+from dpdb.engines.sources.arrow_cells import TEXTS, cells, places_of
 from dpdb.engines.sources.csv_records import Places
 from dpdb.engines.sources.marked_bytes import MarkedBytes, begins_with, places_with
 from dpdb.engines.sources.text_hashes import followed, hashes
@@ -175,18 +168,13 @@ def _joined(texts: Sequence[bytes]) -> tuple[NDArray[np.uint8], Places, Places]:
 
 def _decoded(texts: pyarrow.Array) -> list[str]:
     """The text of each cell, of which none is NULL; what is too long is empty."""
-    special = _special(texts)
-    plain: list[str] = compute.if_else(pyarrow.array(~special), texts, "").to_pylist()
+    special = sizes_of(texts) > grammar.LONGEST
+    special[_replaced(texts)] = True
+    decoded: list[str] = compute.if_else(pyarrow.array(~special), texts, "").to_pylist()
     at = np.flatnonzero(special)
     for place, text in zip(at.tolist(), _texts_at(texts, at), strict=True):
-        plain[place] = text
-    return plain
-
-
-def _special(texts: pyarrow.Array) -> Bools:
-    """Which cells may have another text than their bytes say."""
-    special = ~bools(compute.string_is_ascii(texts)) | bools(compute.match_substring(texts, "\0"))
-    return special | (sizes_of(texts) > grammar.LONGEST)
+        decoded[place] = text
+    return decoded
 
 
 def _texts_at(texts: pyarrow.Array, at: Array) -> Iterator[str]:

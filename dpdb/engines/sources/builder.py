@@ -16,8 +16,7 @@ from dpdb.engines.sources.csv_records import Cells, Places
 from dpdb.engines.sources.grid_rounding import Floats
 from dpdb.policy.catalog import Value
 from dpdb.vectors.columns import Codes, Numbers
-
-Bools = NDArray[np.bool_]
+from dpdb.vectors.vector import Bools
 
 
 class Builder(Protocol):

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from dpdb.engines.sources.csv_records import Cells, Places
 
 Words = NDArray[np.uint64]
-Bools = NDArray[np.bool_]
 
 _ONES = 0x0101_0101_0101_0101
 HIGH_BITS = np.uint64(0x80 * _ONES)

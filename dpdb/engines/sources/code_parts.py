@@ -16,8 +16,9 @@ class CodeParts:
 
     def add(self, part: Codes) -> None:
         """Append a part."""
-        # Codes are the narrowest way to hold what is not the last part.
-        self._parts[-1:] = [Codes(last.codes, self._values) for last in self._parts[-1:]]
+        if self._parts:
+            # Where there are several parts, plain codes are the narrowest way to hold each.
+            self._parts[-1] = Codes(self._parts[-1].codes, self._values)
         self._parts.append(part)
 
     def finish(self) -> Codes:

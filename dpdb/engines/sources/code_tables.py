@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpdb.engines.sources.builder import Bools
 from dpdb.engines.sources.grid_rounding import CLOSE, Floats, narrowest
-from dpdb.engines.sources.repeated_cells import at
+from dpdb.engines.sources.repeated_cells import repeated
 from dpdb.policy.catalog import Value
 from dpdb.vectors.columns import Codes
+from dpdb.vectors.vector import Bools
 
 _WIDEST = 2**20
 """The most steps from the least declared number to the greatest."""
@@ -100,7 +100,7 @@ class DeclaredNumbers(Codes):
     def codes(self) -> NDArray[Any]:
         places = self._table.places(self._numbers)
         np.copyto(places, 0, where=self._null)
-        return at(self._table.codes, places)
+        return repeated(self._table.codes, places)
 
     def within(self, rows: slice) -> DeclaredNumbers:
         return DeclaredNumbers(self._numbers[rows], self._null[rows], self._table)

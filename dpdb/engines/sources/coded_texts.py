@@ -57,22 +57,23 @@ def coded_texts(
     The code after the last text stands for None.
     """
     plain = distinct.packed.plain(quote)
-    special = np.flatnonzero(~plain)
+    known, special = len(plain), np.flatnonzero(~plain)
     texts = [read(raw) for raw in distinct.cells(special).written()]
-    # A text that has to be read may be that of a plain cell, too, and then gets the code of that.
+    # A text that has to be read may be that of a plain cell, too, and then gets the code of that
+    # cell. Where there is none so far, it joins the distinct ones.
     written = Cells.of([(text or "").encode() for text in texts])
-    simple = PackedCells.of(written).plain(quote)
-    same = distinct.numbers(written.among(np.flatnonzero(simple)))
-    known = len(plain)
+    is_plain = PackedCells.of(written).plain(quote)
+    twins = distinct.numbers(written.among(np.flatnonzero(is_plain)))
     plain = np.append(plain, np.ones(len(distinct) - known, dtype=np.bool_))
+    # The texts of plain cells have the first codes, and those of no plain cell the next.
     codes = np.cumsum(plain) - 1
-    others = [texts[place] for place in np.flatnonzero(~simple).tolist()]
+    codes[special[is_plain]] = codes[twins]
+    others = [texts[place] for place in np.flatnonzero(~is_plain).tolist()]
     further = tuple(text for text in dict.fromkeys(others) if text is not None)
     packed, first = distinct.packed, int(np.count_nonzero(plain))
     number = first + len(further)
     code_of = dict(zip((*further, None), range(first, number + 1), strict=True))
-    codes[special[simple]] = codes[same]
-    codes[special[~simple]] = [code_of[text] for text in others]
+    codes[special[~is_plain]] = [code_of[text] for text in others]
 
     def make() -> Iterable[str]:
         return (*packed.among(np.flatnonzero(plain)).texts(), *further)

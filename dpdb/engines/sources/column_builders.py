@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 
 import numpy as np
@@ -16,8 +16,8 @@ from dpdb.engines.sources.csv_records import Cells, Places
 from dpdb.engines.sources.distinct_cells import DistinctCells
 from dpdb.engines.sources.ordinal_builders import ChoiceBuilder, NumbersBuilder
 from dpdb.engines.sources.quoted_cells import within_quotes
-from dpdb.engines.sources.repeated_cells import RepeatedCodes, at, used
-from dpdb.policy.catalog import Column, Kind, Value
+from dpdb.engines.sources.repeated_cells import RepeatedCodes, repeated, used
+from dpdb.policy.catalog import Column, Kind, Table, Value
 from dpdb.policy.csv_format import ORDINARY, Punctuation
 from dpdb.vectors import grammar
 from dpdb.vectors.columns import Codes
@@ -39,6 +39,19 @@ def builder(column: Column, *, exact: bool = False, punctuation: Punctuation = O
     if column.values is not None or column.kind is Kind.BOOLEAN:
         return _WordBuilder(column, punctuation, exact=exact)
     return _TextBuilder(column, punctuation, exact=exact)
+
+
+def builders_of(
+    table: Table, names: Collection[str], punctuation: Punctuation
+) -> dict[str, Builder]:
+    """Builders that have no rows yet, for the columns of a table that are called `names`."""
+    return {
+        column.name: builder(
+            column, exact=column.name in table.identifiers, punctuation=punctuation
+        )
+        for column in table.columns
+        if column.name in names
+    }
 
 
 class _WordBuilder:
@@ -85,7 +98,7 @@ class _TextBuilder:
         if places is not None:
             column, places = used(column, places)
         column = within_quotes(column, self._quote)
-        self._parts.append(at(self._cells.numbers(column).astype(np.uint32), places))
+        self._parts.append(repeated(self._cells.numbers(column).astype(np.uint32), places))
 
     def finish(self) -> Codes:
         cells, self._cells = self._cells, DistinctCells()

@@ -24,7 +24,12 @@ from dpdb.vectors.grammar import LONGEST
 Places = NDArray[np.intp]
 
 BLOCK = 1 << 20
-"""Bytes that are read at a time; more where a record is longer."""
+"""Bytes that are read at a time for one column; more where a record is longer."""
+_SHARED = 4
+"""So many times as many are read at a time at most, where threads share the columns of a block.
+
+Of smaller blocks they wait for each other more often, and less of larger ones stays in the cache.
+"""
 MARGIN = 32
 """Bytes before the first record of a block, so that what stands before a cell can be looked at."""
 _BEFORE, _AFTER = b"\n" * MARGIN, b"\n"
@@ -147,12 +152,16 @@ class Block:
         return starts, marks, first[self._counts], last[self._counts]
 
 
-def blocks(file: Readable, width: int, punctuation: Punctuation = ORDINARY) -> Iterator[Block]:
+def blocks(
+    file: Readable, width: int, punctuation: Punctuation = ORDINARY, *, columns: int = 1
+) -> Iterator[Block]:
     """The records from where the file stands to its end, block by block.
 
-    A blank line is a record only in a file of one column, where it is an empty cell.
+    The file has `width` columns, of which so many are read. A blank line is a record only in a file
+    of one column, where it is an empty cell.
     """
-    rest, goal, more = b"", BLOCK, True
+    size = BLOCK * min(max(columns, 1), _SHARED)
+    rest, goal, more = b"", size, True
     while more:
         read = file.read(goal)
         more = len(read) == goal
@@ -161,7 +170,7 @@ def blocks(file: Readable, width: int, punctuation: Punctuation = ORDINARY) -> I
         if stop > MARGIN:
             yield block
         rest = text[stop:-1]
-        goal = BLOCK if stop > MARGIN else len(rest)
+        goal = size if stop > MARGIN else len(rest)
 
 
 def _scanned(

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from dpdb.engines.protocol import Progress, Witness
 from dpdb.engines.sources.csv_records import Block, blocks
 from dpdb.engines.sources.file_versions import PIECE, keyed, marks
-from dpdb.engines.sources.gathering import Gathering
 from dpdb.engines.sources.protocol import Loaded, Source, Version
 from dpdb.engines.sources.read_ahead import read_ahead
+from dpdb.engines.sources.record_columns import RecordColumns
 from dpdb.policy.catalog import Table
 from dpdb.policy.csv_header import Header, column_positions, header_of
 from dpdb.policy.csv_stream import CsvStream, open_csv
@@ -34,12 +34,12 @@ class CsvSource(Source):
         witness: Witness | None = None,
     ) -> Loaded:
         with self._opened(names, progress, witness) as file:
-            gathering = file.gathering()
+            columns = file.columns()
             if names:
-                rows = sum(map(gathering.add_in_threads, file.cut_ahead()))
+                rows = sum(map(columns.add_in_threads, file.cut_ahead()))
             else:
                 rows = sum(block.rows for block in file.records)
-        return Loaded(gathering.finish(), rows, file.version)
+        return Loaded(columns.finish(), rows, file.version)
 
     def blocks(
         self,
@@ -48,10 +48,10 @@ class CsvSource(Source):
         witness: Witness | None = None,
     ) -> Iterator[Loaded]:
         with self._opened(names, progress, witness) as file:
-            gathering = file.gathering()
+            columns = file.columns()
             for block in file.records:
-                rows = gathering.add(block)
-                yield Loaded(gathering.finish(), rows, file.version)
+                rows = columns.add(block)
+                yield Loaded(columns.finish(), rows, file.version)
 
     def digest(self, key: bytes) -> str:
         header = header_of(self.table)
@@ -74,7 +74,8 @@ class CsvSource(Source):
             seen = None if witness is None else keyed(witness.key)
             stream.hash = seen
             stream.read(header.length)
-            yield _OpenFile(self.table, header, read, _records(stream, header, progress), version)
+            records = _records(stream, header, len(read), progress)
+            yield _OpenFile(self.table, header, read, records, version)
         if witness is not None and seen is not None:
             witness.check(self.table.name, seen.hexdigest())
 
@@ -94,14 +95,16 @@ class _OpenFile:
         """The records, which a thread cuts into cells while those before them are in use."""
         return read_ahead(block.cut() for block in self.records)
 
-    def gathering(self) -> Gathering:
+    def columns(self) -> RecordColumns:
         """A builder for each of the columns."""
-        return Gathering.of(self.table, self.positions, self.header.punctuation)
+        return RecordColumns.of(self.table, self.positions, self.header.punctuation)
 
 
-def _records(stream: CsvStream, header: Header, progress: Progress | None) -> Iterator[Block]:
+def _records(
+    stream: CsvStream, header: Header, columns: int, progress: Progress | None
+) -> Iterator[Block]:
     """The records after the header, while `progress` is told how far they are read."""
-    for block in blocks(stream, len(header.names), header.punctuation):
+    for block in blocks(stream, len(header.names), header.punctuation, columns=columns):
         yield block
         if progress is not None:
             progress(stream.fraction)

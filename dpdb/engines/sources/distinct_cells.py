@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpdb.engines.sources.cell_words import Bools, Words
+from dpdb.engines.sources.cell_words import Words
 from dpdb.engines.sources.csv_records import Cells, Places, runs
 from dpdb.engines.sources.packed_cells import BEFORE, HEAD, LAST, SIZE, PackedCells, sums
+from dpdb.vectors.vector import Bools
 
 _VACANT = -1
 _BITS = 10

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dpdb.engines.sources.cell_words import Bools, Words
+from dpdb.engines.sources.cell_words import Words
 from dpdb.engines.sources.csv_records import Places
+from dpdb.vectors.vector import Bools
 
 _HALF = np.uint64(32)
 _ONE = np.uint64(1)

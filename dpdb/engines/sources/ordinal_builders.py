@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpdb.engines.sources.builder import Bools, code_type, joined
+from dpdb.engines.sources.builder import code_type, joined
 from dpdb.engines.sources.cell_meanings import Meanings
 from dpdb.engines.sources.code_parts import CodeParts
 from dpdb.engines.sources.code_tables import CodeTable, DeclaredNumbers
@@ -20,13 +19,14 @@ from dpdb.engines.sources.grid_rounding import Floats, grid_of, nearest
 from dpdb.engines.sources.plain_dates import plain_dates
 from dpdb.engines.sources.plain_numbers import plain_numbers
 from dpdb.engines.sources.plain_timestamps import plain_timestamps
-from dpdb.engines.sources.repeated_cells import at
+from dpdb.engines.sources.repeated_cells import repeated
 from dpdb.policy.catalog import Column, Kind
 from dpdb.policy.csv_format import Punctuation
 from dpdb.policy.numbers import exact_number
 from dpdb.policy.timestamps import read_timestamp
 from dpdb.vectors import grammar
 from dpdb.vectors.columns import Codes, Numbers
+from dpdb.vectors.vector import Bools
 
 
 class OrdinalBuilder(ABC):
@@ -61,16 +61,19 @@ class OrdinalBuilder(ABC):
     def _meaning(self, raw: bytes) -> float:
         """What one cell says, and the same as has been read many at a time if it is plain."""
         text = grammar.text(raw, self._punctuation.quote)
-        if self._kind.temporal:
-            value = grammar.date(text) if self._kind is Kind.DATE else read_timestamp(text)
-            return self._kept(value, lambda: value)
-        text = grammar.with_point(text, self._decimal)
-        return self._kept(grammar.number(text), lambda: exact_number(text.strip(grammar.SPACE)))
-
-    def _kept(self, value: float | None, written: Callable[[], Fraction | float | None]) -> float:
-        """A value, or NULL where an exact column does not hold what is written."""
-        if value is None or (self._exact and self._held(value) != written()):
+        value: float | None
+        if self._kind is Kind.DATE:
+            value = grammar.date(text)
+        elif self._kind is Kind.TIMESTAMP:
+            value = read_timestamp(text)
+        else:
+            text = grammar.with_point(text, self._decimal)
+            value = grammar.number(text)
+        if value is None:
             return math.nan
+        if self._exact:
+            written = value if self._kind.temporal else exact_number(text.strip(grammar.SPACE))
+            return value if self._kept(value) == written else math.nan
         return value
 
     @abstractmethod
@@ -82,8 +85,8 @@ class OrdinalBuilder(ABC):
         """Which of these whole numbers the column surely holds as they are."""
 
     @abstractmethod
-    def _held(self, value: float) -> Fraction | None:
-        """What the column holds of a number; None for NULL."""
+    def _kept(self, value: float) -> Fraction | None:
+        """What the column keeps of a number; None for NULL."""
 
     @abstractmethod
     def finish(self) -> Numbers | Codes: ...
@@ -115,9 +118,9 @@ class NumbersBuilder(OrdinalBuilder):
         null = ~np.isfinite(floats)
         floats = np.where(null, 0.0 if self._grid is None else self._grid.filler, floats)
         units = floats if self._grid is None else self._grid.units(floats)
-        self._units.append(at(units, places))
+        self._units.append(repeated(units, places))
         if self._nullable:
-            self._null.append(at(null, places))
+            self._null.append(repeated(null, places))
 
     def _holds(self, floats: Floats) -> Bools:
         if self._grid is None:
@@ -126,7 +129,7 @@ class NumbersBuilder(OrdinalBuilder):
             return np.zeros(len(floats), dtype=np.bool_)
         return (self._grid.lowest <= floats) & (floats <= self._grid.highest)
 
-    def _held(self, value: float) -> Fraction | None:
+    def _kept(self, value: float) -> Fraction | None:
         return Fraction(value) if self._grid is None else self._grid.value(value)
 
     def finish(self) -> Numbers:
@@ -165,7 +168,7 @@ class ChoiceBuilder(OrdinalBuilder):
         else:
             place, known = self._found(floats)
             codes = np.where(known, self._order[place], self._missing).astype(self._dtype)
-        self._parts.add(Codes(at(codes, places), self._values))
+        self._parts.add(Codes(repeated(codes, places), self._values))
 
     def _found(self, floats: Floats) -> tuple[NDArray[np.intp], Bools]:
         """The places of numbers among the sorted ones, and which are there."""
@@ -178,7 +181,7 @@ class ChoiceBuilder(OrdinalBuilder):
     def _holds(self, floats: Floats) -> Bools:
         return np.ones(len(floats), dtype=np.bool_)
 
-    def _held(self, value: float) -> Fraction | None:
+    def _kept(self, value: float) -> Fraction | None:
         [place], [known] = self._found(np.array([value]))
         return Fraction(self._values[self._order[place]]) if known else None
 

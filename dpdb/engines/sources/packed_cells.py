@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from dpdb.engines.sources.cell_words import (
     HIGH_BITS,
-    Bools,
     Words,
     alike,
     fill_up,
@@ -21,12 +20,15 @@ from dpdb.engines.sources.cell_words import (
 )
 from dpdb.engines.sources.csv_records import Cells, Places, runs
 from dpdb.vectors.grammar import LONGEST
+from dpdb.vectors.vector import Bools
 
 _TAIL = 16
 """The bytes of a cell's last two words."""
 _HALF = np.uint64(32)
 _FACTORS = np.frombuffer(os.urandom(8 * (LONGEST // 8 + 4)), "<u8") | np.uint64(1)
+"""Random and odd: four, and one for each of the first words of the longest cell."""
 SIZE, HEAD, BEFORE, LAST = range(4)
+"""The columns of the rows of `tails`."""
 _BYTE = np.uint64(0xFF)
 _END = "\xff"
 """A character of one byte that no plain cell has."""
@@ -122,9 +124,7 @@ class PackedCells:
         """The cells as texts, all of which are plain."""
         last = np.cumsum(self.counts + 3) - 2
         words = np.zeros(len(self.heads) + 3 * len(last), dtype="<u8")
-        words[last] = self.tails[:, LAST]
-        words[last - 1] = self.tails[:, BEFORE]
-        words[runs(last - 1 - self.counts, self.counts)] = self.heads
+        self._write(words, last)
         words[last + 1] = ord(_END)
         written = words.tobytes().translate(None, b"\0")
         return written.decode("latin-1").split(_END)[:-1]
@@ -133,11 +133,15 @@ class PackedCells:
         """The cells that have these words, in order and with NULs around each of them."""
         last = np.cumsum(self.counts + 3)
         text = np.zeros(len(self.heads) + 3 * len(last) + 2, dtype="<u8")
-        text[last] = self.tails[:, LAST]
-        text[last - 1] = self.tails[:, BEFORE]
-        text[runs(last - 1 - self.counts, self.counts)] = self.heads
+        self._write(text, last)
         ends = 8 * (last + 1)
         return Cells(text.tobytes(), ends - self.tails[:, SIZE].astype(np.intp), ends)
+
+    def _write(self, words: Words, last: Places) -> None:
+        """Write the words of each cell so that its last one is at this place."""
+        words[last] = self.tails[:, LAST]
+        words[last - 1] = self.tails[:, BEFORE]
+        words[runs(last - 1 - self.counts, self.counts)] = self.heads
 
 
 def _cut(words: Words, counts: NDArray[Any]) -> Words:

@@ -7,9 +7,10 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from dpdb.engines.sources.cell_words import HIGH_BITS, Bools, Words, words_before
+from dpdb.engines.sources.cell_words import HIGH_BITS, Words, words_before
 from dpdb.engines.sources.csv_records import Cells
-from dpdb.engines.sources.plain_numbers import unquoted
+from dpdb.engines.sources.quoted_cells import unquoted
+from dpdb.vectors.vector import Bools
 
 _LENGTH = len("YYYY-MM-DD")
 _DIGIT, _SAME = 0x76, 0x7F

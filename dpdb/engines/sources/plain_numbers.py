@@ -10,38 +10,17 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dpdb.engines.sources.cell_words import HIGH_BITS, Bools, Words, alike, keep_last, words_before
+from dpdb.engines.sources.cell_words import HIGH_BITS, Words, alike, keep_last, words_before
 from dpdb.engines.sources.csv_records import Cells, Places
+from dpdb.engines.sources.quoted_cells import unquoted_with_first
 from dpdb.policy.csv_format import ORDINARY, Punctuation
+from dpdb.vectors.vector import Bools
 
 _MOST_DIGITS = 15
 _MINUS, _ZERO = b"-0"
 _ZEROS, _ONES, _OVER_NINE = alike(_ZERO), alike(1), alike(0x76)
 _BYTE, _WORD = np.uint64(8), np.uint64(64)
 _POWERS = 10.0 ** np.arange(8)
-
-
-def unquoted(cells: Cells, quote: bytes) -> Cells:
-    """The cells without the quotes around them; those within are not looked at."""
-    return _opened(cells, quote)[0]
-
-
-def _opened(cells: Cells, quote: bytes) -> tuple[Cells, NDArray[np.uint8]]:
-    """The cells without the quotes around them, and the byte that each then begins with."""
-    raw = np.frombuffer(cells.text, np.uint8)
-    first = raw[cells.starts]
-    if not quote:
-        return cells, first
-    quoted = np.flatnonzero(first == ord(quote))
-    quoted = quoted[cells.ends[quoted] - cells.starts[quoted] >= 2]
-    quoted = quoted[raw[cells.ends[quoted] - 1] == ord(quote)]
-    if not len(quoted):
-        return cells, first
-    starts, ends = cells.starts.copy(), cells.ends.copy()
-    starts[quoted] += 1
-    ends[quoted] -= 1
-    first[quoted] = raw[starts[quoted]]
-    return Cells(cells.text, starts, ends), first
 
 
 def plain_numbers(
@@ -54,7 +33,7 @@ def plain_numbers(
     point and the quotes are those of the file.
     What stands for a cell that is not plain means nothing.
     """
-    cells, first = _opened(cells, punctuation.quote)
+    cells, first = unquoted_with_first(cells, punctuation.quote)
     negative = first == _MINUS
     size = cells.ends - cells.starts
     size -= negative

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpdb.engines.sources.cell_words import Bools
 from dpdb.engines.sources.csv_records import Cells
 from dpdb.engines.sources.plain_dates import plain_dates
-from dpdb.engines.sources.plain_numbers import unquoted
+from dpdb.engines.sources.quoted_cells import unquoted
 from dpdb.policy.timestamps import DAY, HOUR, MINUTE, SECOND, TIMESTAMPS
+from dpdb.vectors.vector import Bools
 
 _DATE, _CLOCK = len("YYYY-MM-DD"), len(" HH:MM:SS")
 _DIGITS, _COLONS = [1, 2, 4, 5, 7, 8], [3, 6]

@@ -15,8 +15,8 @@ from psycopg import Copy, OperationalError, pq, sql
 from dpdb.engines.protocol import Progress, Witness
 from dpdb.engines.sources.csv_records import Block, blocks
 from dpdb.engines.sources.file_versions import PIECE, keyed
-from dpdb.engines.sources.gathering import Gathering
 from dpdb.engines.sources.protocol import Loaded, Source, Version
+from dpdb.engines.sources.record_columns import RecordColumns
 from dpdb.engines.sources.server_moment import ServerMoment
 from dpdb.policy.catalog import Table
 from dpdb.policy.csv_format import ORDINARY
@@ -42,9 +42,9 @@ class PostgresSource(Source):
         self._show(witness)
         if not names:
             return Loaded({}, self._rows(), self._version)
-        gathering = self._gathering(names)
-        rows = sum(gathering.add(block) for block in self._told(names, progress))
-        return Loaded(gathering.finish(), rows, self._version)
+        columns = self._columns(names)
+        rows = sum(columns.add(block) for block in self._told(names, progress))
+        return Loaded(columns.finish(), rows, self._version)
 
     def blocks(
         self,
@@ -56,10 +56,10 @@ class PostgresSource(Source):
         if not names:
             yield Loaded({}, self._rows(), self._version)
             return
-        gathering = self._gathering(names)
+        columns = self._columns(names)
         for block in self._told(names, progress):
-            rows = gathering.add(block)
-            yield Loaded(gathering.finish(), rows, self._version)
+            rows = columns.add(block)
+            yield Loaded(columns.finish(), rows, self._version)
 
     def digest(self, key: bytes) -> str:
         known, place = self.moment.digests, (self.table.name, key)
@@ -93,8 +93,9 @@ class PostgresSource(Source):
         if witness is not None:
             witness.check(self.table.name, self.digest(witness.key))
 
-    def _gathering(self, names: Collection[str]) -> Gathering:
-        return Gathering.of(self.table, {name: place for place, name in enumerate(names)}, ORDINARY)
+    def _columns(self, names: Collection[str]) -> RecordColumns:
+        positions = {name: place for place, name in enumerate(names)}
+        return RecordColumns.of(self.table, positions, ORDINARY)
 
     def _rows(self) -> int:
         query = sql.SQL("SELECT count(*) FROM {}").format(self._identifier)

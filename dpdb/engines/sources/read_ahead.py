@@ -23,9 +23,9 @@ def read_ahead(items: Generator[Item, None, None]) -> Generator[Item, None, None
     def prepared() -> Item | None:
         return next(items, None)
 
-    following = _begun(prepared)
+    following = begun(prepared)
     while (item := following.result()) is not None:
-        following = _begun(prepared)
+        following = begun(prepared)
         yield item
 
 
@@ -42,7 +42,7 @@ def side_by_side(works: Sequence[Callable[[], object]]) -> None:
     if len(works) < 2:
         take_turns()
         return
-    other = _begun(take_turns)
+    other = begun(take_turns)
     try:
         take_turns()
     finally:
@@ -51,8 +51,11 @@ def side_by_side(works: Sequence[Callable[[], object]]) -> None:
         raise error
 
 
-def _begun(work: Callable[[], Item]) -> Future[Item]:
-    """What some work comes to, once a thread of its own has done it."""
+def begun(work: Callable[[], Item]) -> Future[Item]:
+    """What some work comes to, once a thread of its own has done it.
+
+    Where the machine lets no thread start, the work is done here and now.
+    """
     future: Future[Item] = Future()
 
     def do() -> None:
@@ -61,5 +64,8 @@ def _begun(work: Callable[[], Item]) -> Future[Item]:
         except BaseException as error:  # raised where the result is asked for
             future.set_exception(error)
 
-    Thread(target=do).start()
+    try:
+        Thread(target=do).start()
+    except RuntimeError:
+        do()
     return future

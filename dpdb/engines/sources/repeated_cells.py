@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpdb.engines.sources.builder import Bools
 from dpdb.engines.sources.csv_records import Cells, Places
 from dpdb.policy.catalog import Value
 from dpdb.vectors.columns import Codes
+from dpdb.vectors.vector import Bools
 
 
-def at(values: NDArray[Any], places: Places | None) -> NDArray[Any]:
-    """The values at some places; without places all of them."""
+def repeated(values: NDArray[Any], places: Places | None) -> NDArray[Any]:
+    """For each row the value at its place; without places the values themselves."""
     if places is None:
         return values
-    from dpdb.engines.sources.arrow_cells import looked_up  # noqa: PLC0415 (pyarrow is optional)
+    from dpdb.engines.sources.arrow_buffers import looked_up  # noqa: PLC0415 (pyarrow is optional)
 
     return looked_up(values, places)
 
@@ -47,11 +47,11 @@ class RepeatedCodes(Codes):
 
     @cached_property
     def codes(self) -> NDArray[Any]:
-        return at(self._table, self._places)
+        return repeated(self._table, self._places)
 
     def within(self, rows: slice) -> RepeatedCodes:
         return RepeatedCodes(self._places[rows], self._table, self._values)
 
     def with_code(self, code: int) -> Bools:
         # Several cells may mean one value: however many do, each row is looked up once.
-        return at(self._table == code, self._places)
+        return repeated(self._table == code, self._places)

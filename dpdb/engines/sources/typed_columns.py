@@ -24,7 +24,7 @@ from dpdb.engines.sources.arrow_cells import (
 )
 from dpdb.engines.sources.arrow_texts import ArrowTexts
 from dpdb.engines.sources.builder import Builder, NumberBuilder
-from dpdb.engines.sources.gathering import builders_of, finished
+from dpdb.engines.sources.column_builders import builders_of
 from dpdb.engines.sources.grid_rounding import grid_of
 from dpdb.policy.catalog import Column, Kind, Table
 from dpdb.policy.csv_format import NO_QUOTES
@@ -60,14 +60,15 @@ class TypedColumns:
 
     def finish(self) -> dict[str, Numbers | Codes]:
         """The columns of all batches that were added since they were last asked for."""
+        # What stays in memory is looked up now: codes take less of it than what they come from.
         return {
             name: Codes(column.codes, column.values) if isinstance(column, Codes) else column
             for name, column in self.block().items()
         }
 
     def block(self) -> dict[str, Numbers | Codes]:
-        """The columns of a batch that is not kept: its codes need not be looked up yet."""
-        return finished(self.builders)
+        """The same for what is not kept: codes are looked up if they are asked for."""
+        return {name: builder.finish() for name, builder in self.builders.items()}
 
 
 def names_of_texts(table: Table, names: Collection[str]) -> frozenset[str]:
@@ -100,13 +101,13 @@ def stored_texts(
 
 def has_few_values(column: Column) -> bool:
     """Whether a column has few values that are not NULL, as its declaration alone says."""
-    grid = grid_of(column) if column.kind.ordinal else None
     if column.values is not None or column.kind is Kind.BOOLEAN:
         return True
+    grid = grid_of(column) if column.kind.ordinal else None
     return grid is not None and grid.highest - grid.lowest < _FEW
 
 
-def _add(gathering: Builder, column: Column, values: pyarrow.Array, *, exact: bool) -> None:
+def _add(builder: Builder, column: Column, values: pyarrow.Array, *, exact: bool) -> None:
     """Append values to a column; how follows from its declaration and their type alone.
 
     What no other way is exact for is added as the text of a cell.
@@ -115,12 +116,12 @@ def _add(gathering: Builder, column: Column, values: pyarrow.Array, *, exact: bo
         values = values.dictionary_encode()
     kind = values.type
     if is_text(kind) and types.is_dictionary(kind):
-        gathering.add(*repeated_cells(values))
+        builder.add(*repeated_cells(values))
         return
     if is_text(kind) or not column.kind.ordinal or is_long_decimal(kind):
-        gathering.add(cells(values))
+        builder.add(cells(values))
         return
-    ordinal = cast("NumberBuilder", gathering)
+    ordinal = cast("NumberBuilder", builder)
     if column.kind is Kind.DATE:
         ordinal.add_numbers(days(values))
     elif column.kind is Kind.TIMESTAMP and not exact:
@@ -132,4 +133,4 @@ def _add(gathering: Builder, column: Column, values: pyarrow.Array, *, exact: bo
     elif types.is_integer(kind) and column.kind is Kind.INTEGER:
         ordinal.add_numbers(whole_numbers(values))
     else:
-        gathering.add(cells(values))
+        builder.add(cells(values))

@@ -38,7 +38,6 @@ import numpy as np
 from dpdb.engines.memory import row_blocks
 from dpdb.engines.memory.contribution_bounds import Units
 from dpdb.engines.memory.hash_order import within_cap
-from dpdb.engines.memory.leaves import taken
 from dpdb.engines.memory.owners import Owners
 from dpdb.engines.sources.protocol import Loaded
 from dpdb.engines.streams.least_hashes import LeastBytes, LeastHashes, Undecided
@@ -215,10 +214,10 @@ class CappedRows:
         bits.remove(undecided.rows[~kept])
 
     def _unit_hashes(self, block: Loaded, rows: Array) -> Array:
-        return unit_hashes(taken(block.columns[self._unit], rows))
+        return unit_hashes(block.columns[self._unit].taken(rows))
 
     def _unit_words(self, block: Loaded, rows: Array) -> Words:
-        return unit_words(taken(block.columns[self._unit], rows))
+        return unit_words(block.columns[self._unit].taken(rows))
 
     def _row_hashes(self, block: Loaded, rows: Array) -> Array:
         """The hashes of some rows."""

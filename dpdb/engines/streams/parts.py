@@ -3,33 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from dpdb.engines.memory.contribution_bounds import Units
-from dpdb.engines.memory.counted_rows import counted_rows
-from dpdb.engines.memory.found_keys import key_counts
 from dpdb.engines.memory.owners import TableOwners
-from dpdb.engines.memory.statistics import Statistics
-from dpdb.engines.protocol import KeyCounts
+from dpdb.engines.memory.plan_rows import PlanRows
 from dpdb.engines.sources.protocol import Loaded
 from dpdb.engines.streams.unit_words import numbered, unit_words
 from dpdb.plan.expressions import Slot
 from dpdb.plan.plan import Plan
 from dpdb.policy.catalog import Table
 from dpdb.vectors.evaluate import Frame
-from dpdb.vectors.vector import AnyVector, Array
+from dpdb.vectors.vector import AnyVector
 
 
-@dataclass(frozen=True, repr=False)
-class Part:
+class Part(PlanRows):
     """Rows of a table, of which no unit has others."""
-
-    frame: Frame
-    rows: int
-    units: Units | None
-    """None where rows need not be capped any more."""
-    owners: Array | None = None
-    """The number of each row's unit; None where nothing looks at it."""
 
     @classmethod
     def of(cls, plan: Plan, loaded: Loaded, slots: Mapping[Slot, AnyVector]) -> Part:
@@ -49,12 +37,3 @@ class Part:
         """Loaded rows, of which no unit has more than count; `unit` names whose they are."""
         owners = None if unit is None else numbered(unit_words(loaded.columns[unit]))
         return cls(Frame(loaded.columns, slots), loaded.rows, None, owners)
-
-    def statistics(self, plan: Plan) -> Statistics:
-        """What the rows come to."""
-        return Statistics(plan, self.frame, self.rows, self.units, self.owners)
-
-    def key_counts(self, plan: Plan) -> KeyCounts:
-        """The keys that are found in the rows that count."""
-        counted = counted_rows(plan, self.frame, self.rows, self.units)
-        return key_counts(plan, self.frame, self.rows, counted, self.owners)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, wait
+from functools import partial
 from threading import Event
 from typing import TypeVar
 
 import numpy as np
+
+from dpdb.engines.sources.read_ahead import begun
 
 Item = TypeVar("Item")
 
@@ -47,13 +50,13 @@ def go_over(
             raise
         return done
 
-    if len(strands) == 1:
-        return [one(strands[0], works[0])]
-    with ThreadPoolExecutor(len(strands) - 1) as pool:
-        try:
-            others = [pool.submit(one, *each) for each in zip(strands[1:], works[1:], strict=True)]
-            first = one(strands[0], works[0])
-            return [first, *(other.result() for other in others)]
-        except BaseException:
-            stopped.set()
-            raise
+    others: list[Future[int]] = []
+    try:
+        for strand, work in zip(strands[1:], works[1:], strict=True):
+            others.append(begun(partial(one, strand, work)))
+        first = one(strands[0], works[0])
+        return [first, *(other.result() for other in others)]
+    except BaseException:
+        stopped.set()
+        wait(others)
+        raise

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from dpdb.engines.memory.keys import translated
-from dpdb.engines.memory.leaves import taken
 from dpdb.engines.sources.protocol import Loaded
 from dpdb.engines.streams.unit_words import unit_hashes
 from dpdb.plan.found_keys import are_sought
@@ -52,7 +51,7 @@ def part_of(blocks: Iterable[Loaded], unit: str, number: int, parts: int) -> Loa
 
 def rows_of(block: Loaded, rows: Array) -> Loaded:
     """Some rows of a block."""
-    columns = {name: taken(column, rows) for name, column in block.columns.items()}
+    columns = {name: column.taken(rows) for name, column in block.columns.items()}
     return Loaded(columns, len(rows), block.version)
 
 

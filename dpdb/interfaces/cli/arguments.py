@@ -11,6 +11,7 @@ from pathlib import Path
 from dpdb import __version__
 from dpdb.answers.formats.render import FORMATS
 from dpdb.errors import InvalidOption, UsageError
+from dpdb.interfaces.cli.parsers import Parser
 from dpdb.policy.budget import LARGEST_QUERIES, Composition, Neighbors, valid_delta, valid_epsilon
 from dpdb.policy.catalog import Policy
 from dpdb.policy.numbers import exact_number
@@ -36,7 +37,7 @@ _STATEMENT = re.compile(r"\s*(?:(?:select|explain|show|describe|desc|set)\s|[.\\
 
 def parser() -> argparse.ArgumentParser:
     """The parser of the command line."""
-    result = argparse.ArgumentParser(
+    result = Parser(
         prog="dpdb",
         usage="dpdb [FILE.csv | POLICY.toml]... [STATEMENTS] [-c STATEMENTS]... [-f FILE]... "
         "[options]",

@@ -11,6 +11,7 @@ from dpdb.answers.formats.json_lines import dumped
 from dpdb.answers.formats.render import FORMATS
 from dpdb.errors import InvalidOption, UsageError
 from dpdb.interfaces.cli.arguments import add_ledger_argument
+from dpdb.interfaces.cli.parsers import Parser
 from dpdb.ledger.anchor import Anchor
 from dpdb.ledger.custodian import book_of
 from dpdb.ledger.verification import verified
@@ -46,7 +47,7 @@ def main(words: list[str]) -> int:
 
 def parser() -> argparse.ArgumentParser:
     """The parser of `dpdb budget`."""
-    result = argparse.ArgumentParser(
+    result = Parser(
         prog="dpdb budget",
         usage="dpdb budget COMMAND POLICY [NAME [EPSILON]] [options]",
         description="For the custodian only: open, watch and change a budget that lasts.",

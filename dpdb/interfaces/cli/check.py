@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 
 from dpdb.errors import printable
+from dpdb.interfaces.cli.parsers import Parser
 from dpdb.lab.files.check import check, report
 from dpdb.lab.risk.page import NOTICE
 from dpdb.session.connect import policy_of
@@ -26,7 +27,7 @@ def main(words: list[str]) -> int:
 
 def parser() -> argparse.ArgumentParser:
     """The parser of `dpdb check`."""
-    result = argparse.ArgumentParser(
+    result = Parser(
         prog="dpdb check",
         usage="dpdb check FILE.toml",
         description="For the custodian only: which cells of the files become NULL under a policy, "

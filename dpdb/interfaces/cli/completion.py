@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from dpdb import manual
 from dpdb.interfaces.cli.arguments import parser as main_parser
 from dpdb.interfaces.cli.options import Option, options_of
+from dpdb.interfaces.cli.parsers import Parser
 from dpdb.interfaces.cli.subcommands import SUBCOMMANDS
 from dpdb.lab.catalogue import catalogue
 
@@ -33,7 +34,7 @@ def main(words: list[str]) -> int:
 
 def parser() -> argparse.ArgumentParser:
     """The parser of `dpdb completion`."""
-    result = argparse.ArgumentParser(
+    result = Parser(
         prog="dpdb completion",
         description="Print a script with which a shell completes dpdb's arguments.",
         epilog=EPILOG,

@@ -8,6 +8,7 @@ import shutil
 import sys
 
 from dpdb import manual
+from dpdb.interfaces.cli.parsers import Parser
 from dpdb.interfaces.cli.subcommands import SUBCOMMANDS
 from dpdb.manual.terminal import rendered
 
@@ -39,6 +40,6 @@ def main(words: list[str]) -> int:
 
 def parser() -> argparse.ArgumentParser:
     """The parser of `dpdb help`."""
-    result = argparse.ArgumentParser(prog="dpdb help", description="Read the manual.")
+    result = Parser(prog="dpdb help", description="Read the manual.")
     result.add_argument("topic", nargs="?", metavar="TOPIC", help="a page, a section, or a command")
     return result

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from dpdb.errors import InvalidOption, UsageError, printable
 from dpdb.interfaces.cli.arguments import separator
+from dpdb.interfaces.cli.parsers import Parser
 from dpdb.lab.files.draft import Draft, drafts
 from dpdb.policy.catalog import Kind, Table
 from dpdb.policy.csv_format import CsvFormat, valid_encoding, valid_separator
@@ -77,7 +78,7 @@ def main(words: list[str]) -> int:
 
 def parser() -> argparse.ArgumentParser:
     """The parser of `dpdb init`."""
-    result = argparse.ArgumentParser(
+    result = Parser(
         prog="dpdb init",
         usage="dpdb init FILE.csv [-o FILE.toml] [options]",
         description="For the custodian only: draft a policy for a data file. Rows of a CSV file "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 from collections.abc import Iterator
@@ -12,7 +11,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from dpdb.errors import UsageError
+from dpdb.answers.formats.json_lines import dumped
+from dpdb.errors import UsageError, printable
 from dpdb.interfaces.cli import lab_arguments as kinds
 from dpdb.interfaces.cli.arguments import data_file
 from dpdb.interfaces.cli.lab_audit import main as audit
@@ -92,7 +92,7 @@ def _list(options: argparse.Namespace) -> int:
         raise UsageError("which attack?", hint="name one, or --all --html DIR")
     attacks = catalogue().values()
     if options.json:
-        print(_json_text([{"name": a.name, "title": a.title, "source": a.source} for a in attacks]))
+        print(dumped([{"name": a.name, "title": a.title, "source": a.source} for a in attacks]))
         return 0
     width = max(len(attack.name) for attack in attacks)
     for attack in attacks:
@@ -111,7 +111,7 @@ def _one(options: argparse.Namespace) -> int:
     with _opened(options) as attack:
         report = _try_attack(attack, options)
     if options.json:
-        print(_json_text(as_object(report)))
+        print(dumped(as_object(report)))
     if options.html:
         kinds.write(options.html, _pages(options).page(report))
     if options.png:
@@ -200,8 +200,5 @@ def _try_attack(attack: Attack, options: argparse.Namespace) -> Report:
 
 
 def _progress(attack: Attack, defence: Defence) -> None:
-    print(f"\r\033[K{attack.name}: {defence.label} …", end="", file=sys.stderr, flush=True)
-
-
-def _json_text(content: object) -> str:
-    return json.dumps(content, ensure_ascii=False, allow_nan=False)
+    told = printable(f"{attack.name}: {defence.label} …")
+    print(f"\r\033[K{told}", end="", file=sys.stderr, flush=True)

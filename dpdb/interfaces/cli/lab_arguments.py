@@ -6,7 +6,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from dpdb.errors import InvalidOption, UsageError
+from dpdb.errors import InvalidOption, UsageError, printable
+from dpdb.interfaces.cli.parsers import Parser
 from dpdb.lab.defences import exactly
 from dpdb.policy.budget import valid_epsilon
 
@@ -17,9 +18,7 @@ LONGEST_LIMIT = 3600
 
 def parser(prog: str, usage: str, description: str) -> argparse.ArgumentParser:
     """A parser that takes no abbreviations."""
-    return argparse.ArgumentParser(
-        prog=prog, usage=f"{prog} {usage}", description=description, allow_abbrev=False
-    )
+    return Parser(prog=prog, usage=f"{prog} {usage}", description=description, allow_abbrev=False)
 
 
 def epsilon(text: str) -> float:
@@ -58,7 +57,7 @@ def _whole(text: str, least: int, most: int) -> int:
 def write(path: Path, text: str) -> None:
     """Write a page, and say so on the error stream."""
     save(path, text)
-    print(f"wrote {path}", file=sys.stderr)
+    print(f"wrote {printable(str(path))}", file=sys.stderr)
 
 
 def save(path: Path, text: str) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import inspect
-import json
 import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpdb.errors import StudentFileError
+from dpdb.answers.formats.json_lines import dumped
+from dpdb.errors import StudentFileError, printable
 from dpdb.interfaces.cli import lab_arguments as kinds
 from dpdb.lab.audit.mistakes import EXERCISES, Exercise, exercise
 from dpdb.lab.classroom.process import TIME_LIMIT, TO_ERRORS, StudentProcess
@@ -30,14 +30,14 @@ def main(words: list[str]) -> int:
 
     if options.mechanism.endswith(".py"):
         told = _of_file(Path(options.mechanism), options)
-        before, after = Path(options.mechanism).name, ""
+        before, after = printable(Path(options.mechanism).name), ""
     else:
         chosen = exercise(options.mechanism)
         told = audited(chosen.mechanism, options.seed)
         before = f"{chosen.title}\n\n{_code(chosen)}"
         after = f"\n{textwrap.fill(chosen.explanation, _WIDTH)}\n"
     if options.json:
-        print(json.dumps(as_object(told), ensure_ascii=False, allow_nan=False))
+        print(dumped(as_object(told)))
     else:
         print(f"{before}\n\n{as_text(told)}\n{after}", end="")
     return 0

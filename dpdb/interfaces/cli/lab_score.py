@@ -7,7 +7,7 @@ import secrets
 import sys
 from pathlib import Path
 
-from dpdb.errors import UsageError
+from dpdb.errors import UsageError, printable
 from dpdb.interfaces.cli import lab_arguments as kinds
 from dpdb.lab.catalogue import find
 from dpdb.lab.classroom.process import TIME_LIMIT
@@ -43,7 +43,8 @@ def main(words: list[str]) -> int:
         kinds.make_folder(options.html)
         for name, page in pages(scores):
             kinds.save(options.html / name, page)
-        print(f"wrote {options.html / f'{INDEX}.html'} and the pages it links", file=sys.stderr)
+        index = printable(str(options.html / f"{INDEX}.html"))
+        print(f"wrote {index} and the pages it links", file=sys.stderr)
     print(as_csv(scores) if options.csv else as_table(scores), end="")
     if not options.csv:
         game = f"the secret of {task.name}" if task else "secrets of their own"

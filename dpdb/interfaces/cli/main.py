@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import io
 import os
 import sys
@@ -28,11 +29,9 @@ if TYPE_CHECKING:
     from dpdb.interfaces.shell.terminal import Ask
     from dpdb.session.session import Session
 
-INTERRUPTED = 130
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return the exit code."""
+    """Run the command line and return the exit code; Ctrl-C raises KeyboardInterrupt."""
     words = sys.argv[1:] if arguments is None else list(arguments)
     unseen = sys.stdout is None  # so a closed stream is
     _make_streams_safe()
@@ -55,15 +54,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except DpdbError as error:
         tell_error("", error)
         return error.exit_code
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return INTERRUPTED
-    except MemoryError:
+    except ModuleNotFoundError:
+        raise
+    except (MemoryError, ImportError):  # a library could not be loaded
         print("error: this machine has too little memory", file=sys.stderr)
         return 1
     except OSError as error:
         # Where the reader of a pipe is gone, there is nobody to report an error to.
-        if not isinstance(error, BrokenPipeError):
+        if error.errno != errno.EPIPE:
             print(f"error: cannot write: {error.strerror}", file=sys.stderr)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1

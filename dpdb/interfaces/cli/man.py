@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dpdb import __version__, manual
 from dpdb.interfaces.cli.arguments import parser as main_parser
 from dpdb.interfaces.cli.options import Option, options_of
+from dpdb.interfaces.cli.parsers import Parser
 from dpdb.interfaces.cli.subcommands import SUBCOMMANDS
 from dpdb.interfaces.shell.settings import SETTINGS
 
@@ -21,7 +22,7 @@ def main(words: list[str]) -> int:
 
 def parser() -> argparse.ArgumentParser:
     """The parser of `dpdb man`."""
-    return argparse.ArgumentParser(
+    return Parser(
         prog="dpdb man", description="Print the man page: dpdb man > dpdb.1, or | man -l -"
     )
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from dpdb.errors import UsageError, printable
+from dpdb.interfaces.cli.parsers import Parser
 from dpdb.lab.files.draft import drafts
 from dpdb.policy.catalog import Table
 from dpdb.policy.csv_format import CsvFormat
@@ -23,7 +24,7 @@ def main(words: list[str]) -> int:
         raise UsageError(f"{options.output} is written as Parquet", hint="-o FILE.parquet")
     try:
         from dpdb.lab.files.prepare import prepare  # noqa: PLC0415 (Parquet is optional)
-    except ImportError:
+    except ModuleNotFoundError:
         raise UsageError(
             "Parquet files are written by the package pyarrow, which is not installed",
             hint='pip install "dpdb[parquet]"',
@@ -40,7 +41,7 @@ def main(words: list[str]) -> int:
 
 def parser() -> argparse.ArgumentParser:
     """The parser of `dpdb prepare`."""
-    result = argparse.ArgumentParser(
+    result = Parser(
         prog="dpdb prepare",
         usage="dpdb prepare FILE.csv -o FILE.parquet",
         description="For the custodian only: write a data file anew as Parquet, with the columns "

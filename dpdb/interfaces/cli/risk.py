@@ -6,13 +6,14 @@ It is for the owner of the file alone: it reads the rows exactly, protects nothi
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from fractions import Fraction
 from pathlib import Path
 
+from dpdb.answers.formats.json_lines import dumped
 from dpdb.errors import DataFileError, StatementError, UsageError, error_text
 from dpdb.interfaces.cli import arguments
+from dpdb.interfaces.cli.parsers import Parser
 from dpdb.lab.plots import terminal
 from dpdb.lab.plots.figures import Lines
 from dpdb.lab.risk import figures as risk_figures
@@ -46,7 +47,7 @@ def main(words: list[str]) -> int:
     findings = [_finding(text, *counted[text], options) for text in counted]
     if options.json:
         for finding in findings:
-            print(json.dumps(as_object(finding), ensure_ascii=False, allow_nan=False))
+            print(dumped(as_object(finding)))
     else:
         print("\n\n".join([NOTICE, *(as_page(finding) for finding in findings), REMARK]))
     if options.figure:
@@ -56,7 +57,7 @@ def main(words: list[str]) -> int:
 
 def parser() -> argparse.ArgumentParser:
     """The parser of `dpdb risk`."""
-    result = argparse.ArgumentParser(
+    result = Parser(
         prog="dpdb risk",
         usage="dpdb risk FILE.csv --query SELECT … [--max-risk R] [--epsilon E] [options]",
         description="For the custodian only: how sure of one row's absence an answer can make "

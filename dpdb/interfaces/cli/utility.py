@@ -10,7 +10,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpdb.errors import InvalidOption, UsageError
+from dpdb.errors import InvalidOption, UsageError, printable
+from dpdb.interfaces.cli.parsers import Parser
 from dpdb.lab.utility.accuracy import Differential
 from dpdb.lab.utility.report import as_object, as_text, utility
 from dpdb.policy.numbers import exact_number
@@ -55,7 +56,7 @@ def main(words: list[str]) -> int:
 
 def parser() -> argparse.ArgumentParser:
     """The parser of `dpdb utility`."""
-    result = argparse.ArgumentParser(
+    result = Parser(
         prog="dpdb utility",
         usage="dpdb utility --epsilon E [options]\n"
         "       dpdb utility --figure 1|2 | --density [options]",
@@ -171,7 +172,7 @@ def _draw(options: argparse.Namespace) -> None:
             stem = options.plot.stem if len(figures) == 1 else f"{options.plot.stem}-{name}"
             path = options.plot.parent / f"{stem}{options.plot.suffix}"
             save(figure, path)
-            print(f"wrote {path}", file=sys.stderr)
+            print(f"wrote {printable(str(path))}", file=sys.stderr)
         return
     from dpdb.lab.plots.terminal import figure_text, page_width  # noqa: PLC0415
 

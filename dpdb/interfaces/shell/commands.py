@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from dpdb.errors import DpdbError, UnknownName, UsageError, did_you_mean, printable
+from dpdb.errors import UnknownName, UsageError, did_you_mean, printable, reportable
 from dpdb.interfaces.shell.chart import chart
-from dpdb.interfaces.shell.console import Console, Entry
+from dpdb.interfaces.shell.console import Console, Entry, OutputLost
 from dpdb.interfaces.shell.entries import TOGGLE, Command, Sql, entries, interjection
 from dpdb.interfaces.shell.help import help_on
 from dpdb.interfaces.shell.scripts import statements
@@ -89,8 +89,10 @@ def run(console: Console, entry: Entry) -> bool:
         case Command():
             try:
                 return _command(entry, console).run(console, entry.argument)
-            except DpdbError as error:
-                console.fail(error)
+            except (EOFError, OutputLost):  # .quit, or as good as that
+                raise
+            except Exception as error:
+                console.fail(reportable(error))
         case _:
             console.fail(entry)
     return False
@@ -167,7 +169,7 @@ def _plan(console: Console, name: str) -> bool:
 
 def _run_file(console: Console, name: str, *, planned: bool) -> bool:
     """Run the statements in a file; where `planned` they are planned together first."""
-    file = Path(name).absolute()
+    file = Path(name)
     if file in console.reading:
         raise UsageError(f"{name} reads itself")
     around = console.reading

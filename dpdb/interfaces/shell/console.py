@@ -27,6 +27,10 @@ Entry = Command | Sql | DpdbError
 """What a file has: a command, a statement, or something that is neither, as the error in it."""
 
 
+class OutputLost(OSError):
+    """Standard output takes no answer any more, and so there is nothing left to do."""
+
+
 class Console(ABC):
     """Runs statements, and shows their answers here or in a file."""
 
@@ -131,7 +135,7 @@ class Console(ABC):
             print(text, file=self.file, flush=True)
         except OSError as error:
             if self.file is None:
-                raise
+                raise OutputLost(error.errno, error.strerror) from error
             self.redirect("")
             tell(f"answers are shown here again: {error.strerror}")
         if self._once:

@@ -36,17 +36,24 @@ class Preload(Thread):
                 import_module(name)
 
     def begin(self) -> None:
-        """Start the thread, unless it was started before."""
-        if self.ident is None:
+        """Start the thread, unless it was started before; where none starts, import all now."""
+        if self.ident is not None or self.can_plan:
+            return
+        try:
             self.start()
+        except RuntimeError:
+            self.run()
 
     def finish(self) -> None:
         """Wait until all modules are imported; Ctrl-C ends the wait, not the import."""
         self.begin()
-        self.join()
+        self._wait()
 
     def leave(self) -> None:
         """Begin no other import, and wait for the present one: none may run while Python ends."""
         self._leaving.set()
+        self._wait()
+
+    def _wait(self) -> None:
         if self.ident is not None:
             self.join()

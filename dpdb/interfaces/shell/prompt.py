@@ -54,7 +54,7 @@ def converse(shell: Shell, *, teach: bool) -> None:
     except OSError as error:
         if error.errno != errno.EIO:
             raise
-        raise BrokenPipeError from error  # the terminal is gone
+        raise BrokenPipeError(errno.EPIPE, "the terminal is gone") from error
     finally:
         shell.preload.leave()
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     import numpy as np
 
 T = TypeVar("T")
+MOST_GUESSES = 1000
+"""In one run. Intervals of success rates take time that grows with all guesses."""
 
 
 class Referee(Protocol):
@@ -89,9 +91,12 @@ class Dealer:
 
     def _counted(self, guess: object, truth: object) -> tuple[int, int]:
         match self._process.ask(CountRight(plain(guess), plain(truth))):
-            case [int(hits), int(tries)] if 0 <= hits <= tries and tries > 0:
+            case [int(hits), int(tries)] if 0 <= hits <= tries and 0 < tries <= MOST_GUESSES:
                 return hits, tries
-        raise Unfit("score returns (right guesses, guesses), two whole numbers")
+        raise Unfit(
+            "score returns (right guesses, guesses), two whole numbers, "
+            f"the second from 1 to {MOST_GUESSES}"
+        )
 
 
 @contextmanager

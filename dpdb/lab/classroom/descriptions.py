@@ -23,6 +23,7 @@ STORY = ("title", "source", "secret", "idea", "remedy")
 """The texts of an attack, all of them optional in a file."""
 NUMBERS = ("queries", "trials", "worlds", "distance")
 LONGEST_TEXT = 2000
+_FRACTION = re.compile(r"[0-9]{1,50}(/[0-9]{1,50})?")
 MOST_ROWS = 100_000
 DEFENCES: dict[str, type[Defence]] = {
     kind.__name__: kind
@@ -153,7 +154,11 @@ def _positive(value: object) -> float:
 
 
 def _fraction(value: object) -> Fraction:
-    exact = Fraction(_text(value, "a fraction"))
+    text = _text(value, "a fraction")
+    # Fraction itself reads 1e999999999, too, and would be at it for ever.
+    if not _FRACTION.fullmatch(text):
+        raise Unfit("a fraction of a defence is too long")
+    exact = Fraction(text)
     _positive(float(exact))
     return exact
 

@@ -37,7 +37,7 @@ def _task(task: StudentTask) -> str:
 
 def title(report: Report) -> str:
     """The title and the source."""
-    return f"{report.title}\n{'━' * page_width()}\n{wrapped(report.source)}"
+    return f"{printable(report.title)}\n{'━' * page_width()}\n{wrapped(report.source)}"
 
 
 def section(name: str, body: str) -> str:

@@ -95,6 +95,7 @@ def test_statistics_of_five_rows(open_engine: OpenEngine, tmp_path: Path) -> Non
         "COUNT(DISTINCT who)": [3], "COUNT(DISTINCT q)": [3], "COUNT(DISTINCT x)": [4],
         "SUM(x)": [18], "SUM(y)": [50 - 25 + 100 + 0 + 2], "SUM(huge)": [2 * TOP - 4],
         "SUM(CLAMP(z, -1, 1))": [10**3 - 10**3 + 10**3 + 500],
+        "SUM(DISTINCT b)": [1], "SUM(DISTINCT CASE WHEN x > 9 THEN 1 ELSE 0 END)": [1],
         "MEDIAN(x)": [[1, 3, 4, 10]], "MODE(g)": [[3, 1, 0]], "MODE(q)": [[2, 2, 1]],
         "MODE(b)": [[1, 3]],
     }.items():  # fmt: skip

@@ -19,7 +19,7 @@ from dpdb.policy.reader import read_policy
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.sql.binder import bind
 from dpdb.sql.tokens import read_tokens
-from dpdb.vectors.plain import plain_values
+from dpdb.vectors.plain_values import plain_values
 from tests.engines.conformance.conftest import OpenEngine
 from tests.support.plain_engine import PlainEngine
 

@@ -1,6 +1,6 @@
 """Whole statements without noise against DuckDB: aliases, groups, HAVING, ORDER BY, LIMIT.
 
-What rows mean is compared in engines/test_semantics.py; here it is how a SELECT
+What rows mean is compared in test_semantics.py; here it is how a SELECT
 is put together. All aggregates are exact without noise: counts and sums of
 integers, and averages. ORDER BY ends with all keys, so that the order is no
 matter of chance. Keys have no missing cells, as a group of NULL is not shown.

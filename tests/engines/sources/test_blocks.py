@@ -10,19 +10,7 @@ from hypothesis import strategies as st
 from dpdb.engines.sources import csv_records
 from dpdb.engines.sources.csv_source import CsvSource
 from dpdb.policy.catalog import Column, Kind, Table
-from tests.support.csv_files import anywhere, integer, plain, quoted
-
-
-class Remembering:
-    """A witness that remembers what it is shown."""
-
-    key = b"key"
-
-    def __init__(self):
-        self.seen = []
-
-    def check(self, table, digest):
-        self.seen.append((table, digest))
+from tests.support.csv_files import Remembering, anywhere, integer, plain, quoted
 
 
 @given(

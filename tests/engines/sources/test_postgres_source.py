@@ -23,9 +23,8 @@ from dpdb.policy.reader import read_policy
 from dpdb.policy.server_tables import server_table
 from dpdb.session.connect import connect, policy_of
 from dpdb.session.session import Session
-from tests.engines.sources.test_blocks import Remembering
 from tests.support.command_line import PEOPLE
-from tests.support.csv_files import integer, plain
+from tests.support.csv_files import Remembering, integer, plain
 from tests.support.exactly import raw
 from tests.support.noiseless import Noiseless
 from tests.support.postgres import running_server

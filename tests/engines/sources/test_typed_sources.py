@@ -12,8 +12,7 @@ from dpdb.engines.sources.opening import open_source
 from dpdb.errors import DataFileError
 from dpdb.policy.catalog import Column, Kind, Table
 from dpdb.policy.duckdb_file import open_duckdb
-from tests.engines.sources.test_blocks import Remembering
-from tests.support.csv_files import integer, plain
+from tests.support.csv_files import Remembering, integer, plain
 from tests.support.typed_files import KINDS, write_typed
 
 COLUMNS = (integer(), Column("t", Kind.TEXT))

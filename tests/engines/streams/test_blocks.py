@@ -83,7 +83,7 @@ def test_a_block_or_a_part_is_evaluated_at_a_time(tmp_path: Path, cap: str) -> N
         return Statistics(plan, frame, number, *whose)
 
     plan = planned("SELECT SUM(x) FROM t", policy)
-    with mock.patch("dpdb.engines.streams.parts.Statistics", watched):
+    with mock.patch("dpdb.engines.memory.plan_rows.Statistics", watched):
         SmallBlocks().exact(plan, {})
     [counted] = MemoryEngine().exact(planned("SELECT COUNT(*) FROM t", policy), {})
     assert sum(rows) == np.asarray(counted.cells).sum()

@@ -1,4 +1,4 @@
-"""Different texts, by keys that chance could give to two of them."""
+"""Different texts of cells, of which keys are kept."""
 
 from __future__ import annotations
 
@@ -8,21 +8,24 @@ import pytest
 from dpdb.engines.streams.different_texts import DifferentTexts
 
 
-def per_cell(monkeypatch: pytest.MonkeyPatch, *rows: tuple[int, int]) -> list[int]:
-    """The number of texts of two cells, whose hashes are 0 and 1; rows are a cell and a hash."""
-    different = DifferentTexts(2)
-    monkeypatch.setattr(different, "_cell_hashes", np.array([0, 1], dtype=np.uint64))
-    for cell, text in rows:
-        different.add(np.array([cell]), np.array([text], dtype=np.uint64))
-    return [int(number) for number in different.per_cell()]
+@pytest.mark.parametrize("cells", [1, 2, 3, 8, 9, 1_000])
+def test_a_text_counts_once_in_each_cell(cells: int) -> None:
+    """Rows come in blocks, and those in a group past the last one are in no cell."""
+    random = np.random.default_rng(cells)
+    hashes = random.integers(2**64, size=7, dtype=np.uint64)
+    different, copy = DifferentTexts(cells), DifferentTexts(cells)
+    found: set[tuple[int, int]] = set()
+    for number in range(30):
+        groups, texts = random.integers(cells + 1, size=50), random.choice(hashes, size=50)
+        (copy if number % 3 else different).add(groups, texts)
+        found.update(zip(groups.tolist(), texts.tolist(), strict=True))
+    different.join(copy)
+    expected = [sum(cell == own for own, _ in found) for cell in range(cells)]
+    assert different.per_cell().tolist() == expected
 
 
-@pytest.mark.parametrize("rows", [((1, 4), (0, 5)), ((0, 5), (1, 4)), ((0, 5), (1, 4), (0, 5))])
-def test_a_row_takes_no_place_of_another_cell_with_its_key(
-    rows: tuple[tuple[int, int], ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert per_cell(monkeypatch, *rows) == [1, 1]
-
-
-def test_a_key_counts_once_in_its_cell(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert per_cell(monkeypatch, (0, 5), (0, 5), (1, 5)) == [1, 1]
+def test_a_text_counts_once_where_there_are_no_groups() -> None:
+    different = DifferentTexts(1)
+    for block in ([5, 6], [2**64 - 1, 0, 5, 5]):
+        different.add(None, np.array(block, dtype=np.uint64))
+    assert different.per_cell().tolist() == [4]

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import count
-from threading import Barrier, Event, current_thread
+from threading import Barrier, Event, Thread, current_thread
 from time import sleep
-from typing import Any
 
 import numpy as np
 import pytest
@@ -47,27 +45,42 @@ def test_an_error_ends_all_strands(spoilt: int) -> None:
         go_over([count(), count()], works)
 
 
-def test_no_strand_goes_on_where_a_thread_cannot_be_started(
+def test_no_strand_goes_on_where_ctrl_c_comes_before_all_have_begun(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    seen, began, submit = list[int](), Event(), ThreadPoolExecutor.submit
+    seen, began, start = list[int](), Event(), Thread.start
 
-    def once(pool: ThreadPoolExecutor, *call: Any) -> Future[int]:
+    def once(thread: Thread) -> None:
         if began.is_set():
-            raise RuntimeError("can't start new thread")
-        started = submit(pool, *call)
+            raise KeyboardInterrupt
+        start(thread)
         assert began.wait(10)
-        return started
 
     def work(number: int) -> None:
         seen.append(number)
         began.set()
         sleep(0.001)
 
-    monkeypatch.setattr(ThreadPoolExecutor, "submit", once)
-    with pytest.raises(RuntimeError, match="can't start"):
+    monkeypatch.setattr(Thread, "start", once)
+    with pytest.raises(KeyboardInterrupt):
         go_over([iter(range(5_000)) for _ in range(3)], [work] * 3)
     assert len(seen) < 5_000
+
+
+@pytest.mark.parametrize("started", [0, 1])
+def test_all_strands_are_gone_over_where_no_further_thread_starts(
+    monkeypatch: pytest.MonkeyPatch, started: int
+) -> None:
+    starts, seen = [Thread.start] * started, list[int]()
+
+    def some(thread: Thread) -> None:
+        if not starts:
+            raise RuntimeError("can't start new thread")
+        starts.pop()(thread)
+
+    monkeypatch.setattr(Thread, "start", some)
+    assert go_over([iter([1]), iter([2, 3]), iter([4])], [seen.append] * 3) == [1, 2, 1]
+    assert sorted(seen) == [1, 2, 3, 4]
 
 
 def test_no_thread_warns_of_what_rows_hold() -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -108,6 +109,23 @@ def test_interrupted_before_the_debit_nothing_is_spent(
     run_typed(shell, "SELECT COUNT(*) FROM t; SELECT COUNT(age) FROM t;")
     assert capsys.readouterr().err == "cancelled; nothing was spent\nnot run: the 1 after it\n"
     assert left(shell) == (1, 4)
+
+
+def test_a_shell_needs_no_thread(
+    make: Make, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(Thread, "start", fail)
+    shell = make()
+    shell.preload.begin()
+    assert shell.preload.can_plan
+    run_typed(shell, "SELECT COUNT(*) FROM t;")
+    shell.preload.leave()
+    said = capsys.readouterr()
+    assert "3 ± 12" in said.out
+    assert not said.err
 
 
 def test_unknown_command(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
@@ -452,6 +470,29 @@ def test_a_full_disk(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
     said = capsys.readouterr()
     assert "answers are shown here again" in said.err
     assert " t       |" in said.out
+
+
+@pytest.mark.parametrize(
+    ("failure", "said"),
+    [(OSError(24, "a cell"), "this machine lacks"), (MemoryError("a cell"), "this machine lacks"),
+     (ValueError("a cell"), "dpdb failed")],
+)  # fmt: skip
+def test_a_command_that_fails_ends_no_shell(
+    make: Make,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    failure: Exception,
+    said: str,
+) -> None:
+    def fail(*_: object) -> None:
+        raise failure
+
+    monkeypatch.setattr("dpdb.interfaces.shell.commands.help_on", fail)
+    run_typed(make(), ".help\nSHOW TABLES;")
+    told = capsys.readouterr().err
+    assert told.startswith(f"error: {said}")
+    assert told.endswith("not run: the 1 after it\n")
+    assert "a cell" not in told
 
 
 def test_words_from_other_shells(make: Make, capsys: pytest.CaptureFixture[str]) -> None:

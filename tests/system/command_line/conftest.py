@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dpdb.interfaces.cli.main import main
+from dpdb.__main__ import main
 from tests.support.command_line import PEOPLE, Make, Ran, Run
 
 PATIENCE = 15

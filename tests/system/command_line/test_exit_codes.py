@@ -86,13 +86,14 @@ def test_streams_that_are_closed(people: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
-def test_a_full_disk(people: Path) -> None:
+@pytest.mark.parametrize("statement", ["SHOW TABLES", ".tables"])
+def test_a_full_disk(people: Path, statement: str) -> None:
     with open("/dev/full", "wb") as full:
-        command = [sys.executable, "-m", "dpdb", str(people), "-c", "SHOW TABLES"]
+        command = [sys.executable, "-m", "dpdb", str(people), "-c", statement]
         ran = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, timeout=60, check=False)
     assert ran.returncode not in (0, 120)
     assert b"Traceback" not in ran.stderr
-    assert ran.stderr.startswith(b"error: ")
+    assert ran.stderr.startswith(b"error: cannot write: ")
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
@@ -230,6 +231,20 @@ def test_an_interrupt(run: Run, people: Path, monkeypatch: pytest.MonkeyPatch) -
     ran = run(people, "-c", COUNT)
     assert (ran.code, ran.out) == (130, "")
     assert "Traceback" not in ran.err
+
+
+def test_an_interrupt_while_modules_are_imported(
+    run: Run, people: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Interrupted:
+        @staticmethod
+        def find_spec(*_: object) -> None:
+            raise KeyboardInterrupt
+
+    monkeypatch.delitem(sys.modules, "dpdb.interfaces.cli.main")
+    monkeypatch.setattr(sys, "meta_path", [Interrupted])
+    ran = run(people, "-c", COUNT)
+    assert (ran.code, ran.out, ran.err) == (130, "", "interrupted\n")
 
 
 def test_stop_at_the_first_error(run: Run, people: Path) -> None:

@@ -6,7 +6,7 @@ from unittest.mock import PropertyMock, patch
 import pytest
 
 from dpdb.engines.memory.engine import MemoryEngine
-from dpdb.engines.sources import csv_records, gathering
+from dpdb.engines.sources import column_builders, csv_records
 from dpdb.errors import DataFileError
 from dpdb.policy.reader import policy_for
 from dpdb.privacy.noise.seeded import seeded
@@ -61,13 +61,13 @@ class Read:
         self.names = []
 
     def __enter__(self):
-        whole = gathering.builder
+        whole = column_builders.builder
 
         def counting(column, **options):
             self.names.append(column.name)
             return whole(column, **options)
 
-        self._patch = patch.object(gathering, "builder", counting)
+        self._patch = patch.object(column_builders, "builder", counting)
         self._patch.start()
         return self
 

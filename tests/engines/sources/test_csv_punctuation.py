@@ -8,31 +8,26 @@ import io
 from fractions import Fraction
 from unittest.mock import patch
 
-import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dpdb.engines.sources import csv_records
-from dpdb.engines.sources.csv_records import Cells
 from dpdb.engines.sources.csv_source import CsvSource
 from dpdb.engines.sources.plain_numbers import plain_numbers
 from dpdb.errors import DataFileError
 from dpdb.policy.catalog import Column, Kind, Table
-from dpdb.policy.csv_format import CsvFormat, Punctuation
+from dpdb.policy.csv_format import Punctuation
 from dpdb.vectors import grammar
-from tests.support.csv_files import BLOCKS, anywhere, integer, ordinal, plain
+from tests.support.csv_files import BLOCKS, anywhere, cells_of, integer, loaded, ordinal, plain
 
 X, Y = Column("x", Kind.TEXT), Column("y", Kind.TEXT)
 
 
-def read(path, content, *columns, block=1 << 22, unit=None, **form):
+def read(path, content, *columns, **form):
     """The rows of a file that is written like this."""
-    path.write_bytes(content)
-    table = Table("t", path, columns, unit, csv=CsvFormat(**form))
-    with patch.object(csv_records, "BLOCK", block):
-        found = CsvSource(table).load([column.name for column in columns])
-    return list(zip(*(plain(found.columns[column.name]) for column in columns), strict=True))
+    found, _ = loaded(path, content, *columns, **form)
+    return list(zip(*map(plain, found.values()), strict=True))
 
 
 PIECES = st.lists(
@@ -76,11 +71,11 @@ def test_a_decimal_comma(path, cell, value):
 @settings(max_examples=30)
 @given(st.from_regex(rb"\A'?-?[0-9]{0,9}([.,][0-9]{0,8})?'?\Z"))
 def test_a_plain_number_is_that_of_the_grammar(raw):
-    text = b"1" * 16 + raw + b"2" * 8
-    cells = Cells(text, np.array([16]), np.array([16 + len(raw)]))
     for quote in (b"'", b'"', b""):
         for decimal in (b".", b","):
-            [number], [plainly], _ = plain_numbers(cells, Punctuation(b";", quote, decimal))
+            [number], [plainly], _ = plain_numbers(
+                cells_of([raw]), Punctuation(b";", quote, decimal)
+            )
             written = grammar.with_point(grammar.text(raw, quote), decimal.decode())
             assert not plainly or number == grammar.number(written)
 

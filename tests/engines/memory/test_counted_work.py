@@ -7,10 +7,9 @@ On files that differ in what they hold, the lists must be the same.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -25,6 +24,7 @@ from dpdb.vectors import evaluate, vector
 from dpdb.vectors.columns import Codes, Numbers
 from tests.support.exactly import planned, raw_of
 from tests.support.hostile_rows import BENIGN, HEADER, everywhere, row
+from tests.support.noted_arrays import Noted, noted
 from tests.system.test_transcript import POLICIES, QUERIES
 
 LAST = {
@@ -49,62 +49,6 @@ SELECT SUM(COALESCE(age, 0)), COUNT(COALESCE(income, age)), SUM(age + 1) FROM t;
 SELECT COUNT(*) FROM t WHERE LENGTH(CAST(income AS TEXT)) > 3;
 SELECT COUNT(*) FROM t WHERE 1 / (age - 33) + 1 / (age - 33) > 0 AND NOT smoker
 """
-
-
-class Noted(np.ndarray):
-    """An array that writes down what is done with it and with what comes of it."""
-
-    notes: ClassVar[list[str]] = []
-
-    def __array_ufunc__(
-        self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **rest: Any
-    ) -> Any:
-        Noted.notes.append(f"{ufunc.__name__} {method}")
-        if out is not None:
-            rest["out"] = _plain(out)
-        return _noted(getattr(ufunc, method)(*_plain(inputs), **_plain(rest)))
-
-    def __array_function__(
-        self, function: Callable[..., Any], types: Any, inputs: Any, rest: Any
-    ) -> Any:
-        Noted.notes.append(function.__name__)
-        return _noted(function(*_plain(inputs), **_plain(rest)))
-
-    def __getitem__(self, key: Any) -> Any:
-        Noted.notes.append("getitem")
-        return _noted(_plain(self)[_plain(key)])
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        Noted.notes.append("setitem")
-        _plain(self)[_plain(key)] = _plain(value)
-
-    def astype(self, dtype: Any, **rest: Any) -> Any:
-        Noted.notes.append("astype")
-        return _noted(_plain(self).astype(dtype, **rest))
-
-    def take(self, indices: Any, **rest: Any) -> Any:
-        Noted.notes.append("take")
-        return _noted(_plain(self).take(_plain(indices), **rest))
-
-
-def _plain(value: Any) -> Any:
-    match value:
-        case Noted():
-            return value.view(np.ndarray)
-        case list() | tuple():
-            return type(value)(_plain(part) for part in value)
-        case dict():
-            return {name: _plain(part) for name, part in value.items()}
-    return value
-
-
-def _noted(value: Any) -> Any:
-    match value:
-        case np.ndarray():
-            return value.view(Noted)
-        case list() | tuple():
-            return type(value)(_noted(part) for part in value)
-    return value
 
 
 def _policy(folder: Path, rows: list[bytes]) -> Policy:
@@ -136,10 +80,10 @@ def _work(
     for name, column in loaded.columns.items():
         match column:
             case Numbers(units=units, null=null):
-                noted: Numbers | Codes = replace(column, units=_noted(units), null=_noted(null))
+                held: Numbers | Codes = replace(column, units=noted(units), null=noted(null))
             case Codes(codes=codes, values=values):
-                noted = Codes(_noted(codes), values)
-        loaded.columns[name] = noted  # type: ignore[index]
+                held = Codes(noted(codes), values)
+        loaded.columns[name] = held  # type: ignore[index]
     work = {}
     with monkeypatch.context() as patched:
         patched.setattr(np, "asarray", np.asanyarray)

@@ -1,13 +1,13 @@
-"""The columns that are made of cells or values, some rows at a time."""
+"""The columns of a table that are made of blocks of records."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 
 from dpdb.engines.sources.builder import Builder
-from dpdb.engines.sources.column_builders import builder
+from dpdb.engines.sources.column_builders import builders_of
 from dpdb.engines.sources.csv_records import Block
 from dpdb.engines.sources.read_ahead import side_by_side
 from dpdb.policy.catalog import Table
@@ -15,33 +15,17 @@ from dpdb.policy.csv_format import Punctuation
 from dpdb.vectors.columns import Codes, Numbers
 
 
-def builders_of(
-    table: Table, names: Collection[str], punctuation: Punctuation
-) -> dict[str, Builder]:
-    """Builders that have no rows yet, for the columns of a table that are called `names`."""
-    return {
-        column.name: builder(
-            column, exact=column.name in table.identifiers, punctuation=punctuation
-        )
-        for column in table.columns
-        if column.name in names
-    }
-
-
-def finished(builders: Mapping[str, Builder]) -> dict[str, Numbers | Codes]:
-    """The columns of all rows that were added since they were last asked for."""
-    return {name: building.finish() for name, building in builders.items()}
-
-
 @dataclass(frozen=True, repr=False)
-class Gathering:
+class RecordColumns:
     """A builder for each column that is read, and the column's place in a record."""
 
     builders: dict[str, Builder]
     positions: Mapping[str, int]
 
     @classmethod
-    def of(cls, table: Table, positions: Mapping[str, int], punctuation: Punctuation) -> Gathering:
+    def of(
+        cls, table: Table, positions: Mapping[str, int], punctuation: Punctuation
+    ) -> RecordColumns:
         """Builders that have no cells yet, for the columns at these places."""
         return cls(builders_of(table, positions, punctuation), positions)
 
@@ -61,4 +45,4 @@ class Gathering:
 
     def finish(self) -> dict[str, Numbers | Codes]:
         """The columns of all records that were added since they were last asked for."""
-        return finished(self.builders)
+        return {name: builder.finish() for name, builder in self.builders.items()}

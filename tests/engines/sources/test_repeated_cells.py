@@ -6,11 +6,12 @@ import numpy as np
 import pyarrow
 import pytest
 
-from dpdb.engines.sources.arrow_cells import looked_up, null_of, repeated_cells
+from dpdb.engines.sources.arrow_buffers import looked_up, null_of
+from dpdb.engines.sources.arrow_cells import repeated_cells
 from dpdb.engines.sources.column_builders import builder
 from dpdb.engines.sources.repeated_cells import RepeatedCodes
 from dpdb.policy.catalog import Column, Kind
-from tests.engines.test_counted_work import Noted
+from tests.support.noted_arrays import Noted
 
 VALUES = ("a", "b", "c", "\N{REPLACEMENT CHARACTER}")
 HELD = [b"b", b"x", b"\xff", b"a", b"b", b"\xfe", b"", b"a" * 10_001]

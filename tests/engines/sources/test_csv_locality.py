@@ -7,22 +7,19 @@ from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
 from itertools import chain, product
-from unittest.mock import patch
 
-import numpy as np
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from dpdb.engines.sources import csv_records
-from dpdb.engines.sources.csv_records import Cells
 from dpdb.engines.sources.csv_source import CsvSource
 from dpdb.engines.sources.plain_numbers import plain_numbers
 from dpdb.engines.sources.plain_timestamps import plain_timestamps
 from dpdb.policy.catalog import Column, Kind, Table
 from dpdb.policy.timestamps import read_timestamp
 from dpdb.vectors import grammar
-from dpdb.vectors.columns import Codes
+from tests.support.csv_files import cells_of, loaded, plain
 
 BLOCKS = (16, 17, 40, 1000, 1 << 20)
 COLUMNS = (
@@ -72,30 +69,15 @@ anywhere = settings(
 )
 
 
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "t.csv"
-
-
 def rows_of(path, content, columns=COLUMNS, block=1 << 20, unit=None):
     """The rows as Python values, written so that -0.0 and 0.0 differ; None for NULL."""
-    path.write_bytes(b",".join(c.name.encode() for c in columns) + b"\n" + content)
-    with patch.object(csv_records, "BLOCK", block):
-        found = CsvSource(Table("t", path, columns, unit)).load([column.name for column in columns])
-    shown = []
-    for column in columns:
-        held = found.columns[column.name]
-        if isinstance(held, Codes):
-            shown.append([(*held.values, None)[code] for code in held.codes.tolist()])
-        else:
-            null = [False] * found.rows if held.null is None else held.null.tolist()
-            shown.append(
-                [
-                    None if n else repr(unit)
-                    for unit, n in zip(held.units.tolist(), null, strict=True)
-                ]
-            )
-    return list(zip(*shown, strict=True))
+    header = b",".join(column.name.encode() for column in columns) + b"\n"
+    found, _ = loaded(path, header + content, *columns, block=block, unit=unit)
+    return list(zip(*(map(_shown, plain(held)) for held in found.values()), strict=True))
+
+
+def _shown(cell):
+    return repr(cell) if isinstance(cell, float | int) and not isinstance(cell, bool) else cell
 
 
 @anywhere
@@ -120,14 +102,6 @@ def test_a_cell_means_what_the_grammar_says(path, content):
     assert found == [None if value is None else repr(value) for value in wanted]
 
 
-def cells_of(raws):
-    """Cells among digits, which are no part of them."""
-    text = b"1" * 16 + b",".join(raws) + b"2" * 8
-    lengths = np.array([len(raw) for raw in raws])
-    ends = 15 + np.cumsum(lengths + 1)
-    return Cells(text, ends - lengths, ends)
-
-
 def plainly(*raws):
     """What each cell is read as among others, whether it is plain, and whether it is whole."""
     found = plain_numbers(cells_of(raws))
@@ -144,8 +118,8 @@ def plainly(*raws):
 )
 @example([b"", b".", b"-", b'"', b"1.2.3", b"999999999999999", b"99999999.9999999"])
 def test_plain_numbers_are_those_of_the_grammar(raws):
-    for raw, (number, plain, whole) in zip(raws, plainly(*raws), strict=True):
-        if plain:
+    for raw, (number, is_plain, whole) in zip(raws, plainly(*raws), strict=True):
+        if is_plain:
             assert repr(number) == repr(grammar.number(grammar.text(raw)))
             assert whole == (b"." not in raw)
 
@@ -155,8 +129,9 @@ def test_plain_numbers_are_those_of_the_grammar(raws):
 @example([b"1700-01-01 00:00:00", b"2199-12-31T23:59:59.999999", b"1699-12-31 23:59:59", b"2200"])
 def test_plain_timestamps_are_those_of_the_grammar(raws):
     found = plain_timestamps(cells_of([*raws, *(b'"%b"' % raw for raw in raws)]))
-    for raw, moment, plain in zip([*raws, *raws], *(each.tolist() for each in found), strict=True):
-        if plain:
+    found = (each.tolist() for each in found)
+    for raw, moment, is_plain in zip([*raws, *raws], *found, strict=True):
+        if is_plain:
             assert moment == read_timestamp(grammar.text(raw))
 
 
@@ -174,8 +149,8 @@ def test_decimals_of_fifteen_digits_are_plain(mantissa, decimals):
     sign, digits = "-" * (mantissa < 0), str(abs(mantissa)).zfill(decimals)
     whole, fraction = digits[: len(digits) - decimals], digits[len(digits) - decimals :]
     text = f"{sign}{whole}.{fraction}" if decimals else f"{sign}{whole}"
-    for number, plain, _ in plainly(text.encode(), f'"{text}"'.encode()):
-        assert (number, plain) == (grammar.number(text), True)
+    for number, is_plain, _ in plainly(text.encode(), f'"{text}"'.encode()):
+        assert (number, is_plain) == (grammar.number(text), True)
 
 
 def test_no_number_is_the_negative_zero(path):

@@ -25,7 +25,7 @@ def tested(held: Numbers, test: Callable[[Any], Any]) -> Vector:
     return truth(passed, held.null) if test(held.filler) else Vector(passed, held.null)
 
 
-def spread(chosen: Bools, held: Codes) -> Bools:
+def with_any_code(chosen: Bools, held: Codes) -> Bools:
     """Whether the code of each cell is one of the chosen; comparing is faster than looking up.
 
     Which way is taken tells what is chosen, so the dictionary must be public.

@@ -1,0 +1,15 @@
+"""The parser of the arguments of every command."""
+
+from __future__ import annotations
+
+import argparse
+from typing import NoReturn
+
+from dpdb.errors import printable
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors move no cursor: they repeat words, which may be the names of files."""
+
+    def error(self, message: str) -> NoReturn:
+        super().error(printable(message))
