@@ -195,7 +195,12 @@ def printable(text: str) -> str:
     return "".join(_visible(character) for character in text)
 
 
+_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
 def _visible(character: str) -> str:
+    if character in _ESCAPES:
+        return _ESCAPES[character]
     if unicodedata.category(character) in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"):
         code = ord(character)
         if code > 0xFFFF:

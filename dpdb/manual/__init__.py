@@ -75,6 +75,11 @@ def topics() -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
+def knows(wanted: str) -> bool:
+    """Whether there is a page or a section on a topic."""
+    return ALIASES.get(wanted, wanted.casefold()) in topics()
+
+
 def topic(wanted: str) -> str:
     """The page or section on a topic; a topic that there is none on is an UsageError."""
     name = ALIASES.get(wanted, wanted.casefold())

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from typing import ClassVar
+import re
+from typing import Any, ClassVar
 
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
@@ -12,7 +13,7 @@ from sqlglot.parser import Parser
 from sqlglot.tokenizer_core import Token, TokenType
 from sqlglot.tokens import Tokenizer as BaseTokenizer
 
-from dpdb.errors import Place, SyntaxFault, TooLarge, Unsupported
+from dpdb.errors import Place, SyntaxFault, TooLarge, Unsupported, did_you_mean
 from dpdb.sql.date_functions import DATE_CALLS, UNREAD
 from dpdb.sql.named_arguments import around_their_calls
 
@@ -91,15 +92,27 @@ def _syntax_fault(error: ParseError) -> SyntaxFault:
     where = Place(line, max(1, end - len(word) + 1)) if line and end is not None else None
     if not word:
         return SyntaxFault("this is not valid SQL: it ends too soon", place=where)
-    hint = _STUMBLED.get(word.upper())
+    hint = _STUMBLED.get(word.upper()) or _meant(word, details)
     return SyntaxFault(f"this is not valid SQL near '{word}'", hint=hint, place=where)
 
 
 _STUMBLED = {
     "~": "REGEXP_LIKE(x, 'pattern') matches a regular expression",
+    "!": "NOT REGEXP_LIKE(x, 'pattern') is true where a regular expression does not match",
+    "/": "FLOOR(x / 10) is a whole number",
     "SELECT": "a statement ends with ;",
 }
 """What helps where the parser stumbles over a word."""
+_CLAUSES = ("FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "JOIN", "UNION")
+
+
+def _meant(word: str, details: dict[str, Any]) -> str | None:
+    """The clause that a mistyped word was to begin: the one stumbled over, or an alias before."""
+    read = re.findall(r"\w+", details.get("start_context") or "")
+    for written in (word, *read[-1:]):
+        if written.upper() not in _CLAUSES and (hint := did_you_mean(written, _CLAUSES)):
+            return hint
+    return None
 
 
 def parse(tokens: list[Token], text: str) -> list[exp.Expr | None]:

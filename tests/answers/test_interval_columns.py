@@ -72,3 +72,9 @@ def test_what_is_no_answer_has_no_ends(form: str, statement: str) -> None:
 def test_json_has_its_intervals_anyway() -> None:
     answer = Session(read_policy(SHOP), noise=Noiseless()).execute(MIXED)
     assert FORMATS["json"](answer, intervals=True) == FORMATS["json"](answer)
+
+
+def test_a_value_without_noise_keeps_its_decimals() -> None:
+    """Rounded to whole numbers, it would lie outside an interval of no width."""
+    _, _, row, *_ = shown("table", "SELECT QUANTILE_CONT(0.25, 0.5) AS q FROM shop")
+    assert [cell.strip() for cell in row.split("|")] == ["0.25 ± 0", "0.25", "0.25"]

@@ -410,14 +410,28 @@ SELECT COUNT(*) FROM people WHERE age ^ 2 > 3;
 SELECT COUNT(*) FROM people WHERE name ~ 'a';
 -- Unsupported 1:35 REGEXP_LIKE(x, 'pattern')
 SELECT COUNT(*) FROM people WHERE name SIMILAR TO 'a';
--- Unsupported 1:36 compare one by one
+-- Unsupported 1:36 x = 1 AND y = 2 compares two columns
 SELECT COUNT(*) FROM people WHERE (age, zip) = (30, 31643);
--- Unsupported compare one by one
+-- Unsupported x = 1 AND y = 2 compares two columns
 SELECT COUNT(*) FROM people WHERE (age, zip) IN ((30, 31643));
+-- Unsupported CONCAT(x, '-', y) makes one of them
+SELECT COUNT(DISTINCT (age, zip)) FROM people;
+-- Unsupported LIKE 'a%'
+SELECT COUNT(*) FROM people WHERE name GLOB 'A*';
+-- SyntaxFault 1:40 NOT REGEXP_LIKE(x, 'pattern')
+SELECT COUNT(*) FROM people WHERE name !~ 'a';
+-- SyntaxFault FLOOR(x / 10)
+SELECT age // 10, COUNT(*) FROM people GROUP BY 1;
 -- Unsupported x IN (1, 2)
 SELECT COUNT(*) FROM people WHERE zip = ANY(ARRAY[31643, 80127]);
 -- Unsupported 1:12 name each column
 SELECT AVG(COLUMNS(*)) FROM people;
+-- SyntaxFault 1:22 did you mean FROM?
+SELECT COUNT(*) FORM people;
+-- SyntaxFault 1:40 did you mean GROUP?
+SELECT zip, COUNT(*) FROM people GRUOP BY zip;
+-- SyntaxFault 1:47 did you mean LIMIT?
+SELECT zip, COUNT(*) FROM people GROUP BY zip LIMT 3;
 -- SyntaxFault 2:1 a statement ends with ;
 SELECT COUNT(*) FROM people WHERE age > 30
 SELECT COUNT(*) FROM people;

@@ -78,6 +78,15 @@ def test_topic_is_a_section(dpdb_help: Help) -> None:
     assert "## Options" not in section
 
 
+@pytest.mark.parametrize("name", ["init", "lab", "risk", "help"])
+def test_a_command_that_the_manual_has_no_page_on_tells_its_options(
+    name: str, dpdb_help: Help
+) -> None:
+    code, printed, _ = dpdb_help(name)
+    assert code == 0
+    assert printed.startswith(f"usage: dpdb {name} ")
+
+
 def test_topics_do_not_hide_each_other() -> None:
     sections = [s.topic for name in manual.PAGES for s in manual.sections(name)]
     assert len(sections) == len(set(sections))

@@ -28,7 +28,9 @@ def cell_text(cell: Cell, interval: CellInterval) -> str:
     reach = margin(cell, interval)
     if reach is None:
         return _number(cell) + _one_end(interval)
-    digits = 0 if isinstance(cell, int) else _digits(reach)
+    if isinstance(cell, int) or not reach:
+        return f"{_number(cell)} ± {reach:.0f}"
+    digits = _digits(reach)
     return f"{cell:.{digits}f} ± {reach:.{digits}f}"
 
 
@@ -37,7 +39,7 @@ def end_text(end: Cell, cell: Cell, interval: CellInterval) -> str:
     match end, cell:
         case None, _:
             return ""
-        case ((int() | float()), float()) if (reach := margin(cell, interval)) is not None:
+        case ((int() | float()), float()) if reach := margin(cell, interval):
             return f"{end:.{_digits(reach)}f}"
         case str(), str() if len(cell) > _DATE and (reach_of_time := _reach(cell, interval)):
             return _without_decimals(end, reach_of_time)
@@ -107,8 +109,6 @@ def margin(cell: float, interval: CellInterval) -> float | None:
 
 def _digits(reach: float) -> int:
     """The number of decimals to show: down to the margin's second digit; noise hides the rest."""
-    if reach <= 0:
-        return 0
     return min(max(0, 1 - math.floor(math.log10(reach))), 9)
 
 

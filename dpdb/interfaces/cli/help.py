@@ -1,4 +1,4 @@
-"""`dpdb help`: the pages of the manual."""
+"""`dpdb help`: the pages of the manual, and the options of the subcommands."""
 
 from __future__ import annotations
 
@@ -9,14 +9,23 @@ import sys
 
 from dpdb import manual
 from dpdb.interfaces.cli.parsers import Parser
+from dpdb.interfaces.cli.subcommands import SUBCOMMANDS
 from dpdb.manual.terminal import rendered
+
+_HOW = "dpdb help TOPIC prints a page or a section of one, dpdb help init what a command takes."
 
 
 def main(words: list[str]) -> int:
     """Print a page of the manual: laid out on a terminal, elsewhere as it is written."""
     wanted = parser().parse_args(words).topic
-    text = manual.contents() if wanted is None else manual.topic(wanted)
-    if wanted is not None and sys.stdout.isatty():
+    if wanted is None:
+        print(f"{manual.contents()}\n\n{_HOW}")
+        return 0
+    if wanted in SUBCOMMANDS and not manual.knows(wanted):
+        SUBCOMMANDS[wanted].parser.print_help()
+        return 0
+    text = manual.topic(wanted)
+    if sys.stdout.isatty():
         import pydoc  # noqa: PLC0415 (slow, and for this alone)
 
         color = "NO_COLOR" not in os.environ
@@ -32,5 +41,5 @@ def main(words: list[str]) -> int:
 def parser() -> argparse.ArgumentParser:
     """The parser of `dpdb help`."""
     result = Parser(prog="dpdb help", description="Read the manual.")
-    result.add_argument("topic", nargs="?", metavar="TOPIC", help="a page, or a topic in one")
+    result.add_argument("topic", nargs="?", metavar="TOPIC", help="a page, a section, or a command")
     return result

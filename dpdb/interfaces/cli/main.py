@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from dpdb.errors import DpdbError, UsageError, printable
 from dpdb.interfaces.cli.arguments import parser, policy_for_arguments, with_statement
 from dpdb.interfaces.cli.batch import Batch, scripted
+from dpdb.interfaces.cli.options import check_spelling
 from dpdb.interfaces.cli.restricted import check_restricted
 from dpdb.interfaces.cli.subcommands import SUBCOMMANDS, check_command
 from dpdb.interfaces.shell.progress import ProgressLine
@@ -37,7 +38,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if words and words[0] in SUBCOMMANDS:
             return SUBCOMMANDS[words[0]].run(words[1:])
-        options = with_statement(parser().parse_intermixed_args(words))
+        command = parser()
+        check_spelling(words, command)
+        options = with_statement(command.parse_intermixed_args(words))
         check_command(options.files)
         check_restricted(options)
         if unseen and not options.output:

@@ -1,4 +1,4 @@
-"""The arguments of a parser as plain records, for completion and the man page.
+"""The arguments of a parser as plain records, for completion, the man page and mistyped options.
 
 argparse has no public way to list them: its `_actions` are read here and nowhere else.
 """
@@ -6,8 +6,12 @@ argparse has no public way to list them: its `_actions` are read here and nowher
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
+
+from dpdb.errors import UsageError, did_you_mean
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,22 @@ class Option:
 def options_of(parser: argparse.ArgumentParser) -> list[Option]:
     """All arguments of a parser, in order."""
     return [_option(action) for action in parser._actions if action.help != argparse.SUPPRESS]
+
+
+def check_spelling(words: Iterable[str], parser: argparse.ArgumentParser) -> None:
+    """Refuse a word that is nearly the name of a long option.
+
+    argparse would read DuckDB's `-csv` as `-c sv`, and answer what stands beside it.
+    """
+    names = [name for option in options_of(parser) for name in option.names]
+    known = [name.removeprefix("--") for name in names if name.startswith("--")]
+    for word in takewhile(lambda word: word != "--", words):
+        name = word.partition("=")[0]
+        bare = name.lstrip("-")
+        if name.startswith("-") and name.startswith("--") != (bare in known):
+            hint = did_you_mean(bare, known, "--{}".format)
+            if hint:
+                raise UsageError(f"no option {name}", hint=hint)
 
 
 def _option(action: argparse.Action) -> Option:

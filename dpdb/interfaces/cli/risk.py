@@ -172,7 +172,7 @@ def _draw(figures: list[Lines], path: Path | None) -> None:
     """Draw on the terminal or into a file; several figures go into files -a, -b and so on."""
     if path is None:
         for figure in figures:
-            print(f"\n{figure.title}\n{terminal.figure_text(figure)}")
+            print(f"\n{figure.title}\n{terminal.figure_text(figure, terminal.page_width())}")
         return
     from dpdb.lab.plots.files import save  # noqa: PLC0415 (matplotlib)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import shutil
 import sys
 from collections.abc import Sequence
 from fractions import Fraction
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
     from dpdb.lab.plots.figures import Lines
 
 _TENTH = Fraction(1, 10)
-NARROWEST = 40
-"""The least width of a figure in the terminal, in columns."""
 MOST_CURVES = 6
 """The number of colours that curves can have."""
 
@@ -177,9 +174,9 @@ def _draw(options: argparse.Namespace) -> None:
             save(figure, path)
             print(f"wrote {printable(str(path))}", file=sys.stderr)
         return
-    from dpdb.lab.plots.terminal import WIDTH, figure_text  # noqa: PLC0415
+    from dpdb.lab.plots.terminal import figure_text, page_width  # noqa: PLC0415
 
-    width = min(WIDTH, max(NARROWEST, shutil.get_terminal_size().columns))
+    width = page_width()
     parts = [f"{figure.title}\n\n{figure_text(figure, width)}" for figure in figures.values()]
     print("\n\n".join(parts))
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from dpdb.lab.pages import terminal
 from dpdb.lab.pages.report import Act, Report
-from dpdb.lab.plots.terminal import figure_text
 
 
 @dataclass(frozen=True)
@@ -28,8 +27,7 @@ def steps(report: Report) -> Iterator[StoryPart]:
         yield from _act(act)
     yield StoryPart("", "In how many of a hundred runs does it succeed, against each of these?")
     rates = terminal.section("How often it succeeds", terminal.rates(report))
-    figures = [terminal.section(figure.title, figure_text(figure)) for figure in report.figures]
-    yield StoryPart("\n\n".join([rates, *figures]), "What stopped it?")
+    yield StoryPart("\n\n".join([rates, *terminal.figures(report)]), "What stopped it?")
     yield StoryPart(terminal.section("What stopped it", terminal.wrapped(report.remedy)))
     if report.tasks:
         yield StoryPart(terminal.section("What to try next", "").rstrip())

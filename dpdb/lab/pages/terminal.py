@@ -7,9 +7,10 @@ import textwrap
 from dpdb.errors import printable
 from dpdb.lab.attack import StudentTask
 from dpdb.lab.pages.report import HEADINGS, Act, Report, ReportLine, Success, counted
-from dpdb.lab.plots.terminal import WIDTH, figure_text
+from dpdb.lab.plots.terminal import figure_text, page_width
 
-_BAR = 40
+_LONGEST_BAR = 40
+_SHORTEST_BAR = 10
 
 
 def page(report: Report) -> str:
@@ -21,7 +22,7 @@ def page(report: Report) -> str:
         section("The idea", wrapped(report.idea)),
         *(_act(act) for act in report.acts),
         section("How often it succeeds", rates(report)),
-        *(section(figure.title, figure_text(figure)) for figure in report.figures),
+        *figures(report),
         section("What stopped it", wrapped(report.remedy)),
     ]
     if report.tasks:
@@ -36,7 +37,7 @@ def _task(task: StudentTask) -> str:
 
 def title(report: Report) -> str:
     """The title and the source."""
-    return f"{printable(report.title)}\n{'━' * WIDTH}\n{wrapped(report.source)}"
+    return f"{printable(report.title)}\n{'━' * page_width()}\n{wrapped(report.source)}"
 
 
 def section(name: str, body: str) -> str:
@@ -47,7 +48,7 @@ def section(name: str, body: str) -> str:
 def wrapped(text: str, first: str = "  ") -> str:
     """A text in lines of the page's width, indented as its first line is."""
     return textwrap.fill(
-        printable(text), WIDTH, initial_indent=first, subsequent_indent=" " * len(first)
+        printable(text), page_width(), initial_indent=first, subsequent_indent=" " * len(first)
     )
 
 
@@ -68,8 +69,8 @@ def heading(act: Act) -> str:
 
 def exchange(line: ReportLine) -> str:
     """A statement, cut to one line, and its answer below it."""
-    asked = _cut(printable(line.sql), WIDTH - 4)
-    came = _cut(printable(line.answer), WIDTH - 8)
+    asked = _cut(printable(line.sql), page_width() - 4)
+    came = _cut(printable(line.answer), page_width() - 8)
     return f"  > {asked}\n      {'✋ ' if line.refused else ''}{came}"
 
 
@@ -89,37 +90,46 @@ def _cut(text: str, width: int) -> str:
     return text if len(text) <= width else text[: width - 1] + "…"
 
 
+def figures(report: Report) -> list[str]:
+    """The figures, each under its title."""
+    return [section(each.title, figure_text(each, page_width())) for each in report.figures]
+
+
 def rates(report: Report) -> str:
     """Bars of the success rates, with their intervals and ceilings."""
     width = max(len(success.defence) for success in report.successes)
+    beside = width + max(len(_figures(success)) for success in report.successes) + 6
+    bar = max(_SHORTEST_BAR, min(_LONGEST_BAR, page_width() - beside))
     lines = [wrapped(counted(report)), ""]
     lines += [
-        f"  {printable(s.defence):<{width}}  {_bar(s, report.baseline)} {_figures(s)}"
+        f"  {printable(s.defence):<{width}}  {_bar(s, report.baseline, bar)} {_figures(s)}"
         for s in report.successes
     ]
     if report.baseline is not None:
-        lines.append(f"\n  ┊ a guess without any answer is right in {_percent(report.baseline)}")
+        blind = f"a guess without any answer is right in {_percent(report.baseline)}"
+        lines += ["", wrapped(blind, first="  ┊ ")]
     if any(success.ceiling is not None for success in report.successes):
-        lines.append("  ◆ the most that ε allows; ✘ more than that: the ε is not what it claims")
+        most = "the most that ε allows; ✘ more than that: the ε is not what it claims"
+        lines.append(wrapped(most, first="  ◆ "))
     return "\n".join(lines)
 
 
-def _bar(success: Success, baseline: float | None) -> str:
+def _bar(success: Success, baseline: float | None, length: int) -> str:
     """█ up to the rate, ├─┤ over the interval, ┊ for guessing and ◆ for the ceiling."""
-    cells = ["█" if place < round(success.rate * _BAR) else " " for place in range(_BAR + 1)]
+
+    def place(rate: float) -> int:
+        return round(rate * length)
+
+    cells = ["█" if cell < place(success.rate) else " " for cell in range(length + 1)]
     if baseline is not None:
-        cells[_place(baseline)] = "┊"
-    low, high = _place(success.low), _place(success.high)
+        cells[place(baseline)] = "┊"
+    low, high = place(success.low), place(success.high)
     if high > low:
         cells[low + 1 : high] = "─" * (high - low - 1)
         cells[low], cells[high] = "├", "┤"
     if success.ceiling is not None:
-        cells[_place(success.ceiling)] = "◆"
+        cells[place(success.ceiling)] = "◆"
     return "".join(cells)
-
-
-def _place(rate: float) -> int:
-    return round(rate * _BAR)
 
 
 def _figures(success: Success) -> str:

@@ -8,6 +8,7 @@ Here each curve has a letter on it, and axes are labelled below and beside the c
 from __future__ import annotations
 
 import math
+import shutil
 import textwrap
 from dataclasses import replace
 from string import ascii_lowercase
@@ -18,8 +19,16 @@ from dpdb.lab.plots.braille import ACROSS, DOWN, characters, spots, trace
 from dpdb.lab.plots.figures import Figure, Lines, Tiles
 
 WIDTH = 92
+"""The width of a figure, and of a page, where there is no window or a wider one."""
+NARROWEST = 40
+"""The least width that a figure needs."""
 ROWS = 16
 _SHADES = "█░▒·"
+
+
+def page_width() -> int:
+    """The width that fits the window."""
+    return min(WIDTH, max(NARROWEST, shutil.get_terminal_size((WIDTH, 24)).columns))
 
 
 def figure_text(figure: Figure, width: int = WIDTH) -> str:

@@ -9,6 +9,7 @@ from argparse import Namespace
 from pathlib import Path
 
 import pytest
+from wcwidth import wcswidth
 
 from dpdb.errors import DataFileError, UsageError
 from dpdb.interfaces.cli import lab
@@ -46,6 +47,17 @@ def test_the_page_tells_the_whole_story(capsys: pytest.CaptureFixture[str]) -> N
     assert "█" in page
     assert "◆" in page
     assert max(map(len, page.splitlines())) <= 100
+
+
+@pytest.mark.parametrize("name", ["averaging", "noise-scale", "many-means"])
+def test_the_page_fits_a_window_of_eighty_columns(
+    name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = printed(capsys, name, *QUICK).splitlines()
+    assert max(map(wcswidth, lines)) == 80
+    monkeypatch.setenv("COLUMNS", "300")
+    assert max(map(wcswidth, printed(capsys, name, *QUICK).splitlines())) == 92
 
 
 def test_json_has_the_numbers(capsys: pytest.CaptureFixture[str]) -> None:

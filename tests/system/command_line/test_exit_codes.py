@@ -202,6 +202,20 @@ def test_a_mistyped_subcommand(run: Run, tmp_path: Path, monkeypatch: pytest.Mon
     assert run("chek", "-c", "SELECT COUNT(*) FROM chek").code == 0
 
 
+@pytest.mark.parametrize(("word", "hint"), [
+    ("-csv", "--csv"), ("-json", "--json"), ("--epsilom=2", "--epsilon"), ("--bound", "--bounds"),
+])  # fmt: skip
+def test_a_mistyped_option_costs_nothing(run: Run, people: Path, word: str, hint: str) -> None:
+    ran = run(people, word, "-c", COUNT)
+    assert (ran.code, ran.out) == (2, "")
+    assert f"no option {word.partition('=')[0]}\nhint: did you mean {hint}?" in ran.err
+
+
+def test_what_begins_with_a_dash_may_be_a_statement(run: Run, people: Path) -> None:
+    assert run(people, "-c", f"-- how many\n{COUNT}").code == 0
+    assert run(people, f"-c{COUNT}").code == 0
+
+
 def test_the_gravest_code_wins(run: Run, people: Path) -> None:
     script = f"SET epsilon = 2; {COUNT}; SELECT nope FROM people; SHOW TABLES"
     ran = run(people, "--on-error", "continue", "-c", script)

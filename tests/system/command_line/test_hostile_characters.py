@@ -152,3 +152,13 @@ def test_markdown_tables_stay_tables(run: Run, make: Make) -> None:
     for line in lines:
         bare = line.replace("\\\\", "").replace("\\|", "")
         assert bare.count("|") == 3
+
+
+def test_lines_and_tabs_in_a_key_are_written_as_programs_write_them(run: Run, make: Make) -> None:
+    path = make(
+        'kind\n"round\nmat"\n',
+        '[tables.t.columns]\nkind = { type = "text", values = ["round\\nmat", "a\\tb\\rc"] }\n',
+    )
+    shown = run(path, "-c", "SELECT kind, COUNT(*) FROM t GROUP BY kind").out
+    assert "round\\nmat" in shown
+    assert "a\\tb\\rc" in shown
