@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from dpdb.errors import Unsupported
-from dpdb.plan.expressions import Call, ColumnRef, Expr, Literal, Slot, conjunction
+from dpdb.plan.expressions import Call, ColumnRef, Expr, Literal, Slot, conjunction, slots
 from dpdb.plan.per_unit import PerUnit, per_unit
 from dpdb.plan.query import COUNTS, Aggregate
 from dpdb.plan.relations import Attached, Equality, Lookup, Scan
@@ -103,7 +103,14 @@ class CorrelatedBinder:
         refuse_intervals(items, self.policy.unit, place(tree, text))
         aggregates = answers.aggregates
         parts = [part for each in aggregates for part in (each.argument, each.where) if part]
-        own = all(reads(part, scan) <= {True} for part in (*parts, *([rest] if rest else ())))
+        parts += [] if rest is None else [rest]
+        if any(slots(part, "subquery") for part in (*items, *parts)):
+            raise Unsupported(
+                f"a scalar subquery is not compared with the rows of each {self.policy.unit}",
+                hint="write it into the outer SELECT",
+                place=place(tree, text),
+            )
+        own = all(reads(part, scan) <= {True} for part in parts)
         keys = [here.column for _, here in on if isinstance(here, ColumnRef)]
         if len(items) != 1 or not aggregates or not own or len(keys) != len(on):
             raise Unsupported(

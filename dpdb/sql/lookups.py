@@ -9,7 +9,15 @@ from sqlglot import exp
 
 from dpdb.errors import Place, Unsupported
 from dpdb.plan.derived import Derived
-from dpdb.plan.expressions import ColumnRef, Expr, IsNull, Not, conjunction, conjuncts
+from dpdb.plan.expressions import (
+    ColumnRef,
+    Expr,
+    IsNull,
+    Not,
+    columns_of,
+    conjunction,
+    conjuncts,
+)
 from dpdb.plan.query import Query
 from dpdb.plan.relations import Attached, Equality, Lookup, Scan
 from dpdb.plan.row_unions import RowUnion
@@ -71,6 +79,13 @@ class LookupBinder:
         on, rest = split(condition, scan)
         compared = None
         if operand is not None and value is not None:
+            if not all(name.startswith(f"{scan.leaf}.") for name in columns_of(value)):
+                raise Unsupported(
+                    "IN compares with what is in the rows of its SELECT, and not with a column of"
+                    " the rows around",
+                    hint="a column that its table does not have is taken from there",
+                    place=place(tree.expressions[0], text) or where,
+                )
             (left, right), _ = types.unify([operand, value], where)
             compared = left, right
         bound = Lookup(scan, tuple(on), rest, compared)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import csv
+import html
 import io
 import json
+import re
 from pathlib import Path
 
 import pytest
+from markdown_it import MarkdownIt
 
 from dpdb.errors import StatementError, printable
 from dpdb.interfaces.cli import main as cli
@@ -120,6 +123,18 @@ def test_a26_json_of_a_custodian_s_study_moves_no_cursor(tmp_path, capsys):
     printed = capsys.readouterr().out
     assert "\x9b" not in printed
     assert query in json.loads(printed).values()
+
+
+def test_a26_markdown_shows_what_was_meant(tmp_path, capsys):
+    """No tag, link or code comes of a text, as CommonMark is rendered."""
+    people(tmp_path)
+    labels = ["<script>alert(1)</script>", "[a](http://b)", "![a](b)", "`a|b`", "a\\\\|b", "&lt;b"]
+    columns = ", ".join(f'COUNT(*) AS "{label}"' for label in labels)
+    cli.main([str(tmp_path / "t.csv"), "--format", "markdown", "-c", f"SELECT {columns} FROM t"])
+    page = MarkdownIt("commonmark").enable("table").render(capsys.readouterr().out)
+    heads = re.findall("<th[^>]*>(.*?)</th>", page)
+    assert [html.unescape(head) for head in heads] == labels
+    assert not any("<" in head for head in heads)
 
 
 def test_a26_json_says_what_was_meant(tmp_path, capsys):

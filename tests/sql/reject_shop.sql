@@ -9,6 +9,16 @@ SELECT COUNT(*) FROM customers AS c JOIN orders AS o ON o.amount > (SELECT AVG(a
 SELECT COUNT(*) FROM customers AS c WHERE EXISTS (SELECT 1 FROM orders AS o WHERE o.channel = c.segment);
 -- Unsupported whether another customer has such a row is private
 SELECT COUNT(*) FROM customers WHERE region IN (SELECT order_id FROM returns);
+-- Unsupported 1:53 not with a column of the rows around
+SELECT COUNT(*) FROM lines WHERE product IN (SELECT product FROM products WHERE price > 20);
+-- Unsupported not with a column of the rows around
+SELECT COUNT(*) FROM customers AS c WHERE c.id NOT IN (SELECT o.customer_id + c.id FROM orders AS o WHERE o.customer_id = c.id);
+-- Unsupported a scalar subquery is not compared with the rows of each customer
+SELECT COUNT(*) FROM lines AS l WHERE l.quantity < (SELECT COUNT(*) FROM lines AS m WHERE m.order_id = l.order_id AND m.price > (SELECT AVG(price) FROM lines));
+-- Unsupported a scalar subquery is not compared with the rows of each customer
+SELECT COUNT(*) FROM customers AS c WHERE (SELECT SUM(CASE WHEN o.amount > (SELECT AVG(amount) FROM orders) THEN 1 ELSE 0 END) FROM orders AS o WHERE o.customer_id = c.id) > 2;
+-- Unsupported a scalar subquery is not compared with the rows of each customer
+SELECT COUNT(*) FROM customers AS c WHERE (SELECT COUNT(*) * (SELECT AVG(amount) FROM orders) FROM orders AS o WHERE o.customer_id = c.id) > 2;
 -- Unsupported aggregates the rows of every customer
 SELECT COUNT(*) FROM customers AS c WHERE (SELECT COUNT(*) FROM orders AS o WHERE o.channel = c.segment) > 3;
 -- Unsupported whether another customer has such a row is private

@@ -6,7 +6,7 @@ import csv
 import io
 from typing import Protocol
 
-from dpdb.answers.formats.escape import spreadsheet
+from dpdb.answers.formats.escape import markdown, spreadsheet
 from dpdb.answers.formats.footer import NOT_PRIVATE, footer, revealed
 from dpdb.answers.formats.json_lines import as_json
 from dpdb.answers.formats.sheet import is_numeric, sheet, text_sheet
@@ -42,13 +42,10 @@ def as_table(answer: AnswerRecord, *, intervals: bool = False) -> str:
 def as_markdown(answer: AnswerRecord, *, intervals: bool = False) -> str:
     """A Markdown table; below it, if need be, that it is not private."""
     header, columns = text_sheet(answer, intervals=intervals)
-    table = _tabulated(_quoted(header), [_quoted(column) for column in columns], "github")
+    table = _tabulated(
+        [*map(markdown, header)], [[*map(markdown, column)] for column in columns], "github"
+    )
     return table if answer.private else f"{table}\n\n*{NOT_PRIVATE}*"
-
-
-def _quoted(cells: list[str]) -> list[str]:
-    """Cells in which no `|` ends the cell."""
-    return [cell.replace("\\", "\\\\").replace("|", "\\|") for cell in cells]
 
 
 def as_vertical(answer: AnswerRecord, *, intervals: bool = False) -> str:
