@@ -113,6 +113,8 @@ def of_expression(text: str, where: str = "") -> tuple[Value, ...]:
         ("6 / (zip - 1)", "", (3, 6)),
         ("GREATEST(2, zip)", "", (2, 3)),
         ("LEAST(2, zip)", "", (1, 2)),
+        ("GREATEST(NULL, 2, zip)", "", (2, 3)),
+        ("LEAST(zip, 2, NULL)", "", (1, 2)),
         ("CAST(zip AS TEXT)", "", ("1", "2", "3")),
         ("CAST(ok AS TEXT)", "", ("false", "true")),
         ("CAST(born AS TEXT)", "born < '1970-01-03'", ("1970-01-01", "1970-01-02")),
