@@ -10,7 +10,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from dpdb.errors import InvalidOption, TooLarge, Unsupported
-from dpdb.plan.expressions import ColumnRef, Expr
+from dpdb.plan.expressions import ColumnRef, Expr, columns_of
 from dpdb.plan.group_keys import found_places
 from dpdb.plan.lowering import PlanningContext
 from dpdb.plan.obstacles import obstacle
@@ -111,8 +111,7 @@ def threshold(query: Query, context: PlanningContext, share: BudgetShare) -> Thr
 
 def _check(key: Expr, query: Query, context: PlanningContext, share: BudgetShare) -> None:
     """Refuse a key that is no key, and any without δ."""
-    listed = written(key.column.name) if isinstance(key, ColumnRef) else "…"
-    name = listed if isinstance(key, ColumnRef) else "this expression"
+    name = written(key.column.name) if isinstance(key, ColumnRef) else "this expression"
     if key.kind is Kind.NUMBER:
         raise Unsupported(
             f"{name} has no declared values to group by, and numbers with decimals are no keys",
@@ -125,6 +124,16 @@ def _check(key: Expr, query: Query, context: PlanningContext, share: BudgetShare
     of_whom = "rows" if query.table.unit is None else f"different {query.table.unit_in_words}"
     raise Unsupported(
         f"{name} has no declared values to group by, and keys found in the data need delta",
-        hint=f"list them as values in the policy, or some in the query, WHERE {listed} IN (…); or "
-        f"--delta 1e-6: shown are then keys with about {units} or more {of_whom}",
+        hint=f"{_declaring(key)}; or --delta 1e-6: shown are then keys with about {units} or more "
+        f"{of_whom}",
     )
+
+
+def _declaring(key: Expr) -> str:
+    """How the values of a key can be declared."""
+    dates = sorted(name for name, column in columns_of(key).items() if column.kind.temporal)
+    if dates and not isinstance(key, ColumnRef):
+        name = written(dates[0])
+        return f"give {name} bounds in the policy, or in the query, WHERE {name} BETWEEN … AND …"
+    name = written(key.column.name) if isinstance(key, ColumnRef) else "…"
+    return f"list them as values in the policy, or some in the query, WHERE {name} IN (…)"

@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from itertools import product
 
-from dpdb.plan.calendar import STARTS, months_later
-from dpdb.plan.expressions import Arithmetic, Call, Case, Cast, ColumnRef, Expr, Literal
+from dpdb.plan.calendar import CYCLES, STARTS, months_later
+from dpdb.plan.clock import CLOCK_CYCLES
+from dpdb.plan.expressions import Arithmetic, Call, Case, Cast, ColumnRef, Expr, Literal, children
 from dpdb.plan.function_ranges import DATES
 from dpdb.plan.intervals import Interval
 from dpdb.plan.ranges import Environment, interval
@@ -61,7 +62,9 @@ def possible_values(
             values = _without(of(first), second) if name == "nullif" else _later(of(first), second)
         case Call(name=name, arguments=(text, *constants)) if name in TEXT_CHANGES:
             values = _changed(of(text), name, constants)
-        case Call(name="date_trunc" | "timestamp_trunc", arguments=(Literal(value=unit), date)):
+        case Call(name="date_trunc" | "timestamp_trunc", arguments=(Literal(value=unit), date)) if (
+            not _in_any_year(date, known)
+        ):
             values = _starts(str(unit), date.kind, interval(date, known))
         case Call(name="round", arguments=(_, Literal(value=int(digits)))) if digits < 0:
             values = _multiples(10**-digits, interval(expression, known))
@@ -71,11 +74,21 @@ def possible_values(
             values = _written(of(operand), operand.kind)
     if values is None and expression.kind is Kind.BOOLEAN:
         return False, True
-    if values is None and expression.kind.whole:
+    if values is None and expression.kind.whole and not _in_any_year(expression, known):
         stamped = expression.kind is Kind.TIMESTAMP
         step = int(timestamp_step(expression)) if stamped else 1
         values = _multiples(step, interval(expression, known))
     return values if values is None or len(values) <= MAX_VALUES else None
+
+
+def _in_any_year(expression: Expr, known: Environment) -> bool:
+    """Whether years are counted of dates or timestamps that nothing bounds but the calendar."""
+    if isinstance(expression, Call) and expression.name in CYCLES | CLOCK_CYCLES:
+        return False
+    parts = children(expression)
+    if expression.kind.temporal and not any(part.kind.temporal for part in parts):
+        return not interval(expression, known).bounded
+    return any(_in_any_year(part, known) for part in parts)
 
 
 def _union(parts: Iterable[Values | None]) -> Values | None:

@@ -45,7 +45,7 @@ def next_piece(text: str, start: int) -> tuple[Piece | None, int]:
     while match := _TOKEN.search(text, position):
         position = match.end()
         if match.lastgroup == "open":
-            position = _comment_end(text, position)
+            position = _comment_end(text, position) or len(text)
         elif match.lastgroup == "loose":
             break
         elif match.lastgroup == "end":
@@ -58,29 +58,37 @@ def unclosed(text: str) -> int | None:
     position = 0
     while match := _TOKEN.search(text, position):
         comment = match.lastgroup == "open"
-        position = _comment_end(text, match.end()) if comment else match.end()
-        if match.lastgroup == "loose" or (comment and position == len(text)):
+        end = _comment_end(text, match.end()) if comment else match.end()
+        if match.lastgroup == "loose" or end is None:
             return match.start()
+        position = end
     return None
 
 
 def skip_ignored(text: str, start: int) -> int:
-    """The place of the first character from `start` on that is neither space nor in a comment."""
+    """The place of the first character from `start` on that is neither space nor in a comment.
+
+    A comment that is never closed is not skipped, or all that comes after it would be.
+    """
     while True:
         ignored = _IGNORED.match(text, start)
         start = ignored.end() if ignored else start
-        if not text.startswith("/*", start):
+        end = _comment_end(text, start + 2) if text.startswith("/*", start) else None
+        if end is None:
             return start
-        start = _comment_end(text, start + 2)
+        start = end
 
 
-def _comment_end(text: str, position: int) -> int:
-    """Where the comment that `position` is in ends. Comments nest, as in PostgreSQL and DuckDB."""
+def _comment_end(text: str, position: int) -> int | None:
+    """Where the comment that `position` is in ends; None if it never does.
+
+    Comments nest, as in PostgreSQL and DuckDB.
+    """
     depth = 1
     while depth and (match := _COMMENT.search(text, position)):
         position = match.end()
         depth += 1 if match.group() == "/*" else -1
-    return len(text) if depth else position
+    return None if depth else position
 
 
 def _piece(text: str, *, complete: bool) -> Piece | None:

@@ -110,11 +110,10 @@ def unify(expressions: list[Expr], place: Place | None) -> tuple[list[Expr], Kin
     if Kind.TIMESTAMP in kinds:
         kinds -= {Kind.DATE}  # Beside a timestamp a date is its midnight.
     if kinds <= {Kind.INTEGER, Kind.NUMBER}:
-        common = Kind.INTEGER if kinds == {Kind.INTEGER} else Kind.NUMBER
-        unified = [numeric(e, place) for e in expressions]
-        if any(e.kind is Kind.NUMBER for e in unified):
-            common = Kind.NUMBER
-        return unified, common
+        unified = [e if is_null_constant(e) else numeric(e, place) for e in expressions]
+        whole = all(e.kind is Kind.INTEGER for e in unified if not is_null_constant(e))
+        common = Kind.INTEGER if whole else Kind.NUMBER
+        return [Literal(None, common) if is_null_constant(e) else e for e in unified], common
     if len(kinds) > 1:
         names = " and ".join(sorted(kinds))
         quoted = Kind.TEXT in kinds and any(isinstance(e, Literal) for e in expressions)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -72,6 +73,17 @@ def test_a_class_is_scored(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert set(re.findall(r'<a href="([^"]+)"', index)) == {"ada%20%26%20bob.html", "%3Dcyd.html"}
     assert "<div>hint: that line is `1 / 0`</div>" in index
     assert "ZeroDivisionError" in (out / "=cyd.html").read_text(encoding="utf-8")
+
+
+def test_a_terminal_shows_how_many_files_are_done(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From the start, as the first file may take a minute."""
+    written(tmp_path, "1 / 0", "cyd.py")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    assert main(["--score", str(tmp_path)]) == 0
+    shown = capsys.readouterr().err.split("\r\033[K")
+    assert shown == ["", "0 of 1 files", "1 of 1 files", ""]
 
 
 def test_a_task_has_its_own_secret_and_nothing_to_remember(tmp_path: Path) -> None:

@@ -113,11 +113,15 @@ def of_expression(text: str, where: str = "") -> tuple[Value, ...]:
         ("6 / (zip - 1)", "", (3, 6)),
         ("GREATEST(2, zip)", "", (2, 3)),
         ("LEAST(2, zip)", "", (1, 2)),
+        ("GREATEST(NULL, 2, zip)", "", (2, 3)),
+        ("LEAST(zip, 2, NULL)", "", (1, 2)),
         ("CAST(zip AS TEXT)", "", ("1", "2", "3")),
         ("CAST(ok AS TEXT)", "", ("false", "true")),
         ("CAST(born AS TEXT)", "born < '1970-01-03'", ("1970-01-01", "1970-01-02")),
         ("YEAR(born)", "", (1970,)),
         ("MONTH(born)", "", tuple(range(1, 13))),
+        ("MONTH(CAST(note AS DATE))", "", tuple(range(1, 13))),
+        ("YEAR(CAST(note AS DATE)) > 2000", "", (False, True)),
         ("DATE_TRUNC('month', born)", "", (0,)),
         ("DATE_TRUNC('week', born)", "", (-3, 4)),
         ("DATE_TRUNC('month', born) + INTERVAL 2 MONTH", "", (59,)),
@@ -133,8 +137,11 @@ def test_values_of_expressions(text: str, where: str, expected: tuple[Value, ...
 
 
 @pytest.mark.parametrize(
-    "text", ["LOWER(note)", "pay * 2", "age * age", "LENGTH(city)", "CAST(pay AS TEXT)", "id / 7"]
-)
+    "text",
+    ["LOWER(note)", "pay * 2", "age * age", "LENGTH(city)", "CAST(pay AS TEXT)", "id / 7",
+     "YEAR(CAST(note AS DATE))", "YEAR(CAST(note AS TIMESTAMP)) - 2000",
+     "DATE_TRUNC('year', CAST(note AS DATE))", "DATE_DIFF('year', born, CAST(note AS DATE))"],
+)  # fmt: skip
 def test_expressions_whose_values_are_not_known_are_refused(text: str) -> None:
     with pytest.raises(Unsupported, match="does not say which values"):
         of_expression(text)

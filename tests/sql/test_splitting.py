@@ -73,7 +73,8 @@ def texts(text: str) -> list[str]:
         ('a "x; b', ['a "x; b']),
         ("a /* x; b", ["a /* x; b"]),
         ("a /* /* x */ ; b", ["a /* /* x */ ; b"]),
-        ("/* x; b", []),
+        ("/* x; b", ["/* x; b"]),
+        ("a; /* x; /* y */ b", ["a", "/* x; /* y */ b"]),
     ],
 )
 def test_pieces(text: str, pieces: list[str]) -> None:

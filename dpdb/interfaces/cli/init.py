@@ -100,7 +100,12 @@ def parser() -> argparse.ArgumentParser:
 def _write(output: Path, text: str) -> None:
     try:
         with output.open("x", encoding="utf-8") as file:
-            file.write(text)
+            try:
+                file.write(text)
+                file.flush()
+            except OSError:
+                output.unlink()  # or the half of it would be read as a policy
+                raise
     except FileExistsError:
         raise UsageError(f"there is a file {output} already") from None
     except OSError as error:

@@ -33,10 +33,13 @@ def main(words: list[str]) -> int:
         seconds=options.limit,
         seed=secrets.randbits(62) if options.seed is None else options.seed,
     )
+
+    def show(done: int) -> None:
+        kinds.show_progress(f"{done} of {len(paths)} files")
+
     try:
-        scores = class_scores(
-            paths, rules, lambda done: kinds.show_progress(f"{done} of {len(paths)} files")
-        )
+        show(0)
+        scores = class_scores(paths, rules, show)
     finally:
         kinds.show_progress("")
     if options.html:

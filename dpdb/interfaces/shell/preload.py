@@ -6,6 +6,7 @@ broken off, numpy cannot be imported again.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from importlib import import_module
 from threading import Event, Thread
 
@@ -24,16 +25,18 @@ class Preload(Thread):
         return self._can_plan.is_set()
 
     def run(self) -> None:
-        import_module("dpdb.session.session")
-        self._can_plan.set()
-        for name in (
-            "dpdb.engines.memory.engine",
-            "dpdb.answers.rows",
-            "dpdb.privacy.noise.exponential",
-            "tabulate",
-        ):
-            if not self._leaving.is_set():
-                import_module(name)
+        # What cannot be imported here is told by the statement that needs it.
+        with suppress(ImportError, MemoryError, OSError):
+            import_module("dpdb.session.session")
+            self._can_plan.set()
+            for name in (
+                "dpdb.engines.memory.engine",
+                "dpdb.answers.rows",
+                "dpdb.privacy.noise.exponential",
+                "tabulate",
+            ):
+                if not self._leaving.is_set():
+                    import_module(name)
 
     def begin(self) -> None:
         """Start the thread, unless it was started before; where none starts, import all now."""

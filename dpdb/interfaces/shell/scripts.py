@@ -80,7 +80,7 @@ def statements(name: str, commands: Collection[str]) -> Iterator[Scripted | Comm
 
     `-` is standard input. What looks like neither gives an error in its place.
     """
-    shown = "standard input" if name == "-" else name
+    shown = _shown(name)
     trusted = True
     for line, entry in numbered_entries(_text(name)):
         match entry:
@@ -97,14 +97,18 @@ def statements(name: str, commands: Collection[str]) -> Iterator[Scripted | Comm
                 )
 
 
+def _shown(name: str) -> str:
+    return "standard input" if name == "-" else name
+
+
 def _text(name: str) -> str:
     try:
         if name == "-":
-            return _bounded(sys.stdin, "standard input")
+            return _bounded(sys.stdin, _shown(name))
         with Path(name).expanduser().open(encoding="utf-8-sig") as file:
             return _bounded(file, name)
-    except UnicodeDecodeError:
-        raise UsageError(f"{name} is not UTF-8 text") from None
+    except UnicodeError:
+        raise UsageError(f"{_shown(name)} is not UTF-8 text") from None
     except OSError as error:
         raise UsageError(f"cannot read {name}: {error.strerror}") from None
     except (ValueError, RuntimeError):  # a NUL, or nobody's home

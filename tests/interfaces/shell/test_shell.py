@@ -128,6 +128,22 @@ def test_a_shell_needs_no_thread(
     assert not said.err
 
 
+def test_nothing_is_said_of_what_cannot_be_imported_beforehand(
+    make: Make, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: str) -> None:
+        raise ImportError("failed to map segment from shared object")
+
+    monkeypatch.setattr("dpdb.interfaces.shell.preload.import_module", fail)
+    shell = make()
+    shell.preload.finish()
+    assert not shell.preload.can_plan
+    run_typed(shell, "SHOW TABLES;")
+    said = capsys.readouterr()
+    assert " t       |" in said.out
+    assert not said.err
+
+
 def test_unknown_command(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
     run_typed(make(), ".tabels")
     assert capsys.readouterr().err == "error: no command .tabels\nhint: did you mean .tables?\n"

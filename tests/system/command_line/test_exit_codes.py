@@ -332,7 +332,9 @@ def test_standard_input_that_is_not_text(
     given = io.BytesIO(b"SHOW TABLES; \xff\xfe")
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(given, encoding="utf-8", errors=errors))
     assert main([str(people)]) in (1, 2)
-    assert "error: " in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert said.startswith("error: ")
+    assert "standard input" in said
 
 
 def test_main_returns_a_code(people: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
+import resource
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -170,3 +173,17 @@ def test_a_draft_of_nothing(run: Run, words: list[str]) -> None:
     ran = run(*words)
     assert (ran.code, ran.out) == (2, "")
     assert "Traceback" not in ran.err
+
+
+def test_a_draft_that_cannot_be_written_leaves_no_file(make: Make) -> None:
+    """Half of it would be taken for the policy of the file beside it."""
+    path = make("a\n1\n")
+    policy = path.with_suffix(".toml")
+    command = [sys.executable, "-m", "dpdb", "init", str(path), "-o", str(policy)]
+    ran = subprocess.run(
+        command, capture_output=True, timeout=60, check=False, text=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (10, 10)),
+    )  # fmt: skip
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr.startswith(f"error: cannot write {policy}: ")
+    assert not policy.exists()

@@ -73,6 +73,14 @@ def test_every_line_is_one_object(run: Run, people: Path) -> None:
     assert ran.answers[0]["statement"] == 'SELECT\nCOUNT(*) AS "a\nb"\nFROM people'
 
 
+def test_a_null_leaves_whole_numbers_whole(run: Run, people: Path) -> None:
+    """It has no type of its own: here it once made decimals of all."""
+    ran = run(people, "--json", "-c",
+              "SELECT SUM(CASE WHEN age > 40 THEN age END), MAX(GREATEST(NULL, age)), "
+              "MIN(CASE WHEN age > 40 THEN 0.5 END) FROM people")  # fmt: skip
+    assert [type(cell) for cell in ran.rows[0]] == [int, int, float]
+
+
 def test_types_of_cells(run: Run, people: Path) -> None:
     ran = run(people, "--json", "-c",
               "SELECT COUNT(*), AVG(age), COUNT(*) > 0, 'x', NULL, COUNT(*) / 0, TRUE, "

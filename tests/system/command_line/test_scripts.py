@@ -138,6 +138,14 @@ def test_commands_that_do_not_work_in_a_batch(
     assert "people" in run(people, "--on-error", "continue", stdin=f"{line}\nSHOW TABLES;").out
 
 
+def test_what_a_comment_that_never_ends_hides_is_missed(run: Run, people: Path) -> None:
+    script = "SHOW TABLES; /* the next one\nSHOW BUDGET;"
+    ran = run(people, "--csv", "-c", script)
+    assert (ran.code, ran.out) == (1, "table,columns,unit\npeople,5,row\n")
+    assert "comment is not closed" in ran.err
+    assert run(people, stdin=script).code == 1
+
+
 def test_a_command_after_a_forgotten_semicolon(run: Run, people: Path) -> None:
     hint = "hint: before a command, a statement has to end with ;"
     for after in ("", "\nSHOW TABLES;", ";"):

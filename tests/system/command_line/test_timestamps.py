@@ -54,3 +54,16 @@ def test_a_column_that_nobody_declared_is_read_as_its_place_needs(run: Run, make
     )
     ran = run(make(ROWS), "--epsilon", "10000", "--queries", "1", "--json", "-c", query)
     assert json.loads(ran.out)["rows"] == [[2, 2]]
+
+
+@pytest.mark.parametrize("kind", ["date", "timestamp"])
+def test_years_that_nothing_bounds_are_not_listed(run: Run, make: Make, kind: str) -> None:
+    """Not all years that the calendar has: the hint leads to those that are wanted."""
+    path = make("at\n2024-03-01\n", f'[tables.t.columns]\nat = {{ type = "{kind}" }}\n')
+    asked = "SELECT YEAR(at), COUNT(*) FROM t {}GROUP BY YEAR(at)"
+    ran = run(path, "-c", asked.format(""))
+    assert (ran.code, ran.out) == (1, "")
+    assert "WHERE at BETWEEN … AND …; or --delta" in ran.err
+    bounded = asked.format("WHERE at BETWEEN '2023-01-01' AND '2024-12-31' ")
+    ran = run(path, "--json", "-c", bounded)
+    assert [year for year, _ in ran.rows] == [2023, 2024]
