@@ -219,12 +219,15 @@ class Plan:
     @cached_property
     def region(self) -> Region:
         """A region that holds every row that can count for the answer."""
-        filters = {estimate.aggregate.where for estimate in self.estimates}
         if self.subplans or isinstance(self.table, Joined) or self.table.unit is not None:
             # A unit can have rows in several regions, up to its cap in each, so filters that
             # exclude each other may still see the same unit.
             return region(self.table, None)
-        return region(self.table, conjunction(self.where, *filters if len(filters) == 1 else ()))
+        filters = {estimate.aggregate.where for estimate in self.estimates}
+        if len(filters) > 1 or are_sought(self.found):
+            # Keys are found in all rows that pass WHERE, whatever the aggregates count of them.
+            return region(self.table, self.where)
+        return region(self.table, conjunction(self.where, *filters))
 
     @cached_property
     def identity(self) -> tuple[object, ...]:

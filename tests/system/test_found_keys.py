@@ -138,6 +138,18 @@ def test_a_row_with_a_key_of_its_own_changes_nothing_that_is_seen(tmp_path: Path
         assert len(texts) == 1
 
 
+def test_keys_are_paid_for_on_all_rows_that_have_them_whatever_is_counted(tmp_path: Path) -> None:
+    """No row passes two of the filters, but a row's key may be shown by either statement."""
+    session = still(table(tmp_path, LARGE))
+    for condition in ("x < 5", "x >= 5", "x IS NULL"):
+        text = f"SELECT city, COUNT(*) FILTER (WHERE {condition}) FROM t GROUP BY city"
+        answer = session.execute(text)
+        assert len(answer.rows) == len(LARGE)
+        assert (answer.cost.epsilon, answer.cost.delta) == (1, Fraction(1, 10**6))
+    apart = [f"SELECT city, SUM(x) FROM t WHERE g = '{g}' GROUP BY city" for g in "ab"]
+    assert [session.execute(text).cost.epsilon for text in apart] == [1, 0]
+
+
 @pytest.mark.parametrize("rest", ["", "HAVING COUNT(*) > 5", "ORDER BY 3 DESC LIMIT 2"])
 def test_no_key_may_be_shown(rest: str, tmp_path: Path) -> None:
     answer = still(table(tmp_path, [("Ulm", 3)])).execute(f"{ALL_KINDS} {rest}")
