@@ -16,7 +16,7 @@ from dpdb.errors import TooLarge
 from dpdb.ledger.protocol import Balance
 from dpdb.plan.candidates import check_candidates
 from dpdb.plan.confidence import CONFIDENCE, at_once
-from dpdb.plan.key_selection import selects_keys
+from dpdb.plan.key_selection import number_of_selections
 from dpdb.plan.lowering import RowCount
 from dpdb.plan.plan import Plan, Release, ReleasedGroup
 from dpdb.plan.planner import plan
@@ -88,7 +88,7 @@ def _usable(shares: Shares, query: Query) -> Shares:
     """The shares by which a query can be planned: some noise needs the only one that has a δ."""
     options = query.options
     needs_delta = options.mechanism == "gaussian" or options.sensitivity == "smooth"
-    return shares[-1:] if needs_delta or selects_keys(query) else shares
+    return shares[-1:] if needs_delta or number_of_selections(query) else shares
 
 
 def _asked(share: BudgetShare, options: Options) -> BudgetShare:

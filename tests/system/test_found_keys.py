@@ -127,6 +127,26 @@ def test_what_is_charged_is_what_the_releases_lose(
     assert (again.rows, again.intervals) == (answer.rows, answer.intervals)
 
 
+@pytest.mark.parametrize("composition", Composition)
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("SELECT MAX(n) AS n FROM (SELECT city, COUNT(*) AS n FROM t GROUP BY city) AS c", [400]),
+        ("SELECT COUNT(*) AS n, city FROM t GROUP BY ROLLUP(city)", [350, 400, 300, 1050]),
+    ],
+)
+def test_keys_of_an_answer_that_is_read_further_are_found_under_each_composition(
+    text: str, shown: list[int], composition: Composition, tmp_path: Path
+) -> None:
+    policy = table(tmp_path, LARGER)
+    session = still(replace(policy, budget=replace(policy.budget, composition=composition)))
+    price = session.price(text)
+    answer = session.execute(text)
+    assert [row[0] for row in answer.rows] == shown
+    assert answer.cost == price
+    assert price.delta > 0
+
+
 def test_a_row_with_a_key_of_its_own_changes_nothing_that_is_seen(tmp_path: Path) -> None:
     """Wherever its key stands among the others, and also where it is the only one."""
     for sizes in (LARGER, [], [("Ulm", 3)]):
