@@ -90,16 +90,16 @@ class MechanismChoice:
         change = sensitivity.rank(fraction, self.contribution)
         return self._exponential(change, share, sensitivity.is_one_sided_rank(fraction))
 
-    def for_quantiles(self, fractions: tuple[Fraction, ...], epsilon: Fraction) -> Halves | None:
+    def for_quantiles(self, fractions: tuple[Fraction, ...], share: BudgetShare) -> Halves | None:
         """The mechanism for several quantiles at once, where it is better than one for each.
 
         Which is better follows from how far off the ranks are likely to be, whatever the rows are.
         Ties that are cut cost a little, so a gain of less than a tenth is none.
         """
-        together = Halves(fractions, epsilon, self.contribution)
+        together = Halves(fractions, share.epsilon, self.contribution)
         if not min(together.rates.values()):
             return None
-        each = epsilon / len(fractions)
+        each = _selecting(share.part(Fraction(1, len(fractions))))
         changes = (sensitivity.rank(fraction, self.contribution) for fraction in fractions)
         apart = sum(((2 * change / each) ** 2 for change in changes), Fraction(0))
         return together if together.squared_error < Fraction(9, 10) * apart else None

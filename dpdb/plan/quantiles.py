@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import reduce
+from operator import add
 from typing import NamedTuple
 
 from dpdb.plan.confidence import at_once
@@ -15,7 +17,7 @@ from dpdb.plan.mechanism_choice import MechanismChoice
 from dpdb.plan.plan import Release
 from dpdb.plan.query import Function, Query
 from dpdb.plan.statistics import JointRanks, Ranks
-from dpdb.policy.budget import Composition
+from dpdb.privacy.accounting.accountants import BudgetShare
 
 INTERVAL_PART = Fraction(1, 5)
 """The part of a quantile's share that is for its interval."""
@@ -44,8 +46,7 @@ def together(query: Query, context: PlanningContext) -> dict[int, tuple[int, ...
     They are in the order of their fractions, and have the same argument and filter.
     """
     options = context.options
-    pure = context.policy.budget.composition is Composition.PURE
-    if options.sensitivity == "smooth" or options.has_accuracy_goal or not pure:
+    if options.sensitivity == "smooth" or options.has_accuracy_goal:
         return {}
     alike: dict[object, list[int]] = {}
     for index, (each, obstacle) in enumerate(zip(query.aggregates, query.obstacles, strict=True)):
@@ -82,19 +83,19 @@ def lower_together(
     statistic = whole.releases[0].statistic
     assert isinstance(statistic, Ranks)
     fractions = tuple(each.aggregate.fraction or Fraction(0) for each in lowerings)
-    epsilon = sum((each.share.epsilon for each in lowerings), Fraction(0))
+    shares: list[BudgetShare] = []
     brackets: list[Release] = []
     places: list[int | None] = []
     for column, (lowering, confidence) in enumerate(zip(lowerings, confidences, strict=True)):
-        part = lowering.share.part(INTERVAL_PART)
         own = replace(statistic, fraction=fractions[column])
         shown = confidence is not None and lowering.context.options.interval == "on"
+        part = lowering.share.part(INTERVAL_PART)
         bracket = choice.for_bracket(own, part, confidence or 0.0) if shown else None
+        shares.append(lowering.share.part(1 - INTERVAL_PART) if bracket else lowering.share)
         places.append(None if bracket is None else 1 + len(brackets))
         if bracket is not None:
             brackets.append(Release("interval", own, bracket, column=column))
-            epsilon -= bracket.epsilon
-    halves = choice.for_quantiles(fractions, epsilon)
+    halves = choice.for_quantiles(fractions, reduce(add, shares))
     if halves is None:
         return None
     joint = JointRanks(

@@ -166,6 +166,11 @@ class Memory:
         new = (g.loss for g in plan.remembered if g.source is None and g not in own)
         return replace(shared, new_to_asker=reduce(add, new, Loss()))
 
+    def alone(self, plan: Plan) -> Shared:
+        """A plan as if nobody had been told any of it, once all that is kept so far was read."""
+        self._look_up(_scope(plan))
+        return Shared(plan)
+
     def keep(self, chosen: Chosen, purchase: Purchase, shared: Shared | None = None) -> bool:
         """Remember a purchase and the groups that were drawn for it; no if it must not be shown.
 
@@ -278,7 +283,7 @@ class Shelf:
 
     def shared(self, plan: Plan) -> Shared:
         """As `purchases.Keeping` says."""
-        return Shared(plan) if self.alone else self.memory.shared(plan)
+        return self.memory.alone(plan) if self.alone else self.memory.shared(plan)
 
     def keep(self, purchase: Purchase, shared: Shared | None = None) -> bool:
         """As `purchases.Keeping` says."""

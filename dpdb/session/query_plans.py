@@ -26,6 +26,7 @@ from dpdb.policy.catalog import Policy
 from dpdb.policy.records import changed
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.gradual_release import levels
+from dpdb.privacy.halves import Halves
 from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace
 from dpdb.privacy.thresholding import Threshold
 from dpdb.privacy.walk import Walk
@@ -135,7 +136,12 @@ def _size(release: Release) -> float:
             return math.sqrt(2 * len(release.parts)) * float(scale) / _row(release)
         case Gaussian(scale=scale):
             return float(scale) / _row(release)
-        case Exponential(scale=scale) | Walk(look_scale=scale) | Threshold(scale=scale):
+        case (
+            Exponential(scale=scale)
+            | Halves(scale=scale)
+            | Walk(look_scale=scale)
+            | Threshold(scale=scale)
+        ):
             return float(scale)
     return float(1 / release.mechanism.epsilon)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -204,6 +205,24 @@ def test_another_version_of_the_data_answers_nothing(shop: Path) -> None:
     custodian.accept(read_policy(shop), "looked at again", fresh=False)
     again = asked(shop, COUNT)
     assert (again.repeat, again.cost) == (False, paid.cost)
+
+
+def test_fresh_noise_is_drawn_once(shop: Path) -> None:
+    """What other sessions keep in between is read before, and is no reason to draw again."""
+    drawn: list[int] = []
+
+    class Counting(Noiseless):
+        def laplace(self, scale: Fraction, size: int) -> Any:
+            drawn.append(size)
+            return super().laplace(scale, size)
+
+    own = session(shop, noise=Counting())
+    own.execute("SET repeats = 'fresh'")
+    for _ in range(3):
+        own.execute(COUNT)
+    asked(shop, COUNT.replace("COUNT(*)", "SUM(a)"))
+    own.execute(COUNT)
+    assert len(drawn) == 4
 
 
 def test_fresh_noise_is_paid_for_and_kept(shop: Path) -> None:

@@ -12,9 +12,11 @@ from dpdb.answers.formats.explain_tree import tree
 from dpdb.plan.statistics import JointRanks
 from dpdb.policy.budget import Budget, Composition, Neighbors
 from dpdb.policy.catalog import Column, Kind, Policy, Table
+from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.halves import Halves
 from dpdb.session.session import Session
 from tests.support.known_attacks import seeded
+from tests.support.plans import planned
 
 QUARTILES = "QUANTILE_CONT(x, 0.75) AS q3, MEDIAN(x) AS m, QUANTILE_CONT(x, 0.25) AS q1"
 
@@ -23,6 +25,7 @@ def policy(
     tmp_path: Path,
     neighbors: Neighbors = Neighbors.ADD_REMOVE,
     composition: Composition = Composition.PURE,
+    queries: int = 20,
 ) -> Policy:
     path = tmp_path / "t.csv"
     path.write_text("g,x,y\n" + "".join(f"{1 + i % 2},{i},{i}\n" for i in range(2000)))
@@ -32,7 +35,7 @@ def policy(
         Column("y", Kind.INTEGER, Fraction(0), Fraction(10**6)),
     )
     delta = Fraction(0) if composition is Composition.PURE else Fraction(1, 10**6)
-    budget = Budget(Fraction(20), delta, 20, composition)
+    budget = Budget(Fraction(20), delta, queries, composition)
     return Policy((Table("t", path, columns),), budget, neighbors)
 
 
@@ -92,6 +95,25 @@ def test_what_is_no_better_together_is_selected_apart(tmp_path: Path, sql: str) 
 def test_under_zcdp_each_is_selected_by_itself(tmp_path: Path, composition: Composition) -> None:
     session = Session(policy(tmp_path, composition=composition))
     assert not joint(session.execute(f"EXPLAIN SELECT {QUARTILES} FROM t"))
+
+
+@pytest.mark.parametrize("concentrated", [False, True])
+@pytest.mark.parametrize("interval", ["on", "off"])
+def test_their_shares_add_up_to_the_share_of_the_query(interval: str, concentrated: bool) -> None:
+    share = BudgetShare(Fraction(1, 2), concentrated=concentrated)
+    options = f"WITH DIFFERENTIAL_PRIVACY OPTIONS(interval = {interval})"
+    loss = planned(f"{options} {QUARTILES.replace('x', 'age')} FROM t", share=share).loss
+    spent, allowed = (loss.rho, share.loss.rho) if concentrated else (loss.epsilon, share.epsilon)
+    assert allowed * Fraction(999, 1000) < spent <= allowed
+
+
+def test_under_zcdp_they_are_selected_together_where_the_sum_of_epsilon_pays(
+    tmp_path: Path,
+) -> None:
+    session = Session(policy(tmp_path, composition=Composition.ZCDP, queries=1))
+    options = "WITH DIFFERENTIAL_PRIVACY OPTIONS(interval = off)"
+    [halves] = joint(session.execute(f"EXPLAIN SELECT {options} {QUARTILES} FROM t"))
+    assert halves.epsilon == 20
 
 
 def test_by_cell_and_beside_other_aggregates(tmp_path: Path) -> None:

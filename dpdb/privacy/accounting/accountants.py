@@ -53,6 +53,15 @@ class BudgetShare:
         """
         return (1 if self.concentrated else 2) / self.epsilon**2
 
+    def __add__(self, other: BudgetShare) -> BudgetShare:
+        """Both shares as one: their ε add up, or where they are concentrated the squares of ε."""
+        if self.concentrated != other.concentrated:
+            raise ValueError("shares by different theorems do not add up")
+        epsilon = self.epsilon + other.epsilon
+        if self.concentrated:
+            epsilon = _root(self.epsilon**2 + other.epsilon**2)
+        return BudgetShare(epsilon, self.delta + other.delta, self.concentrated)
+
     def part(self, part: Fraction) -> BudgetShare:
         """This fraction of the share; fractions that add up to 1 spend at most the whole share."""
         if part == 1:

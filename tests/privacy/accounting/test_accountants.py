@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from operator import add
 
 import pytest
 from hypothesis import given, settings
@@ -150,6 +151,15 @@ def test_parts_of_a_share_add_up_to_it(
         assert float(part.epsilon / epsilon) ** power == pytest.approx(
             float(size / sum(sizes)), rel=1e-9, abs=0
         )
+
+
+def test_shares_add_up_by_the_theorem_that_they_are_of() -> None:
+    three, four = (BudgetShare(Fraction(each), Fraction(1, 8)) for each in (3, 4))
+    assert three + four == BudgetShare(Fraction(7), Fraction(1, 4))
+    squared = replace(three, concentrated=True), replace(four, concentrated=True)
+    assert add(*squared) == BudgetShare(Fraction(5), Fraction(1, 4), concentrated=True)
+    with pytest.raises(ValueError, match="do not add up"):
+        add(three, squared[1])
 
 
 def test_no_part_is_nothing() -> None:
