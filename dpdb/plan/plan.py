@@ -220,6 +220,8 @@ class Plan:
     def region(self) -> Region:
         """A region that holds every row that can count for the answer."""
         filters = {estimate.aggregate.where for estimate in self.estimates}
+        if are_sought(self.found):
+            filters.add(None)  # Keys are found among all rows that pass WHERE.
         if self.subplans or isinstance(self.table, Joined) or self.table.unit is not None:
             # A unit can have rows in several regions, up to its cap in each, so filters that
             # exclude each other may still see the same unit.

@@ -127,6 +127,31 @@ def test_what_is_charged_is_what_the_releases_lose(
     assert (again.rows, again.intervals) == (answer.rows, answer.intervals)
 
 
+@pytest.mark.parametrize("composition", Composition)
+def test_keys_under_filters_that_exclude_each_other_are_paid_for_each_time(
+    composition: Composition, tmp_path: Path
+) -> None:
+    policy = table(tmp_path, LARGER)
+    session = still(replace(policy, budget=replace(policy.budget, composition=composition)))
+
+    def cost(text: str) -> tuple[Fraction, Fraction]:
+        price = session.execute(text).cost
+        return price.epsilon, price.delta
+
+    # WHERE says which rows keys are found among, FILTER only which of them are added up.
+    low, high = (
+        cost(f"SELECT city, SUM(x) FILTER (WHERE x {side} 5) FROM t GROUP BY city")
+        for side in ("<=", ">")
+    )
+    assert min(low) > 0
+    assert min(high) > 0
+    low, high = (
+        cost(f"SELECT city, SUM(x) FROM t WHERE x {side} 5 GROUP BY city") for side in ("<=", ">")
+    )
+    assert min(low) > 0
+    assert high == (0, 0)
+
+
 def test_a_row_with_a_key_of_its_own_changes_nothing_that_is_seen(tmp_path: Path) -> None:
     """Wherever its key stands among the others, and also where it is the only one."""
     for sizes in (LARGER, [], [("Ulm", 3)]):
