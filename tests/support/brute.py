@@ -131,7 +131,7 @@ class RowsSource:
 
     table: Table
 
-    def load(self, names: Collection[str], *_: Any) -> Loaded:
+    def load(self, names: Collection[str], *_: Any, **__: Any) -> Loaded:
         rows = self.table.path.rows  # type: ignore[attr-defined]
         columns = {
             column.name: read_cells(

@@ -1,0 +1,146 @@
+"""What all draws of a session lose together is at most what the ledger says is spent.
+
+`tests/long/test_session_losses.py` does the same with random sessions. Here are sessions in which
+losses are easily added up wrongly, and ledgers, plans and noise that are wrong and are caught.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from unittest import mock
+
+import pytest
+
+from dpdb.engines.memory.engine import MemoryEngine
+from dpdb.errors import DataFileError
+from dpdb.ledger.spending import _Group
+from dpdb.plan import plan, quantiles
+from dpdb.policy.budget import Budget, Composition, Neighbors
+from dpdb.privacy.mechanisms import Laplace
+from tests.support.random_sessions import rows_policy
+from tests.support.units import Database, Row
+from tests.support.witnessed_draws import Witness
+from tests.support.witnessed_sessions import Script, check
+
+ROWS: list[Row] = [
+    ("a", "1", "7", "0", "true", "p", "7", "Ann"),
+    ("a", "1", "4", "0.5", "true", "p", "300", "Bob"),
+    ("b", "4", "7", "-0.5", "false", "p", "99999", "Bob"),
+    ("b", None, "5", None, None, "q", "0", "Cid"),
+]
+OTHER: Row = ("b", "5", "3", "-1.5", "false", "q", "99999", "Ann")
+APART = ("x <= 2", "x > 2")
+SESSIONS = {
+    "what follows": ["SELECT COUNT(*) FROM t", f"SELECT COUNT(*) FROM t WHERE {APART[0]}",
+                     f"SELECT COUNT(*) FROM t WHERE NOT ({APART[0]})", "SELECT AVG(x) FROM t"],
+    "filters": [f"SELECT COUNT(*), SUM(x) FROM t WHERE {each}" for each in APART],
+    "filtered keys": [f"SELECT s, SUM(x) FILTER (WHERE {each}) FROM t GROUP BY s" for each in APART],
+    "chosen keys": [f"SELECT s, AVG(x) FROM t WHERE {each} GROUP BY s" for each in APART],
+    "levels": ["SET epsilon = 0.2", "SELECT SUM(k) FROM t", "SET epsilon = 0.7",
+               "SELECT SUM(k) FROM t", "SET epsilon = 0.4", "SELECT SUM(k) FROM t"],
+    "fresh": ["SELECT SUM(k) FROM t", "SET repeats = 'fresh'", "SELECT SUM(k) FROM t"],
+    "quantiles": ["SET interval = 'off'", "SET mechanism = 'gaussian'",
+                  "SELECT QUANTILE_CONT(x, [0.25, 0.5, 0.75]) FROM t"],
+    "ends": ["SELECT MIN(w), MAX(w), MEDIAN(w) FROM t", "SELECT g, MAX(w) FROM t GROUP BY g"],
+    "totals": ["SELECT g, COUNT(*) FROM t GROUP BY ROLLUP(g)", "SELECT MODE(g) FROM t"],
+    "subqueries": ["SELECT COUNT(*) FROM t WHERE x > (SELECT AVG(x) FROM t)"],
+}  # fmt: skip
+"""What is not answered under some composition is refused on both tables."""
+Asked = tuple[Script, Database, Database]
+Sessions = Callable[..., Asked]
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Sessions:
+    """Statements of ten about four people, of whom the first is another or is not there."""
+
+    def asking(
+        statements: list[str],
+        composition: Composition = Composition.PURE,
+        neighbors: Neighbors = Neighbors.ADD_REMOVE,
+        *,
+        cap: int = 0,
+    ) -> Asked:
+        budget = Budget(Fraction(10), Fraction(1, 100), 10, composition)
+        policy = replace(rows_policy(tmp_path, cap), budget=budget, neighbors=neighbors)
+        changed = [OTHER] if neighbors is Neighbors.REPLACE else []
+        other = Database({"t": [*changed, *ROWS[1:]]})
+        return Script(policy, tuple(statements)), Database({"t": ROWS}), other
+
+    return asking
+
+
+def answers(asked: Asked) -> Witness:
+    """The draws of a session in which something is answered, and all is right."""
+    told, witness = check(*asked, seed=1)
+    assert any('"releases"' in each.text for each in told)
+    return witness
+
+
+@pytest.mark.parametrize("cap", [0, 1, 2])
+@pytest.mark.parametrize("neighbors", Neighbors)
+@pytest.mark.parametrize("composition", Composition)
+@pytest.mark.parametrize("name", SESSIONS)
+def test_a_session_loses_no_more_than_is_spent(
+    name: str, composition: Composition, neighbors: Neighbors, cap: int, session: Sessions
+) -> None:
+    witness = answers(session(SESSIONS[name], composition, neighbors, cap=cap))
+    assert any(draw.inputs[0] != draw.inputs[1] for draw in witness.draws)
+
+
+def test_a_count_loses_all_that_is_spent(session: Sessions) -> None:
+    """So that the other side of the comparison is not something larger."""
+    asked = session(["SELECT COUNT(*) FROM t"])
+    told, witness = check(*asked, seed=1)
+    assert told[0].balance.sums.epsilon == 1
+    assert witness.lost(told[0].draws).epsilon == 1
+
+
+def caught(asked: Asked, wrong: Any) -> bool:
+    """Whether a session that was right is found wrong with something else in place of a part."""
+    answers(asked)
+    with wrong, pytest.raises(AssertionError):
+        check(*asked, seed=1)
+    return True
+
+
+def test_a_ledger_to_which_all_filters_exclude_each_other_is_caught(session: Sessions) -> None:
+    asked = session(["SELECT COUNT(*) FROM t WHERE k > 5", "SELECT COUNT(*) FROM t WHERE x < 2"])
+    assert caught(asked, mock.patch.object(_Group, "admits", return_value=True))
+
+
+@pytest.mark.parametrize("composition", Composition)
+def test_a_plan_that_finds_keys_among_filtered_rows_alone_is_caught(
+    composition: Composition, session: Sessions
+) -> None:
+    asked = session(SESSIONS["filtered keys"], composition)
+    assert caught(asked, mock.patch.object(plan, "are_sought", return_value=False))
+
+
+def test_shares_of_rho_that_add_up_as_if_of_epsilon_are_caught(session: Sessions) -> None:
+    asked = session(SESSIONS["quantiles"], Composition.ADVANCED)
+    mistaken = SimpleNamespace(PURE=Composition.ADVANCED)
+    assert caught(asked, mock.patch.object(quantiles, "Composition", mistaken))
+
+
+@pytest.mark.parametrize("name", ["what follows", "levels", "filters"])
+def test_noise_that_is_too_small_is_caught(name: str, session: Sessions) -> None:
+    too_small = property(lambda mechanism: mechanism.sensitivity / mechanism.epsilon * 99 / 100)
+    assert caught(session(SESSIONS[name]), mock.patch.object(Laplace, "scale", too_small))
+
+
+def test_an_error_that_rows_decide_is_caught(session: Sessions) -> None:
+    exact = MemoryEngine.exact
+
+    def failing(engine: MemoryEngine, asked: plan.Plan, slots: Any) -> Any:
+        if engine.rows(asked.table) == len(ROWS):
+            raise DataFileError("too many rows")
+        return exact(engine, asked, slots)
+
+    asked = session(["SELECT COUNT(*) FROM t"])
+    assert caught(asked, mock.patch.object(MemoryEngine, "exact", failing))

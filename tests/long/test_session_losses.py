@@ -1,0 +1,31 @@
+"""No random session loses more, all draws together, than its ledger says is spent."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from tests.long.parts import Part
+from tests.support.random_sessions import random_pair
+from tests.support.witnessed_sessions import check
+
+
+@pytest.mark.examples(5_000, 50, most=250)
+def test_random_sessions_lose_no_more_than_is_spent(part: Part, tmp_path: Path, tried) -> None:
+    """Nor is anything told on neighbouring tables that differs, where noisy values are equal."""
+    outcomes: Counter[str] = Counter()
+    for at in range(part.examples):
+        chance = Random(f"{part.seed} {at}")
+        pair = random_pair(chance, tmp_path)
+        told, witness = check(pair.script, pair.one, pair.other, at)
+        outcomes["answered"] += sum(each.text.startswith("{") for each in told)
+        outcomes["statements"] += len(told)
+        for draw in witness.draws:
+            outcomes[type(draw.kind).__name__] += 1
+            outcomes["moved"] += draw.inputs[0] != draw.inputs[1]
+    tried(f"{part}: {dict(outcomes)}")
+    assert outcomes["answered"] > outcomes["statements"] / 2
+    assert outcomes["moved"] > part.examples

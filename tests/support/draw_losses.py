@@ -1,0 +1,289 @@
+"""What the draws of a session lose between two tables, by formulas of the tests' own.
+
+Each kind of draw is known by what is public of it, and compares what went in for one table with
+what went in for the other, where the outcome was the same. Nothing here asks a plan, or a
+mechanism, what it thinks that it loses.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from dpdb.privacy.bracket import Bracket
+from dpdb.privacy.thresholding import Threshold
+from dpdb.privacy.walk import Walk
+from tests.support.loss_sums import ZERO, Lost, below, pure, ranged, total
+
+Values = tuple[int, ...]
+"""Whole numbers; in ascending order where one is selected by ranks."""
+
+
+def _apart(one: Values, other: Values) -> list[int]:
+    return [abs(a - b) for a, b in zip(one, other, strict=True)]
+
+
+@dataclass(frozen=True)
+class LaplaceNoise:
+    """Noise with P(x) ∝ exp(-|x| / scale), for each value by itself."""
+
+    scale: Fraction
+
+    def lost(self, one: Values, other: Values) -> Lost:
+        return total(pure(change / self.scale) for change in _apart(one, other))
+
+
+@dataclass(frozen=True)
+class Coins:
+    """A function of what was told before, and of coins: no rows go in."""
+
+    def lost(self, one: Values, other: Values) -> Lost:
+        assert one == other == ()
+        return Lost()
+
+
+@dataclass(frozen=True)
+class FinerNoise:
+    """Laplace noise of a smaller scale, given that of a larger one: both tell what one does."""
+
+    before: Fraction
+    scale: Fraction
+
+    def lost(self, one: Values, other: Values) -> Lost:
+        whole, paid = (LaplaceNoise(s).lost(one, other) for s in (self.scale, self.before))
+        more = whole.epsilon - paid.epsilon
+        return Lost(more, more, rho=whole.rho - paid.rho)
+
+
+@dataclass(frozen=True)
+class GaussianNoise:
+    """Noise with P(x) ∝ exp(-x² / 2·variance), for each value by itself."""
+
+    variance: Fraction
+
+    def lost(self, one: Values, other: Values) -> Lost:
+        moves = [change for change in _apart(one, other) if change]
+        rho = sum((move**2 / (2 * self.variance) for move in moves), ZERO)
+        return Lost(rho=rho, moves=tuple((move, self.variance) for move in moves))
+
+
+@dataclass(frozen=True)
+class LargestCount:
+    """An index, with P(i) ∝ exp(rate·count)."""
+
+    rate: Fraction
+
+    def lost(self, one: Values, other: Values) -> Lost:
+        changes = [a - b for a, b in zip(one, other, strict=True)]
+        return ranged(self.rate * (max(changes) - min(changes)))
+
+
+@dataclass(frozen=True)
+class Quantile:
+    """A point of a grid and, where rows are cut in two there, how many of those at it are below.
+
+    P(v) ∝ exp(-rate·distance) for the distance of fraction·n from the ranks of v. A cut is known by
+    a place u in [0, 1), of which it is the rank.
+    """
+
+    rate: Fraction
+    grid: tuple[int, int]
+    fraction: Fraction
+    cut: bool = False
+
+    def lost(self, one: Values, other: Values) -> Lost:
+        near = {value + step for value in (*one, *other) for step in (-1, 0, 1)} | {*self.grid}
+        points = [point for point in near if self.grid[0] <= point <= self.grid[1]]
+        changes = [
+            self._distance(one, point, place) - self._distance(other, point, place)
+            for point in points
+            for place in self._places(one.count(point), other.count(point))
+        ]
+        return ranged(self.rate * (max(changes) - min(changes)))
+
+    def _places(self, *ties: int) -> list[Fraction]:
+        """One of each interval in which a place makes the same cuts of both tables."""
+        if not self.cut:
+            return [ZERO]
+        return sorted({Fraction(at, number + 1) for number in ties for at in range(number + 1)})
+
+    def _distance(self, values: Values, point: int, place: Fraction) -> Fraction:
+        low = sum(value < point for value in values)
+        high = sum(value <= point for value in values)
+        if self.cut:
+            low = high = low + math.floor(place * (high - low + 1))
+        target = self.fraction * len(values)
+        return max(low - target, target - high, ZERO)
+
+
+@dataclass(frozen=True)
+class HalfWidth:
+    """The half-width of an interval around a point, by the distance of its slack from a target."""
+
+    mechanism: Bracket
+    centre: int
+    fraction: Fraction
+
+    def lost(self, one: Values, other: Values) -> Lost:
+        scores = zip(self._distances(one), self._distances(other), strict=True)
+        changes = [a - b for a, b in scores]
+        return ranged(self.mechanism.rate * (max(changes) - min(changes)))
+
+    def _distances(self, values: Values) -> list[Fraction]:
+        middle = self.fraction * (len(values) - 1)
+        steps = self.fraction.denominator
+        target = Fraction(math.ceil(steps * self.mechanism.target), steps)
+        slacks = [
+            min(
+                middle - sum(value < self.centre - width for value in values),
+                sum(value <= self.centre + width for value in values) - 1 - middle,
+            )
+            for width in self.mechanism.widths[:-1]
+        ]
+        lows, highs = [None, *slacks], [*slacks, None]
+        return [
+            max(ZERO, low - target if low is not None else ZERO,
+                target - high if high is not None else ZERO)
+            for low, high in zip(lows, highs, strict=True)
+        ]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Stop:
+    """The rung at which a walk stops, by how many rows are beyond each rung."""
+
+    mechanism: Walk
+
+    def lost(self, one: Values, other: Values) -> Lost:
+        if one == other:
+            return Lost()
+        logarithms = [np.log(self._chances(counts)) for counts in (one, other)]
+        ratios = logarithms[0] - logarithms[1]
+        ratios = ratios[np.minimum(*logarithms) > -200]  # of what never happens doubles know little
+        forth, back = float(ratios.max()), float(-ratios.min())
+        rho = min(max(forth, back) ** 2 / 2, (forth + back) ** 2 / 8)
+        return Lost(below(forth), below(back), rho=below(rho))
+
+    def _chances(self, counts: Values) -> Any:
+        """The probability to stop at each rung, added up over the noise of the threshold."""
+        first, look = float(self.mechanism.threshold_scale), float(self.mechanism.look_scale)
+        noise = np.arange(math.ceil(60 * first) + 1)
+        passing = np.exp(-noise / first) * -np.expm1(-1 / first)
+        chances = []
+        for count in counts[:-1]:
+            needed = np.maximum(count - self.mechanism.threshold + noise, 0)
+            stays = np.exp(-needed / look)
+            chances.append((passing * stays).sum())
+            passing = passing * -np.expm1(-needed / look)
+        return np.array([*chances, passing.sum()]) + 1e-300
+
+
+@dataclass(frozen=True)
+class SmoothNoise:
+    """Laplace noise around a statistic, of a scale that depends on the rows as well."""
+
+    delta: Fraction
+
+    def lost(self, one: tuple[int, Fraction], other: tuple[int, Fraction]) -> Lost:
+        """The least ε for which the mechanism's δ is enough."""
+        pair = [(float(centre), float(scale)) for centre, scale in (one, other)]
+        if pair[0] == pair[1]:
+            return Lost()
+
+        def fits(epsilon: float) -> bool:
+            worst = max(_excess(*pair, epsilon), _excess(*reversed(pair), epsilon))
+            return worst <= self.delta
+
+        low, high = 0.0, 1e-6
+        while not fits(high):
+            low, high = high, 2 * high
+        for _ in range(40):
+            middle = (low + high) / 2
+            low, high = (low, middle) if fits(middle) else (middle, high)
+        epsilon = below(low)
+        return Lost(epsilon, epsilon, self.delta, epsilon**2 / 2)
+
+
+def _excess(one: tuple[float, float], other: tuple[float, float], epsilon: float) -> float:
+    """∫ max(0, p - e^ε·q) for Laplace densities p and q, each with its centre and its scale."""
+
+    def ratio(x: float) -> float:
+        (m, s), (n, t) = one, other
+        return math.log(t / s) - abs(x - m) / s + abs(x - n) / t - epsilon
+
+    def mass(law: tuple[float, float], x: float) -> float:
+        tail = math.exp(-abs(x - law[0]) / law[1]) / 2
+        return tail if x < law[0] else 1 - tail
+
+    far = 800 * max(one[1], other[1])
+    turns = sorted({one[0], other[0], one[0] - far, one[0] + far})
+    roots = [
+        a + (b - a) * ratio(a) / (ratio(a) - ratio(b))
+        for a, b in pairwise(turns)
+        if ratio(a) * ratio(b) < 0
+    ]
+    return sum(
+        mass(one, b) - mass(one, a) - math.exp(epsilon) * (mass(other, b) - mass(other, a))
+        for a, b in pairwise(sorted([*turns, *roots]))
+        if ratio((a + b) / 2) > 0
+    )
+
+
+@dataclass(frozen=True)
+class ShownKeys:
+    """The keys that enough units have, each with a noisy number: noise is cut where it is large."""
+
+    mechanism: Threshold
+
+    def lost(self, one: Mapping[Any, int], other: Mapping[Any, int]) -> Lost:
+        return total(self._of_key(one.get(key, 0), other.get(key, 0)) for key in {*one, *other})
+
+    def _of_key(self, one: int, other: int) -> Lost:
+        counts = [max(units - self.mechanism.least_units + 1, 0) for units in (one, other)]
+        if counts[0] == counts[1]:
+            return Lost()
+        epsilon = abs(counts[0] - counts[1]) / self.mechanism.scale
+        p, q = map(self._outcomes, counts)
+        growth = math.exp(epsilon)
+        delta = max(
+            sum(max(0.0, p.get(outcome, 0.0) - growth * q.get(outcome, 0.0)) for outcome in p),
+            sum(max(0.0, q.get(outcome, 0.0) - growth * p.get(outcome, 0.0)) for outcome in q),
+        )
+        # Chances that should be equal differ in doubles.
+        return Lost(epsilon, epsilon, below(max(delta - 1e-12, 0.0)), epsilon**2 / 2)
+
+    def _outcomes(self, count: int) -> dict[int | None, float]:
+        """The chance of each number that is shown, and of None, where the key is not."""
+        if not count:
+            return {None: 1.0}
+        cut = self.mechanism.cut
+        noise = np.arange(-cut, cut + 1)
+        weights = np.exp(-np.abs(noise) / float(self.mechanism.scale))
+        chances = (weights / weights.sum()).tolist()
+        shown: dict[int | None, float] = {None: 0.0}
+        for at, chance in zip((count + noise).tolist(), chances, strict=True):
+            place = at if at > cut else None
+            shown[place] = shown.get(place, 0.0) + chance
+        return shown
+
+
+Kind = (
+    LaplaceNoise
+    | Coins
+    | FinerNoise
+    | GaussianNoise
+    | LargestCount
+    | Quantile
+    | HalfWidth
+    | Stop
+    | SmoothNoise
+    | ShownKeys
+)
+Secret = Any
+"""What goes into a draw, in the form in which its kind compares it."""
