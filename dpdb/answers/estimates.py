@@ -29,6 +29,8 @@ There is one for each cell, and for a vector one for each cell and part.
 """
 SlotVectors = Mapping[Slot, AnyVector]
 """For each aggregate or subquery its values, one for each cell."""
+_EXACT = 2**53
+"""Whole numbers up to this are doubles."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -106,8 +108,15 @@ def read(combination: Combination | None, draws: Draws) -> Array:
     for (release, part), weight in combination.weights:
         drawn = draws[release]
         noisy = (drawn if drawn.ndim == 1 else drawn[:, part]).astype(np.float64)
-        total = total + noisy * float(weight.numerator) / float(weight.denominator)
+        total = total + _times(noisy, weight)
     return total
+
+
+def _times(noisy: Array, weight: Fraction) -> Array:
+    """The product, rounded as little as can be: parts of a long fraction may be no doubles."""
+    if max(abs(weight.numerator), weight.denominator) <= _EXACT:
+        return noisy * float(weight.numerator) / float(weight.denominator)
+    return noisy * float(weight)
 
 
 def point(estimate: Estimate, plan: Plan, draws: Draws) -> AnyVector:

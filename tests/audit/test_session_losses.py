@@ -93,6 +93,16 @@ def test_a_session_loses_no_more_than_is_spent(
     assert any(draw.inputs[0] != draw.inputs[1] for draw in witness.draws)
 
 
+@pytest.mark.parametrize("composition", Composition)
+def test_what_is_planned_together_loses_no_more_than_is_spent(
+    composition: Composition, session: Sessions
+) -> None:
+    """Shares of shares of ρ are long fractions: what is paid for is answered all the same."""
+    statements = ["SELECT COUNT(*), SUM(x), SUM(k), SUM(w) FROM t", "SELECT AVG(k) FROM t"]
+    script, *pair = session(statements, composition)
+    answers((replace(script, planned=True), *pair))
+
+
 def test_a_count_loses_all_that_is_spent(session: Sessions) -> None:
     """So that the other side of the comparison is not something larger."""
     asked = session(["SELECT COUNT(*) FROM t"])
